@@ -1,0 +1,14 @@
+//! mnemoscope: inspect and administer the memory databases of AI agents.
+//!
+//! The map of the house, from the inside out; a module may use only what stands left of it on its line:
+//!
+//! ```text
+//! memory <- recall          memory <- layout <- store <- change <- job
+//! app, screen see memory, recall and the plain data of change and job; screen sees ui
+//! cli and shell see everything below them; nothing sees cli or shell
+//! ```
+//!
+//! - [`memory`]: what agents remember: types and pure rules
+#![forbid(unsafe_code)]
+
+pub mod memory;

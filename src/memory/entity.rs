@@ -1,0 +1,208 @@
+//! The entities of a memory database and the canonical columns in which every layout shows them.
+
+use std::fmt;
+
+/// What kind of value a canonical column holds once it has been read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Unicode text; ids are text too.
+    Text,
+    /// A whole number within 64 bits.
+    Integer,
+    /// A finite floating-point number.
+    Real,
+    /// True or false.
+    Boolean,
+    /// RFC 3339 in UTC with six fraction digits.
+    Time,
+    /// Any JSON value.
+    Json,
+    /// A JSON list of strings.
+    List,
+}
+
+/// How personal a column is, which decides what `--mask` does to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Personal {
+    /// Says nothing of a person.
+    No,
+    /// Names a person, or a list of persons: replaced by a stable pseudonym.
+    Identity,
+    /// Free text or data that may say anything of a person: replaced by a stand-in that keeps its size.
+    Content,
+}
+
+/// One canonical column of an entity.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Column {
+    /// Name, as in JSON output and in `--where`.
+    pub name: &'static str,
+    /// Kind of its values.
+    pub kind: Kind,
+    /// How personal its values are.
+    pub personal: Personal,
+}
+
+macro_rules! columns {
+    ($($name:ident: $kind:ident $($personal:ident)?),* $(,)?) => {
+        &[$(Column { name: stringify!($name), kind: Kind::$kind, personal: columns!(@ $($personal)?) }),*]
+    };
+    (@) => { Personal::No };
+    (@ $personal:ident) => { Personal::$personal };
+}
+
+macro_rules! entities {
+    ($($(#[$doc:meta])* $variant:ident $name:literal time $time:ident $columns:tt)*) => {
+        /// A kind of thing that a memory database holds.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Entity { $($(#[$doc])* $variant),* }
+
+        impl Entity {
+            /// Every entity, in the order in which they are listed to people.
+            pub const ALL: &'static [Entity] = &[$(Entity::$variant),*];
+
+            /// Name in JSON, on the command line and in layout files: snake case, singular.
+            #[must_use]
+            pub fn name(self) -> &'static str {
+                match self { $(Entity::$variant => $name),* }
+            }
+
+            /// Canonical columns, in the order in which they are shown.
+            #[must_use]
+            pub fn columns(self) -> &'static [Column] {
+                match self { $(Entity::$variant => entities!(@columns $columns)),* }
+            }
+
+            /// The column that orders rows when nothing else is asked for.
+            #[must_use]
+            pub fn time_column(self) -> &'static str {
+                match self { $(Entity::$variant => stringify!($time)),* }
+            }
+        }
+    };
+    (@columns { $($t:tt)* }) => { columns!($($t)*) };
+}
+
+entities! {
+    /// Who remembers.
+    Agent "agent" time last_seen {
+        id: Text, name: Text, status: Text, episodes: Integer, last_seen: Time,
+    }
+    /// The person that memories are about or belong to; the unit of erasure.
+    Subject "subject" time last_seen {
+        id: Text Identity, name: Text Identity, handles: List Identity, episodes: Integer, cases: Integer,
+        feedback: Integer, last_seen: Time,
+    }
+    /// One remembered experience: situation, what was done, outcome.
+    Episode "episode" time started_at {
+        id: Text, agent_id: Text, user_id: Text Identity, session_id: Text Identity, execution_ids: List,
+        parent_id: Text, title: Text Content, summary: Text Content, detail: Text Content, domain: Text,
+        topic: Text, status: Text, outcome: Text, started_at: Time, ended_at: Time, duration_seconds: Real,
+        tags: List, participants: List Identity, tools_used: List, entities: List Identity,
+        key_decisions: Json Content, metadata: Json Content, canvas_ids: List, canvas_action_count: Integer,
+        feedback_ids: List, feedback_score: Real, utility: Real, observation: Text Content,
+        thoughts: Json Content, actions: Json Content, result: Json Content, success: Boolean,
+        insight: Text Content, workflow_name: Text, context: Json Content, maturity: Text, importance: Real,
+        decay_score: Real, access_count: Integer, consolidated_into: Text, archived_at: Time,
+        intervention_count: Integer, constitutional_score: Real, confidence: Real,
+    }
+    /// A piece of an episode in order.
+    Segment "segment" time created_at {
+        id: Text, episode_id: Text, sequence: Integer, kind: Text, content: Text Content, source_type: Text,
+        source_id: Text, created_at: Time,
+    }
+    /// Something presented to or done by the user on a canvas.
+    CanvasEvent "canvas_event" time created_at {
+        id: Text, episode_id: Text, session_id: Text Identity, agent_id: Text, user_id: Text Identity,
+        canvas_id: Text, canvas_type: Text, component_type: Text, component_name: Text, action: Text,
+        metadata: Json Content, created_at: Time,
+    }
+    /// What a user said of an episode.
+    Feedback "feedback" time created_at {
+        id: Text, episode_id: Text, execution_id: Text, agent_id: Text, user_id: Text Identity, kind: Text,
+        rating: Integer, correction: Text Content, score: Real, counts: Boolean, source: Text,
+        created_at: Time,
+    }
+    /// A signal that moved an episode's utility.
+    UtilityEvent "utility_event" time created_at {
+        id: Text, episode_id: Text, signal: Text, delta: Real, before: Real, after: Real,
+        actor: Text Identity, reason: Text Content, created_at: Time,
+    }
+    /// Something stored and retrieved: a drawer, a closet, a case.
+    Memory "memory" time created_at {
+        id: Text, kind: Text, collection: Text, title: Text Content, text: Text Content,
+        metadata: Json Content, created_at: Time, uses: Integer, utility: Real,
+    }
+    /// That an episode retrieved a memory.
+    MemoryLink "memory_link" time rank {
+        episode_id: Text, memory_id: Text, kind: Text, rank: Integer,
+    }
+    /// The user-and-agent bank that cases are in.
+    Profile "profile" time created_at {
+        id: Text, user_id: Text Identity, agent_id: Text, window_size: Integer, created_at: Time,
+        updated_at: Time,
+    }
+    /// A (state, action, reward) tuple.
+    Case "case" time created_at {
+        id: Text, profile_id: Text, user_id: Text Identity, agent_id: Text, message_hash: Text,
+        prompt: Json Content, plan: Json Content, traces: Json Content, outcome: Text, reward: Real,
+        tags: List, reference_case_ids: List, created_at: Time, has_vector: Boolean, quarantined: Boolean,
+    }
+    /// Learned retrieval weights of a profile.
+    Policy "policy" time trained_at {
+        id: Text, profile_id: Text, version: Integer, weights: Json, metrics: Json, status: Text,
+        trained_at: Time,
+    }
+    /// One entry of a workflow's event log.
+    WorkflowEvent "workflow_event" time created_at {
+        id: Text, run_id: Text, sequence: Integer, kind: Text, data: Json Content, created_at: Time,
+    }
+    /// That somebody recalled something.
+    Access "access" time created_at {
+        id: Text, agent_id: Text, user_id: Text Identity, query: Text Content, ids: List, kind: Text,
+        latency_ms: Real, policy_version: Integer, tokens: Integer, created_at: Time,
+    }
+    /// An entry of an audit trail, ours or the system's own.
+    AuditEntry "audit_entry" time created_at {
+        id: Text, source: Text, actor: Text Identity, agent_id: Text, action: Text, payload: Json Content,
+        created_at: Time,
+    }
+}
+
+impl Entity {
+    /// The entity of that name; a plural, a hyphen or a space for the underscore are taken too.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Entity> {
+        let name = text.trim().to_ascii_lowercase().replace(['-', ' '], "_");
+        let known = |n: &str| Entity::ALL.iter().copied().find(|e| e.name() == n);
+        known(&name)
+            .or_else(|| known(name.strip_suffix('s')?))
+            .or_else(|| known(&format!("{}y", name.strip_suffix("ies")?)))
+            .or_else(|| known(name.strip_suffix("es")?))
+            .or_else(|| (name == "audit").then_some(Entity::AuditEntry))
+    }
+
+    /// The canonical column of that name.
+    #[must_use]
+    pub fn column(self, name: &str) -> Option<&'static Column> {
+        self.columns().iter().find(|c| c.name == name)
+    }
+
+    /// Position of a canonical column among [`Entity::columns`].
+    #[must_use]
+    pub fn position(self, name: &str) -> Option<usize> {
+        self.columns().iter().position(|c| c.name == name)
+    }
+
+    /// Name for people: words instead of an underscore.
+    #[must_use]
+    pub fn title(self) -> String {
+        self.name().replace('_', " ")
+    }
+}
+
+impl fmt::Display for Entity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}

@@ -1,0 +1,8 @@
+//! What agents remember: the entities with their canonical columns, and the rules that hold for them.
+//! Pure: no database, file, clock or terminal is known here.
+
+pub mod entity;
+pub mod row;
+
+pub use entity::{Column, Entity, Kind, Personal};
+pub use row::{Problem, Row};

@@ -1,0 +1,85 @@
+//! A row as every layout shows it: canonical values in order, and what could not be read of them.
+
+use serde_json::{Map, Value};
+
+use super::entity::Entity;
+
+/// Something of a row that could not be read as its column asks.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Problem {
+    /// Canonical column.
+    pub column: String,
+    /// What is wrong, for people.
+    pub problem: String,
+    /// The stored text; bytes that are no text are shown as hexadecimal digits.
+    pub raw: String,
+}
+
+/// One row of an entity.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Row {
+    /// What it is.
+    pub entity: Entity,
+    /// One value for each of [`Entity::columns`], in that order; absent ones are null.
+    pub values: Vec<Value>,
+    /// What could not be read; empty for a sound row.
+    pub problems: Vec<Problem>,
+}
+
+impl Row {
+    /// A row of nulls.
+    #[must_use]
+    pub fn empty(entity: Entity) -> Self {
+        Row { entity, values: vec![Value::Null; entity.columns().len()], problems: Vec::new() }
+    }
+
+    /// Value of a canonical column; null when the entity has no such column.
+    #[must_use]
+    pub fn get(&self, column: &str) -> &Value {
+        self.entity.position(column).map_or(&Value::Null, |i| &self.values[i])
+    }
+
+    /// Text of a canonical column, when it holds text.
+    #[must_use]
+    pub fn text(&self, column: &str) -> Option<&str> {
+        self.get(column).as_str()
+    }
+
+    /// Number of a canonical column, when it holds one.
+    #[must_use]
+    pub fn number(&self, column: &str) -> Option<f64> {
+        self.get(column).as_f64()
+    }
+
+    /// The strings of a list column; empty when it holds none.
+    #[must_use]
+    pub fn list(&self, column: &str) -> Vec<&str> {
+        self.get(column).as_array().map(|a| a.iter().filter_map(Value::as_str).collect()).unwrap_or_default()
+    }
+
+    /// Sets a canonical column; a name that the entity does not have is ignored.
+    pub fn set(&mut self, column: &str, value: Value) {
+        if let Some(i) = self.entity.position(column) {
+            self.values[i] = value;
+        }
+    }
+
+    /// The row's id; empty for an entity without one.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        self.text("id").unwrap_or_default()
+    }
+
+    /// The row as a JSON object: canonical columns in order, then `problems` when there are any.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        let mut object = Map::new();
+        for (column, value) in self.entity.columns().iter().zip(&self.values) {
+            object.insert(column.name.to_owned(), value.clone());
+        }
+        if !self.problems.is_empty() {
+            object.insert("problems".to_owned(), serde_json::json!(self.problems));
+        }
+        Value::Object(object)
+    }
+}
