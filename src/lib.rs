@@ -9,6 +9,8 @@
 //! ```
 //!
 //! - [`memory`]: what agents remember: types and pure rules
+//! - [`layout`]: where a database keeps them: layouts as data
 #![forbid(unsafe_code)]
 
+pub mod layout;
 pub mod memory;
