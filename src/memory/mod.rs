@@ -2,6 +2,7 @@
 //! Pure: no database, file, clock or terminal is known here.
 
 pub mod entity;
+pub mod json;
 pub mod row;
 
 pub use entity::{Column, Entity, Kind, Personal};
