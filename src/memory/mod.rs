@@ -4,6 +4,7 @@
 pub mod entity;
 pub mod json;
 pub mod row;
+pub mod time;
 
 pub use entity::{Column, Entity, Kind, Personal};
 pub use row::{Problem, Row};
