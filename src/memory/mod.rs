@@ -2,7 +2,9 @@
 //! Pure: no database, file, clock or terminal is known here.
 
 pub mod entity;
+pub mod filter;
 pub mod json;
+pub mod nearest;
 pub mod row;
 pub mod time;
 
