@@ -129,8 +129,11 @@ fn pickle_marker(name: &str, object: &Map<String, Value>) -> Option<Value> {
     })
 }
 
+/// What stands in for a typed value of that name, if anything does.
+type Replacement = dyn Fn(&str, &Map<String, Value>) -> Option<Value>;
+
 /// Copies a value; where an object names its type, `replacement` may stand in for it.
-fn replace_typed(value: &Value, replacement: &dyn Fn(&str, &Map<String, Value>) -> Option<Value>) -> Value {
+fn replace_typed(value: &Value, replacement: &Replacement) -> Value {
     match value {
         Value::Array(elements) => elements.iter().map(|e| replace_typed(e, replacement)).collect(),
         Value::Object(object) => object

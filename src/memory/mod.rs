@@ -2,8 +2,11 @@
 //! Pure: no database, file, clock or terminal is known here.
 
 pub mod entity;
+pub mod filter;
 pub mod json;
+pub mod nearest;
 pub mod row;
+pub mod time;
 
 pub use entity::{Column, Entity, Kind, Personal};
 pub use row::{Problem, Row};
