@@ -2,11 +2,14 @@
 //! Pure: no database, file, clock or terminal is known here.
 
 pub mod entity;
+pub mod feedback;
 pub mod filter;
 pub mod json;
 pub mod nearest;
+pub mod reward;
 pub mod row;
 pub mod time;
+pub mod utility;
 
 pub use entity::{Column, Entity, Kind, Personal};
 pub use row::{Problem, Row};
