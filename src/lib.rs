@@ -10,7 +10,9 @@
 //!
 //! - [`memory`]: what agents remember: types and pure rules
 //! - [`layout`]: where a database keeps them: layouts as data
+//! - [`store`]: the only SQL: connecting, building queries, reading rows
 #![forbid(unsafe_code)]
 
 pub mod layout;
 pub mod memory;
+pub mod store;

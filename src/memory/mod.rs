@@ -1,11 +1,13 @@
 //! What agents remember: the entities with their canonical columns, and the rules that hold for them.
 //! Pure: no database, file, clock or terminal is known here.
 
+pub mod chain;
 pub mod entity;
 pub mod feedback;
 pub mod filter;
 pub mod json;
 pub mod nearest;
+pub mod query;
 pub mod reward;
 pub mod row;
 pub mod time;
