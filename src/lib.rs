@@ -9,6 +9,8 @@
 //! ```
 //!
 //! - [`memory`]: what agents remember: types and pure rules
+//! - [`ui`]: how things look: safe text, glyphs, themes, tables, charts; no domain words
 #![forbid(unsafe_code)]
 
 pub mod memory;
+pub mod ui;
