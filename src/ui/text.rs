@@ -162,9 +162,13 @@ impl SafeText {
         if width == 0 {
             return Self::default();
         }
-        let mut out = self.clone();
         let (at, column) = self.boundary(|_, end| end < width);
-        out.split_off(at, column);
+        let marks = self.marks.iter().take_while(|mark| mark.start < at);
+        let mut out = Self {
+            text: self.text[..at].to_owned(),
+            width: column,
+            marks: marks.map(|mark| mark.start..mark.end.min(at)).collect(),
+        };
         out.push(ellipsis.encode_utf8(&mut [0; 4]), 1, false);
         out
     }
@@ -206,8 +210,7 @@ impl SafeText {
                 let visible = to.min(end) - from.max(start);
                 out.push(&" ".repeat(visible), visible, false);
             } else {
-                let marked = self.marks.iter().any(|mark| mark.contains(&offset));
-                out.push(cluster, wide, marked);
+                out.push(cluster, wide, is_inside(&self.marks, offset));
             }
         }
         out
@@ -307,14 +310,13 @@ impl SafeText {
         }
         cuts.sort_unstable();
         cuts.dedup();
-        let inside = |ranges: &[Range<usize>], at: usize| ranges.iter().any(|range| range.contains(&at));
         cuts.windows(2)
             .map(|pair| {
                 let mut style = paint.base;
-                if inside(&self.marks, pair[0]) {
+                if is_inside(&self.marks, pair[0]) {
                     style = style.patch(paint.mark);
                 }
-                if inside(hits, pair[0]) {
+                if is_inside(hits, pair[0]) {
                     style = style.patch(paint.hit);
                 }
                 Span::styled(self.text[pair[0]..pair[1]].to_owned(), style)
@@ -496,6 +498,12 @@ impl Iterator for Rows<'_> {
             return Some(row);
         }
     }
+}
+
+/// Whether `at` lies in one of the `ranges`, which are in order and do not overlap.
+fn is_inside(ranges: &[Range<usize>], at: usize) -> bool {
+    let candidate = ranges.partition_point(|range| range.end <= at);
+    ranges.get(candidate).is_some_and(|range| range.contains(&at))
 }
 
 /// Whether `text` is printable ASCII throughout: safe as it is, one column a byte.
