@@ -12,6 +12,7 @@ pub mod reward;
 pub mod row;
 pub mod time;
 pub mod utility;
+pub mod workflow;
 
 pub use entity::{Column, Entity, Kind, Personal};
 pub use row::{Problem, Row};
