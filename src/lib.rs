@@ -14,6 +14,8 @@
 //! - [`ui`]: how things look: safe text, glyphs, themes, tables, charts; no domain words
 #![forbid(unsafe_code)]
 
+pub mod cli;
+pub mod config;
 pub mod layout;
 pub mod memory;
 pub mod store;

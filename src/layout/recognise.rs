@@ -75,6 +75,8 @@ pub struct BoundSource {
     pub derive: Option<Derive>,
     /// The times' text orders them.
     pub uniform_times: bool,
+    /// Line in the layout file.
+    pub line: usize,
 }
 
 /// A FROM clause whose names were found.
@@ -232,6 +234,7 @@ fn bind(
         links: source.links.clone(),
         derive: source.derive,
         uniform_times: source.uniform_times,
+        line: source.line,
     })
 }
 

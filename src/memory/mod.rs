@@ -6,6 +6,7 @@ pub mod entity;
 pub mod feedback;
 pub mod filter;
 pub mod json;
+pub mod mask;
 pub mod nearest;
 pub mod query;
 pub mod reward;

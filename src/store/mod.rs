@@ -19,7 +19,7 @@ use std::sync::{Mutex, PoisonError};
 use select::Statement;
 use session::{RawRow, Sessions};
 
-use crate::layout::{BoundSource, Catalog, Engine, Recognised};
+use crate::layout::{BoundSource, Catalog, Engine, LayoutError, Recognised};
 use crate::memory::Entity;
 
 pub use connect::{OpenError, OpenOptions, Target};
@@ -135,5 +135,36 @@ impl Store {
 
     fn remember_mixed(&self, key: String, mixed: bool) {
         self.mixed_times.lock().unwrap_or_else(PoisonError::into_inner).insert(key, mixed);
+    }
+}
+
+impl Store {
+    /// Checks the sources of the layout in use against the database: names that are not there, and SQL that the engine
+    /// does not take.
+    ///
+    /// # Errors
+    /// The engine's refusal for a reason other than the layout.
+    pub async fn check_layout(&self, file: &str) -> Result<Vec<LayoutError>, StoreError> {
+        let error = |line: usize, key: &str, message: String| LayoutError {
+            file: file.to_owned(),
+            line,
+            key: key.to_owned(),
+            message,
+        };
+        let mut errors = Vec::new();
+        for layout in &self.recognised.layouts {
+            let missing = layout.missing.iter().filter(|m| !m.optional);
+            errors.extend(missing.map(|m| error(m.line, &m.key, m.message.clone())));
+        }
+        for source in &self.recognised.sources {
+            let projection = select::Projection::new(self.engine(), source, None, None);
+            let mut statement = projection.select(source, &[]);
+            statement.sql += " LIMIT 0";
+            if let Err(StoreError::Engine(refusal)) = self.fetch(&statement).await {
+                errors.push(error(source.line, &format!("{}", source.entity), connect::explain(&refusal)));
+            }
+        }
+        errors.sort_by_key(|e| e.line);
+        Ok(errors)
     }
 }
