@@ -229,7 +229,9 @@ impl Reader<'_> {
             entity,
             label: label.or_else(|| match &from {
                 Some(From::Table(name)) => Some(name.clone()),
-                Some(From::Query { tables, .. }) => tables.first().map(|(_, t)| t.clone()),
+                Some(From::Query { tables, .. }) => {
+                    tables.iter().find(|(alias, _)| alias == "t").or(tables.first()).map(|(_, table)| table.clone())
+                }
                 None => None,
             })?,
             from: from?,

@@ -408,6 +408,9 @@ fn flipped(edge: &Edge) -> Edge {
 /// What must be read for a query: its columns, the id, and what filters, order and links need; none means all.
 fn wanted_columns<'q>(query: &'q Query, order: &Order) -> Option<Vec<&'q str>> {
     let mut wanted: Vec<&str> = query.columns.as_ref()?.clone();
+    if query.entity == Entity::Episode && wanted.iter().any(|c| derive::COLUMNS.contains(c)) {
+        wanted.extend(["status", "started_at", "parent_id", "ended_at"]);
+    }
     wanted.push("id");
     wanted.push(order.column);
     wanted.extend(query.filters.iter().map(|f| f.column));
