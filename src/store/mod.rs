@@ -1,0 +1,3 @@
+//! The only place where SQL is spoken to a database.
+
+pub mod bulk;
