@@ -14,6 +14,8 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use url::Url;
 
+static NUMBER: AtomicU32 = AtomicU32::new(0);
+
 /// A database of one test's own, empty at first. It is deleted when this value is dropped, on a panic too.
 pub struct Database {
     name: String,
@@ -35,7 +37,6 @@ impl Database {
             let _ = writeln!(std::io::stderr(), "SKIPPED on PostgreSQL (MNEMOSCOPE_SKIP_POSTGRES=1): {test}");
             return None;
         }
-        static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let name = format!("mnemoscope_test_{}_{number}_{:08x}", std::process::id(), rand::random::<u32>());
         let mut url = server().clone();
