@@ -10,7 +10,11 @@
 //!
 //! - [`memory`]: what agents remember: types and pure rules
 //! - [`layout`]: where a database keeps them: layouts as data
+//! - [`store`]: the only SQL: connecting, building queries, reading rows
+//! - [`ui`]: how things look: safe text, glyphs, themes, tables, charts; no domain words
 #![forbid(unsafe_code)]
 
 pub mod layout;
 pub mod memory;
+pub mod store;
+pub mod ui;

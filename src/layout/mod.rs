@@ -11,11 +11,13 @@ pub mod recognise;
 
 use serde_json::Value;
 
+pub use crate::memory::nearest::nearest;
+
 use crate::memory::Entity;
 
 pub use catalog::{Catalog, CatalogColumn, CatalogTable};
 pub use parse::{LayoutError, parse};
-pub use recognise::{Attachment, BoundColumn, BoundSource, Recognised, recognise};
+pub use recognise::{Attachment, BoundColumn, BoundFrom, BoundOrigin, BoundSource, Recognised, recognise};
 
 /// The two kinds of database that can be opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -229,31 +231,4 @@ pub enum LinkBy {
 pub enum Derive {
     /// Episodes out of the event log of their workflow run.
     WorkflowEvents,
-}
-
-/// The name among `known` that is nearest to `wrong`, when one is near enough to be meant.
-#[must_use]
-pub fn nearest<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    known
-        .into_iter()
-        .map(|name| (distance(wrong, name), name))
-        .min()
-        .filter(|(d, name)| *d <= name.len().max(wrong.len()).div_ceil(2).min(4))
-        .map(|(_, name)| name)
-}
-
-/// Levenshtein distance between two short names, in characters.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut line: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut diagonal = line[0];
-        line[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let substitute = diagonal + usize::from(x != *y);
-            diagonal = line[j + 1];
-            line[j + 1] = substitute.min(diagonal + 1).min(line[j] + 1);
-        }
-    }
-    line[b.len()]
 }

@@ -39,21 +39,9 @@ impl std::error::Error for LayoutError {}
 
 type Node<'a> = Spanned<DeValue<'a>>;
 
-const TOP_KEYS: &[&str] =
-    &["name", "title", "engines", "folder", "requires", "forbids", "variant", "attach", "absent"];
-const SOURCE_KEYS: &[&str] = &[
-    "table",
-    "from",
-    "tables",
-    "label",
-    "keep",
-    "requires",
-    "forbids",
-    "columns",
-    "links",
-    "derive",
-    "uniform_times",
-];
+const TOP_KEYS: &[&str] = &["name", "title", "engines", "folder", "requires", "forbids", "variant", "attach", "absent"];
+const SOURCE_KEYS: &[&str] =
+    &["table", "from", "tables", "label", "keep", "requires", "forbids", "columns", "links", "derive", "uniform_times"];
 const COLUMN_KEYS: &[&str] = &["column", "sql", "value", "path", "map", "stored", "requires", "optional"];
 
 /// Reads the text of a layout file.
@@ -136,7 +124,11 @@ impl Reader<'_> {
         let engines = self.engines(root);
         let requires = self.needs(root, "", "requires");
         if requires.is_empty() {
-            self.error(0, "requires", "a layout is recognised by tables or columns that must be there: name at least one");
+            self.error(
+                0,
+                "requires",
+                "a layout is recognised by tables or columns that must be there: name at least one",
+            );
         }
         let layout = Layout {
             name: name?,
@@ -260,7 +252,11 @@ impl Reader<'_> {
                 let sql = self.sql(node, &join(prefix, "from"))?;
                 let key = join(prefix, "tables");
                 let Some(tables) = table.get("tables") else {
-                    self.error(at, &key, "a `from` needs `tables = { alias = \"table\" }`, so that types can be looked up");
+                    self.error(
+                        at,
+                        &key,
+                        "a `from` needs `tables = { alias = \"table\" }`, so that types can be looked up",
+                    );
                     return None;
                 };
                 let tables = self.pairs(tables, &key);
@@ -397,7 +393,11 @@ impl Reader<'_> {
                 (None, Some(json), Some(path), false) => LinkBy::Path(json, path),
                 (None, None, None, true) => LinkBy::Back,
                 _ => {
-                    self.error(at, &key, "a link is `list = COLUMN`, `back = true`, or `json = COLUMN` with `path = PATH`");
+                    self.error(
+                        at,
+                        &key,
+                        "a link is `list = COLUMN`, `back = true`, or `json = COLUMN` with `path = PATH`",
+                    );
                     continue;
                 }
             };
@@ -466,12 +466,7 @@ impl Reader<'_> {
     }
 
     /// The tables of an array of tables; a single table counts as an array of one.
-    fn tables<'n, 'd>(
-        &mut self,
-        table: &'n DeTable<'d>,
-        prefix: &str,
-        key: &str,
-    ) -> Vec<(usize, &'n DeTable<'d>)> {
+    fn tables<'n, 'd>(&mut self, table: &'n DeTable<'d>, prefix: &str, key: &str) -> Vec<(usize, &'n DeTable<'d>)> {
         let Some(node) = table.get(key) else { return Vec::new() };
         let path = join(prefix, key);
         match node.get_ref() {

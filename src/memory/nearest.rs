@@ -12,7 +12,7 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .map(|(_, candidate)| candidate)
 }
 
-/// Restricted Damerau-Levenshtein distance.
+/// Restricted Damerau-Levenshtein distance. Every row is one longer than `b`, so that no index below is out of range.
 fn edits(a: &str, b: &str) -> usize {
     let letters = |s: &str| s.chars().map(|c| c.to_ascii_lowercase()).collect::<Vec<char>>();
     let (a, b) = (letters(a), letters(b));

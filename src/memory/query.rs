@@ -66,9 +66,7 @@ impl CanvasFilter {
     #[must_use]
     pub fn parse(text: &str) -> Self {
         match text.split_once(':') {
-            Some((kind, action)) => {
-                CanvasFilter { canvas_type: kind.to_owned(), action: Some(action.to_owned()) }
-            }
+            Some((kind, action)) => CanvasFilter { canvas_type: kind.to_owned(), action: Some(action.to_owned()) },
             None => CanvasFilter { canvas_type: text.to_owned(), action: None },
         }
     }
@@ -181,7 +179,7 @@ impl EpisodeContext {
             "segments": all(&self.segments),
             "canvas_context": all(&self.canvas),
             "feedback_context": all(&self.feedback),
-            "chain": self.chain.to_json(),
+            "chain": chain_json(&self.chain, &self.relatives),
             "utility": all(&self.utility),
             "memories": memories,
             "events": all(&self.events),
@@ -198,6 +196,18 @@ impl EpisodeContext {
         shown["memory"] = memory.unwrap_or(Value::Null);
         shown
     }
+}
+
+/// The shape that `chain` prints: the episodes root first, the children, and what is odd about it.
+#[must_use]
+pub fn chain_json(chain: &Chain, relatives: &BTreeMap<String, Row>) -> Value {
+    let rows = |ids: &[String]| ids.iter().filter_map(|id| relatives.get(id)).map(Row::to_json).collect::<Vec<_>>();
+    json!({
+        "chain": rows(&chain.ids),
+        "children": rows(&chain.children),
+        "cycle": chain.cycle,
+        "missing_parent": chain.missing_parent,
+    })
 }
 
 /// How a count was come by.

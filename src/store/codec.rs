@@ -244,8 +244,8 @@ fn moment(stored: Stored, raw: &Raw) -> (Value, Vec<String>) {
         _ => None,
     };
     let read = match (stored, number, raw) {
-        (Stored::Epoch, Some(seconds), _) => time::from_epoch_seconds(seconds),
-        (Stored::EpochMillis, Some(millis), _) => time::from_epoch_seconds(millis / 1000.0),
+        (Stored::Epoch, Some(seconds), _) => time::from_epoch_real(seconds),
+        (Stored::EpochMillis, Some(millis), _) => time::from_epoch_real(millis / 1000.0),
         (_, _, Raw::Text(text)) => time::canonical(text),
         _ => None,
     };

@@ -310,8 +310,8 @@ async fn open_sqlite(
         let note = "opened as immutable: its folder cannot be written and nothing waits in a -wal file";
         return Ok(Opened { sessions, notes: vec![note.to_owned()], copy: None });
     }
-    let (copy, path, attached) =
-        private_copy(path, attached).map_err(|e| OpenError::Other { location: location.clone(), message: e.to_string() })?;
+    let (copy, path, attached) = private_copy(path, attached)
+        .map_err(|e| OpenError::Other { location: location.clone(), message: e.to_string() })?;
     let sessions = try_sqlite(&path, &attached, options, false).await.map_err(|e| classify(&location, &e))?;
     let note = "read from a private copy as of now: its folder cannot be written and rows wait in its -wal file";
     Ok(Opened { sessions, notes: vec![note.to_owned()], copy: Some(copy) })
@@ -416,8 +416,7 @@ async fn open_postgres(url: &str, options: &OpenOptions) -> Result<Opened, OpenE
             // A pooler keeps such settings from the server, and its servers forget prepared statements.
             let pooled = plain.statement_cache_capacity(0);
             let opener = Opener::Postgres(pooled);
-            let sessions =
-                Sessions::open(opener, options.connections).await.map_err(|e| classify(&location, &e))?;
+            let sessions = Sessions::open(opener, options.connections).await.map_err(|e| classify(&location, &e))?;
             let note = "a connection pooler lies between: its sessions could not be set read-only (nothing is written)";
             Ok(Opened { sessions, notes: vec![note.to_owned()], copy: None })
         }

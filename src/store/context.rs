@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::page::named_ids;
 use super::{Store, StoreError};
 use crate::layout::Link;
-use crate::memory::chain::Chain;
+use crate::memory::chain::{Chain, Walk};
 use crate::memory::query::{EpisodeContext, Finding};
 use crate::memory::{Entity, Row, feedback};
 
@@ -60,22 +60,22 @@ impl Store {
 
     async fn chain_of(&self, episode: &Row) -> Result<(Chain, BTreeMap<String, Row>), StoreError> {
         let mut known: BTreeMap<String, Row> = BTreeMap::new();
-        known.insert(episode.id().to_owned(), episode.clone());
-        let mut parent = episode.text("parent_id").map(str::to_owned);
-        while let Some(id) = parent.take().filter(|id| !known.contains_key(id)) {
-            if known.len() >= CHAIN_LIMIT {
-                break;
-            }
-            if let Some(row) = self.row(Entity::Episode, &id).await? {
-                parent = row.text("parent_id").map(str::to_owned);
-                known.insert(id, row);
+        let mut walk = Walk::from(episode.id());
+        while let Some(id) = walk.wanted().filter(|_| known.len() < CHAIN_LIMIT).map(str::to_owned) {
+            let row = if id == episode.id() { Some(episode.clone()) } else { self.row(Entity::Episode, &id).await? };
+            match row {
+                Some(row) => {
+                    walk.found(row.text("parent_id"));
+                    known.insert(id, row);
+                }
+                None => walk.not_found(),
             }
         }
         let children = self.related(Entity::Episode, "parent_id", &[episode.id().to_owned()]).await?;
         let child_ids = children.iter().map(|c| c.id().to_owned()).collect();
-        let chain = Chain::walk(episode.id(), child_ids, |id| {
-            known.get(id).map(|row| row.text("parent_id").map(str::to_owned))
-        });
+        let alone =
+            Chain { ids: vec![episode.id().to_owned()], children: Vec::new(), cycle: false, missing_parent: None };
+        let chain = walk.finish(child_ids).unwrap_or(alone);
         known.extend(children.into_iter().map(|c| (c.id().to_owned(), c)));
         Ok((chain, known))
     }
@@ -155,10 +155,14 @@ impl Store {
         let made = episode.text("ended_at").or(episode.text("started_at"));
         let newer = of_runs.iter().all(|r| r.text("created_at") > made);
         Ok(match (ids.len(), newer) {
-            (0, _) => finding("no_execution_feedback", "no feedback context: nobody gave feedback on its execution", ids),
+            (0, _) => {
+                finding("no_execution_feedback", "no feedback context: nobody gave feedback on its execution", ids)
+            }
             (n, true) => finding(
                 "feedback_newer",
-                format!("no feedback context: {n} feedback rows of its execution are newer than the episode and not linked"),
+                format!(
+                    "no feedback context: {n} feedback rows of its execution are newer than the episode and not linked"
+                ),
                 ids,
             ),
             (n, false) => finding(
@@ -255,8 +259,7 @@ fn stored_numbers(context: &EpisodeContext, findings: &mut Vec<Finding>) {
         return;
     }
     let counted = context.feedback.iter().filter(|f| f.get("counts") == &serde_json::Value::Bool(true));
-    let scores: Vec<f64> = counted.filter_map(|f| f.number("score")).collect();
-    let mean = feedback::aggregate(&scores);
+    let mean = feedback::aggregate(counted.filter_map(|f| f.number("score")));
     let stored = context.episode.number("feedback_score");
     let same = match (stored, mean) {
         (Some(a), Some(b)) => (a - b).abs() < 1e-6,
@@ -274,7 +277,7 @@ fn stored_numbers(context: &EpisodeContext, findings: &mut Vec<Finding>) {
 fn chain_findings(context: &EpisodeContext, findings: &mut Vec<Finding>) {
     let chain = &context.chain;
     if chain.cycle {
-        findings.push(finding("chain_cycle", "its chain of parents runs in a circle", chain.chain.clone()));
+        findings.push(finding("chain_cycle", "its chain of parents runs in a circle", chain.ids.clone()));
     }
     if let Some(missing) = &chain.missing_parent {
         findings.push(finding("missing_parent", format!("the parent {missing} is not there"), vec![missing.clone()]));
@@ -292,13 +295,8 @@ fn chain_findings(context: &EpisodeContext, findings: &mut Vec<Finding>) {
 
 fn missing_memories(context: &EpisodeContext, findings: &mut Vec<Finding>) {
     let there = |id: &str| context.memories.iter().any(|m| m.id() == id);
-    let gone: Vec<String> = context
-        .links
-        .iter()
-        .filter_map(|l| l.text("memory_id"))
-        .filter(|id| !there(id))
-        .map(str::to_owned)
-        .collect();
+    let gone: Vec<String> =
+        context.links.iter().filter_map(|l| l.text("memory_id")).filter(|id| !there(id)).map(str::to_owned).collect();
     if !gone.is_empty() {
         findings.push(finding("missing_memory", format!("{} linked memories are not there", gone.len()), gone));
     }

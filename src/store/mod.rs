@@ -124,11 +124,7 @@ impl Store {
         Ok(self.sessions.fetch(sql, &[]).await?)
     }
 
-    async fn scan(
-        &self,
-        statement: &Statement,
-        each: impl FnMut(RawRow) -> ControlFlow<()>,
-    ) -> Result<(), StoreError> {
+    async fn scan(&self, statement: &Statement, each: impl FnMut(RawRow) -> ControlFlow<()>) -> Result<(), StoreError> {
         tracing::debug!(sql = %statement.sql, "scan");
         Ok(self.sessions.scan(&statement.sql, &statement.params, each).await?)
     }

@@ -125,7 +125,13 @@ pub enum Part {
 impl SourceOrder {
     /// The order by a canonical column; none where only the canonical value can order the rows.
     #[must_use]
-    pub fn new(engine: Engine, source: &BoundSource, column: &str, descending: bool, mixed_times: bool) -> Option<Self> {
+    pub fn new(
+        engine: Engine,
+        source: &BoundSource,
+        column: &str,
+        descending: bool,
+        mixed_times: bool,
+    ) -> Option<Self> {
         let kind = source.entity.column(column)?.kind;
         let ways = source.column(column);
         let derived = source.derive.is_some() && matches!(column, "ended_at" | "duration_seconds" | "success");
@@ -139,9 +145,8 @@ impl SourceOrder {
             several => {
                 let parts: Option<Vec<_>> = several.iter().map(|w| key_expression(engine, w, kind)).collect();
                 let parts = parts?;
-                let join = |f: fn(&(String, String, String, bool)) -> &str| {
-                    parts.iter().map(f).collect::<Vec<_>>().join(", ")
-                };
+                let join =
+                    |f: fn(&(String, String, String, bool)) -> &str| parts.iter().map(f).collect::<Vec<_>>().join(", ");
                 let key = format!("coalesce({})", join(|p| &p.0));
                 let read = format!("coalesce({})", join(|p| &p.1));
                 (key, read, parts[0].2.clone(), parts.iter().all(|p| p.3))

@@ -133,7 +133,8 @@ impl Store {
                 walk.walk(engine, &mut statement, part, &edge, forward, batch);
                 let raw = self.fetch(&statement).await?;
                 let short = raw.len() < batch;
-                let mut placed: Vec<Placed> = raw.iter().map(|r| place(index, r, key_at, id_at, source, &projection)).collect();
+                let mut placed: Vec<Placed> =
+                    raw.iter().map(|r| place(index, r, key_at, id_at, source, &projection)).collect();
                 if let Some(last) = placed.last() {
                     edge = last.edge.clone();
                 }
@@ -187,7 +188,6 @@ impl Store {
     ) -> Result<Page, StoreError> {
         let forward = matches!(query.start, Start::First | Start::After(_));
         let after = cursor.and_then(|c| c.scanned);
-        let wanted = wanted_columns(query, order);
         let mut heap: BinaryHeap<Ranked> = BinaryHeap::new();
         for source in sources {
             let walk = SourceOrder::new(self.engine(), source, "id", false, false);
@@ -410,7 +410,7 @@ fn wanted_columns<'q>(query: &'q Query, order: &Order) -> Option<Vec<&'q str>> {
     let mut wanted: Vec<&str> = query.columns.as_ref()?.clone();
     wanted.push("id");
     wanted.push(order.column);
-    wanted.extend(query.filters.iter().map(|f| f.column.as_str()));
+    wanted.extend(query.filters.iter().map(|f| f.column));
     if query.canvas.is_some() {
         wanted.extend(["canvas_ids", "metadata"]);
     }

@@ -9,7 +9,7 @@ use super::dialect::{self, PgType};
 use super::session::Param;
 use crate::layout::{BoundColumn, BoundFrom, BoundOrigin, BoundSource, Engine, Stored};
 use crate::memory::Kind;
-use crate::memory::filter::{Filter, Op};
+use crate::memory::filter::{Filter, Operand, Operator as Op};
 
 /// A statement under construction with its parameters.
 #[derive(Debug, Default, Clone)]
@@ -131,20 +131,19 @@ pub fn from_clause(source: &BoundSource) -> String {
 
 /// Adds what the database can decide of a filter; nothing when it cannot decide any of it.
 pub fn narrow(engine: Engine, source: &BoundSource, filter: &Filter, statement: &mut Statement) {
-    let [column] = source.column(&filter.column) else { return };
-    if column.path.is_some() || source.derive.is_some() && !derived_keeps(&filter.column) {
+    let [column] = source.column(filter.column) else { return };
+    if column.path.is_some() || source.derive.is_some() && !derived_keeps(filter.column) {
         return;
     }
     let Some(bare) = dialect::expression(&column.origin) else { return };
-    let kind = source.entity.column(&filter.column).map_or(Kind::Text, |c| c.kind);
-    let condition = match (kind, filter.op) {
-        (Kind::Text, Op::Equal) => equal_text(engine, column, &bare, &filter.value, statement),
-        (Kind::Text, Op::Contains) => contains(engine, column, &bare, &filter.value, statement),
-        (Kind::Time, Op::Less | Op::LessEqual | Op::Greater | Op::GreaterEqual) => {
-            time_bound(engine, column, &bare, filter, statement)
-        }
-        (Kind::List, Op::Has) => list_has(engine, column, &bare, &filter.value, statement),
-        (Kind::Integer | Kind::Real, op) => number(engine, column, &bare, op, &filter.value, statement),
+    let kind = source.entity.column(filter.column).map_or(Kind::Text, |c| c.kind);
+    let condition = match (kind, filter.op, &filter.value) {
+        (Kind::Text, Op::Equal, Operand::Text(value)) => equal_text(engine, column, &bare, value, statement),
+        (Kind::Text, Op::Contains, Operand::Text(value)) => contains(engine, column, &bare, value, statement),
+        (Kind::List, Op::Has, Operand::Text(value)) => list_has(engine, column, &bare, value, statement),
+        (Kind::Time, op, Operand::Time(value)) => time_bound(engine, column, &bare, op, value, statement),
+        (_, op, Operand::Integer(value)) => number(engine, column, &bare, op, *value as f64, statement),
+        (_, op, Operand::Real(value)) => number(engine, column, &bare, op, *value, statement),
         _ => None,
     };
     if let Some(condition) = condition {
@@ -173,9 +172,6 @@ fn equal_text(
     value: &str,
     statement: &mut Statement,
 ) -> Option<String> {
-    if value == "null" {
-        return None;
-    }
     let declared = dialect::declared(&column.origin);
     let words = stored_words(column, value);
     if engine == Engine::Postgres {
@@ -242,23 +238,28 @@ fn time_bound(
     engine: Engine,
     column: &BoundColumn,
     bare: &str,
-    filter: &Filter,
+    op: Op,
+    value: &str,
     statement: &mut Statement,
 ) -> Option<String> {
+    let lower = match op {
+        Op::Greater | Op::GreaterOrEqual => true,
+        Op::Less | Op::LessOrEqual => false,
+        _ => return None,
+    };
     if column.stored != Stored::Plain {
         return None;
     }
-    let lower = matches!(filter.op, Op::Greater | Op::GreaterEqual);
     if engine == Engine::Postgres {
         let declared = dialect::declared(&column.origin);
         if !matches!(PgType::of(declared), PgType::Timestamp | PgType::Timestamptz) {
             return None;
         }
-        let mark = statement.bind(engine, Param::Text(filter.value.clone()), declared);
+        let mark = statement.bind(engine, Param::Text(value.to_owned()), declared);
         return Some(format!("{bare} {} {mark}", if lower { ">=" } else { "<=" }));
     }
     // Offsets other than UTC move a time by less than a day: one day's slack on either side keeps them in.
-    let day = filter.value.get(..10)?;
+    let day = value.get(..10)?;
     let date = chrono::NaiveDate::parse_from_str(day, "%Y-%m-%d").ok()?;
     let slack = chrono::Duration::days(if lower { -1 } else { 2 });
     let mark = statement.bind(engine, Param::Text(date.checked_add_signed(slack)?.to_string()), "");
@@ -307,18 +308,17 @@ fn number(
     column: &BoundColumn,
     bare: &str,
     op: Op,
-    value: &str,
+    value: f64,
     statement: &mut Statement,
 ) -> Option<String> {
     let sign = match op {
         Op::Equal => "=",
         Op::Less => "<",
-        Op::LessEqual => "<=",
+        Op::LessOrEqual => "<=",
         Op::Greater => ">",
-        Op::GreaterEqual => ">=",
+        Op::GreaterOrEqual => ">=",
         Op::NotEqual | Op::Contains | Op::Has => return None,
     };
-    let value: f64 = value.parse().ok()?;
     let declared = dialect::declared(&column.origin);
     if engine == Engine::Postgres {
         if !matches!(PgType::of(declared), PgType::Integer | PgType::Number) {
@@ -358,8 +358,7 @@ pub fn narrow_any(
         _ => (format!("({bare})::text"), values.iter().collect()),
     };
     let cast = if engine == Engine::Postgres && PgType::of(declared) == PgType::Uuid { "uuid" } else { "" };
-    let marks: Vec<_> =
-        values.into_iter().map(|v| statement.bind(engine, Param::Text(v.clone()), cast)).collect();
+    let marks: Vec<_> = values.into_iter().map(|v| statement.bind(engine, Param::Text(v.clone()), cast)).collect();
     let _ = match marks[..] {
         [] => write!(statement.sql, " AND 1 = 0"),
         _ => write!(statement.sql, " AND {text} IN ({})", marks.join(", ")),

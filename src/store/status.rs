@@ -124,7 +124,9 @@ impl Store {
     async fn estimate(&self, table: &CatalogTable) -> Result<Option<i64>, StoreError> {
         match self.engine() {
             // Without statistics a big file still tells itself by its bytes: 100 bytes a row is on the low side.
-            Engine::Postgres => Ok(table.estimate.or_else(|| table.bytes.map(|b| b / 100).filter(|n| *n > 50 * COUNTED))),
+            Engine::Postgres => {
+                Ok(table.estimate.or_else(|| table.bytes.map(|b| b / 100).filter(|n| *n > 50 * COUNTED)))
+            }
             Engine::Sqlite => {
                 let sql = format!("SELECT max(rowid) FROM {}.{}", quote(&table.schema), quote(&table.name));
                 // A table without rowid, or a view, refuses: it is counted.
