@@ -73,7 +73,7 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn line(&self, at: usize) -> usize {
-        self.text.as_bytes()[..at.min(self.text.len())].iter().filter(|b| **b == b'\n').count() + 1
+        self.text.get(..at).unwrap_or(self.text).matches('\n').count() + 1
     }
 
     fn error(&mut self, at: usize, key: &str, message: impl Into<String>) {

@@ -135,7 +135,7 @@ impl BoundSource {
 
 /// What of a layout's needs is not met; empty when it fits.
 #[must_use]
-pub fn unmet<'a>(layout: &'a Layout, engine: Engine, catalog: &Catalog) -> Vec<String> {
+pub fn unmet(layout: &Layout, engine: Engine, catalog: &Catalog) -> Vec<String> {
     let name = |need: &Need| match &need.column {
         Some(column) => format!("{}.{column}", need.table),
         None => need.table.clone(),
@@ -264,13 +264,14 @@ fn bind_column(
         }
         let origin = match &spec.value {
             Origin::Value(value) => BoundOrigin::Value(value.clone()),
-            Origin::Sql(sql) => match sql.on(engine) {
-                Some(text) => BoundOrigin::Sql(text.to_owned()),
-                None => {
+            Origin::Sql(sql) => {
+                if let Some(text) = sql.on(engine) {
+                    BoundOrigin::Sql(text.to_owned())
+                } else {
                     lose(format!("has no SQL for {}", engine.name()), true);
                     continue;
                 }
-            },
+            }
             Origin::Column(column) => match find_column(column, aliases) {
                 Ok(origin) => origin,
                 Err(message) => {

@@ -267,7 +267,8 @@ fn stored_numbers(context: &EpisodeContext, findings: &mut Vec<Finding>) {
         _ => false,
     };
     let unmapped = context.episode.entity == Entity::Episode && context.episode.get("feedback_ids").is_null();
-    if !same && !(unmapped && stored.is_none()) {
+    let cannot_hold = unmapped && stored.is_none();
+    if !same && !cannot_hold {
         let word = |x: Option<f64>| x.map_or("unknown".to_owned(), |x| format!("{x:.3}"));
         let words = format!("the stored feedback score is {}, its rows give {}", word(stored), word(mean));
         findings.push(finding("aggregate_differs", words, Vec::new()));
