@@ -134,7 +134,7 @@ entities! {
         metadata: Json Content, created_at: Time, uses: Integer, utility: Real,
     }
     /// That an episode retrieved a memory.
-    MemoryLink "memory_link" time rank {
+    MemoryLink "memory_link" time episode_id {
         episode_id: Text, memory_id: Text, kind: Text, rank: Integer,
     }
     /// The user-and-agent bank that cases are in.

@@ -1,8 +1,19 @@
 //! What agents remember: the entities with their canonical columns, and the rules that hold for them.
 //! Pure: no database, file, clock or terminal is known here.
 
+pub mod chain;
 pub mod entity;
+pub mod feedback;
+pub mod filter;
+pub mod json;
+pub mod mask;
+pub mod nearest;
+pub mod query;
+pub mod reward;
 pub mod row;
+pub mod time;
+pub mod utility;
+pub mod workflow;
 
 pub use entity::{Column, Entity, Kind, Personal};
 pub use row::{Problem, Row};

@@ -1,3 +1,171 @@
-//! The only place where SQL is spoken to a database.
+//! The only SQL: connecting, building queries, reading rows, pages, context and state. Sessions are read-only.
 
 pub mod bulk;
+pub mod catalog;
+pub mod codec;
+pub mod connect;
+mod context;
+mod derive;
+pub mod dialect;
+mod order;
+mod page;
+mod select;
+pub mod session;
+mod status;
+
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+use std::sync::{Mutex, PoisonError};
+
+use select::Statement;
+use session::{RawRow, Sessions};
+
+use crate::layout::{BoundSource, Catalog, Engine, LayoutError, Recognised};
+use crate::memory::Entity;
+
+pub use connect::{OpenError, OpenOptions, Target};
+
+/// Why the store did not answer.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The database does not hold the entity.
+    #[error("this database holds no {entity}: {reason}")]
+    Missing {
+        /// What was asked for.
+        entity: String,
+        /// Why it is not there.
+        reason: String,
+        /// What would help.
+        remedy: Option<String>,
+    },
+    /// A cursor that was not made by this list.
+    #[error("the cursor is not one of this list; take `next` of a page with the same entity and order")]
+    Cursor,
+    /// A source whose rows cannot be walked.
+    #[error("the rows of {0} cannot be put in order: its id is not one plain column")]
+    Unordered(String),
+    /// The engine refused.
+    #[error("{}", connect::explain(.0))]
+    Engine(#[from] sqlx::Error),
+}
+
+/// An opened memory database.
+#[derive(Debug)]
+pub struct Store {
+    sessions: Sessions,
+    catalog: Catalog,
+    recognised: Recognised,
+    location: String,
+    version: String,
+    notes: Vec<String>,
+    mixed_times: Mutex<HashMap<String, bool>>,
+    /// Kept until the store is dropped: a private copy of a database that could not be opened where it is.
+    _copy: Option<connect::PrivateCopy>,
+}
+
+impl Store {
+    /// Engine of the database.
+    #[must_use]
+    pub fn engine(&self) -> Engine {
+        self.sessions.engine()
+    }
+
+    /// Layouts and sources that were recognised.
+    #[must_use]
+    pub fn recognised(&self) -> &Recognised {
+        &self.recognised
+    }
+
+    /// Tables of the database.
+    #[must_use]
+    pub fn catalog(&self) -> &Catalog {
+        &self.catalog
+    }
+
+    /// Path or URL, without a password.
+    #[must_use]
+    pub fn location(&self) -> &str {
+        &self.location
+    }
+
+    /// The sources of an entity.
+    ///
+    /// # Errors
+    /// [`StoreError::Missing`] with the reason when there is none.
+    pub fn sources_of(&self, entity: Entity) -> Result<Vec<&BoundSource>, StoreError> {
+        let sources: Vec<_> = self.recognised.sources.iter().filter(|s| s.entity == entity).collect();
+        if sources.is_empty() {
+            let (reason, remedy) = self.why_missing(entity);
+            return Err(StoreError::Missing { entity: entity.title(), reason, remedy });
+        }
+        Ok(sources)
+    }
+
+    /// Why an entity is not there, and what would help.
+    #[must_use]
+    pub fn why_missing(&self, entity: Entity) -> (String, Option<String>) {
+        let Some(layout) = self.recognised.layouts.first() else {
+            let remedy = "describe it in a layout file and open it with --layout FILE (`layouts check FILE` helps)";
+            return ("no known layout fits it".to_owned(), Some(remedy.to_owned()));
+        };
+        let said = self.recognised.layouts.iter().flat_map(|l| &l.absent).find(|(e, _)| *e == entity);
+        match said {
+            Some((_, reason)) => (reason.clone(), None),
+            None => (format!("the layout {} has no source for it here", layout.name), None),
+        }
+    }
+
+    async fn fetch(&self, statement: &Statement) -> Result<Vec<RawRow>, StoreError> {
+        tracing::debug!(sql = %statement.sql, "fetch");
+        Ok(self.sessions.fetch(&statement.sql, &statement.params).await?)
+    }
+
+    async fn fetch_text(&self, sql: &str) -> Result<Vec<RawRow>, StoreError> {
+        tracing::debug!(%sql, "fetch");
+        Ok(self.sessions.fetch(sql, &[]).await?)
+    }
+
+    async fn scan(&self, statement: &Statement, each: impl FnMut(RawRow) -> ControlFlow<()>) -> Result<(), StoreError> {
+        tracing::debug!(sql = %statement.sql, "scan");
+        Ok(self.sessions.scan(&statement.sql, &statement.params, each).await?)
+    }
+
+    fn known_mixed(&self, key: &str) -> Option<bool> {
+        self.mixed_times.lock().unwrap_or_else(PoisonError::into_inner).get(key).copied()
+    }
+
+    fn remember_mixed(&self, key: String, mixed: bool) {
+        self.mixed_times.lock().unwrap_or_else(PoisonError::into_inner).insert(key, mixed);
+    }
+}
+
+impl Store {
+    /// Checks the sources of the layout in use against the database: names that are not there, and SQL that the engine
+    /// does not take.
+    ///
+    /// # Errors
+    /// The engine's refusal for a reason other than the layout.
+    pub async fn check_layout(&self, file: &str) -> Result<Vec<LayoutError>, StoreError> {
+        let error = |line: usize, key: &str, message: String| LayoutError {
+            file: file.to_owned(),
+            line,
+            key: key.to_owned(),
+            message,
+        };
+        let mut errors = Vec::new();
+        for layout in &self.recognised.layouts {
+            let missing = layout.missing.iter().filter(|m| !m.optional);
+            errors.extend(missing.map(|m| error(m.line, &m.key, m.message.clone())));
+        }
+        for source in &self.recognised.sources {
+            let projection = select::Projection::new(self.engine(), source, None, None);
+            let mut statement = projection.select(source, &[]);
+            statement.sql += " LIMIT 0";
+            if let Err(StoreError::Engine(refusal)) = self.fetch(&statement).await {
+                errors.push(error(source.line, &format!("{}", source.entity), connect::explain(&refusal)));
+            }
+        }
+        errors.sort_by_key(|e| e.line);
+        Ok(errors)
+    }
+}

@@ -1,0 +1,201 @@
+//! The command line: its commands, options and their help.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Inspect and administer the memory databases of AI agents.
+#[derive(Debug, Parser)]
+#[command(name = "mnemoscope", version, about, args_conflicts_with_subcommands = false, subcommand_precedence_over_arg = true)]
+pub struct Cli {
+    /// Database: a path, a palace folder, sqlite:PATH, postgres://…, or a profile's name.
+    #[arg(short = 'd', long = "database", global = true, value_name = "DATABASE")]
+    pub database: Option<String>,
+    /// The same, to open the console: `mnemoscope DATABASE`.
+    #[arg(value_name = "DATABASE")]
+    pub positional: Option<String>,
+    /// Options for every command.
+    #[command(flatten)]
+    pub global: Global,
+    /// What to do; the console when nothing is said.
+    #[command(subcommand)]
+    pub command: Option<Command>,
+}
+
+/// Options for every command.
+#[derive(Debug, Clone, Args)]
+pub struct Global {
+    /// Layout by name or file, instead of recognition.
+    #[arg(long, global = true, value_name = "NAME|FILE")]
+    pub layout: Option<String>,
+    /// Profile of the settings file.
+    #[arg(long, global = true)]
+    pub profile: Option<String>,
+    /// Output format; table on a terminal, json when piped.
+    #[arg(long, global = true, value_enum)]
+    pub format: Option<Format>,
+    /// Show stable pseudonyms instead of personal values.
+    #[arg(long, global = true)]
+    pub mask: bool,
+    /// Colours.
+    #[arg(long, global = true, value_enum, default_value_t = When::Auto)]
+    pub color: When,
+    /// No progress on standard error.
+    #[arg(long, global = true)]
+    pub no_progress: bool,
+    /// Say more on standard error.
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    pub verbose: u8,
+    /// Say only what failed.
+    #[arg(short, long, global = true)]
+    pub quiet: bool,
+}
+
+/// Output formats.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For people.
+    Table,
+    /// One JSON document.
+    Json,
+    /// One JSON document a line.
+    Jsonl,
+    /// Comma-separated values with a header.
+    Csv,
+}
+
+/// When to use colours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum When {
+    /// On a terminal, unless `NO_COLOR` is set.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// How the console looks.
+#[derive(Debug, Clone, Default, Args)]
+pub struct Look {
+    /// Theme: dark, light, contrast or mono; asked of the terminal when not said.
+    #[arg(long)]
+    pub theme: Option<String>,
+    /// Draw with ASCII only.
+    #[arg(long)]
+    pub ascii: bool,
+    /// Leave the mouse to the terminal.
+    #[arg(long)]
+    pub no_mouse: bool,
+}
+
+/// Which rows of an entity.
+#[derive(Debug, Clone, Args)]
+pub struct Selection {
+    /// Condition `column OP value` with = != < <= > >= ~ (contains) has (list holds); several are ANDed. Times take RFC
+    /// 3339 or an age such as 30d.
+    #[arg(long = "where", value_name = "EXPR")]
+    pub filters: Vec<String>,
+    /// Order, newest first when not said.
+    #[arg(long, value_name = "COLUMN[:asc|:desc]")]
+    pub order: Option<String>,
+    /// Episodes with a canvas event of this type, and of this action.
+    #[arg(long, value_name = "TYPE[:ACTION]")]
+    pub canvas: Option<String>,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Open the console.
+    Console {
+        /// Database to open.
+        database: Option<String>,
+        /// How it looks.
+        #[command(flatten)]
+        look: Look,
+    },
+    /// Make a realistic demo database and open it.
+    Demo {
+        /// File to make; in the state folder when not said.
+        path: Option<PathBuf>,
+        /// Number of episodes; everything else is in proportion.
+        #[arg(long, default_value_t = 2_000)]
+        episodes: u64,
+        /// Seed: the same seed gives the same database.
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+        /// Only make it.
+        #[arg(long)]
+        no_console: bool,
+        /// How the console looks.
+        #[command(flatten)]
+        look: Look,
+    },
+    /// What the database is, which layouts fit, what can be shown.
+    Status,
+    /// List the rows of an entity.
+    List {
+        /// agent, subject, episode, segment, canvas_event, feedback, utility_event, memory, memory_link, profile, case,
+        /// policy, workflow_event, access or audit_entry.
+        entity: String,
+        /// Which rows, in which order.
+        #[command(flatten)]
+        selection: Selection,
+        /// Rows at most: 50 unless said, all of them with --format jsonl or csv.
+        #[arg(long)]
+        limit: Option<usize>,
+        /// Go on after this cursor (`next` of the page before).
+        #[arg(long, value_name = "CURSOR")]
+        after: Option<String>,
+    },
+    /// Show one row with everything about it.
+    Show {
+        /// Kind of row.
+        entity: String,
+        /// Its id.
+        id: String,
+    },
+    /// Show the chain that an episode stands in, root first.
+    Chain {
+        /// The episode's id.
+        episode: String,
+    },
+    /// The layouts that are known; show or check one.
+    Layouts {
+        /// What to do; lists them when nothing is said.
+        #[command(subcommand)]
+        command: Option<LayoutCommand>,
+    },
+    /// Write all rows of entities as JSON lines.
+    Export {
+        /// Entities.
+        #[arg(required = true)]
+        entities: Vec<String>,
+        /// Which rows, in which order.
+        #[command(flatten)]
+        selection: Selection,
+    },
+    /// Print a completion script for a shell.
+    Completions {
+        /// The shell.
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page.
+    Man,
+}
+
+/// What to do with layouts.
+#[derive(Debug, Subcommand)]
+pub enum LayoutCommand {
+    /// Print a shipped layout file.
+    Show {
+        /// Its name.
+        name: String,
+    },
+    /// Check a layout file, against the database given with -d if any.
+    Check {
+        /// The file.
+        file: PathBuf,
+    },
+}

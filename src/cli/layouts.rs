@@ -1,0 +1,103 @@
+//! `layouts`: the known ones, one of them, and a new file checked against a database.
+
+use serde_json::{Value, json};
+
+use super::args::{Format, LayoutCommand};
+use super::{Failure, Session, output};
+use crate::layout::{LayoutError, builtin, nearest, parse};
+use crate::store::{OpenError, OpenOptions, Store};
+use crate::ui::text::SafeText;
+
+/// Runs `layouts`, `layouts show` and `layouts check`.
+pub async fn run(session: &Session<'_>, command: Option<&LayoutCommand>) -> Result<(), Failure> {
+    match command {
+        None => list(session),
+        Some(LayoutCommand::Show { name }) => show(name),
+        Some(LayoutCommand::Check { file }) => check(session, &file.display().to_string()).await,
+    }
+}
+
+fn list(session: &Session<'_>) -> Result<(), Failure> {
+    let layouts = builtin::all().map_err(OpenError::Layout)?;
+    let rows: Vec<Value> = layouts
+        .iter()
+        .map(|l| {
+            let engines: Vec<_> = l.engines.iter().map(|e| e.name()).collect();
+            let mut entities: Vec<_> = l.sources.iter().map(|s| s.entity.name()).collect();
+            entities.dedup();
+            json!({ "name": l.name, "title": l.title, "engines": engines, "entities": entities })
+        })
+        .collect();
+    match session.format() {
+        Format::Json => output::json(&Value::from(rows)),
+        Format::Jsonl => output::piped(|out| rows.iter().try_for_each(|r| output::json_line(out, r))),
+        Format::Csv => Err(Failure::usage("layouts are no table of rows: use --format json, jsonl or table")),
+        Format::Table => output::piped(|out| {
+            let cells: Vec<_> = rows
+                .iter()
+                .map(|r| ["name", "engines", "title"].map(|k| output::cell(&r[k])).to_vec())
+                .collect();
+            output::table(out, &["NAME", "ENGINES", "WHAT"], &cells, output::width()).map(|_| ())
+        }),
+    }
+}
+
+fn show(name: &str) -> Result<(), Failure> {
+    let texts = builtin::texts();
+    let Some((_, text)) = texts.iter().find(|(n, _)| *n == name) else {
+        let near = nearest(name, texts.iter().map(|(n, _)| *n));
+        let hint = near.map(|n| format!("; did you mean `{n}`?")).unwrap_or_default();
+        return Err(Failure::not_found(format!("there is no layout `{name}`{hint}")));
+    };
+    output::piped(|out| out.write_all(text.as_bytes()))
+}
+
+/// Checks a file by itself and, when a database is named, against that.
+async fn check(session: &Session<'_>, file: &str) -> Result<(), Failure> {
+    let text = std::fs::read_to_string(file).map_err(|e| match e.kind() {
+        std::io::ErrorKind::NotFound => Failure::not_found(format!("{file}: there is no such file")),
+        _ => Failure::failed(format!("{file}: {e}")),
+    })?;
+    let mut against = None;
+    let errors = match parse(file, &text) {
+        Err(errors) => errors,
+        Ok(_) => match session.target(None)? {
+            None => Vec::new(),
+            Some((target, options)) => {
+                against = Some(target.shown());
+                let options = OpenOptions { layout: Some(file.to_owned()), ..options };
+                let store = Store::open(&target, &options).await?;
+                store.check_layout(file).await?
+            }
+        },
+    };
+    report(session, file, against.as_deref(), &errors)
+}
+
+fn report(session: &Session<'_>, file: &str, against: Option<&str>, errors: &[LayoutError]) -> Result<(), Failure> {
+    if session.format() == Format::Table {
+        output::piped(|out| {
+            for error in errors {
+                writeln!(out, "{}", SafeText::new(&error.to_string()))?;
+            }
+            if errors.is_empty() {
+                let words = match against {
+                    Some(location) => format!("{file} is sound and fits {location}"),
+                    None => format!("{file} is sound; name a database with -d to check it against that"),
+                };
+                writeln!(out, "{}", SafeText::new(&words))?;
+            }
+            Ok(())
+        })?;
+    } else {
+        let errors: Vec<Value> = errors
+            .iter()
+            .map(|e| json!({ "file": e.file, "line": e.line, "key": e.key, "message": e.message }))
+            .collect();
+        output::json(&json!({ "file": file, "database": against, "ok": errors.is_empty(), "errors": errors }))?;
+    }
+    match errors.len() {
+        0 => Ok(()),
+        n => Err(Failure::failed(format!("{file}: {n} errors"))),
+    }
+}

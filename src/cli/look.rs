@@ -1,0 +1,370 @@
+//! The commands that look: status, list, show, chain, export.
+
+use std::io::Write;
+
+use chrono::Utc;
+use serde_json::{Value, json};
+
+use super::args::{Format, Selection};
+use super::output::{self, cell, table_columns};
+use super::{Failure, Session};
+use crate::memory::filter::Filter;
+use crate::memory::query::{CanvasFilter, CountKind, EpisodeContext, Order, PAGE, Query, Start, chain_json};
+use crate::memory::{Entity, Row};
+use crate::store::Store;
+use crate::ui::text::SafeText;
+
+/// Rows read at a time when all of them are wanted.
+const STRIDE: usize = 500;
+
+/// Reads an entity's name.
+fn entity(name: &str) -> Result<Entity, Failure> {
+    Entity::parse(name).ok_or_else(|| {
+        let known: Vec<_> = Entity::ALL.iter().map(|e| e.name()).collect();
+        let near = crate::memory::nearest::nearest(name, known.iter().copied());
+        let hint = near.map(|n| format!("did you mean `{n}`? ")).unwrap_or_default();
+        Failure::usage(format!("there is no entity `{name}`; {hint}known are {}", known.join(", ")))
+    })
+}
+
+/// The question behind `--where`, `--order` and `--canvas`.
+fn query(entity: Entity, selection: &Selection) -> Result<Query, Failure> {
+    let now = Utc::now();
+    let mut query = Query::new(entity);
+    for text in &selection.filters {
+        query.filters.push(Filter::parse(entity, text, now).map_err(|e| Failure::usage(format!("--where: {e}")))?);
+    }
+    if let Some(text) = &selection.order {
+        query.order = Some(Order::parse(entity, text).map_err(|e| Failure::usage(format!("--order: {e}")))?);
+    }
+    if let Some(text) = &selection.canvas {
+        if entity != Entity::Episode {
+            return Err(Failure::usage("--canvas is for episodes"));
+        }
+        query.canvas = Some(CanvasFilter::parse(text));
+    }
+    Ok(query)
+}
+
+/// `status`.
+pub async fn status(session: &Session<'_>) -> Result<(), Failure> {
+    let status = session.store().await?.status().await?;
+    let value = serde_json::to_value(&status).unwrap_or_default();
+    match session.format() {
+        Format::Json => output::json(&value),
+        Format::Jsonl => output::piped(|out| output::json_line(out, &value)),
+        Format::Csv => Err(Failure::usage("status is no table of rows: use --format json, jsonl or table")),
+        Format::Table => output::piped(|out| {
+            let database = &status.database;
+            writeln!(out, "{} {}  {}", database.engine, database.version, SafeText::new(&database.location))?;
+            for note in &database.notes {
+                writeln!(out, "note: {note}")?;
+            }
+            for layout in &status.layouts {
+                let variant = layout.variant.as_ref().map(|v| format!(", {v}")).unwrap_or_default();
+                writeln!(out, "\nlayout {}{variant}", layout.name)?;
+                let rows: Vec<_> = layout.entities.iter().map(|(name, e)| {
+                    let about = if e.count_kind == CountKind::About { "about " } else { "" };
+                    let count = e.count.map_or("not counted".to_owned(), |n| format!("{about}{n}"));
+                    vec![SafeText::new(name), SafeText::new(&count), SafeText::new(&e.source)]
+                }).collect();
+                output::table(out, &["ENTITY", "ROWS", "SOURCE"], &rows, output::width())?;
+                for missing in &layout.missing {
+                    writeln!(out, "missing: {}", SafeText::new(missing))?;
+                }
+            }
+            if status.layouts.is_empty() {
+                writeln!(out, "\nno known layout fits this database; `mnemoscope layouts` lists the known ones")?;
+            }
+            writeln!(out, "\nnot available")?;
+            for capability in status.capabilities.iter().filter(|c| !c.available) {
+                let reason = capability.reason.as_deref().unwrap_or_default();
+                let remedy = capability.remedy.as_ref().map(|r| format!(" ({r})")).unwrap_or_default();
+                writeln!(out, "  {}: {}{}", capability.name, SafeText::new(reason), SafeText::new(&remedy))?;
+            }
+            Ok(())
+        }),
+    }
+}
+
+/// `list`.
+pub async fn list(
+    session: &Session<'_>,
+    name: &str,
+    selection: &Selection,
+    limit: Option<usize>,
+    after: Option<&str>,
+) -> Result<(), Failure> {
+    let mut query = query(entity(name)?, selection)?;
+    if limit == Some(0) {
+        return Err(Failure::usage("--limit 0 asks for nothing: give 1 or more"));
+    }
+    query.limit = limit.unwrap_or(PAGE);
+    if let Some(cursor) = after {
+        query.start = Start::After(cursor.to_owned());
+    }
+    let format = session.format();
+    if format == Format::Table {
+        // A table shows the beginning of texts only: do not read megabytes for it.
+        query.columns = Some(table_columns(query.entity).to_vec());
+        query.preview = Some(400);
+    }
+    let store = session.store().await?;
+    if limit.is_none() && matches!(format, Format::Jsonl | Format::Csv) {
+        return stream(session, &store, query, format, false).await;
+    }
+    let mut page = store.page(&query).await?;
+    mask_rows(session, &mut page.rows);
+    match format {
+        Format::Json => {
+            let rows: Vec<Value> = page.rows.iter().map(Row::to_json).collect();
+            output::json(&json!({ "rows": rows, "next": page.next }))
+        }
+        Format::Jsonl => output::piped(|out| page.rows.iter().try_for_each(|r| output::json_line(out, &r.to_json()))),
+        Format::Csv => output::piped(|out| {
+            let mut csv = csv::Writer::from_writer(out);
+            csv.write_record(query.entity.columns().iter().map(|c| c.name))?;
+            page.rows.iter().try_for_each(|r| csv.write_record(output::csv_fields(r)))?;
+            csv.flush()
+        }),
+        Format::Table => {
+            let mut cut = false;
+            print_table(query.entity, &page.rows, &mut cut)?;
+            if !session.global().quiet {
+                if let Some(next) = &page.next {
+                    eprintln!("more rows follow: --after {next}");
+                }
+                if cut {
+                    eprintln!("long texts are cut to fit; --format json shows them whole");
+                }
+            }
+            Ok(())
+        }
+    }
+}
+
+fn print_table(entity: Entity, rows: &[Row], cut: &mut bool) -> Result<(), Failure> {
+    let columns = table_columns(entity);
+    let titles: Vec<String> = columns.iter().map(|c| c.to_uppercase()).collect();
+    let titles: Vec<&str> = titles.iter().map(String::as_str).collect();
+    let cells: Vec<Vec<SafeText>> = rows.iter().map(|r| columns.iter().map(|c| cell(r.get(c))).collect()).collect();
+    output::piped(|out| {
+        *cut = output::table(out, &titles, &cells, output::width())?;
+        for row in rows.iter().filter(|r| !r.problems.is_empty()) {
+            for problem in &row.problems {
+                let words = format!("{}: {} {}", row.id(), problem.column, problem.problem);
+                writeln!(out, "! {}", SafeText::new(&words))?;
+            }
+        }
+        Ok(())
+    })
+}
+
+/// All rows of a query, a stride at a time.
+async fn stream(
+    session: &Session<'_>,
+    store: &Store,
+    mut query: Query,
+    format: Format,
+    tagged: bool,
+) -> Result<(), Failure> {
+    query.limit = STRIDE;
+    let mut first = true;
+    let mask = session.mask();
+    loop {
+        let mut page = store.page(&query).await?;
+        if let Some(mask) = &mask {
+            page.rows.iter_mut().for_each(|row| mask.row(row));
+        }
+        let mut closed = false;
+        output::piped(|out| {
+            let written = write_rows(out, &page.rows, query.entity, format, tagged, first);
+            closed = written.as_ref().is_err_and(|e| e.kind() == std::io::ErrorKind::BrokenPipe);
+            written?;
+            out.flush().inspect_err(|e| closed = e.kind() == std::io::ErrorKind::BrokenPipe)
+        })?;
+        first = false;
+        match page.next {
+            Some(next) if !closed => query.start = Start::After(next),
+            _ => return Ok(()),
+        }
+    }
+}
+
+fn write_rows(
+    out: &mut dyn Write,
+    rows: &[Row],
+    entity: Entity,
+    format: Format,
+    tagged: bool,
+    header: bool,
+) -> std::io::Result<()> {
+    if format == Format::Csv {
+        let mut csv = csv::Writer::from_writer(out);
+        if header {
+            csv.write_record(entity.columns().iter().map(|c| c.name))?;
+        }
+        rows.iter().try_for_each(|r| csv.write_record(output::csv_fields(r)))?;
+        return csv.flush();
+    }
+    for row in rows {
+        let mut value = row.to_json();
+        if tagged {
+            value["entity"] = Value::from(entity.name());
+        }
+        output::json_line(out, &value)?;
+    }
+    Ok(())
+}
+
+/// `export ENTITY…`.
+pub async fn export(session: &Session<'_>, names: &[String], selection: &Selection) -> Result<(), Failure> {
+    let mut queries = Vec::new();
+    for name in names {
+        queries.push(query(entity(name)?, selection)?);
+    }
+    let store = session.store().await?;
+    for query in &queries {
+        store.sources_of(query.entity)?;
+    }
+    for query in queries {
+        stream(session, &store, query, Format::Jsonl, true).await?;
+    }
+    Ok(())
+}
+
+/// `show`.
+pub async fn show(session: &Session<'_>, name: &str, id: &str) -> Result<(), Failure> {
+    let entity = entity(name)?;
+    let store = session.store().await?;
+    let missing = || Failure::not_found(format!("there is no {} `{id}` in {}", entity.title(), store.location()));
+    let value = if entity == Entity::Episode {
+        let mut context = store.episode(id).await?.ok_or_else(missing)?;
+        mask_context(session, &mut context);
+        context.to_json()
+    } else {
+        let row = store.row(entity, id).await?.ok_or_else(missing)?;
+        with_context(session, &store, row).await?
+    };
+    print_value(session, &value)
+}
+
+/// A row with what hangs on it, under names of its own beside the canonical columns.
+async fn with_context(session: &Session<'_>, store: &Store, row: Row) -> Result<Value, Failure> {
+    let id = vec![row.id().to_owned()];
+    let mut parts: Vec<(&str, Vec<Row>)> = Vec::new();
+    match row.entity {
+        Entity::Case => {
+            let named: Vec<String> = row.list("reference_case_ids").into_iter().map(str::to_owned).collect();
+            parts.push(("references", store.related(Entity::Case, "id", &named).await?));
+            parts.push(("referenced_by", store.related(Entity::Case, "reference_case_ids", &id).await?));
+            let profile = row.text("profile_id").map(str::to_owned).into_iter().collect::<Vec<_>>();
+            parts.push(("profile", store.related(Entity::Profile, "id", &profile).await?));
+        }
+        Entity::Profile => {
+            parts.push(("policies", store.related(Entity::Policy, "profile_id", &id).await?));
+            parts.push(("cases", store.related(Entity::Case, "profile_id", &id).await?));
+        }
+        Entity::Memory => parts.push(("links", store.related(Entity::MemoryLink, "memory_id", &id).await?)),
+        _ => {}
+    }
+    let mut row = row;
+    mask_rows(session, std::slice::from_mut(&mut row));
+    let mut value = row.to_json();
+    for (name, mut rows) in parts {
+        mask_rows(session, &mut rows);
+        value[name] = rows.iter().map(Row::to_json).collect();
+    }
+    Ok(value)
+}
+
+/// `chain`.
+pub async fn chain(session: &Session<'_>, id: &str) -> Result<(), Failure> {
+    let store = session.store().await?;
+    let found = store.chain(id).await?;
+    let (chain, mut relatives) =
+        found.ok_or_else(|| Failure::not_found(format!("there is no episode `{id}` in {}", store.location())))?;
+    if let Some(mask) = session.mask() {
+        relatives.values_mut().for_each(|row| mask.row(row));
+    }
+    print_value(session, &chain_json(&chain, &relatives))
+}
+
+fn print_value(session: &Session<'_>, value: &Value) -> Result<(), Failure> {
+    match session.format() {
+        Format::Json => output::json(value),
+        Format::Jsonl => output::piped(|out| output::json_line(out, value)),
+        Format::Csv => Err(Failure::usage("this is no table of rows: use --format json, jsonl or table")),
+        Format::Table => output::piped(|out| print_fields(out, value, 0)),
+    }
+}
+
+/// A JSON value as indented lines `name: value`, empty ones left out.
+fn print_fields(out: &mut dyn Write, value: &Value, depth: usize) -> std::io::Result<()> {
+    let indent = "  ".repeat(depth);
+    let leaf = |text: &str| SafeText::block(text);
+    match value {
+        Value::Object(object) => {
+            for (name, value) in object {
+                let name = SafeText::new(name);
+                match value {
+                    Value::Null => {}
+                    Value::Array(items) if items.is_empty() => {}
+                    Value::Object(_) | Value::Array(_) => {
+                        let count = value.as_array().map(|a| format!(" ({})", a.len())).unwrap_or_default();
+                        writeln!(out, "{indent}{name}{count}:")?;
+                        print_fields(out, value, depth + 1)?;
+                    }
+                    Value::String(text) => {
+                        let lines = leaf(text);
+                        let (first, rest) = lines.split_first().map_or((String::new(), &[][..]), |(f, r)| (f.to_string(), r));
+                        writeln!(out, "{indent}{name}: {first}")?;
+                        for line in rest {
+                            writeln!(out, "{indent}    {line}")?;
+                        }
+                    }
+                    other => writeln!(out, "{indent}{name}: {other}")?,
+                }
+            }
+            Ok(())
+        }
+        Value::Array(items) => {
+            for item in items {
+                match item {
+                    Value::Object(_) | Value::Array(_) => {
+                        writeln!(out, "{indent}-")?;
+                        print_fields(out, item, depth + 1)?;
+                    }
+                    Value::String(text) => writeln!(out, "{indent}- {}", SafeText::new(text))?,
+                    other => writeln!(out, "{indent}- {other}")?,
+                }
+            }
+            Ok(())
+        }
+        other => writeln!(out, "{indent}{}", SafeText::new(&other.to_string())),
+    }
+}
+
+fn mask_rows(session: &Session<'_>, rows: &mut [Row]) {
+    if let Some(mask) = session.mask() {
+        rows.iter_mut().for_each(|row| mask.row(row));
+    }
+}
+
+fn mask_context(session: &Session<'_>, context: &mut EpisodeContext) {
+    let Some(mask) = session.mask() else { return };
+    mask.row(&mut context.episode);
+    context.relatives.values_mut().for_each(|row| mask.row(row));
+    for rows in [
+        &mut context.segments,
+        &mut context.canvas,
+        &mut context.feedback,
+        &mut context.utility,
+        &mut context.links,
+        &mut context.memories,
+        &mut context.events,
+        &mut context.accesses,
+    ] {
+        rows.iter_mut().for_each(|row| mask.row(row));
+    }
+}

@@ -1,0 +1,243 @@
+//! The headless twins of the console: standard output is data, standard error is words, exit codes are a contract.
+
+pub mod args;
+mod demo;
+mod layouts;
+mod look;
+pub mod output;
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory as _, Parser as _};
+
+use crate::config::{self, Config, Profile};
+use crate::memory::mask::Mask;
+use crate::store::{OpenError, OpenOptions, Store, StoreError, Target};
+use crate::ui::text::SafeText;
+use args::{Cli, Command, Format, Global, Look};
+
+/// Why a command ended without having done what was asked, with its exit code.
+#[derive(Debug)]
+pub struct Failure {
+    /// Exit code of the contract.
+    pub code: u8,
+    /// What failed, where, and what to do.
+    pub message: String,
+}
+
+impl Failure {
+    /// Something failed.
+    pub fn failed(message: impl Into<String>) -> Self {
+        Failure { code: 1, message: message.into() }
+    }
+
+    /// The command was used wrongly.
+    pub fn usage(message: impl Into<String>) -> Self {
+        Failure { code: 2, message: message.into() }
+    }
+
+    /// What was named is not there.
+    pub fn not_found(message: impl Into<String>) -> Self {
+        Failure { code: 3, message: message.into() }
+    }
+
+    /// The database cannot do that.
+    pub fn refused(message: impl Into<String>) -> Self {
+        Failure { code: 5, message: message.into() }
+    }
+}
+
+impl From<OpenError> for Failure {
+    fn from(error: OpenError) -> Self {
+        let code = match error {
+            OpenError::NoFile(_) => 3,
+            OpenError::UnknownLayout(..) | OpenError::Url(_) | OpenError::Layout(_) | OpenError::LayoutFile(..) => 2,
+            OpenError::LayoutDoesNotFit(..) => 5,
+            _ => 1,
+        };
+        Failure { code, message: error.to_string() }
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        let code = match error {
+            StoreError::Missing { .. } => 5,
+            StoreError::Cursor => 2,
+            StoreError::Unordered(_) | StoreError::Engine(_) => 1,
+        };
+        let remedy = match &error {
+            StoreError::Missing { remedy: Some(remedy), .. } => format!("; {remedy}"),
+            _ => String::new(),
+        };
+        Failure { code, message: format!("{error}{remedy}") }
+    }
+}
+
+impl From<std::io::Error> for Failure {
+    fn from(error: std::io::Error) -> Self {
+        Failure::failed(error.to_string())
+    }
+}
+
+/// Runs the program on the command line's arguments.
+#[must_use]
+pub fn main() -> ExitCode {
+    let cli = Cli::parse();
+    match run(cli) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            for line in failure.message.lines() {
+                eprintln!("mnemoscope: {}", SafeText::new(line));
+            }
+            ExitCode::from(failure.code)
+        }
+    }
+}
+
+fn run(cli: Cli) -> Result<(), Failure> {
+    if cli.command.is_some() && cli.positional.is_some() {
+        return Err(Failure::usage("name the database of a command with -d: mnemoscope -d DATABASE COMMAND"));
+    }
+    match &cli.command {
+        Some(Command::Completions { shell }) => {
+            return output::piped(|out| {
+                clap_complete::generate(*shell, &mut Cli::command(), "mnemoscope", out);
+                Ok(())
+            });
+        }
+        Some(Command::Man) => return output::piped(|out| clap_mangen::Man::new(Cli::command()).render(out)),
+        _ => {}
+    }
+    let config = config::load().map_err(Failure::usage)?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|e| Failure::failed(format!("the runtime did not start: {e}")))?;
+    let outcome = runtime.block_on(dispatch(&cli, &config));
+    // A read that was broken off need not be waited for.
+    runtime.shutdown_background();
+    outcome
+}
+
+async fn dispatch(cli: &Cli, config: &Config) -> Result<(), Failure> {
+    let session = Session { cli, config };
+    match &cli.command {
+        None => session.console(cli.positional.as_deref(), &Look::default()).await,
+        Some(Command::Console { database, look }) => session.console(database.as_deref(), look).await,
+        Some(Command::Demo { path, episodes, seed, no_console, look }) => {
+            let path = demo::make(path.as_deref(), *episodes, *seed, &cli.global).await?;
+            if *no_console {
+                return Ok(());
+            }
+            session.console(Some(&path.display().to_string()), look).await
+        }
+        Some(Command::Status) => look::status(&session).await,
+        Some(Command::List { entity, selection, limit, after }) => {
+            look::list(&session, entity, selection, *limit, after.as_deref()).await
+        }
+        Some(Command::Show { entity, id }) => look::show(&session, entity, id).await,
+        Some(Command::Chain { episode }) => look::chain(&session, episode).await,
+        Some(Command::Layouts { command }) => layouts::run(&session, command.as_ref()).await,
+        Some(Command::Export { entities, selection }) => look::export(&session, entities, selection).await,
+        Some(Command::Completions { .. } | Command::Man) => Ok(()),
+    }
+}
+
+/// A command's surroundings: its arguments and the settings.
+pub struct Session<'a> {
+    cli: &'a Cli,
+    config: &'a Config,
+}
+
+impl Session<'_> {
+    /// Options for every command.
+    #[must_use]
+    pub fn global(&self) -> &Global {
+        &self.cli.global
+    }
+
+    /// The output format: what was asked for, else a table on a terminal and JSON in a pipe.
+    #[must_use]
+    pub fn format(&self) -> Format {
+        use std::io::IsTerminal as _;
+        let default = if std::io::stdout().is_terminal() { Format::Table } else { Format::Json };
+        self.cli.global.format.unwrap_or(default)
+    }
+
+    /// The mask, when personal values are not to be shown.
+    #[must_use]
+    pub fn mask(&self) -> Option<Mask> {
+        let by_profile = self.profile_named(None).is_some_and(|p| p.mask);
+        (self.cli.global.mask || by_profile).then(|| Mask::new(config::mask_key()))
+    }
+
+    fn profile_named(&self, database: Option<&str>) -> Option<&Profile> {
+        let name = self.cli.global.profile.as_deref().or(database).or(self.cli.database.as_deref());
+        name.and_then(|name| self.config.profile.get(name))
+    }
+
+    /// What to open: named, else from the environment, else the default profile; none when nothing says so.
+    ///
+    /// # Errors
+    /// A profile that is not in the settings.
+    fn target(&self, named: Option<&str>) -> Result<Option<(Target, OpenOptions)>, Failure> {
+        let global = &self.cli.global;
+        if let Some(name) = &global.profile
+            && !self.config.profile.contains_key(name)
+        {
+            let known: Vec<_> = self.config.profile.keys().cloned().collect();
+            let known = if known.is_empty() { "there are none yet".to_owned() } else { known.join(", ") };
+            return Err(Failure::usage(format!("there is no profile `{name}` in the settings; {known}")));
+        }
+        let variable = |name: &str| std::env::var(name).ok().filter(|v| !v.is_empty());
+        let by_profile = global.profile.clone();
+        let text = named
+            .map(str::to_owned)
+            .or_else(|| self.cli.database.clone())
+            .or(by_profile)
+            .or_else(|| variable("MNEMOSCOPE_DATABASE"))
+            .or_else(|| variable("DATABASE_URL"))
+            .or_else(|| self.config.default.clone());
+        let Some(text) = text else { return Ok(None) };
+        let profile = self.profile_named(Some(&text)).or_else(|| self.config.profile.get(&text));
+        let database = match self.config.profile.get(&text) {
+            Some(profile) => profile.database.clone(),
+            None => text,
+        };
+        let target = Target::parse(&database);
+        let companion = match &target {
+            Target::File(path) if path.is_dir() => config::companion(path),
+            _ => None,
+        };
+        let layout = global.layout.clone().or_else(|| profile.and_then(|p| p.layout.clone()));
+        Ok(Some((target, OpenOptions { layout, companion, ..OpenOptions::default() })))
+    }
+
+    /// Opens the database of a command.
+    ///
+    /// # Errors
+    /// Nothing said which one, or it cannot be opened.
+    pub async fn store(&self) -> Result<Store, Failure> {
+        let Some((target, options)) = self.target(None)? else {
+            return Err(Failure::usage(
+                "no database is named: use -d DATABASE, MNEMOSCOPE_DATABASE, DATABASE_URL or a default profile; \
+                 `mnemoscope demo` makes one to try",
+            ));
+        };
+        let store = Store::open(&target, &options).await?;
+        self.narrate(&store);
+        Ok(store)
+    }
+
+    fn narrate(&self, store: &Store) {
+        if self.cli.global.verbose > 0 && !self.cli.global.quiet {
+            let layouts: Vec<_> = store.recognised().layouts.iter().map(|l| l.name.as_str()).collect();
+            eprintln!("{}: {}", SafeText::new(store.location()), layouts.join(", "));
+        }
+    }
+
+    async fn console(&self, _named: Option<&str>, _look: &Look) -> Result<(), Failure> {
+        Err(Failure::failed("the console is not part of this build yet"))
+    }
+}

@@ -1,0 +1,137 @@
+//! Output formats, and standard output that does not mind a closed pipe.
+
+use std::io::{self, BufWriter, Write};
+
+use serde_json::Value;
+
+use super::Failure;
+use crate::memory::{Entity, Row};
+use crate::ui::text::{Align, SafeText};
+
+/// Writes to standard output through a buffer; a reader that has gone away is no error.
+///
+/// # Errors
+/// Anything else that keeps the output from being written.
+pub fn piped(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
+    let mut out = BufWriter::with_capacity(64 << 10, io::stdout().lock());
+    let written = write(&mut out).and_then(|()| out.flush());
+    match written {
+        Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        Err(e) => Err(Failure::failed(format!("the output could not be written: {e}"))),
+        Ok(()) => Ok(()),
+    }
+}
+
+/// One JSON document, indented.
+///
+/// # Errors
+/// As [`piped`].
+pub fn json(value: &Value) -> Result<(), Failure> {
+    piped(|out| {
+        serde_json::to_writer_pretty(&mut *out, value)?;
+        out.write_all(b"\n")
+    })
+}
+
+/// One JSON document on one line.
+///
+/// # Errors
+/// The writer's.
+pub fn json_line(out: &mut dyn Write, value: &Value) -> io::Result<()> {
+    serde_json::to_writer(&mut *out, value)?;
+    out.write_all(b"\n")
+}
+
+/// One row as CSV fields, JSON values as JSON text; a field that a spreadsheet would take for a formula is kept from
+/// being one by a leading apostrophe.
+#[must_use]
+pub fn csv_fields(row: &Row) -> Vec<String> {
+    let field = |value: &Value| match value {
+        Value::Null => String::new(),
+        Value::String(text) if text.starts_with(['=', '+', '@', '\t', '\r']) => format!("'{text}"),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    row.values.iter().map(field).collect()
+}
+
+/// Columns that a table of an entity shows, most important first.
+#[must_use]
+pub fn table_columns(entity: Entity) -> &'static [&'static str] {
+    match entity {
+        Entity::Agent => &["id", "name", "status", "episodes", "last_seen"],
+        Entity::Subject => &["id", "name", "episodes", "cases", "feedback", "last_seen"],
+        Entity::Episode => &["started_at", "id", "agent_id", "title", "status", "outcome", "feedback_score", "utility"],
+        Entity::Segment => &["created_at", "id", "episode_id", "sequence", "kind", "content"],
+        Entity::CanvasEvent => &["created_at", "id", "episode_id", "canvas_type", "component_type", "action"],
+        Entity::Feedback => &["created_at", "id", "episode_id", "kind", "rating", "score", "correction"],
+        Entity::UtilityEvent => &["created_at", "id", "episode_id", "signal", "before", "after", "reason"],
+        Entity::Memory => &["created_at", "id", "kind", "title", "text"],
+        Entity::MemoryLink => &["episode_id", "memory_id", "kind", "rank"],
+        Entity::Profile => &["id", "user_id", "agent_id", "window_size", "updated_at"],
+        Entity::Case => &["created_at", "id", "user_id", "agent_id", "outcome", "reward", "has_vector", "prompt"],
+        Entity::Policy => &["trained_at", "id", "profile_id", "version", "status", "metrics"],
+        Entity::WorkflowEvent => &["created_at", "id", "run_id", "sequence", "kind", "data"],
+        Entity::Access => &["created_at", "id", "agent_id", "kind", "latency_ms", "query"],
+        Entity::AuditEntry => &["created_at", "id", "source", "actor", "action", "payload"],
+    }
+}
+
+/// A value in a table's cell.
+#[must_use]
+pub fn cell(value: &Value) -> SafeText {
+    match value {
+        Value::Null => SafeText::new("·"),
+        Value::String(text) => SafeText::limited(text, 400),
+        Value::Number(n) => match n.as_f64() {
+            Some(x) if !n.is_i64() && !n.is_u64() => SafeText::new(&format!("{x:.3}")),
+            _ => SafeText::new(&n.to_string()),
+        },
+        other => SafeText::limited(&other.to_string(), 400),
+    }
+}
+
+/// A table for people, as wide as the terminal. Returns whether a text had to be cut.
+///
+/// # Errors
+/// The writer's.
+pub fn table(out: &mut dyn Write, titles: &[&str], rows: &[Vec<SafeText>], width: usize) -> io::Result<bool> {
+    let mut widths: Vec<usize> = titles.iter().map(|t| t.len()).collect();
+    for row in rows {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = (*width).max(cell.width());
+        }
+    }
+    fit(&mut widths, width);
+    let mut cut = false;
+    let mut line = |cells: Vec<SafeText>| -> io::Result<()> {
+        let mut parts = Vec::new();
+        for (cell, width) in cells.iter().zip(&widths) {
+            cut |= cell.width() > *width;
+            parts.push(cell.cut(*width).pad(*width, Align::Left).to_string());
+        }
+        writeln!(out, "{}", parts.join("  ").trim_end())
+    };
+    line(titles.iter().map(|t| SafeText::new(t)).collect())?;
+    for row in rows {
+        line(row.clone())?;
+    }
+    Ok(cut)
+}
+
+/// Takes width from the widest columns until the table fits.
+fn fit(widths: &mut [usize], room: usize) {
+    const LEAST: usize = 8;
+    while widths.iter().sum::<usize>() + 2 * widths.len().saturating_sub(1) > room {
+        match widths.iter_mut().max() {
+            Some(widest) if *widest > LEAST => *widest -= 1,
+            _ => break,
+        }
+    }
+}
+
+/// Width of the terminal that standard output is; 120 when it is none.
+#[must_use]
+pub fn width() -> usize {
+    crossterm::terminal::size().map_or(120, |(columns, _)| usize::from(columns.max(40)))
+}

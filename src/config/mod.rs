@@ -1,0 +1,117 @@
+//! What the operator has set: profiles of databases, and the folders where settings and state live.
+
+use std::collections::BTreeMap;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+/// A named database with its settings.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Profile {
+    /// Path, folder or URL. A password is better kept in `.pgpass` or PGPASSWORD.
+    pub database: String,
+    /// Layout name or file, instead of recognition.
+    pub layout: Option<String>,
+    /// Mask personal values unless told otherwise.
+    #[serde(default)]
+    pub mask: bool,
+    /// The database matters: the console says so on every screen.
+    #[serde(default)]
+    pub production: bool,
+}
+
+/// The settings file.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// Profile that is opened when nothing else is named.
+    pub default: Option<String>,
+    /// Theme of the console: dark, light, contrast, mono.
+    pub theme: Option<String>,
+    /// Draw with ASCII only.
+    #[serde(default)]
+    pub ascii: bool,
+    /// Leave the mouse to the terminal.
+    #[serde(default)]
+    pub no_mouse: bool,
+    /// Databases by name.
+    #[serde(default)]
+    pub profile: BTreeMap<String, Profile>,
+}
+
+/// Where the settings file is: `$MNEMOSCOPE_CONFIG`, else `mnemoscope/config.toml` in the user's settings folder.
+#[must_use]
+pub fn path() -> Option<PathBuf> {
+    match std::env::var_os("MNEMOSCOPE_CONFIG") {
+        Some(path) => Some(PathBuf::from(path)),
+        None => Some(dirs::config_dir()?.join("mnemoscope").join("config.toml")),
+    }
+}
+
+/// Folder for what the product remembers itself: `$MNEMOSCOPE_STATE`, else `mnemoscope` in the user's state folder.
+#[must_use]
+pub fn state_folder() -> Option<PathBuf> {
+    match std::env::var_os("MNEMOSCOPE_STATE") {
+        Some(path) => Some(PathBuf::from(path)),
+        None => Some(dirs::state_dir().or_else(dirs::data_local_dir)?.join("mnemoscope")),
+    }
+}
+
+/// Reads the settings; none there is the same as empty ones.
+///
+/// # Errors
+/// What is wrong with the file, with its name.
+pub fn load() -> Result<Config, String> {
+    let Some(path) = path() else { return Ok(Config::default()) };
+    let text = match std::fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Config::default()),
+        Err(e) => return Err(format!("{}: {e}", path.display())),
+    };
+    // The parser quotes the line: it may hold a password in a URL.
+    toml::from_str(&text).map_err(|e| {
+        let line = e.span().map_or(1, |s| text[..s.start.min(text.len())].matches('\n').count() + 1);
+        format!("{}:{line}: {}", path.display(), e.message())
+    })
+}
+
+/// The database of ours that goes with a palace folder.
+#[must_use]
+pub fn companion(palace: &Path) -> Option<PathBuf> {
+    use sha2::{Digest as _, Sha256};
+    let real = palace.canonicalize().ok()?;
+    let name = hex::encode(&Sha256::digest(real.as_os_str().as_encoded_bytes())[..8]);
+    Some(state_folder()?.join("palaces").join(format!("{name}.db")))
+}
+
+/// The key of the pseudonyms that `--mask` shows: made once, kept in the state folder, so that pseudonyms stay the
+/// same from run to run and cannot be guessed from the values. Where it cannot be kept, one for this run only.
+#[must_use]
+pub fn mask_key() -> [u8; 32] {
+    let path = state_folder().map(|f| f.join("mask.key"));
+    let kept = path.as_ref().and_then(|p| std::fs::read(p).ok()).and_then(|bytes| bytes.try_into().ok());
+    if let Some(key) = kept {
+        return key;
+    }
+    let key: [u8; 32] = rand::random();
+    if let Some(path) = path {
+        let _ = keep_secret(&path, &key);
+    }
+    key
+}
+
+fn keep_secret(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder)?;
+    }
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt as _;
+        options.mode(0o600);
+    }
+    options.open(path)?.write_all(bytes)
+}

@@ -1,0 +1,75 @@
+//! What a database holds: its tables with columns, types and indexes, as the store read them.
+
+use super::Need;
+
+/// One column of a table.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct CatalogColumn {
+    /// Name as stored.
+    pub name: String,
+    /// Declared type in lower case, such as `uuid`, `timestamp with time zone`, `varchar(255)`.
+    pub declared: String,
+    /// Whether the engine keeps NULL out.
+    pub not_null: bool,
+}
+
+/// One table or view.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct CatalogTable {
+    /// Schema (PostgreSQL) or attached name (SQLite).
+    pub schema: String,
+    /// Name as stored.
+    pub name: String,
+    /// Whether the table is found without naming its schema.
+    pub visible: bool,
+    /// Columns in order.
+    pub columns: Vec<CatalogColumn>,
+    /// The leading column of each index.
+    pub indexed: Vec<String>,
+    /// Rows as the engine estimates them; none where it does not.
+    pub estimate: Option<i64>,
+    /// Size in bytes with indexes; none where the engine does not say.
+    pub bytes: Option<i64>,
+}
+
+impl CatalogTable {
+    /// The column of that name; SQL's any-case rule applies.
+    #[must_use]
+    pub fn column(&self, name: &str) -> Option<&CatalogColumn> {
+        self.columns.iter().find(|c| c.name.eq_ignore_ascii_case(name))
+    }
+
+    /// Name for people: with the schema where it is not found without it.
+    #[must_use]
+    pub fn title(&self) -> String {
+        if self.visible { self.name.clone() } else { format!("{}.{}", self.schema, self.name) }
+    }
+}
+
+/// All tables of a database.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Catalog {
+    /// Tables and views, in order of schema and name.
+    pub tables: Vec<CatalogTable>,
+}
+
+impl Catalog {
+    /// The table that a layout's name means: `table` where it is visible, or `schema.table`.
+    #[must_use]
+    pub fn table(&self, name: &str) -> Option<&CatalogTable> {
+        let plain = |t: &&CatalogTable| t.visible && t.name.eq_ignore_ascii_case(name);
+        self.tables.iter().find(plain).or_else(|| {
+            let (schema, table) = name.split_once('.')?;
+            self.tables.iter().find(|t| t.schema.eq_ignore_ascii_case(schema) && t.name.eq_ignore_ascii_case(table))
+        })
+    }
+
+    /// Whether what a layout needs is there.
+    #[must_use]
+    pub fn has(&self, need: &Need) -> bool {
+        let Some(table) = self.table(&need.table) else { return false };
+        let Some(column) = &need.column else { return true };
+        let fits = |declared: &str| need.types.is_empty() || need.types.iter().any(|t| declared.contains(t.as_str()));
+        table.column(column).is_some_and(|c| fits(&c.declared))
+    }
+}

@@ -1,0 +1,234 @@
+//! Where a database keeps its memories: layouts as data, how they are written down and recognised.
+//!
+//! A layout is a TOML file (`assets/layouts/`, or the operator's own) that maps tables to our entities.
+//! [`parse`] reads one, [`catalog`] says what a database holds, [`recognise`] finds which layouts fit it and
+//! what each of their columns comes down to there.
+
+pub mod builtin;
+pub mod catalog;
+pub mod parse;
+pub mod recognise;
+
+use serde_json::Value;
+
+pub use crate::memory::nearest::nearest;
+
+use crate::memory::Entity;
+
+pub use catalog::{Catalog, CatalogColumn, CatalogTable};
+pub use parse::{LayoutError, parse};
+pub use recognise::{Attachment, BoundColumn, BoundFrom, BoundOrigin, BoundSource, Recognised, recognise};
+
+/// The two kinds of database that can be opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Engine {
+    /// An SQLite file, or several attached to one.
+    Sqlite,
+    /// A PostgreSQL database.
+    Postgres,
+}
+
+impl Engine {
+    /// Name in layout files and in output.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Engine::Sqlite => "sqlite",
+            Engine::Postgres => "postgres",
+        }
+    }
+}
+
+/// How one kind of memory database keeps its memories.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Layout {
+    /// Short name, as in `--layout NAME`.
+    pub name: String,
+    /// One line for people.
+    pub title: String,
+    /// File the layout was read from, for messages.
+    pub file: String,
+    /// Engines on which it occurs.
+    pub engines: Vec<Engine>,
+    /// What must be there for the layout to be recognised.
+    pub requires: Vec<Need>,
+    /// What must not be there.
+    pub forbids: Vec<Need>,
+    /// Named variants, in order of preference: the first whose needs are met names the variant.
+    pub variants: Vec<Variant>,
+    /// Further SQLite files of the same folder.
+    pub attach: Vec<AttachedFile>,
+    /// File that makes a folder such a database.
+    pub folder: Option<String>,
+    /// Sources of the entities; one entity may have several.
+    pub sources: Vec<Source>,
+    /// What the layout cannot hold, and what to do about it: entity and sentence.
+    pub absent: Vec<(Entity, String)>,
+}
+
+/// A table, or a column of a table, that must or must not be there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Need {
+    /// Table, with its schema where that is not the default one.
+    pub table: String,
+    /// Column of it.
+    pub column: Option<String>,
+    /// Words of the declared type, one of which the column's type must contain (any case).
+    pub types: Vec<String>,
+    /// The file it stands in, from 1.
+    pub line: usize,
+}
+
+/// One of several shapes that a layout is found in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Variant {
+    /// Name, for people.
+    pub name: String,
+    /// What must be there.
+    pub requires: Vec<Need>,
+    /// What must not be there.
+    pub forbids: Vec<Need>,
+}
+
+/// An SQLite file that is attached under a schema name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AttachedFile {
+    /// File name within the folder.
+    pub file: String,
+    /// Schema name under which its tables appear.
+    pub schema: String,
+}
+
+/// SQL text written by the layout's author, one for both engines or one for each.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sql {
+    /// Text for SQLite.
+    pub sqlite: Option<String>,
+    /// Text for PostgreSQL.
+    pub postgres: Option<String>,
+}
+
+impl Sql {
+    /// The text for an engine; none where the author gave none.
+    #[must_use]
+    pub fn on(&self, engine: Engine) -> Option<&str> {
+        match engine {
+            Engine::Sqlite => self.sqlite.as_deref(),
+            Engine::Postgres => self.postgres.as_deref(),
+        }
+    }
+}
+
+/// Where the rows of an entity come from.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Source {
+    /// What the rows are.
+    pub entity: Entity,
+    /// Name of the source for people: the table, or what the author says.
+    pub label: String,
+    /// The FROM clause: a table under the alias `t`, or the author's own.
+    pub from: From,
+    /// Condition that leaves bookkeeping rows out.
+    pub keep: Option<Sql>,
+    /// What must be there for this source to be used.
+    pub requires: Vec<Need>,
+    /// What must not be there.
+    pub forbids: Vec<Need>,
+    /// Canonical columns: name and the ways to get it, the first one that gives a value wins.
+    pub columns: Vec<(String, Vec<ColumnSpec>)>,
+    /// How canvas events and feedback hang on an episode.
+    pub links: Vec<Link>,
+    /// Rust derivation that completes the rows.
+    pub derive: Option<Derive>,
+    /// Times are all in the one canonical spelling, so that their text orders them.
+    pub uniform_times: bool,
+    /// Line of the file, from 1.
+    pub line: usize,
+}
+
+/// The FROM clause of a source.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum From {
+    /// One table.
+    Table(String),
+    /// A join or a read-only query with the tables behind its aliases.
+    Query {
+        /// Text after FROM.
+        sql: Sql,
+        /// Alias and table.
+        tables: Vec<(String, String)>,
+    },
+}
+
+/// One way to get a canonical column.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ColumnSpec {
+    /// Where the value is.
+    pub value: Origin,
+    /// Path into the JSON value, with dots.
+    pub path: Option<String>,
+    /// Stored word to canonical word.
+    pub map: Vec<(String, String)>,
+    /// How the value is stored, where its type does not say.
+    pub stored: Stored,
+    /// What must be there for this way to be open.
+    pub requires: Vec<Need>,
+    /// A database without the column is no error.
+    pub optional: bool,
+    /// Line of the file, from 1.
+    pub line: usize,
+}
+
+/// Where a column's value is.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Origin {
+    /// A column, perhaps `alias.column`.
+    Column(String),
+    /// An SQL expression of the author's.
+    Sql(Sql),
+    /// The same for every row.
+    Value(Value),
+}
+
+/// How a value is stored where the column's type does not tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Stored {
+    /// As the type and the first bytes say: text, JSON text, zlib, array, any spelling of time.
+    #[default]
+    Plain,
+    /// Seconds since 1970, whole or with a fraction.
+    Epoch,
+    /// Milliseconds since 1970.
+    EpochMillis,
+    /// A scalar that stands for a list of one.
+    One,
+    /// JSON whose strings may hold JSON again, with typed values.
+    Nested,
+}
+
+/// How rows of another entity hang on an episode.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Link {
+    /// What hangs.
+    pub to: Entity,
+    /// How.
+    pub by: LinkBy,
+}
+
+/// The three ways of being linked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LinkBy {
+    /// The episode's list column holds ids.
+    List(String),
+    /// The other row's `episode_id` names the episode.
+    Back,
+    /// A JSON column of the episode holds a list of ids at a path: column and path.
+    Path(String, String),
+}
+
+/// Rust code that completes rows where data is not enough.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Derive {
+    /// Episodes out of the event log of their workflow run.
+    WorkflowEvents,
+}

@@ -1,0 +1,541 @@
+//! Reads a layout file. Every error names the file, the line, the key and the nearest valid name.
+
+use std::fmt;
+
+use serde_json::Value;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::{
+    AttachedFile, ColumnSpec, Derive, Engine, From, Layout, Link, LinkBy, Need, Origin, Source, Sql, Stored, Variant,
+    nearest,
+};
+use crate::memory::Entity;
+
+/// Something wrong in a layout file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LayoutError {
+    /// File name as given.
+    pub file: String,
+    /// Line, from 1.
+    pub line: usize,
+    /// Key with its tables, with dots; empty when the file is no TOML at all.
+    pub key: String,
+    /// What is wrong, and the nearest valid name where there is one.
+    pub message: String,
+}
+
+impl fmt::Display for LayoutError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}: ", self.file, self.line)?;
+        if !self.key.is_empty() {
+            write!(f, "{}: ", self.key)?;
+        }
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for LayoutError {}
+
+type Node<'a> = Spanned<DeValue<'a>>;
+
+const TOP_KEYS: &[&str] = &["name", "title", "engines", "folder", "requires", "forbids", "variant", "attach", "absent"];
+const SOURCE_KEYS: &[&str] =
+    &["table", "from", "tables", "label", "keep", "requires", "forbids", "columns", "links", "derive", "uniform_times"];
+const COLUMN_KEYS: &[&str] = &["column", "sql", "value", "path", "map", "stored", "requires", "optional"];
+
+/// Reads the text of a layout file.
+///
+/// # Errors
+/// All that is wrong with it, in the order of the lines.
+pub fn parse(file: &str, text: &str) -> Result<Layout, Vec<LayoutError>> {
+    let mut reader = Reader { file, text, errors: Vec::new() };
+    let layout = match DeTable::parse(text) {
+        Ok(root) => reader.layout(root.get_ref()),
+        Err(error) => {
+            let at = error.span().map_or(0, |s| s.start);
+            reader.error(at, "", error.message().to_owned());
+            None
+        }
+    };
+    reader.errors.sort_by_key(|e| e.line);
+    match layout {
+        Some(layout) if reader.errors.is_empty() => Ok(layout),
+        _ => Err(reader.errors),
+    }
+}
+
+struct Reader<'a> {
+    file: &'a str,
+    text: &'a str,
+    errors: Vec<LayoutError>,
+}
+
+impl Reader<'_> {
+    fn line(&self, at: usize) -> usize {
+        self.text.as_bytes()[..at.min(self.text.len())].iter().filter(|b| **b == b'\n').count() + 1
+    }
+
+    fn error(&mut self, at: usize, key: &str, message: impl Into<String>) {
+        let error = LayoutError {
+            file: self.file.to_owned(),
+            line: self.line(at),
+            key: key.to_owned(),
+            message: message.into(),
+        };
+        self.errors.push(error);
+    }
+
+    fn unknown<'k>(&mut self, at: usize, key: &str, word: &str, what: &str, known: impl IntoIterator<Item = &'k str>) {
+        let known: Vec<&str> = known.into_iter().collect();
+        let message = match nearest(word, known.iter().copied()) {
+            Some(near) => format!("unknown {what} `{word}`; did you mean `{near}`?"),
+            None => format!("unknown {what} `{word}`; one of {}", known.join(", ")),
+        };
+        self.error(at, key, message);
+    }
+
+    /// Reports keys of a table that are not among the known ones.
+    fn check_keys(&mut self, table: &DeTable<'_>, prefix: &str, known: &[&str]) {
+        for key in table.keys() {
+            if !known.contains(&key.get_ref().as_ref()) {
+                let name = key.get_ref();
+                self.unknown(key.span().start, &join(prefix, name), name, "key", known.iter().copied());
+            }
+        }
+    }
+
+    fn layout(&mut self, root: &DeTable<'_>) -> Option<Layout> {
+        let entity_names = || Entity::ALL.iter().map(|e| e.name());
+        for key in root.keys() {
+            let name = key.get_ref().as_ref();
+            if !TOP_KEYS.contains(&name) && !Entity::ALL.iter().any(|e| e.name() == name) {
+                self.unknown(
+                    key.span().start,
+                    name,
+                    name,
+                    "key or entity",
+                    TOP_KEYS.iter().copied().chain(entity_names()),
+                );
+            }
+        }
+        let name = self.required_text(root, "", "name");
+        let title = self.required_text(root, "", "title");
+        let engines = self.engines(root);
+        let requires = self.needs(root, "", "requires");
+        if requires.is_empty() {
+            self.error(
+                0,
+                "requires",
+                "a layout is recognised by tables or columns that must be there: name at least one",
+            );
+        }
+        let layout = Layout {
+            name: name?,
+            title: title?,
+            file: self.file.to_owned(),
+            engines,
+            requires,
+            forbids: self.needs(root, "", "forbids"),
+            variants: self.variants(root),
+            attach: self.attached(root),
+            folder: self.text(root, "", "folder"),
+            sources: self.sources(root),
+            absent: self.absent(root),
+        };
+        if layout.sources.is_empty() {
+            self.error(0, "", "no entity is mapped: add a table such as [[episode]]");
+        }
+        Some(layout)
+    }
+
+    fn engines(&mut self, root: &DeTable<'_>) -> Vec<Engine> {
+        let mut engines = Vec::new();
+        for (at, word) in self.texts(root, "", "engines") {
+            match word.as_str() {
+                "sqlite" => engines.push(Engine::Sqlite),
+                "postgres" => engines.push(Engine::Postgres),
+                _ => self.unknown(at, "engines", &word, "engine", ["sqlite", "postgres"]),
+            }
+        }
+        if engines.is_empty() { vec![Engine::Sqlite, Engine::Postgres] } else { engines }
+    }
+
+    fn variants(&mut self, root: &DeTable<'_>) -> Vec<Variant> {
+        let mut variants = Vec::new();
+        for (i, (_, table)) in self.tables(root, "", "variant").into_iter().enumerate() {
+            let prefix = format!("variant[{i}]");
+            self.check_keys(table, &prefix, &["name", "requires", "forbids"]);
+            let requires = self.needs(table, &prefix, "requires");
+            let forbids = self.needs(table, &prefix, "forbids");
+            if let Some(name) = self.required_text(table, &prefix, "name") {
+                variants.push(Variant { name, requires, forbids });
+            }
+        }
+        variants
+    }
+
+    fn attached(&mut self, root: &DeTable<'_>) -> Vec<AttachedFile> {
+        let mut files = Vec::new();
+        for (i, (_, table)) in self.tables(root, "", "attach").into_iter().enumerate() {
+            let prefix = format!("attach[{i}]");
+            self.check_keys(table, &prefix, &["file", "schema"]);
+            let file = self.required_text(table, &prefix, "file");
+            let schema = self.required_text(table, &prefix, "schema");
+            if let (Some(file), Some(schema)) = (file, schema) {
+                files.push(AttachedFile { file, schema });
+            }
+        }
+        files
+    }
+
+    fn absent(&mut self, root: &DeTable<'_>) -> Vec<(Entity, String)> {
+        let mut absent = Vec::new();
+        let Some(node) = root.get("absent") else { return absent };
+        let Some(table) = self.table(node, "absent") else { return absent };
+        for (key, value) in table {
+            let path = join("absent", key.get_ref());
+            match (Entity::ALL.iter().find(|e| e.name() == key.get_ref()), value.get_ref().as_str()) {
+                (Some(entity), Some(reason)) => absent.push((*entity, reason.to_owned())),
+                (None, _) => {
+                    let names = Entity::ALL.iter().map(|e| e.name());
+                    self.unknown(key.span().start, &path, key.get_ref(), "entity", names);
+                }
+                (_, None) => self.error(value.span().start, &path, "say in a text why the layout does not hold it"),
+            }
+        }
+        absent
+    }
+
+    fn sources(&mut self, root: &DeTable<'_>) -> Vec<Source> {
+        let mut sources = Vec::new();
+        for entity in Entity::ALL {
+            for (i, (at, table)) in self.tables(root, "", entity.name()).into_iter().enumerate() {
+                let prefix = format!("{}[{i}]", entity.name());
+                if let Some(source) = self.source(*entity, table, &prefix, at) {
+                    sources.push(source);
+                }
+            }
+        }
+        sources
+    }
+
+    fn source(&mut self, entity: Entity, table: &DeTable<'_>, prefix: &str, at: usize) -> Option<Source> {
+        self.check_keys(table, prefix, SOURCE_KEYS);
+        let from = self.from(table, prefix, at);
+        let label = self.text(table, prefix, "label");
+        let columns = self.columns(entity, table, prefix, at);
+        let source = Source {
+            entity,
+            label: label.or_else(|| match &from {
+                Some(From::Table(name)) => Some(name.clone()),
+                Some(From::Query { tables, .. }) => {
+                    tables.iter().find(|(alias, _)| alias == "t").or(tables.first()).map(|(_, table)| table.clone())
+                }
+                None => None,
+            })?,
+            from: from?,
+            keep: table.get("keep").and_then(|n| self.sql(n, &join(prefix, "keep"))),
+            requires: self.needs(table, prefix, "requires"),
+            forbids: self.needs(table, prefix, "forbids"),
+            columns,
+            links: self.links(entity, table, prefix),
+            derive: self.derive(table, prefix),
+            uniform_times: self.boolean(table, prefix, "uniform_times"),
+            line: self.line(at),
+        };
+        Some(source)
+    }
+
+    fn from(&mut self, table: &DeTable<'_>, prefix: &str, at: usize) -> Option<From> {
+        match (self.text(table, prefix, "table"), table.get("from")) {
+            (Some(name), None) => Some(From::Table(name)),
+            (None, Some(node)) => {
+                let sql = self.sql(node, &join(prefix, "from"))?;
+                let key = join(prefix, "tables");
+                let Some(tables) = table.get("tables") else {
+                    self.error(
+                        at,
+                        &key,
+                        "a `from` needs `tables = { alias = \"table\" }`, so that types can be looked up",
+                    );
+                    return None;
+                };
+                let tables = self.pairs(tables, &key);
+                Some(From::Query { sql, tables })
+            }
+            (Some(_), Some(node)) => {
+                self.error(node.span().start, &join(prefix, "from"), "a source has a `table` or a `from`, not both");
+                None
+            }
+            (None, None) => {
+                self.error(at, prefix, "a source needs a `table` (or a `from` with its `tables`)");
+                None
+            }
+        }
+    }
+
+    fn columns(
+        &mut self,
+        entity: Entity,
+        table: &DeTable<'_>,
+        prefix: &str,
+        at: usize,
+    ) -> Vec<(String, Vec<ColumnSpec>)> {
+        let mut columns = Vec::new();
+        let prefix = join(prefix, "columns");
+        let Some(node) = table.get("columns") else {
+            self.error(at, &prefix, "no column is mapped");
+            return columns;
+        };
+        let Some(table) = self.table(node, &prefix) else { return columns };
+        for (key, node) in table {
+            let name = key.get_ref().as_ref();
+            let path = join(&prefix, name);
+            let extra: &[&str] = if entity == Entity::Episode { &["raw_status", "raw_outcome"] } else { &[] };
+            if entity.column(name).is_none() && !extra.contains(&name) {
+                let known = entity.columns().iter().map(|c| c.name).chain(extra.iter().copied());
+                self.unknown(key.span().start, &path, name, &format!("column of {}", entity.title()), known);
+                continue;
+            }
+            let specs = match node.get_ref() {
+                DeValue::Array(items) => items.iter().filter_map(|item| self.column(item, &path)).collect(),
+                _ => self.column(node, &path).into_iter().collect::<Vec<_>>(),
+            };
+            columns.push((name.to_owned(), specs));
+        }
+        if entity.column("id").is_some() && !columns.iter().any(|(name, _)| name == "id") {
+            self.error(at, &join(&prefix, "id"), "the id is missing: rows are found and paged by it");
+        }
+        columns
+    }
+
+    fn column(&mut self, node: &Node<'_>, key: &str) -> Option<ColumnSpec> {
+        let at = node.span().start;
+        let mut spec = ColumnSpec {
+            value: Origin::Value(Value::Null),
+            path: None,
+            map: Vec::new(),
+            stored: Stored::Plain,
+            requires: Vec::new(),
+            optional: false,
+            line: self.line(at),
+        };
+        if let Some(name) = node.get_ref().as_str() {
+            spec.value = Origin::Column(name.to_owned());
+            return Some(spec);
+        }
+        let table = self.table(node, key)?;
+        self.check_keys(table, key, COLUMN_KEYS);
+        let origins: Vec<&str> = ["column", "sql", "value"].into_iter().filter(|k| table.get(*k).is_some()).collect();
+        spec.value = match origins[..] {
+            ["column"] => Origin::Column(self.text(table, key, "column")?),
+            ["sql"] => Origin::Sql(self.sql(table.get("sql")?, &join(key, "sql"))?),
+            ["value"] => Origin::Value(self.constant(table.get("value")?, &join(key, "value"))?),
+            _ => {
+                self.error(at, key, "say exactly one of `column`, `sql` and `value`");
+                return None;
+            }
+        };
+        spec.path = self.text(table, key, "path");
+        spec.map = table.get("map").map(|n| self.pairs(n, &join(key, "map"))).unwrap_or_default();
+        spec.stored = self.stored(table, key);
+        spec.requires = self.needs(table, key, "requires");
+        spec.optional = self.boolean(table, key, "optional");
+        Some(spec)
+    }
+
+    fn stored(&mut self, table: &DeTable<'_>, prefix: &str) -> Stored {
+        const WORDS: &[(&str, Stored)] = &[
+            ("plain", Stored::Plain),
+            ("epoch", Stored::Epoch),
+            ("epoch-millis", Stored::EpochMillis),
+            ("one", Stored::One),
+            ("nested", Stored::Nested),
+        ];
+        let Some(word) = self.text(table, prefix, "stored") else { return Stored::Plain };
+        if let Some((_, stored)) = WORDS.iter().find(|(w, _)| *w == word) {
+            return *stored;
+        }
+        let at = table.get("stored").map_or(0, |n| n.span().start);
+        self.unknown(at, &join(prefix, "stored"), &word, "way of storing", WORDS.iter().map(|(w, _)| *w));
+        Stored::Plain
+    }
+
+    fn derive(&mut self, table: &DeTable<'_>, prefix: &str) -> Option<Derive> {
+        let word = self.text(table, prefix, "derive")?;
+        if word == "workflow-events" {
+            return Some(Derive::WorkflowEvents);
+        }
+        let at = table.get("derive").map_or(0, |n| n.span().start);
+        self.unknown(at, &join(prefix, "derive"), &word, "derivation", ["workflow-events"]);
+        None
+    }
+
+    fn links(&mut self, entity: Entity, table: &DeTable<'_>, prefix: &str) -> Vec<Link> {
+        let mut links = Vec::new();
+        for (i, (at, table)) in self.tables(table, prefix, "links").into_iter().enumerate() {
+            let key = format!("{prefix}.links[{i}]");
+            self.check_keys(table, &key, &["to", "list", "back", "json", "path"]);
+            let Some(to) = self.required_text(table, &key, "to") else { continue };
+            let to = match to.as_str() {
+                "canvas_event" => Entity::CanvasEvent,
+                "feedback" => Entity::Feedback,
+                other => {
+                    self.unknown(at, &join(&key, "to"), other, "linked entity", ["canvas_event", "feedback"]);
+                    continue;
+                }
+            };
+            let list = self.canonical(entity, table, &key, "list");
+            let json = self.canonical(entity, table, &key, "json");
+            let back = self.boolean(table, &key, "back");
+            let path = self.text(table, &key, "path");
+            let by = match (list, json, path, back) {
+                (Some(list), None, None, false) => LinkBy::List(list),
+                (None, Some(json), Some(path), false) => LinkBy::Path(json, path),
+                (None, None, None, true) => LinkBy::Back,
+                _ => {
+                    self.error(
+                        at,
+                        &key,
+                        "a link is `list = COLUMN`, `back = true`, or `json = COLUMN` with `path = PATH`",
+                    );
+                    continue;
+                }
+            };
+            links.push(Link { to, by });
+        }
+        links
+    }
+
+    /// Text that names a canonical column of the entity.
+    fn canonical(&mut self, entity: Entity, table: &DeTable<'_>, prefix: &str, key: &str) -> Option<String> {
+        let name = self.text(table, prefix, key)?;
+        if entity.column(&name).is_some() {
+            return Some(name);
+        }
+        let at = table.get(key).map_or(0, |n| n.span().start);
+        let what = format!("column of {}", entity.title());
+        self.unknown(at, &join(prefix, key), &name, &what, entity.columns().iter().map(|c| c.name));
+        None
+    }
+
+    fn needs(&mut self, table: &DeTable<'_>, prefix: &str, key: &str) -> Vec<Need> {
+        let found = self.texts(table, prefix, key);
+        found.into_iter().map(|(at, text)| need(&text, self.line(at))).collect()
+    }
+
+    fn sql(&mut self, node: &Node<'_>, key: &str) -> Option<Sql> {
+        if let Some(text) = node.get_ref().as_str() {
+            return Some(Sql { sqlite: Some(text.to_owned()), postgres: Some(text.to_owned()) });
+        }
+        let table = self.table(node, key)?;
+        self.check_keys(table, key, &["sqlite", "postgres"]);
+        Some(Sql { sqlite: self.text(table, key, "sqlite"), postgres: self.text(table, key, "postgres") })
+    }
+
+    fn constant(&mut self, node: &Node<'_>, key: &str) -> Option<Value> {
+        match node.get_ref() {
+            DeValue::String(text) => Some(Value::from(text.as_ref())),
+            DeValue::Boolean(b) => Some(Value::from(*b)),
+            DeValue::Integer(i) => i.as_str().parse::<i64>().ok().map(Value::from),
+            DeValue::Float(x) => x.as_str().parse::<f64>().ok().map(Value::from),
+            _ => {
+                self.error(node.span().start, key, "a constant is a text, a number or a boolean");
+                None
+            }
+        }
+    }
+
+    fn pairs(&mut self, node: &Node<'_>, key: &str) -> Vec<(String, String)> {
+        let Some(table) = self.table(node, key) else { return Vec::new() };
+        let mut pairs = Vec::new();
+        for (name, value) in table {
+            match value.get_ref().as_str() {
+                Some(text) => pairs.push((name.get_ref().to_string(), text.to_owned())),
+                None => self.error(value.span().start, &join(key, name.get_ref()), "must be a text"),
+            }
+        }
+        pairs
+    }
+
+    fn table<'n, 'd>(&mut self, node: &'n Node<'d>, key: &str) -> Option<&'n DeTable<'d>> {
+        let table = node.get_ref().as_table();
+        if table.is_none() {
+            self.error(node.span().start, key, format!("must be a table, not {}", node.get_ref().type_str()));
+        }
+        table
+    }
+
+    /// The tables of an array of tables; a single table counts as an array of one.
+    fn tables<'n, 'd>(&mut self, table: &'n DeTable<'d>, prefix: &str, key: &str) -> Vec<(usize, &'n DeTable<'d>)> {
+        let Some(node) = table.get(key) else { return Vec::new() };
+        let path = join(prefix, key);
+        match node.get_ref() {
+            DeValue::Array(items) => {
+                items.iter().filter_map(|item| Some((item.span().start, self.table(item, &path)?))).collect()
+            }
+            _ => self.table(node, &path).map(|t| (node.span().start, t)).into_iter().collect(),
+        }
+    }
+
+    fn text(&mut self, table: &DeTable<'_>, prefix: &str, key: &str) -> Option<String> {
+        let node = table.get(key)?;
+        let text = node.get_ref().as_str().map(str::to_owned);
+        if text.is_none() {
+            let message = format!("must be a text, not {}", node.get_ref().type_str());
+            self.error(node.span().start, &join(prefix, key), message);
+        }
+        text
+    }
+
+    fn required_text(&mut self, table: &DeTable<'_>, prefix: &str, key: &str) -> Option<String> {
+        if table.get(key).is_none() {
+            let at = table.keys().map(|k| k.span().start).min().unwrap_or(0);
+            self.error(at, &join(prefix, key), "is missing");
+        }
+        self.text(table, prefix, key)
+    }
+
+    fn boolean(&mut self, table: &DeTable<'_>, prefix: &str, key: &str) -> bool {
+        let Some(node) = table.get(key) else { return false };
+        node.get_ref().as_bool().unwrap_or_else(|| {
+            self.error(node.span().start, &join(prefix, key), "must be true or false");
+            false
+        })
+    }
+
+    /// A text or a list of texts, each with its place.
+    fn texts(&mut self, table: &DeTable<'_>, prefix: &str, key: &str) -> Vec<(usize, String)> {
+        let Some(node) = table.get(key) else { return Vec::new() };
+        let path = join(prefix, key);
+        let items: Vec<&Node<'_>> = match node.get_ref() {
+            DeValue::Array(items) => items.iter().collect(),
+            _ => vec![node],
+        };
+        let mut texts = Vec::new();
+        for item in items {
+            match item.get_ref().as_str() {
+                Some(text) => texts.push((item.span().start, text.to_owned())),
+                None => self.error(item.span().start, &path, "must be a text or a list of texts"),
+            }
+        }
+        texts
+    }
+}
+
+/// Reads `table`, `table/column` or `table/column:type|type`; the table may have a schema before a dot.
+fn need(text: &str, line: usize) -> Need {
+    let (path, types) = text.split_once(':').unwrap_or((text, ""));
+    let (table, column) = path.split_once('/').map_or((path, None), |(t, c)| (t, Some(c.to_owned())));
+    Need {
+        table: table.to_owned(),
+        column,
+        types: types.split('|').filter(|t| !t.is_empty()).map(str::to_ascii_lowercase).collect(),
+        line,
+    }
+}
+
+fn join(prefix: &str, key: &str) -> String {
+    if prefix.is_empty() { key.to_owned() } else { format!("{prefix}.{key}") }
+}

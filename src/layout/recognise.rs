@@ -1,0 +1,315 @@
+//! Finds which layouts fit a database, and what each of their columns comes down to there.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+use super::{
+    Catalog, ColumnSpec, Derive, Engine, From, Layout, Link, Need, Origin, Source, Stored, catalog::CatalogTable,
+};
+use crate::memory::Entity;
+
+/// The outcome of recognition.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Recognised {
+    /// Layouts that fit, the most specific first.
+    pub layouts: Vec<Attachment>,
+    /// Sources of all of them; a table serves one layout only.
+    pub sources: Vec<BoundSource>,
+}
+
+/// A layout that fits.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Attachment {
+    /// Its short name.
+    pub name: String,
+    /// One line for people.
+    pub title: String,
+    /// Variant in which it occurs; none where the layout knows no variants.
+    pub variant: Option<String>,
+    /// Entities that it cannot hold, with the reason.
+    pub absent: Vec<(Entity, String)>,
+    /// Columns of the layout that this database lacks: line of the file, key, and what is missing.
+    pub missing: Vec<Missing>,
+}
+
+/// A column that a layout names and the database lacks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Missing {
+    /// Line in the layout file.
+    pub line: usize,
+    /// Key in the layout file.
+    pub key: String,
+    /// What is missing, and the nearest name that is there.
+    pub message: String,
+    /// The layout says that it may be missing.
+    pub optional: bool,
+}
+
+/// A source whose names were found in the database.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BoundSource {
+    /// Layout it comes from.
+    pub layout: String,
+    /// What its rows are.
+    pub entity: Entity,
+    /// Name for people.
+    pub label: String,
+    /// FROM clause.
+    pub from: BoundFrom,
+    /// Table whose rows these are: schema and name.
+    pub table: (String, String),
+    /// The table's own estimate of its rows.
+    pub estimate: Option<i64>,
+    /// Condition that leaves bookkeeping rows out, as SQL.
+    pub keep: Option<String>,
+    /// For each canonical column the ways to get it, in order of preference.
+    pub columns: Vec<Vec<BoundColumn>>,
+    /// The stored word behind `status`.
+    pub raw_status: Vec<BoundColumn>,
+    /// The stored word behind `outcome`.
+    pub raw_outcome: Vec<BoundColumn>,
+    /// How canvas events and feedback hang on an episode.
+    pub links: Vec<Link>,
+    /// Rust derivation that completes the rows.
+    pub derive: Option<Derive>,
+    /// The times' text orders them.
+    pub uniform_times: bool,
+    /// Line in the layout file.
+    pub line: usize,
+}
+
+/// A FROM clause whose names were found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BoundFrom {
+    /// A table: schema and name, under the alias `t`.
+    Table(String, String),
+    /// The author's text.
+    Query(String),
+}
+
+/// One way to get a canonical column.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BoundColumn {
+    /// Where the value is.
+    pub origin: BoundOrigin,
+    /// Path into the JSON value, with dots.
+    pub path: Option<String>,
+    /// Stored word to canonical word.
+    pub map: Vec<(String, String)>,
+    /// How it is stored.
+    pub stored: Stored,
+}
+
+/// Where a bound column's value is.
+#[derive(Debug, Clone, PartialEq)]
+pub enum BoundOrigin {
+    /// A column of a table.
+    Column {
+        /// Alias of its table.
+        alias: String,
+        /// Name as stored.
+        name: String,
+        /// Declared type in lower case.
+        declared: String,
+        /// The engine keeps NULL out.
+        not_null: bool,
+        /// An index leads with it.
+        indexed: bool,
+    },
+    /// An SQL expression of the author's.
+    Sql(String),
+    /// The same for every row.
+    Value(Value),
+}
+
+impl BoundSource {
+    /// The ways to get a canonical column; none for a column that the source lacks.
+    #[must_use]
+    pub fn column(&self, name: &str) -> &[BoundColumn] {
+        self.entity.position(name).map_or(&[], |i| &self.columns[i])
+    }
+}
+
+/// What of a layout's needs is not met; empty when it fits.
+#[must_use]
+pub fn unmet<'a>(layout: &'a Layout, engine: Engine, catalog: &Catalog) -> Vec<String> {
+    let name = |need: &Need| match &need.column {
+        Some(column) => format!("{}.{column}", need.table),
+        None => need.table.clone(),
+    };
+    let mut unmet = Vec::new();
+    if !layout.engines.contains(&engine) {
+        unmet.push(format!("it does not occur on {}", engine.name()));
+    }
+    unmet.extend(layout.requires.iter().filter(|n| !catalog.has(n)).map(|n| format!("{} is not there", name(n))));
+    unmet.extend(layout.forbids.iter().filter(|n| catalog.has(n)).map(|n| format!("{} is there", name(n))));
+    unmet
+}
+
+/// Finds the layouts that fit and binds their sources.
+#[must_use]
+pub fn recognise(layouts: &[Layout], engine: Engine, catalog: &Catalog) -> Recognised {
+    let mut fitting: Vec<&Layout> = layouts.iter().filter(|l| unmet(l, engine, catalog).is_empty()).collect();
+    fitting.sort_by_key(|l| (std::cmp::Reverse(l.requires.len()), l.name.clone()));
+    let mut found = Recognised::default();
+    let mut winners: HashMap<(String, String), String> = HashMap::new();
+    for layout in fitting {
+        let variant = layout.variants.iter().find(|v| met(&v.requires, &v.forbids, catalog)).map(|v| v.name.clone());
+        let mut missing = Vec::new();
+        for source in layout.sources.iter().filter(|s| met(&s.requires, &s.forbids, catalog)) {
+            let Some(bound) = bind(layout, source, engine, catalog, &mut missing) else { continue };
+            let winner = winners.entry(bound.table.clone()).or_insert_with(|| layout.name.clone());
+            if *winner == layout.name {
+                found.sources.push(bound);
+            }
+        }
+        found.layouts.push(Attachment {
+            name: layout.name.clone(),
+            title: layout.title.clone(),
+            variant,
+            absent: layout.absent.clone(),
+            missing,
+        });
+    }
+    found
+}
+
+fn met(requires: &[Need], forbids: &[Need], catalog: &Catalog) -> bool {
+    requires.iter().all(|n| catalog.has(n)) && !forbids.iter().any(|n| catalog.has(n))
+}
+
+/// Binds a source; none when its table is not there.
+fn bind(
+    layout: &Layout,
+    source: &Source,
+    engine: Engine,
+    catalog: &Catalog,
+    missing: &mut Vec<Missing>,
+) -> Option<BoundSource> {
+    let mut aliases: Vec<(String, &CatalogTable)> = Vec::new();
+    let wanted: Vec<(String, String)> = match &source.from {
+        From::Table(name) => vec![("t".to_owned(), name.clone())],
+        From::Query { tables, .. } => tables.clone(),
+    };
+    for (alias, name) in wanted {
+        let Some(table) = catalog.table(&name) else {
+            let known = catalog.tables.iter().map(|t| t.name.as_str());
+            missing.push(Missing {
+                line: source.line,
+                key: format!("{}.table", source.entity),
+                message: with_nearest(format!("table `{name}` is not there"), &name, known),
+                optional: !source.requires.is_empty(),
+            });
+            return None;
+        };
+        aliases.push((alias, table));
+    }
+    let (_, main) = aliases.iter().find(|(a, _)| a == "t").or(aliases.first())?;
+    let from = match &source.from {
+        From::Table(_) => BoundFrom::Table(main.schema.clone(), main.name.clone()),
+        From::Query { sql, .. } => BoundFrom::Query(sql.on(engine)?.to_owned()),
+    };
+    let mut columns = vec![Vec::new(); source.entity.columns().len()];
+    let (mut raw_status, mut raw_outcome) = (Vec::new(), Vec::new());
+    for (name, specs) in &source.columns {
+        let bound = bind_column(source.entity, name, specs, &aliases, engine, catalog, missing);
+        match (source.entity.position(name), name.as_str()) {
+            (Some(i), _) => columns[i] = bound,
+            (None, "raw_status") => raw_status = bound,
+            (None, _) => raw_outcome = bound,
+        }
+    }
+    Some(BoundSource {
+        layout: layout.name.clone(),
+        entity: source.entity,
+        label: source.label.clone(),
+        table: (main.schema.clone(), main.name.clone()),
+        estimate: main.estimate,
+        from,
+        keep: source.keep.as_ref().and_then(|sql| sql.on(engine)).map(str::to_owned),
+        columns,
+        raw_status,
+        raw_outcome,
+        links: source.links.clone(),
+        derive: source.derive,
+        uniform_times: source.uniform_times,
+        line: source.line,
+    })
+}
+
+/// Binds the ways to get one column; ways that are not open in this database are left out, and the column is
+/// reported as missing when none is left.
+fn bind_column(
+    entity: Entity,
+    name: &str,
+    specs: &[ColumnSpec],
+    aliases: &[(String, &CatalogTable)],
+    engine: Engine,
+    catalog: &Catalog,
+    missing: &mut Vec<Missing>,
+) -> Vec<BoundColumn> {
+    let mut bound = Vec::new();
+    let mut lost: Option<Missing> = None;
+    for spec in specs {
+        let key = format!("{entity}.columns.{name}");
+        let lose = |message: String, optional: bool| {
+            lost.get_or_insert(Missing { line: spec.line, key, message, optional: optional || spec.optional });
+        };
+        if let Some(need) = spec.requires.iter().find(|n| !catalog.has(n)) {
+            lose(format!("needs {}", need.table), true);
+            continue;
+        }
+        let origin = match &spec.value {
+            Origin::Value(value) => BoundOrigin::Value(value.clone()),
+            Origin::Sql(sql) => match sql.on(engine) {
+                Some(text) => BoundOrigin::Sql(text.to_owned()),
+                None => {
+                    lose(format!("has no SQL for {}", engine.name()), true);
+                    continue;
+                }
+            },
+            Origin::Column(column) => match find_column(column, aliases) {
+                Ok(origin) => origin,
+                Err(message) => {
+                    lose(message, false);
+                    continue;
+                }
+            },
+        };
+        bound.push(BoundColumn { origin, path: spec.path.clone(), map: spec.map.clone(), stored: spec.stored });
+    }
+    if bound.is_empty() {
+        missing.extend(lost);
+    }
+    bound
+}
+
+fn find_column(written: &str, aliases: &[(String, &CatalogTable)]) -> Result<BoundOrigin, String> {
+    let (alias, name) = match written.split_once('.') {
+        Some((alias, name)) => (Some(alias), name),
+        None => (None, written),
+    };
+    let candidates: Vec<_> = aliases.iter().filter(|(a, _)| alias.is_none_or(|wanted| wanted == a)).collect();
+    for (alias, table) in &candidates {
+        if let Some(column) = table.column(name) {
+            return Ok(BoundOrigin::Column {
+                alias: alias.clone(),
+                name: column.name.clone(),
+                declared: column.declared.clone(),
+                not_null: column.not_null,
+                indexed: table.indexed.iter().any(|i| i.eq_ignore_ascii_case(&column.name)),
+            });
+        }
+    }
+    let known = candidates.iter().flat_map(|(_, t)| t.columns.iter().map(|c| c.name.as_str()));
+    let table = candidates.first().map(|(_, t)| t.title()).unwrap_or_default();
+    Err(with_nearest(format!("column `{name}` is not in {table}"), name, known))
+}
+
+fn with_nearest<'a>(message: String, wrong: &str, known: impl Iterator<Item = &'a str>) -> String {
+    match super::nearest(wrong, known) {
+        Some(near) => format!("{message}; did you mean `{near}`?"),
+        None => message,
+    }
+}

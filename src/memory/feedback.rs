@@ -1,0 +1,76 @@
+//! What a feedback row is worth, and what an episode's rows are worth together.
+
+/// Kind of a row that approves.
+pub const THUMBS_UP: &str = "thumbs_up";
+/// Kind of a row that disapproves.
+pub const THUMBS_DOWN: &str = "thumbs_down";
+/// Kind of a row whose rating counts.
+pub const RATING: &str = "rating";
+
+/// Score of one feedback row, in -1..1, chosen by its kind alone: `thumbs_up` 1, `thumbs_down` -1 (whatever rating
+/// such a row also holds), `rating` 1 to 5: -1, -0.5, 0, 0.5, 1.
+///
+/// `None` for a row that is shown but unscored: any other kind (correction, comment), a rating that is absent or out of
+/// range.
+#[must_use]
+pub fn score(kind: &str, rating: Option<i64>) -> Option<f64> {
+    match (kind, rating) {
+        (THUMBS_UP, _) => Some(1.0),
+        (THUMBS_DOWN, _) => Some(-1.0),
+        (RATING, Some(rating @ 1..=5)) => Some((rating - 3) as f64 / 2.0),
+        _ => None,
+    }
+}
+
+/// Aggregate feedback of an episode: the mean of the scores that count, in -1..1; `None` (unknown, not 0) without any.
+#[must_use]
+pub fn aggregate(scores: impl IntoIterator<Item = f64>) -> Option<f64> {
+    let (sum, count) = scores.into_iter().fold((0.0, 0_u32), |(sum, count), score| (sum + score, count + 1));
+    (count > 0).then(|| sum / f64::from(count))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn the_kind_chooses_the_score() {
+        for (kind, rating, expected) in [
+            ("thumbs_up", None, Some(1.0)),
+            ("thumbs_up", Some(1), Some(1.0)),
+            ("thumbs_down", Some(5), Some(-1.0)),
+            ("rating", Some(1), Some(-1.0)),
+            ("rating", Some(2), Some(-0.5)),
+            ("rating", Some(3), Some(0.0)),
+            ("rating", Some(4), Some(0.5)),
+            ("rating", Some(5), Some(1.0)),
+            ("rating", Some(0), None),
+            ("rating", Some(6), None),
+            ("rating", Some(i64::MIN), None),
+            ("rating", None, None),
+            ("correction", Some(5), None),
+            ("", None, None),
+        ] {
+            assert_eq!(score(kind, rating), expected, "{kind} {rating:?}");
+        }
+    }
+
+    #[test]
+    fn no_scores_are_unknown_and_not_zero() {
+        assert_eq!(aggregate([]), None);
+        assert_eq!(aggregate([1.0, -1.0]), Some(0.0));
+        assert_eq!(aggregate([1.0, 0.5]), Some(0.75));
+    }
+
+    proptest! {
+        #[test]
+        fn an_aggregate_lies_between_its_scores_in_any_order(ratings in prop::collection::vec(1_i64..=5, 1..30)) {
+            let scores: Vec<f64> = ratings.iter().filter_map(|r| score(RATING, Some(*r))).collect();
+            let mean = aggregate(scores.iter().copied()).unwrap();
+            prop_assert!(scores.iter().any(|s| *s <= mean) && scores.iter().any(|s| *s >= mean));
+            prop_assert_eq!(aggregate(scores.iter().rev().copied()), Some(mean));
+        }
+    }
+}

@@ -1,0 +1,571 @@
+//! The filter expression `column OP value` of `--where` and of the console's filter line.
+
+use std::cmp::Ordering;
+use std::fmt;
+
+use chrono::{DateTime, Utc};
+use serde_json::Value;
+
+use super::entity::{Column, Entity, Kind};
+use super::nearest::nearest;
+use super::row::Row;
+use super::time;
+
+/// How a column is compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Operator {
+    /// `=`
+    Equal,
+    /// `!=`
+    NotEqual,
+    /// `<`
+    Less,
+    /// `<=`
+    LessOrEqual,
+    /// `>`
+    Greater,
+    /// `>=`
+    GreaterOrEqual,
+    /// `~`: contains, any case.
+    Contains,
+    /// `has`: a list holds exactly this element.
+    Has,
+}
+
+impl Operator {
+    /// Every operator, in the order in which they are explained to people.
+    pub const ALL: &'static [Operator] = &[
+        Operator::Equal,
+        Operator::NotEqual,
+        Operator::Less,
+        Operator::LessOrEqual,
+        Operator::Greater,
+        Operator::GreaterOrEqual,
+        Operator::Contains,
+        Operator::Has,
+    ];
+
+    /// The operator as it is written.
+    #[must_use]
+    pub fn sign(self) -> &'static str {
+        match self {
+            Operator::Equal => "=",
+            Operator::NotEqual => "!=",
+            Operator::Less => "<",
+            Operator::LessOrEqual => "<=",
+            Operator::Greater => ">",
+            Operator::GreaterOrEqual => ">=",
+            Operator::Contains => "~",
+            Operator::Has => "has",
+        }
+    }
+
+    /// The operator that is written so.
+    #[must_use]
+    pub fn parse(sign: &str) -> Option<Operator> {
+        Operator::ALL.iter().copied().find(|op| op.sign().eq_ignore_ascii_case(sign))
+    }
+
+    /// Whether it asks for the order of two values.
+    #[must_use]
+    pub fn is_ordering(self) -> bool {
+        matches!(self, Operator::Less | Operator::LessOrEqual | Operator::Greater | Operator::GreaterOrEqual)
+    }
+
+    /// Whether values in that order satisfy it; `~` and `has` know no order and never do.
+    #[must_use]
+    pub fn accepts(self, ordering: Ordering) -> bool {
+        match self {
+            Operator::Equal => ordering.is_eq(),
+            Operator::NotEqual => ordering.is_ne(),
+            Operator::Less => ordering.is_lt(),
+            Operator::LessOrEqual => ordering.is_le(),
+            Operator::Greater => ordering.is_gt(),
+            Operator::GreaterOrEqual => ordering.is_ge(),
+            Operator::Contains | Operator::Has => false,
+        }
+    }
+}
+
+/// What a column is compared with, already of the column's kind.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Operand {
+    /// `null`, unquoted, with `=` or `!=`: asks whether there is a value.
+    Null,
+    /// Of a text column; also the needle of `~` and the element of `has`.
+    Text(String),
+    /// Of an integer column.
+    Integer(i64),
+    /// Of a real column, or of an integer column when it has a fraction. Finite.
+    Real(f64),
+    /// Of a boolean column.
+    Boolean(bool),
+    /// Of a time column: canonical.
+    Time(String),
+}
+
+impl fmt::Display for Operand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Operand::Null => f.write_str("null"),
+            Operand::Text(text) => write!(f, "'{}'", text.replace('\'', "''")),
+            Operand::Integer(number) => write!(f, "{number}"),
+            Operand::Real(number) => write!(f, "{number}"),
+            Operand::Boolean(truth) => write!(f, "{truth}"),
+            Operand::Time(time) => f.write_str(time),
+        }
+    }
+}
+
+/// One condition on rows of an entity. Its `Display` is an expression that parses to the same filter.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Filter {
+    /// Canonical column of the entity for which it was parsed.
+    pub column: &'static str,
+    /// How it is compared.
+    pub op: Operator,
+    /// With what.
+    pub value: Operand,
+}
+
+/// Why an expression is no filter.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FilterError {
+    /// The entity has no such column.
+    #[error(
+        "{entity} has no column `{column}`{}; its columns are: {columns}",
+        nearest.map(|n| format!(", did you mean `{n}`?")).unwrap_or_default()
+    )]
+    UnknownColumn {
+        /// The entity.
+        entity: Entity,
+        /// What was written.
+        column: String,
+        /// The column that was probably meant.
+        nearest: Option<&'static str>,
+        /// All of them, separated by spaces.
+        columns: String,
+    },
+    /// There is nothing but a column.
+    #[error("`{expression}` lacks an operator: write `column OP value` with one of {}", signs())]
+    MissingOperator {
+        /// What was written.
+        expression: String,
+    },
+    /// The operator is none that we know.
+    #[error("unknown operator `{operator}`; operators are {}", signs())]
+    UnknownOperator {
+        /// What was written.
+        operator: String,
+    },
+    /// Nothing stands after the operator.
+    #[error("`{expression}` lacks a value after the operator (write '' for an empty text)")]
+    MissingValue {
+        /// What was written.
+        expression: String,
+    },
+    /// A quoted value does not end, or something follows it.
+    #[error("the value {value} does not end with its quote (double a quote that is part of it)")]
+    BadQuotes {
+        /// What was written.
+        value: String,
+    },
+    /// The value cannot be one of that column.
+    #[error("`{column}` {expected}, which `{value}` is not")]
+    WrongValue {
+        /// The column.
+        column: &'static str,
+        /// What the column holds, with examples.
+        expected: &'static str,
+        /// What was written.
+        value: String,
+    },
+    /// The operator says nothing about values of that kind.
+    #[error("`{op}` does not fit `{column}`, which {holds}; use {fitting}", op = op.sign())]
+    WrongOperator {
+        /// The column.
+        column: &'static str,
+        /// The operator.
+        op: Operator,
+        /// What the column holds.
+        holds: &'static str,
+        /// Operators that fit.
+        fitting: &'static str,
+    },
+}
+
+fn signs() -> String {
+    Operator::ALL.iter().map(|op| op.sign()).collect::<Vec<_>>().join(" ")
+}
+
+impl Filter {
+    /// Parses `column OP value`.
+    ///
+    /// The value may be quoted with `'…'` or `"…"`, the quote doubled inside; spaces around the operator are free,
+    /// but `has` needs them. Times take an age before `now`, see [`time::parse_moment`]; a date alone is its midnight.
+    /// Booleans take true, false, 1 and 0.
+    pub fn parse(entity: Entity, text: &str, now: DateTime<Utc>) -> Result<Filter, FilterError> {
+        let text = text.trim();
+        let name_end = text.find(|c: char| !c.is_alphanumeric() && c != '_' && c != '.').unwrap_or(text.len());
+        let (name, rest) = text.split_at(name_end);
+        let column = entity.column(name).ok_or_else(|| unknown_column(entity, name))?;
+        let (op, raw) = split_operator(text, rest.trim_start())?;
+        let (value, quoted) = unquote(raw)?;
+        if raw.is_empty() {
+            return Err(FilterError::MissingValue { expression: text.to_owned() });
+        }
+        let asks_presence = !quoted && value.eq_ignore_ascii_case("null");
+        let value = if asks_presence && matches!(op, Operator::Equal | Operator::NotEqual) {
+            Operand::Null
+        } else {
+            check_operator(column, op)?;
+            operand(column, op, &value, now)?
+        };
+        Ok(Filter { column: column.name, op, value })
+    }
+
+    /// Whether a row satisfies it.
+    ///
+    /// As in SQL a null satisfies no comparison, not even `!=`; only `= null` and `!= null` ask for presence. Texts
+    /// compare by code point, numbers by value, times by their canonical text. `~` looks into the text, of JSON and
+    /// lists into their JSON text; case is ignored for ASCII letters only when the needle is ASCII, else for all. `has`
+    /// wants an element that is that text, or a number or boolean that is written so.
+    #[must_use]
+    pub fn matches(&self, row: &Row) -> bool {
+        let stored = row.get(self.column);
+        if self.value == Operand::Null {
+            return stored.is_null() == (self.op == Operator::Equal);
+        }
+        match (self.op, &self.value) {
+            _ if stored.is_null() => false,
+            (Operator::Has, Operand::Text(element)) => has(stored, element),
+            (Operator::Contains, Operand::Text(needle)) => match stored {
+                Value::String(text) => contains(text, needle),
+                other => contains(&other.to_string(), needle),
+            },
+            (op, operand) => compare(stored, operand).is_some_and(|ordering| op.accepts(ordering)),
+        }
+    }
+}
+
+impl fmt::Display for Filter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} {}", self.column, self.op.sign(), self.value)
+    }
+}
+
+fn unknown_column(entity: Entity, name: &str) -> FilterError {
+    let names = || entity.columns().iter().map(|c| c.name);
+    FilterError::UnknownColumn {
+        entity,
+        column: name.to_owned(),
+        nearest: nearest(name, names()),
+        columns: names().collect::<Vec<_>>().join(" "),
+    }
+}
+
+/// Splits what follows the column into operator and value. A sign is the longest run of sign characters, so that a
+/// mistyped one is an error and never part of the value.
+fn split_operator<'a>(text: &str, rest: &'a str) -> Result<(Operator, &'a str), FilterError> {
+    let is_sign = |c: char| "=!<>~".contains(c);
+    let end = if rest.starts_with(is_sign) {
+        rest.find(|c| !is_sign(c))
+    } else {
+        rest.find(|c: char| c.is_whitespace() || c == '\'' || c == '"')
+    };
+    let (sign, value) = rest.split_at(end.unwrap_or(rest.len()));
+    match Operator::parse(sign) {
+        Some(op) => Ok((op, value.trim_start())),
+        None if sign.is_empty() => Err(FilterError::MissingOperator { expression: text.to_owned() }),
+        None => Err(FilterError::UnknownOperator { operator: sign.to_owned() }),
+    }
+}
+
+/// The value without its quotes, and whether it had any.
+fn unquote(raw: &str) -> Result<(String, bool), FilterError> {
+    let Some(quote) = raw.chars().next().filter(|c| matches!(c, '\'' | '"')) else {
+        return Ok((raw.to_owned(), false));
+    };
+    let doubled = [quote, quote].iter().collect::<String>();
+    let inner = raw.strip_prefix(quote).and_then(|r| r.strip_suffix(quote));
+    match inner {
+        Some(inner) if !inner.replace(&doubled, "").contains(quote) => {
+            Ok((inner.replace(&doubled, &quote.to_string()), true))
+        }
+        _ => Err(FilterError::BadQuotes { value: raw.to_owned() }),
+    }
+}
+
+fn check_operator(column: &Column, op: Operator) -> Result<(), FilterError> {
+    let contains = op == Operator::Contains;
+    let (fits, holds, fitting) = match column.kind {
+        Kind::Text => (op != Operator::Has, "is a text", "= != < <= > >= or ~"),
+        Kind::Time => (op != Operator::Has, "is a time", "= != < <= > >= or ~"),
+        Kind::Integer | Kind::Real => (!contains && op != Operator::Has, "is a number", "= != < <= > or >="),
+        Kind::Boolean => (matches!(op, Operator::Equal | Operator::NotEqual), "is true or false", "= or !="),
+        Kind::List => {
+            (contains || op == Operator::Has, "is a list", "`has` for an element or ~ for a part of its text")
+        }
+        Kind::Json => (contains || op == Operator::Has, "is JSON", "~ for a part of its text or `has` for an element"),
+    };
+    if fits { Ok(()) } else { Err(FilterError::WrongOperator { column: column.name, op, holds, fitting }) }
+}
+
+fn operand(column: &Column, op: Operator, value: &str, now: DateTime<Utc>) -> Result<Operand, FilterError> {
+    if matches!(op, Operator::Contains | Operator::Has) {
+        return Ok(Operand::Text(value.to_owned()));
+    }
+    let (operand, expected) = match column.kind {
+        Kind::Text | Kind::Json | Kind::List => (Some(Operand::Text(value.to_owned())), "holds text"),
+        Kind::Integer => (integer(value), "holds whole numbers"),
+        Kind::Real => (real(value).map(Operand::Real), "holds numbers"),
+        Kind::Boolean => (boolean(value).map(Operand::Boolean), "is true or false"),
+        Kind::Time => (
+            time::parse_moment(value, now).map(Operand::Time),
+            "takes a time (2026-02-04 or 2026-02-04T10:00:00Z) or an age (30d, 12h, 15m, 45s, 2w)",
+        ),
+    };
+    operand.ok_or_else(|| FilterError::WrongValue { column: column.name, expected, value: value.to_owned() })
+}
+
+/// A whole number when it is one within 64 bits, however it is written; else a real to compare with.
+fn integer(value: &str) -> Option<Operand> {
+    if let Ok(whole) = value.parse() {
+        return Some(Operand::Integer(whole));
+    }
+    let real = real(value)?;
+    let is_whole = real.fract() == 0.0 && real.abs() < 9.2e18;
+    Some(if is_whole { Operand::Integer(real as i64) } else { Operand::Real(real) })
+}
+
+fn real(value: &str) -> Option<f64> {
+    value.parse().ok().filter(|number: &f64| number.is_finite())
+}
+
+fn boolean(value: &str) -> Option<bool> {
+    match value.to_ascii_lowercase().as_str() {
+        "true" | "1" => Some(true),
+        "false" | "0" => Some(false),
+        _ => None,
+    }
+}
+
+/// Order of a stored value against an operand; none when the stored value is not of that kind.
+fn compare(stored: &Value, operand: &Operand) -> Option<Ordering> {
+    match operand {
+        Operand::Null => None,
+        Operand::Text(text) | Operand::Time(text) => Some(stored.as_str()?.cmp(text)),
+        Operand::Boolean(truth) => Some(stored.as_bool()?.cmp(truth)),
+        Operand::Real(number) => stored.as_f64()?.partial_cmp(number),
+        Operand::Integer(number) => match stored.as_i64() {
+            Some(whole) => Some(whole.cmp(number)),
+            None => stored.as_f64()?.partial_cmp(&(*number as f64)),
+        },
+    }
+}
+
+fn has(stored: &Value, element: &str) -> bool {
+    stored.as_array().is_some_and(|elements| {
+        elements.iter().any(|e| match e {
+            Value::String(text) => text == element,
+            Value::Number(number) => number.to_string().as_str() == element,
+            Value::Bool(truth) => truth.to_string().as_str() == element,
+            _ => false,
+        })
+    })
+}
+
+fn contains(text: &str, needle: &str) -> bool {
+    if needle.is_ascii() {
+        text.to_ascii_lowercase().contains(&needle.to_ascii_lowercase())
+    } else {
+        text.to_lowercase().contains(&needle.to_lowercase())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    fn now() -> DateTime<Utc> {
+        DateTime::from_timestamp(1_770_199_200, 0).unwrap()
+    }
+
+    fn parse(entity: Entity, text: &str) -> Filter {
+        Filter::parse(entity, text, now()).unwrap_or_else(|error| panic!("{text}: {error}"))
+    }
+
+    fn error(entity: Entity, text: &str) -> String {
+        Filter::parse(entity, text, now()).unwrap_err().to_string()
+    }
+
+    fn matches(entity: Entity, column: &str, value: Value, expression: &str) -> bool {
+        let mut row = Row::empty(entity);
+        row.set(column, value);
+        parse(entity, expression).matches(&row)
+    }
+
+    #[test]
+    fn an_expression_is_column_operator_value() {
+        let text = |t: &str| Operand::Text(t.to_owned());
+        for (expression, column, op, value) in [
+            ("outcome = success", "outcome", Operator::Equal, text("success")),
+            ("outcome=success", "outcome", Operator::Equal, text("success")),
+            ("  outcome  !=  success ", "outcome", Operator::NotEqual, text("success")),
+            ("title ~ 'it''s = x'", "title", Operator::Contains, text("it's = x")),
+            ("title ~ \"say \"\"no\"\"\"", "title", Operator::Contains, text("say \"no\"")),
+            ("title = ''", "title", Operator::Equal, text("")),
+            ("title = 'null'", "title", Operator::Equal, text("null")),
+            ("title = a b  c", "title", Operator::Equal, text("a b  c")),
+            ("title ~ null", "title", Operator::Contains, text("null")),
+            ("tags has two words", "tags", Operator::Has, text("two words")),
+            ("tags HAS 'x'", "tags", Operator::Has, text("x")),
+            ("parent_id = null", "parent_id", Operator::Equal, Operand::Null),
+            ("tags != NULL", "tags", Operator::NotEqual, Operand::Null),
+            ("canvas_action_count>=3", "canvas_action_count", Operator::GreaterOrEqual, Operand::Integer(3)),
+            ("canvas_action_count < 2.5", "canvas_action_count", Operator::Less, Operand::Real(2.5)),
+            ("canvas_action_count = 3.0", "canvas_action_count", Operator::Equal, Operand::Integer(3)),
+            ("utility > .5", "utility", Operator::Greater, Operand::Real(0.5)),
+            ("success = 1", "success", Operator::Equal, Operand::Boolean(true)),
+            ("success != False", "success", Operator::NotEqual, Operand::Boolean(false)),
+            ("started_at > 30d", "started_at", Operator::Greater, Operand::Time("2026-01-05T10:00:00.000000Z".into())),
+            (
+                "started_at <= 2026-02-04 12:00+02:00",
+                "started_at",
+                Operator::LessOrEqual,
+                Operand::Time("2026-02-04T10:00:00.000000Z".into()),
+            ),
+            ("started_at ~ 2026-02", "started_at", Operator::Contains, text("2026-02")),
+        ] {
+            assert_eq!(parse(Entity::Episode, expression), Filter { column, op, value }, "{expression}");
+        }
+    }
+
+    #[test]
+    fn errors_say_what_to_write_instead() {
+        for (expression, words) in [
+            (
+                "outcom = success",
+                "episode has no column `outcom`, did you mean `outcome`?; its columns are: id agent_id",
+            ),
+            ("", "episode has no column ``; its columns are: id"),
+            ("outcome", "`outcome` lacks an operator: write `column OP value` with one of = != < <= > >= ~ has"),
+            ("outcome == success", "unknown operator `==`; operators are = != < <= > >= ~ has"),
+            ("outcome like success", "unknown operator `like`"),
+            ("outcome =", "`outcome =` lacks a value"),
+            ("title = 'abc", "the value 'abc does not end with its quote"),
+            ("title = 'a' or 'b'", "the value 'a' or 'b' does not end with its quote"),
+            ("canvas_action_count = abc", "`canvas_action_count` holds whole numbers, which `abc` is not"),
+            ("canvas_action_count < null", "`canvas_action_count` holds whole numbers, which `null` is not"),
+            ("utility = NaN", "`utility` holds numbers, which `NaN` is not"),
+            ("success = maybe", "`success` is true or false, which `maybe` is not"),
+            ("started_at > tomorrow", "`started_at` takes a time (2026-02-04"),
+            ("tags = x", "`=` does not fit `tags`, which is a list; use `has` for an element or ~"),
+            ("title has x", "`has` does not fit `title`, which is a text; use = != < <= > >= or ~"),
+            ("success > true", "`>` does not fit `success`, which is true or false; use = or !="),
+            ("utility ~ 5", "`~` does not fit `utility`, which is a number; use = != < <= > or >="),
+        ] {
+            let error = error(Entity::Episode, expression);
+            assert!(error.contains(words), "{expression}: {error}");
+        }
+    }
+
+    #[test]
+    fn null_matches_only_when_asked_for() {
+        for expression in ["title = a", "title != a", "title < a", "title ~ a", "title != null"] {
+            assert!(!matches(Entity::Episode, "title", Value::Null, expression), "{expression}");
+        }
+        assert!(matches(Entity::Episode, "title", Value::Null, "title = null"));
+        assert!(matches(Entity::Episode, "title", json!(""), "title != null"));
+        assert!(!matches(Entity::Episode, "title", json!(""), "title = null"));
+    }
+
+    #[test]
+    fn each_kind_compares_in_its_own_way() {
+        let episode = |column, value, expression| matches(Entity::Episode, column, value, expression);
+        for (column, value, yes, no) in [
+            ("canvas_action_count", json!(10), "canvas_action_count > 9", "canvas_action_count < 9"),
+            ("canvas_action_count", json!(10), "canvas_action_count > 9.5", "canvas_action_count = 10.5"),
+            (
+                "canvas_action_count",
+                json!(i64::MAX),
+                "canvas_action_count = 9223372036854775807",
+                "canvas_action_count = 9223372036854775806",
+            ),
+            ("canvas_action_count", json!(u64::MAX), "canvas_action_count > 1", "canvas_action_count < 1"),
+            ("utility", json!(0.5), "utility >= 0.5", "utility > 0.5"),
+            ("utility", json!(1), "utility = 1", "utility != 1"),
+            ("success", json!(true), "success = true", "success = 0"),
+            ("started_at", json!("2026-02-04T10:00:00.000000Z"), "started_at <= 0s", "started_at < 0s"),
+            ("title", json!("B"), "title < a", "title > a"),
+            ("title", json!("Straße"), "title ~ STRA", "title ~ strasse"),
+            ("title", json!("ÉCOLE"), "title ~ école", "title ~ ecole"),
+            ("tags", json!(["Ab", "c"]), "tags has Ab", "tags has ab"),
+            ("tags", json!(["Ab", "c"]), "tags ~ \"\"\"ab\"\",\"", "tags ~ abc"),
+            ("metadata", json!({"Key": "Value"}), "metadata ~ \"\"\"key\"\":\"\"value\"", "metadata has Key"),
+            ("metadata", json!([1, true, "x"]), "metadata has 1", "metadata has 2"),
+        ] {
+            assert!(episode(column, value.clone(), yes), "{value} should match {yes}");
+            assert!(!episode(column, value.clone(), no), "{value} should not match {no}");
+        }
+        assert!(!episode("canvas_action_count", json!("ten"), "canvas_action_count != 9"), "a value of another kind");
+    }
+
+    fn any_filter() -> impl Strategy<Value = (Entity, Filter)> {
+        let columns: Vec<(Entity, &'static Column)> =
+            Entity::ALL.iter().flat_map(|e| e.columns().iter().map(|c| (*e, c))).collect();
+        (
+            prop::sample::select(columns),
+            prop::sample::select(Operator::ALL),
+            any::<String>(),
+            any::<i64>(),
+            any::<f64>(),
+        )
+            .prop_map(|((entity, column), op, text, whole, real)| {
+                let value = match column.kind {
+                    _ if matches!(op, Operator::Contains | Operator::Has) => Operand::Text(text),
+                    Kind::Text => Operand::Text(text),
+                    Kind::Integer => Operand::Integer(whole),
+                    Kind::Real => Operand::Real(if real.is_finite() { real } else { 0.25 }),
+                    Kind::Boolean => Operand::Boolean(whole % 2 == 0),
+                    Kind::Time => Operand::Time(
+                        time::from_epoch(whole.rem_euclid(200_000_000_000), time::EpochUnit::Seconds)
+                            .expect("within years 1 to 9999"),
+                    ),
+                    Kind::Json | Kind::List => Operand::Null,
+                };
+                (entity, column, Filter { column: column.name, op, value })
+            })
+            .prop_filter("the operator fits", |(_, column, filter)| match filter.value {
+                Operand::Null => matches!(filter.op, Operator::Equal | Operator::NotEqual),
+                _ => check_operator(column, filter.op).is_ok(),
+            })
+            .prop_map(|(entity, _, filter)| (entity, filter))
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_shown_parses_to_the_same((entity, filter) in any_filter()) {
+            prop_assert_eq!(Filter::parse(entity, &filter.to_string(), now()), Ok(filter));
+        }
+
+        #[test]
+        fn any_text_is_survived(text in "(title|tags|utility)? *[=!<>~has]{0,4} *\\PC*") {
+            if let Ok(filter) = Filter::parse(Entity::Episode, &text, now()) {
+                prop_assert_eq!(Filter::parse(Entity::Episode, &filter.to_string(), now()), Ok(filter));
+            }
+        }
+
+        #[test]
+        fn a_present_value_matches_a_comparison_or_its_opposite(stored in any::<f64>(), asked in any::<f64>()) {
+            prop_assume!(stored.is_finite() && asked.is_finite());
+            for (op, opposite) in [("=", "!="), ("<", ">="), (">", "<=")] {
+                let holds = |op| matches(Entity::Episode, "utility", json!(stored), &format!("utility {op} {asked}"));
+                prop_assert_ne!(holds(op), holds(opposite));
+            }
+        }
+    }
+}

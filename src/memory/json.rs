@@ -1,0 +1,371 @@
+//! Reads stored JSON that is not strict, without ever failing a row: what had to be bent is said as a problem.
+
+mod reader;
+
+use serde_json::{Map, Value};
+
+use reader::{WideNumber, read_with};
+
+/// Levels of arrays and objects that become values; what lies deeper stays text.
+pub const MAX_DEPTH: usize = 128;
+
+/// What could be read of a JSON text.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Reading {
+    /// The value; null when nothing at all could be read (then `problems` says why).
+    pub value: Value,
+    /// What is not strict JSON, for people, with byte offsets counted from 0; empty for strict JSON.
+    pub problems: Vec<String>,
+}
+
+/// What an id list names.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ListReading {
+    /// The strings of the list, in order, duplicates kept.
+    pub items: Vec<String>,
+    /// Why it names less than it seems to; empty for a sound list.
+    pub problems: Vec<String>,
+}
+
+/// Reads one JSON text.
+///
+/// Not strict, but read: `NaN`, `Infinity` and `-Infinity` (null), lone surrogates (U+FFFD), control characters
+/// inside strings (kept), integers beyond 64 bits and reals beyond the range of a double (a string of their digits),
+/// nesting beyond [`MAX_DEPTH`] (a string of the deeper part's raw text). Not readable at all: empty, truncated, or with
+/// anything after the value. Of a key that occurs twice the last value holds, as everywhere.
+///
+/// Takes time in proportion to the text, and a bounded stack however deep the text nests.
+#[must_use]
+pub fn read(text: &str) -> Reading {
+    read_with(text, WideNumber::Digits)
+}
+
+/// Reads a stored id list: SQL NULL (`None`), the JSON text `null` and `[]` are empty lists; a scalar, an object, a
+/// Python repr, an empty text or invalid JSON name nothing and are a problem; so is each element that is no string,
+/// while the others stay.
+#[must_use]
+pub fn read_list(text: Option<&str>) -> ListReading {
+    let Some(text) = text else { return ListReading::default() };
+    let Reading { value, problems } = read_with(text, WideNumber::Null);
+    if value.is_null() {
+        return ListReading { items: Vec::new(), problems };
+    }
+    let mut list = list_of(&value);
+    list.problems.splice(0..0, problems);
+    list
+}
+
+/// The rules of [`read_list`] for a value that has been read already.
+#[must_use]
+pub fn list_of(value: &Value) -> ListReading {
+    let elements = match value {
+        Value::Null => return ListReading::default(),
+        Value::Array(elements) => elements,
+        other => {
+            let problem = format!("not a list but {}: it names nothing", kind_name(other));
+            return ListReading { items: Vec::new(), problems: vec![problem] };
+        }
+    };
+    let items: Vec<String> = elements.iter().filter_map(|e| e.as_str().map(str::to_owned)).collect();
+    let strange = elements.iter().enumerate().find(|(_, e)| !e.is_string());
+    let problems = strange.map(|(position, element)| {
+        let (count, kind) = (elements.len() - items.len(), kind_name(element));
+        format!("{count} of {} elements are no strings, first {kind} at position {position}", elements.len())
+    });
+    ListReading { items, problems: problems.into_iter().collect() }
+}
+
+/// Reads through a JSON string whose text is itself a JSON object or array; any other value stays as it is.
+#[must_use]
+pub fn unwrap_json_string(value: Value) -> Value {
+    match container_in(&value) {
+        Some(inner) => inner,
+        None => value,
+    }
+}
+
+/// Steps through objects by key, arrays by index (from 0) and JSON strings that hold JSON objects or arrays.
+///
+/// Steps are parted by dots: `a.b.0.c`; the empty path is the value itself.
+#[must_use]
+pub fn path(value: &Value, path: &str) -> Option<Value> {
+    if path.is_empty() {
+        return Some(value.clone());
+    }
+    let (step, rest) = path.split_once('.').unwrap_or((path, ""));
+    match value {
+        Value::Object(object) => self::path(object.get(step)?, rest),
+        Value::Array(elements) => self::path(elements.get(step.parse::<usize>().ok()?)?, rest),
+        Value::String(_) => self::path(&container_in(value)?, path),
+        _ => None,
+    }
+}
+
+/// Shows typed values (`{"__type__":"decimal","value":"0.1"}`) as what they hold, at every depth.
+///
+/// Decimals, dates, times, time spans (seconds), enumerations and sets become their inner value, exceptions their
+/// class and message, bytes and pickles a marker with their size. Types that are not known stay as they are.
+#[must_use]
+pub fn plain(value: &Value) -> Value {
+    replace_typed(value, &|name, object| match name {
+        "decimal" | "datetime" | "date" | "timedelta" | "enum" => object.get("value").cloned(),
+        "set" => object.get("value").map(plain),
+        "bytes" => Some(Value::String(format!("<{} bytes>", encoded_bytes(object)?))),
+        "exception" => {
+            let part = |key| object.get(key).and_then(Value::as_str);
+            Some(Value::String(format!("{}: {}", part("class")?, part("message")?)))
+        }
+        _ => pickle_marker(name, object),
+    })
+}
+
+/// Replaces Python pickles, which are programs and never loaded, by a marker with their size, at every depth; all
+/// else stays as stored.
+#[must_use]
+pub fn without_pickles(value: &Value) -> Value {
+    replace_typed(value, &pickle_marker)
+}
+
+fn pickle_marker(name: &str, object: &Map<String, Value>) -> Option<Value> {
+    name.contains("pickle").then(|| match encoded_bytes(object) {
+        Some(bytes) => Value::String(format!("<pickle, {bytes} bytes, not loaded>")),
+        None => Value::String("<pickle, not loaded>".to_owned()),
+    })
+}
+
+/// What stands in for a typed value of that name, if anything does.
+type Replacement = dyn Fn(&str, &Map<String, Value>) -> Option<Value>;
+
+/// Copies a value; where an object names its type, `replacement` may stand in for it.
+fn replace_typed(value: &Value, replacement: &Replacement) -> Value {
+    match value {
+        Value::Array(elements) => elements.iter().map(|e| replace_typed(e, replacement)).collect(),
+        Value::Object(object) => object
+            .get("__type__")
+            .and_then(Value::as_str)
+            .and_then(|name| replacement(name, object))
+            .unwrap_or_else(|| object.iter().map(|(k, v)| (k.clone(), replace_typed(v, replacement))).collect()),
+        scalar => scalar.clone(),
+    }
+}
+
+/// How many bytes a typed value's base64 text stands for.
+fn encoded_bytes(object: &Map<String, Value>) -> Option<usize> {
+    let encoded = object.get("value")?.as_str()?;
+    Some(encoded.trim_end_matches('=').len() * 3 / 4)
+}
+
+/// The object or array that a JSON string holds as text.
+fn container_in(value: &Value) -> Option<Value> {
+    let text = value.as_str()?;
+    if !text.trim_start().starts_with(['{', '[']) {
+        return None;
+    }
+    let inner = read(text).value;
+    (inner.is_object() || inner.is_array()).then_some(inner)
+}
+
+fn kind_name(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "a null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    fn value_and_problem(text: &str) -> (Value, String) {
+        let reading = read(text);
+        (reading.value, reading.problems.join("; "))
+    }
+
+    #[test]
+    fn strict_json_has_no_problems() {
+        let text =
+            r#" {"a":[1,-2.5e3,true,false,null,"\u00e9\n\ud83d\ude00"],"b":{},"c":[],"d":18446744073709551615} "#;
+        assert_eq!(read(text), Reading { value: serde_json::from_str(text).unwrap(), problems: vec![] });
+    }
+
+    #[test]
+    fn numbers_that_are_none_become_null() {
+        let (value, problem) = value_and_problem("[NaN, Infinity, -Infinity, NaN]");
+        assert_eq!(value, json!([null, null, null, null]));
+        assert_eq!(
+            problem,
+            "NaN read as null, 2 times, first at byte 1; Infinity read as null at byte 6; \
+             -Infinity read as null at byte 16"
+        );
+    }
+
+    #[test]
+    fn lone_surrogates_become_replacement_characters() {
+        let (value, problem) = value_and_problem(r#"["a\ud800b","\udc00","\ud800\u0041","\ud800\ud83d\ude00"]"#);
+        assert_eq!(value, json!(["a\u{fffd}b", "\u{fffd}", "\u{fffd}A", "\u{fffd}😀"]));
+        assert_eq!(problem, "lone surrogate read as U+FFFD, 4 times, first at byte 3");
+    }
+
+    #[test]
+    fn wide_numbers_keep_their_digits() {
+        let text =
+            "[9223372036854775807,-9223372036854775808,-9223372036854775809,123456789012345678901234567890,1e999]";
+        let (value, problem) = value_and_problem(text);
+        assert_eq!(
+            value,
+            json!([i64::MAX, i64::MIN, "-9223372036854775809", "123456789012345678901234567890", "1e999"])
+        );
+        assert_eq!(problem, "integer beyond 64 bits, 2 times, first at byte 42; number out of range at byte 94");
+    }
+
+    #[test]
+    fn deep_nesting_stays_text_beyond_the_limit() {
+        let nested = |levels: usize| format!("{}{}", "[".repeat(levels), "]".repeat(levels));
+        assert_eq!(read(&nested(MAX_DEPTH)).problems, Vec::<String>::new());
+        for levels in [MAX_DEPTH + 1, 1_000_000] {
+            let (mut value, problem) = value_and_problem(&nested(levels));
+            for _ in 0..MAX_DEPTH {
+                value = value[0].take();
+            }
+            assert_eq!(value, json!(nested(levels - MAX_DEPTH)));
+            assert_eq!(problem, "nesting beyond 128 levels kept as text at byte 128");
+        }
+        let tricky = format!("{}{}{}", "[".repeat(128), r#"{"a]\"}":[]}"#, "]".repeat(128));
+        assert_eq!(value_and_problem(&tricky).1, "nesting beyond 128 levels kept as text at byte 128");
+        for endless in ["[".repeat(1_000_000), "{\"a\":".repeat(300_000)] {
+            let (value, problem) = value_and_problem(&endless);
+            assert!(value.is_null() && problem.contains("ends early"), "{problem}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_json_is_null_with_its_place() {
+        for (text, expected) in [
+            ("", "the text is empty at byte 0"),
+            ("  ", "the text is empty at byte 2"),
+            ("[1,2", "the text ends early at byte 4"),
+            ("{\"a\":\"b", "the text ends early at byte 7"),
+            ("{} x", "something follows the value at byte 3"),
+            ("['a']", "a value is missing at byte 1 (looks like Python)"),
+            ("{'a': 1}", "a quoted key is missing at byte 1 (looks like Python)"),
+            ("{\"a\": None}", "a value is missing at byte 6 (looks like Python)"),
+            ("abc", "a value is missing at byte 0"),
+            ("[1,]", "a value is missing at byte 3"),
+            ("01", "a number starts with a zero at byte 0"),
+            ("\"\\x\"", "an unknown escape at byte 2"),
+            ("\"\\u12\"", "four hexadecimal digits are missing at byte 3"),
+            ("-", "the text ends early at byte 1"),
+        ] {
+            assert_eq!(value_and_problem(text), (Value::Null, format!("not JSON: {expected}")), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn raw_control_characters_are_kept() {
+        let (value, problem) = value_and_problem("\"a\u{0}\nb\"");
+        assert_eq!(value, json!("a\u{0}\nb"));
+        assert_eq!(problem, "control character in a string, 2 times, first at byte 2");
+    }
+
+    #[test]
+    fn a_list_names_its_strings_only() {
+        let names = |text: Option<&str>| read_list(text);
+        for empty in [None, Some("null"), Some("[]"), Some(" [ ] ")] {
+            assert_eq!(names(empty), ListReading::default(), "{empty:?}");
+        }
+        assert_eq!(names(Some(r#"["a","b","a"]"#)).items, ["a", "b", "a"]);
+        for bad in ["", "\"a\"", "5", "{\"a\":1}", "['a']", "[\"a\"", "NaN", "true", "99999999999999999999"] {
+            let list = names(Some(bad));
+            assert!(list.items.is_empty() && list.problems.len() == 1, "{bad:?}: {list:?}");
+        }
+        let mixed = names(Some(r#"["a", 5, null, "b", ["c"]]"#));
+        assert_eq!(mixed.items, ["a", "b"]);
+        assert_eq!(mixed.problems, ["3 of 5 elements are no strings, first a number at position 1"]);
+        let wide = names(Some("[99999999999999999999, \"a\"]"));
+        assert_eq!((wide.items, wide.problems.len()), (vec!["a".to_owned()], 2));
+    }
+
+    #[test]
+    fn json_inside_strings_is_read_through() {
+        assert_eq!(unwrap_json_string(json!("{\"a\":1}")), json!({"a": 1}));
+        assert_eq!(unwrap_json_string(json!(" [1]")), json!([1]));
+        for same in [json!("5"), json!("text"), json!("[broken"), json!({"a": "[1]"}), json!(null)] {
+            assert_eq!(unwrap_json_string(same.clone()), same);
+        }
+        let value = json!({"a": "{\"b\": [\"{\\\"c\\\": 7}\"]}", "d": [1, 2]});
+        assert_eq!(path(&value, "a.b.0.c"), Some(json!(7)));
+        assert_eq!(path(&value, "d.1"), Some(json!(2)));
+        assert_eq!(path(&value, ""), Some(value.clone()));
+        for nowhere in ["x", "d.2", "d.x", "a.b.0.c.d", "d.-1"] {
+            assert_eq!(path(&value, nowhere), None, "{nowhere}");
+        }
+    }
+
+    #[test]
+    fn typed_values_are_shown_plain() {
+        let typed = |name: &str, value: Value| json!({"__type__": name, "value": value});
+        let value = json!({
+            "cost": typed("decimal", json!("0.0021")), "at": [typed("datetime", json!("2026-10-20T07:19:48+00:00"))],
+            "eta": typed("date", json!("2026-12-08")), "receipt": typed("bytes", json!("iVBORw0K")),
+            "model": typed("cloudpickle", json!("gASVBQAAAA==")), "other": typed("quaternion", json!([1])),
+            "error": {"__type__": "exception", "class": "ValueError", "message": "no", "args": []},
+        });
+        assert_eq!(
+            plain(&value),
+            json!({
+                "cost": "0.0021", "at": ["2026-10-20T07:19:48+00:00"], "eta": "2026-12-08", "receipt": "<6 bytes>",
+                "model": "<pickle, 7 bytes, not loaded>", "other": typed("quaternion", json!([1])),
+                "error": "ValueError: no",
+            })
+        );
+        let mut kept = value.clone();
+        kept["model"] = json!("<pickle, 7 bytes, not loaded>");
+        assert_eq!(without_pickles(&value), kept);
+    }
+
+    fn any_json() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            any::<u64>().prop_map(Value::from),
+            (-1e300..1e300).prop_map(Value::from),
+            any::<String>().prop_map(Value::from),
+        ];
+        leaf.prop_recursive(5, 40, 6, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..6).prop_map(Value::from),
+                prop::collection::hash_map(any::<String>(), inner, 0..6)
+                    .prop_map(|m| Value::Object(m.into_iter().collect())),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn reads_back_what_was_written(value in any_json()) {
+            prop_assert_eq!(read(&value.to_string()), Reading { value: value.clone(), problems: vec![] });
+            prop_assert_eq!(read(&format!("{value:#}")), Reading { value, problems: vec![] });
+        }
+
+        #[test]
+        fn accepts_what_a_strict_reader_accepts(text in r#"[\[\]{}",:0-9eE.+\- \\untrfalse]{0,12}"#) {
+            let strict = serde_json::from_str::<Value>(&text);
+            let ours = read(&text);
+            prop_assert_eq!(strict.is_ok(), ours.problems.is_empty(), "{:?}: {:?}", strict, ours);
+        }
+
+        #[test]
+        fn any_text_is_survived(text in any::<String>()) {
+            let reading = read(&text);
+            prop_assert!(!reading.value.is_null() || !reading.problems.is_empty() || text.trim() == "null");
+        }
+    }
+}

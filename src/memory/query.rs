@@ -1,0 +1,307 @@
+//! What can be asked of a memory database and what comes back: pages of rows, an episode with its context, a chain,
+//! the state of the database. Plain data that the store answers and that screens and commands show.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::chain::Chain;
+use super::entity::Entity;
+use super::filter::Filter;
+use super::row::Row;
+
+/// Rows a page holds unless told otherwise.
+pub const PAGE: usize = 50;
+
+/// A question for rows of one entity.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Query {
+    /// What to list.
+    pub entity: Entity,
+    /// Conditions, all of which hold.
+    pub filters: Vec<Filter>,
+    /// Episodes only: with a canvas event of this type (and action, on the same event).
+    pub canvas: Option<CanvasFilter>,
+    /// Order; none means newest first by (time, id).
+    pub order: Option<Order>,
+    /// Rows at most.
+    pub limit: usize,
+    /// Where the page begins.
+    pub start: Start,
+    /// Canonical columns to read; none means all. The id and what filters and order need are always read.
+    pub columns: Option<Vec<&'static str>>,
+    /// Characters of a text that are enough; none means whole values.
+    pub preview: Option<usize>,
+}
+
+impl Query {
+    /// The first page of an entity, newest first, whole rows.
+    #[must_use]
+    pub fn new(entity: Entity) -> Self {
+        Query {
+            entity,
+            filters: Vec::new(),
+            canvas: None,
+            order: None,
+            limit: PAGE,
+            start: Start::First,
+            columns: None,
+            preview: None,
+        }
+    }
+}
+
+/// A canvas type with an action: `sheets` or `sheets:present`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CanvasFilter {
+    /// Canvas type, compared exactly.
+    pub canvas_type: String,
+    /// Action, compared exactly.
+    pub action: Option<String>,
+}
+
+impl CanvasFilter {
+    /// Reads `TYPE` or `TYPE:ACTION`.
+    #[must_use]
+    pub fn parse(text: &str) -> Self {
+        match text.split_once(':') {
+            Some((kind, action)) => CanvasFilter { canvas_type: kind.to_owned(), action: Some(action.to_owned()) },
+            None => CanvasFilter { canvas_type: text.to_owned(), action: None },
+        }
+    }
+}
+
+/// A column to order by; ties are ordered by id in the same direction. Absent values come last either way.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Order {
+    /// Canonical column.
+    pub column: &'static str,
+    /// Greatest first.
+    pub descending: bool,
+}
+
+impl Order {
+    /// Reads `COLUMN`, `COLUMN:asc` or `COLUMN:desc`.
+    ///
+    /// # Errors
+    /// What is wrong, with the entity's columns.
+    pub fn parse(entity: Entity, text: &str) -> Result<Self, String> {
+        let (name, direction) = text.split_once(':').unwrap_or((text, "asc"));
+        let descending = match direction {
+            "asc" => false,
+            "desc" => true,
+            other => return Err(format!("unknown direction `{other}`; use `asc` or `desc`")),
+        };
+        match entity.column(name) {
+            Some(column) => Ok(Order { column: column.name, descending }),
+            None => {
+                let known: Vec<_> = entity.columns().iter().map(|c| c.name).collect();
+                Err(format!("{} has no column `{name}`; it has {}", entity.title(), known.join(", ")))
+            }
+        }
+    }
+}
+
+/// Where a page begins. Cursors are opaque: they hold the stored keys of the rows at a page's edge.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Start {
+    /// At the first row.
+    #[default]
+    First,
+    /// So that it ends with the last row.
+    Last,
+    /// After the row of a [`Page::next`] cursor.
+    After(String),
+    /// So that it ends before the row of a [`Page::previous`] cursor.
+    Before(String),
+}
+
+/// Rows in order, and how to go on in both directions.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Page {
+    /// The rows.
+    pub rows: Vec<Row>,
+    /// Cursor for [`Start::After`]; none at the end.
+    pub next: Option<String>,
+    /// Cursor for [`Start::Before`]; none at the beginning.
+    pub previous: Option<String>,
+}
+
+/// Something worth knowing about what was shown: a fact, not an error.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// Short stable word, such as `dangling_id`.
+    pub kind: String,
+    /// Sentence for people.
+    pub message: String,
+    /// Rows it is about.
+    pub ids: Vec<String>,
+}
+
+/// Everything about one episode in one place.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EpisodeContext {
+    /// The episode.
+    pub episode: Row,
+    /// Its pieces in order.
+    pub segments: Vec<Row>,
+    /// Canvas events that lists, back-links and metadata name, once each, in time order.
+    pub canvas: Vec<Row>,
+    /// Feedback that lists and back-links name, once each, in time order.
+    pub feedback: Vec<Row>,
+    /// The chain it stands in.
+    pub chain: Chain,
+    /// Titles and times of the chain's episodes and children, by id.
+    pub relatives: BTreeMap<String, Row>,
+    /// Signals in time order.
+    pub utility: Vec<Row>,
+    /// Links to memories, in order of rank.
+    pub links: Vec<Row>,
+    /// The linked memories that are there.
+    pub memories: Vec<Row>,
+    /// Workflow events of its runs in order.
+    pub events: Vec<Row>,
+    /// Who recalled it.
+    pub accesses: Vec<Row>,
+    /// Why something is empty, what dangles, what disagrees.
+    pub findings: Vec<Finding>,
+}
+
+impl EpisodeContext {
+    /// The shape that `show episode` prints.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        let all = |rows: &[Row]| rows.iter().map(Row::to_json).collect::<Vec<_>>();
+        let memories: Vec<Value> = self.links.iter().map(|link| self.memory_json(link)).collect();
+        json!({
+            "episode": self.episode.to_json(),
+            "segments": all(&self.segments),
+            "canvas_context": all(&self.canvas),
+            "feedback_context": all(&self.feedback),
+            "chain": chain_json(&self.chain, &self.relatives),
+            "utility": all(&self.utility),
+            "memories": memories,
+            "events": all(&self.events),
+            "accesses": all(&self.accesses),
+            "findings": self.findings,
+        })
+    }
+
+    /// A memory link with the memory it names under `memory`, or null there.
+    fn memory_json(&self, link: &Row) -> Value {
+        let mut shown = link.to_json();
+        let id = link.text("memory_id").unwrap_or_default();
+        let memory = self.memories.iter().find(|m| m.id() == id).map(Row::to_json);
+        shown["memory"] = memory.unwrap_or(Value::Null);
+        shown
+    }
+}
+
+/// The shape that `chain` prints: the episodes root first, the children, and what is odd about it.
+#[must_use]
+pub fn chain_json(chain: &Chain, relatives: &BTreeMap<String, Row>) -> Value {
+    let rows = |ids: &[String]| ids.iter().filter_map(|id| relatives.get(id)).map(Row::to_json).collect::<Vec<_>>();
+    json!({
+        "chain": rows(&chain.ids),
+        "children": rows(&chain.children),
+        "cycle": chain.cycle,
+        "missing_parent": chain.missing_parent,
+    })
+}
+
+/// How a count was come by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CountKind {
+    /// Counted.
+    Exact,
+    /// Estimated by the engine.
+    About,
+}
+
+/// One entity of a layout in the opened database.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct EntityStatus {
+    /// Tables it comes from.
+    pub source: String,
+    /// Rows that are not bookkeeping.
+    pub count: Option<i64>,
+    /// How the count was come by.
+    pub count_kind: CountKind,
+}
+
+/// A layout in the opened database.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct LayoutStatus {
+    /// Short name.
+    pub name: String,
+    /// Variant, where it knows some.
+    pub variant: Option<String>,
+    /// Entities by name.
+    pub entities: BTreeMap<&'static str, EntityStatus>,
+    /// What the layout names and the database lacks.
+    pub missing: Vec<String>,
+}
+
+/// Something that the product can do with a database, or cannot and why.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Capability {
+    /// Short stable word: an entity's name, or an ability such as `write`.
+    pub name: String,
+    /// Whether it can be done here and now.
+    pub available: bool,
+    /// Why not.
+    pub reason: Option<String>,
+    /// What would make it available.
+    pub remedy: Option<String>,
+}
+
+/// A table of the database, mapped or not.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct TableStatus {
+    /// Name, with its schema where that is needed.
+    pub name: String,
+    /// Rows; about, where the engine only estimates.
+    pub rows: Option<i64>,
+    /// Bytes with indexes, where the engine says.
+    pub bytes: Option<i64>,
+}
+
+/// Where and what the opened database is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct DatabaseStatus {
+    /// `sqlite` or `postgres`.
+    pub engine: String,
+    /// The engine's version.
+    pub version: String,
+    /// Path or URL without its password.
+    pub location: String,
+    /// Sessions cannot write.
+    pub read_only: bool,
+    /// What was special about opening it, for people.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+}
+
+/// The state of an opened database: the shape that `status` prints.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Status {
+    /// Where and what it is.
+    pub database: DatabaseStatus,
+    /// Layouts that fit.
+    pub layouts: Vec<LayoutStatus>,
+    /// What can be shown or done.
+    pub capabilities: Vec<Capability>,
+    /// Migrations that are pending.
+    pub migrations: Migrations,
+    /// All tables.
+    pub tables: Vec<TableStatus>,
+}
+
+/// Migrations of the opened database.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct Migrations {
+    /// Names of the pending ones.
+    pub pending: Vec<String>,
+}

@@ -1,0 +1,209 @@
+//! Utility of an episode: a score in 0..1 that signals move, always found by replaying its whole history.
+
+use std::fmt;
+
+/// Utility before any signal, unless the data says otherwise.
+pub const START: f64 = 0.5;
+
+/// What the outcome of using an episode said of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Signal {
+    /// The user confirmed what was done.
+    Confirmed,
+    /// The user corrected it.
+    Corrected,
+    /// The user rejected it.
+    Rejected,
+    /// It was undone.
+    Undone,
+    /// Nobody reacted.
+    Ignored,
+}
+
+impl Signal {
+    /// Every signal, from the best to the least telling.
+    pub const ALL: &'static [Signal] =
+        &[Signal::Confirmed, Signal::Corrected, Signal::Rejected, Signal::Undone, Signal::Ignored];
+
+    /// The word that is stored and written on the command line.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Signal::Confirmed => "confirmed",
+            Signal::Corrected => "corrected",
+            Signal::Rejected => "rejected",
+            Signal::Undone => "undone",
+            Signal::Ignored => "ignored",
+        }
+    }
+
+    /// By how much it moves the utility, before clamping.
+    #[must_use]
+    pub fn delta(self) -> f64 {
+        match self {
+            Signal::Confirmed => 0.2,
+            Signal::Corrected => -0.1,
+            Signal::Rejected => -0.3,
+            Signal::Undone => -0.4,
+            Signal::Ignored => -0.05,
+        }
+    }
+
+    /// The signal of that word, spelled exactly.
+    #[must_use]
+    pub fn parse(word: &str) -> Option<Signal> {
+        Signal::ALL.iter().copied().find(|signal| signal.word() == word)
+    }
+}
+
+impl fmt::Display for Signal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())
+    }
+}
+
+/// What one signal did in a replay.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Step {
+    /// The signal; `None` when its word is unknown, which leaves the utility as it is.
+    pub signal: Option<Signal>,
+    /// Utility before it, in 0..1.
+    pub before: f64,
+    /// Utility after it, in 0..1. `after - before` is less than the signal's delta where the clamp bites.
+    pub after: f64,
+}
+
+/// A history of signals, replayed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Replay {
+    /// Utility before the first signal.
+    pub start: f64,
+    /// One step a signal, in their order.
+    pub steps: Vec<Step>,
+}
+
+impl Replay {
+    /// Utility after the last signal, in 0..1.
+    #[must_use]
+    pub fn utility(&self) -> f64 {
+        self.steps.last().map_or(self.start, |step| step.after)
+    }
+
+    /// Positions of the signals whose word is unknown.
+    #[must_use]
+    pub fn unknown(&self) -> Vec<usize> {
+        let unknown = |(position, step): (usize, &Step)| step.signal.is_none().then_some(position);
+        self.steps.iter().enumerate().filter_map(unknown).collect()
+    }
+}
+
+/// Replays signal words, oldest first, from `start` (normally [`START`]; brought into 0..1, START when no number).
+///
+/// Every step is clamped to 0..1, so order matters: a signal is taken back or changed by replaying the history
+/// without it or with the new one, never by adding the opposite delta.
+#[must_use]
+pub fn replay<'a>(start: f64, words: impl IntoIterator<Item = &'a str>) -> Replay {
+    let start = if start.is_nan() { START } else { start.clamp(0.0, 1.0) };
+    let mut utility = start;
+    let steps = words
+        .into_iter()
+        .map(|word| {
+            let (signal, before) = (Signal::parse(word), utility);
+            utility = signal.map_or(before, |s| (before + s.delta()).clamp(0.0, 1.0));
+            Step { signal, before, after: utility }
+        })
+        .collect();
+    Replay { start, steps }
+}
+
+/// Replays the history without the signal at position `retracted` (from 0; beyond the end: the whole history).
+#[must_use]
+pub fn replay_without<'a>(start: f64, words: impl IntoIterator<Item = &'a str>, retracted: usize) -> Replay {
+    let kept = words.into_iter().enumerate().filter(|(position, _)| *position != retracted).map(|(_, word)| word);
+    replay(start, kept)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn close(a: f64, b: f64) -> bool {
+        (a - b).abs() < 1e-12
+    }
+
+    #[test]
+    fn signals_move_the_utility() {
+        for (word, expected) in [
+            ("confirmed", 0.7),
+            ("corrected", 0.4),
+            ("rejected", 0.2),
+            ("undone", 0.1),
+            ("ignored", 0.45),
+            ("odd", 0.5),
+        ] {
+            assert!(close(replay(START, [word]).utility(), expected), "{word}");
+        }
+    }
+
+    #[test]
+    fn each_step_tells_before_and_after() {
+        let replay = replay(START, ["undone", "undone", "Confirmed", "confirmed"]);
+        let ends: Vec<(f64, f64)> = replay.steps.iter().map(|s| (s.before, s.after)).collect();
+        for ((before, after), expected) in ends.iter().zip([(0.5, 0.1), (0.1, 0.0), (0.0, 0.0), (0.0, 0.2)]) {
+            assert!(close(*before, expected.0) && close(*after, expected.1), "{before} {after}");
+        }
+        assert_eq!(replay.unknown(), [2]);
+        assert!(close(replay.utility(), 0.2));
+    }
+
+    #[test]
+    fn taking_back_is_not_adding_the_opposite() {
+        let history = ["undone", "undone", "confirmed"];
+        assert!(close(replay(START, history).utility(), 0.2));
+        assert!(close(replay_without(START, history, 0).utility(), 0.3));
+    }
+
+    #[test]
+    fn a_strange_start_is_brought_into_range() {
+        for (start, expected) in [(7.0, 1.0), (-1.0, 0.0), (f64::NAN, START), (f64::INFINITY, 1.0)] {
+            assert!(close(replay(start, []).utility(), expected), "{start}");
+        }
+    }
+
+    fn history() -> impl Strategy<Value = Vec<&'static str>> {
+        let words = ["confirmed", "corrected", "rejected", "undone", "ignored", "shrugged"];
+        prop::collection::vec(prop::sample::select(words.to_vec()), 0..60)
+    }
+
+    proptest! {
+        #[test]
+        fn a_replay_stays_in_range_and_is_continuous(start in -0.5..1.5, words in history()) {
+            let replay = replay(start, words.iter().copied());
+            prop_assert_eq!(replay.steps.len(), words.len());
+            let mut last = replay.start;
+            for step in &replay.steps {
+                prop_assert!((0.0..=1.0).contains(&step.after));
+                prop_assert!(close(step.before, last));
+                last = step.after;
+            }
+            prop_assert!(close(replay.utility(), last));
+        }
+
+        #[test]
+        fn a_retraction_is_the_history_that_never_had_it(words in history(), position in 0_usize..70) {
+            let mut never = words.clone();
+            if position < never.len() {
+                never.remove(position);
+            }
+            prop_assert_eq!(replay_without(START, words, position), replay(START, never));
+        }
+
+        #[test]
+        fn a_better_start_never_ends_worse(a in 0.0..1.0, b in 0.0..1.0, words in history()) {
+            let end = |start: f64| replay(start, words.iter().copied()).utility();
+            prop_assert!(end(f64::min(a, b)) <= end(f64::max(a, b)));
+        }
+    }
+}

@@ -1,0 +1,346 @@
+//! Turns stored values into canonical ones, by what the column asks for; what cannot be read becomes a problem of the
+//! row and never an error of the page.
+
+use std::io::Read;
+
+use flate2::read::ZlibDecoder;
+use serde_json::{Map, Value};
+
+use super::select::{Projection, Slot, Target};
+use super::session::{Raw, RawRow};
+use crate::layout::{BoundColumn, BoundOrigin, BoundSource, Stored};
+use crate::memory::{Entity, Kind, Problem, Row, feedback, json, time};
+
+/// Bytes that a compressed value may inflate to.
+const INFLATE_LIMIT: u64 = 64 << 20;
+/// Characters of a stored value that a problem quotes.
+const RAW_LIMIT: usize = 65_536;
+
+/// Reads one raw row as the projection of its source says.
+#[must_use]
+pub fn decode(source: &BoundSource, projection: &Projection, raw: &RawRow) -> Row {
+    let mut row = Row::empty(source.entity);
+    let (mut raw_status, mut raw_outcome) = (None, None);
+    for slot in &projection.slots {
+        match slot.target {
+            Target::RawStatus => raw_status = raw_status.or_else(|| stored_word(slot, raw)),
+            Target::RawOutcome => raw_outcome = raw_outcome.or_else(|| stored_word(slot, raw)),
+            Target::Column(i) => {
+                if row.values[i].is_null() {
+                    fill(&mut row, i, slot, raw);
+                }
+                match source.entity.columns()[i].name {
+                    "status" if !slot.column.map.is_empty() => raw_status = stored_word(slot, raw),
+                    "outcome" if !slot.column.map.is_empty() => raw_outcome = stored_word(slot, raw),
+                    _ => {}
+                }
+            }
+        }
+    }
+    empty_lists(&mut row, projection);
+    match source.entity {
+        Entity::Episode => keep_raw_words(&mut row, raw_status, raw_outcome),
+        Entity::Feedback => score(&mut row, source),
+        _ => {}
+    }
+    row
+}
+
+fn fill(row: &mut Row, i: usize, slot: &Slot, raw: &RawRow) {
+    let column = &row.entity.columns()[i];
+    let (value, problems, stored) = match (&slot.column.origin, slot.at.and_then(|at| raw.get(at))) {
+        (BoundOrigin::Value(value), _) => (value.clone(), Vec::new(), &Raw::Null),
+        (_, Some(stored)) => {
+            let (value, problems) = value(column.kind, &slot.column, stored);
+            (value, problems, stored)
+        }
+        (_, None) => (Value::Null, Vec::new(), &Raw::Null),
+    };
+    row.values[i] = value;
+    for problem in problems {
+        row.problems.push(Problem { column: column.name.to_owned(), problem, raw: quoted(stored) });
+    }
+}
+
+/// A list column that the layout maps is a list, if an empty one.
+fn empty_lists(row: &mut Row, projection: &Projection) {
+    for slot in &projection.slots {
+        if let Target::Column(i) = slot.target
+            && row.entity.columns()[i].kind == Kind::List
+            && row.values[i].is_null()
+        {
+            row.values[i] = Value::Array(Vec::new());
+        }
+    }
+}
+
+/// The stored words behind status and outcome stay visible in the metadata where they differ.
+fn keep_raw_words(row: &mut Row, raw_status: Option<String>, raw_outcome: Option<String>) {
+    for (column, key, word) in [("status", "raw_status", raw_status), ("outcome", "raw_outcome", raw_outcome)] {
+        let Some(word) = word.filter(|w| row.text(column) != Some(w)) else { continue };
+        let mut object = match row.get("metadata").clone() {
+            Value::Object(object) => object,
+            Value::Null => Map::new(),
+            other => Map::from_iter([("value".to_owned(), other)]),
+        };
+        object.insert(key.to_owned(), Value::from(word));
+        row.set("metadata", Value::Object(object));
+    }
+}
+
+/// Completes a feedback row: its source, its score by kind, and whether it enters the aggregate.
+fn score(row: &mut Row, source: &BoundSource) {
+    row.set("source", Value::from(source.label.clone()));
+    if source.column("score").is_empty() {
+        let score = row.text("kind").and_then(|kind| feedback::score(kind, row.get("rating").as_i64()));
+        row.set("score", score.map_or(Value::Null, Value::from));
+    }
+    if source.column("counts").is_empty() {
+        row.set("counts", Value::from(!row.get("score").is_null()));
+    }
+}
+
+fn stored_word(slot: &Slot, raw: &RawRow) -> Option<String> {
+    match raw.get(slot.at?)? {
+        Raw::Text(text) => Some(text.clone()),
+        Raw::Integer(i) => Some(i.to_string()),
+        _ => None,
+    }
+}
+
+/// The canonical value of a stored one, and what is wrong with it.
+fn value(kind: Kind, column: &BoundColumn, raw: &Raw) -> (Value, Vec<String>) {
+    if *raw == Raw::Null {
+        return (Value::Null, Vec::new());
+    }
+    let (mut value, problems) = match (&column.path, column.stored) {
+        (Some(path), _) => at_path(kind, path, raw),
+        (None, Stored::One) => match text(raw) {
+            (Value::Null, problems) => (Value::Null, problems),
+            (one, problems) => (Value::Array(vec![one]), problems),
+        },
+        (None, stored) => by_kind(kind, stored, raw),
+    };
+    if let (false, Some(word)) = (column.map.is_empty(), word(&value)) {
+        if let Some((_, to)) = column.map.iter().find(|(from, _)| *from == word) {
+            value = Value::from(to.clone());
+        }
+    }
+    (value, problems)
+}
+
+fn word(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Bool(_) | Value::Number(_) => Some(value.to_string()),
+        _ => None,
+    }
+}
+
+/// A value out of stored JSON. Only problems that touch the value are of interest here: the JSON column itself, where
+/// it is mapped, reports its own.
+fn at_path(kind: Kind, path: &str, raw: &Raw) -> (Value, Vec<String>) {
+    let text = match json_text(raw) {
+        Ok(text) => text,
+        Err(problem) => return (Value::Null, vec![problem]),
+    };
+    let reading = json::read(&text);
+    let Some(found) = json::path(&reading.value, path) else {
+        let problems = if reading.value.is_null() { reading.problems } else { Vec::new() };
+        return (Value::Null, problems);
+    };
+    match (kind, found) {
+        (_, Value::Null) => (Value::Null, Vec::new()),
+        (Kind::Json, found) => (found, Vec::new()),
+        (Kind::List, found) => {
+            let list = json::list_of(&found);
+            (Value::from(list.items), list.problems)
+        }
+        (_, Value::String(text)) => by_kind(kind, Stored::Plain, &Raw::Text(text)),
+        (_, Value::Bool(b)) => by_kind(kind, Stored::Plain, &Raw::Text(b.to_string())),
+        (_, Value::Number(n)) => match (n.as_i64(), n.as_f64()) {
+            (Some(i), _) => by_kind(kind, Stored::Plain, &Raw::Integer(i)),
+            (None, Some(x)) => by_kind(kind, Stored::Plain, &Raw::Real(x)),
+            (None, None) => (Value::Null, vec![format!("{n} is no number that can be held")]),
+        },
+        (Kind::Text, found) => (Value::from(found.to_string()), Vec::new()),
+        (_, found) => (Value::Null, vec![format!("{found} is not {}", name(kind))]),
+    }
+}
+
+fn by_kind(kind: Kind, stored: Stored, raw: &Raw) -> (Value, Vec<String>) {
+    match kind {
+        Kind::Text => text(raw),
+        Kind::Integer => integer(raw),
+        Kind::Real => real(raw),
+        Kind::Boolean => boolean(raw),
+        Kind::Time => moment(stored, raw),
+        Kind::Json => document(stored, raw),
+        Kind::List => list(raw),
+    }
+}
+
+fn text(raw: &Raw) -> (Value, Vec<String>) {
+    match raw {
+        Raw::Null => (Value::Null, Vec::new()),
+        Raw::Text(text) => (Value::from(text.clone()), Vec::new()),
+        Raw::BadText(bytes) => {
+            (Value::from(String::from_utf8_lossy(bytes).into_owned()), vec!["is not valid UTF-8".to_owned()])
+        }
+        Raw::Bytes(bytes) => match std::str::from_utf8(bytes) {
+            Ok(text) => (Value::from(text), Vec::new()),
+            Err(_) => (Value::Null, vec![format!("{} bytes that are no text", bytes.len())]),
+        },
+        Raw::Integer(i) => (Value::from(i.to_string()), Vec::new()),
+        Raw::Real(x) => (Value::from(x.to_string()), Vec::new()),
+    }
+}
+
+fn integer(raw: &Raw) -> (Value, Vec<String>) {
+    match raw {
+        Raw::Integer(i) => (Value::from(*i), Vec::new()),
+        Raw::Real(x) if x.fract() == 0.0 && x.abs() < 9.0e15 => (Value::from(*x as i64), Vec::new()),
+        Raw::Text(text) if text.trim().parse::<i64>().is_ok() => {
+            (text.trim().parse::<i64>().map_or(Value::Null, Value::from), Vec::new())
+        }
+        _ => (Value::Null, vec!["is not a whole number".to_owned()]),
+    }
+}
+
+fn real(raw: &Raw) -> (Value, Vec<String>) {
+    let number = match raw {
+        Raw::Integer(i) => Some(*i as f64),
+        Raw::Real(x) => Some(*x),
+        Raw::Text(text) => text.trim().parse().ok(),
+        _ => None,
+    };
+    match number.filter(|x: &f64| x.is_finite()) {
+        Some(x) => (Value::from(x), Vec::new()),
+        None => (Value::Null, vec!["is not a finite number".to_owned()]),
+    }
+}
+
+fn boolean(raw: &Raw) -> (Value, Vec<String>) {
+    let known = match raw {
+        Raw::Integer(0) => Some(false),
+        Raw::Integer(1) => Some(true),
+        Raw::Text(text) => match text.trim().to_ascii_lowercase().as_str() {
+            "true" | "t" | "1" | "yes" => Some(true),
+            "false" | "f" | "0" | "no" => Some(false),
+            _ => None,
+        },
+        _ => None,
+    };
+    match known {
+        Some(b) => (Value::from(b), Vec::new()),
+        None => (Value::Null, vec!["is neither true nor false".to_owned()]),
+    }
+}
+
+fn moment(stored: Stored, raw: &Raw) -> (Value, Vec<String>) {
+    let number = match raw {
+        Raw::Integer(i) => Some(*i as f64),
+        Raw::Real(x) => Some(*x),
+        _ => None,
+    };
+    let read = match (stored, number, raw) {
+        (Stored::Epoch, Some(seconds), _) => time::from_epoch_real(seconds),
+        (Stored::EpochMillis, Some(millis), _) => time::from_epoch_real(millis / 1000.0),
+        (_, _, Raw::Text(text)) => time::canonical(text),
+        _ => None,
+    };
+    match read {
+        Some(time) => (Value::from(time), Vec::new()),
+        None => (Value::Null, vec!["is not a time".to_owned()]),
+    }
+}
+
+fn document(stored: Stored, raw: &Raw) -> (Value, Vec<String>) {
+    let text = match (raw, json_text(raw)) {
+        (Raw::Integer(i), _) => return (Value::from(*i), Vec::new()),
+        (Raw::Real(x), _) => return (Value::from(*x), Vec::new()),
+        (_, Ok(text)) => text,
+        (_, Err(problem)) => return (Value::Null, vec![problem]),
+    };
+    let reading = json::read(&text);
+    let value = match stored {
+        Stored::Nested => json::without_pickles(&nested(reading.value)),
+        _ => reading.value,
+    };
+    (value, reading.problems)
+}
+
+/// Values that are JSON strings inside JSON, read through one level of the object.
+fn nested(value: Value) -> Value {
+    match value {
+        Value::Object(object) => {
+            Value::Object(object.into_iter().map(|(k, v)| (k, json::unwrap_json_string(v))).collect())
+        }
+        other => json::unwrap_json_string(other),
+    }
+}
+
+fn list(raw: &Raw) -> (Value, Vec<String>) {
+    match json_text(raw) {
+        Ok(text) => {
+            let list = json::read_list(Some(&text));
+            (Value::from(list.items), list.problems)
+        }
+        Err(problem) => (Value::Null, vec![problem]),
+    }
+}
+
+/// The JSON text behind a stored value: as it is, out of a blob, or inflated.
+fn json_text(raw: &Raw) -> Result<String, String> {
+    match raw {
+        Raw::Null => Ok("null".to_owned()),
+        Raw::Text(text) => Ok(text.clone()),
+        Raw::Integer(i) => Ok(i.to_string()),
+        Raw::Real(x) => Ok(x.to_string()),
+        Raw::BadText(_) => Err("is not valid UTF-8".to_owned()),
+        // The first byte of a zlib stream; no JSON begins with it.
+        Raw::Bytes(bytes) if bytes.first() == Some(&0x78) => inflate(bytes),
+        Raw::Bytes(bytes) => {
+            String::from_utf8(bytes.clone()).map_err(|_| "bytes that are neither zlib nor JSON".to_owned())
+        }
+    }
+}
+
+fn inflate(bytes: &[u8]) -> Result<String, String> {
+    let mut text = Vec::new();
+    ZlibDecoder::new(bytes)
+        .take(INFLATE_LIMIT + 1)
+        .read_to_end(&mut text)
+        .map_err(|e| format!("cannot be inflated: {e}"))?;
+    if text.len() as u64 > INFLATE_LIMIT {
+        return Err(format!("inflates to more than {} MB and was not read", INFLATE_LIMIT >> 20));
+    }
+    String::from_utf8(text).map_err(|_| "inflates to bytes that are no text".to_owned())
+}
+
+/// The stored value as a problem quotes it.
+fn quoted(raw: &Raw) -> String {
+    let whole = match raw {
+        Raw::Null => return String::new(),
+        Raw::Text(text) => text.clone(),
+        Raw::BadText(bytes) | Raw::Bytes(bytes) => format!("x'{}'", hex::encode(&bytes[..bytes.len().min(RAW_LIMIT)])),
+        Raw::Integer(i) => i.to_string(),
+        Raw::Real(x) => x.to_string(),
+    };
+    match whole.char_indices().nth(RAW_LIMIT) {
+        Some((end, _)) => format!("{}… ({} bytes in all)", &whole[..end], whole.len()),
+        None => whole,
+    }
+}
+
+fn name(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Text => "a text",
+        Kind::Integer => "a whole number",
+        Kind::Real => "a number",
+        Kind::Boolean => "true or false",
+        Kind::Time => "a time",
+        Kind::Json => "JSON",
+        Kind::List => "a list",
+    }
+}

@@ -1,0 +1,454 @@
+//! Finds the database that is meant, opens it read-only, and says clearly why when it cannot.
+
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::time::Duration;
+
+use sqlx::postgres::PgConnectOptions;
+use sqlx::sqlite::SqliteConnectOptions;
+
+use super::session::{Opener, Raw, Sessions};
+use super::{Store, catalog};
+use crate::layout::{Engine, Layout, LayoutError, builtin, parse, recognise, recognise::unmet};
+
+/// What to open.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Target {
+    /// An SQLite file, or a folder that holds one.
+    File(PathBuf),
+    /// A PostgreSQL URL.
+    Postgres(String),
+}
+
+impl Target {
+    /// Reads a path, `sqlite:PATH` or a `postgres://` URL.
+    #[must_use]
+    pub fn parse(text: &str) -> Target {
+        if text.starts_with("postgres://") || text.starts_with("postgresql://") {
+            return Target::Postgres(text.to_owned());
+        }
+        let path = text.strip_prefix("sqlite://").or_else(|| text.strip_prefix("sqlite:")).unwrap_or(text);
+        Target::File(PathBuf::from(path))
+    }
+
+    /// The target for people: a URL without its password.
+    #[must_use]
+    pub fn shown(&self) -> String {
+        match self {
+            Target::File(path) => path.display().to_string(),
+            Target::Postgres(url) => without_password(url),
+        }
+    }
+}
+
+/// A URL without its password and without what may hold one.
+#[must_use]
+pub fn without_password(url: &str) -> String {
+    let Ok(mut parsed) = url::Url::parse(url) else { return "postgres://… (not a valid URL)".to_owned() };
+    if parsed.password().is_some() {
+        let _ = parsed.set_password(None);
+    }
+    let kept: Vec<(String, String)> = parsed
+        .query_pairs()
+        .filter(|(k, _)| !matches!(k.as_ref(), "password" | "sslkey" | "sslpassword"))
+        .map(|(k, v)| (k.into_owned(), v.into_owned()))
+        .collect();
+    parsed.set_query(None);
+    if !kept.is_empty() {
+        parsed.query_pairs_mut().extend_pairs(kept);
+    }
+    parsed.to_string()
+}
+
+/// How to open.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpenOptions {
+    /// A layout's name or a layout file, instead of recognition.
+    pub layout: Option<String>,
+    /// Connections at most.
+    pub connections: usize,
+    /// Time after which PostgreSQL gives a read up; none means never.
+    pub statement_timeout: Option<Duration>,
+    /// A companion database to attach beside a palace, when it exists.
+    pub companion: Option<PathBuf>,
+}
+
+impl Default for OpenOptions {
+    fn default() -> Self {
+        OpenOptions { layout: None, connections: 1, statement_timeout: None, companion: None }
+    }
+}
+
+/// Why a database was not opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// There is no such file.
+    #[error("{0}: there is no such file; check the path, or try `mnemoscope demo`")]
+    NoFile(String),
+    /// A folder that is no palace.
+    #[error(
+        "{0} is a folder, and no memory database: a palace folder holds chroma.sqlite3. Name the database file in it"
+    )]
+    Folder(String),
+    /// A file of another kind.
+    #[error("{0} is not an SQLite database{1}")]
+    NotSqlite(String, String),
+    /// The file may not be read.
+    #[error("{0}: permission denied; ask for read access to the file and its folder")]
+    Denied(String),
+    /// Wrong user or password.
+    #[error(
+        "{location}: the server refused the login ({message}); check user and password: they come from the URL, PGUSER \
+         and PGPASSWORD, or ~/.pgpass"
+    )]
+    Login {
+        /// Where.
+        location: String,
+        /// The server's words.
+        message: String,
+    },
+    /// Nobody listens there.
+    #[error("{location}: no connection ({message}); is the server running, and are host and port right?")]
+    Refused {
+        /// Where.
+        location: String,
+        /// The system's words.
+        message: String,
+    },
+    /// There is no such database on the server.
+    #[error("{location}: {message}; `psql -l` lists the server's databases")]
+    NoDatabase {
+        /// Where.
+        location: String,
+        /// The server's words.
+        message: String,
+    },
+    /// TLS was asked for and is not to be had, or the other way round.
+    #[error("{location}: the encrypted connection failed ({message}); see `sslmode` in the README")]
+    Tls {
+        /// Where.
+        location: String,
+        /// What went wrong.
+        message: String,
+    },
+    /// The URL cannot be read.
+    #[error("the database URL cannot be read: {0}; it looks like postgres://user@host:5432/name")]
+    Url(String),
+    /// No layout of that name.
+    #[error("there is no layout `{0}`{1}; `mnemoscope layouts` lists them, and a file's name works too")]
+    UnknownLayout(String, String),
+    /// The layout asked for does not fit.
+    #[error("the layout {0} does not fit this database: {1}")]
+    LayoutDoesNotFit(String, String),
+    /// A layout file with errors.
+    #[error("{}", lines(.0))]
+    Layout(Vec<LayoutError>),
+    /// A layout file that cannot be read.
+    #[error("{0}: {1}")]
+    LayoutFile(String, String),
+    /// Anything else.
+    #[error("{location}: {message}")]
+    Other {
+        /// Where.
+        location: String,
+        /// What the engine said.
+        message: String,
+    },
+}
+
+fn lines(errors: &[LayoutError]) -> String {
+    errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+}
+
+/// A private copy of a database, removed when it is dropped.
+#[derive(Debug)]
+pub struct PrivateCopy(PathBuf);
+
+impl Drop for PrivateCopy {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+struct Opened {
+    sessions: Sessions,
+    notes: Vec<String>,
+    copy: Option<PrivateCopy>,
+}
+
+impl Store {
+    /// Opens a database read-only and recognises its layouts.
+    ///
+    /// # Errors
+    /// [`OpenError`], each kind with what to do about it.
+    pub async fn open(target: &Target, options: &OpenOptions) -> Result<Store, OpenError> {
+        let location = target.shown();
+        let layouts = layouts_for(options)?;
+        let opened = match target {
+            Target::File(path) => open_file(path, &layouts, options).await?,
+            Target::Postgres(url) => open_postgres(url, options).await?,
+        };
+        let engine = opened.sessions.engine();
+        let failed = |e: sqlx::Error| classify(&location, &e);
+        let catalog = catalog::read(&opened.sessions).await.map_err(failed)?;
+        if let (Some(name), [layout]) = (&options.layout, &layouts[..]) {
+            let reasons = unmet(layout, engine, &catalog);
+            if !reasons.is_empty() {
+                return Err(OpenError::LayoutDoesNotFit(name.clone(), reasons.join("; ")));
+            }
+        }
+        let version = match engine {
+            Engine::Sqlite => "SELECT sqlite_version()",
+            Engine::Postgres => "SELECT current_setting('server_version')",
+        };
+        let version = match opened.sessions.fetch(version, &[]).await.map_err(failed)?.first().and_then(|r| r.first()) {
+            Some(Raw::Text(version)) => version.clone(),
+            _ => String::new(),
+        };
+        Ok(Store {
+            recognised: recognise(&layouts, engine, &catalog),
+            sessions: opened.sessions,
+            catalog,
+            location,
+            version,
+            notes: opened.notes,
+            mixed_times: std::sync::Mutex::default(),
+            _copy: opened.copy,
+        })
+    }
+}
+
+/// The layouts to try: all that ship, or the one that was asked for.
+///
+/// # Errors
+/// An unknown name, or what is wrong with the file.
+fn layouts_for(options: &OpenOptions) -> Result<Vec<Layout>, OpenError> {
+    let known = builtin::all().map_err(OpenError::Layout)?;
+    let Some(name) = &options.layout else { return Ok(known) };
+    if let Some(layout) = known.iter().find(|l| l.name == *name) {
+        return Ok(vec![layout.clone()]);
+    }
+    if Path::new(name).extension().is_some() || Path::new(name).exists() {
+        let text = std::fs::read_to_string(name).map_err(|e| OpenError::LayoutFile(name.clone(), e.to_string()))?;
+        return Ok(vec![parse(name, &text).map_err(OpenError::Layout)?]);
+    }
+    let near = crate::layout::nearest(name, known.iter().map(|l| l.name.as_str()));
+    let hint = near.map(|n| format!("; did you mean `{n}`?")).unwrap_or_default();
+    Err(OpenError::UnknownLayout(name.clone(), hint))
+}
+
+async fn open_file(path: &Path, layouts: &[Layout], options: &OpenOptions) -> Result<Opened, OpenError> {
+    let shown = path.display().to_string();
+    let about = std::fs::metadata(path).map_err(|e| match e.kind() {
+        std::io::ErrorKind::NotFound => OpenError::NoFile(shown.clone()),
+        std::io::ErrorKind::PermissionDenied => OpenError::Denied(shown.clone()),
+        _ => OpenError::Other { location: shown.clone(), message: e.to_string() },
+    })?;
+    if !about.is_dir() {
+        check_header(path)?;
+        return open_sqlite(path, Vec::new(), options).await;
+    }
+    let folder = layouts.iter().find(|l| l.folder.as_ref().is_some_and(|f| path.join(f).is_file()));
+    let Some((layout, main)) = folder.and_then(|l| Some((l, path.join(l.folder.as_ref()?)))) else {
+        return Err(OpenError::Folder(shown));
+    };
+    check_header(&main)?;
+    let mut attached: Vec<(PathBuf, String)> = Vec::new();
+    for file in &layout.attach {
+        let beside = path.join(&file.file);
+        if beside.is_file() && check_header(&beside).is_ok() {
+            attached.push((beside, file.schema.clone()));
+        }
+    }
+    if let Some(companion) = options.companion.as_ref().filter(|c| c.is_file()) {
+        attached.push((companion.clone(), "companion".to_owned()));
+    }
+    open_sqlite(&main, attached, options).await
+}
+
+/// Refuses a file that does not begin as an SQLite database does.
+fn check_header(path: &Path) -> Result<(), OpenError> {
+    use std::io::Read as _;
+    let shown = path.display().to_string();
+    let mut head = Vec::new();
+    let read = std::fs::File::open(path).and_then(|file| file.take(16).read_to_end(&mut head));
+    match read {
+        Err(e) if e.kind() == std::io::ErrorKind::PermissionDenied => Err(OpenError::Denied(shown)),
+        Err(e) => Err(OpenError::Other { location: shown, message: e.to_string() }),
+        Ok(_) if head == b"SQLite format 3\0" => Ok(()),
+        Ok(0) => Err(OpenError::NotSqlite(shown, ": the file is empty".to_owned())),
+        Ok(_) => {
+            let hint = if head.starts_with(b"--") || head.starts_with(b"PGDMP") {
+                ": it looks like a dump; load it into a server first (psql or pg_restore) and open that"
+            } else {
+                ", or it is encrypted"
+            };
+            Err(OpenError::NotSqlite(shown, hint.to_owned()))
+        }
+    }
+}
+
+async fn open_sqlite(
+    path: &Path,
+    attached: Vec<(PathBuf, String)>,
+    options: &OpenOptions,
+) -> Result<Opened, OpenError> {
+    let location = path.display().to_string();
+    let first = try_sqlite(path, &attached, options, false).await;
+    let error = match first {
+        Ok(sessions) => return Ok(Opened { sessions, notes: Vec::new(), copy: None }),
+        Err(error) => error,
+    };
+    if !cannot_open(&error) {
+        return Err(classify(&location, &error));
+    }
+    // A database in WAL mode needs files beside it that cannot be made in a folder without write access.
+    let files: Vec<&PathBuf> = attached.iter().map(|(p, _)| p).collect();
+    let in_wal = std::iter::once(path).chain(files.iter().map(|p| p.as_path())).any(has_wal);
+    if !in_wal {
+        let sessions = try_sqlite(path, &attached, options, true).await.map_err(|e| classify(&location, &e))?;
+        let note = "opened as immutable: its folder cannot be written and nothing waits in a -wal file";
+        return Ok(Opened { sessions, notes: vec![note.to_owned()], copy: None });
+    }
+    let (copy, path, attached) = private_copy(path, attached)
+        .map_err(|e| OpenError::Other { location: location.clone(), message: e.to_string() })?;
+    let sessions = try_sqlite(&path, &attached, options, false).await.map_err(|e| classify(&location, &e))?;
+    let note = "read from a private copy as of now: its folder cannot be written and rows wait in its -wal file";
+    Ok(Opened { sessions, notes: vec![note.to_owned()], copy: Some(copy) })
+}
+
+async fn try_sqlite(
+    path: &Path,
+    attached: &[(PathBuf, String)],
+    options: &OpenOptions,
+    immutable: bool,
+) -> Result<Sessions, sqlx::Error> {
+    let connect = SqliteConnectOptions::new()
+        .filename(path)
+        .read_only(true)
+        .immutable(immutable)
+        .busy_timeout(Duration::from_secs(3))
+        .row_buffer_size(512);
+    let mode = if immutable { "immutable=1" } else { "mode=ro" };
+    let uri = |p: &PathBuf| {
+        let escaped = p.display().to_string().replace('%', "%25").replace('?', "%3f").replace('#', "%23");
+        format!("file:{escaped}?{mode}")
+    };
+    let attached = attached.iter().map(|(p, schema)| (uri(p), schema.clone())).collect();
+    let sessions = Sessions::open(Opener::Sqlite(connect, attached), options.connections).await?;
+    sessions.fetch("SELECT count(*) FROM sqlite_schema", &[]).await?;
+    Ok(sessions)
+}
+
+fn has_wal(path: &Path) -> bool {
+    let mut wal = path.as_os_str().to_owned();
+    wal.push("-wal");
+    std::fs::metadata(wal).is_ok_and(|m| m.len() > 0)
+}
+
+type Attached = Vec<(PathBuf, String)>;
+
+fn private_copy(path: &Path, attached: Attached) -> std::io::Result<(PrivateCopy, PathBuf, Attached)> {
+    let folder = std::env::temp_dir().join(format!("mnemoscope-{}-{:x}", std::process::id(), path_hash(path)));
+    let builder = std::fs::DirBuilder::new();
+    #[cfg(unix)]
+    let builder = {
+        use std::os::unix::fs::DirBuilderExt as _;
+        let mut builder = builder;
+        builder.mode(0o700);
+        builder
+    };
+    builder.create(&folder)?;
+    let copy = PrivateCopy(folder.clone());
+    let take = |from: &Path, name: &str| -> std::io::Result<PathBuf> {
+        let to = folder.join(name);
+        std::fs::copy(from, &to)?;
+        if has_wal(from) {
+            let side = |p: &Path| PathBuf::from(format!("{}-wal", p.display()));
+            std::fs::copy(side(from), side(&to))?;
+        }
+        Ok(to)
+    };
+    let main = take(path, "main.db")?;
+    let mut copies = Vec::new();
+    for (file, schema) in attached {
+        copies.push((take(&file, &format!("{schema}.db"))?, schema));
+    }
+    Ok((copy, main, copies))
+}
+
+fn path_hash(path: &Path) -> u64 {
+    use std::hash::{DefaultHasher, Hash, Hasher};
+    let mut hasher = DefaultHasher::new();
+    path.hash(&mut hasher);
+    hasher.finish()
+}
+
+fn cannot_open(error: &sqlx::Error) -> bool {
+    // 14 CANTOPEN, 8 READONLY, 1 among them when an attached file is meant.
+    match error {
+        sqlx::Error::Database(e) => {
+            let code: i32 = e.code().and_then(|c| c.parse().ok()).unwrap_or_default();
+            matches!(code & 0xff, 14 | 8) || e.message().starts_with("unable to open database")
+        }
+        _ => false,
+    }
+}
+
+async fn open_postgres(url: &str, options: &OpenOptions) -> Result<Opened, OpenError> {
+    let location = without_password(url);
+    if url::Url::parse(url).is_err() {
+        return Err(OpenError::Url(location));
+    }
+    // The parser's own message may quote the URL: it is not shown.
+    let plain = PgConnectOptions::from_str(url)
+        .map_err(|_| OpenError::Url("a part of it is not as it should be (sslmode, port, or an escape)".to_owned()))?
+        .application_name("mnemoscope");
+    let timeout = options.statement_timeout.map_or(0, |t| t.as_millis());
+    let guarded = plain.clone().options([
+        ("default_transaction_read_only", "on".to_owned()),
+        ("lock_timeout", "500".to_owned()),
+        ("statement_timeout", timeout.to_string()),
+    ]);
+    match Sessions::open(Opener::Postgres(guarded), options.connections).await {
+        Ok(sessions) => Ok(Opened { sessions, notes: Vec::new(), copy: None }),
+        Err(error) if error.to_string().contains("startup parameter") => {
+            // A pooler keeps such settings from the server, and its servers forget prepared statements.
+            let pooled = plain.statement_cache_capacity(0);
+            let opener = Opener::Postgres(pooled);
+            let sessions = Sessions::open(opener, options.connections).await.map_err(|e| classify(&location, &e))?;
+            let note = "a connection pooler lies between: its sessions could not be set read-only (nothing is written)";
+            Ok(Opened { sessions, notes: vec![note.to_owned()], copy: None })
+        }
+        Err(error) => Err(classify(&location, &error)),
+    }
+}
+
+fn classify(location: &str, error: &sqlx::Error) -> OpenError {
+    let location = location.to_owned();
+    let message = explain(error);
+    match error {
+        sqlx::Error::Database(e) => match e.code().as_deref() {
+            Some(code) if code.starts_with("28") => OpenError::Login { location, message },
+            Some("3D000") => OpenError::NoDatabase { location, message },
+            Some("26" | "11") => OpenError::NotSqlite(location, format!(" or is damaged ({message})")),
+            _ => OpenError::Other { location, message },
+        },
+        sqlx::Error::Io(_) => OpenError::Refused { location, message },
+        sqlx::Error::Tls(_) => OpenError::Tls { location, message },
+        sqlx::Error::Configuration(_) => OpenError::Url("a part of it is not as it should be".to_owned()),
+        _ => OpenError::Other { location, message },
+    }
+}
+
+/// An engine's error for people, with its code where there is one.
+#[must_use]
+pub fn explain(error: &sqlx::Error) -> String {
+    match error {
+        sqlx::Error::Database(e) => match e.code() {
+            Some(code) => format!("{} [{code}]", e.message()),
+            None => e.message().to_owned(),
+        },
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,303 @@
+//! Everything about one episode in one place, its chain, and what is odd about them.
+
+use std::collections::BTreeMap;
+
+use super::page::named_ids;
+use super::{Store, StoreError};
+use crate::layout::Link;
+use crate::memory::chain::{Chain, Walk};
+use crate::memory::query::{EpisodeContext, Finding};
+use crate::memory::{Entity, Row, feedback};
+
+/// Links of a chain that are followed upwards at most; longer chains are cut and say so.
+const CHAIN_LIMIT: usize = 10_000;
+
+impl Store {
+    /// An episode with its context; none when there is no such episode.
+    ///
+    /// # Errors
+    /// The engine's refusal, or a database without episodes.
+    pub async fn episode(&self, id: &str) -> Result<Option<EpisodeContext>, StoreError> {
+        let Some(episode) = self.row(Entity::Episode, id).await? else { return Ok(None) };
+        let links = self.episode_links();
+        let canvas = self.linked(&[&episode], &links, Entity::CanvasEvent).await?.pop().unwrap_or_default();
+        let feedback = self.linked(&[&episode], &links, Entity::Feedback).await?.pop().unwrap_or_default();
+        let mut segments = self.of_episode(Entity::Segment, id).await?;
+        segments.sort_by_key(|s| s.get("sequence").as_i64());
+        let mut memory_links = self.of_episode(Entity::MemoryLink, id).await?;
+        memory_links.sort_by_key(|l| l.get("rank").as_i64());
+        let memory_ids: Vec<String> =
+            memory_links.iter().filter_map(|l| l.text("memory_id")).map(str::to_owned).collect();
+        let (chain, relatives) = self.chain_of(&episode).await?;
+        let mut context = EpisodeContext {
+            segments,
+            utility: self.of_episode(Entity::UtilityEvent, id).await?,
+            memories: self.related(Entity::Memory, "id", &memory_ids).await?,
+            links: memory_links,
+            events: self.events_of(&episode).await?,
+            accesses: self.related(Entity::Access, "ids", &[id.to_owned()]).await?,
+            canvas,
+            feedback,
+            chain,
+            relatives,
+            findings: Vec::new(),
+            episode,
+        };
+        context.findings = self.findings(&context, &links).await?;
+        Ok(Some(context))
+    }
+
+    /// The chain an episode stands in; none when there is no such episode.
+    ///
+    /// # Errors
+    /// The engine's refusal, or a database without episodes.
+    pub async fn chain(&self, id: &str) -> Result<Option<(Chain, BTreeMap<String, Row>)>, StoreError> {
+        match self.row(Entity::Episode, id).await? {
+            Some(episode) => Ok(Some(self.chain_of(&episode).await?)),
+            None => Ok(None),
+        }
+    }
+
+    async fn chain_of(&self, episode: &Row) -> Result<(Chain, BTreeMap<String, Row>), StoreError> {
+        let mut known: BTreeMap<String, Row> = BTreeMap::new();
+        let mut walk = Walk::from(episode.id());
+        while let Some(id) = walk.wanted().filter(|_| known.len() < CHAIN_LIMIT).map(str::to_owned) {
+            let row = if id == episode.id() { Some(episode.clone()) } else { self.row(Entity::Episode, &id).await? };
+            match row {
+                Some(row) => {
+                    walk.found(row.text("parent_id"));
+                    known.insert(id, row);
+                }
+                None => walk.not_found(),
+            }
+        }
+        let children = self.related(Entity::Episode, "parent_id", &[episode.id().to_owned()]).await?;
+        let child_ids = children.iter().map(|c| c.id().to_owned()).collect();
+        let alone =
+            Chain { ids: vec![episode.id().to_owned()], children: Vec::new(), cycle: false, missing_parent: None };
+        let chain = walk.finish(child_ids).unwrap_or(alone);
+        known.extend(children.into_iter().map(|c| (c.id().to_owned(), c)));
+        Ok((chain, known))
+    }
+
+    fn episode_links(&self) -> Vec<Link> {
+        let mut links: Vec<Link> = Vec::new();
+        for source in self.recognised().sources.iter().filter(|s| s.entity == Entity::Episode) {
+            for link in &source.links {
+                if !links.contains(link) {
+                    links.push(link.clone());
+                }
+            }
+        }
+        links
+    }
+
+    async fn of_episode(&self, entity: Entity, id: &str) -> Result<Vec<Row>, StoreError> {
+        self.related(entity, "episode_id", &[id.to_owned()]).await
+    }
+
+    async fn events_of(&self, episode: &Row) -> Result<Vec<Row>, StoreError> {
+        let mut runs: Vec<String> = episode.list("execution_ids").into_iter().map(str::to_owned).collect();
+        runs.push(episode.id().to_owned());
+        runs.dedup();
+        let mut events = self.related(Entity::WorkflowEvent, "run_id", &runs).await?;
+        let place = |e: &Row| runs.iter().position(|r| Some(r.as_str()) == e.text("run_id"));
+        events.sort_by_key(|e| (place(e), e.get("sequence").as_i64()));
+        Ok(events)
+    }
+
+    async fn findings(&self, context: &EpisodeContext, links: &[Link]) -> Result<Vec<Finding>, StoreError> {
+        let mut findings = Vec::new();
+        link_findings(context, links, Entity::CanvasEvent, &context.canvas, "canvas_ids", &mut findings);
+        link_findings(context, links, Entity::Feedback, &context.feedback, "feedback_ids", &mut findings);
+        if context.canvas.is_empty() {
+            findings.push(self.why_no_canvas(&context.episode).await?);
+        }
+        if context.feedback.is_empty() {
+            findings.push(self.why_no_feedback(&context.episode).await?);
+        }
+        stored_numbers(context, &mut findings);
+        chain_findings(context, &mut findings);
+        missing_memories(context, &mut findings);
+        Ok(findings)
+    }
+
+    async fn why_no_canvas(&self, episode: &Row) -> Result<Finding, StoreError> {
+        if let Err(StoreError::Missing { reason, .. }) = self.sources_of(Entity::CanvasEvent) {
+            return Ok(finding("canvas_absent", format!("no canvas context: {reason}"), Vec::new()));
+        }
+        let Some(session) = episode.text("session_id") else {
+            return Ok(finding("no_session", "no canvas context: the episode names no session", Vec::new()));
+        };
+        let of_session = self.related(Entity::CanvasEvent, "session_id", &[session.to_owned()]).await?;
+        let ids: Vec<String> = of_session.iter().map(|r| r.id().to_owned()).collect();
+        Ok(match ids.len() {
+            0 => finding("no_session_rows", "no canvas context: its session has no canvas events", ids),
+            n => finding(
+                "not_linked",
+                format!("no canvas context: its session has {n} canvas events that are not linked to it"),
+                ids,
+            ),
+        })
+    }
+
+    async fn why_no_feedback(&self, episode: &Row) -> Result<Finding, StoreError> {
+        if let Err(StoreError::Missing { reason, .. }) = self.sources_of(Entity::Feedback) {
+            return Ok(finding("feedback_absent", format!("no feedback context: {reason}"), Vec::new()));
+        }
+        let executions: Vec<String> = episode.list("execution_ids").into_iter().map(str::to_owned).collect();
+        if executions.is_empty() {
+            let words = "no feedback context: the episode names no execution, by which feedback is linked";
+            return Ok(finding("execution_missing", words, Vec::new()));
+        }
+        let of_runs = self.related(Entity::Feedback, "execution_id", &executions).await?;
+        let ids: Vec<String> = of_runs.iter().map(|r| r.id().to_owned()).collect();
+        let made = episode.text("ended_at").or(episode.text("started_at"));
+        let newer = of_runs.iter().all(|r| r.text("created_at") > made);
+        Ok(match (ids.len(), newer) {
+            (0, _) => {
+                finding("no_execution_feedback", "no feedback context: nobody gave feedback on its execution", ids)
+            }
+            (n, true) => finding(
+                "feedback_newer",
+                format!(
+                    "no feedback context: {n} feedback rows of its execution are newer than the episode and not linked"
+                ),
+                ids,
+            ),
+            (n, false) => finding(
+                "not_linked",
+                format!("no feedback context: {n} feedback rows of its execution are not linked to it"),
+                ids,
+            ),
+        })
+    }
+}
+
+fn finding(kind: &str, message: impl Into<String>, ids: Vec<String>) -> Finding {
+    Finding { kind: kind.to_owned(), message: message.into(), ids }
+}
+
+/// Dangling, repeated and one-way links of one kind.
+fn link_findings(
+    context: &EpisodeContext,
+    links: &[Link],
+    to: Entity,
+    rows: &[Row],
+    list: &str,
+    findings: &mut Vec<Finding>,
+) {
+    let named = named_ids(&context.episode, links, to);
+    let dangling: Vec<String> = named.iter().filter(|id| !rows.iter().any(|r| r.id() == **id)).cloned().collect();
+    let what = to.title();
+    if !dangling.is_empty() {
+        let words = format!("{} ids of {what} rows that are not there", dangling.len());
+        findings.push(finding("dangling_id", words, dangling));
+    }
+    let listed = context.episode.list(list);
+    let mut repeated: Vec<String> = Vec::new();
+    for (i, id) in listed.iter().enumerate() {
+        if listed[..i].contains(id) && !repeated.iter().any(|r| r == id) {
+            repeated.push((*id).to_owned());
+        }
+    }
+    if !repeated.is_empty() {
+        findings.push(finding("repeated_id", format!("{list} names {} rows more than once", repeated.len()), repeated));
+    }
+    if !links.iter().any(|l| l.to == to && l.by == crate::layout::LinkBy::Back) {
+        return;
+    }
+    let own = Some(context.episode.id());
+    let elsewhere: Vec<String> = rows
+        .iter()
+        .filter(|r| r.text("episode_id").is_some() && r.text("episode_id") != own)
+        .map(|r| r.id().to_owned())
+        .collect();
+    if !elsewhere.is_empty() {
+        let words = format!("{} {what} rows that the episode names point back to another episode", elsewhere.len());
+        findings.push(finding("wrong_back_link", words, elsewhere));
+    }
+    let no_back: Vec<String> = rows
+        .iter()
+        .filter(|r| named.iter().any(|id| id == r.id()) && r.text("episode_id").is_none() && has_back(r))
+        .map(|r| r.id().to_owned())
+        .collect();
+    if !no_back.is_empty() {
+        let words = format!("{} {what} rows that the episode names do not point back", no_back.len());
+        findings.push(finding("one_way_link", words, no_back));
+    }
+    let not_named: Vec<String> = rows
+        .iter()
+        .filter(|r| r.text("episode_id") == own && !named.iter().any(|id| id == r.id()) && in_lists(r))
+        .map(|r| r.id().to_owned())
+        .collect();
+    if !not_named.is_empty() && !context.episode.get(list).is_null() {
+        let words = format!("{} {what} rows point to the episode and are not in its {list}", not_named.len());
+        findings.push(finding("one_way_link", words, not_named));
+    }
+}
+
+/// Whether rows of this kind carry a back-link at all: an unlinked one is then worth a word.
+fn has_back(row: &Row) -> bool {
+    row.entity == Entity::CanvasEvent
+}
+
+/// Feedback of a second table is linked by its back-link only.
+fn in_lists(row: &Row) -> bool {
+    row.entity != Entity::Feedback || row.get("counts") != &serde_json::Value::Bool(false)
+}
+
+/// Stored counts and aggregates against the rows themselves.
+fn stored_numbers(context: &EpisodeContext, findings: &mut Vec<Finding>) {
+    let count = context.episode.get("canvas_action_count").as_i64();
+    let listed = context.canvas.len() as i64;
+    if let Some(count) = count.filter(|c| *c != listed) {
+        let words = format!("canvas_action_count says {count}, {listed} canvas events are linked");
+        findings.push(finding("count_differs", words, Vec::new()));
+    }
+    if context.episode.get("feedback_score").is_null() && context.feedback.is_empty() {
+        return;
+    }
+    let counted = context.feedback.iter().filter(|f| f.get("counts") == &serde_json::Value::Bool(true));
+    let mean = feedback::aggregate(counted.filter_map(|f| f.number("score")));
+    let stored = context.episode.number("feedback_score");
+    let same = match (stored, mean) {
+        (Some(a), Some(b)) => (a - b).abs() < 1e-6,
+        (None, None) => true,
+        _ => false,
+    };
+    let unmapped = context.episode.entity == Entity::Episode && context.episode.get("feedback_ids").is_null();
+    if !same && !(unmapped && stored.is_none()) {
+        let word = |x: Option<f64>| x.map_or("unknown".to_owned(), |x| format!("{x:.3}"));
+        let words = format!("the stored feedback score is {}, its rows give {}", word(stored), word(mean));
+        findings.push(finding("aggregate_differs", words, Vec::new()));
+    }
+}
+
+fn chain_findings(context: &EpisodeContext, findings: &mut Vec<Finding>) {
+    let chain = &context.chain;
+    if chain.cycle {
+        findings.push(finding("chain_cycle", "its chain of parents runs in a circle", chain.ids.clone()));
+    }
+    if let Some(missing) = &chain.missing_parent {
+        findings.push(finding("missing_parent", format!("the parent {missing} is not there"), vec![missing.clone()]));
+    }
+    let Some(parent) = context.episode.text("parent_id").and_then(|id| context.relatives.get(id)) else { return };
+    if parent.text("agent_id") != context.episode.text("agent_id") {
+        findings.push(finding("cross_agent_parent", "its parent is of another agent", vec![parent.id().to_owned()]));
+    }
+    if let (Some(child), Some(mother)) = (context.episode.text("started_at"), parent.text("started_at"))
+        && mother > child
+    {
+        findings.push(finding("parent_younger", "its parent started after it", vec![parent.id().to_owned()]));
+    }
+}
+
+fn missing_memories(context: &EpisodeContext, findings: &mut Vec<Finding>) {
+    let there = |id: &str| context.memories.iter().any(|m| m.id() == id);
+    let gone: Vec<String> =
+        context.links.iter().filter_map(|l| l.text("memory_id")).filter(|id| !there(id)).map(str::to_owned).collect();
+    if !gone.is_empty() {
+        findings.push(finding("missing_memory", format!("{} linked memories are not there", gone.len()), gone));
+    }
+}

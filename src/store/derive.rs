@@ -1,0 +1,66 @@
+//! Completes rows where the stored columns are not enough: episodes out of the event log of their workflow run.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+use super::{Store, StoreError};
+use crate::memory::workflow::{self, Event, Run};
+use crate::memory::{Entity, Row};
+
+/// Canonical columns of an episode that the derivation gives.
+pub const COLUMNS: &[&str] =
+    &["observation", "thoughts", "actions", "result", "success", "insight", "ended_at", "duration_seconds"];
+
+impl Store {
+    /// Completes episodes that are workflow runs from their events. What a layout maps stands where the log says
+    /// nothing.
+    pub(super) async fn derive_from_events(&self, rows: Vec<&mut Row>) -> Result<(), StoreError> {
+        let ids: Vec<String> = rows.iter().map(|row| row.id().to_owned()).collect();
+        let mut logs: HashMap<String, Vec<Row>> = HashMap::new();
+        for event in self.related(Entity::WorkflowEvent, "run_id", &ids).await? {
+            if let Some(run) = event.text("run_id") {
+                logs.entry(run.to_owned()).or_default().push(event);
+            }
+        }
+        for row in rows {
+            let mut log = logs.remove(row.id()).unwrap_or_default();
+            log.sort_by_key(|event| event.get("sequence").as_i64());
+            complete(row, &log);
+        }
+        Ok(())
+    }
+}
+
+fn complete(row: &mut Row, log: &[Row]) {
+    let events: Vec<Event> = log
+        .iter()
+        .map(|event| Event {
+            kind: event.text("kind").unwrap_or_default().to_owned(),
+            data: event.get("data").clone(),
+            created_at: event.text("created_at").map(str::to_owned),
+            step_id: None,
+        })
+        .collect();
+    // The log holds the result as it was returned; the run keeps a wrapped copy, which serves where the log is cut.
+    let logged = log.iter().any(|e| e.text("kind") == Some("workflow.completed") && e.get("data").get("result").is_some());
+    let text = |column: &str| row.text(column).map(str::to_owned);
+    let raw_status = row.get("metadata").get("raw_status").and_then(Value::as_str).map(str::to_owned);
+    let run = Run {
+        status: raw_status.or_else(|| text("status")).unwrap_or_default(),
+        created_at: text("started_at"),
+        started_at: None,
+        completed_at: text("ended_at"),
+        input_args: Value::Null,
+        input_kwargs: Value::Null,
+        result: if logged { Value::Null } else { row.get("result").clone() },
+        parent_run_id: text("parent_id"),
+    };
+    let stored = row.clone();
+    workflow::derive(&run, &events).fill(row);
+    for column in COLUMNS {
+        if row.get(column).is_null() {
+            row.set(column, stored.get(column).clone());
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! What differs between the two engines in the text of a statement.
+
+use crate::layout::{BoundColumn, BoundOrigin, Engine};
+use crate::memory::Kind;
+
+/// An identifier in quotes, safe whatever it holds.
+#[must_use]
+pub fn quote(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+/// The bare SQL expression of a column's value, as an index would know it.
+#[must_use]
+pub fn expression(origin: &BoundOrigin) -> Option<String> {
+    match origin {
+        BoundOrigin::Column { alias, name, .. } => Some(format!("{}.{}", quote(alias), quote(name))),
+        BoundOrigin::Sql(sql) => Some(format!("({sql})")),
+        BoundOrigin::Value(_) => None,
+    }
+}
+
+/// The declared type of a column; empty for an expression.
+#[must_use]
+pub fn declared(origin: &BoundOrigin) -> &str {
+    match origin {
+        BoundOrigin::Column { declared, .. } => declared,
+        BoundOrigin::Sql(_) | BoundOrigin::Value(_) => "",
+    }
+}
+
+/// What PostgreSQL's type of a column means for reading, comparing and binding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PgType {
+    /// text, varchar and everything that reads and compares as text.
+    Text,
+    /// uuid.
+    Uuid,
+    /// timestamp with time zone.
+    Timestamptz,
+    /// timestamp without time zone, taken as UTC.
+    Timestamp,
+    /// Whole numbers.
+    Integer,
+    /// numeric, real, double precision.
+    Number,
+    /// boolean.
+    Boolean,
+    /// json or jsonb.
+    Json,
+    /// Any array.
+    Array,
+    /// bytea.
+    Bytes,
+}
+
+impl PgType {
+    /// Reads a type name as `format_type` gives it.
+    #[must_use]
+    pub fn of(declared: &str) -> PgType {
+        match declared {
+            d if d.ends_with("[]") => PgType::Array,
+            "uuid" => PgType::Uuid,
+            d if d.starts_with("timestamp") && d.ends_with("with time zone") => PgType::Timestamptz,
+            "bytea" => PgType::Bytes,
+            "json" | "jsonb" => PgType::Json,
+            "boolean" => PgType::Boolean,
+            "smallint" | "integer" | "bigint" => PgType::Integer,
+            "real" | "double precision" => PgType::Number,
+            d if d.starts_with("numeric") => PgType::Number,
+            d if d.starts_with("timestamp") || d == "date" => PgType::Timestamp,
+            _ => PgType::Text,
+        }
+    }
+}
+
+/// The projection that reads a column in a form that the codec knows, cut to `preview` characters if asked.
+#[must_use]
+pub fn project(engine: Engine, column: &BoundColumn, kind: Kind, preview: Option<usize>) -> Option<String> {
+    let bare = expression(&column.origin)?;
+    if engine == Engine::Sqlite {
+        return Some(match preview {
+            // Only text is cut: a cut blob or JSON could not be read.
+            Some(n) if kind == Kind::Text && column.path.is_none() => {
+                format!("CASE WHEN typeof({bare}) = 'text' THEN substr({bare}, 1, {n}) ELSE {bare} END")
+            }
+            _ => bare,
+        });
+    }
+    let ty = match &column.origin {
+        BoundOrigin::Sql(_) if kind == Kind::Time => PgType::Timestamptz,
+        origin => PgType::of(declared(origin)),
+    };
+    Some(match ty {
+        PgType::Timestamptz => pg_time(&format!("({bare})::timestamptz AT TIME ZONE 'UTC'")),
+        PgType::Timestamp => pg_time(&format!("({bare})::timestamp")),
+        PgType::Array => format!("array_to_json({bare})::text"),
+        PgType::Bytes | PgType::Integer | PgType::Boolean => bare,
+        PgType::Number => format!("({bare})::float8"),
+        PgType::Text if preview.is_some() && kind == Kind::Text && column.path.is_none() => {
+            format!("left(({bare})::text, {})", preview.unwrap_or_default())
+        }
+        _ => format!("({bare})::text"),
+    })
+}
+
+/// A timestamp as the one canonical text; an infinite one as PostgreSQL writes it.
+fn pg_time(expression: &str) -> String {
+    format!(
+        "CASE WHEN isfinite({expression}) THEN to_char({expression}, 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"') \
+         ELSE ({expression})::text END"
+    )
+}
+
+/// The placeholder with the cast that lets it meet a column of that declared type.
+#[must_use]
+pub fn placeholder(engine: Engine, number: usize, declared: &str) -> String {
+    if engine == Engine::Sqlite {
+        return format!("${number}");
+    }
+    let cast = match PgType::of(declared) {
+        PgType::Uuid => "uuid",
+        PgType::Timestamptz => "timestamptz",
+        PgType::Timestamp => "timestamp",
+        PgType::Integer => "bigint",
+        PgType::Number => "numeric",
+        PgType::Boolean => "boolean",
+        PgType::Json => "jsonb",
+        PgType::Array | PgType::Text => "text",
+        PgType::Bytes => return format!("${number}"),
+    };
+    format!("${number}::{cast}")
+}
+
+/// The expression as a sort key: text in PostgreSQL is ordered by its bytes, as SQLite does.
+#[must_use]
+pub fn sort_key(engine: Engine, expression: &str, declared: &str) -> String {
+    if engine == Engine::Postgres && PgType::of(declared) == PgType::Text {
+        format!("({expression})::text COLLATE \"C\"")
+    } else {
+        expression.to_owned()
+    }
+}

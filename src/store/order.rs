@@ -1,0 +1,289 @@
+//! The order of a source's rows as the database can walk it, and cursors: the stored keys at a page's edge.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde::{Deserialize, Serialize};
+
+use super::dialect;
+use super::select::Statement;
+use super::session::Raw;
+use crate::layout::{BoundColumn, BoundOrigin, BoundSource, Engine, Stored};
+use crate::memory::{Entity, Kind};
+
+/// How one source is walked.
+#[derive(Debug, Clone)]
+pub struct SourceOrder {
+    /// The key's expression as it is compared and sorted.
+    key: String,
+    /// The key as it is read.
+    key_read: String,
+    key_declared: String,
+    /// The key may be NULL: those rows come last.
+    nullable: bool,
+    id: String,
+    id_read: String,
+    id_declared: String,
+    /// Greatest first.
+    pub descending: bool,
+}
+
+/// A place between two rows of one source.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Edge {
+    /// Before the first row.
+    Begin,
+    /// After the last row.
+    End,
+    /// At a row, which belongs to the side that is walked only if `inclusive`.
+    At {
+        /// The stored key; null for rows without one.
+        key: RawKey,
+        /// The stored id.
+        id: RawKey,
+        /// Whether the row itself is walked.
+        inclusive: bool,
+    },
+}
+
+/// A stored key in a form that a cursor can hold.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum RawKey {
+    /// NULL.
+    Null,
+    /// Text.
+    Text(String),
+    /// Bytes, as hexadecimal digits; and whether they were declared text.
+    Bytes(String, bool),
+    /// An integer.
+    Integer(i64),
+    /// A floating-point number, by its bits.
+    Real(u64),
+}
+
+impl RawKey {
+    /// The form of a raw value.
+    #[must_use]
+    pub fn of(raw: &Raw) -> Self {
+        match raw {
+            Raw::Null => RawKey::Null,
+            Raw::Text(text) => RawKey::Text(text.clone()),
+            Raw::BadText(bytes) => RawKey::Bytes(hex::encode(bytes), true),
+            Raw::Bytes(bytes) => RawKey::Bytes(hex::encode(bytes), false),
+            Raw::Integer(i) => RawKey::Integer(*i),
+            Raw::Real(x) => RawKey::Real(x.to_bits()),
+        }
+    }
+
+    /// The raw value again.
+    #[must_use]
+    pub fn raw(&self) -> Raw {
+        match self {
+            RawKey::Null => Raw::Null,
+            RawKey::Text(text) => Raw::Text(text.clone()),
+            RawKey::Bytes(digits, _) => Raw::Bytes(hex::decode(digits).unwrap_or_default()),
+            RawKey::Integer(i) => Raw::Integer(*i),
+            RawKey::Real(bits) => Raw::Real(f64::from_bits(*bits)),
+        }
+    }
+}
+
+/// A cursor: for which list it is, and the edge in each of its sources.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Cursor {
+    /// Entity and order, so that a cursor of another list is refused.
+    pub list: String,
+    /// One edge for each source; empty in a scanned order.
+    pub edges: Vec<Edge>,
+    /// The key and id of a scanned order.
+    pub scanned: Option<(serde_json::Value, String)>,
+}
+
+impl Cursor {
+    /// Opaque text that travels through a command line.
+    #[must_use]
+    pub fn encode(&self) -> String {
+        URL_SAFE_NO_PAD.encode(serde_json::to_vec(self).unwrap_or_default())
+    }
+
+    /// Reads a cursor of the given list; none when it is no such cursor.
+    #[must_use]
+    pub fn decode(text: &str, list: &str, sources: usize) -> Option<Self> {
+        let cursor: Cursor = serde_json::from_slice(&URL_SAFE_NO_PAD.decode(text.trim()).ok()?).ok()?;
+        (cursor.list == list && (cursor.scanned.is_some() || cursor.edges.len() == sources)).then_some(cursor)
+    }
+}
+
+/// One run over a part of a source: rows with a key, or rows without.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// Rows that have a key.
+    Keyed,
+    /// Rows whose key is NULL.
+    Unkeyed,
+}
+
+impl SourceOrder {
+    /// The order by a canonical column; none where only the canonical value can order the rows.
+    #[must_use]
+    pub fn new(
+        engine: Engine,
+        source: &BoundSource,
+        column: &str,
+        descending: bool,
+        mixed_times: bool,
+    ) -> Option<Self> {
+        let kind = source.entity.column(column)?.kind;
+        let ways = source.column(column);
+        let derived = source.derive.is_some() && matches!(column, "ended_at" | "duration_seconds" | "success");
+        let plain = |w: &BoundColumn| w.path.is_none() && w.map.is_empty() && w.stored != Stored::One;
+        if ways.is_empty() || derived || !ways.iter().all(plain) || matches!(kind, Kind::Json | Kind::List) {
+            return None;
+        }
+        let (id, id_read, id_declared) = id_expression(engine, source)?;
+        let (mut key, key_read, key_declared, nullable) = match ways {
+            [way] => key_expression(engine, way, kind)?,
+            several => {
+                let parts: Option<Vec<_>> = several.iter().map(|w| key_expression(engine, w, kind)).collect();
+                let parts = parts?;
+                let join =
+                    |f: fn(&(String, String, String, bool)) -> &str| parts.iter().map(f).collect::<Vec<_>>().join(", ");
+                let key = format!("coalesce({})", join(|p| &p.0));
+                let read = format!("coalesce({})", join(|p| &p.1));
+                (key, read, parts[0].2.clone(), parts.iter().all(|p| p.3))
+            }
+        };
+        let mut key_read = key_read;
+        if mixed_times && engine == Engine::Sqlite && kind == Kind::Time {
+            key = one_spelling(&key);
+            key_read.clone_from(&key);
+        }
+        Some(SourceOrder { key, key_read, key_declared, nullable, id, id_read, id_declared, descending })
+    }
+
+    /// The expressions that read a row's edge: key, then id.
+    #[must_use]
+    pub fn reads(&self) -> Vec<String> {
+        vec![self.key_read.clone(), self.id_read.clone()]
+    }
+
+    /// The parts to walk from an edge on, in order.
+    #[must_use]
+    pub fn parts(&self, edge: &Edge, forward: bool) -> Vec<Part> {
+        let mut parts = if self.nullable { vec![Part::Keyed, Part::Unkeyed] } else { vec![Part::Keyed] };
+        if !forward {
+            parts.reverse();
+        }
+        match edge {
+            Edge::At { key: RawKey::Null, .. } => parts.retain(|p| *p == Part::Unkeyed || !forward),
+            Edge::At { .. } => parts.retain(|p| *p == Part::Keyed || forward),
+            Edge::Begin if !forward => parts.clear(),
+            Edge::End if forward => parts.clear(),
+            Edge::Begin | Edge::End => {}
+        }
+        parts
+    }
+
+    /// Adds the condition, the order and the limit for one part.
+    pub fn walk(
+        &self,
+        engine: Engine,
+        statement: &mut Statement,
+        part: Part,
+        edge: &Edge,
+        forward: bool,
+        limit: usize,
+    ) {
+        let down = self.descending == forward;
+        let direction = if down { "DESC" } else { "ASC" };
+        let key = dialect::sort_key(engine, &self.key, &self.key_declared);
+        let id = dialect::sort_key(engine, &self.id, &self.id_declared);
+        let mut sql = String::new();
+        if self.nullable {
+            let test = if part == Part::Keyed { "IS NOT NULL" } else { "IS NULL" };
+            sql += &format!(" AND {} {test}", self.key);
+        }
+        if let Edge::At { key: key_at, id: id_at, inclusive } = edge {
+            let sign = match (down, inclusive) {
+                (true, false) => "<",
+                (true, true) => "<=",
+                (false, false) => ">",
+                (false, true) => ">=",
+            };
+            match (part, key_at) {
+                (Part::Unkeyed, RawKey::Null) => {
+                    let mark = statement.bind(engine, id_at.raw(), &self.id_declared);
+                    sql += &format!(" AND {id} {sign} {mark}");
+                }
+                (Part::Keyed, key_at) if *key_at != RawKey::Null => {
+                    let key_mark = statement.bind(engine, key_at.raw(), &self.key_declared);
+                    let id_mark = statement.bind(engine, id_at.raw(), &self.id_declared);
+                    sql += &format!(" AND ({key}, {id}) {sign} ({key_mark}, {id_mark})");
+                }
+                // The edge lies in the other part: this one is walked whole.
+                _ => {}
+            }
+        }
+        sql += &match part {
+            Part::Keyed => format!(" ORDER BY {key} {direction}, {id} {direction} LIMIT {limit}"),
+            Part::Unkeyed => format!(" ORDER BY {id} {direction} LIMIT {limit}"),
+        };
+        statement.sql += &sql;
+    }
+}
+
+/// Expression for sorting, expression for reading, declared type, nullable.
+fn key_expression(engine: Engine, way: &BoundColumn, kind: Kind) -> Option<(String, String, String, bool)> {
+    let bare = dialect::expression(&way.origin)?;
+    let read = dialect::project(engine, way, kind, None)?;
+    Some(match (&way.origin, engine) {
+        (BoundOrigin::Column { declared, not_null, .. }, _) => (bare, read, declared.clone(), !not_null),
+        (_, Engine::Postgres) if kind == Kind::Time => {
+            (format!("({bare})::timestamptz"), read, "timestamp with time zone".to_owned(), true)
+        }
+        (_, Engine::Postgres) if matches!(kind, Kind::Integer | Kind::Real) => {
+            (format!("({bare})::numeric"), read, "numeric".to_owned(), true)
+        }
+        _ => (bare, read, String::new(), true),
+    })
+}
+
+fn id_expression(engine: Engine, source: &BoundSource) -> Option<(String, String, String)> {
+    let name = if source.entity == Entity::MemoryLink { "memory_id" } else { "id" };
+    let [way] = source.column(name) else { return None };
+    let (key, read, declared, _) = key_expression(engine, way, Kind::Text)?;
+    Some((key, read, declared))
+}
+
+/// SQLite: times in any of the stored spellings brought to one, so that their text orders them.
+fn one_spelling(time: &str) -> String {
+    let bare = format!("replace(replace(replace({time}, ' ', 'T'), '+00:00', ''), 'Z', '')");
+    format!("substr({bare} || CASE WHEN length({bare}) = 19 THEN '.' ELSE '' END || '000000', 1, 26)")
+}
+
+/// SQLite: the statement that finds out whether a column holds times in more than one spelling. With an index on the
+/// column it hops from day to day and reads two rows of each; without one it reads the column once.
+#[must_use]
+pub fn mixed_times_probe(source: &BoundSource, column: &str) -> Option<String> {
+    let [BoundColumn { origin: origin @ BoundOrigin::Column { indexed, .. }, .. }] = source.column(column) else {
+        return None;
+    };
+    let time = dialect::expression(origin)?;
+    let from = super::select::from_clause(source);
+    // A spelling is told by the length and by the character between date and time.
+    let spelling = format!("length({time}) || substr({time}, 11, 1)");
+    if !indexed {
+        return Some(format!("SELECT count(DISTINCT {spelling}) > 1 FROM {from}"));
+    }
+    Some(format!(
+        "WITH RECURSIVE days(day, low, high) AS (\
+           SELECT substr(min({time}), 1, 10), min({time}), NULL FROM {from} \
+           UNION ALL \
+           SELECT (SELECT substr(min({time}), 1, 10) FROM {from} WHERE {time} > day || 'z'), \
+                  (SELECT min({time}) FROM {from} WHERE {time} > day || 'z'), \
+                  (SELECT max({time}) FROM {from} WHERE {time} >= day AND {time} <= day || 'z') \
+           FROM days WHERE day IS NOT NULL LIMIT 20000), \
+         seen(s) AS (SELECT length(low) || substr(low, 11, 1) FROM days WHERE low IS NOT NULL \
+           UNION SELECT length(high) || substr(high, 11, 1) FROM days WHERE high IS NOT NULL) \
+         SELECT count(*) > 1 FROM seen"
+    ))
+}

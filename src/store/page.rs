@@ -1,0 +1,489 @@
+//! Pages of rows: keyset walks over one or several sources, merged, in both directions.
+
+use std::cmp::Ordering;
+use std::collections::{BinaryHeap, HashMap};
+use std::ops::ControlFlow;
+
+use serde_json::Value;
+
+use super::codec;
+use super::derive;
+use super::order::{Cursor, Edge, RawKey, SourceOrder, mixed_times_probe};
+use super::select::{Projection, narrow, narrow_any};
+use super::session::{Raw, RawRow};
+use super::{Store, StoreError};
+use crate::layout::{BoundSource, Engine};
+use crate::memory::query::{Order, Page, Query, Start};
+use crate::memory::{Entity, Kind, Row};
+
+/// Rows fetched at a time at most where filters let few through.
+const BATCH: usize = 2_000;
+/// Values in one IN list.
+const IN_LIST: usize = 400;
+
+/// A row with its place in its source.
+struct Placed {
+    row: Row,
+    source: usize,
+    edge: Edge,
+}
+
+impl Store {
+    /// One page of rows.
+    ///
+    /// # Errors
+    /// An entity that the database does not hold, a cursor of another list, or the engine's refusal.
+    pub async fn page(&self, query: &Query) -> Result<Page, StoreError> {
+        let sources = self.sources_of(query.entity)?;
+        let order = query.order.clone().unwrap_or(Order { column: query.entity.time_column(), descending: true });
+        let list = format!("{} {} {}", query.entity, order.column, order.descending);
+        let mut walks = Vec::new();
+        for source in &sources {
+            let mixed = self.mixed_times(source, order.column).await?;
+            walks.push(SourceOrder::new(self.engine(), source, order.column, order.descending, mixed));
+        }
+        let cursor = match &query.start {
+            Start::First | Start::Last => None,
+            Start::After(text) | Start::Before(text) => {
+                Some(Cursor::decode(text, &list, sources.len()).ok_or(StoreError::Cursor)?)
+            }
+        };
+        match walks.into_iter().collect::<Option<Vec<_>>>() {
+            Some(walks) if cursor.as_ref().is_none_or(|c| c.scanned.is_none()) => {
+                self.walked(query, &sources, &walks, &order, list, cursor).await
+            }
+            _ => self.scanned(query, &sources, &order, list, cursor).await,
+        }
+    }
+
+    async fn walked(
+        &self,
+        query: &Query,
+        sources: &[&BoundSource],
+        walks: &[SourceOrder],
+        order: &Order,
+        list: String,
+        cursor: Option<Cursor>,
+    ) -> Result<Page, StoreError> {
+        let forward = matches!(query.start, Start::First | Start::After(_));
+        let edges = match cursor {
+            Some(cursor) => cursor.edges,
+            None => vec![if forward { Edge::Begin } else { Edge::End }; sources.len()],
+        };
+        let mut found = Vec::new();
+        for (i, source) in sources.iter().enumerate() {
+            found.extend(self.chunk(query, i, source, &walks[i], order, &edges[i], forward).await?);
+        }
+        found.sort_by(|a, b| {
+            let natural = compare(order, &a.row, &b.row);
+            if forward { natural } else { natural.reverse() }
+        });
+        let more = found.len() > query.limit;
+        found.truncate(query.limit);
+        // The far edge lies after the last row taken of each source; an untouched source stays where it was.
+        let mut far = edges.clone();
+        let mut near: Vec<Edge> = edges.iter().map(flipped).collect();
+        for (i, edge) in far.iter_mut().enumerate() {
+            let mut of_source = found.iter().filter(|p| p.source == i);
+            if let Some(first) = of_source.next() {
+                near[i] = first.edge.clone();
+                *edge = of_source.next_back().map_or_else(|| first.edge.clone(), |p| p.edge.clone());
+            }
+        }
+        let encode = |edges: Vec<Edge>| Cursor { list: list.clone(), edges, scanned: None }.encode();
+        let beyond = (!edges.iter().all(|e| *e == if forward { Edge::Begin } else { Edge::End })).then(|| encode(near));
+        let onward = more.then(|| encode(far));
+        if !forward {
+            found.reverse();
+        }
+        let rows = found.into_iter().map(|p| p.row).collect();
+        Ok(if forward {
+            Page { rows, next: onward, previous: beyond }
+        } else {
+            Page { rows, next: beyond, previous: onward }
+        })
+    }
+
+    /// Up to one row more than the limit of one source, from an edge on.
+    #[allow(clippy::too_many_arguments)]
+    async fn chunk(
+        &self,
+        query: &Query,
+        index: usize,
+        source: &BoundSource,
+        walk: &SourceOrder,
+        order: &Order,
+        edge: &Edge,
+        forward: bool,
+    ) -> Result<Vec<Placed>, StoreError> {
+        let engine = self.engine();
+        let wanted = wanted_columns(query, order);
+        let projection = Projection::new(engine, source, wanted.as_deref(), query.preview);
+        let (key_at, id_at) = (projection.len(), projection.len() + 1);
+        let selective = !query.filters.is_empty() || query.canvas.is_some();
+        let mut found = Vec::new();
+        for part in walk.parts(edge, forward) {
+            let mut edge = edge.clone();
+            let mut batch = (query.limit + 1 - found.len()).min(BATCH);
+            loop {
+                let mut statement = projection.select(source, &walk.reads());
+                for filter in &query.filters {
+                    narrow(engine, source, filter, &mut statement);
+                }
+                walk.walk(engine, &mut statement, part, &edge, forward, batch);
+                let raw = self.fetch(&statement).await?;
+                let short = raw.len() < batch;
+                let mut placed: Vec<Placed> =
+                    raw.iter().map(|r| place(index, r, key_at, id_at, source, &projection)).collect();
+                if let Some(last) = placed.last() {
+                    edge = last.edge.clone();
+                }
+                self.complete(source, wanted.as_deref(), placed.iter_mut().map(|p| &mut p.row)).await?;
+                placed.retain(|p| query.filters.iter().all(|f| f.matches(&p.row)));
+                self.keep_with_canvas(query, source, &mut placed).await?;
+                found.extend(placed);
+                if short || found.len() > query.limit {
+                    break;
+                }
+                batch = if selective { (batch * 4).min(BATCH) } else { query.limit + 1 - found.len() };
+            }
+            if found.len() > query.limit {
+                break;
+            }
+        }
+        found.truncate(query.limit + 1);
+        Ok(found)
+    }
+
+    /// Lets through the episodes that have such a canvas event.
+    async fn keep_with_canvas(
+        &self,
+        query: &Query,
+        source: &BoundSource,
+        placed: &mut Vec<Placed>,
+    ) -> Result<(), StoreError> {
+        let Some(wanted) = &query.canvas else { return Ok(()) };
+        if query.entity != Entity::Episode || placed.is_empty() {
+            return Ok(());
+        }
+        let episodes: Vec<&Row> = placed.iter().map(|p| &p.row).collect();
+        let events = self.linked(&episodes, &source.links, Entity::CanvasEvent).await?;
+        let fits = |event: &Row| {
+            event.text("canvas_type") == Some(&wanted.canvas_type)
+                && wanted.action.as_deref().is_none_or(|a| event.text("action") == Some(a))
+        };
+        let mut keep = events.iter().map(|of_one| of_one.iter().any(fits)).collect::<Vec<_>>().into_iter();
+        placed.retain(|_| keep.next().unwrap_or(false));
+        Ok(())
+    }
+
+    /// A page in an order that only the canonical values have: every row is looked at, the page's rows are kept.
+    async fn scanned(
+        &self,
+        query: &Query,
+        sources: &[&BoundSource],
+        order: &Order,
+        list: String,
+        cursor: Option<Cursor>,
+    ) -> Result<Page, StoreError> {
+        let forward = matches!(query.start, Start::First | Start::After(_));
+        let after = cursor.and_then(|c| c.scanned);
+        let mut heap: BinaryHeap<Ranked> = BinaryHeap::new();
+        for source in sources {
+            let walk = SourceOrder::new(self.engine(), source, "id", false, false);
+            let walk = walk.ok_or_else(|| StoreError::Unordered(source.label.clone()))?;
+            let all = Query { limit: BATCH, start: Start::First, ..query.clone() };
+            let mut edge = Edge::Begin;
+            loop {
+                let placed = self.chunk(&all, 0, source, &walk, order, &edge, true).await?;
+                let Some(last) = placed.last() else { break };
+                edge = last.edge.clone();
+                let ended = placed.len() <= BATCH;
+                for Placed { row, .. } in placed {
+                    let ranked = Ranked { order: order.clone(), forward, row };
+                    if after.as_ref().is_some_and(|(key, id)| !ranked.lies_beyond(key, id)) {
+                        continue;
+                    }
+                    heap.push(ranked);
+                    if heap.len() > query.limit + 1 {
+                        heap.pop();
+                    }
+                }
+                if ended {
+                    break;
+                }
+            }
+        }
+        let mut rows: Vec<Row> = heap.into_sorted_vec().into_iter().map(|r| r.row).collect();
+        let more = rows.len() > query.limit;
+        rows.truncate(query.limit);
+        if !forward {
+            rows.reverse();
+        }
+        let cursor_at = |row: Option<&Row>| {
+            let scanned = row.map(|r| (r.get(order.column).clone(), identity(r)));
+            Cursor { list: list.clone(), edges: Vec::new(), scanned }.encode()
+        };
+        let (ahead, behind) = if forward { (more, after.is_some()) } else { (after.is_some(), more) };
+        let next = (ahead && !rows.is_empty()).then(|| cursor_at(rows.last()));
+        let previous = (behind && !rows.is_empty()).then(|| cursor_at(rows.first()));
+        Ok(Page { rows, next, previous })
+    }
+
+    /// All rows of an entity whose column is one of the values, in order of time and id.
+    ///
+    /// # Errors
+    /// The engine's refusal; an entity that the database does not hold gives no rows.
+    pub async fn related(&self, entity: Entity, column: &str, values: &[String]) -> Result<Vec<Row>, StoreError> {
+        let mut rows = Vec::new();
+        if values.is_empty() {
+            return Ok(rows);
+        }
+        let Ok(sources) = self.sources_of(entity) else { return Ok(rows) };
+        for source in sources.into_iter().filter(|s| !s.column(column).is_empty()) {
+            for values in values.chunks(IN_LIST) {
+                rows.extend(self.related_in(source, column, values).await?);
+            }
+        }
+        let order = Order { column: entity.time_column(), descending: false };
+        rows.sort_by(|a, b| compare(&order, a, b));
+        Ok(rows)
+    }
+
+    async fn related_in(&self, source: &BoundSource, column: &str, values: &[String]) -> Result<Vec<Row>, StoreError> {
+        let projection = Projection::new(self.engine(), source, None, None);
+        let mut statement = projection.select(source, &[]);
+        narrow_any(self.engine(), source, column, values, &mut statement);
+        let wanted = |row: &Row| match row.get(column) {
+            Value::String(text) => values.iter().any(|v| v == text),
+            Value::Array(items) => items.iter().any(|i| values.iter().any(|v| Some(v.as_str()) == i.as_str())),
+            _ => false,
+        };
+        let mut rows = Vec::new();
+        self.scan(&statement, |raw| {
+            let row = codec::decode(source, &projection, &raw);
+            if wanted(&row) {
+                rows.push(row);
+            }
+            ControlFlow::Continue(())
+        })
+        .await?;
+        self.complete(source, None, rows.iter_mut()).await?;
+        Ok(rows)
+    }
+
+    /// One row by its id.
+    ///
+    /// # Errors
+    /// An entity that the database does not hold, or the engine's refusal.
+    pub async fn row(&self, entity: Entity, id: &str) -> Result<Option<Row>, StoreError> {
+        self.sources_of(entity)?;
+        let column = if entity == Entity::MemoryLink { "episode_id" } else { "id" };
+        Ok(self.related(entity, column, &[id.to_owned()]).await?.into_iter().next())
+    }
+
+    /// Runs the derivation of a source over rows, where it has one and the wanted columns need it.
+    async fn complete<'r>(
+        &self,
+        source: &BoundSource,
+        wanted: Option<&[&str]>,
+        rows: impl Iterator<Item = &'r mut Row>,
+    ) -> Result<(), StoreError> {
+        if source.derive.is_none() || !wanted.is_none_or(|w| w.iter().any(|c| derive::COLUMNS.contains(c))) {
+            return Ok(());
+        }
+        self.derive_from_events(rows.collect()).await
+    }
+
+    /// Whether a source's times come in more than one spelling, found out once.
+    async fn mixed_times(&self, source: &BoundSource, column: &str) -> Result<bool, StoreError> {
+        let is_time = source.entity.column(column).is_some_and(|c| c.kind == Kind::Time);
+        if self.engine() != Engine::Sqlite || source.uniform_times || !is_time {
+            return Ok(false);
+        }
+        let key = format!("{} {} {column}", source.layout, source.label);
+        if let Some(known) = self.known_mixed(&key) {
+            return Ok(known);
+        }
+        let mixed = match mixed_times_probe(source, column) {
+            Some(sql) => {
+                let rows = self.fetch_text(&sql).await?;
+                rows.first().and_then(|r| r.first()) != Some(&Raw::Integer(0))
+            }
+            None => true,
+        };
+        self.remember_mixed(key, mixed);
+        Ok(mixed)
+    }
+
+    /// The rows of `to` that hang on each episode: by list, by back-link, by a path in JSON; once each, in time order.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn linked(
+        &self,
+        episodes: &[&Row],
+        links: &[crate::layout::Link],
+        to: Entity,
+    ) -> Result<Vec<Vec<Row>>, StoreError> {
+        let named: Vec<Vec<String>> = episodes.iter().map(|e| named_ids(e, links, to)).collect();
+        let mut all: Vec<String> = named.iter().flatten().cloned().collect();
+        all.sort_unstable();
+        all.dedup();
+        let by_id = self.related(to, "id", &all).await?;
+        let backs = if links.iter().any(|l| l.to == to && l.by == crate::layout::LinkBy::Back) {
+            let ids: Vec<String> = episodes.iter().map(|e| e.id().to_owned()).collect();
+            self.related(to, "episode_id", &ids).await?
+        } else {
+            Vec::new()
+        };
+        let mut known: HashMap<&str, Vec<&Row>> = HashMap::new();
+        for row in &by_id {
+            known.entry(row.id()).or_default().push(row);
+        }
+        let order = Order { column: to.time_column(), descending: false };
+        let mut linked = Vec::with_capacity(episodes.len());
+        for (episode, named) in episodes.iter().zip(&named) {
+            let mut rows: Vec<Row> = Vec::new();
+            let listed = named.iter().filter_map(|id| known.get(id.as_str())).flatten().copied();
+            let back = backs.iter().filter(|r| r.text("episode_id") == Some(episode.id()));
+            for row in listed.chain(back) {
+                if !rows.iter().any(|r| r.id() == row.id() && r.get("source") == row.get("source")) {
+                    rows.push(row.clone());
+                }
+            }
+            rows.sort_by(|a, b| compare(&order, a, b));
+            linked.push(rows);
+        }
+        Ok(linked)
+    }
+}
+
+/// The ids that an episode's lists and JSON paths name, in order, once each.
+#[must_use]
+pub fn named_ids(episode: &Row, links: &[crate::layout::Link], to: Entity) -> Vec<String> {
+    use crate::layout::LinkBy;
+    let mut ids: Vec<String> = Vec::new();
+    for link in links.iter().filter(|l| l.to == to) {
+        let more: Vec<String> = match &link.by {
+            LinkBy::List(column) => episode.list(column).into_iter().map(str::to_owned).collect(),
+            LinkBy::Path(column, path) => crate::memory::json::path(episode.get(column), path)
+                .map(|found| crate::memory::json::list_of(&found).items)
+                .unwrap_or_default(),
+            LinkBy::Back => Vec::new(),
+        };
+        for id in more {
+            if !ids.contains(&id) {
+                ids.push(id);
+            }
+        }
+    }
+    ids
+}
+
+fn place(
+    index: usize,
+    raw: &RawRow,
+    key_at: usize,
+    id_at: usize,
+    source: &BoundSource,
+    projection: &Projection,
+) -> Placed {
+    let at = |i: usize| raw.get(i).map_or(RawKey::Null, RawKey::of);
+    Placed {
+        row: codec::decode(source, projection, raw),
+        source: index,
+        edge: Edge::At { key: at(key_at), id: at(id_at), inclusive: false },
+    }
+}
+
+/// The same place seen from the other direction: what was left out is now taken.
+fn flipped(edge: &Edge) -> Edge {
+    match edge {
+        Edge::At { key, id, inclusive } => Edge::At { key: key.clone(), id: id.clone(), inclusive: !inclusive },
+        other => other.clone(),
+    }
+}
+
+/// What must be read for a query: its columns, the id, and what filters, order and links need; none means all.
+fn wanted_columns<'q>(query: &'q Query, order: &Order) -> Option<Vec<&'q str>> {
+    let mut wanted: Vec<&str> = query.columns.as_ref()?.clone();
+    if query.entity == Entity::Episode && wanted.iter().any(|c| derive::COLUMNS.contains(c)) {
+        wanted.extend(["status", "started_at", "parent_id", "ended_at"]);
+    }
+    wanted.push("id");
+    wanted.push(order.column);
+    wanted.extend(query.filters.iter().map(|f| f.column));
+    if query.canvas.is_some() {
+        wanted.extend(["canvas_ids", "metadata"]);
+    }
+    Some(wanted)
+}
+
+fn identity(row: &Row) -> String {
+    match row.entity {
+        Entity::MemoryLink => row.text("memory_id").unwrap_or_default().to_owned(),
+        _ => row.id().to_owned(),
+    }
+}
+
+/// Order of two rows: absent keys last, ties by id in the same direction.
+fn compare(order: &Order, a: &Row, b: &Row) -> Ordering {
+    compare_keys(order, a.get(order.column), &identity(a), b.get(order.column), &identity(b))
+}
+
+fn compare_keys(order: &Order, a: &Value, a_id: &str, b: &Value, b_id: &str) -> Ordering {
+    let turned = |o: Ordering| if order.descending { o.reverse() } else { o };
+    match (a.is_null(), b.is_null()) {
+        (false, true) => Ordering::Less,
+        (true, false) => Ordering::Greater,
+        (true, true) => turned(a_id.cmp(b_id)),
+        (false, false) => turned(compare_values(a, b)).then_with(|| turned(a_id.cmp(b_id))),
+    }
+}
+
+fn compare_values(a: &Value, b: &Value) -> Ordering {
+    match (a, b) {
+        (Value::Number(a), Value::Number(b)) => {
+            a.as_f64().unwrap_or_default().total_cmp(&b.as_f64().unwrap_or_default())
+        }
+        (Value::String(a), Value::String(b)) => a.cmp(b),
+        (Value::Bool(a), Value::Bool(b)) => a.cmp(b),
+        (a, b) => a.to_string().cmp(&b.to_string()),
+    }
+}
+
+/// A row in a scanned order; the greatest is the one that leaves the page first.
+struct Ranked {
+    order: Order,
+    forward: bool,
+    row: Row,
+}
+
+impl Ranked {
+    fn lies_beyond(&self, key: &Value, id: &str) -> bool {
+        let natural = compare_keys(&self.order, self.row.get(self.order.column), &identity(&self.row), key, id);
+        natural == if self.forward { Ordering::Greater } else { Ordering::Less }
+    }
+}
+
+impl Ord for Ranked {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let natural = compare(&self.order, &self.row, &other.row);
+        if self.forward { natural } else { natural.reverse() }
+    }
+}
+
+impl PartialOrd for Ranked {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Ranked {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Ranked {}

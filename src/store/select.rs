@@ -1,0 +1,367 @@
+//! Builds the SELECT for one source: projection, the part of the filters that the database can decide, order, keys.
+//!
+//! The database only narrows: every condition it is given lets all matching rows through, and the exact decision is
+//! made on the canonical row. So both engines answer alike, whatever the stored form.
+
+use std::fmt::Write as _;
+
+use super::dialect::{self, PgType};
+use super::session::Param;
+use crate::layout::{BoundColumn, BoundFrom, BoundOrigin, BoundSource, Engine, Stored};
+use crate::memory::Kind;
+use crate::memory::filter::{Filter, Operand, Operator as Op};
+
+/// A statement under construction with its parameters.
+#[derive(Debug, Default, Clone)]
+pub struct Statement {
+    /// Text so far.
+    pub sql: String,
+    /// Parameters so far.
+    pub params: Vec<Param>,
+}
+
+impl Statement {
+    /// Adds a parameter and gives its placeholder with the cast for that declared type.
+    pub fn bind(&mut self, engine: Engine, param: Param, declared: &str) -> String {
+        self.params.push(param);
+        dialect::placeholder(engine, self.params.len(), declared)
+    }
+}
+
+/// What a select reads besides the sort keys.
+#[derive(Debug, Clone)]
+pub struct Projection {
+    /// Canonical positions with the way that each projected value belongs to, in the order of the projection.
+    pub slots: Vec<Slot>,
+    /// SQL expressions, one for each slot that is not constant.
+    expressions: Vec<String>,
+}
+
+/// One projected value: which canonical column it may fill.
+#[derive(Debug, Clone)]
+pub struct Slot {
+    /// What it fills.
+    pub target: Target,
+    /// How it is read.
+    pub column: BoundColumn,
+    /// Position in the raw row; none for constants.
+    pub at: Option<usize>,
+}
+
+/// What a projected value fills.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Target {
+    /// A canonical column, by position.
+    Column(usize),
+    /// The stored word behind `status`.
+    RawStatus,
+    /// The stored word behind `outcome`.
+    RawOutcome,
+}
+
+impl Projection {
+    /// Projects the wanted canonical columns of a source; `wanted` none means all.
+    #[must_use]
+    pub fn new(engine: Engine, source: &BoundSource, wanted: Option<&[&str]>, preview: Option<usize>) -> Self {
+        let mut projection = Projection { slots: Vec::new(), expressions: Vec::new() };
+        let columns = source.entity.columns();
+        for (i, ways) in source.columns.iter().enumerate() {
+            if wanted.is_none_or(|w| w.contains(&columns[i].name)) {
+                projection.add(engine, Target::Column(i), columns[i].kind, ways, preview);
+            }
+        }
+        let asked = |name: &str| wanted.is_none_or(|w| w.contains(&name) || w.contains(&"metadata"));
+        if asked("status") {
+            projection.add(engine, Target::RawStatus, Kind::Text, &source.raw_status, None);
+        }
+        if asked("outcome") {
+            projection.add(engine, Target::RawOutcome, Kind::Text, &source.raw_outcome, None);
+        }
+        projection
+    }
+
+    fn add(&mut self, engine: Engine, target: Target, kind: Kind, ways: &[BoundColumn], preview: Option<usize>) {
+        for column in ways {
+            let at = dialect::project(engine, column, kind, preview).map(|sql| self.place(sql));
+            self.slots.push(Slot { target, column: column.clone(), at });
+        }
+    }
+
+    /// Position of an expression in the projection; the same text is read once.
+    fn place(&mut self, sql: String) -> usize {
+        match self.expressions.iter().position(|e| *e == sql) {
+            Some(at) => at,
+            None => {
+                self.expressions.push(sql);
+                self.expressions.len() - 1
+            }
+        }
+    }
+
+    /// Number of projected expressions.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.expressions.len()
+    }
+
+    /// Begins the statement: SELECT, FROM and the condition that leaves bookkeeping out. `keys` are read last.
+    #[must_use]
+    pub fn select(&self, source: &BoundSource, keys: &[String]) -> Statement {
+        let mut sql = String::from("SELECT ");
+        for (i, expression) in self.expressions.iter().chain(keys).enumerate() {
+            let _ = write!(sql, "{}{expression}", if i == 0 { "" } else { ", " });
+        }
+        if self.expressions.is_empty() && keys.is_empty() {
+            sql.push('1');
+        }
+        let _ = write!(sql, " FROM {} WHERE {}", from_clause(source), source.keep.as_deref().unwrap_or("1 = 1"));
+        Statement { sql, params: Vec::new() }
+    }
+}
+
+/// The FROM clause of a source.
+#[must_use]
+pub fn from_clause(source: &BoundSource) -> String {
+    match &source.from {
+        BoundFrom::Table(schema, name) if schema.is_empty() => format!("{} AS t", dialect::quote(name)),
+        BoundFrom::Table(schema, name) => format!("{}.{} AS t", dialect::quote(schema), dialect::quote(name)),
+        BoundFrom::Query(sql) => sql.clone(),
+    }
+}
+
+/// Adds what the database can decide of a filter; nothing when it cannot decide any of it.
+pub fn narrow(engine: Engine, source: &BoundSource, filter: &Filter, statement: &mut Statement) {
+    let [column] = source.column(filter.column) else { return };
+    if column.path.is_some() || source.derive.is_some() && !derived_keeps(filter.column) {
+        return;
+    }
+    let Some(bare) = dialect::expression(&column.origin) else { return };
+    let kind = source.entity.column(filter.column).map_or(Kind::Text, |c| c.kind);
+    let condition = match (kind, filter.op, &filter.value) {
+        (Kind::Text, Op::Equal, Operand::Text(value)) => equal_text(engine, column, &bare, value, statement),
+        (Kind::Text, Op::Contains, Operand::Text(value)) => contains(engine, column, &bare, value, statement),
+        (Kind::List, Op::Has, Operand::Text(value)) => list_has(engine, column, &bare, value, statement),
+        (Kind::Time, op, Operand::Time(value)) => time_bound(engine, column, &bare, op, value, statement),
+        (_, op, Operand::Integer(value)) => number(engine, column, &bare, op, *value as f64, statement),
+        (_, op, Operand::Real(value)) => number(engine, column, &bare, op, *value, statement),
+        _ => None,
+    };
+    if let Some(condition) = condition {
+        let _ = write!(statement.sql, " AND {condition}");
+    }
+}
+
+/// Columns that a derivation leaves as they are stored.
+fn derived_keeps(column: &str) -> bool {
+    matches!(column, "id" | "workflow_name" | "status" | "parent_id" | "started_at" | "user_id" | "agent_id")
+}
+
+/// The stored words that a canonical word stands for, itself included unless it is mapped to another.
+fn stored_words(column: &BoundColumn, word: &str) -> Vec<String> {
+    let mut words: Vec<String> = column.map.iter().filter(|(_, to)| to == word).map(|(from, _)| from.clone()).collect();
+    if !column.map.iter().any(|(from, _)| from == word) {
+        words.push(word.to_owned());
+    }
+    words
+}
+
+fn equal_text(
+    engine: Engine,
+    column: &BoundColumn,
+    bare: &str,
+    value: &str,
+    statement: &mut Statement,
+) -> Option<String> {
+    let declared = dialect::declared(&column.origin);
+    let words = stored_words(column, value);
+    if engine == Engine::Postgres {
+        match PgType::of(declared) {
+            PgType::Text => {}
+            PgType::Uuid => return equal_uuid(bare, &words, statement),
+            PgType::Integer => {
+                let value = value.parse::<i64>().ok()?;
+                return Some(format!("{bare} = {}", statement.bind(engine, Param::Text(value.to_string()), declared)));
+            }
+            _ => return None,
+        }
+    }
+    let text = if engine == Engine::Postgres && matches!(column.origin, BoundOrigin::Sql(_)) {
+        format!("({bare})::text")
+    } else {
+        bare.to_owned()
+    };
+    let marks: Vec<_> = words.into_iter().map(|w| statement.bind(engine, Param::Text(w), "")).collect();
+    Some(format!("{text} IN ({})", marks.join(", ")))
+}
+
+fn equal_uuid(bare: &str, words: &[String], statement: &mut Statement) -> Option<String> {
+    let [word] = words else { return None };
+    // No stored uuid reads as such a text: nothing matches, and the cast would fail.
+    if !is_uuid(word) {
+        return Some("1 = 0".to_owned());
+    }
+    Some(format!("{bare} = {}", statement.bind(Engine::Postgres, Param::Text(word.clone()), "uuid")))
+}
+
+/// Whether a text is a uuid in the spelling that PostgreSQL gives.
+#[must_use]
+pub fn is_uuid(text: &str) -> bool {
+    text.len() == 36
+        && text.bytes().enumerate().all(|(i, b)| match i {
+            8 | 13 | 18 | 23 => b == b'-',
+            _ => b.is_ascii_hexdigit() && !b.is_ascii_uppercase(),
+        })
+}
+
+fn contains(
+    engine: Engine,
+    column: &BoundColumn,
+    bare: &str,
+    value: &str,
+    statement: &mut Statement,
+) -> Option<String> {
+    if !value.is_ascii() || !column.map.is_empty() {
+        return None;
+    }
+    if engine == Engine::Postgres && matches!(PgType::of(dialect::declared(&column.origin)), PgType::Bytes) {
+        return None;
+    }
+    let mark = statement.bind(engine, Param::Text(value.to_ascii_lowercase()), "");
+    Some(match engine {
+        Engine::Sqlite => format!("instr(lower({bare}), {mark}) > 0"),
+        Engine::Postgres => format!("strpos(lower(({bare})::text COLLATE \"C\"), {mark}) > 0"),
+    })
+}
+
+/// A bound on a time: exact where the engine has a time type, by the day where the spelling may vary.
+fn time_bound(
+    engine: Engine,
+    column: &BoundColumn,
+    bare: &str,
+    op: Op,
+    value: &str,
+    statement: &mut Statement,
+) -> Option<String> {
+    let lower = match op {
+        Op::Greater | Op::GreaterOrEqual => true,
+        Op::Less | Op::LessOrEqual => false,
+        _ => return None,
+    };
+    if column.stored != Stored::Plain {
+        return None;
+    }
+    if engine == Engine::Postgres {
+        let declared = dialect::declared(&column.origin);
+        if !matches!(PgType::of(declared), PgType::Timestamp | PgType::Timestamptz) {
+            return None;
+        }
+        let mark = statement.bind(engine, Param::Text(value.to_owned()), declared);
+        return Some(format!("{bare} {} {mark}", if lower { ">=" } else { "<=" }));
+    }
+    // Offsets other than UTC move a time by less than a day: one day's slack on either side keeps them in.
+    let day = value.get(..10)?;
+    let date = chrono::NaiveDate::parse_from_str(day, "%Y-%m-%d").ok()?;
+    let slack = chrono::Duration::days(if lower { -1 } else { 2 });
+    let mark = statement.bind(engine, Param::Text(date.checked_add_signed(slack)?.to_string()), "");
+    Some(format!("{bare} {} {mark}", if lower { ">=" } else { "<" }))
+}
+
+fn list_has(
+    engine: Engine,
+    column: &BoundColumn,
+    bare: &str,
+    value: &str,
+    statement: &mut Statement,
+) -> Option<String> {
+    if column.stored == Stored::One {
+        return equal_text(engine, column, bare, value, statement);
+    }
+    let declared = dialect::declared(&column.origin);
+    let simple = value.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b' ' | b':'));
+    match engine {
+        Engine::Postgres => match PgType::of(declared) {
+            PgType::Array if declared == "uuid[]" => is_uuid(value).then(|| {
+                let mark = statement.bind(engine, Param::Text(value.to_owned()), "uuid");
+                format!("{bare} @> ARRAY[{mark}]")
+            }),
+            PgType::Array if declared.starts_with("text") || declared.starts_with("character varying") => {
+                let mark = statement.bind(engine, Param::Text(value.to_owned()), "text");
+                Some(format!("{mark} = ANY ({bare})"))
+            }
+            PgType::Json if declared == "jsonb" => {
+                let mark = statement.bind(engine, Param::Text(value.to_owned()), "text");
+                Some(format!("{bare} @> to_jsonb(ARRAY[{mark}])"))
+            }
+            _ => None,
+        },
+        // A plain word stands in the JSON text as it is; a blob is compared as the text it holds.
+        Engine::Sqlite if simple => {
+            let mark = statement.bind(engine, Param::Text(value.to_owned()), "");
+            Some(format!("instr(CAST({bare} AS TEXT), {mark}) > 0"))
+        }
+        Engine::Sqlite => None,
+    }
+}
+
+fn number(
+    engine: Engine,
+    column: &BoundColumn,
+    bare: &str,
+    op: Op,
+    value: f64,
+    statement: &mut Statement,
+) -> Option<String> {
+    let sign = match op {
+        Op::Equal => "=",
+        Op::Less => "<",
+        Op::LessOrEqual => "<=",
+        Op::Greater => ">",
+        Op::GreaterOrEqual => ">=",
+        Op::NotEqual | Op::Contains | Op::Has => return None,
+    };
+    let declared = dialect::declared(&column.origin);
+    if engine == Engine::Postgres {
+        if !matches!(PgType::of(declared), PgType::Integer | PgType::Number) {
+            return None;
+        }
+        let mark = statement.bind(engine, Param::Text(value.to_string()), "numeric");
+        // The canonical value is a double: compare as one, so that both engines decide alike.
+        return Some(format!("({bare})::float8 {sign} {mark}"));
+    }
+    // A number stored as text compares above every number in SQLite: let those through.
+    let mark = statement.bind(engine, Param::Real(value), "");
+    Some(format!("({bare} {sign} {mark} OR typeof({bare}) = 'text')"))
+}
+
+/// Narrows to rows whose column is one of the values; false when the database cannot decide that.
+pub fn narrow_any(
+    engine: Engine,
+    source: &BoundSource,
+    name: &str,
+    values: &[String],
+    statement: &mut Statement,
+) -> bool {
+    let [column] = source.column(name) else { return false };
+    if column.path.is_some() || !column.map.is_empty() {
+        return false;
+    }
+    let kind = source.entity.column(name).map(|c| c.kind);
+    if !(kind == Some(Kind::Text) || column.stored == Stored::One) {
+        return false;
+    }
+    let Some(bare) = dialect::expression(&column.origin) else { return false };
+    let declared = dialect::declared(&column.origin);
+    let (text, values): (String, Vec<&String>) = match (engine, PgType::of(declared)) {
+        (Engine::Sqlite, _) => (bare, values.iter().collect()),
+        (_, PgType::Uuid) => (bare, values.iter().filter(|v| is_uuid(v)).collect()),
+        (_, PgType::Text) if matches!(column.origin, BoundOrigin::Column { .. }) => (bare, values.iter().collect()),
+        _ => (format!("({bare})::text"), values.iter().collect()),
+    };
+    let cast = if engine == Engine::Postgres && PgType::of(declared) == PgType::Uuid { "uuid" } else { "" };
+    let marks: Vec<_> = values.into_iter().map(|v| statement.bind(engine, Param::Text(v.clone()), cast)).collect();
+    let _ = match marks[..] {
+        [] => write!(statement.sql, " AND 1 = 0"),
+        _ => write!(statement.sql, " AND {text} IN ({})", marks.join(", ")),
+    };
+    true
+}

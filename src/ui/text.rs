@@ -1,0 +1,544 @@
+//! The one type for text that may be drawn or printed: whatever was stored, what comes out is visible and harmless.
+//!
+//! Control characters, bidirectional controls, zero-width and tag characters, private use and the like become visible
+//! *marks* (`␛`, `⟨202E⟩`); floods of combining marks are cut short; tabs become spaces. Text is measured, cut and
+//! padded by grapheme in terminal columns, the same measure that the screen buffer uses.
+
+use std::{borrow::Cow, fmt, ops::Range};
+
+use ratatui::{
+    buffer::Buffer,
+    layout::Rect,
+    style::Style,
+    text::{Line, Span},
+};
+use unicode_segmentation::UnicodeSegmentation;
+use unicode_width::UnicodeWidthStr;
+
+use super::clean::{Kind, Pieces};
+
+/// Cut text ends with this unless another ellipsis is asked for.
+pub const ELLIPSIS: char = '…';
+
+/// How many bytes of raw text are looked at, at most, for each column that [`SafeText::limited`] may fill.
+const BYTES_PER_COLUMN: usize = 64;
+
+/// Text that is safe to draw: no control, bidi, zero-width, tag or private-use character is left in it.
+///
+/// Made from raw text only by cleaning it; cut, padded and joined without ever becoming unsafe again. One value is one
+/// line. Its width is in terminal columns.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct SafeText {
+    text: String,
+    width: usize,
+    /// Byte ranges of `text` that stand for something which could not be shown as it is; in order, not overlapping.
+    marks: Vec<Range<usize>>,
+}
+
+/// On which side a text stands in a field wider than itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Align {
+    /// At the left, blanks follow.
+    #[default]
+    Left,
+    /// At the right, blanks precede.
+    Right,
+    /// In the middle; an odd blank goes to the right.
+    Center,
+}
+
+/// The three styles a text is drawn with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Paint {
+    /// The text itself.
+    pub base: Style,
+    /// Patched over `base` where a mark stands for something that could not be shown.
+    pub mark: Style,
+    /// Patched over `base` where a search found something.
+    pub hit: Style,
+}
+
+impl Paint {
+    /// One style for everything: marks and hits look like the text.
+    #[must_use]
+    pub fn plain(base: Style) -> Self {
+        Self { base, mark: Style::new(), hit: Style::new() }
+    }
+}
+
+impl SafeText {
+    /// Cleans the whole of `raw` into one line; line breaks are shown as `↵`. Cost: linear in `raw`.
+    #[must_use]
+    pub fn new(raw: &str) -> Self {
+        if is_plain_ascii(raw) {
+            return Self { width: raw.len(), text: raw.to_owned(), marks: Vec::new() };
+        }
+        let mut out = Self::default();
+        let mut pieces = Pieces::new(raw);
+        while let Some(piece) = pieces.next_at(out.width) {
+            if piece.kind == Kind::Break {
+                out.push("↵", 1, true);
+            } else {
+                out.push(&piece.text, piece.width, piece.kind == Kind::Mark);
+            }
+        }
+        out
+    }
+
+    /// Cleans as much of `raw` as fills `width` columns, with an ellipsis if something is left over. Cost: bounded by
+    /// `width`, however long `raw` is.
+    #[must_use]
+    pub fn limited(raw: &str, width: usize) -> Self {
+        let bytes = width.saturating_add(4).saturating_mul(BYTES_PER_COLUMN);
+        let head = &raw[..raw.floor_char_boundary(bytes)];
+        let mut out = Self::default();
+        let mut pieces = Pieces::new(head);
+        while out.width <= width {
+            let Some(piece) = pieces.next_at(out.width) else { break };
+            if piece.kind == Kind::Break {
+                out.push("↵", 1, true);
+            } else {
+                out.push(&piece.text, piece.width, piece.kind == Kind::Mark);
+            }
+        }
+        if head.len() < raw.len() && out.width <= width && width > 0 {
+            // Something follows that was not looked at.
+            let (at, column) = out.boundary(|_, end| end < width);
+            out.split_off(at, column);
+            out.push(ELLIPSIS.encode_utf8(&mut [0; 4]), 1, false);
+        }
+        out.cut(width)
+    }
+
+    /// Cleans `raw` into one text per line. Cost: linear in `raw`; [`SafeText::rows`] is the lazy form.
+    #[must_use]
+    pub fn block(raw: &str) -> Vec<Self> {
+        raw.split('\n').map(Self::new).collect()
+    }
+
+    /// The lines of `raw`, wrapped at words to `width` columns, made only as they are asked for: to draw a window of a
+    /// long text, `skip` to its first row and `take` its height. No rows at width 0.
+    #[must_use]
+    pub fn rows(raw: &str, width: usize) -> Rows<'_> {
+        Rows { pieces: Pieces::new(raw), carry: Self::default(), width, done: width == 0 }
+    }
+
+    /// The text, free of anything dangerous.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Width in terminal columns.
+    #[must_use]
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
+    /// Whether there is nothing to draw.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.text.is_empty()
+    }
+
+    /// Whether some of the raw text could not be shown as it is.
+    #[must_use]
+    pub fn has_marks(&self) -> bool {
+        !self.marks.is_empty()
+    }
+
+    /// At most `width` columns; what is longer ends with `…`.
+    #[must_use]
+    pub fn cut(&self, width: usize) -> Self {
+        self.cut_with(width, ELLIPSIS)
+    }
+
+    /// At most `width` columns; what is longer ends with `ellipsis`, which must be one column wide.
+    #[must_use]
+    pub fn cut_with(&self, width: usize, ellipsis: char) -> Self {
+        if self.width <= width {
+            return self.clone();
+        }
+        if width == 0 {
+            return Self::default();
+        }
+        let (at, column) = self.boundary(|_, end| end < width);
+        let marks = self.marks.iter().take_while(|mark| mark.start < at);
+        let mut out = Self {
+            text: self.text[..at].to_owned(),
+            width: column,
+            marks: marks.map(|mark| mark.start..mark.end.min(at)).collect(),
+        };
+        out.push(ellipsis.encode_utf8(&mut [0; 4]), 1, false);
+        out
+    }
+
+    /// At most `width` columns from the end; what is longer begins with `…`. For paths, whose end says most.
+    #[must_use]
+    pub fn cut_start(&self, width: usize) -> Self {
+        if self.width <= width {
+            return self.clone();
+        }
+        if width == 0 {
+            return Self::default();
+        }
+        let mut out = Self::default();
+        out.push(ELLIPSIS.encode_utf8(&mut [0; 4]), 1, false);
+        let dropped = self.width - (width - 1);
+        let (at, column) = self.boundary(|start, _| start < dropped);
+        out.append(&self.clone().split_off(at, column));
+        out
+    }
+
+    /// The `width` columns from column `start` on, without an ellipsis; a wide character cut in two becomes a blank.
+    #[must_use]
+    pub fn columns(&self, start: usize, width: usize) -> Self {
+        let end = start.saturating_add(width);
+        let mut out = Self::default();
+        let mut at = 0;
+        for (offset, cluster) in self.text.grapheme_indices(true) {
+            let wide = cluster.width();
+            let (from, to) = (at, at + wide);
+            at = to;
+            if to <= start {
+                continue;
+            }
+            if from >= end {
+                break;
+            }
+            if from < start || to > end {
+                let visible = to.min(end) - from.max(start);
+                out.push(&" ".repeat(visible), visible, false);
+            } else {
+                out.push(cluster, wide, is_inside(&self.marks, offset));
+            }
+        }
+        out
+    }
+
+    /// Exactly `width` columns: cut if longer, else filled with blanks.
+    #[must_use]
+    pub fn pad(&self, width: usize, align: Align) -> Self {
+        let cut = self.cut(width);
+        let room = width - cut.width;
+        let left = match align {
+            Align::Left => 0,
+            Align::Right => room,
+            Align::Center => room / 2,
+        };
+        let mut out = Self::default();
+        out.push(&" ".repeat(left), left, false);
+        out.append(&cut);
+        out.push(&" ".repeat(room - left), room - left, false);
+        out
+    }
+
+    /// The texts one after the other, with `between` in between.
+    #[must_use]
+    pub fn join(parts: &[Self], between: &str) -> Self {
+        let between = Self::new(between);
+        let mut out = Self::default();
+        for (index, part) in parts.iter().enumerate() {
+            if index > 0 {
+                out.append(&between);
+            }
+            out.append(part);
+        }
+        out
+    }
+
+    /// Adds `more` at the end.
+    pub fn append(&mut self, more: &Self) {
+        let at = self.text.len();
+        self.text.push_str(&more.text);
+        self.width += more.width;
+        for mark in &more.marks {
+            self.add_mark(mark.start + at..mark.end + at);
+        }
+    }
+
+    /// The same text with the marks, ellipsis and joiners in their ASCII spelling (`␛` becomes `^[`). Stored letters
+    /// stay as they are.
+    #[must_use]
+    pub fn with_ascii_marks(&self) -> Self {
+        let mut out = Self::default();
+        let mut at = 0;
+        for mark in &self.marks {
+            out.push_clean(&self.text[at..mark.start], false);
+            for c in self.text[mark.clone()].chars() {
+                out.push_clean(&ascii_mark(c), true);
+            }
+            at = mark.end;
+        }
+        out.push_clean(&self.text[at..], false);
+        out
+    }
+
+    /// Byte ranges where `needle` stands in this text, whatever the case of letters; for [`SafeText::spans`]. Ranges
+    /// are in order and do not overlap.
+    #[must_use]
+    pub fn find(&self, needle: &str) -> Vec<Range<usize>> {
+        let needle: Vec<char> = needle.chars().flat_map(char::to_lowercase).collect();
+        let mut found: Vec<Range<usize>> = Vec::new();
+        if needle.is_empty() {
+            return found;
+        }
+        for (start, _) in self.text.char_indices() {
+            if found.last().is_some_and(|last| start < last.end) {
+                continue;
+            }
+            if let Some(length) = matched_length(&self.text[start..], &needle) {
+                found.push(start..start + length);
+            }
+        }
+        found
+    }
+
+    /// The text in one style.
+    #[must_use]
+    pub fn span(&self, style: Style) -> Span<'static> {
+        Span::styled(self.text.clone(), style)
+    }
+
+    /// The text in spans: base, marks and `hits` (byte ranges in order, as [`SafeText::find`] gives them; what lies
+    /// beyond the text is ignored).
+    #[must_use]
+    pub fn spans(&self, paint: &Paint, hits: &[Range<usize>]) -> Vec<Span<'static>> {
+        let mut cuts = vec![0, self.text.len()];
+        for range in self.marks.iter().chain(hits) {
+            cuts.extend([range.start, range.end].map(|at| self.text.floor_char_boundary(at)));
+        }
+        cuts.sort_unstable();
+        cuts.dedup();
+        cuts.windows(2)
+            .map(|pair| {
+                let mut style = paint.base;
+                if is_inside(&self.marks, pair[0]) {
+                    style = style.patch(paint.mark);
+                }
+                if is_inside(hits, pair[0]) {
+                    style = style.patch(paint.hit);
+                }
+                Span::styled(self.text[pair[0]..pair[1]].to_owned(), style)
+            })
+            .collect()
+    }
+
+    /// The text as a line of [`SafeText::spans`].
+    #[must_use]
+    pub fn line(&self, paint: &Paint, hits: &[Range<usize>]) -> Line<'static> {
+        Line::from(self.spans(paint, hits))
+    }
+
+    /// Draws the text at the top left of `area`, in its first row only, cut to its width. Returns the columns used.
+    pub fn draw(&self, area: Rect, buf: &mut Buffer, paint: &Paint, hits: &[Range<usize>]) -> u16 {
+        let area = area.intersection(buf.area);
+        if area.is_empty() {
+            return 0;
+        }
+        let room = usize::from(area.width);
+        let cut;
+        let shown = if self.width > room {
+            cut = self.cut(room);
+            &cut
+        } else {
+            self
+        };
+        let mut x = area.x;
+        if shown.marks.is_empty() && hits.is_empty() {
+            x = buf.set_stringn(x, area.y, &shown.text, room, paint.base).0;
+        } else {
+            for span in shown.spans(paint, hits) {
+                x = buf.set_stringn(x, area.y, &span.content, usize::from(area.right() - x), span.style).0;
+            }
+        }
+        x - area.x
+    }
+
+    /// Byte and column after the grapheme clusters whose start and end columns are `wanted`.
+    fn boundary(&self, wanted: impl Fn(usize, usize) -> bool) -> (usize, usize) {
+        let mut reached = (0, 0);
+        for (offset, cluster) in self.text.grapheme_indices(true) {
+            let end = reached.1 + cluster.width();
+            if !wanted(reached.1, end) {
+                break;
+            }
+            reached = (offset + cluster.len(), end);
+        }
+        reached
+    }
+
+    /// Adds text that is already clean and of known width.
+    fn push(&mut self, clean: &str, width: usize, mark: bool) {
+        let start = self.text.len();
+        self.text.push_str(clean);
+        self.width += width;
+        if mark && !clean.is_empty() {
+            self.add_mark(start..self.text.len());
+        }
+    }
+
+    fn push_clean(&mut self, clean: &str, mark: bool) {
+        let width = clean.graphemes(true).map(UnicodeWidthStr::width).sum();
+        self.push(clean, width, mark);
+    }
+
+    fn add_mark(&mut self, range: Range<usize>) {
+        match self.marks.last_mut() {
+            Some(last) if last.end == range.start => last.end = range.end,
+            _ => self.marks.push(range),
+        }
+    }
+
+    /// Takes away blanks at the end.
+    fn trim_end(&mut self) {
+        let kept = self.text.trim_end_matches(' ').len();
+        self.width -= self.text.len() - kept;
+        self.text.truncate(kept);
+    }
+
+    /// Splits off what stands from byte `at` (a piece's beginning, at column `column`) on.
+    fn split_off(&mut self, at: usize, column: usize) -> Self {
+        let text = self.text.split_off(at);
+        let mut tail = Self { text, width: self.width - column, marks: Vec::new() };
+        self.width = column;
+        for mark in std::mem::take(&mut self.marks) {
+            if mark.start < at {
+                self.marks.push(mark.start..mark.end.min(at));
+            }
+            if mark.end > at {
+                tail.marks.push(mark.start.saturating_sub(at)..mark.end - at);
+            }
+        }
+        tail
+    }
+}
+
+impl fmt::Display for SafeText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl From<&str> for SafeText {
+    fn from(raw: &str) -> Self {
+        Self::new(raw)
+    }
+}
+
+impl From<String> for SafeText {
+    fn from(raw: String) -> Self {
+        if is_plain_ascii(&raw) {
+            return Self { width: raw.len(), text: raw, marks: Vec::new() };
+        }
+        Self::new(&raw)
+    }
+}
+
+/// The wrapped rows of a text, made one at a time; see [`SafeText::rows`].
+#[derive(Clone, Debug)]
+pub struct Rows<'a> {
+    pieces: Pieces<'a>,
+    /// The beginning of the next row: a word that did not fit on the last one.
+    carry: SafeText,
+    width: usize,
+    done: bool,
+}
+
+impl Iterator for Rows<'_> {
+    type Item = SafeText;
+
+    fn next(&mut self) -> Option<SafeText> {
+        if self.done {
+            return None;
+        }
+        let mut row = std::mem::take(&mut self.carry);
+        // Where the row may be broken: byte and column after the last blank, around an ideograph.
+        let mut break_at = None;
+        loop {
+            let Some(piece) = self.pieces.next_at(row.width) else {
+                self.done = true;
+                return Some(row);
+            };
+            if piece.kind == Kind::Break {
+                return Some(row);
+            }
+            let is_blank = piece.kind == Kind::Text && piece.text.starts_with(' ');
+            if row.width + piece.width > self.width && is_blank {
+                // A blank that does not fit ends the row and is not missed at its end.
+                row.trim_end();
+                return Some(row);
+            }
+            let is_ideograph = piece.width > 1 && piece.kind == Kind::Text && piece.text.chars().nth(1).is_none();
+            if is_ideograph {
+                break_at = Some((row.text.len(), row.width));
+            }
+            if row.width + piece.width <= self.width {
+                row.push(&piece.text, piece.width, piece.kind == Kind::Mark);
+                if is_blank || is_ideograph {
+                    break_at = Some((row.text.len(), row.width));
+                }
+                continue;
+            }
+            let mut piece_text = SafeText::default();
+            piece_text.push(&piece.text, piece.width, piece.kind == Kind::Mark);
+            let piece_text = piece_text.cut(self.width);
+            if let Some((at, column)) = break_at.filter(|(at, _)| *at > 0) {
+                self.carry = row.split_off(at, column);
+            }
+            if self.carry.width + piece_text.width <= self.width {
+                self.carry.append(&piece_text);
+            } else {
+                // The carried word and a mark wider than the rest of the row: the word stays where it was.
+                let word = std::mem::replace(&mut self.carry, piece_text);
+                row.append(&word);
+                return Some(row);
+            }
+            row.trim_end();
+            return Some(row);
+        }
+    }
+}
+
+/// Whether `at` lies in one of the `ranges`, which are in order and do not overlap.
+fn is_inside(ranges: &[Range<usize>], at: usize) -> bool {
+    let candidate = ranges.partition_point(|range| range.end <= at);
+    ranges.get(candidate).is_some_and(|range| range.contains(&at))
+}
+
+/// Whether `text` is printable ASCII throughout: safe as it is, one column a byte.
+fn is_plain_ascii(text: &str) -> bool {
+    text.bytes().all(|byte| matches!(byte, 0x20..=0x7e))
+}
+
+/// How many bytes at the beginning of `text` match `needle` (lower case), if they do.
+fn matched_length(text: &str, needle: &[char]) -> Option<usize> {
+    let mut wanted = needle.iter();
+    let mut next = wanted.next();
+    for (offset, c) in text.char_indices() {
+        if next.is_none() {
+            return Some(offset);
+        }
+        for lower in c.to_lowercase() {
+            if next != Some(&lower) {
+                return None;
+            }
+            next = wanted.next();
+        }
+    }
+    next.is_none().then_some(text.len())
+}
+
+/// The ASCII spelling of a character that stands in a mark.
+fn ascii_mark(c: char) -> Cow<'static, str> {
+    match c {
+        '␀'..='␟' => Cow::Owned(format!("^{}", char::from((c as u32 - 0x2400 + 0x40) as u8))),
+        '␡' => Cow::Borrowed("^?"),
+        '↵' => Cow::Borrowed("\\n"),
+        '⟨' => Cow::Borrowed("<"),
+        '⟩' => Cow::Borrowed(">"),
+        '×' => Cow::Borrowed("x"),
+        '‿' => Cow::Borrowed("+"),
+        other => Cow::Owned(other.to_string()),
+    }
+}
