@@ -109,15 +109,15 @@ impl Words {
         let other = (city + 1 + chance.below(CITIES.len() as u64 - 1) as usize) % CITIES.len();
         let amount = chance.between(40, 99_999);
         Words {
-            customer: chance.pick(CUSTOMERS),
+            customer: *chance.pick(CUSTOMERS),
             city: CITIES[city],
             city2: CITIES[other],
-            service: chance.pick(SERVICES),
+            service: *chance.pick(SERVICES),
             version: format!("{}.{}.{}", chance.between(1, 7), chance.between(0, 24), chance.between(0, 9)),
             reference: format!("{}-{}", chance.pick(REFERENCES), chance.between(10_000, 99_999)),
             file: chance.pick(FILES).replace("{}", &chance.between(100, 999).to_string()),
             month: MONTHS.get(month).copied().unwrap_or("March"),
-            day: chance.pick(&DAYS[..5]),
+            day: *chance.pick(&DAYS[..5]),
             amount: format!("{}.{:02} EUR", amount / 10, chance.between(0, 99)),
             user: user.first,
             phone: user.phone.clone(),

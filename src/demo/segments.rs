@@ -27,16 +27,17 @@ pub fn write(moment: &Moment<'_>, canvas: &[Row], ids: &mut Counters) -> Vec<Row
         pieces.push(("message", format!("user: {reply}\nassistant: {last}"), "chat_message", ids.message.next()));
     }
     let count = pieces.len() as f64;
-    let piece = |(position, (kind, content, source, source_id)): (usize, (&'static str, String, &'static str, String))| {
-        Row::new(&SEGMENTS)
-            .with("id", ids.segment.next())
-            .with("episode_id", &moment.id)
-            .with("sequence", position as i64)
-            .with("kind", kind)
-            .with("content", content)
-            .with("source_type", source)
-            .with("source_id", source_id)
-            .with("created_at", stamp(moment.within(position as f64 / count).min(moment.anchor)))
-    };
+    let piece =
+        |(position, (kind, content, source, source_id)): (usize, (&'static str, String, &'static str, String))| {
+            Row::new(&SEGMENTS)
+                .with("id", ids.segment.next())
+                .with("episode_id", &moment.id)
+                .with("sequence", position as i64)
+                .with("kind", kind)
+                .with("content", content)
+                .with("source_type", source)
+                .with("source_id", source_id)
+                .with("created_at", stamp(moment.within(position as f64 / count).min(moment.anchor)))
+        };
     pieces.into_iter().enumerate().map(piece).collect()
 }

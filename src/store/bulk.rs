@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use sqlx::query::Query;
-use sqlx::sqlite::{SqliteArguments, SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqliteLockingMode};
 use sqlx::sqlite::{Sqlite, SqliteSynchronous};
+use sqlx::sqlite::{SqliteArguments, SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqliteLockingMode};
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection};
 
 /// Tables and indexes of the native layout.
@@ -320,7 +320,9 @@ mod tests {
     #[test]
     fn schema_is_cut_into_tables_and_indexes_without_comments() {
         let all = statements(NATIVE_SCHEMA);
-        assert!(all.iter().all(|s| s.starts_with("CREATE TABLE IF NOT EXISTS ") || s.starts_with("CREATE INDEX IF NOT")));
+        assert!(
+            all.iter().all(|s| s.starts_with("CREATE TABLE IF NOT EXISTS ") || s.starts_with("CREATE INDEX IF NOT"))
+        );
         assert_eq!(all.iter().filter(|s| s.starts_with("CREATE TABLE")).count(), 17);
     }
 

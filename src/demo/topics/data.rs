@@ -122,7 +122,11 @@ pub(super) const LOADS: Topic = Topic {
     ],
     steps: &[
         Step { name: "compare_counts", result: "{big} rows missing", error: "source {service} refused the connection" },
-        Step { name: "find_lock", result: "held by the backup for {n} minutes", error: "view of locks needs more rights" },
+        Step {
+            name: "find_lock",
+            result: "held by the backup for {n} minutes",
+            error: "view of locks needs more rights",
+        },
         Step { name: "replay_load", result: "{big} rows loaded", error: "lock timeout after {n} s" },
         Step { name: "verify_totals", result: "difference 0", error: "difference of {n} rows" },
     ],
@@ -167,11 +171,7 @@ pub(super) const DASHBOARD: Topic = Topic {
         "Totals first, then the trend, the details only on request.",
     ],
     decisions: &["Bar chart instead of a sheet", "Use billed amounts", "Leave test accounts out"],
-    asks: &[
-        "Show me the sales of {month}, please.",
-        "What happened in {city}?",
-        "Is that booked or billed?",
-    ],
+    asks: &["Show me the sales of {month}, please.", "What happened in {city}?", "Is that booked or billed?"],
     answers: &[
         "Here is {month} by week; the total is {amount}.",
         "{city} is down {pct} %, nearly all of it one order of {customer}.",

@@ -75,11 +75,7 @@ pub(super) const HOTELS: Topic = Topic {
     name: "hotel bookings",
     agent: 3,
     workflow: "book_hotel",
-    titles: &[
-        "Rooms in {city} for {n} people",
-        "Hotel near {customer} in {city}",
-        "Cancel the nights in {city2}",
-    ],
+    titles: &["Rooms in {city} for {n} people", "Hotel near {customer} in {city}", "Cancel the nights in {city2}"],
     situations: &[
         "{user} meets {customer} in {city} on {day} and needs a quiet room within walking distance.",
         "The workshop in {city} grew to {n} people; the hotel has fewer rooms.",
@@ -104,11 +100,7 @@ pub(super) const HOTELS: Topic = Topic {
         "Ask for the courtyard side in writing.",
     ],
     decisions: &["Two houses instead of one", "Pay for free cancellation", "Ask {colleague} for approval"],
-    asks: &[
-        "Something quiet, please.",
-        "Is breakfast included?",
-        "Put it on the account of {customer}.",
-    ],
+    asks: &["Something quiet, please.", "Is breakfast included?", "Put it on the account of {customer}."],
     answers: &[
         "I found {n} rooms; two are above the policy.",
         "Free cancellation ends at six on {day}, their time.",
@@ -135,11 +127,7 @@ pub(super) const EXPENSES: Topic = Topic {
     name: "travel expenses",
     agent: 3,
     workflow: "file_expenses",
-    titles: &[
-        "Expenses of the {city} trip",
-        "Receipt over {amount} is missing",
-        "Per diem for {n} days in {city2}",
-    ],
+    titles: &["Expenses of the {city} trip", "Receipt over {amount} is missing", "Per diem for {n} days in {city2}"],
     situations: &[
         "{user} came back from {city} with {n} receipts, two of them unreadable.",
         "The card shows {amount} in {city2} for which there is no receipt.",
