@@ -173,6 +173,8 @@ pub struct ColumnSpec {
     pub stored: Stored,
     /// What must be there for this way to be open.
     pub requires: Vec<Need>,
+    /// Condition that finds the rows whose list holds one of some ids; `$ids` stands for the list of ids.
+    pub lookup: Option<Sql>,
     /// A database without the column is no error.
     pub optional: bool,
     /// Line of the file, from 1.

@@ -99,6 +99,8 @@ pub struct BoundColumn {
     pub map: Vec<(String, String)>,
     /// How it is stored.
     pub stored: Stored,
+    /// Condition that finds the rows whose list holds one of `$ids`.
+    pub lookup: Option<String>,
 }
 
 /// Where a bound column's value is.
@@ -277,7 +279,9 @@ fn bind_column(
                 }
             },
         };
-        bound.push(BoundColumn { origin, path: spec.path.clone(), map: spec.map.clone(), stored: spec.stored });
+        let lookup = spec.lookup.as_ref().and_then(|sql| sql.on(engine)).map(str::to_owned);
+        let (path, map) = (spec.path.clone(), spec.map.clone());
+        bound.push(BoundColumn { origin, path, map, stored: spec.stored, lookup });
     }
     if bound.is_empty() {
         missing.extend(lost);

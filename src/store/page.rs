@@ -292,7 +292,7 @@ impl Store {
         if source.derive.is_none() || !wanted.is_none_or(|w| w.iter().any(|c| derive::COLUMNS.contains(c))) {
             return Ok(());
         }
-        self.derive_from_events(rows.collect()).await
+        Box::pin(self.derive_from_events(rows.collect())).await
     }
 
     /// Whether a source's times come in more than one spelling, found out once.

@@ -342,6 +342,12 @@ pub fn narrow_any(
     statement: &mut Statement,
 ) -> bool {
     let [column] = source.column(name) else { return false };
+    if let Some(lookup) = &column.lookup {
+        let marks: Vec<_> =
+            values.iter().map(|v| statement.bind(engine, Param::Text(v.clone()), "text")).collect();
+        let _ = write!(statement.sql, " AND {}", lookup.replace("$ids", &marks.join(", ")));
+        return true;
+    }
     if column.path.is_some() || !column.map.is_empty() {
         return false;
     }

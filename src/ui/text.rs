@@ -15,7 +15,10 @@ use ratatui::{
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
-use super::clean::{Kind, Pieces};
+use super::{
+    clean::{Kind, Piece, Pieces},
+    glyphs::Glyph,
+};
 
 /// Cut text ends with this unless another ellipsis is asked for.
 pub const ELLIPSIS: char = '…';
@@ -120,7 +123,19 @@ impl SafeText {
     /// long text, `skip` to its first row and `take` its height. No rows at width 0.
     #[must_use]
     pub fn rows(raw: &str, width: usize) -> Rows<'_> {
-        Rows { pieces: Pieces::new(raw), carry: Self::default(), width, done: width == 0 }
+        Rows { source: Source::Raw(Pieces::new(raw)), carry: Self::default(), width, done: width == 0 }
+    }
+
+    /// This text wrapped at words to `width` columns. No rows at width 0.
+    #[must_use]
+    pub fn wrap(&self, width: usize) -> Rows<'_> {
+        Rows { source: Source::Clean { text: self, at: 0 }, carry: Self::default(), width, done: width == 0 }
+    }
+
+    /// `count` times a glyph of the program's own.
+    #[must_use]
+    pub fn glyphs(glyph: Glyph, count: usize) -> Self {
+        std::iter::repeat_n(glyph, count).collect()
     }
 
     /// The text, free of anything dangerous.
@@ -435,14 +450,46 @@ impl From<String> for SafeText {
     }
 }
 
+impl FromIterator<Glyph> for SafeText {
+    fn from_iter<I: IntoIterator<Item = Glyph>>(glyphs: I) -> Self {
+        let text: String = glyphs.into_iter().map(Glyph::get).collect();
+        Self { width: text.chars().count(), text, marks: Vec::new() }
+    }
+}
+
 /// The wrapped rows of a text, made one at a time; see [`SafeText::rows`].
 #[derive(Clone, Debug)]
 pub struct Rows<'a> {
-    pieces: Pieces<'a>,
+    source: Source<'a>,
     /// The beginning of the next row: a word that did not fit on the last one.
     carry: SafeText,
     width: usize,
     done: bool,
+}
+
+/// What is wrapped.
+#[derive(Clone, Debug)]
+enum Source<'a> {
+    Raw(Pieces<'a>),
+    /// Text that is clean already, from byte `at` on.
+    Clean {
+        text: &'a SafeText,
+        at: usize,
+    },
+}
+
+impl<'a> Source<'a> {
+    fn next_at(&mut self, column: usize) -> Option<Piece<'a>> {
+        match self {
+            Self::Raw(pieces) => pieces.next_at(column),
+            Self::Clean { text, at } => {
+                let cluster = text.text[*at..].graphemes(true).next()?;
+                let kind = if is_inside(&text.marks, *at) { Kind::Mark } else { Kind::Text };
+                *at += cluster.len();
+                Some(Piece { text: Cow::Borrowed(cluster), width: cluster.width(), kind })
+            }
+        }
+    }
 }
 
 impl Iterator for Rows<'_> {
@@ -456,7 +503,7 @@ impl Iterator for Rows<'_> {
         // Where the row may be broken: byte and column after the last blank, around an ideograph.
         let mut break_at = None;
         loop {
-            let Some(piece) = self.pieces.next_at(row.width) else {
+            let Some(piece) = self.source.next_at(row.width) else {
                 self.done = true;
                 return Some(row);
             };

@@ -301,3 +301,5 @@ CREATE INDEX IF NOT EXISTS ix_workflow_events_run ON workflow_events (run_id, se
 CREATE INDEX IF NOT EXISTS ix_memory_access_created ON memory_access (created_at, id);
 CREATE INDEX IF NOT EXISTS ix_memory_access_agent ON memory_access (agent_id, created_at, id);
 CREATE INDEX IF NOT EXISTS ix_memory_access_user ON memory_access (user_id, created_at, id);
+-- Which accesses recalled an item.
+CREATE INDEX IF NOT EXISTS ix_memory_access_ids ON memory_access USING gin (ids);

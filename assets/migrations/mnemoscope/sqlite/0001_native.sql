@@ -224,6 +224,34 @@ CREATE TABLE IF NOT EXISTS memory_access (
     created_at TEXT
 );
 
+-- What each access recalled, so that an item's accesses are found without reading every list. Kept by triggers, so
+-- that whoever writes memory_access need not know of it.
+CREATE TABLE IF NOT EXISTS memory_access_items (
+    item_id TEXT NOT NULL,
+    access_id TEXT NOT NULL,
+    PRIMARY KEY (item_id, access_id)
+) WITHOUT ROWID;
+
+CREATE TRIGGER IF NOT EXISTS memory_access_inserted AFTER INSERT ON memory_access
+WHEN json_valid(NEW.ids) AND json_type(NEW.ids) = 'array' BEGIN
+    INSERT OR IGNORE INTO memory_access_items
+        SELECT j.value, NEW.id FROM json_each(NEW.ids) j WHERE j.type = 'text';
+END;
+
+CREATE TRIGGER IF NOT EXISTS memory_access_deleted AFTER DELETE ON memory_access
+WHEN json_valid(OLD.ids) AND json_type(OLD.ids) = 'array' BEGIN
+    DELETE FROM memory_access_items
+        WHERE access_id = OLD.id AND item_id IN (SELECT j.value FROM json_each(OLD.ids) j WHERE j.type = 'text');
+END;
+
+CREATE TRIGGER IF NOT EXISTS memory_access_updated AFTER UPDATE OF id, ids ON memory_access BEGIN
+    DELETE FROM memory_access_items WHERE access_id = OLD.id AND item_id IN (
+        SELECT j.value FROM json_each(CASE WHEN json_valid(OLD.ids) THEN OLD.ids ELSE '[]' END) j);
+    INSERT OR IGNORE INTO memory_access_items
+        SELECT j.value, NEW.id FROM json_each(CASE WHEN json_valid(NEW.ids) THEN NEW.ids ELSE '[]' END) j
+        WHERE j.type = 'text';
+END;
+
 -- Pages go newest first by (time, id); the owner's pages by (owner, time, id).
 CREATE INDEX IF NOT EXISTS ix_agents_seen ON agents (last_seen, id);
 
