@@ -86,12 +86,16 @@ pub fn signals(moment: &Moment<'_>, ids: &mut Counters) -> Signals {
     // A few episodes are used again and again: their history is long enough to meet both ends of the scale.
     let count = if chance.is(0.03) { chance.between(6, 14) } else { chance.weighted(&[0.4, 0.38, 0.15, 0.07]) as i64 };
     for _ in 0..count.max(i64::from(moment.rich)) {
-        clock += if chance.is(0.6) { chance.between(2, 180) * MINUTE } else { chance.between(5, 100) * HOUR };
+        let which = chance.weighted(&weights);
+        clock += match Signal::ALL[which] {
+            Signal::Ignored => 2 * DAY,
+            _ if chance.is(0.6) => chance.between(2, 180) * MINUTE,
+            _ => chance.between(5, 100) * HOUR,
+        };
         clock += chance.between(0, 59_999_999);
         if clock > moment.anchor {
             break;
         }
-        let which = chance.weighted(&weights);
         heard.push((clock, Signal::ALL[which], REASONS[which]));
     }
     let replay = utility::replay(utility::START, heard.iter().map(|(_, signal, _)| signal.word()));

@@ -103,12 +103,6 @@ impl Row {
     pub fn table(&self) -> &'static Table {
         self.table
     }
-
-    /// The values, in the order of the table's columns.
-    #[must_use]
-    pub fn into_values(self) -> Vec<Value> {
-        self.values
-    }
 }
 
 /// Gathers rows into batches, one for each table.

@@ -108,8 +108,8 @@ impl Shelf {
         let topic = TOPICS[number / self.per_topic];
         let at = self.stored_at(number % self.per_topic);
         let mut chance = Chance::new(self.seed, "memory", number as u64);
-        let (user, colleague) = (chance.pick(people), chance.pick(people));
-        let words = Words::new(&mut chance, user, colleague, month(at));
+        let (author, colleague) = (chance.pick(people), chance.pick(people));
+        let words = Words::new(&mut chance, topic, author, colleague, month(at));
         let kind = Self::kind(number);
         let fact = words.say(topic.facts, &mut chance);
         let (title, text) = if kind == "closet" {
@@ -120,7 +120,7 @@ impl Shelf {
         };
         let metadata = json!({
             "wing": AGENTS[topic.agent].domain, "room": topic.name, "hall": chance.pick(HALLS),
-            "source_file": format!("{}-{}.md", topic.workflow, chance.between(10, 99)), "added_by": user.id,
+            "source_file": format!("{}-{}.md", topic.workflow, chance.between(10, 99)), "added_by": author.id,
         });
         let used = &self.uses[number];
         let mean = used.latest.iter().sum::<f64>() / used.latest.len() as f64;

@@ -123,7 +123,10 @@ impl Story {
         let everybody = self.people.len();
         let mut thread = match (trick, digest) {
             // Awkward episodes leave cases too, which only some people have.
-            (Some(_), _) => self.new_thread(started, Some(1), Bank::owners(everybody), &mut chance),
+            (Some(_), _) => {
+                let topic = any_topic(&mut chance);
+                self.new_thread(started, topic, Bank::owners(everybody), Some(1), &mut chance)
+            }
             (None, Some(agent)) => self.digest_thread(agent, started, &mut chance),
             (None, None) => self.next_thread(cue, &mut chance),
         };
@@ -169,23 +172,25 @@ impl Story {
         if let Some(thread) = due.and_then(|key| self.pending.remove(&key)) {
             return thread;
         }
-        let thread = self.new_thread(cue.started, None, self.people.len(), chance);
+        let people = self.people.len();
         match SURE.get(self.sure) {
             Some(&(topic, begins, left, gap)) if cue.number as f64 >= begins * self.episodes as f64 => {
                 self.sure += 1;
-                let title = thread.words.fill(TOPICS[topic].titles[0], chance);
-                Thread { topic, left, gap, title, ..thread }
+                let thread = self.new_thread(cue.started, topic, people, Some(left), chance);
+                Thread { gap, ..thread }
             }
-            _ => thread,
+            _ => {
+                let topic = any_topic(chance);
+                self.new_thread(cue.started, topic, people, None, chance)
+            }
         }
     }
 
-    fn new_thread(&mut self, now: i64, left: Option<u32>, people: usize, chance: &mut Chance) -> Thread {
-        let weights: Vec<f64> = TOPICS.iter().map(|topic| world::AGENTS[topic.agent].weight).collect();
-        let topic = chance.weighted(&weights);
+    /// A story for one of the first `people`, of so many episodes, or as many as its topic mostly has.
+    fn new_thread(&mut self, now: i64, topic: usize, people: usize, left: Option<u32>, chance: &mut Chance) -> Thread {
         let person = skewed(people, chance.unit());
         self.stories += 1;
-        let words = self.words(person, now, chance);
+        let words = self.words(topic, person, now, chance);
         Thread {
             story: self.stories,
             topic,
@@ -200,12 +205,12 @@ impl Story {
         }
     }
 
-    fn words(&self, person: usize, now: i64, chance: &mut Chance) -> Words {
+    fn words(&self, topic: usize, person: usize, now: i64, chance: &mut Chance) -> Words {
         let user = &self.people[person];
         let colleagues: Vec<&Person> =
             self.people.iter().take(200).filter(|p| p.organisation == user.organisation && p.id != user.id).collect();
         let colleague = if colleagues.is_empty() { user } else { chance.pick(&colleagues) };
-        Words::new(chance, user, colleague, month(now))
+        Words::new(chance, TOPICS[topic], user, colleague, month(now))
     }
 
     /// The agent whose digest has that number; one a week and agent.
@@ -230,9 +235,8 @@ impl Story {
     }
 
     fn digest_thread(&mut self, agent: usize, now: i64, chance: &mut Chance) -> Thread {
-        let mut thread = self.new_thread(now, Some(1), self.people.len(), chance);
         let own: Vec<usize> = (0..TOPICS.len()).filter(|t| TOPICS[*t].agent == agent).collect();
-        thread.topic = *chance.pick(&own);
+        let mut thread = self.new_thread(now, *chance.pick(&own), self.people.len(), Some(1), chance);
         thread.title = format!("Weekly digest: {}", TOPICS[thread.topic].name);
         thread
     }
@@ -417,6 +421,12 @@ impl Story {
             event.text("id").clone_into(&mut self.other_canvas);
         }
     }
+}
+
+/// Position of a topic, as often as its agent is busy.
+fn any_topic(chance: &mut Chance) -> usize {
+    let weights: Vec<f64> = TOPICS.iter().map(|topic| world::AGENTS[topic.agent].weight).collect();
+    chance.weighted(&weights)
 }
 
 fn title(thread: &Thread, digest: Option<usize>) -> String {

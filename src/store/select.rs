@@ -343,8 +343,7 @@ pub fn narrow_any(
 ) -> bool {
     let [column] = source.column(name) else { return false };
     if let Some(lookup) = &column.lookup {
-        let marks: Vec<_> =
-            values.iter().map(|v| statement.bind(engine, Param::Text(v.clone()), "text")).collect();
+        let marks: Vec<_> = values.iter().map(|v| statement.bind(engine, Param::Text(v.clone()), "text")).collect();
         let _ = write!(statement.sql, " AND {}", lookup.replace("$ids", &marks.join(", ")));
         return true;
     }

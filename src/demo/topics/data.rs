@@ -6,6 +6,7 @@ pub(super) const DUPLICATES: Topic = Topic {
     name: "duplicate customer records",
     agent: 1,
     workflow: "merge_records",
+    reference: "CRM",
     titles: &[
         "Merge {n} records of {customer}",
         "Duplicates after the import of {file}",
@@ -73,6 +74,7 @@ pub(super) const LOADS: Topic = Topic {
     name: "late warehouse loads",
     agent: 1,
     workflow: "repair_load",
+    reference: "JOB",
     titles: &[
         "Load of {file} is {n} hours late",
         "Rows missing in the {month} load",
@@ -140,6 +142,7 @@ pub(super) const DASHBOARD: Topic = Topic {
     name: "sales dashboard",
     agent: 1,
     workflow: "answer_with_chart",
+    reference: "REV",
     titles: &[
         "Show me sales data for {month}",
         "Engagement of {customer} by week",

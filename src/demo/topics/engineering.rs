@@ -6,6 +6,7 @@ pub(super) const LEAK: Topic = Topic {
     name: "debugging memory leak",
     agent: 2,
     workflow: "hunt_leak",
+    reference: "OPS",
     titles: &[
         "{service} grows by {big} MB a day",
         "Memory leak in {service} since {version}",
@@ -75,6 +76,7 @@ pub(super) const NOTES: Topic = Topic {
     name: "release notes",
     agent: 2,
     workflow: "write_notes",
+    reference: "REL",
     titles: &[
         "Release notes for {service} {version}",
         "Announce {version} to {customer}",
@@ -138,6 +140,7 @@ pub(super) const FLAKES: Topic = Topic {
     name: "flaky tests",
     agent: 2,
     workflow: "calm_tests",
+    reference: "CI",
     titles: &[
         "Test of {service} fails every {n}th run",
         "Quarantine {n} tests before {version}",

@@ -6,6 +6,7 @@ pub(super) const CLOSE: Topic = Topic {
     name: "month-end close",
     agent: 5,
     workflow: "close_month",
+    reference: "JRN",
     titles: &[
         "Close of {month}: {n} open items",
         "Accruals for {customer} in {month}",
@@ -62,6 +63,7 @@ pub(super) const REMINDERS: Topic = Topic {
     name: "payment reminders",
     agent: 5,
     workflow: "remind_payment",
+    reference: "INV",
     titles: &["{customer} owes {amount} since {month}", "Second reminder for {ref}", "Payment plan for {customer}"],
     situations: &[
         "{ref} over {amount} is {n} days late; {customer} has always paid before.",
@@ -118,6 +120,7 @@ pub(super) const TAXES: Topic = Topic {
     name: "tax forms",
     agent: 5,
     workflow: "fill_tax_form",
+    reference: "TAX",
     titles: &[
         "Help {user} file the tax form",
         "Travel allowance in the {month} return",

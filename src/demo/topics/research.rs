@@ -6,6 +6,7 @@ pub(super) const PRICING: Topic = Topic {
     name: "pricing proposal",
     agent: 4,
     workflow: "compare_prices",
+    reference: "OFFER",
     titles: &[
         "Create a pricing proposal for {customer}",
         "What does the competition ask in {city}?",
@@ -66,6 +67,7 @@ pub(super) const PAPERS: Topic = Topic {
     name: "literature review",
     agent: 4,
     workflow: "review_papers",
+    reference: "LIT",
     titles: &[
         "Papers on sensor drift since {month}",
         "Summary of {n} papers for {user}",
@@ -122,6 +124,7 @@ pub(super) const SURVEY: Topic = Topic {
     name: "survey analysis",
     agent: 4,
     workflow: "analyse_survey",
+    reference: "WAVE",
     titles: &[
         "What do {big} answers say about {service}?",
         "Survey of {customer}'s users in {month}",

@@ -6,6 +6,7 @@ pub(super) const REBOOKING: Topic = Topic {
     name: "rebooking flights",
     agent: 3,
     workflow: "rebook_trip",
+    reference: "TRIP",
     titles: &[
         "Flight {city} to {city2} cancelled for {user}",
         "Move {ref} from {day} to the day after",
@@ -75,6 +76,7 @@ pub(super) const HOTELS: Topic = Topic {
     name: "hotel bookings",
     agent: 3,
     workflow: "book_hotel",
+    reference: "STAY",
     titles: &["Rooms in {city} for {n} people", "Hotel near {customer} in {city}", "Cancel the nights in {city2}"],
     situations: &[
         "{user} meets {customer} in {city} on {day} and needs a quiet room within walking distance.",
@@ -127,6 +129,7 @@ pub(super) const EXPENSES: Topic = Topic {
     name: "travel expenses",
     agent: 3,
     workflow: "file_expenses",
+    reference: "EXP",
     titles: &["Expenses of the {city} trip", "Receipt over {amount} is missing", "Per diem for {n} days in {city2}"],
     situations: &[
         "{user} came back from {city} with {n} receipts, two of them unreadable.",
