@@ -237,9 +237,10 @@ impl Table<'_> {
                 Some(Sort::Ascending) => (Role::Accent, Some(look.glyphs.up)),
                 Some(Sort::Descending) => (Role::Accent, Some(look.glyphs.down)),
             };
-            let room = usize::from(place.width) - usize::from(glyph.is_some()).min(usize::from(place.width));
+            let room = usize::from(place.width).saturating_sub(if glyph.is_some() { 2 } else { 0 });
             let mut line = TextLine::of(look.fit(&column.title, room), role);
             if let Some(glyph) = glyph {
+                line.push_blanks(1);
                 line.push_glyphs(glyph, 1, role);
             }
             aligned(&line, column.align, place.of(row(area, 0)), buf, look);
@@ -294,8 +295,8 @@ impl Table<'_> {
     /// Where the columns stand that there is room for.
     fn places(&self, area: Rect) -> Vec<Place> {
         let inside = right_of(area, self.gutter());
-        // The last column is the scrollbar's.
-        let room = inside.width.saturating_sub(1);
+        // The last two columns are for a blank and the scrollbar.
+        let room = inside.width.saturating_sub(2);
         let mut kept: Vec<usize> = (0..self.columns.len()).collect();
         while kept.len() > 1 && self.least_width(&kept) > u32::from(room) {
             // The least important goes; of equals the last one.

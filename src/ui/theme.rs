@@ -153,7 +153,7 @@ pub struct Theme {
     name: String,
     depth: Depth,
     /// What the theme says of each role, in the order of [`Role::ALL`].
-    inks: Vec<Option<Ink>>,
+    inks: Vec<Option<RoleInk>>,
     /// The same for the terminal's depth, gaps filled.
     styles: Vec<Style>,
 }
@@ -163,13 +163,30 @@ pub struct Theme {
 struct Ink {
     fg: Option<Tint>,
     bg: Option<Tint>,
-    modifiers: Modifier,
+    on: Modifier,
+    off: Modifier,
+}
+
+/// What a theme says of a role: a style, and perhaps another one for terminals with sixteen colours.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct RoleInk {
+    ink: Ink,
+    ansi: Option<Ink>,
+}
+
+impl RoleInk {
+    fn at(self, depth: Depth) -> Style {
+        match (self.ansi, depth) {
+            (Some(ink), Depth::Ansi16) => ink.at(depth),
+            _ => self.ink.at(depth),
+        }
+    }
 }
 
 impl Ink {
     fn at(self, depth: Depth) -> Style {
         let style = Style { fg: self.fg.map(|tint| tint.at(depth)), ..Style::new() };
-        Style { bg: self.bg.map(|tint| tint.at(depth)), ..style }.add_modifier(self.modifiers)
+        Style { bg: self.bg.map(|tint| tint.at(depth)), ..style }.add_modifier(self.on).remove_modifier(self.off)
     }
 }
 
@@ -241,14 +258,14 @@ impl Theme {
             let names: Vec<&str> = Role::ALL.iter().map(|role| role.name()).collect();
             for (name, value) in reader.table(section)? {
                 let index = reader.known(name, &names, "role")?;
-                inks[index] = Some(reader.ink(value, &palette)?);
+                inks[index] = Some(reader.role(value, &palette)?);
             }
         }
         let stem = file.rsplit(['/', '\\']).next().unwrap_or(file);
         Ok(Self::from_inks(stem.strip_suffix(".toml").unwrap_or(stem), inks, Depth::TrueColor))
     }
 
-    fn from_inks(name: &str, inks: Vec<Option<Ink>>, depth: Depth) -> Self {
+    fn from_inks(name: &str, inks: Vec<Option<RoleInk>>, depth: Depth) -> Self {
         let styles = Role::ALL.iter().map(|role| resolve(&inks, *role).at(depth)).collect();
         Self { name: name.to_owned(), depth, inks, styles }
     }
@@ -279,7 +296,7 @@ impl Theme {
 }
 
 /// What the theme says of a role, or of the nearest role it falls back to.
-fn resolve(inks: &[Option<Ink>], role: Role) -> Ink {
+fn resolve(inks: &[Option<RoleInk>], role: Role) -> RoleInk {
     let mut next = Some(role);
     while let Some(role) = next {
         if let Some(Some(ink)) = inks.get(role as usize) {
@@ -287,7 +304,7 @@ fn resolve(inks: &[Option<Ink>], role: Role) -> Ink {
         }
         next = role.fallback();
     }
-    Ink::default()
+    RoleInk::default()
 }
 
 type Field<'a, 'i> = (&'a Spanned<std::borrow::Cow<'i, str>>, &'a Spanned<DeValue<'i>>);
@@ -355,28 +372,43 @@ impl Reader<'_> {
         })
     }
 
-    /// A role's style: a colour, or a table of colours and modifiers.
+    /// A role's style, and the one for sixteen colours if it has one.
+    fn role(&self, value: &Spanned<DeValue<'_>>, palette: &[(&str, Tint)]) -> Result<RoleInk, ThemeError> {
+        let ansi = match value.get_ref() {
+            DeValue::Table(table) => table.get("ansi"),
+            _ => None,
+        };
+        let ansi = ansi.map(|value| self.ink(value, palette)).transpose()?;
+        Ok(RoleInk { ink: self.ink(value, palette)?, ansi })
+    }
+
+    /// A style: a colour, or a table of colours and modifiers.
     fn ink(&self, value: &Spanned<DeValue<'_>>, palette: &[(&str, Tint)]) -> Result<Ink, ThemeError> {
         if !matches!(value.get_ref(), DeValue::Table(_)) {
             return Ok(Ink { fg: Some(self.colour(value, palette)?), ..Ink::default() });
         }
         let mut ink = Ink::default();
         for (key, value) in self.table(value)? {
-            match self.known(key, &["fg", "bg", "bold", "dim", "italic", "underline", "reverse"], "key")? {
+            match self.known(key, &KEYS, "key")? {
                 0 => ink.fg = Some(self.colour(value, palette)?),
                 1 => ink.bg = Some(self.colour(value, palette)?),
+                2 => {}
                 flag => {
                     let DeValue::Boolean(on) = value.get_ref() else {
                         let problem = format!("{} is true or false", key.get_ref());
                         return Err(self.error(value.span().start, problem));
                     };
-                    ink.modifiers.set(FLAGS[flag - 2], *on);
+                    let flags = if *on { &mut ink.on } else { &mut ink.off };
+                    flags.insert(FLAGS[flag - 3]);
                 }
             }
         }
         Ok(ink)
     }
 }
+
+/// What a role's table may hold: colours, the style for sixteen colours, the [`FLAGS`].
+const KEYS: [&str; 8] = ["fg", "bg", "ansi", "bold", "dim", "italic", "underline", "reverse"];
 
 /// The modifiers a theme may set, in the order of their keys.
 const FLAGS: [Modifier; 5] =

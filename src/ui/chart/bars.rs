@@ -44,7 +44,8 @@ impl<'a> Histogram<'a> {
         }
         let used = Rect { width: (step * count).min(area.width), ..area };
         let has_ends = area.height >= 3;
-        let has_counts = area.height >= 4 && step >= 4;
+        let widest = self.buckets.iter().map(|bucket| figures::short_count(*bucket).width()).max().unwrap_or(0);
+        let has_counts = area.height >= 4 && widest < usize::from(step);
         let bars = area.height - u16::from(has_ends) - u16::from(has_counts);
         let max = self.buckets.iter().copied().max().unwrap_or(0) as f64;
         for (index, bucket) in self.buckets.iter().enumerate() {
@@ -57,9 +58,9 @@ impl<'a> Histogram<'a> {
             let bar = Rect { y: area.y + u16::from(has_counts), height: bars, ..place };
             self.render_bar(height, *bucket > 0, bar, buf, look);
             if has_counts {
-                let label = figures::short_count(*bucket).pad(usize::from(place.width), Align::Center);
+                let label = figures::short_count(*bucket).pad(usize::from(step), Align::Center);
                 let top = bars - (height.ceil() as u16).clamp(1, bars);
-                look.text(row(Rect { height: area.height, ..place }, top), buf, &label, Role::Muted);
+                look.text(row(Rect { height: area.height, width: step, ..place }, top), buf, &label, Role::Muted);
             }
         }
         if has_ends {

@@ -136,7 +136,7 @@ impl StackedBar {
 /// What a part is filled with: without colours the pattern tells the parts apart.
 fn fill_glyph(index: usize, look: &Look) -> Glyph {
     let patterns = &look.glyphs.fills;
-    if look.theme.is_mono() { patterns[index % patterns.len()] } else { look.glyphs.fills[0] }
+    if look.theme.is_mono() { patterns[index % patterns.len()] } else { look.glyphs.slab }
 }
 
 fn key_glyph(index: usize, look: &Look) -> Glyph {
