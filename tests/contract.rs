@@ -8,6 +8,7 @@ use mnemoscope::memory::{Entity, Row};
 use mnemoscope::store::{OpenOptions, Store, Target};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::{Debug, Display};
 use support::block_on;
 use support::fixtures::{Fixture, Layout, build_postgres, build_sqlite, build_sqlite_as_postgres};
 use support::postgres::Database;
@@ -20,9 +21,9 @@ const ROWS_A_PAGE: usize = 3;
 struct Report(Vec<String>);
 
 impl Report {
-    fn expect<T: PartialEq + std::fmt::Debug>(&mut self, what: impl Into<String>, found: T, wanted: T) {
+    fn expect<T: PartialEq + Debug>(&mut self, what: impl Display, found: &T, wanted: &T) {
         if found != wanted {
-            self.0.push(format!("{}: found {found:?}, wanted {wanted:?}", what.into()));
+            self.0.push(format!("{what}: found {found:?}, wanted {wanted:?}"));
         }
     }
 }
@@ -81,19 +82,19 @@ async fn check(opened: &Opened, layout: Layout) -> Report {
     let mut report = Report::default();
     let recognised = opened.store.status().await.expect("the status");
     let names: Vec<&str> = recognised.layouts.iter().map(|found| found.name.as_str()).collect();
-    report.expect("layouts", names, vec![layout.name()]);
+    report.expect("layouts", &names, &vec![layout.name()]);
     let mut lists = BTreeMap::new();
     for (name, wanted) in &opened.fixture.rows {
         let entity = *Entity::ALL.iter().find(|entity| entity.name() == *name).expect("an entity");
         let rows = list(&opened.store, entity).await;
         let found: BTreeSet<String> = ids(&rows).into_iter().collect();
-        report.expect(format!("{name}: rows"), found, wanted.clone());
-        report.expect(format!("{name}: each row once"), rows.len(), wanted.len());
+        report.expect(format!("{name}: rows"), &found, wanted);
+        report.expect(format!("{name}: each row once"), &rows.len(), &wanted.len());
         newest_first(&mut report, name, entity, &rows);
         let mut backward =
             pages(&opened.store, entity, Start::Last, |page| page.previous.clone().map(Start::Before)).await;
         backward.reverse();
-        report.expect(format!("{name}: backward"), ids(&backward.concat()), ids(&rows));
+        report.expect(format!("{name}: backward"), &ids(&backward.concat()), &ids(&rows));
         lists.insert(*name, rows);
     }
     values(&mut report, opened, &lists);
@@ -105,25 +106,25 @@ async fn check(opened: &Opened, layout: Layout) -> Report {
 /// Dated rows stand in falling order of time; canonical times order as text.
 fn newest_first(report: &mut Report, name: &str, entity: Entity, rows: &[Row]) {
     let times: Vec<&str> = rows.iter().filter_map(|row| row.text(entity.time_column())).collect();
-    report.expect(format!("{name}: newest first"), times.is_sorted_by(|a, b| a >= b), true);
+    report.expect(format!("{name}: newest first"), &times.is_sorted_by(|a, b| a >= b), &true);
 }
 
 fn values(report: &mut Report, opened: &Opened, lists: &BTreeMap<&str, Vec<Row>>) {
     let row = |entity: &str, id: &str| lists.get(entity)?.iter().find(|row| row.id() == id);
     for (entity, id, column, wanted) in &opened.fixture.values {
         let found = row(entity, id).map(|row| row.get(column).clone());
-        report.expect(format!("{entity} {id}: {column}"), found, Some(wanted.clone()));
+        report.expect(format!("{entity} {id}: {column}"), &found, &Some(wanted.clone()));
     }
     for (entity, id, column) in &opened.fixture.problems {
         let said = row(entity, id).is_some_and(|row| row.problems.iter().any(|problem| problem.column == *column));
-        report.expect(format!("{entity} {id}: says what is wrong with {column}"), said, true);
+        report.expect(format!("{entity} {id}: says what is wrong with {column}"), &said, &true);
     }
     let awkward: BTreeSet<(&str, &str)> =
         opened.fixture.problems.iter().map(|(entity, id, _)| (*entity, *id)).collect();
     for (name, rows) in lists {
         let sound = rows.iter().filter(|row| !row.problems.is_empty() && !awkward.contains(&(*name, row.id())));
         let complaints: Vec<String> = sound.map(|row| format!("{} {:?}", row.id(), row.problems)).collect();
-        report.expect(format!("{name}: complaints about sound rows"), complaints, Vec::new());
+        report.expect(format!("{name}: complaints about sound rows"), &complaints, &Vec::new());
     }
 }
 
@@ -134,17 +135,17 @@ async fn contexts(report: &mut Report, opened: &Opened) {
             report.0.push(format!("{id}: not found"));
             continue;
         };
-        report.expect(format!("{id}: canvas"), ids(&found.canvas), strings(&wanted.canvas));
-        report.expect(format!("{id}: feedback"), ids(&found.feedback), strings(&wanted.feedback));
+        report.expect(format!("{id}: canvas"), &ids(&found.canvas), &strings(&wanted.canvas));
+        report.expect(format!("{id}: feedback"), &ids(&found.feedback), &strings(&wanted.feedback));
         let dangling: BTreeSet<String> = found
             .findings
             .iter()
             .filter(|finding| finding.kind == "dangling_id")
             .flat_map(|finding| finding.ids.iter().cloned())
             .collect();
-        report.expect(format!("{id}: dangling"), dangling, strings(&wanted.dangling).into_iter().collect());
+        report.expect(format!("{id}: dangling"), &dangling, &strings(&wanted.dangling).into_iter().collect());
         let sequences: Vec<&Value> = found.segments.iter().map(|segment| segment.get("sequence")).collect();
-        report.expect(format!("{id}: segments in order"), sequences.is_sorted_by_key(|value| value.as_i64()), true);
+        report.expect(format!("{id}: segments in order"), &sequences.is_sorted_by_key(|value| value.as_i64()), &true);
     }
 }
 
@@ -155,14 +156,14 @@ async fn chains(report: &mut Report, opened: &Opened) {
             report.0.push(format!("{id}: no chain"));
             continue;
         };
-        report.expect(format!("{id}: chain"), found.ids, strings(&wanted.ids));
+        report.expect(format!("{id}: chain"), &found.ids, &strings(&wanted.ids));
         let sorted = |mut ids: Vec<String>| {
             ids.sort();
             ids
         };
-        report.expect(format!("{id}: children"), sorted(found.children), sorted(strings(&wanted.children)));
-        report.expect(format!("{id}: cycle"), found.cycle, wanted.cycle);
-        report.expect(format!("{id}: missing parent"), found.missing_parent.as_deref(), wanted.missing_parent);
+        report.expect(format!("{id}: children"), &sorted(found.children), &sorted(strings(&wanted.children)));
+        report.expect(format!("{id}: cycle"), &found.cycle, &wanted.cycle);
+        report.expect(format!("{id}: missing parent"), &found.missing_parent.as_deref(), &wanted.missing_parent);
     }
 }
 
@@ -197,7 +198,7 @@ fn same_on_both(layout: Layout) {
             let here: Vec<Value> = list(&postgres.store, entity).await.iter().map(Row::to_json).collect();
             let there: Vec<Value> = list(&sqlite, entity).await.iter().map(Row::to_json).collect();
             let order = |rows: &[Value]| rows.iter().map(|row| row["id"].clone()).collect::<Vec<_>>();
-            report.expect(format!("{name}: order"), order(&there), order(&here));
+            report.expect(format!("{name}: order"), &order(&there), &order(&here));
             for (here, there) in here.iter().zip(&there).filter(|(here, there)| here["id"] == there["id"]) {
                 report.expect(format!("{name} {}", here["id"]), there, here);
             }
