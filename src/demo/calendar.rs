@@ -48,7 +48,9 @@ impl Calendar {
                 sum
             })
             .collect();
-        over.iter_mut().for_each(|share| *share /= sum);
+        for share in &mut over {
+            *share /= sum;
+        }
         Calendar { start, over }
     }
 

@@ -141,7 +141,9 @@ fn acted(moment: &Moment<'_>, show: Show, chance: &mut Chance) -> (&'static str,
         }
         Show::Mail => ("submit", json!({"approved": true, "edited": chance.is(0.3)})),
         Show::Board => ("submit", json!({"approved_steps": moment.topic.steps.len()})),
-        _ if moment.outcome == Outcome::Failure => ("execute", json!({"exit_code": 1, "error": "stopped with an error"})),
+        _ if moment.outcome == Outcome::Failure => {
+            ("execute", json!({"exit_code": 1, "error": "stopped with an error"}))
+        }
         _ => ("execute", json!({"exit_code": 0, "duration_ms": chance.between(40, 90_000)})),
     }
 }

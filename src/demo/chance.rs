@@ -1,4 +1,4 @@
-//! Chance that is the same for ever: SplitMix64 (Steele, Lea, Flood 2014), so that a seed means one story on every
+//! Chance that is the same for ever: `SplitMix64` (Steele, Lea, Flood 2014), so that a seed means one story on every
 //! machine and with every version of the libraries.
 
 /// A stream of numbers that its seeds decide.

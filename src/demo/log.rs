@@ -52,11 +52,10 @@ pub fn write(moment: &Moment<'_>, ids: &mut Counters) -> Log {
     let mut chance = moment.chance("log");
     let words = moment.words;
     let steps = moment.topic.steps;
-    let mut log =
-        Log { rows: Vec::new(), thoughts: Vec::new(), actions: Vec::new(), result: None, interventions: 0 };
+    let mut log = Log { rows: Vec::new(), thoughts: Vec::new(), actions: Vec::new(), result: None, interventions: 0 };
     // Long episodes spend their time waiting for people, not in the log.
     let pace = ((moment.ended - moment.started) / 16).clamp(SECOND, 90 * SECOND);
-    let mut wait = move |chance: &mut Chance| chance.between(pace / 20, pace);
+    let wait = move |chance: &mut Chance| chance.between(pace / 20, pace);
     let mut writer = Writer { moment, ids, clock: moment.started, rows: Vec::new() };
 
     let kwargs = json!({"user": moment.person.id, "channel": "chat"});
@@ -70,7 +69,7 @@ pub fn write(moment: &Moment<'_>, ids: &mut Counters) -> Log {
             writer.add("agent_message", w, json!({"role": "assistant", "content": thought}));
             log.thoughts.push(thought);
         }
-        let id = format!("step_{}_{:08x}", step.name, chance.next() as u32);
+        let id = format!("step_{}_{:016x}", step.name, chance.next());
         let w = wait(&mut chance);
         let started = json!({"step_id": id, "step_name": step.name, "args": [words.reference], "attempt": 1});
         writer.add("step.started", w, started);
@@ -79,12 +78,10 @@ pub fn write(moment: &Moment<'_>, ids: &mut Counters) -> Log {
         if fails || retries {
             let error = words.fill(step.error, &mut chance);
             let w = wait(&mut chance);
-            let failed =
-                json!({"step_id": id, "error": error, "error_type": "StepError", "is_retryable": retries, "attempt": 1});
+            let failed = json!({"step_id": id, "error": error, "error_type": "StepError", "is_retryable": retries, "attempt": 1});
             let at = writer.add("step.failed", w, failed);
-            log.actions.push(
-                json!({"step_name": step.name, "status": "failed", "result": null, "error": error, "at": at}),
-            );
+            log.actions
+                .push(json!({"step_name": step.name, "status": "failed", "result": null, "error": error, "at": at}));
             if fails {
                 break;
             }
@@ -95,8 +92,7 @@ pub fn write(moment: &Moment<'_>, ids: &mut Counters) -> Log {
         }
         let result = words.fill(step.result, &mut chance);
         let w = wait(&mut chance);
-        let at =
-            writer.add("step.completed", w, json!({"step_id": id, "step_name": step.name, "result": result}));
+        let at = writer.add("step.completed", w, json!({"step_id": id, "step_name": step.name, "result": result}));
         log.actions
             .push(json!({"step_name": step.name, "status": "completed", "result": result, "error": null, "at": at}));
         if position == 0 && moment.agent().maturity[0] != "supervised" && chance.is(0.3) {
@@ -136,7 +132,11 @@ fn ask_person(writer: &mut Writer<'_, '_>, chance: &mut Chance, pace: i64) {
     let hook = "hook_approval_1";
     writer.add("hook.created", SECOND, json!({"hook_id": hook, "name": "approval"}));
     let pleases = moment.outcome.pleases();
-    let verdict = *chance.pick(if pleases { &["confirmed", "confirmed", "corrected"] } else { &["corrected", "rejected", "undone"] });
+    let verdict = *chance.pick(if pleases {
+        &["confirmed", "confirmed", "corrected"]
+    } else {
+        &["corrected", "rejected", "undone"]
+    });
     let comment = (verdict != "confirmed").then(|| moment.words.say(moment.topic.corrections, chance));
     let payload = json!({"verdict": verdict, "by": moment.person.mail, "comment": comment});
     writer.add("hook.received", chance.between(pace, pace * 3), json!({"hook_id": hook, "payload": payload}));

@@ -42,8 +42,8 @@ impl Outcome {
     pub fn success(self) -> Option<bool> {
         match self {
             Outcome::Success => Some(true),
-            Outcome::Partial | Outcome::Failure | Outcome::Aborted => Some(false),
-            Outcome::Ongoing | Outcome::Unknown => None,
+            Outcome::Failure | Outcome::Aborted => Some(false),
+            Outcome::Partial | Outcome::Ongoing | Outcome::Unknown => None,
         }
     }
 

@@ -1,6 +1,7 @@
 //! Fills the slots of the demo's phrases, the same way through a whole story.
 
 use super::chance::Chance;
+use super::topics::Topic;
 use super::world::Person;
 
 const CUSTOMERS: &[&str] = &[
@@ -53,10 +54,7 @@ const CITIES: &[&str] = &[
 const SERVICES: &[&str] =
     &["ingest", "billing-api", "search-index", "mail-relay", "checkout", "sensor-hub", "auth-proxy", "report-writer"];
 
-const FILES: &[&str] =
-    &["customers_{}.csv", "bank_{}.camt", "orders_{}.parquet", "partners_{}.xlsx", "heap_{}.bin", "prices_{}.csv"];
-
-const REFERENCES: &[&str] = &["SO", "INV", "GW", "TR", "PX"];
+const FILES: &[&str] = &["export_{}.csv", "upload_{}.xlsx", "batch_{}.parquet", "dump_{}.json"];
 
 /// Names of the months.
 pub const MONTHS: &[&str] = &[
@@ -103,21 +101,21 @@ pub struct Words {
 }
 
 impl Words {
-    /// The words of a story of `user` that names `colleague` and happens in `month` (0..12).
-    pub fn new(chance: &mut Chance, user: &Person, colleague: &Person, month: usize) -> Words {
+    /// The words of a story about `topic` for `user` that names `colleague` and happens in `month` (0..12).
+    pub fn new(chance: &mut Chance, topic: &Topic, user: &Person, colleague: &Person, month: usize) -> Words {
         let city = chance.below(CITIES.len() as u64) as usize;
         let other = (city + 1 + chance.below(CITIES.len() as u64 - 1) as usize) % CITIES.len();
         let amount = chance.between(40, 99_999);
         Words {
-            customer: chance.pick(CUSTOMERS),
+            customer: chance.pick::<&str>(CUSTOMERS),
             city: CITIES[city],
             city2: CITIES[other],
-            service: chance.pick(SERVICES),
+            service: chance.pick::<&str>(SERVICES),
             version: format!("{}.{}.{}", chance.between(1, 7), chance.between(0, 24), chance.between(0, 9)),
-            reference: format!("{}-{}", chance.pick(REFERENCES), chance.between(10_000, 99_999)),
+            reference: format!("{}-{}", topic.reference, chance.between(10_000, 99_999)),
             file: chance.pick(FILES).replace("{}", &chance.between(100, 999).to_string()),
             month: MONTHS.get(month).copied().unwrap_or("March"),
-            day: chance.pick(&DAYS[..5]),
+            day: chance.pick::<&str>(&DAYS[..5]),
             amount: format!("{}.{:02} EUR", amount / 10, chance.between(0, 99)),
             user: user.first,
             phone: user.phone.clone(),
@@ -186,8 +184,8 @@ mod tests {
     fn every_slot_of_every_topic_is_known() {
         let (user, colleague) = (world::person(1, 1), world::person(2, 1));
         let mut chance = Chance::new(1, "test", 1);
-        let words = Words::new(&mut chance, &user, &colleague, 4);
         for topic in TOPICS {
+            let words = Words::new(&mut chance, topic, &user, &colleague, 4);
             let steps = topic.steps.iter().flat_map(|s| [s.result, s.error]);
             let phrases = [
                 topic.titles,

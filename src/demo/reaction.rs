@@ -3,14 +3,10 @@
 use super::calendar::{DAY, HOUR, MINUTE, stamp};
 use super::moment::{Counters, Moment, Outcome};
 use super::rows::{FEEDBACK, Row, UTILITY};
+use crate::memory::feedback::{self, RATING, THUMBS_DOWN, THUMBS_UP};
+use crate::memory::utility::{self, Signal};
 
-/// Utility before any signal.
-pub const UTILITY_AT_START: f64 = 0.5;
-
-/// Signals with what they add to a utility.
-const SIGNALS: [(&str, f64); 5] =
-    [("confirmed", 0.2), ("corrected", -0.1), ("rejected", -0.3), ("undone", -0.4), ("ignored", -0.05)];
-
+/// Why a signal came, in the order of [`Signal::ALL`].
 const REASONS: [&str; 5] = [
     "answer was accepted as it stood",
     "a detail was put right",
@@ -42,16 +38,14 @@ pub fn feedback(moment: &Moment<'_>, ids: &mut Counters) -> Feedback {
             break;
         }
         let content = moment.outcome.pleases() != chance.is(0.12);
-        let (kind, rating, score) = match (chance.weighted(&[0.5, 0.38, 0.12]), content) {
-            (0, true) => ("thumbs_up", None, Some(1.0)),
-            (0, false) => ("thumbs_down", None, Some(-1.0)),
-            (1, content) => {
-                let rating = if content { chance.between(4, 5) } else { chance.between(1, 3) };
-                ("rating", Some(rating), Some((rating - 3) as f64 / 2.0))
-            }
-            _ => ("correction", None, None),
+        let (kind, rating) = match (chance.weighted(&[0.5, 0.38, 0.12]), content) {
+            (0, true) => (THUMBS_UP, None),
+            (0, false) => (THUMBS_DOWN, None),
+            (1, true) => (RATING, Some(chance.between(4, 5))),
+            (1, false) => (RATING, Some(chance.between(1, 3))),
+            _ => ("correction", None),
         };
-        scores.extend(score);
+        scores.extend(feedback::score(kind, rating));
         let corrects = kind == "correction" || !content && chance.is(0.55) || content && chance.is(0.08);
         rows.push(
             Row::new(&FEEDBACK)
@@ -66,8 +60,7 @@ pub fn feedback(moment: &Moment<'_>, ids: &mut Counters) -> Feedback {
                 .with("created_at", stamp(clock)),
         );
     }
-    let score = (!scores.is_empty()).then(|| scores.iter().sum::<f64>() / scores.len() as f64);
-    Feedback { rows, score }
+    Feedback { rows, score: feedback::aggregate(scores) }
 }
 
 /// Signals with the utility that they lead to, 0..=1.
@@ -88,34 +81,36 @@ pub fn signals(moment: &Moment<'_>, ids: &mut Counters) -> Signals {
         Outcome::Failure => [0.04, 0.2, 0.42, 0.3, 0.04],
         _ => [0.15, 0.15, 0.2, 0.05, 0.45],
     };
-    let mut rows = Vec::new();
-    let mut utility = UTILITY_AT_START;
+    let mut heard = Vec::new();
     let mut clock = moment.ended;
     // A few episodes are used again and again: their history is long enough to meet both ends of the scale.
     let count = if chance.is(0.03) { chance.between(6, 14) } else { chance.weighted(&[0.4, 0.38, 0.15, 0.07]) as i64 };
     for _ in 0..count.max(i64::from(moment.rich)) {
-        clock += if chance.is(0.6) { chance.between(2, 180) * MINUTE } else { chance.between(5, 100) * HOUR };
+        let which = chance.weighted(&weights);
+        clock += match Signal::ALL[which] {
+            Signal::Ignored => 2 * DAY,
+            _ if chance.is(0.6) => chance.between(2, 180) * MINUTE,
+            _ => chance.between(5, 100) * HOUR,
+        };
         clock += chance.between(0, 59_999_999);
         if clock > moment.anchor {
             break;
         }
-        let which = chance.weighted(&weights);
-        let (signal, delta) = SIGNALS[which];
-        let before = utility;
-        utility = (before + delta).clamp(0.0, 1.0);
-        let actor = if signal == "ignored" { "system".to_owned() } else { moment.person.id.clone() };
-        rows.push(
-            Row::new(&UTILITY)
-                .with("id", ids.utility.next())
-                .with("episode_id", &moment.id)
-                .with("signal", signal)
-                .with("delta", delta)
-                .with("before", before)
-                .with("after", utility)
-                .with("actor", actor)
-                .with("reason", REASONS[which])
-                .with("created_at", stamp(clock)),
-        );
+        heard.push((clock, Signal::ALL[which], REASONS[which]));
     }
-    Signals { rows, utility }
+    let replay = utility::replay(utility::START, heard.iter().map(|(_, signal, _)| signal.word()));
+    let row = |((clock, signal, reason), step): (&(i64, Signal, &'static str), &utility::Step)| {
+        let actor = if *signal == Signal::Ignored { "system".to_owned() } else { moment.person.id.clone() };
+        Row::new(&UTILITY)
+            .with("id", ids.utility.next())
+            .with("episode_id", &moment.id)
+            .with("signal", signal.word())
+            .with("delta", signal.delta())
+            .with("before", step.before)
+            .with("after", step.after)
+            .with("actor", actor)
+            .with("reason", *reason)
+            .with("created_at", stamp(*clock))
+    };
+    Signals { rows: heard.iter().zip(&replay.steps).map(row).collect(), utility: replay.utility() }
 }

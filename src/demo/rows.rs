@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::store::bulk::{Table, Value};
+use crate::store::bulk::{Batch, Table, Value};
 
 macro_rules! tables {
     ($($(#[$doc:meta])* $name:ident = $table:literal: $($column:literal)*;)*) => {
@@ -103,11 +103,33 @@ impl Row {
     pub fn table(&self) -> &'static Table {
         self.table
     }
+}
 
-    /// The values, in the order of the table's columns.
+/// Gathers rows into batches, one for each table.
+#[derive(Debug)]
+pub struct Batches(Vec<Batch>);
+
+impl Batches {
+    /// No rows yet.
     #[must_use]
-    pub fn into_values(self) -> Vec<Value> {
-        self.values
+    pub fn new() -> Batches {
+        Batches(TABLES.iter().map(|table| Batch { table, values: Vec::new() }).collect())
+    }
+
+    /// Adds a row; a batch that is full then goes to `send`. False when that says that nobody wants more.
+    pub fn add(&mut self, row: Row, send: &mut impl FnMut(Batch) -> bool) -> bool {
+        let Some(batch) = self.0.iter_mut().find(|batch| batch.table == row.table) else { return true };
+        batch.values.extend(row.values);
+        if batch.rows() < batch.table.rows_per_statement() {
+            return true;
+        }
+        let room = Vec::with_capacity(batch.values.len());
+        send(Batch { table: batch.table, values: std::mem::replace(&mut batch.values, room) })
+    }
+
+    /// Sends what is left.
+    pub fn flush(self, send: &mut impl FnMut(Batch) -> bool) {
+        self.0.into_iter().filter(|batch| !batch.values.is_empty()).all(send);
     }
 }
 

@@ -1,7 +1,7 @@
 //! The pieces of an episode: what was said, what was run, what changed on a canvas.
 
 use super::calendar::stamp;
-use super::moment::{Counters, Moment};
+use super::moment::{Counters, Moment, Outcome};
 use super::rows::{Row, SEGMENTS};
 
 /// The segments of an episode, in order; `canvas` are its canvas events.
@@ -22,21 +22,27 @@ pub fn write(moment: &Moment<'_>, canvas: &[Row], ids: &mut Counters) -> Vec<Row
         pieces.push(("canvas_update", content, "canvas_audit", event.text("id").to_owned()));
     }
     if chance.is(0.55) {
-        let reply = words.say(topic.asks, &mut chance);
-        let last = words.say(if moment.outcome.pleases() { topic.successes } else { topic.failures }, &mut chance);
+        let (replies, ends) = match moment.outcome {
+            Outcome::Ongoing => (topic.asks, topic.answers),
+            outcome if outcome.pleases() => (topic.decisions, topic.successes),
+            _ => (topic.corrections, topic.failures),
+        };
+        let reply = words.say(replies, &mut chance);
+        let last = words.say(ends, &mut chance);
         pieces.push(("message", format!("user: {reply}\nassistant: {last}"), "chat_message", ids.message.next()));
     }
     let count = pieces.len() as f64;
-    let piece = |(position, (kind, content, source, source_id)): (usize, (&'static str, String, &'static str, String))| {
-        Row::new(&SEGMENTS)
-            .with("id", ids.segment.next())
-            .with("episode_id", &moment.id)
-            .with("sequence", position as i64)
-            .with("kind", kind)
-            .with("content", content)
-            .with("source_type", source)
-            .with("source_id", source_id)
-            .with("created_at", stamp(moment.within(position as f64 / count).min(moment.anchor)))
-    };
+    let piece =
+        |(position, (kind, content, source, source_id)): (usize, (&'static str, String, &'static str, String))| {
+            Row::new(&SEGMENTS)
+                .with("id", ids.segment.next())
+                .with("episode_id", &moment.id)
+                .with("sequence", position as i64)
+                .with("kind", kind)
+                .with("content", content)
+                .with("source_type", source)
+                .with("source_id", source_id)
+                .with("created_at", stamp(moment.within(position as f64 / count).min(moment.anchor)))
+        };
     pieces.into_iter().enumerate().map(piece).collect()
 }

@@ -24,10 +24,9 @@ fn direction(seed: u64, sort: &str, number: u64) -> Vector {
     unit(vector)
 }
 
-fn unit(mut vector: Vector) -> Vector {
+fn unit(vector: Vector) -> Vector {
     let length = vector.iter().map(|v| v * v).sum::<f32>().sqrt();
-    vector.iter_mut().for_each(|v| *v /= length);
-    vector
+    vector.map(|v| v / length)
 }
 
 /// The vector of the thing of that number in a story of a topic of a domain, as little-endian bytes.
@@ -41,7 +40,9 @@ pub fn vector(seed: u64, domain: usize, topic: usize, story: u64, number: u64) -
     ];
     let mut sum = [0.0; DIMENSIONS];
     for (part, share) in parts.iter().zip(SHARES) {
-        sum.iter_mut().zip(part).for_each(|(s, p)| *s += share * p);
+        for (s, p) in sum.iter_mut().zip(part) {
+            *s += share * p;
+        }
     }
     unit(sum).iter().flat_map(|v| v.to_le_bytes()).collect()
 }

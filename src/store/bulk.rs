@@ -127,8 +127,8 @@ pub struct Loader {
 }
 
 impl Loader {
-    /// Starts a file with the tables of `schema`: statements that end in `;`, with `--` comments, where neither sign
-    /// stands inside a literal. Its indexes wait until the rows are in.
+    /// Starts a file with the tables of `schema`: statements that each end with a line, `--` for comments and never
+    /// within a literal. Its indexes wait until the rows are in.
     ///
     /// # Errors
     /// [`Error::Exists`] when the target holds something and is not to be replaced; else what the file system or
@@ -244,10 +244,19 @@ async fn run(connection: &mut SqliteConnection, sql: String) -> Result<(), Error
     Ok(())
 }
 
-/// The statements of a schema, without comments.
+/// The statements of a schema, without comments. Each ends with its line; a trigger's last line is `END;`.
 fn statements(schema: &str) -> Vec<String> {
-    let code: Vec<&str> = schema.lines().map(|line| line.split("--").next().unwrap_or_default()).collect();
-    code.join("\n").split(';').map(|s| s.trim().to_owned()).filter(|s| !s.is_empty()).collect()
+    let mut statements = Vec::new();
+    let mut statement = String::new();
+    for line in schema.lines().map(|line| line.split("--").next().unwrap_or_default().trim_end()) {
+        statement.push_str(line);
+        statement.push('\n');
+        let trigger = statement.trim_start().starts_with("CREATE TRIGGER");
+        if if trigger { line == "END;" } else { line.ends_with(';') } {
+            statements.push(std::mem::take(&mut statement).trim().to_owned());
+        }
+    }
+    statements
 }
 
 /// The file in the making; removed with what SQLite may have put beside it when it goes out of use.
@@ -318,12 +327,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn schema_is_cut_into_tables_and_indexes_without_comments() {
+    fn schema_is_cut_into_whole_statements() {
         let all = statements(NATIVE_SCHEMA);
-        assert!(
-            all.iter().all(|s| s.starts_with("CREATE TABLE IF NOT EXISTS ") || s.starts_with("CREATE INDEX IF NOT"))
-        );
-        assert_eq!(all.iter().filter(|s| s.starts_with("CREATE TABLE")).count(), 17);
+        for statement in &all {
+            assert!(statement.starts_with("CREATE ") && statement.ends_with(';'), "{statement}");
+            assert_eq!(statement.matches("CREATE ").count(), 1, "{statement}");
+        }
+        let created = NATIVE_SCHEMA.lines().filter(|line| line.starts_with("CREATE ")).count();
+        assert_eq!(all.len(), created);
     }
 
     #[test]

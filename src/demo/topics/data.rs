@@ -6,6 +6,7 @@ pub(super) const DUPLICATES: Topic = Topic {
     name: "duplicate customer records",
     agent: 1,
     workflow: "merge_records",
+    reference: "CRM",
     titles: &[
         "Merge {n} records of {customer}",
         "Duplicates after the import of {file}",
@@ -73,6 +74,7 @@ pub(super) const LOADS: Topic = Topic {
     name: "late warehouse loads",
     agent: 1,
     workflow: "repair_load",
+    reference: "JOB",
     titles: &[
         "Load of {file} is {n} hours late",
         "Rows missing in the {month} load",
@@ -122,7 +124,11 @@ pub(super) const LOADS: Topic = Topic {
     ],
     steps: &[
         Step { name: "compare_counts", result: "{big} rows missing", error: "source {service} refused the connection" },
-        Step { name: "find_lock", result: "held by the backup for {n} minutes", error: "view of locks needs more rights" },
+        Step {
+            name: "find_lock",
+            result: "held by the backup for {n} minutes",
+            error: "view of locks needs more rights",
+        },
         Step { name: "replay_load", result: "{big} rows loaded", error: "lock timeout after {n} s" },
         Step { name: "verify_totals", result: "difference 0", error: "difference of {n} rows" },
     ],
@@ -136,6 +142,7 @@ pub(super) const DASHBOARD: Topic = Topic {
     name: "sales dashboard",
     agent: 1,
     workflow: "answer_with_chart",
+    reference: "REV",
     titles: &[
         "Show me sales data for {month}",
         "Engagement of {customer} by week",
@@ -167,11 +174,7 @@ pub(super) const DASHBOARD: Topic = Topic {
         "Totals first, then the trend, the details only on request.",
     ],
     decisions: &["Bar chart instead of a sheet", "Use billed amounts", "Leave test accounts out"],
-    asks: &[
-        "Show me the sales of {month}, please.",
-        "What happened in {city}?",
-        "Is that booked or billed?",
-    ],
+    asks: &["Show me the sales of {month}, please.", "What happened in {city}?", "Is that booked or billed?"],
     answers: &[
         "Here is {month} by week; the total is {amount}.",
         "{city} is down {pct} %, nearly all of it one order of {customer}.",

@@ -6,6 +6,7 @@ pub(super) const LEAK: Topic = Topic {
     name: "debugging memory leak",
     agent: 2,
     workflow: "hunt_leak",
+    reference: "OPS",
     titles: &[
         "{service} grows by {big} MB a day",
         "Memory leak in {service} since {version}",
@@ -57,7 +58,11 @@ pub(super) const LEAK: Topic = Topic {
     ],
     steps: &[
         Step { name: "read_graphs", result: "+{big} MB a day in steps", error: "metrics store answered 504" },
-        Step { name: "take_snapshot", result: "heap of {big} MB written", error: "out of memory while writing the heap" },
+        Step {
+            name: "take_snapshot",
+            result: "heap of {big} MB written",
+            error: "out of memory while writing the heap",
+        },
         Step { name: "compare_snapshots", result: "{n} types grow", error: "snapshot {file} is truncated" },
         Step { name: "run_replay", result: "flat after {n} hours", error: "replay stopped: {n} requests failed" },
     ],
@@ -71,6 +76,7 @@ pub(super) const NOTES: Topic = Topic {
     name: "release notes",
     agent: 2,
     workflow: "write_notes",
+    reference: "REL",
     titles: &[
         "Release notes for {service} {version}",
         "Announce {version} to {customer}",
@@ -134,6 +140,7 @@ pub(super) const FLAKES: Topic = Topic {
     name: "flaky tests",
     agent: 2,
     workflow: "calm_tests",
+    reference: "CI",
     titles: &[
         "Test of {service} fails every {n}th run",
         "Quarantine {n} tests before {version}",
@@ -154,10 +161,7 @@ pub(super) const FLAKES: Topic = Topic {
         "Moved the build folder to the larger disk: no timeout in {n} hours.",
         "Found the shared fixture and gave each test its own.",
     ],
-    failures: &[
-        "Raised the timeout; the test now fails more slowly.",
-        "Could not reproduce it in {big} local runs.",
-    ],
+    failures: &["Raised the timeout; the test now fails more slowly.", "Could not reproduce it in {big} local runs."],
     insights: &[
         "Run the test alone and after each other test: the pair that fails names the culprit.",
         "A longer timeout is never the fix.",

@@ -6,6 +6,7 @@ pub(super) const CLOSE: Topic = Topic {
     name: "month-end close",
     agent: 5,
     workflow: "close_month",
+    reference: "JRN",
     titles: &[
         "Close of {month}: {n} open items",
         "Accruals for {customer} in {month}",
@@ -27,21 +28,14 @@ pub(super) const CLOSE: Topic = Topic {
         "{month} closed on day {n} with no open item.",
         "Accrual over {amount} booked and its reversal scheduled.",
     ],
-    failures: &[
-        "Booked the accrual twice; {colleague} reversed one.",
-        "{n} lines of {file} stay without a match.",
-    ],
+    failures: &["Booked the accrual twice; {colleague} reversed one.", "{n} lines of {file} stay without a match."],
     insights: &[
         "Divide a difference by nine before searching for it.",
         "Schedule the reversal together with the accrual.",
         "Match by amount and date first, by text last.",
     ],
     decisions: &["Book an accrual", "Carry {n} items over", "Ask the bank about {ref}"],
-    asks: &[
-        "How far are we with {month}?",
-        "Where do the {amount} come from?",
-        "Can I sign it off today?",
-    ],
+    asks: &["How far are we with {month}?", "Where do the {amount} come from?", "Can I sign it off today?"],
     answers: &[
         "{n} items are open; the largest is {ref}.",
         "The difference is two swapped digits in {ref}.",
@@ -69,11 +63,8 @@ pub(super) const REMINDERS: Topic = Topic {
     name: "payment reminders",
     agent: 5,
     workflow: "remind_payment",
-    titles: &[
-        "{customer} owes {amount} since {month}",
-        "Second reminder for {ref}",
-        "Payment plan for {customer}",
-    ],
+    reference: "INV",
+    titles: &["{customer} owes {amount} since {month}", "Second reminder for {ref}", "Payment plan for {customer}"],
     situations: &[
         "{ref} over {amount} is {n} days late; {customer} has always paid before.",
         "{customer} asks for a plan of {n} instalments.",
@@ -129,6 +120,7 @@ pub(super) const TAXES: Topic = Topic {
     name: "tax forms",
     agent: 5,
     workflow: "fill_tax_form",
+    reference: "TAX",
     titles: &[
         "Help {user} file the tax form",
         "Travel allowance in the {month} return",

@@ -52,6 +52,8 @@ pub struct Topic {
     pub agent: usize,
     /// Workflow that does it.
     pub workflow: &'static str,
+    /// Letters before the numbers that it deals with.
+    pub reference: &'static str,
     /// Titles of episodes.
     pub titles: &'static [&'static str],
     /// Situations that episodes start from.

@@ -6,6 +6,7 @@ pub(super) const PRICING: Topic = Topic {
     name: "pricing proposal",
     agent: 4,
     workflow: "compare_prices",
+    reference: "OFFER",
     titles: &[
         "Create a pricing proposal for {customer}",
         "What does the competition ask in {city}?",
@@ -45,11 +46,7 @@ pub(super) const PRICING: Topic = Topic {
         "Prices are from {day}, each with its source.",
         "With {pct} % off, {big} seats are the break-even.",
     ],
-    corrections: &[
-        "The sum in row {n} is wrong.",
-        "Use the new price list.",
-        "{customer} gets the partner rate.",
-    ],
+    corrections: &["The sum in row {n} is wrong.", "Use the new price list.", "{customer} gets the partner rate."],
     facts: &[
         "{customer} has a partner rate of {pct} % below list.",
         "Prices on competitors' pages change on the first of the month.",
@@ -70,6 +67,7 @@ pub(super) const PAPERS: Topic = Topic {
     name: "literature review",
     agent: 4,
     workflow: "review_papers",
+    reference: "LIT",
     titles: &[
         "Papers on sensor drift since {month}",
         "Summary of {n} papers for {user}",
@@ -99,11 +97,7 @@ pub(super) const PAPERS: Topic = Topic {
         "Group papers by data set, not by author.",
     ],
     decisions: &["One line a paper", "Leave preprints out", "Ask {colleague} to check the statistics"],
-    asks: &[
-        "What should I have read this year?",
-        "Is the effect real?",
-        "Two pages at most, please.",
-    ],
+    asks: &["What should I have read this year?", "Is the effect real?", "Two pages at most, please."],
     answers: &[
         "{n} papers matter; three of them share one data set.",
         "The interval includes zero once the outlier is left out.",
@@ -130,6 +124,7 @@ pub(super) const SURVEY: Topic = Topic {
     name: "survey analysis",
     agent: 4,
     workflow: "analyse_survey",
+    reference: "WAVE",
     titles: &[
         "What do {big} answers say about {service}?",
         "Survey of {customer}'s users in {month}",
@@ -155,11 +150,7 @@ pub(super) const SURVEY: Topic = Topic {
     ],
     insights: &["Always draw the interval.", "Remove names before grouping free text."],
     decisions: &["Report only what is beyond chance", "Leave names out", "Drop the {city} wave"],
-    asks: &[
-        "Are people in {city} unhappier?",
-        "What are the main themes?",
-        "Can I show this to {customer}?",
-    ],
+    asks: &["Are people in {city} unhappier?", "What are the main themes?", "Can I show this to {customer}?"],
     answers: &[
         "The difference is {pct} points with an interval that includes zero.",
         "Delivery time is named most, by {n} of a hundred.",

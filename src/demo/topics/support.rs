@@ -6,6 +6,7 @@ pub(super) const DELIVERIES: Topic = Topic {
     name: "delayed deliveries",
     agent: 0,
     workflow: "track_and_answer",
+    reference: "SO",
     titles: &[
         "Where is order {ref} for {customer}?",
         "{customer}: {n} parcels late to {city}",
@@ -85,6 +86,7 @@ pub(super) const INVOICES: Topic = Topic {
     name: "invoice questions",
     agent: 0,
     workflow: "explain_invoice",
+    reference: "INV",
     titles: &[
         "{customer} disputes invoice {ref}",
         "Explain the {month} invoice to {user}",
@@ -157,6 +159,7 @@ pub(super) const DEVICES: Topic = Topic {
     name: "device setup",
     agent: 0,
     workflow: "guide_setup",
+    reference: "GW",
     titles: &[
         "Gateway {ref} does not join the network",
         "Firmware {version} on {n} sensors in {city}",

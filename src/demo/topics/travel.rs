@@ -6,6 +6,7 @@ pub(super) const REBOOKING: Topic = Topic {
     name: "rebooking flights",
     agent: 3,
     workflow: "rebook_trip",
+    reference: "TRIP",
     titles: &[
         "Flight {city} to {city2} cancelled for {user}",
         "Move {ref} from {day} to the day after",
@@ -75,11 +76,8 @@ pub(super) const HOTELS: Topic = Topic {
     name: "hotel bookings",
     agent: 3,
     workflow: "book_hotel",
-    titles: &[
-        "Rooms in {city} for {n} people",
-        "Hotel near {customer} in {city}",
-        "Cancel the nights in {city2}",
-    ],
+    reference: "STAY",
+    titles: &["Rooms in {city} for {n} people", "Hotel near {customer} in {city}", "Cancel the nights in {city2}"],
     situations: &[
         "{user} meets {customer} in {city} on {day} and needs a quiet room within walking distance.",
         "The workshop in {city} grew to {n} people; the hotel has fewer rooms.",
@@ -104,11 +102,7 @@ pub(super) const HOTELS: Topic = Topic {
         "Ask for the courtyard side in writing.",
     ],
     decisions: &["Two houses instead of one", "Pay for free cancellation", "Ask {colleague} for approval"],
-    asks: &[
-        "Something quiet, please.",
-        "Is breakfast included?",
-        "Put it on the account of {customer}.",
-    ],
+    asks: &["Something quiet, please.", "Is breakfast included?", "Put it on the account of {customer}."],
     answers: &[
         "I found {n} rooms; two are above the policy.",
         "Free cancellation ends at six on {day}, their time.",
@@ -135,11 +129,8 @@ pub(super) const EXPENSES: Topic = Topic {
     name: "travel expenses",
     agent: 3,
     workflow: "file_expenses",
-    titles: &[
-        "Expenses of the {city} trip",
-        "Receipt over {amount} is missing",
-        "Per diem for {n} days in {city2}",
-    ],
+    reference: "EXP",
+    titles: &["Expenses of the {city} trip", "Receipt over {amount} is missing", "Per diem for {n} days in {city2}"],
     situations: &[
         "{user} came back from {city} with {n} receipts, two of them unreadable.",
         "The card shows {amount} in {city2} for which there is no receipt.",
