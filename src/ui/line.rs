@@ -97,15 +97,16 @@ impl TextLine {
 
     /// The line in rows of `width` columns: runs stay whole where they fit into a row, else they are wrapped at words.
     #[must_use]
-    pub fn flow(&self, width: usize) -> Vec<Self> {
+    pub fn flow(&self, width: usize, look: &Look) -> Vec<Self> {
         let mut rows = vec![Self::default()];
         let mut used = 0;
         for run in &self.runs {
-            if used > 0 && used + run.text.width() > width {
+            let text = look.spelled(&run.text);
+            if used > 0 && used + text.width() > width {
                 rows.push(Self::default());
                 used = 0;
             }
-            for (index, part) in run.text.wrap(width).enumerate() {
+            for (index, part) in text.wrap(width).enumerate() {
                 if index > 0 {
                     rows.push(Self::default());
                 }

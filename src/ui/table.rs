@@ -257,7 +257,12 @@ impl Table<'_> {
             buf.set_style(line, look.style(Role::Stale));
         }
         if self.marks && given.marked {
-            look.glyph(line.x + 1, line.y, buf, look.glyphs.marked, Role::Accent);
+            look.fill(
+                Rect { width: line.width.min(2) / 2, ..right_of(line, 1) },
+                buf,
+                look.glyphs.marked,
+                Role::Accent,
+            );
         }
         if selected {
             let role = if self.focused { Role::Selection } else { Role::SelectionIdle };
