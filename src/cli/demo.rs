@@ -14,7 +14,9 @@ use crate::ui::text::SafeText;
 /// once only: the same seed tells the same story.
 pub async fn make(path: Option<&Path>, episodes: u64, seed: u64, global: &Global) -> Result<PathBuf, Failure> {
     let options = Options { episodes, seed, ..Options::default() };
-    let path = if let Some(path) = path { path.to_owned() } else {
+    let path = if let Some(path) = path {
+        path.to_owned()
+    } else {
         let path = default_path(episodes, seed)?;
         if path.is_file() {
             return Ok(path);
