@@ -6,7 +6,13 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 /// Inspect and administer the memory databases of AI agents.
 #[derive(Debug, Parser)]
-#[command(name = "mnemoscope", version, about, args_conflicts_with_subcommands = false, subcommand_precedence_over_arg = true)]
+#[command(
+    name = "mnemoscope",
+    version,
+    about,
+    args_conflicts_with_subcommands = false,
+    subcommand_precedence_over_arg = true
+)]
 pub struct Cli {
     /// Database: a path, a palace folder, sqlite:PATH, postgres://…, or a profile's name.
     #[arg(short = 'd', long = "database", global = true, value_name = "DATABASE")]

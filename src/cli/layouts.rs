@@ -33,10 +33,8 @@ fn list(session: &Session<'_>) -> Result<(), Failure> {
         Format::Jsonl => output::piped(|out| rows.iter().try_for_each(|r| output::json_line(out, r))),
         Format::Csv => Err(Failure::usage("layouts are no table of rows: use --format json, jsonl or table")),
         Format::Table => output::piped(|out| {
-            let cells: Vec<_> = rows
-                .iter()
-                .map(|r| ["name", "engines", "title"].map(|k| output::cell(&r[k])).to_vec())
-                .collect();
+            let cells: Vec<_> =
+                rows.iter().map(|r| ["name", "engines", "title"].map(|k| output::cell(&r[k])).to_vec()).collect();
             output::table(out, &["NAME", "ENGINES", "WHAT"], &cells, output::width()).map(|_| ())
         }),
     }

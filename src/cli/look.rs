@@ -63,11 +63,15 @@ pub async fn status(session: &Session<'_>) -> Result<(), Failure> {
             for layout in &status.layouts {
                 let variant = layout.variant.as_ref().map(|v| format!(", {v}")).unwrap_or_default();
                 writeln!(out, "\nlayout {}{variant}", layout.name)?;
-                let rows: Vec<_> = layout.entities.iter().map(|(name, e)| {
-                    let about = if e.count_kind == CountKind::About { "about " } else { "" };
-                    let count = e.count.map_or("not counted".to_owned(), |n| format!("{about}{n}"));
-                    vec![SafeText::new(name), SafeText::new(&count), SafeText::new(&e.source)]
-                }).collect();
+                let rows: Vec<_> = layout
+                    .entities
+                    .iter()
+                    .map(|(name, e)| {
+                        let about = if e.count_kind == CountKind::About { "about " } else { "" };
+                        let count = e.count.map_or("not counted".to_owned(), |n| format!("{about}{n}"));
+                        vec![SafeText::new(name), SafeText::new(&count), SafeText::new(&e.source)]
+                    })
+                    .collect();
                 output::table(out, &["ENTITY", "ROWS", "SOURCE"], &rows, output::width())?;
                 for missing in &layout.missing {
                     writeln!(out, "missing: {}", SafeText::new(missing))?;
@@ -317,7 +321,8 @@ fn print_fields(out: &mut dyn Write, value: &Value, depth: usize) -> std::io::Re
                     }
                     Value::String(text) => {
                         let lines = leaf(text);
-                        let (first, rest) = lines.split_first().map_or((String::new(), &[][..]), |(f, r)| (f.to_string(), r));
+                        let (first, rest) =
+                            lines.split_first().map_or((String::new(), &[][..]), |(f, r)| (f.to_string(), r));
                         writeln!(out, "{indent}{name}: {first}")?;
                         for line in rest {
                             writeln!(out, "{indent}    {line}")?;

@@ -212,7 +212,7 @@ impl Store {
             location,
             version,
             notes: opened.notes,
-            mixed_times: std::sync::Mutex::default(),
+            sortable: std::sync::Mutex::default(),
             _copy: opened.copy,
         })
     }

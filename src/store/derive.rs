@@ -43,7 +43,8 @@ fn complete(row: &mut Row, log: &[Row]) {
         })
         .collect();
     // The log holds the result as it was returned; the run keeps a wrapped copy, which serves where the log is cut.
-    let logged = log.iter().any(|e| e.text("kind") == Some("workflow.completed") && e.get("data").get("result").is_some());
+    let logged =
+        log.iter().any(|e| e.text("kind") == Some("workflow.completed") && e.get("data").get("result").is_some());
     let text = |column: &str| row.text(column).map(str::to_owned);
     let raw_status = row.get("metadata").get("raw_status").and_then(Value::as_str).map(str::to_owned);
     let run = Run {
