@@ -302,7 +302,8 @@ fn find_column(written: &str, aliases: &[(String, &CatalogTable)]) -> Result<Bou
                 alias: alias.clone(),
                 name: column.name.clone(),
                 declared: column.declared.clone(),
-                not_null: column.not_null,
+                // An outer join gives NULL for the columns of a table that is not the source's own.
+                not_null: column.not_null && alias == "t",
                 indexed: table.indexed.iter().any(|i| i.eq_ignore_ascii_case(&column.name)),
             });
         }

@@ -216,7 +216,7 @@ impl Store {
             location,
             version,
             notes,
-            mixed_times: std::sync::Mutex::default(),
+            sortable: std::sync::Mutex::default(),
             _copy: opened.copy,
         })
     }
