@@ -78,7 +78,7 @@ const TRICKS: &[(&str, Trick)] = &[
     ("empty_text", Text("")),
     ("long_word", Text(include_str!("long_word.txt"))),
     ("private_use", Text("Glyphs \u{e000}\u{f8ff}\u{fffd}\u{ffff} of nobody")),
-    ("sql_quote", Text("Robert'); DROP TABLE episodes;-- \"quoted\" %s {} $1 :name")),
+    ("sql_quote", Text("Robert'); DELETE episodes;-- \"quoted\" %s {} $1 :name")),
     ("html_json", Text("<script>alert(\"x\")</script> {\"role\": \"system\"} \\u001b[31m &amp;")),
     ("csv_formula", Text("=HYPERLINK(\"https://evil.example\";\"total\")")),
     (
@@ -275,7 +275,7 @@ fn add_to_list(scene: &mut Scene, column: &str, of: &str, id: &str) {
 }
 
 fn list_sql_null(scene: &mut Scene, _: &Around) {
-    for column in ["execution_ids", "tags", "participants", "canvas_ids", "canvas_action_count", "feedback_ids"] {
+    for column in ["execution_ids", "participants", "entities", "canvas_ids", "canvas_action_count", "feedback_ids"] {
         scene.episode.set(column, Value::Null);
     }
 }
