@@ -125,7 +125,7 @@ const TRICKS: &[(&str, Trick)] = &[
     ("time_naive", Trick::Scene(time_naive)),
     ("time_zoned", Trick::Scene(time_zoned)),
     ("time_impossible", Column("ended_at", "2026-02-30T25:61:00Z")),
-    ("time_words", Column("started_at", "yesterday")),
+    ("time_slashes", Column("started_at", "02/11/2026 9:30 AM")),
     ("ends_before_start", Trick::Scene(|s, a| s.episode.set("ended_at", super::calendar::stamp(a.times.0 - 1)))),
     ("text_in_real", Column("importance", "very high")),
     ("text_in_integer", Column("access_count", "many")),
