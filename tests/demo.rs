@@ -260,7 +260,7 @@ async fn awkward_rows_are_what_they_say() {
         ("list_python", "substr(canvas_ids, 1, 2)", "['"),
         ("text_in_real", "typeof(importance)", "text"),
         ("null_started", "started_at IS NULL", "1"),
-        ("time_naive", "substr(started_at, 11, 1) || length(started_at)", " 19"),
+        ("time_naive", "substr(ended_at, 11, 1) || length(ended_at)", " 19"),
         ("self_parent", "parent_id = id", "1"),
         ("missing_parent", "NOT EXISTS (SELECT 1 FROM episodes p WHERE p.id = e.parent_id)", "1"),
         ("younger_parent", "(SELECT p.started_at > e.started_at FROM episodes p WHERE p.id = e.parent_id)", "1"),
