@@ -96,6 +96,7 @@ fn report(session: &Session<'_>, file: &str, against: Option<&str>, errors: &[La
     }
     match errors.len() {
         0 => Ok(()),
+        1 => Err(Failure::failed(format!("{file}: 1 error"))),
         n => Err(Failure::failed(format!("{file}: {n} errors"))),
     }
 }

@@ -12,6 +12,7 @@ use clap::{CommandFactory as _, Parser as _};
 
 use crate::config::{self, Config, Profile};
 use crate::memory::mask::Mask;
+use crate::memory::nearest::nearest;
 use crate::store::{OpenError, OpenOptions, Store, StoreError, Target};
 use crate::ui::text::SafeText;
 use args::{Cli, Command, Format, Global, Look};
@@ -98,6 +99,12 @@ pub fn main() -> ExitCode {
 fn run(cli: &Cli) -> Result<(), Failure> {
     if cli.command.is_some() && cli.positional.is_some() {
         return Err(Failure::usage("name the database of a command with -d: mnemoscope -d DATABASE COMMAND"));
+    }
+    if let (Some(word), Some(_), None) = (&cli.positional, &cli.database, &cli.command) {
+        let known = Cli::command();
+        let near = nearest(word, known.get_subcommands().map(clap::Command::get_name));
+        let hint = near.map(|n| format!("; did you mean `{n}`?")).unwrap_or_default();
+        return Err(Failure::usage(format!("there is no command `{word}`{hint}")));
     }
     match &cli.command {
         Some(Command::Completions { shell }) => {

@@ -51,7 +51,7 @@ const COLUMN_KEYS: &[&str] = &["column", "sql", "value", "path", "map", "stored"
 pub fn parse(file: &str, text: &str) -> Result<Layout, Vec<LayoutError>> {
     let mut reader = Reader { file, text, errors: Vec::new() };
     let layout = match DeTable::parse(text) {
-        Ok(root) => reader.layout(root.get_ref()),
+        Ok(root) => Some(reader.layout(root.get_ref())),
         Err(error) => {
             let at = error.span().map_or(0, |s| s.start);
             reader.error(at, "", error.message().to_owned());
@@ -105,7 +105,7 @@ impl Reader<'_> {
         }
     }
 
-    fn layout(&mut self, root: &DeTable<'_>) -> Option<Layout> {
+    fn layout(&mut self, root: &DeTable<'_>) -> Layout {
         let entity_names = || Entity::ALL.iter().map(|e| e.name());
         for key in root.keys() {
             let name = key.get_ref().as_ref();
@@ -130,9 +130,10 @@ impl Reader<'_> {
                 "a layout is recognised by tables or columns that must be there: name at least one",
             );
         }
+        // What is missing above keeps nothing below from being read: all errors are told at once.
         let layout = Layout {
-            name: name?,
-            title: title?,
+            name: name.unwrap_or_default(),
+            title: title.unwrap_or_default(),
             file: self.file.to_owned(),
             engines,
             requires,
@@ -143,10 +144,10 @@ impl Reader<'_> {
             sources: self.sources(root),
             absent: self.absent(root),
         };
-        if layout.sources.is_empty() {
+        if !Entity::ALL.iter().any(|e| root.get(e.name()).is_some()) {
             self.error(0, "", "no entity is mapped: add a table such as [[episode]]");
         }
-        Some(layout)
+        layout
     }
 
     fn engines(&mut self, root: &DeTable<'_>) -> Vec<Engine> {

@@ -111,9 +111,14 @@ impl Store {
             return ("no known layout fits it".to_owned(), Some(remedy.to_owned()));
         };
         let said = self.recognised.layouts.iter().flat_map(|l| &l.absent).find(|(e, _)| *e == entity);
+        let prefix = format!("{entity}.");
+        let lost = || self.recognised.layouts.iter().flat_map(|l| &l.missing).find(|m| m.key.starts_with(&prefix));
         match said {
             Some((_, reason)) => (reason.clone(), None),
-            None => (format!("the layout {} has no source for it here", layout.name), None),
+            None => match lost() {
+                Some(missing) => (missing.message.clone(), None),
+                None => (format!("the layout {} has no source for it here", layout.name), None),
+            },
         }
     }
 

@@ -18,6 +18,8 @@ use crate::memory::{Entity, Kind, Row};
 
 /// Rows fetched at a time at most where filters let few through.
 const BATCH: usize = 2_000;
+/// Rows of a page at most: more is as good as all.
+const LIMIT: usize = i32::MAX as usize;
 /// Values in one IN list.
 const IN_LIST: usize = 400;
 
@@ -35,6 +37,7 @@ impl Store {
     /// An entity that the database does not hold, a cursor of another list, or the engine's refusal.
     pub async fn page(&self, query: &Query) -> Result<Page, StoreError> {
         let sources = self.sources_of(query.entity)?;
+        let query = &Query { limit: query.limit.clamp(1, LIMIT), ..query.clone() };
         let order = query.order.clone().unwrap_or(Order { column: query.entity.time_column(), descending: true });
         let list = format!("{} {} {}", query.entity, order.column, order.descending);
         let mut walks = Vec::new();
