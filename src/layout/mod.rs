@@ -173,6 +173,8 @@ pub struct ColumnSpec {
     pub stored: Stored,
     /// What must be there for this way to be open.
     pub requires: Vec<Need>,
+    /// What must not be there.
+    pub forbids: Vec<Need>,
     /// A database without the column is no error.
     pub optional: bool,
     /// Line of the file, from 1.

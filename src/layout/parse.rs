@@ -42,7 +42,7 @@ type Node<'a> = Spanned<DeValue<'a>>;
 const TOP_KEYS: &[&str] = &["name", "title", "engines", "folder", "requires", "forbids", "variant", "attach", "absent"];
 const SOURCE_KEYS: &[&str] =
     &["table", "from", "tables", "label", "keep", "requires", "forbids", "columns", "links", "derive", "uniform_times"];
-const COLUMN_KEYS: &[&str] = &["column", "sql", "value", "path", "map", "stored", "requires", "optional"];
+const COLUMN_KEYS: &[&str] = &["column", "sql", "value", "path", "map", "stored", "requires", "forbids", "optional"];
 
 /// Reads the text of a layout file.
 ///
@@ -319,6 +319,7 @@ impl Reader<'_> {
             map: Vec::new(),
             stored: Stored::Plain,
             requires: Vec::new(),
+            forbids: Vec::new(),
             optional: false,
             line: self.line(at),
         };
@@ -342,6 +343,7 @@ impl Reader<'_> {
         spec.map = table.get("map").map(|n| self.pairs(n, &join(key, "map"))).unwrap_or_default();
         spec.stored = self.stored(table, key);
         spec.requires = self.needs(table, key, "requires");
+        spec.forbids = self.needs(table, key, "forbids");
         spec.optional = self.boolean(table, key, "optional");
         Some(spec)
     }
