@@ -179,9 +179,22 @@ impl Session<'_> {
         (self.cli.global.mask || by_profile).then(|| Mask::new(config::mask_key()))
     }
 
-    fn profile_named(&self, database: Option<&str>) -> Option<&Profile> {
-        let name = self.cli.global.profile.as_deref().or(database).or(self.cli.database.as_deref());
-        name.and_then(|name| self.config.profile.get(name))
+    /// What the operator means by "the database": named, else from the environment, else the default profile.
+    fn chosen(&self, named: Option<&str>) -> Option<String> {
+        let variable = |name: &str| std::env::var(name).ok().filter(|v| !v.is_empty());
+        named
+            .map(str::to_owned)
+            .or_else(|| self.cli.database.clone())
+            .or_else(|| self.cli.global.profile.clone())
+            .or_else(|| variable("MNEMOSCOPE_DATABASE"))
+            .or_else(|| variable("DATABASE_URL"))
+            .or_else(|| self.config.default.clone())
+    }
+
+    /// The profile whose settings hold: `--profile`, else the one that the database is named by.
+    fn profile_named(&self, named: Option<&str>) -> Option<&Profile> {
+        let name = self.cli.global.profile.clone().or_else(|| self.chosen(named))?;
+        self.config.profile.get(&name)
     }
 
     /// What to open: named, else from the environment, else the default profile; none when nothing says so.
@@ -194,20 +207,15 @@ impl Session<'_> {
             && !self.config.profile.contains_key(name)
         {
             let known: Vec<_> = self.config.profile.keys().cloned().collect();
-            let known = if known.is_empty() { "there are none yet".to_owned() } else { known.join(", ") };
+            let known = if known.is_empty() {
+                "there are none yet".to_owned()
+            } else {
+                format!("known are {}", known.join(", "))
+            };
             return Err(Failure::usage(format!("there is no profile `{name}` in the settings; {known}")));
         }
-        let variable = |name: &str| std::env::var(name).ok().filter(|v| !v.is_empty());
-        let by_profile = global.profile.clone();
-        let text = named
-            .map(str::to_owned)
-            .or_else(|| self.cli.database.clone())
-            .or(by_profile)
-            .or_else(|| variable("MNEMOSCOPE_DATABASE"))
-            .or_else(|| variable("DATABASE_URL"))
-            .or_else(|| self.config.default.clone());
-        let Some(text) = text else { return Ok(None) };
-        let profile = self.profile_named(Some(&text)).or_else(|| self.config.profile.get(&text));
+        let Some(text) = self.chosen(named) else { return Ok(None) };
+        let profile = self.profile_named(named);
         let database = match self.config.profile.get(&text) {
             Some(profile) => profile.database.clone(),
             None => text,

@@ -42,7 +42,8 @@ type Node<'a> = Spanned<DeValue<'a>>;
 const TOP_KEYS: &[&str] = &["name", "title", "engines", "folder", "requires", "forbids", "variant", "attach", "absent"];
 const SOURCE_KEYS: &[&str] =
     &["table", "from", "tables", "label", "keep", "requires", "forbids", "columns", "links", "derive", "uniform_times"];
-const COLUMN_KEYS: &[&str] = &["column", "sql", "value", "path", "map", "stored", "lookup", "requires", "optional"];
+const COLUMN_KEYS: &[&str] =
+    &["column", "sql", "value", "path", "map", "stored", "lookup", "requires", "forbids", "optional"];
 
 /// Reads the text of a layout file.
 ///
@@ -320,6 +321,7 @@ impl Reader<'_> {
             stored: Stored::Plain,
             requires: Vec::new(),
             lookup: None,
+            forbids: Vec::new(),
             optional: false,
             line: self.line(at),
         };
@@ -344,6 +346,7 @@ impl Reader<'_> {
         spec.stored = self.stored(table, key);
         spec.requires = self.needs(table, key, "requires");
         spec.lookup = table.get("lookup").and_then(|n| self.sql(n, &join(key, "lookup")));
+        spec.forbids = self.needs(table, key, "forbids");
         spec.optional = self.boolean(table, key, "optional");
         Some(spec)
     }
