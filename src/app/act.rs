@@ -10,7 +10,7 @@ use super::model::{Model, Tone};
 use super::place::{Pane, Place, View};
 use super::twin::command_line;
 use super::window::{Want, row_key};
-use crate::memory::query::{Order, Query, Start};
+use crate::memory::query::{Order, Query};
 use crate::memory::{Entity, Kind, Row};
 
 /// Themes that can be chosen.
@@ -297,7 +297,7 @@ impl Model {
     /// Whether the list waits for a page it cannot show anything without.
     fn waits_for_rows(&self) -> Vec<super::message::Ticket> {
         let pending = self.browse().and_then(|browse| browse.pending.as_ref());
-        pending.filter(|(_, want)| matches!(want, Want::From(..))).map(|(ticket, _)| *ticket).into_iter().collect()
+        pending.filter(|(_, want)| want.replaces()).map(|(ticket, _)| *ticket).into_iter().collect()
     }
 
     fn interrupted(&mut self) -> Vec<Effect> {
@@ -345,7 +345,7 @@ impl Model {
 
     /// Reads the list from its beginning; the old rows stay, dimmed, until the new ones are there.
     fn relist(&mut self) -> Vec<Effect> {
-        let mut effects = self.ask(Want::From(Start::First, super::window::PAGE_ROWS));
+        let mut effects = self.ask(Want::First);
         effects.extend(self.arrive());
         effects
     }

@@ -184,7 +184,7 @@ pub fn list_columns(entity: Entity) -> &'static [ListColumn] {
                     column("kind", "kind", Text, 14, 22, 0),
                     column("run_id", "run", Id, 8, 20, 2),
                     column("sequence", "no.", Count, 5, 6, 1),
-                    column("data", "data", Json, 14, 0, 0),
+                    column("data", "data", Json, 10, 0, 0),
                 ]
             }
         }

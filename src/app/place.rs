@@ -111,7 +111,7 @@ impl Browse {
     /// Whether what the list shows is about to be replaced.
     #[must_use]
     pub fn is_stale(&self) -> bool {
-        matches!(&self.pending, Some((_, Want::From(..)))) || self.failure.is_some()
+        self.pending.as_ref().is_some_and(|(_, want)| want.replaces()) || self.failure.is_some()
     }
 
     /// Begins another list of the same entity.

@@ -15,8 +15,12 @@ const MARGIN: usize = 60;
 /// Which page is needed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Want {
-    /// A page in the place of all that is held, which begins there.
-    From(Start, usize),
+    /// The first page, in the place of all that is held; its first row becomes the selected one.
+    First,
+    /// The last page, in the place of all that is held; its last row becomes the selected one.
+    Last,
+    /// So many rows from there, in the place of all that is held; the selected row stays the same.
+    Again(Start, usize),
     /// The page after the last one held.
     Below(String),
     /// The page before the first one held.
@@ -28,10 +32,18 @@ impl Want {
     #[must_use]
     pub fn start(&self) -> (Start, usize) {
         match self {
-            Want::From(start, rows) => (start.clone(), *rows),
+            Want::First => (Start::First, PAGE_ROWS),
+            Want::Last => (Start::Last, PAGE_ROWS),
+            Want::Again(start, rows) => (start.clone(), *rows),
             Want::Below(cursor) => (Start::After(cursor.clone()), PAGE_ROWS),
             Want::Above(cursor) => (Start::Before(cursor.clone()), PAGE_ROWS),
         }
+    }
+
+    /// Whether the page takes the place of all that is held.
+    #[must_use]
+    pub fn replaces(&self) -> bool {
+        !matches!(self, Want::Below(_) | Want::Above(_))
     }
 }
 
@@ -68,6 +80,15 @@ pub fn row_key(row: &Row) -> String {
         }
         _ => row.id().to_owned(),
     }
+}
+
+/// Whether a page begins where its start says, rather than ending there.
+fn forward(start: &Start) -> bool {
+    matches!(start, Start::First | Start::After(_))
+}
+
+fn rows_of(pages: &[(&Held, bool)]) -> usize {
+    pages.iter().map(|(held, _)| held.page.rows.len()).sum()
 }
 
 impl Window {
@@ -141,38 +162,51 @@ impl Window {
     pub fn receive(&mut self, want: &Want, page: Page) -> bool {
         let before = self.current().map(row_key);
         match want {
-            Want::From(start, _) => self.replace(start, page),
+            Want::First | Want::Last => self.jump(want, page),
+            Want::Again(start, _) => self.replace(start, page),
             Want::Below(cursor) => self.append(cursor, page),
             Want::Above(cursor) => self.prepend(cursor, page),
         }
         self.filled = true;
         let after = self.current().map(row_key);
-        let jumped = matches!(want, Want::From(Start::First | Start::Last, _)) && before != after;
-        before.is_none() || jumped || before == after
+        matches!(want, Want::First | Want::Last) || before.is_none() || before == after
+    }
+
+    fn jump(&mut self, want: &Want, page: Page) {
+        self.above = page.previous.is_none().then_some(0);
+        self.below = page.next.is_none().then_some(0);
+        self.selected = if *want == Want::Last { page.rows.len().saturating_sub(1) } else { 0 };
+        self.top = self.selected;
+        self.pages = VecDeque::from([Held { start: want.start().0, page }]);
     }
 
     fn replace(&mut self, start: &Start, page: Page) {
         let key = self.current().map(row_key);
-        let held_at = self.pages.iter().position(|held| held.start == *start);
-        let skipped: usize = self.pages.iter().take(held_at.unwrap_or(0)).map(|held| held.page.rows.len()).sum();
-        let above = held_at.and_then(|_| self.above.map(|above| above + skipped));
-        let (row, line) = (self.selected.saturating_sub(skipped), self.selected.saturating_sub(self.top));
-        self.above = match start {
-            Start::First => Some(0),
-            _ if page.previous.is_none() => Some(0),
-            _ => above,
-        };
+        let line = self.selected.saturating_sub(self.top);
+        let before = self.held_before(start);
+        // A page that ends somewhere is counted from there, any other from where it begins.
+        let skipped = before.map(|(first, end)| if forward(start) { first } else { end.saturating_sub(page.rows.len()) });
+        let above = self.above.zip(skipped).map(|(above, skipped)| above + skipped);
+        let row = self.selected.saturating_sub(skipped.unwrap_or(0));
+        self.above = if page.previous.is_none() { Some(0) } else { above };
         self.below = page.next.is_none().then_some(0);
         let found = key.and_then(|key| page.rows.iter().position(|row| row_key(row) == key));
-        let last = page.rows.len().saturating_sub(1);
-        self.pages = VecDeque::from([Held { start: start.clone(), page }]);
-        let otherwise = match (held_at, start) {
-            (Some(_), _) => row.min(last),
-            (None, Start::Last | Start::Before(_)) => last,
-            (None, _) => 0,
-        };
-        self.selected = found.unwrap_or(otherwise);
+        self.selected = found.unwrap_or(row.min(page.rows.len().saturating_sub(1)));
         self.top = self.selected.saturating_sub(line);
+        self.pages = VecDeque::from([Held { start: start.clone(), page }]);
+    }
+
+    /// Positions of the first row of the page that was read from there, and of the row after its last one.
+    fn held_before(&self, start: &Start) -> Option<(usize, usize)> {
+        let mut first = 0;
+        for held in &self.pages {
+            let end = first + held.page.rows.len();
+            if held.start == *start {
+                return Some((first, end));
+            }
+            first = end;
+        }
+        None
     }
 
     fn append(&mut self, cursor: &str, page: Page) {
@@ -212,7 +246,7 @@ impl Window {
     #[must_use]
     pub fn wants(&self) -> Option<Want> {
         if !self.filled {
-            return Some(Want::From(Start::First, PAGE_ROWS));
+            return Some(Want::First);
         }
         let next = self.pages.back().and_then(|held| held.page.next.clone());
         let previous = self.pages.front().and_then(|held| held.page.previous.clone());
@@ -224,23 +258,31 @@ impl Window {
         }
     }
 
-    /// What reads again the rows on screen, `lines` of them, beginning with the page that the first one stands in.
+    /// What reads again the rows on screen, `lines` of them, in whole pages.
     #[must_use]
     pub fn again(&self, lines: usize) -> Want {
-        let mut first = 0;
+        let top = self.top.min(self.selected);
         let bottom = (self.top + lines).max(self.selected + 1);
-        let (mut start, mut rows) = (Start::First, 0);
+        let mut first = 0;
+        let mut seen: Vec<(&Held, bool)> = Vec::new();
         for held in &self.pages {
             let end = first + held.page.rows.len();
-            if end > self.top.min(self.selected) && rows == 0 {
-                start = held.start.clone();
-            }
-            if end > self.top.min(self.selected) && first < bottom {
-                rows += held.page.rows.len();
+            if end > top && first < bottom {
+                seen.push((held, (first..end).contains(&self.selected)));
             }
             first = end;
         }
-        Want::From(start, rows.clamp(PAGE_ROWS, PAGES * PAGE_ROWS))
+        let ahead = seen.iter().filter(|(held, _)| forward(&held.start)).count();
+        let (start, rows) = match (seen.first(), seen.last()) {
+            (Some((begin, _)), _) if ahead == seen.len() => (begin.start.clone(), rows_of(&seen)),
+            (_, Some((end, _))) if ahead == 0 => (end.start.clone(), rows_of(&seen)),
+            // Pages read in both directions have no common beginning: the selected row's own page is enough.
+            _ => match seen.iter().find(|(_, selected)| *selected) {
+                Some((held, _)) => (held.start.clone(), held.page.rows.len()),
+                None => (Start::First, PAGE_ROWS),
+            },
+        };
+        Want::Again(start, rows.clamp(PAGE_ROWS, PAGES * PAGE_ROWS))
     }
 
     /// Moves the selection by so many rows within what is held.
@@ -257,14 +299,14 @@ impl Window {
     pub fn first(&mut self) -> Option<Want> {
         self.select(0);
         let elsewhere = self.pages.front().is_none_or(|held| held.page.previous.is_some());
-        elsewhere.then_some(Want::From(Start::First, PAGE_ROWS))
+        elsewhere.then_some(Want::First)
     }
 
     /// Selects the last row of the list; what must be read for that.
     pub fn last(&mut self) -> Option<Want> {
         self.select(usize::MAX);
         let elsewhere = self.pages.back().is_none_or(|held| held.page.next.is_some());
-        elsewhere.then_some(Want::From(Start::Last, PAGE_ROWS))
+        elsewhere.then_some(Want::Last)
     }
 
     /// Scrolls so that the selected row is among the `lines` on screen, and no line is wasted.
