@@ -96,11 +96,16 @@ impl Card {
 
     /// The rows the card takes at this width, title and hints included.
     #[must_use]
-    pub fn height(&self, width: u16) -> u16 {
-        let details: usize = self.lines.iter().map(|line| line.wrap(text_width(width)).count()).sum();
+    pub fn height(&self, width: u16, look: &Look) -> u16 {
+        let details = self.details(width, look).len();
         let hints = if self.hints.is_empty() { 0 } else { 2 };
         let blank = usize::from(details > 0);
         (1 + blank + details + hints).min(usize::from(u16::MAX)) as u16
+    }
+
+    fn details(&self, width: u16, look: &Look) -> Vec<SafeText> {
+        let wrapped = |line| look.spelled(line).wrap(text_width(width)).collect::<Vec<_>>();
+        self.lines.iter().flat_map(wrapped).collect()
     }
 
     /// Draws the card in the middle of `area`. Where it does not fit, blank rows go first, then details; the title and
@@ -108,8 +113,8 @@ impl Card {
     pub fn render(&self, area: Rect, buf: &mut Buffer, look: &Look) {
         let width = area.width.min(WIDEST);
         let text_width = text_width(area.width);
-        let details: Vec<SafeText> = self.lines.iter().flat_map(|line| line.wrap(text_width)).collect();
-        let is_roomy = self.height(area.width) <= area.height;
+        let details = self.details(area.width, look);
+        let is_roomy = self.height(area.width, look) <= area.height;
         let mut lines = vec![
             TextLine::default()
                 .with_glyph(self.tone.glyph(look.glyphs), self.tone.role())

@@ -189,6 +189,9 @@ impl Tabs {
             self.tab_line(*index).render(*place, buf, look);
         }
         let (line, g) = (row(margin(area), 0), look.glyphs);
+        if line.is_empty() || line.width == area.width {
+            return;
+        }
         if places.first().is_some_and(|(index, _)| *index > 0) {
             look.glyph(line.x.saturating_sub(1), line.y, buf, g.arrow_left, Role::Muted);
         }

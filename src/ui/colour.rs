@@ -130,7 +130,9 @@ fn nearest_index((r, g, b): (u8, u8, u8)) -> u8 {
     let mean = ((u16::from(r) + u16::from(g) + u16::from(b)) / 3) as u8;
     let step = (mean.saturating_sub(3) / 10).min(23);
     let grey = 8 + 10 * step;
-    if distance((r, g, b), (grey, grey, grey)) < distance((r, g, b), cube) {
+    // A colour that is plainly one stays one, even where a grey is a little nearer.
+    let is_colourful = r.max(g).max(b) >= 100 && r.max(g).max(b) - r.min(g).min(b) >= 48;
+    if !is_colourful && distance((r, g, b), (grey, grey, grey)) < distance((r, g, b), cube) {
         232 + step
     } else {
         16 + 36 * lr + 6 * lg + lb

@@ -20,7 +20,7 @@ pub struct Pane {
     pub foot: TextLine,
     /// Whether keys go to this pane.
     pub focused: bool,
-    /// The frame's role when something is amiss; else it is the border's.
+    /// The role of frame and title when something is amiss.
     pub tone: Option<Role>,
 }
 
@@ -48,7 +48,7 @@ impl Pane {
         }
         let border = self.tone.unwrap_or(if self.focused { Role::BorderFocused } else { Role::Border });
         outline(area, buf, look, border);
-        let title = if self.focused { Role::Accent } else { Role::Heading };
+        let title = self.tone.unwrap_or(if self.focused { Role::Accent } else { Role::Heading });
         let mut top = TextLine::of(self.title.clone(), title);
         if !self.note.runs.is_empty() {
             top.push_blanks(1);
@@ -82,7 +82,9 @@ fn inset(line: &TextLine, edge: Rect, buf: &mut Buffer, look: &Look, side: Side)
     let mut padded = TextLine::of(" ", Role::Text);
     padded.append(line.clone());
     padded.push_blanks(1);
-    padded.render(Rect { x, width: width + 2, ..edge }, buf, look);
+    let place = Rect { x, width: width + 2, ..edge };
+    Look::clear(place, buf);
+    padded.render(place, buf, look);
 }
 
 fn outline(area: Rect, buf: &mut Buffer, look: &Look, role: Role) {

@@ -37,7 +37,7 @@ macro_rules! glyphs {
             $($name: Glyph($unicode),)+
             rising: row([' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█']),
             filling: row([' ', '▏', '▎', '▍', '▌', '▋', '▊', '▉', '█']),
-            shades: row(['·', '░', '▒', '▓', '█']),
+            shades: row(['·', '◔', '◑', '◕', '●']),
             fills: row(['█', '▓', '▒', '░', '▚', '≡']),
             spinner: row(['⣾', '⣽', '⣻', '⢿', '⡿', '⣟', '⣯', '⣷']),
         };
@@ -153,6 +153,8 @@ glyphs! {
     bar: '━', '=';
     /// The part of a bar that is not.
     track: '─', '-';
+    /// A thick lying bar with air above it, so that bars below each other stay apart.
+    slab: '▆', '#';
     /// A day or cell of a map of intensities.
     cell: '■', '#';
     /// The movable part of a scrollbar.

@@ -50,7 +50,7 @@ pub fn key_values(pairs: &[Pair], width: usize, look: &Look) -> Vec<TextLine> {
         };
         let dash = TextLine::default().with_glyph(look.glyphs.none, Role::Muted);
         let value = if pair.value.runs.is_empty() { &dash } else { &pair.value };
-        for part in value.flow(width.saturating_sub(indent)) {
+        for part in value.flow(width.saturating_sub(indent), look) {
             if line.runs.is_empty() {
                 line.push_blanks(indent);
             }

@@ -97,15 +97,16 @@ impl TextLine {
 
     /// The line in rows of `width` columns: runs stay whole where they fit into a row, else they are wrapped at words.
     #[must_use]
-    pub fn flow(&self, width: usize) -> Vec<Self> {
+    pub fn flow(&self, width: usize, look: &Look) -> Vec<Self> {
         let mut rows = vec![Self::default()];
         let mut used = 0;
         for run in &self.runs {
-            if used > 0 && used + run.text.width() > width {
+            let text = look.spelled(&run.text);
+            if used > 0 && used + text.width() > width {
                 rows.push(Self::default());
                 used = 0;
             }
-            for (index, part) in run.text.wrap(width).enumerate() {
+            for (index, part) in text.wrap(width).enumerate() {
                 if index > 0 {
                     rows.push(Self::default());
                 }
@@ -128,10 +129,21 @@ impl TextLine {
             left -= run.text.width();
             let is_last_that_fits = more_follows && run.text.width() + 1 > room;
             let text = if is_last_that_fits { cut_short(&run.text, room, look) } else { look.fit(&run.text, room) };
-            rest = right_of(rest, text.draw(rest, buf, &look.paint(run.role), &run.hits));
+            let hits = hits_within(&run.hits, run.text.as_str(), text.as_str());
+            rest = right_of(rest, text.draw(rest, buf, &look.paint(run.role), &hits));
         }
         area.width - rest.width
     }
+}
+
+/// The hits in a text as far as `shown`, a cut of it, still begins like it.
+fn hits_within(hits: &[Range<usize>], text: &str, shown: &str) -> Vec<Range<usize>> {
+    if hits.is_empty() {
+        return Vec::new();
+    }
+    let same = text.bytes().zip(shown.bytes()).take_while(|(a, b)| a == b).count();
+    let same = shown.floor_char_boundary(same);
+    hits.iter().filter(|hit| hit.start < same).map(|hit| hit.start..hit.end.min(same)).collect()
 }
 
 /// At most `room` columns that end with an ellipsis even if the text would just fit, because more would follow.

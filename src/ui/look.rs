@@ -1,10 +1,12 @@
 //! What everything is drawn with: a theme and a set of glyphs, and the few strokes that all pictures are made of.
 
+use std::borrow::Cow;
+
 use ratatui::{buffer::Buffer, layout::Rect, style::Style};
 
 use super::{
     glyphs::{Glyph, Glyphs},
-    text::{Paint, SafeText},
+    text::{Align, Paint, SafeText},
     theme::{Role, Theme},
 };
 
@@ -36,12 +38,30 @@ impl Look {
         Paint { base: self.style(role), mark: self.style(Role::Mark), hit: self.style(Role::Hit) }
     }
 
-    /// A text cut to `width` columns, in the spelling of this look's glyphs.
+    /// A text in the spelling of this look's glyphs: with ASCII glyphs its marks are ASCII too. For wrapping; what is
+    /// drawn in one piece is spelled on the way.
+    #[must_use]
+    pub fn spelled<'t>(&self, text: &'t SafeText) -> Cow<'t, SafeText> {
+        if self.glyphs.is_ascii() && text.has_marks() {
+            Cow::Owned(text.with_ascii_marks())
+        } else {
+            Cow::Borrowed(text)
+        }
+    }
+
+    /// A text cut to `width` columns, in the spelling and with the ellipsis of this look's glyphs.
     #[must_use]
     pub fn fit(&self, text: &SafeText, width: usize) -> SafeText {
         let ellipsis = self.glyphs.ellipsis.get();
+        // Cut first: the text may be much longer than what is spelled anew.
         let cut = text.cut_with(width, ellipsis);
-        if self.glyphs.is_ascii() && cut.has_marks() { cut.with_ascii_marks().cut_with(width, ellipsis) } else { cut }
+        self.spelled(&cut).cut_with(width, ellipsis)
+    }
+
+    /// A text of exactly `width` columns: cut like [`Look::fit`], or filled with blanks.
+    #[must_use]
+    pub fn pad(&self, text: &SafeText, width: usize, align: Align) -> SafeText {
+        self.fit(text, width).pad(width, align)
     }
 
     /// Draws a text in the first row of `area`; returns the columns used.

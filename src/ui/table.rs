@@ -237,9 +237,10 @@ impl Table<'_> {
                 Some(Sort::Ascending) => (Role::Accent, Some(look.glyphs.up)),
                 Some(Sort::Descending) => (Role::Accent, Some(look.glyphs.down)),
             };
-            let room = usize::from(place.width) - usize::from(glyph.is_some()).min(usize::from(place.width));
+            let room = usize::from(place.width).saturating_sub(if glyph.is_some() { 2 } else { 0 });
             let mut line = TextLine::of(look.fit(&column.title, room), role);
             if let Some(glyph) = glyph {
+                line.push_blanks(1);
                 line.push_glyphs(glyph, 1, role);
             }
             aligned(&line, column.align, place.of(row(area, 0)), buf, look);
@@ -256,7 +257,12 @@ impl Table<'_> {
             buf.set_style(line, look.style(Role::Stale));
         }
         if self.marks && given.marked {
-            look.glyph(line.x + 1, line.y, buf, look.glyphs.marked, Role::Accent);
+            look.fill(
+                Rect { width: line.width.min(2) / 2, ..right_of(line, 1) },
+                buf,
+                look.glyphs.marked,
+                Role::Accent,
+            );
         }
         if selected {
             let role = if self.focused { Role::Selection } else { Role::SelectionIdle };
@@ -294,8 +300,8 @@ impl Table<'_> {
     /// Where the columns stand that there is room for.
     fn places(&self, area: Rect) -> Vec<Place> {
         let inside = right_of(area, self.gutter());
-        // The last column is the scrollbar's.
-        let room = inside.width.saturating_sub(1);
+        // The last two columns are for a blank and the scrollbar.
+        let room = inside.width.saturating_sub(2);
         let mut kept: Vec<usize> = (0..self.columns.len()).collect();
         while kept.len() > 1 && self.least_width(&kept) > u32::from(room) {
             // The least important goes; of equals the last one.

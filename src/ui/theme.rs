@@ -1,9 +1,9 @@
 //! What things look like by what they mean: roles, and the themes that give each role a style.
 
-use ratatui::style::{Modifier, Style};
-use toml::{Spanned, de::DeTable, de::DeValue};
+use super::colour::Tint;
+use ratatui::style::{Color, Modifier, Style};
 
-use super::colour::{ANSI, Tint};
+mod file;
 
 pub use super::colour::Depth;
 
@@ -153,7 +153,7 @@ pub struct Theme {
     name: String,
     depth: Depth,
     /// What the theme says of each role, in the order of [`Role::ALL`].
-    inks: Vec<Option<Ink>>,
+    inks: Vec<Option<RoleInk>>,
     /// The same for the terminal's depth, gaps filled.
     styles: Vec<Style>,
 }
@@ -163,13 +163,30 @@ pub struct Theme {
 struct Ink {
     fg: Option<Tint>,
     bg: Option<Tint>,
-    modifiers: Modifier,
+    on: Modifier,
+    off: Modifier,
+}
+
+/// What a theme says of a role: a style, and perhaps another one for terminals with sixteen colours.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct RoleInk {
+    ink: Ink,
+    ansi: Option<Ink>,
+}
+
+impl RoleInk {
+    fn at(self, depth: Depth) -> Style {
+        match (self.ansi, depth) {
+            (Some(ink), Depth::Ansi16) => ink.at(depth),
+            _ => self.ink.at(depth),
+        }
+    }
 }
 
 impl Ink {
     fn at(self, depth: Depth) -> Style {
         let style = Style { fg: self.fg.map(|tint| tint.at(depth)), ..Style::new() };
-        Style { bg: self.bg.map(|tint| tint.at(depth)), ..style }.add_modifier(self.modifiers)
+        Style { bg: self.bg.map(|tint| tint.at(depth)), ..style }.add_modifier(self.on).remove_modifier(self.off)
     }
 }
 
@@ -224,31 +241,12 @@ impl Theme {
     /// The first mistake: bad TOML, an unknown section, role, key or colour (with the nearest known name), a value of
     /// the wrong kind.
     pub fn parse(file: &str, text: &str) -> Result<Self, ThemeError> {
-        let reader = Reader { file, text };
-        let root = DeTable::parse(text)
-            .map_err(|error| reader.error(error.span().map_or(0, |span| span.start), error.message().to_owned()))?;
-        let mut palette: Vec<(&str, Tint)> = Vec::new();
-        let mut inks = vec![None; Role::ALL.len()];
-        for (key, _) in root.get_ref() {
-            reader.known(key, &["palette", "roles"], "section")?;
-        }
-        if let Some(section) = root.get_ref().get("palette") {
-            for (name, value) in reader.table(section)? {
-                palette.push((name.get_ref(), reader.palette_colour(value)?));
-            }
-        }
-        if let Some(section) = root.get_ref().get("roles") {
-            let names: Vec<&str> = Role::ALL.iter().map(|role| role.name()).collect();
-            for (name, value) in reader.table(section)? {
-                let index = reader.known(name, &names, "role")?;
-                inks[index] = Some(reader.ink(value, &palette)?);
-            }
-        }
+        let inks = file::read(file, text)?;
         let stem = file.rsplit(['/', '\\']).next().unwrap_or(file);
         Ok(Self::from_inks(stem.strip_suffix(".toml").unwrap_or(stem), inks, Depth::TrueColor))
     }
 
-    fn from_inks(name: &str, inks: Vec<Option<Ink>>, depth: Depth) -> Self {
+    fn from_inks(name: &str, inks: Vec<Option<RoleInk>>, depth: Depth) -> Self {
         let styles = Role::ALL.iter().map(|role| resolve(&inks, *role).at(depth)).collect();
         Self { name: name.to_owned(), depth, inks, styles }
     }
@@ -271,6 +269,13 @@ impl Theme {
         self.styles.iter().all(|style| style.fg.is_none() && style.bg.is_none())
     }
 
+    /// Whether intensities can be told apart by the shade of a colour alone.
+    #[must_use]
+    pub fn has_shades(&self) -> bool {
+        let is_shade = |colour| matches!(colour, Some(Color::Rgb(..) | Color::Indexed(_)));
+        (1..=4).all(|level| is_shade(self.style(Role::heat(level)).fg))
+    }
+
     /// The style of a role.
     #[must_use]
     pub fn style(&self, role: Role) -> Style {
@@ -279,7 +284,7 @@ impl Theme {
 }
 
 /// What the theme says of a role, or of the nearest role it falls back to.
-fn resolve(inks: &[Option<Ink>], role: Role) -> Ink {
+fn resolve(inks: &[Option<RoleInk>], role: Role) -> RoleInk {
     let mut next = Some(role);
     while let Some(role) = next {
         if let Some(Some(ink)) = inks.get(role as usize) {
@@ -287,121 +292,5 @@ fn resolve(inks: &[Option<Ink>], role: Role) -> Ink {
         }
         next = role.fallback();
     }
-    Ink::default()
-}
-
-type Field<'a, 'i> = (&'a Spanned<std::borrow::Cow<'i, str>>, &'a Spanned<DeValue<'i>>);
-
-/// Reads values of a theme file and says where one is wrong.
-struct Reader<'t> {
-    file: &'t str,
-    text: &'t str,
-}
-
-impl Reader<'_> {
-    fn error(&self, offset: usize, problem: String) -> ThemeError {
-        let before = self.text.get(..offset).unwrap_or(self.text);
-        ThemeError { file: self.file.to_owned(), line: before.matches('\n').count() + 1, problem }
-    }
-
-    fn table<'a, 'i>(&self, value: &'a Spanned<DeValue<'i>>) -> Result<Vec<Field<'a, 'i>>, ThemeError> {
-        match value.get_ref() {
-            DeValue::Table(table) => Ok(table.iter().collect()),
-            other => Err(self.error(value.span().start, format!("a table is needed here, not a {}", other.type_str()))),
-        }
-    }
-
-    /// The place of a key among the `known` ones.
-    fn known(&self, key: &Spanned<std::borrow::Cow<'_, str>>, known: &[&str], kind: &str) -> Result<usize, ThemeError> {
-        known.iter().position(|name| *name == key.get_ref()).ok_or_else(|| {
-            let problem = format!("there is no {kind} \"{}\"{}", key.get_ref(), nearest(key.get_ref(), known));
-            self.error(key.span().start, problem)
-        })
-    }
-
-    fn text_of<'a>(&self, value: &'a Spanned<DeValue<'_>>, what: &str) -> Result<&'a str, ThemeError> {
-        match value.get_ref() {
-            DeValue::String(text) => Ok(text),
-            other => Err(self.error(value.span().start, format!("{what} is a string, not a {}", other.type_str()))),
-        }
-    }
-
-    /// A colour of the palette: `"#rrggbb"`, a name of the sixteen, or `{ rgb, ansi }`.
-    fn palette_colour(&self, value: &Spanned<DeValue<'_>>) -> Result<Tint, ThemeError> {
-        if !matches!(value.get_ref(), DeValue::Table(_)) {
-            return self.colour(value, &[]);
-        }
-        let (mut rgb, mut ansi) = (None, None);
-        for (key, value) in self.table(value)? {
-            match self.known(key, &["rgb", "ansi"], "key")? {
-                0 => rgb = Some(self.colour(value, &[])?),
-                _ => ansi = Some(self.colour(value, &[])?),
-            }
-        }
-        match (rgb, ansi) {
-            (Some(rgb), Some(ansi)) => Ok(Tint { rgb: rgb.rgb, ansi: ansi.ansi }),
-            (Some(only), None) | (None, Some(only)) => Ok(only),
-            (None, None) => Err(self.error(value.span().start, "a colour needs rgb = \"#rrggbb\"".to_owned())),
-        }
-    }
-
-    fn colour(&self, value: &Spanned<DeValue<'_>>, palette: &[(&str, Tint)]) -> Result<Tint, ThemeError> {
-        let text = self.text_of(value, "a colour")?;
-        let from_palette = palette.iter().find(|(name, _)| *name == text).map(|(_, tint)| *tint);
-        from_palette.or_else(|| Tint::from_hex(text)).or_else(|| Tint::from_name(text)).ok_or_else(|| {
-            let names: Vec<&str> = palette.iter().map(|(name, _)| *name).chain(ANSI.map(|(name, _)| name)).collect();
-            let hint = if text.starts_with('#') { "; write \"#rrggbb\"".to_owned() } else { nearest(text, &names) };
-            self.error(value.span().start, format!("\"{text}\" is no colour{hint}"))
-        })
-    }
-
-    /// A role's style: a colour, or a table of colours and modifiers.
-    fn ink(&self, value: &Spanned<DeValue<'_>>, palette: &[(&str, Tint)]) -> Result<Ink, ThemeError> {
-        if !matches!(value.get_ref(), DeValue::Table(_)) {
-            return Ok(Ink { fg: Some(self.colour(value, palette)?), ..Ink::default() });
-        }
-        let mut ink = Ink::default();
-        for (key, value) in self.table(value)? {
-            match self.known(key, &["fg", "bg", "bold", "dim", "italic", "underline", "reverse"], "key")? {
-                0 => ink.fg = Some(self.colour(value, palette)?),
-                1 => ink.bg = Some(self.colour(value, palette)?),
-                flag => {
-                    let DeValue::Boolean(on) = value.get_ref() else {
-                        let problem = format!("{} is true or false", key.get_ref());
-                        return Err(self.error(value.span().start, problem));
-                    };
-                    ink.modifiers.set(FLAGS[flag - 2], *on);
-                }
-            }
-        }
-        Ok(ink)
-    }
-}
-
-/// The modifiers a theme may set, in the order of their keys.
-const FLAGS: [Modifier; 5] =
-    [Modifier::BOLD, Modifier::DIM, Modifier::ITALIC, Modifier::UNDERLINED, Modifier::REVERSED];
-
-/// `; did you mean "x"?` where a known name is close, else the list of all.
-fn nearest(wrong: &str, known: &[&str]) -> String {
-    let closest = known.iter().map(|name| (edit_distance(wrong, name), name)).min();
-    match closest {
-        Some((distance, name)) if distance <= 2.max(wrong.len() / 3) => format!("; did you mean \"{name}\"?"),
-        _ => format!("; known: {}", known.join(", ")),
-    }
-}
-
-/// Levenshtein's distance: insertions, deletions and replacements that turn one word into the other.
-fn edit_distance(a: &str, b: &str) -> usize {
-    let mut row: Vec<usize> = (0..=b.chars().count()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.chars().enumerate() {
-            let replaced = diagonal + usize::from(x != y);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row.last().copied().unwrap_or(0)
+    RoleInk::default()
 }

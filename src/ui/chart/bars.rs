@@ -44,7 +44,8 @@ impl<'a> Histogram<'a> {
         }
         let used = Rect { width: (step * count).min(area.width), ..area };
         let has_ends = area.height >= 3;
-        let has_counts = area.height >= 4 && step >= 4;
+        let widest = self.buckets.iter().map(|bucket| figures::short_count(*bucket).width()).max().unwrap_or(0);
+        let has_counts = area.height >= 4 && widest < usize::from(step);
         let bars = area.height - u16::from(has_ends) - u16::from(has_counts);
         let max = self.buckets.iter().copied().max().unwrap_or(0) as f64;
         for (index, bucket) in self.buckets.iter().enumerate() {
@@ -57,9 +58,9 @@ impl<'a> Histogram<'a> {
             let bar = Rect { y: area.y + u16::from(has_counts), height: bars, ..place };
             self.render_bar(height, *bucket > 0, bar, buf, look);
             if has_counts {
-                let label = figures::short_count(*bucket).pad(usize::from(place.width), Align::Center);
+                let label = figures::short_count(*bucket).pad(usize::from(step), Align::Center);
                 let top = bars - (height.ceil() as u16).clamp(1, bars);
-                look.text(row(Rect { height: area.height, ..place }, top), buf, &label, Role::Muted);
+                look.text(row(Rect { height: area.height, width: step, ..place }, top), buf, &label, Role::Muted);
             }
         }
         if has_ends {
@@ -85,6 +86,9 @@ impl<'a> Histogram<'a> {
     }
 }
 
+/// A diverging bar below so many columns says nothing.
+const SHORTEST: usize = 5;
+
 /// A value around zero.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DivergingBar {
@@ -107,10 +111,14 @@ impl DivergingBars<'_> {
     /// The bars as lines of `width` columns: label, bar, sign and value, note.
     #[must_use]
     pub fn lines(&self, width: usize, look: &Look) -> Vec<TextLine> {
-        let label = self.bars.iter().map(|bar| bar.label.width()).max().unwrap_or(0).min(width / 3);
-        let note = self.bars.iter().map(|bar| bar.note.width()).max().unwrap_or(0).min(width / 3);
+        let widest =
+            |of: fn(&DivergingBar) -> &SafeText| self.bars.iter().map(|bar| of(bar).width()).max().unwrap_or(0);
+        let (label, note) = (widest(|bar| &bar.label), widest(|bar| &bar.note).min(width / 3));
+        // The value stays in any case; bar and note go where there is little room.
+        let label = label.min(if width < 24 { width.saturating_sub(10) } else { width / 3 });
         let words = label + 2 + 8 + if note > 0 { note + 1 } else { 0 };
         let track = width.saturating_sub(words).min(41);
+        let track = if track < SHORTEST { 0 } else { track };
         self.bars.iter().map(|bar| bar.line(label, track, look)).collect()
     }
 
@@ -126,11 +134,13 @@ impl DivergingBar {
     fn line(&self, label: usize, track: usize, look: &Look) -> TextLine {
         let mut line = TextLine::default();
         if label > 0 {
-            line.push(self.label.pad(label, Align::Left), Role::Text);
+            line.push(look.pad(&self.label, label, Align::Left), Role::Text);
             line.push_blanks(2);
         }
-        line.append(diverging(self.value.unwrap_or(0.0), track, look));
-        line.push_blanks(1);
+        if track > 0 {
+            line.append(diverging(self.value.unwrap_or(0.0), track, look));
+            line.push_blanks(1);
+        }
         let g = look.glyphs;
         let (glyph, role) = match self.value {
             Some(value) if value > 0.0 => (g.up, Role::Good),

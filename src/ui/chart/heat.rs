@@ -51,7 +51,7 @@ impl CalendarHeat<'_> {
             let line = Rect { x: area.x, width: NAMES.min(area.width), ..row(grid, day as u16) };
             TextLine::of(name, Role::Muted).render(line, buf, look);
         }
-        let max = self.days[first * WEEK..].iter().copied().max().unwrap_or(0);
+        let max = self.days.iter().skip(first * WEEK).copied().max().unwrap_or(0);
         for (index, count) in self.days.iter().enumerate().skip(first * WEEK) {
             let (week, day) = ((index / WEEK - first) as u16, (index % WEEK) as u16);
             let (glyph, role) = level_glyph(level(*count, max), look);
@@ -75,7 +75,8 @@ impl CalendarHeat<'_> {
 
     /// One bar for each of the newest weeks.
     fn weekly(&self, width: usize, look: &Look) -> TextLine {
-        let sums: Vec<Option<f64>> = self.days.chunks(WEEK).map(|week| Some(week.iter().sum::<u64>() as f64)).collect();
+        let sums: Vec<Option<f64>> =
+            self.days.chunks(WEEK).map(|week| Some(week.iter().map(|count| *count as f64).sum())).collect();
         let newest = &sums[sums.len().saturating_sub(width)..];
         let max = newest.iter().flatten().copied().fold(0.0, f64::max);
         sparkline(newest, max, width, Role::Heat3, look)
@@ -92,7 +93,7 @@ fn level(count: u64, max: u64) -> usize {
 
 fn level_glyph(level: usize, look: &Look) -> (Glyph, Role) {
     let role = Role::heat(level);
-    let differs_by_colour = !look.theme.is_mono() && !look.glyphs.is_ascii();
+    let differs_by_colour = look.theme.has_shades() && !look.glyphs.is_ascii();
     match level {
         0 => (look.glyphs.separator, role),
         _ if differs_by_colour => (look.glyphs.cell, role),

@@ -52,10 +52,14 @@ impl StackedBars<'_> {
         lines
     }
 
+    fn label_width(&self, width: usize) -> usize {
+        self.bars.iter().map(|bar| bar.label.width()).max().unwrap_or(0).min(width / 3)
+    }
+
     /// The bars as lines of `width` columns.
     #[must_use]
     pub fn lines(&self, width: usize, look: &Look) -> Vec<TextLine> {
-        let label = self.bars.iter().map(|bar| bar.label.width()).max().unwrap_or(0).min(width / 3);
+        let label = self.label_width(width);
         let total = self.bars.iter().map(|bar| bar.total.width()).max().unwrap_or(0).min(width / 4);
         let gaps = if label > 0 { 2 } else { 0 } + if total > 0 { 2 } else { 0 };
         let room = width.saturating_sub(label + total + gaps);
@@ -70,13 +74,13 @@ impl StackedBars<'_> {
         let draw = |bar: &StackedBar| {
             let mut line = TextLine::default();
             if label > 0 {
-                line.push(bar.label.pad(label, Align::Left), Role::Text);
+                line.push(look.pad(&bar.label, label, Align::Left), Role::Text);
                 line.push_blanks(2);
             }
             line.append(bar.stacked(scale, zero, room, look));
             if total > 0 {
                 line.push_blanks(2);
-                line.push(bar.total.pad(total, Align::Right), Role::Text);
+                line.push(look.pad(&bar.total, total, Align::Right), Role::Text);
             }
             line
         };
@@ -91,7 +95,9 @@ impl StackedBars<'_> {
             let place = row(area, index as u16);
             line.render(place, buf, look);
             if self.selected == Some(index) {
-                buf.set_style(place, look.style(Role::Selection));
+                // Only the label: the colours of the bar mean something.
+                let label = self.label_width(usize::from(area.width)) as u16;
+                buf.set_style(Rect { width: label, ..place }, look.style(Role::Selection));
             }
         }
         let rest = below(area, (lines.len() + 1).min(usize::from(u16::MAX)) as u16);
@@ -136,7 +142,7 @@ impl StackedBar {
 /// What a part is filled with: without colours the pattern tells the parts apart.
 fn fill_glyph(index: usize, look: &Look) -> Glyph {
     let patterns = &look.glyphs.fills;
-    if look.theme.is_mono() { patterns[index % patterns.len()] } else { look.glyphs.fills[0] }
+    if look.theme.is_mono() { patterns[index % patterns.len()] } else { look.glyphs.slab }
 }
 
 fn key_glyph(index: usize, look: &Look) -> Glyph {

@@ -2,7 +2,7 @@
 
 use ratatui::{buffer::Buffer, layout::Rect};
 
-use super::scale::Scale;
+use super::scale::{Scale, Stretch};
 use crate::ui::{
     line::TextLine,
     look::{Look, below, right_of, row},
@@ -88,6 +88,10 @@ impl Timeline<'_> {
                 look.text(right_of(line, stretch.column as u16), buf, &label, Role::Muted);
                 free = stretch.column + label.width() + 1;
             }
+            if index + 1 < stretches.len() {
+                let middle = gap_column(stretch, &stretches[index + 1]);
+                look.glyph(line.x + middle as u16, line.y, buf, look.glyphs.gap, Role::Muted);
+            }
         }
         if let Some(last) = stretches.last() {
             let label = (self.tick)(last.to);
@@ -119,11 +123,15 @@ pub fn guides(levels: &[bool], look: &Look) -> TextLine {
     line
 }
 
+/// The column in the middle of the squeezed time between two stretches.
+fn gap_column(before: &Stretch, after: &Stretch) -> usize {
+    usize::midpoint(before.column + before.width, after.column)
+}
+
 fn render_bar(given: &TimelineRow, scale: &Scale, now: f64, line: Rect, buf: &mut Buffer, look: &Look) {
     let g = look.glyphs;
     for pair in scale.stretches().windows(2) {
-        let middle = usize::midpoint(pair[0].column + pair[0].width, pair[1].column);
-        look.fill(Rect { width: 1, ..right_of(line, middle as u16) }, buf, g.dotted, Role::Track);
+        look.glyph(line.x + gap_column(&pair[0], &pair[1]) as u16, line.y, buf, g.dotted, Role::Track);
     }
     let Some(from) = given.from else { return };
     let (start, end) = (scale.column(from) as u16, scale.column(given.to.unwrap_or(now)) as u16);
