@@ -143,11 +143,14 @@ fn purity(source: &Source) -> Vec<String> {
         .collect()
 }
 
-/// Whether a text reads as SQL: the keywords in order, each a word of its own, in capitals.
+/// Whether a text reads as SQL: it begins with a statement's first keyword (or `WITH`) and holds the others in order,
+/// each a word of its own, in capitals. A text that quotes a statement somewhere is only a text.
 fn is_sql(text: &str) -> bool {
+    let words = || text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty());
     SQL.iter().any(|keywords| {
-        let mut words = text.split(|c: char| !c.is_alphanumeric() && c != '_');
-        keywords.iter().all(|keyword| words.any(|word| word == *keyword))
+        let begins = words().next().is_some_and(|word| word == keywords[0] || word == "WITH");
+        let mut rest = words();
+        begins && keywords.iter().all(|keyword| rest.any(|word| word == *keyword))
     })
 }
 
@@ -324,7 +327,7 @@ fn the_sql_rule_sees_statements_and_not_words() {
         assert_eq!(objections(sql_in_its_place, "src/store/page.rs", &code), 0, "{text}");
         assert_eq!(objections(sql_in_its_place, "src/cli/list.rs", &format!("mod tests {{ {code} }}")), 0, "{text}");
     }
-    let words = "fn f() { say(\"Select rows from the table, update, then set\"); /* SELECT a FROM b */ }";
+    let words = "fn f() { say(\"Select rows from the table\", \"Rob'); DROP TABLE t; --\"); /* SELECT a FROM b */ }";
     assert_eq!(objections(sql_in_its_place, "src/cli/list.rs", words), 0);
 }
 
