@@ -1,7 +1,7 @@
 //! The core of the console: a model, the messages that reach it, the effects it asks for. Pure: nothing here reads,
 //! writes, waits or looks at a clock.
 
-mod act;
+pub mod act;
 pub mod columns;
 pub mod command;
 pub mod condition;
