@@ -155,6 +155,18 @@ impl<'l> Writer<'l> {
         }
     }
 
+    /// A text after something short; wrapped rows stand under its beginning.
+    pub fn hanging(&mut self, mut head: TextLine, text: &SafeText, role: Role) {
+        let indent = head.width();
+        for (index, part) in text.wrap(self.width.saturating_sub(indent).max(12)).enumerate() {
+            if index > 0 {
+                head.push_blanks(indent);
+            }
+            head.push(part, role);
+            self.line(std::mem::take(&mut head));
+        }
+    }
+
     pub fn indented(&mut self, text: SafeText, indent: usize, role: Role) {
         let mut line = TextLine::default();
         line.push_blanks(indent);
@@ -196,10 +208,7 @@ impl<'l> Writer<'l> {
             line.push(" ", Role::Text);
             line.push(SafeText::limited(&problem.column, 40), Role::Warn);
             line.push("  ", Role::Text);
-            line.push(SafeText::limited(&problem.problem, 300), Role::Text);
-            for part in line.flow(self.width, self.look) {
-                self.line(part);
-            }
+            self.hanging(line, &SafeText::limited(&problem.problem, 300), Role::Text);
             self.long(&problem.raw, 2, Role::Muted);
         }
     }

@@ -33,20 +33,11 @@ pub fn tab(writer: &mut Writer<'_>, context: &EpisodeContext, tab: Tab) {
 fn findings(writer: &mut Writer<'_>, context: &EpisodeContext, kinds: &[&str]) {
     let wanted = |kind: &str| kinds.is_empty() || kinds.iter().any(|k| kind.contains(k));
     for finding in context.findings.iter().filter(|f| wanted(&f.kind)) {
-        let mut line = TextLine::default().with_glyph(writer.look.glyphs.info, Role::Warn).with(" ", Role::Text);
-        line.push(SafeText::limited(&finding.message, 600), Role::Text);
-        for part in line.flow(writer.width, writer.look) {
-            writer.line(part);
-        }
+        let line = TextLine::default().with_glyph(writer.look.glyphs.info, Role::Warn).with(" ", Role::Text);
+        writer.hanging(line, &SafeText::limited(&finding.message, 600), Role::Text);
         if !finding.ids.is_empty() {
             let ids: Vec<SafeText> = finding.ids.iter().take(20).map(|id| SafeText::limited(id, 60)).collect();
-            let line = TextLine::of(SafeText::join(&ids, ", "), Role::Muted);
-            for part in line.flow(writer.width.saturating_sub(2), writer.look) {
-                let mut indented = TextLine::default();
-                indented.push_blanks(2);
-                indented.append(part);
-                writer.line(indented);
-            }
+            writer.hanging(TextLine::of("  ", Role::Text), &SafeText::join(&ids, ", "), Role::Muted);
         }
     }
 }
@@ -57,9 +48,7 @@ fn pair(row: &Row, column: &str, look: &Look) -> Pair {
 
 fn overview(writer: &mut Writer<'_>, context: &EpisodeContext) {
     let (row, look) = (&context.episode, writer.look);
-    for part in TextLine::of(SafeText::limited(&row_name(row), 400), Role::Heading).flow(writer.width, writer.look) {
-        writer.line(part);
-    }
+    writer.hanging(TextLine::default(), &SafeText::limited(&row_name(row), 400), Role::Heading);
     let mut line = TextLine::default();
     for word in ["outcome", "status"].iter().filter_map(|column| row.text(column)) {
         line.append(words::state(word, look));
@@ -320,13 +309,7 @@ fn canvas(writer: &mut Writer<'_>, context: &EpisodeContext) {
         writer.link(Destination::Row(Entity::CanvasEvent, event.id().to_owned()));
         if !matches!(event.get("metadata"), Value::Null) {
             let text = words::one_line(event.get("metadata"), writer.width.saturating_sub(4) * 2);
-            let line = TextLine::of(text, Role::Muted);
-            for part in line.flow(writer.width.saturating_sub(4), writer.look) {
-                let mut indented = TextLine::default();
-                indented.push_blanks(4);
-                indented.append(part);
-                writer.line(indented);
-            }
+            writer.hanging(TextLine::of("    ", Role::Text), &text, Role::Muted);
         }
         writer.problems(event);
     }

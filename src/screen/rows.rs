@@ -30,7 +30,7 @@ fn long_columns(entity: Entity) -> &'static [&'static str] {
 
 /// Writes what matters of a row.
 pub fn overview(writer: &mut Writer<'_>, row: &Row) {
-    writer.line(TextLine::of(SafeText::limited(&row_name(row), writer.width), Role::Heading));
+    writer.hanging(TextLine::default(), &SafeText::limited(&row_name(row), 400), Role::Heading);
     writer.blank();
     head(writer, row);
     let long = long_columns(row.entity);

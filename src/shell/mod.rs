@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use chrono::Utc;
 use crossterm::event::{Event, EventStream};
-use futures::{FutureExt as _, StreamExt as _};
+use futures::StreamExt as _;
 use tokio::sync::mpsc;
 
 use crate::app::{Effect, Failure, Message, Model, Opened, Settings, update};
@@ -146,25 +146,16 @@ impl<'s> Console<'s> {
                 () = frame, if self.dirty => {}
                 _ = tick.tick() => self.tell(Message::Tick(Utc::now())).await,
             }
-            self.drain().await?;
+            self.drain().await;
         }
     }
 
-    /// Takes what else has come in meanwhile, so that one frame shows all of it.
-    async fn drain(&mut self) -> io::Result<()> {
-        const AT_ONCE: usize = 64;
-        for _ in 0..AT_ONCE {
-            if self.ended.is_some() {
-                return Ok(());
-            }
-            if let Ok(reply) = self.replies.try_recv() {
-                self.tell(reply).await;
-                continue;
-            }
-            let Some(event) = self.events.as_mut().and_then(|events| events.next().now_or_never()) else { break };
-            self.event(event).await?;
+    /// Takes the replies that have come in meanwhile, so that one frame shows all of them. Events are taken one by one:
+    /// the stream forgets whom to wake when it is asked without being waited for.
+    async fn drain(&mut self) {
+        while let Ok(reply) = self.replies.try_recv() {
+            self.tell(reply).await;
         }
-        Ok(())
     }
 
     async fn event(&mut self, event: Option<io::Result<Event>>) -> io::Result<()> {
