@@ -3,19 +3,21 @@
 use serde_json::Value;
 
 use super::words;
-use crate::app::columns::{ListColumn, Show};
+use crate::app::columns::{ListColumn, Show, json_name};
 use crate::memory::Row;
 use crate::ui::{Look, Role, SafeText, TextLine, chart};
 
+/// Columns of a date with the time of day.
+const FULL_TIME: usize = 16;
 /// Columns of a small bar.
 const BAR: usize = 3;
 
-/// The value of a row in a column; `room` is what a text may take, `wide` says that the column has its full width.
-pub fn cell(row: &Row, column: &ListColumn, room: usize, wide: bool, look: &Look) -> TextLine {
+/// The value of a row in a column that is `room` wide.
+pub fn cell(row: &Row, column: &ListColumn, room: usize, look: &Look) -> TextLine {
     let value = row.get(column.column);
     let line = match value {
         Value::Null => absent(look),
-        value => shown(value, column.show, room, wide, look),
+        value => shown(value, column.show, room, look),
     };
     if row.problems.iter().any(|problem| problem.column == column.column) {
         let mut marked = TextLine::default().with_glyph(look.glyphs.warning, Role::Warn).with(" ", Role::Text);
@@ -29,14 +31,14 @@ fn absent(look: &Look) -> TextLine {
     TextLine::default().with_glyph(look.glyphs.separator, Role::Track)
 }
 
-fn shown(value: &Value, show: Show, room: usize, wide: bool, look: &Look) -> TextLine {
+fn shown(value: &Value, show: Show, room: usize, look: &Look) -> TextLine {
     let text = || TextLine::of(words::one_line(value, room), Role::Text);
     match show {
         Show::Text => text(),
         Show::Id => TextLine::of(words::one_line(value, room), Role::Muted),
         Show::Json => TextLine::of(json_line(value, room), Role::Text),
         Show::Time => match value.as_str() {
-            Some(at) if wide => TextLine::of(words::time(at, false), Role::Muted),
+            Some(at) if room >= FULL_TIME => TextLine::of(words::time(at, false), Role::Muted),
             Some(at) => TextLine::of(words::short_time(at), Role::Muted),
             None => text(),
         },
@@ -57,16 +59,9 @@ fn shown(value: &Value, show: Show, room: usize, wide: bool, look: &Look) -> Tex
     }
 }
 
-/// JSON that holds one text is that text; else it stands as JSON.
+/// JSON that has a name is shown by it, else as JSON.
 fn json_line(value: &Value, room: usize) -> SafeText {
-    match value {
-        Value::Object(fields) => {
-            let text = ["text", "content", "message", "prompt", "query", "summary", "goal"];
-            let found = text.iter().find_map(|name| fields.get(*name).and_then(Value::as_str));
-            found.map_or_else(|| words::one_line(value, room), |text| SafeText::limited(text, room))
-        }
-        _ => words::one_line(value, room),
-    }
+    json_name(value).map_or_else(|| words::one_line(value, room), |name| SafeText::limited(name, room))
 }
 
 fn word_list(value: &Value, room: usize) -> SafeText {

@@ -4,8 +4,9 @@ use ratatui::{buffer::Buffer, layout::Rect};
 use serde_json::Value;
 
 use super::{Drawn, words};
+use crate::app::columns::{Show, list_columns};
 use crate::app::{Destination, Target};
-use crate::memory::{Kind, Row};
+use crate::memory::{Entity, Kind, Row};
 use crate::ui::{JsonView, Look, Pair, Role, SafeText, Section, TextLine, key_values};
 
 /// Bytes of one text that a document holds; the rest is for the editor.
@@ -214,6 +215,11 @@ impl<'l> Writer<'l> {
     }
 }
 
+/// Whether a column says how something went or stands.
+fn is_state(entity: Entity, column: &str) -> bool {
+    list_columns(entity).iter().any(|c| c.column == column && c.show == Show::State)
+}
+
 /// A value beside its name, as suits its kind.
 pub fn value_line(row: &Row, column: &str, look: &Look) -> TextLine {
     const ROOM: usize = 2_000;
@@ -222,9 +228,7 @@ pub fn value_line(row: &Row, column: &str, look: &Look) -> TextLine {
     match (value, kind) {
         (Value::Null, _) => TextLine::default(),
         (Value::String(at), Some(Kind::Time)) => TextLine::of(words::time(at, true), Role::Text),
-        (Value::String(word), _) if matches!(column, "outcome" | "status" | "signal" | "kind" | "action") => {
-            words::state(word, look)
-        }
+        (Value::String(word), _) if is_state(row.entity, column) => words::state(word, look),
         (Value::Bool(true), _) => {
             TextLine::default().with_glyph(look.glyphs.check, Role::Good).with(" yes", Role::Text)
         }

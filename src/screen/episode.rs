@@ -7,7 +7,7 @@ use super::rows::{label, long_value, row_line};
 use super::words;
 use crate::app::Destination;
 use crate::app::detail::Tab;
-use crate::app::follow::row_name;
+use crate::app::follow::{linked_entity, row_name};
 use crate::memory::query::EpisodeContext;
 use crate::memory::utility::{self, Signal};
 use crate::memory::{Entity, Row, feedback, time};
@@ -236,7 +236,7 @@ fn chain(writer: &mut Writer<'_>, context: &EpisodeContext) {
     writer.picture(height, |area, buf| timeline.render(area, buf, look));
     writer.link_rows(&ids, rows.len());
     writer.blank();
-    writer.text("enter or a click on a row goes to it", Role::Muted);
+    writer.text("f goes to one of them, and so does a click", Role::Muted);
 }
 
 fn chain_row(context: &EpisodeContext, id: &str, levels: Vec<bool>, own: bool, look: &Look) -> TimelineRow {
@@ -445,9 +445,10 @@ fn memories(writer: &mut Writer<'_>, context: &EpisodeContext) {
         let name = memory.map_or_else(|| id.to_owned(), row_name);
         line.push(SafeText::limited(&name, 160), Role::Link);
         writer.line(line);
-        writer.link(Destination::Row(Entity::Memory, id.to_owned()));
+        writer.link(Destination::Row(linked_entity(link), id.to_owned()));
         match memory {
             Some(memory) => writer.long(memory.text("text").unwrap_or_default(), 2, Role::Text),
+            None if linked_entity(link) == Entity::Case => {}
             None => writer.text("  it is not among the memories here", Role::Muted),
         }
     }

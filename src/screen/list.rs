@@ -2,7 +2,7 @@
 
 use ratatui::{buffer::Buffer, layout::Rect};
 
-use super::{Drawn, cell, words};
+use super::{Drawn, cell, summary, words};
 use crate::app::columns::{ListColumn, Show, plural};
 use crate::app::place::{Browse, Pane as Keys};
 use crate::app::window::row_key;
@@ -16,7 +16,7 @@ use crate::ui::{
 
 /// Blank columns between two columns, and those at the sides.
 const GAP: u16 = 2;
-const SIDES: u16 = 4;
+const SIDES: u16 = 3;
 
 /// Draws the list with its frame.
 pub fn draw(model: &Model, browse: &Browse, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
@@ -29,15 +29,14 @@ pub fn draw(model: &Model, browse: &Browse, look: &Look, area: Rect, buf: &mut B
     };
     drawn.hits.add(area, Target::List);
     let inside = pane.render(area, buf, look);
+    let inside = summary::draw(browse, look, inside, buf);
     let lines = Table::capacity(inside);
     drawn.measures.list_rows = lines;
-    let specs = model.list_columns(browse.entity);
-    let wide = is_wide(&specs, inside.width);
-    let columns: Vec<Column> = specs.iter().map(|c| column(c, browse, inside.width, wide)).collect();
+    let fitted = fitted(&model.list_columns(browse.entity), inside.width);
+    let columns: Vec<Column> = fitted.iter().map(|c| column(c, browse)).collect();
     let card = message(model, browse);
     let (top, rows) = visible(browse, lines);
-    let table_rows: Vec<TableRow> =
-        rows.iter().map(|row| table_row(row, browse, &specs, inside.width, wide, look)).collect();
+    let table_rows: Vec<TableRow> = rows.iter().map(|row| table_row(row, browse, &fitted, look)).collect();
     let table = Table {
         columns: &columns,
         body: card.as_ref().map_or(Body::Rows(&table_rows), Body::Card),
@@ -47,7 +46,7 @@ pub fn draw(model: &Model, browse: &Browse, look: &Look, area: Rect, buf: &mut B
         extent: extent(model, browse, top, rows.len()),
     };
     table.render(inside, buf, look);
-    hits(&table, inside, top, &specs, drawn);
+    hits(&table, inside, top, &fitted, drawn);
 }
 
 /// The rows on screen and the position of the first one among those held.
@@ -59,54 +58,73 @@ fn visible(browse: &Browse, lines: usize) -> (usize, Vec<&Row>) {
     (window, browse.window.rows().skip(window).take(lines).collect())
 }
 
-fn hits(table: &Table<'_>, inside: Rect, top: usize, specs: &[&'static ListColumn], drawn: &mut Drawn) {
+fn hits(table: &Table<'_>, inside: Rect, top: usize, fitted: &[Fitted], drawn: &mut Drawn) {
     for y in inside.top()..inside.bottom() {
         if let Some(row) = table.row_at(inside, inside.x, y) {
             drawn.hits.add(Rect { y, height: 1, ..inside }, Target::ListRow(top + row));
         }
     }
     for x in inside.left()..inside.right() {
-        if let Some(column) = table.column_at(inside, x, inside.y).and_then(|at| specs.get(at)) {
-            drawn.hits.add(Rect { x, width: 1, height: 1, ..inside }, Target::ListHead(column.column));
+        if let Some(column) = table.column_at(inside, x, inside.y).and_then(|at| fitted.get(at)) {
+            drawn.hits.add(Rect { x, width: 1, height: 1, ..inside }, Target::ListHead(column.spec.column));
         }
     }
 }
 
-/// Whether the columns that matter can have their full width.
-fn is_wide(specs: &[&ListColumn], width: u16) -> bool {
-    let important = specs.iter().filter(|c| c.priority <= 3);
-    let wanted: u16 = important.map(|c| if c.max == 0 { text_width(c, width) } else { c.max } + GAP).sum();
-    width >= wanted + SIDES
+/// A column that there is room for, and its width.
+struct Fitted {
+    spec: &'static ListColumn,
+    width: u16,
 }
 
-/// The least of a column that takes what is left: a good part of the list, so that lesser columns give way.
-fn text_width(spec: &ListColumn, width: u16) -> u16 {
-    const ENOUGH: u16 = 44;
-    (width * 2 / 5).clamp(spec.min, ENOUGH.max(spec.min))
-}
-
-fn column(spec: &ListColumn, browse: &Browse, width: u16, wide: bool) -> Column {
-    let width = match (spec.max, wide) {
-        (0, true) => Width::Grow { min: text_width(spec, width), weight: 1 },
-        (0, false) => Width::Grow { min: spec.min.max(width / 4), weight: 1 },
-        (max, true) => Width::Fixed(max),
-        (_, false) => Width::Fixed(spec.min),
+/// The columns that there is room for. The least important give way first; what is left over goes to the text, until it
+/// has enough, then to the others in the order of their importance, then to the text again.
+fn fitted(specs: &[&'static ListColumn], width: u16) -> Vec<Fitted> {
+    const ENOUGH: u16 = 40;
+    let room = width.saturating_sub(SIDES);
+    let mut fitted: Vec<Fitted> = specs.iter().map(|spec| Fitted { spec, width: spec.min }).collect();
+    let used = |fitted: &[Fitted]| fitted.iter().map(|c| c.width + GAP).sum::<u16>();
+    while used(&fitted) > room {
+        let least = fitted.iter().enumerate().filter(|(_, c)| c.spec.priority > 0).max_by_key(|(_, c)| c.spec.priority);
+        let Some(at) = least.map(|(at, _)| at) else { break };
+        fitted.remove(at);
+    }
+    let grow = |fitted: &mut [Fitted], at: usize, most: u16| {
+        let left = room.saturating_sub(used(fitted));
+        fitted[at].width += left.min(most.saturating_sub(fitted[at].width));
     };
+    let text = fitted.iter().position(|c| c.spec.max == 0);
+    if let Some(text) = text {
+        grow(&mut fitted, text, ENOUGH.min(width * 2 / 5));
+    }
+    let mut order: Vec<usize> = (0..fitted.len()).filter(|at| fitted[*at].spec.max > 0).collect();
+    order.sort_by_key(|at| fitted[*at].spec.priority);
+    for at in order {
+        let most = fitted[at].spec.max;
+        grow(&mut fitted, at, most);
+    }
+    if let Some(text) = text {
+        grow(&mut fitted, text, u16::MAX);
+    }
+    fitted
+}
+
+fn column(fitted: &Fitted, browse: &Browse) -> Column {
+    let spec = fitted.spec;
     let used = browse.order_used();
     let sort = (used.column == spec.column).then_some(if used.descending { Sort::Descending } else { Sort::Ascending });
-    let mut column = Column::new(spec.title, width).priority(spec.priority).sorted(sort);
+    let mut column = Column::new(spec.title, Width::Fixed(fitted.width)).sorted(sort);
     if matches!(spec.show, Show::Count | Show::Number | Show::Score) {
         column.align = Align::Right;
     }
     column
 }
 
-fn table_row(row: &Row, browse: &Browse, specs: &[&ListColumn], width: u16, wide: bool, look: &Look) -> TableRow {
-    let room = |spec: &ListColumn| usize::from(if spec.max == 0 { width } else { spec.max });
-    let mut cells: Vec<TextLine> = specs.iter().map(|c| cell::cell(row, c, room(c), wide, look)).collect();
-    let shown = |name: &str| specs.iter().any(|c| c.column == name);
+fn table_row(row: &Row, browse: &Browse, fitted: &[Fitted], look: &Look) -> TableRow {
+    let mut cells: Vec<TextLine> = fitted.iter().map(|c| cell::cell(row, c.spec, usize::from(c.width), look)).collect();
+    let shown = |name: &str| fitted.iter().any(|c| c.spec.column == name);
     if row.problems.iter().any(|problem| !shown(&problem.column))
-        && let Some(cell) = specs.iter().position(|c| c.max == 0).and_then(|at| cells.get_mut(at))
+        && let Some(cell) = fitted.iter().position(|c| c.spec.max == 0).and_then(|at| cells.get_mut(at))
     {
         let mut marked = TextLine::default().with_glyph(look.glyphs.warning, Role::Warn).with(" ", Role::Text);
         marked.append(std::mem::take(cell));

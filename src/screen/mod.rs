@@ -10,6 +10,7 @@ mod home;
 mod list;
 mod overlay;
 mod rows;
+mod summary;
 mod words;
 
 use ratatui::{buffer::Buffer, layout::Rect};

@@ -86,8 +86,32 @@ fn head(writer: &mut Writer<'_>, row: &Row) {
                 writer.blank();
             }
         }
+        Entity::Policy => weights(writer, row.get("weights")),
         _ => {}
     }
+}
+
+/// Learned weights as bars around zero, on one scale.
+fn weights(writer: &mut Writer<'_>, weights: &Value) {
+    let Value::Object(fields) = weights else { return };
+    let numbers: Vec<(&String, f64)> = fields.iter().filter_map(|(name, w)| Some((name, w.as_f64()?))).collect();
+    let most = numbers.iter().map(|(_, weight)| weight.abs()).fold(0.0, f64::max);
+    if most <= 0.0 {
+        return;
+    }
+    let bars: Vec<DivergingBar> = numbers
+        .iter()
+        .map(|(name, weight)| DivergingBar {
+            label: SafeText::limited(name, 24),
+            value: Some(weight / most),
+            note: format!("{weight:+.3}").into(),
+        })
+        .collect();
+    writer.text("weights, beside the greatest", Role::Label);
+    for line in (DivergingBars { bars: &bars }).lines(writer.width, writer.look) {
+        writer.line(line);
+    }
+    writer.blank();
 }
 
 /// A long value under a heading; what is empty is left out.
