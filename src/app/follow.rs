@@ -36,6 +36,11 @@ pub fn row_name(row: &Row) -> String {
         Entity::Feedback => &["kind"],
         _ => &[],
     };
+    if let (Entity::Feedback, None, Some(kind), Some(rating)) =
+        (row.entity, row.text("correction"), row.text("kind"), row.get("rating").as_i64())
+    {
+        return format!("{kind} {rating}");
+    }
     let named = column(title_column(row.entity)).or_else(|| extra.iter().find_map(|name| column(name)));
     named.unwrap_or_else(|| row.id().to_owned())
 }

@@ -1,12 +1,13 @@
 //! The core of the console: a model, the messages that reach it, the effects it asks for. Pure: nothing here reads,
 //! writes, waits or looks at a clock.
 
-pub mod act;
+mod act;
 pub mod columns;
 pub mod command;
 pub mod condition;
 pub mod detail;
 pub mod follow;
+pub mod home;
 pub mod input;
 pub mod key;
 mod load;
@@ -20,6 +21,7 @@ pub mod twin;
 mod update;
 pub mod window;
 
+pub use act::THEMES;
 pub use command::{COMMANDS, CommandId};
 pub use key::{Code, Key};
 pub use message::{Destination, Effect, Failure, Measures, Message, Target, Ticket};

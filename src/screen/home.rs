@@ -1,18 +1,16 @@
 //! The first screen: what this database is, what it holds, what cannot be shown and why, what happened lately.
 
-use std::collections::BTreeMap;
-
 use ratatui::{buffer::Buffer, layout::Rect};
 
 use super::{Drawn, words};
-use crate::app::act::RECENT_SHOWN;
 use crate::app::columns::plural;
 use crate::app::follow::row_name;
+use crate::app::home::RECENT_SHOWN;
 use crate::app::place::Home;
 use crate::app::{Destination, Model, Target};
 use crate::memory::query::{Capability, CountKind, Page};
 use crate::memory::{Entity, Row, time};
-use crate::ui::chart::{CalendarHeat, StackedBar, StackedBars};
+use crate::ui::chart::{CalendarHeat, meter};
 use crate::ui::{Align, Look, Pair, Pane, Role, SafeText, Section, TextLine, key_values, look as lay};
 
 /// A line of the screen, and the entry it stands for.
@@ -187,9 +185,22 @@ fn hanging(line: &TextLine, width: usize, indent: usize) -> Vec<Entry> {
     rows
 }
 
-/// The newest episodes.
+/// What stands out, then the newest episodes.
 fn recent(home: &Home, first: usize, width: usize, look: &Look) -> Vec<Entry> {
-    let mut lines: Vec<Entry> = section("newest episodes", width, look).into();
+    let standouts = home.standouts();
+    let mut lines = Vec::new();
+    if !standouts.is_empty() {
+        lines.extend(section("what stands out", width, look));
+    }
+    for (index, standout) in standouts.iter().enumerate() {
+        let mut line = TextLine::default().with_glyph(look.glyphs.diamond, Role::Warn);
+        line.push(format!("{:>4} ", standout.count), Role::Number);
+        line.push(standout.text, Role::Text);
+        line.push(SafeText::join(&["  of ".into(), seen(home)], ""), Role::Muted);
+        lines.push(Entry { line, entry: Some(first + index) });
+    }
+    let first = first + standouts.len();
+    lines.extend(section("newest episodes", width, look));
     let Some(page) = &home.recent else {
         let text = match &home.failure {
             Some(failure) => SafeText::limited(&failure.message, 300),
@@ -225,21 +236,41 @@ fn recent_line(row: &Row, width: usize, look: &Look) -> TextLine {
 /// Activity by day and how things went, of the newest episodes; the rows used.
 fn lately(home: &Home, look: &Look, area: Rect, buf: &mut Buffer) -> u16 {
     const HEAT: u16 = 8;
+    const LEAST: u16 = 30;
+    const OUTCOMES: usize = 5;
     let Some(page) = home.recent.as_ref().filter(|page| !page.rows.is_empty()) else { return 0 };
-    if area.height < 26 {
+    if area.height < LEAST {
         return 0;
     }
-    let seen = page.rows.len();
-    let of = if page.next.is_some() { format!("the newest {seen} episodes") } else { format!("all {seen} episodes") };
-    look.text(lay::row(area, 0), buf, &of.into(), Role::Muted);
+    look.text(lay::row(area, 0), buf, &seen(home), Role::Muted);
     let (days, labels) = calendar(page);
     let heat = Rect { y: area.y + 1, height: HEAT, ..area };
     CalendarHeat { days: &days, labels: &labels }.render(heat, buf, look);
-    let (names, counts) = outcomes(page);
-    let bar = StackedBar { label: SafeText::default(), parts: counts, total: SafeText::default() };
-    let bars = StackedBars { bars: &[bar], legend: &names, selected: None };
-    bars.render(Rect { y: area.y + HEAT + 2, height: 2, ..area }, buf, look);
-    HEAT + 4
+    let mut used = HEAT + 2;
+    for (word, count) in home.outcomes().into_iter().take(OUTCOMES) {
+        let line = outcome_line(word, count, page.rows.len(), usize::from(area.width), look);
+        line.render(lay::row(area, used), buf, look);
+        used += 1;
+    }
+    used
+}
+
+/// An outcome with its share as a bar.
+fn outcome_line(word: &str, count: usize, of: usize, width: usize, look: &Look) -> TextLine {
+    let mut line = words::state(word, look);
+    line.push_blanks(14_usize.saturating_sub(line.width()));
+    line.push(words::count(count as u64, CountKind::Exact).pad(5, Align::Right), Role::Number);
+    line.push("  ", Role::Text);
+    let room = width.saturating_sub(line.width()).min(60);
+    line.append(meter(count as f64 / of.max(1) as f64, room, words::state_role(word), look));
+    line
+}
+
+/// Which episodes the pictures are about.
+fn seen(home: &Home) -> SafeText {
+    let count = home.rows().len();
+    let all = home.recent.as_ref().is_some_and(|page| page.next.is_none());
+    if all { format!("all {count} episodes").into() } else { format!("the newest {count} episodes").into() }
 }
 
 /// Episodes a day from a Monday on, and the months above the weeks.
@@ -283,18 +314,4 @@ fn months(monday: i64, last: i64) -> Vec<(usize, SafeText)> {
         }
     }
     labels
-}
-
-/// Outcomes by how often they came, the most frequent first.
-fn outcomes(page: &Page) -> (Vec<SafeText>, Vec<f64>) {
-    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-    for row in &page.rows {
-        *counts.entry(row.text("outcome").unwrap_or("unknown")).or_default() += 1;
-    }
-    let mut counts: Vec<(&str, usize)> = counts.into_iter().collect();
-    counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    let names = counts.iter().map(|(name, count)| {
-        SafeText::join(&[SafeText::limited(name, 20), words::count(*count as u64, CountKind::Exact)], " ")
-    });
-    (names.collect(), counts.iter().map(|(_, count)| *count as f64).collect())
 }

@@ -3,7 +3,7 @@
 use ratatui::{buffer::Buffer, layout::Rect};
 
 use super::{Drawn, cell, words};
-use crate::app::columns::{ListColumn, Show, list_columns, plural};
+use crate::app::columns::{ListColumn, Show, plural};
 use crate::app::place::{Browse, Pane as Keys};
 use crate::app::window::row_key;
 use crate::app::{Model, Target};
@@ -31,11 +31,13 @@ pub fn draw(model: &Model, browse: &Browse, look: &Look, area: Rect, buf: &mut B
     let inside = pane.render(area, buf, look);
     let lines = Table::capacity(inside);
     drawn.measures.list_rows = lines;
-    let wide = is_wide(list_columns(browse.entity), inside.width);
-    let columns: Vec<Column> = list_columns(browse.entity).iter().map(|c| column(c, browse, wide)).collect();
+    let specs = model.list_columns(browse.entity);
+    let wide = is_wide(&specs, inside.width);
+    let columns: Vec<Column> = specs.iter().map(|c| column(c, browse, inside.width, wide)).collect();
     let card = message(model, browse);
     let (top, rows) = visible(browse, lines);
-    let table_rows: Vec<TableRow> = rows.iter().map(|row| table_row(row, browse, inside.width, wide, look)).collect();
+    let table_rows: Vec<TableRow> =
+        rows.iter().map(|row| table_row(row, browse, &specs, inside.width, wide, look)).collect();
     let table = Table {
         columns: &columns,
         body: card.as_ref().map_or(Body::Rows(&table_rows), Body::Card),
@@ -45,7 +47,7 @@ pub fn draw(model: &Model, browse: &Browse, look: &Look, area: Rect, buf: &mut B
         extent: extent(model, browse, top, rows.len()),
     };
     table.render(inside, buf, look);
-    hits(&table, inside, top, browse, drawn);
+    hits(&table, inside, top, &specs, drawn);
 }
 
 /// The rows on screen and the position of the first one among those held.
@@ -57,30 +59,36 @@ fn visible(browse: &Browse, lines: usize) -> (usize, Vec<&Row>) {
     (window, browse.window.rows().skip(window).take(lines).collect())
 }
 
-fn hits(table: &Table<'_>, inside: Rect, top: usize, browse: &Browse, drawn: &mut Drawn) {
+fn hits(table: &Table<'_>, inside: Rect, top: usize, specs: &[&'static ListColumn], drawn: &mut Drawn) {
     for y in inside.top()..inside.bottom() {
         if let Some(row) = table.row_at(inside, inside.x, y) {
             drawn.hits.add(Rect { y, height: 1, ..inside }, Target::ListRow(top + row));
         }
     }
-    let columns = list_columns(browse.entity);
     for x in inside.left()..inside.right() {
-        if let Some(column) = table.column_at(inside, x, inside.y).and_then(|at| columns.get(at)) {
+        if let Some(column) = table.column_at(inside, x, inside.y).and_then(|at| specs.get(at)) {
             drawn.hits.add(Rect { x, width: 1, height: 1, ..inside }, Target::ListHead(column.column));
         }
     }
 }
 
-/// Whether every column can have its full width.
-fn is_wide(columns: &[ListColumn], width: u16) -> bool {
-    let wanted: u16 = columns.iter().map(|c| c.max.max(c.min) + GAP).sum();
-    let important: u16 = columns.iter().filter(|c| c.priority <= 3).map(|c| c.max.max(c.min) + GAP).sum();
-    width >= wanted.min(important + 12) + SIDES
+/// Whether the columns that matter can have their full width.
+fn is_wide(specs: &[&ListColumn], width: u16) -> bool {
+    let important = specs.iter().filter(|c| c.priority <= 3);
+    let wanted: u16 = important.map(|c| if c.max == 0 { text_width(c, width) } else { c.max } + GAP).sum();
+    width >= wanted + SIDES
 }
 
-fn column(spec: &ListColumn, browse: &Browse, wide: bool) -> Column {
+/// The least of a column that takes what is left: a good part of the list, so that lesser columns give way.
+fn text_width(spec: &ListColumn, width: u16) -> u16 {
+    const ENOUGH: u16 = 44;
+    (width * 2 / 5).clamp(spec.min, ENOUGH.max(spec.min))
+}
+
+fn column(spec: &ListColumn, browse: &Browse, width: u16, wide: bool) -> Column {
     let width = match (spec.max, wide) {
-        (0, _) => Width::Grow { min: spec.min, weight: 1 },
+        (0, true) => Width::Grow { min: text_width(spec, width), weight: 1 },
+        (0, false) => Width::Grow { min: spec.min.max(width / 4), weight: 1 },
         (max, true) => Width::Fixed(max),
         (_, false) => Width::Fixed(spec.min),
     };
@@ -93,20 +101,16 @@ fn column(spec: &ListColumn, browse: &Browse, wide: bool) -> Column {
     column
 }
 
-fn table_row(row: &Row, browse: &Browse, width: u16, wide: bool, look: &Look) -> TableRow {
-    let room = |spec: &ListColumn| match spec.max {
-        0 => usize::from(width),
-        max => usize::from(max),
-    };
-    let mut cells: Vec<TextLine> =
-        list_columns(browse.entity).iter().map(|c| cell::cell(row, c, room(c), wide, look)).collect();
-    let shown = |name: &str| list_columns(browse.entity).iter().any(|c| c.column == name);
+fn table_row(row: &Row, browse: &Browse, specs: &[&ListColumn], width: u16, wide: bool, look: &Look) -> TableRow {
+    let room = |spec: &ListColumn| usize::from(if spec.max == 0 { width } else { spec.max });
+    let mut cells: Vec<TextLine> = specs.iter().map(|c| cell::cell(row, c, room(c), wide, look)).collect();
+    let shown = |name: &str| specs.iter().any(|c| c.column == name);
     if row.problems.iter().any(|problem| !shown(&problem.column))
-        && let Some(first) = list_columns(browse.entity).iter().position(|c| c.max == 0)
+        && let Some(cell) = specs.iter().position(|c| c.max == 0).and_then(|at| cells.get_mut(at))
     {
         let mut marked = TextLine::default().with_glyph(look.glyphs.warning, Role::Warn).with(" ", Role::Text);
-        marked.append(std::mem::take(&mut cells[first]));
-        cells[first] = marked;
+        marked.append(std::mem::take(cell));
+        *cell = marked;
     }
     TableRow { cells, marked: browse.marks.contains(&row_key(row)), stale: browse.is_stale() }
 }

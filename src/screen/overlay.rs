@@ -74,10 +74,11 @@ fn draw_menu(menu: &Menu, width: u16, look: &Look, area: Rect, buf: &mut Buffer,
     input_line(&menu.input, "", look, lay::row(inside, 0), buf);
     let body = lay::below(inside, 2);
     let lines = usize::from(body.height);
+    let has_keys = menu.items.iter().any(|item| !item.keys.is_empty());
     let first = (menu.selected + 1).saturating_sub(lines);
     for (index, item) in matching.iter().enumerate().skip(first).take(lines) {
         let place = lay::row(body, (index - first) as u16);
-        item_line(item, usize::from(place.width), look).render(place, buf, look);
+        item_line(item, has_keys, usize::from(place.width), look).render(place, buf, look);
         drawn.hits.add(place, Target::MenuItem(index));
         if index == menu.selected {
             buf.set_style(place, look.style(Role::Selection));
@@ -88,19 +89,18 @@ fn draw_menu(menu: &Menu, width: u16, look: &Look, area: Rect, buf: &mut Buffer,
     }
 }
 
-fn item_line(item: &Item, width: usize, look: &Look) -> TextLine {
+fn item_line(item: &Item, has_keys: bool, width: usize, look: &Look) -> TextLine {
     let keys = SafeText::limited(&item.keys, 24);
     let off = item.unavailable.is_some();
     let label = SafeText::limited(&item.label, width.saturating_sub(2));
     let note = item.unavailable.as_ref().unwrap_or(&item.note);
     let mut line = TextLine::default();
-    let short = keys.is_empty();
-    let name = if short { width * 3 / 5 } else { 24 };
+    let name = if has_keys { 24 } else { width * 3 / 5 };
     line.push(look.pad(&label, name, Align::Left), if off { Role::Stale } else { Role::Text });
     line.push("  ", Role::Text);
-    let room = width.saturating_sub(line.width() + if short { 0 } else { keys.width() + 2 });
+    let room = width.saturating_sub(line.width() + if keys.is_empty() { 0 } else { keys.width() + 2 });
     line.push(look.pad(&SafeText::limited(note, room), room, Align::Left), Role::Muted);
-    if !short {
+    if !keys.is_empty() {
         line.push("  ", Role::Text);
         line.push(keys, if off { Role::Stale } else { Role::Key });
     }

@@ -9,6 +9,7 @@ mod load;
 mod look;
 mod terminal;
 
+use std::collections::BTreeSet;
 use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -19,6 +20,8 @@ use futures::StreamExt as _;
 use tokio::sync::mpsc;
 
 use crate::app::{Effect, Failure, Message, Model, Opened, Settings, update};
+use crate::layout::recognise::Attachment;
+use crate::memory::Entity;
 use crate::memory::mask::Mask;
 use crate::screen::{Drawn, Painter};
 use crate::store::Store;
@@ -75,7 +78,7 @@ pub async fn run(options: Options) -> io::Result<u8> {
 
 /// What was opened, for the core.
 fn opened(store: &Store) -> Opened {
-    let named = |layout: &crate::layout::recognise::Attachment| match &layout.variant {
+    let named = |layout: &Attachment| match &layout.variant {
         Some(variant) => format!("{} ({variant})", layout.name),
         None => layout.name.clone(),
     };
@@ -83,7 +86,20 @@ fn opened(store: &Store) -> Opened {
         location: store.location().to_owned(),
         layouts: store.recognised().layouts.iter().map(named).collect(),
         capabilities: store.capabilities(),
+        unfilled: unfilled(store),
     }
+}
+
+/// Columns that no source maps. A source that derives its columns may fill any.
+fn unfilled(store: &Store) -> BTreeSet<(Entity, &'static str)> {
+    let mut unfilled = BTreeSet::new();
+    for entity in Entity::ALL {
+        let sources: Vec<_> = store.recognised().sources.iter().filter(|s| s.entity == *entity).collect();
+        let fills = |column: &str| sources.iter().any(|s| s.derive.is_some() || !s.column(column).is_empty());
+        let missing = entity.columns().iter().filter(|c| !sources.is_empty() && !fills(c.name));
+        unfilled.extend(missing.map(|c| (*entity, c.name)));
+    }
+    unfilled
 }
 
 struct Console<'s> {
