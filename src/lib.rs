@@ -12,11 +12,16 @@
 //! - [`layout`]: where a database keeps them: layouts as data
 //! - [`store`]: the only SQL: connecting, building queries, reading rows
 //! - [`ui`]: how things look: safe text, glyphs, themes, tables, charts; no domain words
+//! - [`demo`]: a made-up memory database that tells a story; sees what cli sees
 #![forbid(unsafe_code)]
 
+pub mod app;
 pub mod cli;
 pub mod config;
+pub mod demo;
 pub mod layout;
 pub mod memory;
+pub mod screen;
+pub mod shell;
 pub mod store;
 pub mod ui;

@@ -1,5 +1,8 @@
 //! The command line: its commands, options and their help.
 
+// Help texts are shown as they stand: backticks would be.
+#![allow(clippy::doc_markdown)]
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -98,7 +101,7 @@ pub struct Look {
 /// Which rows of an entity.
 #[derive(Debug, Clone, Args)]
 pub struct Selection {
-    /// Condition `column OP value` with = != < <= > >= ~ (contains) has (list holds); several are ANDed. Times take RFC
+    /// Condition `column OP value` with = != < <= > >= ~ (contains) has (list holds); several are `ANDed`. Times take RFC
     /// 3339 or an age such as 30d.
     #[arg(long = "where", value_name = "EXPR")]
     pub filters: Vec<String>,
@@ -142,8 +145,8 @@ pub enum Command {
     Status,
     /// List the rows of an entity.
     List {
-        /// agent, subject, episode, segment, canvas_event, feedback, utility_event, memory, memory_link, profile, case,
-        /// policy, workflow_event, access or audit_entry.
+        /// agent, subject, episode, segment, `canvas_event`, feedback, `utility_event`, memory, `memory_link`, profile, case,
+        /// policy, `workflow_event`, access or `audit_entry`.
         entity: String,
         /// Which rows, in which order.
         #[command(flatten)]

@@ -1,11 +1,62 @@
 //! `demo`: makes the demo database.
 
+use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 
 use super::Failure;
 use super::args::Global;
+use crate::config;
+use crate::demo::{self, Options, Progress};
+use crate::store::bulk;
+use crate::ui::text::SafeText;
 
-/// Makes the demo database and gives its path.
-pub async fn make(_path: Option<&Path>, _episodes: u64, _seed: u64, _global: &Global) -> Result<PathBuf, Failure> {
-    Err(Failure::failed("the demo is not part of this build yet"))
+/// Makes the demo database and gives its path. Without a path it goes to the state folder, where the same demo is made
+/// once only: the same seed tells the same story.
+pub async fn make(path: Option<&Path>, episodes: u64, seed: u64, global: &Global) -> Result<PathBuf, Failure> {
+    let options = Options { episodes, seed, ..Options::default() };
+    let path = if let Some(path) = path {
+        path.to_owned()
+    } else {
+        let path = default_path(episodes, seed)?;
+        if path.is_file() {
+            return Ok(path);
+        }
+        path
+    };
+    let shows = std::io::stderr().is_terminal() && !global.no_progress && !global.quiet;
+    let mut last = u64::MAX;
+    let made = demo::build(&path, &options, |progress| {
+        let (words, percent) = match progress {
+            Progress::Rows { episodes, of } => ("writing episodes", episodes * 100 / of.max(1)),
+            Progress::Indexes { done, of } => ("building indexes", (done * 100 / of.max(1)) as u64),
+        };
+        if shows && percent != last {
+            eprint!("\r{words} {percent:3} %");
+            last = percent;
+        }
+    })
+    .await;
+    if shows {
+        eprint!("\r\x1b[K");
+    }
+    let summary = made.map_err(|error| match error {
+        bulk::Error::Exists(_) => {
+            Failure::failed(format!("{error}; open it with `mnemoscope PATH`, or name another file"))
+        }
+        other => Failure::failed(other.to_string()),
+    })?;
+    if !global.quiet {
+        let rows: u64 = summary.rows.iter().map(|(_, n)| n).sum();
+        let megabytes = summary.bytes as f64 / f64::from(1 << 20);
+        let place = SafeText::new(&path.display().to_string());
+        eprintln!("{place}: {episodes} episodes, {rows} rows in all, {megabytes:.1} MB");
+    }
+    Ok(path)
+}
+
+fn default_path(episodes: u64, seed: u64) -> Result<PathBuf, Failure> {
+    let folder = config::state_folder()
+        .ok_or_else(|| Failure::usage("there is no home folder to keep the demo in: name a file, `demo PATH`"))?;
+    std::fs::create_dir_all(&folder).map_err(|e| Failure::failed(format!("{}: {e}", folder.display())))?;
+    Ok(folder.join(format!("demo-{episodes}-{seed}.db")))
 }

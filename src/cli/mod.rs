@@ -85,7 +85,7 @@ impl From<std::io::Error> for Failure {
 #[must_use]
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
-    match run(cli) {
+    match run(&cli) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             for line in failure.message.lines() {
@@ -96,7 +96,7 @@ pub fn main() -> ExitCode {
     }
 }
 
-fn run(cli: Cli) -> Result<(), Failure> {
+fn run(cli: &Cli) -> Result<(), Failure> {
     if cli.command.is_some() && cli.positional.is_some() {
         return Err(Failure::usage("name the database of a command with -d: mnemoscope -d DATABASE COMMAND"));
     }
@@ -121,7 +121,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         .enable_all()
         .build()
         .map_err(|e| Failure::failed(format!("the runtime did not start: {e}")))?;
-    let outcome = runtime.block_on(dispatch(&cli, &config));
+    let outcome = runtime.block_on(dispatch(cli, &config));
     // A read that was broken off need not be waited for.
     runtime.shutdown_background();
     outcome

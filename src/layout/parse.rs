@@ -42,7 +42,8 @@ type Node<'a> = Spanned<DeValue<'a>>;
 const TOP_KEYS: &[&str] = &["name", "title", "engines", "folder", "requires", "forbids", "variant", "attach", "absent"];
 const SOURCE_KEYS: &[&str] =
     &["table", "from", "tables", "label", "keep", "requires", "forbids", "columns", "links", "derive", "uniform_times"];
-const COLUMN_KEYS: &[&str] = &["column", "sql", "value", "path", "map", "stored", "requires", "forbids", "optional"];
+const COLUMN_KEYS: &[&str] =
+    &["column", "sql", "value", "path", "map", "stored", "lookup", "requires", "forbids", "optional"];
 
 /// Reads the text of a layout file.
 ///
@@ -73,7 +74,7 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn line(&self, at: usize) -> usize {
-        self.text.as_bytes()[..at.min(self.text.len())].iter().filter(|b| **b == b'\n').count() + 1
+        self.text.get(..at).unwrap_or(self.text).matches('\n').count() + 1
     }
 
     fn error(&mut self, at: usize, key: &str, message: impl Into<String>) {
@@ -319,6 +320,7 @@ impl Reader<'_> {
             map: Vec::new(),
             stored: Stored::Plain,
             requires: Vec::new(),
+            lookup: None,
             forbids: Vec::new(),
             optional: false,
             line: self.line(at),
@@ -343,6 +345,7 @@ impl Reader<'_> {
         spec.map = table.get("map").map(|n| self.pairs(n, &join(key, "map"))).unwrap_or_default();
         spec.stored = self.stored(table, key);
         spec.requires = self.needs(table, key, "requires");
+        spec.lookup = table.get("lookup").and_then(|n| self.sql(n, &join(key, "lookup")));
         spec.forbids = self.needs(table, key, "forbids");
         spec.optional = self.boolean(table, key, "optional");
         Some(spec)

@@ -99,6 +99,8 @@ pub struct BoundColumn {
     pub map: Vec<(String, String)>,
     /// How it is stored.
     pub stored: Stored,
+    /// Condition that finds the rows whose list holds one of `$ids`.
+    pub lookup: Option<String>,
 }
 
 /// Where a bound column's value is.
@@ -133,7 +135,7 @@ impl BoundSource {
 
 /// What of a layout's needs is not met; empty when it fits.
 #[must_use]
-pub fn unmet<'a>(layout: &'a Layout, engine: Engine, catalog: &Catalog) -> Vec<String> {
+pub fn unmet(layout: &Layout, engine: Engine, catalog: &Catalog) -> Vec<String> {
     let name = |need: &Need| match &need.column {
         Some(column) => format!("{}.{column}", need.table),
         None => need.table.clone(),
@@ -266,13 +268,14 @@ fn bind_column(
         }
         let origin = match &spec.value {
             Origin::Value(value) => BoundOrigin::Value(value.clone()),
-            Origin::Sql(sql) => match sql.on(engine) {
-                Some(text) => BoundOrigin::Sql(text.to_owned()),
-                None => {
+            Origin::Sql(sql) => {
+                if let Some(text) = sql.on(engine) {
+                    BoundOrigin::Sql(text.to_owned())
+                } else {
                     lose(format!("has no SQL for {}", engine.name()), true);
                     continue;
                 }
-            },
+            }
             Origin::Column(column) => match find_column(column, aliases) {
                 Ok(origin) => origin,
                 Err(message) => {
@@ -281,7 +284,9 @@ fn bind_column(
                 }
             },
         };
-        bound.push(BoundColumn { origin, path: spec.path.clone(), map: spec.map.clone(), stored: spec.stored });
+        let lookup = spec.lookup.as_ref().and_then(|sql| sql.on(engine)).map(str::to_owned);
+        let (path, map) = (spec.path.clone(), spec.map.clone());
+        bound.push(BoundColumn { origin, path, map, stored: spec.stored, lookup });
     }
     if bound.is_empty() {
         missing.extend(lost);

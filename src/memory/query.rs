@@ -93,12 +93,11 @@ impl Order {
             "desc" => true,
             other => return Err(format!("unknown direction `{other}`; use `asc` or `desc`")),
         };
-        match entity.column(name) {
-            Some(column) => Ok(Order { column: column.name, descending }),
-            None => {
-                let known: Vec<_> = entity.columns().iter().map(|c| c.name).collect();
-                Err(format!("{} has no column `{name}`; it has {}", entity.title(), known.join(", ")))
-            }
+        if let Some(column) = entity.column(name) {
+            Ok(Order { column: column.name, descending })
+        } else {
+            let known: Vec<_> = entity.columns().iter().map(|c| c.name).collect();
+            Err(format!("{} has no column `{name}`; it has {}", entity.title(), known.join(", ")))
         }
     }
 }

@@ -121,10 +121,10 @@ fn value(kind: Kind, column: &BoundColumn, raw: &Raw) -> (Value, Vec<String>) {
         },
         (None, stored) => by_kind(kind, stored, raw),
     };
-    if let (false, Some(word)) = (column.map.is_empty(), word(&value)) {
-        if let Some((_, to)) = column.map.iter().find(|(from, _)| *from == word) {
-            value = Value::from(to.clone());
-        }
+    if let (false, Some(word)) = (column.map.is_empty(), word(&value))
+        && let Some((_, to)) = column.map.iter().find(|(from, _)| *from == word)
+    {
+        value = Value::from(to.clone());
     }
     (value, problems)
 }

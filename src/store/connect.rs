@@ -218,13 +218,17 @@ impl Store {
             Some(Raw::Text(version)) => version.clone(),
             _ => String::new(),
         };
+        let mut notes = opened.notes;
+        if engine == Engine::Postgres {
+            notes.extend(server_notes(&opened.sessions).await.map_err(failed)?);
+        }
         Ok(Store {
             recognised: recognise(&layouts, engine, &catalog),
             sessions: opened.sessions,
             catalog,
             location,
             version,
-            notes: opened.notes,
+            notes,
             sortable: std::sync::Mutex::default(),
             _copy: opened.copy,
         })
@@ -435,6 +439,23 @@ async fn open_postgres(url: &str, options: &OpenOptions) -> Result<Opened, OpenE
         }
         Err(error) => Err(classify(&location, &error)),
     }
+}
+
+/// What of a PostgreSQL server bears on what is shown.
+async fn server_notes(sessions: &Sessions) -> Result<Vec<String>, sqlx::Error> {
+    let sql = "SELECT CASE WHEN pg_is_in_recovery() THEN '1' ELSE '' END, \
+         coalesce((SELECT string_agg(c.relname::text, ', ' ORDER BY c.relname) FROM pg_class c \
+           WHERE c.relkind = 'r' AND c.relrowsecurity AND row_security_active(c.oid)), '')";
+    let rows = sessions.fetch(sql, &[]).await?;
+    let Some([Raw::Text(standby), Raw::Text(secured)]) = rows.first().map(Vec::as_slice) else { return Ok(Vec::new()) };
+    let mut notes = Vec::new();
+    if !standby.is_empty() {
+        notes.push("this server is a standby: it follows another one and takes no writes".to_owned());
+    }
+    if !secured.is_empty() {
+        notes.push(format!("row-level security applies to you: rows of {secured} may be hidden"));
+    }
+    Ok(notes)
 }
 
 fn classify(location: &str, error: &sqlx::Error) -> OpenError {

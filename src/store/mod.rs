@@ -1,5 +1,6 @@
 //! The only SQL: connecting, building queries, reading rows, pages, context and state. Sessions are read-only.
 
+pub mod bulk;
 pub mod catalog;
 pub mod codec;
 pub mod connect;

@@ -92,12 +92,11 @@ impl Projection {
 
     /// Position of an expression in the projection; the same text is read once.
     fn place(&mut self, sql: String) -> usize {
-        match self.expressions.iter().position(|e| *e == sql) {
-            Some(at) => at,
-            None => {
-                self.expressions.push(sql);
-                self.expressions.len() - 1
-            }
+        if let Some(at) = self.expressions.iter().position(|e| *e == sql) {
+            at
+        } else {
+            self.expressions.push(sql);
+            self.expressions.len() - 1
         }
     }
 
@@ -345,6 +344,11 @@ pub fn narrow_any(
     statement: &mut Statement,
 ) -> bool {
     let [column] = source.column(name) else { return false };
+    if let Some(lookup) = &column.lookup {
+        let marks: Vec<_> = values.iter().map(|v| statement.bind(engine, Param::Text(v.clone()), "text")).collect();
+        let _ = write!(statement.sql, " AND {}", lookup.replace("$ids", &marks.join(", ")));
+        return true;
+    }
     if column.path.is_some() || !column.map.is_empty() {
         return false;
     }

@@ -255,8 +255,8 @@ fn read_sqlite(row: &SqliteRow) -> Result<RawRow, sqlx::Error> {
             values.push(Raw::Null);
             continue;
         }
-        let class = value.type_info().name().to_owned();
-        values.push(match class.as_str() {
+        let class = value.type_info().into_owned();
+        values.push(match class.name() {
             "INTEGER" => Raw::Integer(row.try_get_unchecked(i)?),
             "REAL" => Raw::Real(row.try_get_unchecked(i)?),
             "TEXT" => match String::from_utf8(row.try_get_unchecked::<Vec<u8>, _>(i)?) {
@@ -302,8 +302,8 @@ fn read_postgres(row: &PgRow) -> Result<RawRow, sqlx::Error> {
             values.push(Raw::Null);
             continue;
         }
-        let class = value.type_info().name().to_owned();
-        values.push(match class.as_str() {
+        let class = value.type_info().into_owned();
+        values.push(match class.name() {
             "BYTEA" => Raw::Bytes(row.try_get_unchecked(i)?),
             "INT8" => Raw::Integer(row.try_get_unchecked(i)?),
             "INT4" => Raw::Integer(i64::from(row.try_get_unchecked::<i32, _>(i)?)),

@@ -15,7 +15,14 @@ use ratatui::{
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
-use super::clean::{Kind, Pieces};
+use super::{
+    clean::{Kind, Pieces},
+    glyphs::Glyph,
+};
+
+mod wrap;
+
+pub use wrap::Rows;
 
 /// Cut text ends with this unless another ellipsis is asked for.
 pub const ELLIPSIS: char = '…';
@@ -120,7 +127,19 @@ impl SafeText {
     /// long text, `skip` to its first row and `take` its height. No rows at width 0.
     #[must_use]
     pub fn rows(raw: &str, width: usize) -> Rows<'_> {
-        Rows { pieces: Pieces::new(raw), carry: Self::default(), width, done: width == 0 }
+        Rows::of_raw(raw, width)
+    }
+
+    /// This text wrapped at words to `width` columns. No rows at width 0.
+    #[must_use]
+    pub fn wrap(&self, width: usize) -> Rows<'_> {
+        Rows::of_clean(self, width)
+    }
+
+    /// `count` times a glyph of the program's own.
+    #[must_use]
+    pub fn glyphs(glyph: Glyph, count: usize) -> Self {
+        std::iter::repeat_n(glyph, count).collect()
     }
 
     /// The text, free of anything dangerous.
@@ -435,68 +454,10 @@ impl From<String> for SafeText {
     }
 }
 
-/// The wrapped rows of a text, made one at a time; see [`SafeText::rows`].
-#[derive(Clone, Debug)]
-pub struct Rows<'a> {
-    pieces: Pieces<'a>,
-    /// The beginning of the next row: a word that did not fit on the last one.
-    carry: SafeText,
-    width: usize,
-    done: bool,
-}
-
-impl Iterator for Rows<'_> {
-    type Item = SafeText;
-
-    fn next(&mut self) -> Option<SafeText> {
-        if self.done {
-            return None;
-        }
-        let mut row = std::mem::take(&mut self.carry);
-        // Where the row may be broken: byte and column after the last blank, around an ideograph.
-        let mut break_at = None;
-        loop {
-            let Some(piece) = self.pieces.next_at(row.width) else {
-                self.done = true;
-                return Some(row);
-            };
-            if piece.kind == Kind::Break {
-                return Some(row);
-            }
-            let is_blank = piece.kind == Kind::Text && piece.text.starts_with(' ');
-            if row.width + piece.width > self.width && is_blank {
-                // A blank that does not fit ends the row and is not missed at its end.
-                row.trim_end();
-                return Some(row);
-            }
-            let is_ideograph = piece.width > 1 && piece.kind == Kind::Text && piece.text.chars().nth(1).is_none();
-            if is_ideograph {
-                break_at = Some((row.text.len(), row.width));
-            }
-            if row.width + piece.width <= self.width {
-                row.push(&piece.text, piece.width, piece.kind == Kind::Mark);
-                if is_blank || is_ideograph {
-                    break_at = Some((row.text.len(), row.width));
-                }
-                continue;
-            }
-            let mut piece_text = SafeText::default();
-            piece_text.push(&piece.text, piece.width, piece.kind == Kind::Mark);
-            let piece_text = piece_text.cut(self.width);
-            if let Some((at, column)) = break_at.filter(|(at, _)| *at > 0) {
-                self.carry = row.split_off(at, column);
-            }
-            if self.carry.width + piece_text.width <= self.width {
-                self.carry.append(&piece_text);
-            } else {
-                // The carried word and a mark wider than the rest of the row: the word stays where it was.
-                let word = std::mem::replace(&mut self.carry, piece_text);
-                row.append(&word);
-                return Some(row);
-            }
-            row.trim_end();
-            return Some(row);
-        }
+impl FromIterator<Glyph> for SafeText {
+    fn from_iter<I: IntoIterator<Item = Glyph>>(glyphs: I) -> Self {
+        let text: String = glyphs.into_iter().map(Glyph::get).collect();
+        Self { width: text.chars().count(), text, marks: Vec::new() }
     }
 }
 

@@ -1,0 +1,149 @@
+//! What is shown on canvases, and what people do with it: sheets are closed at once, charts looked at, forms filled.
+
+use serde_json::{Value as Json, json};
+
+use super::calendar::{SECOND, stamp};
+use super::chance::Chance;
+use super::moment::{Counters, Moment, Outcome};
+use super::rows::{CANVAS, Row};
+use super::topics::Show;
+
+const FIELDS: [&str; 5] = ["name", "email", "phone", "city", "amount"];
+
+/// Canvas type, component type and how long it stays open, in seconds.
+struct Look {
+    canvas: &'static str,
+    component: &'static str,
+    open: (i64, i64),
+}
+
+fn look(show: Show) -> Look {
+    let (canvas, component, open) = match show {
+        Show::Sheet => ("sheets", "table", (5, 25)),
+        Show::Line => ("charts", "line_chart", (18, 95)),
+        Show::Bar => ("charts", "bar_chart", (15, 80)),
+        Show::Doc => ("docs", "rich_text", (8, 120)),
+        Show::Mail => ("email", "draft", (10, 60)),
+        Show::Form => ("forms", "form", (30, 240)),
+        Show::Shell => ("terminal", "shell", (20, 300)),
+        Show::Diff => ("coding", "diff", (25, 200)),
+        Show::Board => ("orchestration", "board", (10, 90)),
+        Show::Custom => ("generic", "heat_map", (12, 70)),
+    };
+    Look { canvas, component, open }
+}
+
+/// The canvas events of an episode, in time order.
+pub fn events(moment: &Moment<'_>, ids: &mut Counters) -> Vec<Row> {
+    let mut chance = moment.chance("canvas");
+    let count = chance.weighted(&[0.45, 0.4, 0.15]).max(usize::from(moment.rich));
+    let mut rows = Vec::new();
+    for part in 0..count {
+        let show = *chance.pick(moment.topic.shows);
+        let canvas = ids.canvas.next();
+        let mut clock = moment.within((part as f64 + 0.3) / (count as f64 + 0.5));
+        for (action, wait, metadata) in session(moment, show, &mut chance) {
+            clock += wait;
+            if clock > moment.anchor {
+                break;
+            }
+            let look = look(show);
+            rows.push(
+                Row::new(&CANVAS)
+                    .with("id", ids.canvas_event.next())
+                    .with("episode_id", &moment.id)
+                    .with("session_id", &moment.session)
+                    .with("agent_id", moment.agent().id)
+                    .with("user_id", &moment.person.id)
+                    .with("canvas_id", &canvas)
+                    .with("canvas_type", look.canvas)
+                    .with("component_type", look.component)
+                    .with("component_name", format!("{} {}", moment.topic.name, look.component.replace('_', " ")))
+                    .with("action", action)
+                    .with("metadata", metadata)
+                    .with("created_at", stamp(clock)),
+            );
+        }
+    }
+    rows.sort_by(|a, b| a.text("created_at").cmp(b.text("created_at")));
+    rows
+}
+
+/// What happens on one canvas: action, time since the one before, and what is noted of it.
+fn session(moment: &Moment<'_>, show: Show, chance: &mut Chance) -> Vec<(&'static str, i64, Json)> {
+    let look = look(show);
+    let mut happens = vec![("present", 0, presented(moment, show, chance))];
+    let corrected = !moment.outcome.pleases() && chance.is(0.45);
+    if corrected || chance.is(0.2) {
+        let by = if corrected { "user" } else { "agent" };
+        let changed = format!("row {}", chance.between(1, 60));
+        happens.push(("update", chance.between(4, 40) * SECOND, json!({"by": by, "changed": [changed]})));
+    }
+    let mut open = chance.between(look.open.0, look.open.1);
+    // A glance is all that a table gets, mostly.
+    let glance = show == Show::Sheet && chance.is(0.75) || chance.is(0.04);
+    let acts = match show {
+        Show::Form => chance.is(0.75),
+        Show::Mail => moment.outcome.pleases() || chance.is(0.4),
+        Show::Shell | Show::Diff => chance.is(0.7),
+        Show::Board => chance.is(0.4),
+        _ => false,
+    };
+    if glance {
+        let micros = chance.between(1_100_000, 4_700_000);
+        happens.push(("close", micros, json!({"open_seconds": micros as f64 / SECOND as f64})));
+        return happens;
+    }
+    if acts {
+        open /= 2;
+        let (action, metadata) = acted(moment, show, chance);
+        happens.push((action, open.max(2) * SECOND, metadata));
+    }
+    if chance.is(0.85) {
+        let micros = open.max(6) * SECOND + chance.between(0, 999_999);
+        happens.push(("close", micros, json!({"open_seconds": micros as f64 / SECOND as f64})));
+    }
+    happens
+}
+
+fn presented(moment: &Moment<'_>, show: Show, chance: &mut Chance) -> Json {
+    match show {
+        Show::Sheet => json!({"rows": chance.between(12, 900), "columns": chance.between(3, 14)}),
+        Show::Line | Show::Bar => json!({"data_points": chance.between(7, 180), "title": moment.title}),
+        Show::Doc => json!({"words": chance.between(80, 1_400), "title": moment.title}),
+        Show::Mail => {
+            json!({"to": moment.words.fill("{colleague_mail}", chance), "subject": moment.title})
+        }
+        Show::Form => json!({"form_fields": FIELDS, "prefilled": ["name", "email"]}),
+        Show::Shell => json!({"command": format!("{} --for {}", moment.topic.workflow, moment.words.reference)}),
+        Show::Diff => json!({"files": chance.between(1, 9), "added": chance.between(2, 160),
+            "removed": chance.between(0, 90)}),
+        Show::Board => json!({"steps": moment.topic.steps.len(), "waiting_for": moment.words.colleague}),
+        Show::Custom => json!({"component": "heat-map-by-region", "version": chance.between(1, 4)}),
+    }
+}
+
+fn acted(moment: &Moment<'_>, show: Show, chance: &mut Chance) -> (&'static str, Json) {
+    match show {
+        Show::Form => {
+            let person = moment.person;
+            let done = if moment.outcome.pleases() { 5 } else { chance.between(2, 4) as usize };
+            let all = [
+                json!(person.name),
+                json!(person.mail),
+                json!(person.phone),
+                json!(moment.words.city),
+                json!(chance.between(120, 64_000)),
+            ];
+            let values: serde_json::Map<String, Json> =
+                FIELDS.iter().map(|f| (*f).to_owned()).zip(all).take(done).collect();
+            ("submit", json!({"form_fields": FIELDS, "completed": FIELDS[..done.min(5)], "values": values}))
+        }
+        Show::Mail => ("submit", json!({"approved": true, "edited": chance.is(0.3)})),
+        Show::Board => ("submit", json!({"approved_steps": moment.topic.steps.len()})),
+        _ if moment.outcome == Outcome::Failure => {
+            ("execute", json!({"exit_code": 1, "error": "stopped with an error"}))
+        }
+        _ => ("execute", json!({"exit_code": 0, "duration_ms": chance.between(40, 90_000)})),
+    }
+}

@@ -1,0 +1,140 @@
+//! A made-up memory database that tells a coherent story: agents and the people they work for, chains over days,
+//! canvases, feedback, utilities, cases, logs, and awkward rows as real databases have them.
+//!
+//! The same options give the same rows, on every machine.
+
+mod awkward;
+mod bank;
+mod calendar;
+mod canvas;
+mod chance;
+mod ids;
+mod log;
+mod moment;
+mod phrase;
+mod reaction;
+mod rows;
+mod scene;
+mod segments;
+mod shelf;
+mod story;
+mod topics;
+mod vectors;
+mod world;
+
+use std::path::Path;
+
+use chrono::{DateTime, Utc};
+use tokio::sync::mpsc;
+
+use crate::store::bulk::{Batch, Error, Existing, Loader, NATIVE_SCHEMA};
+use rows::{Batches, EPISODES, TABLES};
+use story::Story;
+
+/// Batches that wait for the database at most: enough that neither side waits for the other, little in memory.
+const WAITING: usize = 16;
+
+/// What the story is to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Options {
+    /// Number of episodes, awkward ones included; segments, canvas events, feedback and so on come in proportion.
+    pub episodes: u64,
+    /// Seed: another one tells another story.
+    pub seed: u64,
+    /// When the story ends; it began 120 days earlier.
+    pub anchor: DateTime<Utc>,
+    /// What to do with a file that is there already.
+    pub existing: Existing,
+}
+
+impl Default for Options {
+    /// 2,000 episodes up to 2026-06-15, and nothing overwritten.
+    fn default() -> Options {
+        let anchor = DateTime::from_timestamp(1_781_539_200, 0).unwrap_or_default();
+        Options { episodes: 2_000, seed: 1, anchor, existing: Existing::Refuse }
+    }
+}
+
+/// How far it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress {
+    /// Rows are being written.
+    Rows {
+        /// Episodes that are written.
+        episodes: u64,
+        /// Of how many.
+        of: u64,
+    },
+    /// Indexes are being built.
+    Indexes {
+        /// Indexes that are built.
+        done: usize,
+        /// Of how many.
+        of: usize,
+    },
+}
+
+/// What was made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Summary {
+    /// Rows of each table.
+    pub rows: Vec<(&'static str, u64)>,
+    /// Size of the file in bytes.
+    pub bytes: u64,
+}
+
+/// Names of the awkward rows, in the order in which they come in the story: each episode among them is tagged
+/// `awkward` and `awkward:NAME`. A story of fewer episodes has the first ones only.
+pub fn awkward_names() -> impl Iterator<Item = &'static str> {
+    awkward::names()
+}
+
+/// Makes the demo database at `path`: a SQLite file with the native layout. It appears there only when it is whole.
+///
+/// # Errors
+/// [`Error::Exists`] when something is there and `options` do not say to replace it; else what the file system or
+/// SQLite says.
+pub async fn build(path: &Path, options: &Options, mut progress: impl FnMut(Progress)) -> Result<Summary, Error> {
+    let mut loader = Loader::create(path, NATIVE_SCHEMA, options.existing).await?;
+    let (sender, mut receiver) = mpsc::channel(WAITING);
+    let told = *options;
+    // Telling is all computing; it ends when there is no more to tell or nobody listens.
+    let teller = tokio::task::spawn_blocking(move || tell(&told, |batch| sender.blocking_send(batch).is_ok()));
+    let mut rows: Vec<(&'static str, u64)> = TABLES.iter().map(|table| (table.name, 0)).collect();
+    while let Some(batch) = receiver.recv().await {
+        let (table, count) = (batch.table, batch.rows() as u64);
+        loader.insert(batch).await?;
+        if let Some((_, sum)) = rows.iter_mut().find(|(name, _)| *name == table.name) {
+            *sum += count;
+            if table == &EPISODES {
+                progress(Progress::Rows { episodes: *sum, of: options.episodes });
+            }
+        }
+    }
+    if let Err(error) = teller.await
+        && let Ok(panic) = error.try_into_panic()
+    {
+        std::panic::resume_unwind(panic);
+    }
+    let bytes = loader.finish(|done, of| progress(Progress::Indexes { done, of })).await?;
+    Ok(Summary { rows, bytes })
+}
+
+/// Tells the whole story to `send`, table by table in batches, until that says that nobody listens any more.
+fn tell(options: &Options, mut send: impl FnMut(Batch) -> bool) {
+    let mut story = Story::new(options.seed, options.episodes, options.anchor.timestamp_micros());
+    let mut batches = Batches::new();
+    for number in 0..options.episodes {
+        for row in story.scene(number).into_rows() {
+            if !batches.add(row, &mut send) {
+                return;
+            }
+        }
+    }
+    for row in story.ending() {
+        if !batches.add(row, &mut send) {
+            return;
+        }
+    }
+    batches.flush(&mut send);
+}

@@ -1,0 +1,178 @@
+//! The facts of one episode that everything which hangs on it is told from.
+
+use super::chance::Chance;
+use super::ids::Ids;
+use super::phrase::Words;
+use super::topics::Topic;
+use super::world::{AGENTS, Agent, Person};
+
+/// How an episode ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// It did what was wanted.
+    Success,
+    /// It did some of it.
+    Partial,
+    /// It did not.
+    Failure,
+    /// It was stopped.
+    Aborted,
+    /// It has not ended.
+    Ongoing,
+    /// Nobody noted it.
+    Unknown,
+}
+
+impl Outcome {
+    /// The stored word.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Outcome::Success => "success",
+            Outcome::Partial => "partial",
+            Outcome::Failure => "failure",
+            Outcome::Aborted => "aborted",
+            Outcome::Ongoing => "ongoing",
+            Outcome::Unknown => "unknown",
+        }
+    }
+
+    /// Whether it succeeded, when that is known.
+    #[must_use]
+    pub fn success(self) -> Option<bool> {
+        match self {
+            Outcome::Success => Some(true),
+            Outcome::Failure | Outcome::Aborted => Some(false),
+            Outcome::Partial | Outcome::Ongoing | Outcome::Unknown => None,
+        }
+    }
+
+    /// Whether people have reason to be content.
+    #[must_use]
+    pub fn pleases(self) -> bool {
+        matches!(self, Outcome::Success | Outcome::Unknown)
+    }
+}
+
+/// The facts of one episode. Times are microseconds since 1970.
+#[derive(Debug)]
+pub struct Moment<'a> {
+    /// Seed of the world.
+    pub seed: u64,
+    /// Its number.
+    pub number: u64,
+    /// Its id.
+    pub id: String,
+    /// Number of the story that it belongs to.
+    pub story: u64,
+    /// What it is about.
+    pub topic: &'static Topic,
+    /// Position of the topic.
+    pub topic_number: usize,
+    /// Whom it is for.
+    pub person: &'a Person,
+    /// The words of its story.
+    pub words: &'a Words,
+    /// Its title.
+    pub title: String,
+    /// Its session.
+    pub session: String,
+    /// Its executions; the first is the run of its workflow.
+    pub executions: Vec<String>,
+    /// When it began.
+    pub started: i64,
+    /// When it ended or, still going on, will end.
+    pub ended: i64,
+    /// The end of the story: nothing is later.
+    pub anchor: i64,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// Whether an awkward row is made of it: it gets at least one of everything that can hang on an episode.
+    pub rich: bool,
+}
+
+impl Moment<'_> {
+    /// Its agent.
+    #[must_use]
+    pub fn agent(&self) -> &'static Agent {
+        &AGENTS[self.topic.agent]
+    }
+
+    /// The run of its workflow.
+    #[must_use]
+    pub fn run(&self) -> &str {
+        self.executions.first().map_or("", String::as_str)
+    }
+
+    /// The moment when `share` (0..=1) of it is over.
+    #[must_use]
+    pub fn within(&self, share: f64) -> i64 {
+        self.started + ((self.ended - self.started) as f64 * share) as i64
+    }
+
+    /// Chance for one part of it, so that no part depends on how another is told.
+    #[must_use]
+    pub fn chance(&self, part: &str) -> Chance {
+        Chance::new(self.seed, part, self.number)
+    }
+}
+
+/// The next id of each sort.
+#[derive(Debug)]
+pub struct Counters {
+    /// Episodes, by number.
+    pub episode: Ids,
+    /// Sessions.
+    pub session: Ids,
+    /// Executions.
+    pub execution: Ids,
+    /// Segments.
+    pub segment: Ids,
+    /// Messages, which only segments name.
+    pub message: Ids,
+    /// Canvases.
+    pub canvas: Ids,
+    /// Canvas events.
+    pub canvas_event: Ids,
+    /// Feedback.
+    pub feedback: Ids,
+    /// Utility events.
+    pub utility: Ids,
+    /// Workflow events.
+    pub event: Ids,
+    /// Accesses.
+    pub access: Ids,
+    /// Cases.
+    pub case: Ids,
+    /// Profiles.
+    pub profile: Ids,
+    /// Policies.
+    pub policy: Ids,
+    /// Audit entries.
+    pub audit: Ids,
+}
+
+impl Counters {
+    /// All at their beginning.
+    #[must_use]
+    pub fn new(seed: u64) -> Counters {
+        let ids = |prefix| Ids::new(prefix, seed);
+        Counters {
+            episode: ids("ep"),
+            session: ids("sess"),
+            execution: ids("run"),
+            segment: ids("seg"),
+            message: ids("msg"),
+            canvas: ids("canvas"),
+            canvas_event: ids("cv"),
+            feedback: ids("fb"),
+            utility: ids("ut"),
+            event: ids("ev"),
+            access: ids("acc"),
+            case: ids("case"),
+            profile: ids("bank"),
+            policy: ids("pol"),
+            audit: ids("aud"),
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! The native tables and their rows, by column name.
+
+use std::borrow::Cow;
+
+use crate::store::bulk::{Batch, Table, Value};
+
+macro_rules! tables {
+    ($($(#[$doc:meta])* $name:ident = $table:literal: $($column:literal)*;)*) => {
+        $($(#[$doc])* pub static $name: Table = Table { name: $table, columns: &[$($column),*] };)*
+
+        /// Every table that the demo fills.
+        pub static TABLES: &[&Table] = &[$(&$name),*];
+    };
+}
+
+tables! {
+    /// Who remembers.
+    AGENTS = "agents": "id" "name" "status" "created_at" "last_seen";
+    /// Accounts of people.
+    SUBJECTS = "subjects": "id" "name" "handles" "created_at";
+    /// Episodes.
+    EPISODES = "episodes": "id" "agent_id" "user_id" "session_id" "execution_ids" "parent_id" "title" "summary"
+        "detail" "domain" "topic" "status" "outcome" "started_at" "ended_at" "duration_seconds" "tags" "participants"
+        "tools_used" "entities" "key_decisions" "metadata" "canvas_ids" "canvas_action_count" "feedback_ids"
+        "feedback_score" "utility" "observation" "thoughts" "actions" "result" "success" "insight" "workflow_name"
+        "context" "maturity" "importance" "decay_score" "access_count" "consolidated_into" "archived_at"
+        "intervention_count" "constitutional_score" "confidence";
+    /// Vectors of episodes.
+    EPISODE_VECTORS = "episode_embeddings": "episode_id" "embedding";
+    /// Segments.
+    SEGMENTS = "episode_segments": "id" "episode_id" "sequence" "kind" "content" "source_type" "source_id" "created_at";
+    /// Canvas events.
+    CANVAS = "canvas_audit": "id" "episode_id" "session_id" "agent_id" "user_id" "canvas_id" "canvas_type"
+        "component_type" "component_name" "action" "metadata" "created_at";
+    /// Feedback.
+    FEEDBACK = "agent_feedback": "id" "episode_id" "execution_id" "agent_id" "user_id" "kind" "rating" "correction"
+        "created_at";
+    /// Signals that moved a utility.
+    UTILITY = "utility_events": "id" "episode_id" "signal" "delta" "before" "after" "actor" "reason" "created_at";
+    /// Memories.
+    MEMORIES = "memories": "id" "kind" "collection" "title" "text" "metadata" "created_at" "uses" "utility";
+    /// Which episode retrieved which memory.
+    LINKS = "episode_memories": "episode_id" "memory_id" "kind" "rank";
+    /// Banks of cases.
+    PROFILES = "agent_memory_profiles": "id" "user_id" "agent_id" "window_size" "created_at" "updated_at";
+    /// Cases.
+    CASES = "agent_memory_cases": "id" "profile_id" "user_id" "agent_id" "message_hash" "prompt" "plan" "traces"
+        "outcome" "reward" "tags" "reference_case_ids" "created_at" "quarantined";
+    /// Vectors of cases.
+    CASE_VECTORS = "agent_memory_embeddings": "case_id" "embedding";
+    /// Learned weights.
+    POLICIES = "agent_memory_policies": "id" "profile_id" "version" "weights" "metrics" "status" "trained_at";
+    /// The memory's own audit trail.
+    AUDIT = "agent_memory_audit": "id" "actor" "agent_id" "action" "payload" "created_at";
+    /// Event logs.
+    EVENTS = "workflow_events": "id" "run_id" "sequence" "kind" "data" "created_at";
+    /// Accesses.
+    ACCESS = "memory_access": "id" "agent_id" "user_id" "query" "ids" "kind" "latency_ms" "policy_version" "tokens"
+        "created_at";
+}
+
+/// A row of one of the tables.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Row {
+    table: &'static Table,
+    values: Vec<Value>,
+}
+
+impl Row {
+    /// A row of NULLs.
+    #[must_use]
+    pub fn new(table: &'static Table) -> Row {
+        Row { table, values: vec![Value::Null; table.columns.len()] }
+    }
+
+    /// The row with a column set.
+    #[must_use]
+    pub fn with(mut self, column: &str, value: impl Into<Value>) -> Row {
+        self.set(column, value);
+        self
+    }
+
+    /// Sets a column.
+    pub fn set(&mut self, column: &str, value: impl Into<Value>) {
+        let position = self.table.columns.iter().position(|c| *c == column);
+        debug_assert!(position.is_some(), "{} has no column {column}", self.table.name);
+        if let Some(slot) = position.and_then(|p| self.values.get_mut(p)) {
+            *slot = value.into();
+        }
+    }
+
+    /// Text of a column; empty when it holds none.
+    #[must_use]
+    pub fn text(&self, column: &str) -> &str {
+        match self.table.columns.iter().position(|c| *c == column).and_then(|p| self.values.get(p)) {
+            Some(Value::Text(text)) => text,
+            _ => "",
+        }
+    }
+
+    /// The row's table.
+    #[must_use]
+    pub fn table(&self) -> &'static Table {
+        self.table
+    }
+}
+
+/// Gathers rows into batches, one for each table.
+#[derive(Debug)]
+pub struct Batches(Vec<Batch>);
+
+impl Batches {
+    /// No rows yet.
+    #[must_use]
+    pub fn new() -> Batches {
+        Batches(TABLES.iter().map(|table| Batch { table, values: Vec::new() }).collect())
+    }
+
+    /// Adds a row; a batch that is full then goes to `send`. False when that says that nobody wants more.
+    pub fn add(&mut self, row: Row, send: &mut impl FnMut(Batch) -> bool) -> bool {
+        let Some(batch) = self.0.iter_mut().find(|batch| batch.table == row.table) else { return true };
+        batch.values.extend(row.values);
+        if batch.rows() < batch.table.rows_per_statement() {
+            return true;
+        }
+        let room = Vec::with_capacity(batch.values.len());
+        send(Batch { table: batch.table, values: std::mem::replace(&mut batch.values, room) })
+    }
+
+    /// Sends what is left.
+    pub fn flush(self, send: &mut impl FnMut(Batch) -> bool) {
+        self.0.into_iter().filter(|batch| !batch.values.is_empty()).all(send);
+    }
+}
+
+/// A JSON list of strings.
+#[must_use]
+pub fn list<T: AsRef<str>>(items: &[T]) -> Value {
+    let items: Vec<serde_json::Value> = items.iter().map(|item| item.as_ref().into()).collect();
+    serde_json::Value::Array(items).into()
+}
+
+impl From<&'static str> for Value {
+    fn from(text: &'static str) -> Value {
+        Value::Text(Cow::Borrowed(text))
+    }
+}
+
+impl From<String> for Value {
+    fn from(text: String) -> Value {
+        Value::Text(Cow::Owned(text))
+    }
+}
+
+impl From<&String> for Value {
+    fn from(text: &String) -> Value {
+        text.clone().into()
+    }
+}
+
+impl From<i64> for Value {
+    fn from(number: i64) -> Value {
+        Value::Integer(number)
+    }
+}
+
+impl From<f64> for Value {
+    fn from(number: f64) -> Value {
+        Value::Real(number)
+    }
+}
+
+impl From<bool> for Value {
+    fn from(yes: bool) -> Value {
+        Value::Integer(i64::from(yes))
+    }
+}
+
+impl From<Vec<u8>> for Value {
+    fn from(bytes: Vec<u8>) -> Value {
+        Value::Blob(bytes)
+    }
+}
+
+impl From<serde_json::Value> for Value {
+    fn from(json: serde_json::Value) -> Value {
+        Value::Text(Cow::Owned(json.to_string()))
+    }
+}
+
+impl<T: Into<Value>> From<Option<T>> for Value {
+    fn from(value: Option<T>) -> Value {
+        value.map_or(Value::Null, Into::into)
+    }
+}

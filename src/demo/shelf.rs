@@ -1,0 +1,138 @@
+//! The memories that episodes retrieve: facts in drawers and closets, a few of which mislead.
+
+use std::collections::VecDeque;
+
+use serde_json::json;
+
+use super::calendar::{DAY, LENGTH, month, stamp};
+use super::chance::{Chance, mix};
+use super::ids::Ids;
+use super::phrase::Words;
+use super::rows::{MEMORIES, Row};
+use super::topics::TOPICS;
+use super::world::{AGENTS, Person};
+
+/// How many of the latest episodes decide a memory's utility.
+const LATEST: usize = 20;
+
+/// How long before the story the first memories were stored, in microseconds.
+const BEFORE: i64 = 30 * DAY;
+
+const HALLS: &[&str] = &["facts", "preferences", "events", "advice"];
+
+#[derive(Debug, Clone, Default)]
+struct Use {
+    times: i64,
+    latest: VecDeque<f64>,
+}
+
+/// All memories, in order of topic and, within it, of time.
+#[derive(Debug)]
+pub struct Shelf {
+    seed: u64,
+    start: i64,
+    per_topic: usize,
+    drawers: Ids,
+    closets: Ids,
+    uses: Vec<Use>,
+}
+
+impl Shelf {
+    /// The memories of a story of so many episodes that begins at `start`.
+    #[must_use]
+    pub fn new(seed: u64, start: i64, episodes: u64) -> Shelf {
+        let per_topic = (episodes / 80).clamp(8, 1_000) as usize;
+        Shelf {
+            seed,
+            start: start - BEFORE,
+            per_topic,
+            drawers: Ids::new("drawer", seed),
+            closets: Ids::new("closet", seed),
+            uses: vec![Use::default(); per_topic * TOPICS.len()],
+        }
+    }
+
+    /// Kind of a memory: one in seven is a closet.
+    #[must_use]
+    pub fn kind(number: usize) -> &'static str {
+        if number.is_multiple_of(7) { "closet" } else { "drawer" }
+    }
+
+    /// Id of a memory.
+    #[must_use]
+    pub fn id(&self, number: usize) -> String {
+        if Self::kind(number) == "closet" { self.closets.at(number as u64) } else { self.drawers.at(number as u64) }
+    }
+
+    /// Whether episodes that trust the memory tend to go wrong.
+    #[must_use]
+    pub fn misleads(&self, number: usize) -> bool {
+        mix(self.seed ^ number as u64).is_multiple_of(11)
+    }
+
+    fn stored_at(&self, position: usize) -> i64 {
+        let span = (LENGTH * DAY + BEFORE) as f64;
+        self.start + (span * (position as f64 + 0.5) / (self.per_topic as f64 + 1.0)) as i64
+    }
+
+    /// Numbers of the memories of a topic that an episode of that moment retrieves, best first; old ones come up most.
+    pub fn retrieve(&self, topic: usize, moment: i64, count: usize, chance: &mut Chance) -> Vec<usize> {
+        let known = (0..self.per_topic).take_while(|p| self.stored_at(*p) < moment).count();
+        let mut found = Vec::with_capacity(count);
+        for _ in 0..count {
+            let number = topic * self.per_topic + (known as f64 * chance.unit() * chance.unit()) as usize;
+            if known > 0 && !found.contains(&number) {
+                found.push(number);
+            }
+        }
+        found
+    }
+
+    /// Notes that an episode used the memory, and what became of the episode.
+    pub fn used(&mut self, number: usize, utility: f64) {
+        if let Some(memory) = self.uses.get_mut(number) {
+            memory.times += 1;
+            memory.latest.push_back(utility);
+            if memory.latest.len() > LATEST {
+                memory.latest.pop_front();
+            }
+        }
+    }
+
+    /// The rows of all memories.
+    pub fn rows<'a>(&'a self, people: &'a [Person]) -> impl Iterator<Item = Row> + 'a {
+        (0..self.uses.len()).map(|number| self.row(number, people))
+    }
+
+    fn row(&self, number: usize, people: &[Person]) -> Row {
+        let topic = TOPICS[number / self.per_topic];
+        let at = self.stored_at(number % self.per_topic);
+        let mut chance = Chance::new(self.seed, "memory", number as u64);
+        let (author, colleague) = (chance.pick(people), chance.pick(people));
+        let words = Words::new(&mut chance, topic, author, colleague, month(at));
+        let kind = Self::kind(number);
+        let fact = words.say(topic.facts, &mut chance);
+        let (title, text) = if kind == "closet" {
+            let more = [words.say(topic.facts, &mut chance), words.say(topic.insights, &mut chance)];
+            (format!("{}: what we know", topic.name), format!("{fact}\n{}\n{}", more[0], more[1]))
+        } else {
+            (format!("{} / {}", topic.name, words.customer), fact)
+        };
+        let metadata = json!({
+            "wing": AGENTS[topic.agent].domain, "room": topic.name, "hall": chance.pick(HALLS),
+            "source_file": format!("{}-{}.md", topic.workflow, chance.between(10, 99)), "added_by": author.id,
+        });
+        let used = &self.uses[number];
+        let mean = used.latest.iter().sum::<f64>() / used.latest.len() as f64;
+        Row::new(&MEMORIES)
+            .with("id", self.id(number))
+            .with("kind", kind)
+            .with("collection", if kind == "closet" { "mempalace_closets" } else { "mempalace_drawers" })
+            .with("title", title)
+            .with("text", text)
+            .with("metadata", metadata)
+            .with("created_at", stamp(at))
+            .with("uses", used.times)
+            .with("utility", (!used.latest.is_empty()).then_some(mean))
+    }
+}

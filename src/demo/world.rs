@@ -1,0 +1,274 @@
+//! Who lives in the demo: agents, organisations and people, all of them made up.
+
+use super::chance::Chance;
+
+/// One of the agents.
+#[derive(Debug)]
+pub struct Agent {
+    /// Id, as in `agent_id`.
+    pub id: &'static str,
+    /// Name for people.
+    pub name: &'static str,
+    /// What it works on; the domain of its episodes.
+    pub domain: &'static str,
+    /// Status in the registry.
+    pub status: &'static str,
+    /// Share of all episodes, in relation to the others'.
+    pub weight: f64,
+    /// Maturity in the first, second, third and last quarter of the story.
+    pub maturity: [&'static str; 4],
+}
+
+/// The agents, in the order in which topics name them.
+pub const AGENTS: &[Agent] = &[
+    Agent {
+        id: "agent_support",
+        name: "Support desk",
+        domain: "support",
+        status: "active",
+        weight: 0.27,
+        maturity: ["supervised", "supervised", "autonomous", "autonomous"],
+    },
+    Agent {
+        id: "agent_data_steward",
+        name: "Data steward",
+        domain: "data",
+        status: "active",
+        weight: 0.19,
+        maturity: ["intern", "supervised", "supervised", "supervised"],
+    },
+    Agent {
+        id: "agent_release",
+        name: "Release engineer",
+        domain: "engineering",
+        status: "active",
+        weight: 0.18,
+        maturity: ["supervised", "supervised", "supervised", "autonomous"],
+    },
+    Agent {
+        id: "agent_travel",
+        name: "Travel desk",
+        domain: "travel",
+        status: "active",
+        weight: 0.14,
+        maturity: ["student", "intern", "intern", "supervised"],
+    },
+    Agent {
+        id: "agent_research",
+        name: "Research scout",
+        domain: "research",
+        status: "paused",
+        weight: 0.09,
+        maturity: ["student", "student", "intern", "intern"],
+    },
+    Agent {
+        id: "agent_finance",
+        name: "Finance clerk",
+        domain: "finance",
+        status: "active",
+        weight: 0.13,
+        maturity: ["intern", "intern", "supervised", "supervised"],
+    },
+];
+
+/// An organisation that people work for.
+#[derive(Debug)]
+pub struct Organisation {
+    /// Name.
+    pub name: &'static str,
+    /// Domain of its mail addresses, under a top-level domain that is never real.
+    pub mail: &'static str,
+}
+
+/// The organisations.
+pub const ORGANISATIONS: &[Organisation] = &[
+    Organisation { name: "Northwind Instruments", mail: "northwind-instruments.example" },
+    Organisation { name: "Harbor & Pine", mail: "harborpine.example" },
+    Organisation { name: "Kestrel Labs", mail: "kestrel-labs.example" },
+];
+
+/// A person.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Person {
+    /// Id, as in `user_id`.
+    pub id: String,
+    /// First name.
+    pub first: &'static str,
+    /// Full name.
+    pub name: String,
+    /// Position in [`ORGANISATIONS`].
+    pub organisation: usize,
+    /// Mail address.
+    pub mail: String,
+    /// Telephone number, of a range kept for fiction.
+    pub phone: String,
+    /// What the person likes.
+    pub preferences: Vec<&'static str>,
+    /// What the person tends to do.
+    pub patterns: Vec<&'static str>,
+}
+
+/// First names, with their spelling in ids.
+const FIRST: &[(&str, &str)] = &[
+    ("Dana", "dana"),
+    ("Tomás", "tomas"),
+    ("Aiko", "aiko"),
+    ("Marta", "marta"),
+    ("Jonas", "jonas"),
+    ("Priya", "priya"),
+    ("Zoë", "zoe"),
+    ("Emeka", "emeka"),
+    ("Lucía", "lucia"),
+    ("Henrik", "henrik"),
+    ("Nadia", "nadia"),
+    ("Oskar", "oskar"),
+    ("Wei", "wei"),
+    ("Ruth", "ruth"),
+    ("Samir", "samir"),
+    ("Ingrid", "ingrid"),
+    ("Callum", "callum"),
+    ("Yara", "yara"),
+    ("Felix", "felix"),
+    ("Hana", "hana"),
+    ("Dmitri", "dmitri"),
+    ("Amara", "amara"),
+    ("Leon", "leon"),
+    ("Siobhán", "siobhan"),
+    ("Kofi", "kofi"),
+    ("Elif", "elif"),
+    ("Bruno", "bruno"),
+    ("Maja", "maja"),
+    ("Arjun", "arjun"),
+    ("Clara", "clara"),
+    ("Teo", "teo"),
+    ("Noor", "noor"),
+    ("Viktor", "viktor"),
+    ("Grace", "grace"),
+    ("Mateus", "mateus"),
+    ("Anouk", "anouk"),
+    ("Ravi", "ravi"),
+    ("Liv", "liv"),
+    ("Pavel", "pavel"),
+    ("Imani", "imani"),
+];
+
+/// Family names, with their spelling in ids.
+const LAST: &[(&str, &str)] = &[
+    ("Whitfield", "whitfield"),
+    ("Okafor", "okafor"),
+    ("Lindqvist", "lindqvist"),
+    ("Tanaka", "tanaka"),
+    ("Moreau", "moreau"),
+    ("Castillo", "castillo"),
+    ("Hartmann", "hartmann"),
+    ("Novák", "novak"),
+    ("Iyer", "iyer"),
+    ("Brandt", "brandt"),
+    ("O'Malley", "omalley"),
+    ("Rossi", "rossi"),
+    ("Haddad", "haddad"),
+    ("Virtanen", "virtanen"),
+    ("Chen", "chen"),
+    ("Müller", "mueller"),
+    ("Adeyemi", "adeyemi"),
+    ("Kowalska", "kowalska"),
+    ("Sørensen", "sorensen"),
+    ("Delgado", "delgado"),
+    ("Fraser", "fraser"),
+    ("Yilmaz", "yilmaz"),
+    ("Petrov", "petrov"),
+    ("Nakamura", "nakamura"),
+    ("Almeida", "almeida"),
+    ("Bergström", "bergstrom"),
+    ("Mensah", "mensah"),
+    ("Dubois", "dubois"),
+    ("Kaur", "kaur"),
+    ("Vance", "vance"),
+    ("Rahimi", "rahimi"),
+    ("Schuster", "schuster"),
+    ("Pereira", "pereira"),
+    ("Lange", "lange"),
+    ("Abbott", "abbott"),
+    ("Zhang", "zhang"),
+    ("Farkas", "farkas"),
+    ("Nyström", "nystrom"),
+    ("Ibrahim", "ibrahim"),
+    ("Keller", "keller"),
+    ("Marchetti", "marchetti"),
+    ("Desai", "desai"),
+    ("Thorne", "thorne"),
+    ("Jansen", "jansen"),
+    ("Bello", "bello"),
+    ("Silva", "silva"),
+    ("Quinn", "quinn"),
+    ("Holt", "holt"),
+    ("Eriksen", "eriksen"),
+    ("Varga", "varga"),
+];
+
+const PREFERENCES: &[&str] = &[
+    "short answers",
+    "charts before tables",
+    "metric units",
+    "no calls before ten",
+    "drafts before sending",
+    "totals in euro",
+    "sources with links",
+    "one change at a time",
+    "window seat",
+    "plain text mails",
+];
+
+const PATTERNS: &[&str] = &[
+    "asks for totals first",
+    "reviews on Friday afternoon",
+    "closes spreadsheets at once",
+    "approves from the phone",
+    "wants a second opinion",
+    "follows up next morning",
+    "forwards to the team",
+    "corrects names and spellings",
+];
+
+/// How many different people there can be.
+pub const MOST_PEOPLE: u64 = (FIRST.len() * LAST.len()) as u64;
+
+/// The person of that number (below [`MOST_PEOPLE`]).
+#[must_use]
+pub fn person(number: u64, seed: u64) -> Person {
+    let (first, last) = (FIRST.len() as u64, LAST.len() as u64);
+    let (given, given_id) = FIRST[(number % first) as usize];
+    // Every round over the first names moves the family names on by one, so that no two people share both.
+    let (family, family_id) = LAST[((number / first + (number % first) * 13) % last) as usize];
+    let mut chance = Chance::new(seed, "person", number);
+    let organisation = chance.weighted(&[0.45, 0.3, 0.25]);
+    let phone = match (organisation, number % 1000) {
+        (0, serial) => format!("+1-{}-555-01{:02}", 202 + number / 100, serial % 100),
+        (1, serial) => format!("+44 {} 0{serial:03}", if number < 1000 { "20 7946" } else { "161 496" }),
+        (_, serial) => format!("+49 {} {serial:03}", if number < 1000 { "30 23125" } else { "40 66969" }),
+    };
+    let liked = 1 + chance.below(3) as usize;
+    Person {
+        id: format!("{given_id}.{family_id}"),
+        first: given,
+        name: format!("{given} {family}"),
+        organisation,
+        mail: format!("{given_id}.{family_id}@{}", ORGANISATIONS[organisation].mail),
+        phone,
+        preferences: chance.some(PREFERENCES, liked).into_iter().copied().collect(),
+        patterns: chance.some(PATTERNS, 1 + liked / 2).into_iter().copied().collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn no_two_people_share_an_id() {
+        let ids: HashSet<String> = (0..MOST_PEOPLE).map(|n| person(n, 1).id).collect();
+        assert_eq!(ids.len() as u64, MOST_PEOPLE);
+    }
+}

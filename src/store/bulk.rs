@@ -1,0 +1,346 @@
+//! Builds a SQLite file in one go: many rows in few statements, written beside the target and moved there when whole.
+
+use std::borrow::Cow;
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use sqlx::query::Query;
+use sqlx::sqlite::{Sqlite, SqliteSynchronous};
+use sqlx::sqlite::{SqliteArguments, SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqliteLockingMode};
+use sqlx::{AssertSqlSafe, ConnectOptions, Connection};
+
+/// Tables and indexes of the native layout.
+pub const NATIVE_SCHEMA: &str = include_str!("../../assets/migrations/mnemoscope/sqlite/0001_native.sql");
+
+/// Values in one statement: enough to make its cost small, few enough that a batch stays small too.
+const VALUES_PER_STATEMENT: usize = 2_400;
+
+/// Page cache while building, in KiB.
+const CACHE_KIB: u32 = 64 * 1024;
+
+/// A value as it is stored.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Value {
+    /// SQL NULL.
+    Null,
+    /// A whole number.
+    Integer(i64),
+    /// A floating-point number.
+    Real(f64),
+    /// Text.
+    Text(Cow<'static, str>),
+    /// Bytes.
+    Blob(Vec<u8>),
+    /// Text that need not be UTF-8: SQLite does not check, and neither do all that write to it.
+    RawText(Vec<u8>),
+}
+
+/// A table with the columns that rows are given for, in order.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Table {
+    /// Name of the table.
+    pub name: &'static str,
+    /// Names of the columns, unquoted.
+    pub columns: &'static [&'static str],
+}
+
+impl Table {
+    /// Rows that go into one statement.
+    #[must_use]
+    pub fn rows_per_statement(&self) -> usize {
+        (VALUES_PER_STATEMENT / self.columns.len().max(1)).max(1)
+    }
+
+    /// An INSERT of rows whose values are each written as `value` says.
+    fn insert(&self, rows: usize, value: impl Fn(usize) -> &'static str) -> String {
+        let columns: Vec<String> = self.columns.iter().map(|c| format!("\"{c}\"")).collect();
+        let row = |r: usize| {
+            let values: Vec<&str> = (0..self.columns.len()).map(|c| value(r * self.columns.len() + c)).collect();
+            format!("({})", values.join(","))
+        };
+        let rows: Vec<String> = (0..rows).map(row).collect();
+        format!("INSERT INTO \"{}\" ({}) VALUES {}", self.name, columns.join(","), rows.join(","))
+    }
+}
+
+/// Rows of one table.
+#[derive(Debug, PartialEq)]
+pub struct Batch {
+    /// Where they go.
+    pub table: &'static Table,
+    /// Their values, row after row, each in the order of the table's columns.
+    pub values: Vec<Value>,
+}
+
+impl Batch {
+    /// Number of rows.
+    #[must_use]
+    pub fn rows(&self) -> usize {
+        self.values.len() / self.table.columns.len().max(1)
+    }
+}
+
+/// What to do when something already stands where the database is to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Existing {
+    /// Refuse, unless it is an empty file.
+    Refuse,
+    /// Replace it, and whatever journal lies beside it.
+    Replace,
+}
+
+/// Why a file could not be built.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Something is there already, and was not to be replaced.
+    #[error("{0} exists already")]
+    Exists(PathBuf),
+    /// The path cannot be that of a database file.
+    #[error("{0} is not a path that a file can have")]
+    NotAFile(PathBuf),
+    /// The file system would not.
+    #[error("cannot write {path}: {source}")]
+    File {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// SQLite would not.
+    #[error("cannot build the database: {0}")]
+    Database(#[from] sqlx::Error),
+}
+
+/// A SQLite file in the making. Nothing stands at the target before [`Loader::finish`]; dropped earlier, it leaves
+/// nothing behind.
+#[derive(Debug)]
+pub struct Loader {
+    connection: SqliteConnection,
+    partial: Partial,
+    target: PathBuf,
+    existing: Existing,
+    indexes: Vec<String>,
+    full: Option<(&'static Table, String)>,
+}
+
+impl Loader {
+    /// Starts a file with the tables of `schema`: statements that each end with a line, `--` for comments and never
+    /// within a literal. Its indexes wait until the rows are in.
+    ///
+    /// # Errors
+    /// [`Error::Exists`] when the target holds something and is not to be replaced; else what the file system or
+    /// SQLite says.
+    pub async fn create(target: &Path, schema: &str, existing: Existing) -> Result<Loader, Error> {
+        check_target(target, existing)?;
+        let partial = Partial::beside(target)?;
+        // No journal and no waiting for the disk: a file that fails is thrown away, and only a whole one is moved.
+        let mut connection = SqliteConnectOptions::new()
+            .filename(&partial.0)
+            .journal_mode(SqliteJournalMode::Off)
+            .synchronous(SqliteSynchronous::Off)
+            .locking_mode(SqliteLockingMode::Exclusive)
+            .foreign_keys(false)
+            .pragma("cache_size", format!("-{CACHE_KIB}"))
+            .disable_statement_logging()
+            .connect()
+            .await?;
+        let (indexes, tables): (Vec<String>, Vec<String>) =
+            statements(schema).into_iter().partition(|s| s.starts_with("CREATE INDEX"));
+        for table in tables {
+            run(&mut connection, table).await?;
+        }
+        run(&mut connection, "BEGIN".to_owned()).await?;
+        Ok(Loader { connection, partial, target: target.to_owned(), existing, indexes, full: None })
+    }
+
+    /// Adds rows. Batches of [`Table::rows_per_statement`] rows go fastest; larger ones are cut.
+    ///
+    /// # Errors
+    /// What SQLite says, for example of a key that is there already.
+    pub async fn insert(&mut self, batch: Batch) -> Result<(), Error> {
+        let table = batch.table;
+        let width = table.columns.len().max(1);
+        let mut values = batch.values;
+        while !values.is_empty() {
+            let rest = values.split_off(values.len().min(table.rows_per_statement() * width));
+            self.insert_some(table, values).await?;
+            values = rest;
+        }
+        Ok(())
+    }
+
+    async fn insert_some(&mut self, table: &'static Table, values: Vec<Value>) -> Result<(), Error> {
+        let rows = values.len() / table.columns.len().max(1);
+        let odd: Vec<bool> = values.iter().map(|v| matches!(v, Value::RawText(_))).collect();
+        let usual = rows == table.rows_per_statement() && !odd.contains(&true);
+        let sql = if usual {
+            self.full_statement(table)
+        } else {
+            table.insert(rows, |i| if odd.get(i) == Some(&true) { "CAST(? AS TEXT)" } else { "?" })
+        };
+        // Only the usual statement is worth keeping prepared.
+        let query = sqlx::query(AssertSqlSafe(sql)).persistent(usual);
+        values.into_iter().fold(query, bind).execute(&mut self.connection).await?;
+        Ok(())
+    }
+
+    /// The statement of a full batch; the latest is kept, since batches of one table come in a row.
+    fn full_statement(&mut self, table: &'static Table) -> String {
+        match &self.full {
+            Some((known, sql)) if *known == table => sql.clone(),
+            _ => {
+                let sql = table.insert(table.rows_per_statement(), |_| "?");
+                self.full = Some((table, sql.clone()));
+                sql
+            }
+        }
+    }
+
+    /// Builds the indexes, closes the file in WAL mode, makes sure that it is on disk and moves it to the target.
+    /// `progress` gets how many indexes are done, and of how many. Returns the size in bytes.
+    ///
+    /// # Errors
+    /// [`Error::Exists`] when something came to stand at the target meanwhile; else what the file system or SQLite says.
+    pub async fn finish(mut self, mut progress: impl FnMut(usize, usize)) -> Result<u64, Error> {
+        run(&mut self.connection, "COMMIT".to_owned()).await?;
+        let indexes = std::mem::take(&mut self.indexes);
+        let all = indexes.len();
+        for (done, index) in indexes.into_iter().enumerate() {
+            progress(done, all);
+            run(&mut self.connection, index).await?;
+        }
+        progress(all, all);
+        run(&mut self.connection, "PRAGMA journal_mode = WAL".to_owned()).await?;
+        self.connection.close().await?;
+
+        let partial = &self.partial.0;
+        let file = fs::File::open(partial).map_err(at(partial))?;
+        file.sync_all().map_err(at(partial))?;
+        let bytes = file.metadata().map_err(at(partial))?.len();
+        check_target(&self.target, self.existing)?;
+        for journal in journals(&self.target) {
+            remove_if_there(&journal)?;
+        }
+        fs::rename(partial, &self.target).map_err(at(&self.target))?;
+        Ok(bytes)
+    }
+}
+
+fn bind(query: Query<'_, Sqlite, SqliteArguments>, value: Value) -> Query<'_, Sqlite, SqliteArguments> {
+    match value {
+        Value::Null => query.bind(None::<i64>),
+        Value::Integer(number) => query.bind(number),
+        Value::Real(number) => query.bind(number),
+        Value::Text(text) => query.bind(text.into_owned()),
+        Value::Blob(bytes) | Value::RawText(bytes) => query.bind(bytes),
+    }
+}
+
+async fn run(connection: &mut SqliteConnection, sql: String) -> Result<(), Error> {
+    sqlx::query(AssertSqlSafe(sql)).persistent(false).execute(connection).await?;
+    Ok(())
+}
+
+/// The statements of a schema, without comments. Each ends with its line; a trigger's last line is `END;`.
+fn statements(schema: &str) -> Vec<String> {
+    let mut statements = Vec::new();
+    let mut statement = String::new();
+    for line in schema.lines().map(|line| line.split("--").next().unwrap_or_default().trim_end()) {
+        statement.push_str(line);
+        statement.push('\n');
+        let trigger = statement.trim_start().starts_with("CREATE TRIGGER");
+        if if trigger { line == "END;" } else { line.ends_with(';') } {
+            statements.push(std::mem::take(&mut statement).trim().to_owned());
+        }
+    }
+    statements
+}
+
+/// The file in the making; removed with what SQLite may have put beside it when it goes out of use.
+#[derive(Debug)]
+struct Partial(PathBuf);
+
+impl Partial {
+    /// A new file in the target's folder, under a name of its own.
+    fn beside(target: &Path) -> Result<Partial, Error> {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let name = target.file_name().ok_or_else(|| Error::NotAFile(target.to_owned()))?;
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let mut partial = OsString::from(".");
+        partial.push(name);
+        partial.push(format!(".{}-{number}.partial", std::process::id()));
+        let path = target.with_file_name(partial);
+        fs::OpenOptions::new().write(true).create_new(true).open(&path).map_err(at(&path))?;
+        Ok(Partial(path))
+    }
+}
+
+impl Drop for Partial {
+    fn drop(&mut self) {
+        // Nobody is left to tell; after a rename there is nothing to remove.
+        for path in journals(&self.0).into_iter().chain([self.0.clone()]) {
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+/// Refuses a target that holds something, unless it is to be replaced. A journal without a database counts as
+/// something: SQLite would play it back into the new file.
+fn check_target(target: &Path, existing: Existing) -> Result<(), Error> {
+    if target.is_dir() {
+        return Err(Error::NotAFile(target.to_owned()));
+    }
+    let holds_something = |path: &PathBuf| fs::metadata(path).is_ok_and(|m| m.len() > 0);
+    let found = [target.to_owned()].into_iter().chain(journals(target)).find(holds_something);
+    match (existing, found) {
+        (Existing::Refuse, Some(path)) => Err(Error::Exists(path)),
+        _ => Ok(()),
+    }
+}
+
+/// The files that SQLite may keep beside a database.
+fn journals(database: &Path) -> Vec<PathBuf> {
+    let beside = |suffix: &str| {
+        let mut path = database.as_os_str().to_owned();
+        path.push(suffix);
+        PathBuf::from(path)
+    };
+    ["-wal", "-shm", "-journal"].map(beside).to_vec()
+}
+
+fn remove_if_there(path: &Path) -> Result<(), Error> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(at(path)(error)),
+        _ => Ok(()),
+    }
+}
+
+fn at(path: &Path) -> impl Fn(io::Error) -> Error + '_ {
+    |source| Error::File { path: path.to_owned(), source }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn schema_is_cut_into_whole_statements() {
+        let all = statements(NATIVE_SCHEMA);
+        for statement in &all {
+            assert!(statement.starts_with("CREATE ") && statement.ends_with(';'), "{statement}");
+            assert_eq!(statement.matches("CREATE ").count(), 1, "{statement}");
+        }
+        let created = NATIVE_SCHEMA.lines().filter(|line| line.starts_with("CREATE ")).count();
+        assert_eq!(all.len(), created);
+    }
+
+    #[test]
+    fn statement_casts_only_where_asked() {
+        static TABLE: Table = Table { name: "t", columns: &["a", "after"] };
+        let sql = TABLE.insert(2, |i| if i == 2 { "CAST(? AS TEXT)" } else { "?" });
+        assert_eq!(sql, r#"INSERT INTO "t" ("a","after") VALUES (?,?),(CAST(? AS TEXT),?)"#);
+    }
+}

@@ -1,0 +1,157 @@
+//! A card: one short message in the middle of an empty place - nothing here, still loading, went wrong, what to do.
+
+use ratatui::{buffer::Buffer, layout::Rect};
+
+use super::{
+    chrome::{KeyHint, hint_line},
+    glyphs::{Glyph, Glyphs},
+    line::TextLine,
+    look::{Look, right_of, row},
+    text::SafeText,
+    theme::Role,
+};
+
+/// The widest a card gets, in columns: longer lines are tiring to read.
+const WIDEST: u16 = 68;
+
+/// The kind of a message: shown by a glyph and a colour, never by colour alone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Tone {
+    /// Nothing special.
+    #[default]
+    Plain,
+    /// Worth knowing.
+    Info,
+    /// Went well.
+    Good,
+    /// Needs attention.
+    Warn,
+    /// Went wrong.
+    Bad,
+    /// Under way; the frame of the spinner, counted up by whoever keeps the time.
+    Busy(usize),
+}
+
+impl Tone {
+    /// The role that colours this tone.
+    #[must_use]
+    pub fn role(self) -> Role {
+        match self {
+            Self::Plain => Role::Muted,
+            Self::Info => Role::Info,
+            Self::Good => Role::Good,
+            Self::Warn => Role::Warn,
+            Self::Bad => Role::Bad,
+            Self::Busy(_) => Role::Accent,
+        }
+    }
+
+    /// The glyph that shows this tone.
+    #[must_use]
+    pub fn glyph(self, glyphs: &Glyphs) -> Glyph {
+        match self {
+            Self::Plain => glyphs.ring,
+            Self::Info => glyphs.info,
+            Self::Good => glyphs.check,
+            Self::Warn => glyphs.warning,
+            Self::Bad => glyphs.cross,
+            Self::Busy(frame) => glyphs.spinner[frame % glyphs.spinner.len()],
+        }
+    }
+}
+
+/// A title, some lines, and what may be pressed now.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Card {
+    /// The kind of message.
+    pub tone: Tone,
+    /// What it is about, in a few words.
+    pub title: SafeText,
+    /// The details; each is wrapped.
+    pub lines: Vec<SafeText>,
+    /// What may be done.
+    pub hints: Vec<KeyHint>,
+}
+
+impl Card {
+    /// A card with a title.
+    #[must_use]
+    pub fn new(tone: Tone, title: impl Into<SafeText>) -> Self {
+        Self { tone, title: title.into(), ..Self::default() }
+    }
+
+    /// The card with another line of details.
+    #[must_use]
+    pub fn line(mut self, line: impl Into<SafeText>) -> Self {
+        self.lines.push(line.into());
+        self
+    }
+
+    /// The card with something that may be pressed.
+    #[must_use]
+    pub fn hint(mut self, hint: KeyHint) -> Self {
+        self.hints.push(hint);
+        self
+    }
+
+    /// The rows the card takes at this width, title and hints included.
+    #[must_use]
+    pub fn height(&self, width: u16, look: &Look) -> u16 {
+        let details = self.details(width, look).len();
+        let hints = if self.hints.is_empty() { 0 } else { 2 };
+        let blank = usize::from(details > 0);
+        (1 + blank + details + hints).min(usize::from(u16::MAX)) as u16
+    }
+
+    fn details(&self, width: u16, look: &Look) -> Vec<SafeText> {
+        let wrapped = |line| look.spelled(line).wrap(text_width(width)).collect::<Vec<_>>();
+        self.lines.iter().flat_map(wrapped).collect()
+    }
+
+    /// Draws the card in the middle of `area`. Where it does not fit, blank rows go first, then details; the title and
+    /// the hints stay.
+    pub fn render(&self, area: Rect, buf: &mut Buffer, look: &Look) {
+        let width = area.width.min(WIDEST);
+        let text_width = text_width(area.width);
+        let details = self.details(area.width, look);
+        let is_roomy = self.height(area.width, look) <= area.height;
+        let mut lines = vec![
+            TextLine::default()
+                .with_glyph(self.tone.glyph(look.glyphs), self.tone.role())
+                .with(" ", Role::Text)
+                .with(self.title.clone(), if self.tone == Tone::Plain { Role::Muted } else { Role::Heading }),
+        ];
+        let hints = hint_line(&self.hints, text_width);
+        let reserved = 1 + usize::from(!self.hints.is_empty());
+        if is_roomy && !details.is_empty() {
+            lines.push(TextLine::default());
+        }
+        let room = usize::from(area.height).saturating_sub(reserved);
+        for detail in details.into_iter().take(room) {
+            let mut line = TextLine::default();
+            line.push_blanks(2);
+            lines.push(line.with(detail, Role::Text));
+        }
+        if !self.hints.is_empty() {
+            if is_roomy {
+                lines.push(TextLine::default());
+            }
+            let mut line = TextLine::default();
+            line.push_blanks(2);
+            line.append(hints);
+            lines.push(line);
+        }
+        let widest = lines.iter().map(TextLine::width).max().unwrap_or(0).min(usize::from(width)) as u16;
+        // A little above the middle looks like the middle.
+        let top = area.height.saturating_sub(lines.len() as u16) * 2 / 5;
+        let left = (area.width - widest) / 2;
+        for (index, line) in lines.iter().enumerate() {
+            line.render(right_of(row(area, top.saturating_add(index as u16)), left), buf, look);
+        }
+    }
+}
+
+/// Columns for a card's details: its width without the indent.
+fn text_width(width: u16) -> usize {
+    usize::from(width.min(WIDEST).saturating_sub(2))
+}

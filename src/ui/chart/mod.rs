@@ -1,0 +1,17 @@
+//! Pictures where people would rather look than read. Values come in as plain numbers; nothing here knows what of.
+
+mod bars;
+mod heat;
+mod line;
+mod scale;
+mod small;
+mod stack;
+mod timeline;
+
+pub use bars::{DivergingBar, DivergingBars, Histogram};
+pub use heat::CalendarHeat;
+pub use line::{LineChart, Point};
+pub use scale::Scale;
+pub use small::{Gauge, bucket_line, diverging, meter, sparkline};
+pub use stack::{StackedBar, StackedBars};
+pub use timeline::{Timeline, TimelineRow, guides};

@@ -1,0 +1,103 @@
+//! A time line on few columns: stretches where something happens get the room, long pauses are squeezed.
+
+/// Columns for a squeezed pause.
+const GAP: usize = 3;
+
+/// At least so many columns for a stretch.
+const LEAST: usize = 2;
+
+/// A pause is long when it takes more than this share of all the time.
+const LONG: f64 = 0.08;
+
+/// Maps times (seconds since anything) to columns. Later times never come before earlier ones.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Scale {
+    stretches: Vec<Stretch>,
+}
+
+/// A stretch of time without long pauses, and the columns it stands on.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Stretch {
+    /// When it begins.
+    pub from: f64,
+    /// When it ends.
+    pub to: f64,
+    /// Its first column.
+    pub column: usize,
+    /// Its columns, at least one.
+    pub width: usize,
+}
+
+impl Scale {
+    /// A scale of `width` columns over spans of (begin, end). Spans with a time that is no number are left out.
+    #[must_use]
+    pub fn new(spans: &[(f64, f64)], width: usize) -> Self {
+        let mut spans: Vec<(f64, f64)> = spans
+            .iter()
+            .filter(|(from, to)| from.is_finite() && to.is_finite())
+            .map(|(from, to)| (from.min(*to), from.max(*to)))
+            .collect();
+        spans.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let Some(first) = spans.first().copied().filter(|_| width > 0) else { return Self::default() };
+        let end = spans.iter().map(|span| span.1).fold(first.1, f64::max);
+        let squeezed = long_pauses(&spans, (end - first.0) * LONG, width / (3 * (GAP + LEAST)));
+        let mut bounds = vec![first.0];
+        for (from, to) in squeezed {
+            bounds.extend([from, to]);
+        }
+        bounds.push(end);
+        let mut stretches: Vec<Stretch> =
+            bounds.chunks_exact(2).map(|ends| Stretch { from: ends[0], to: ends[1], column: 0, width: 1 }).collect();
+        share_out(&mut stretches, width);
+        Self { stretches }
+    }
+
+    /// The stretches in order; between two of them time was squeezed.
+    #[must_use]
+    pub fn stretches(&self) -> &[Stretch] {
+        &self.stretches
+    }
+
+    /// The column of a time; times outside stand at the nearest end.
+    #[must_use]
+    pub fn column(&self, time: f64) -> usize {
+        let after = self.stretches.partition_point(|stretch| stretch.from <= time);
+        let Some(stretch) = self.stretches.get(after.saturating_sub(1)) else { return 0 };
+        let share = super::small::share(time - stretch.from, stretch.to - stretch.from);
+        stretch.column + (share * (stretch.width - 1) as f64).round() as usize
+    }
+}
+
+/// The longest pauses between the spans (sorted by their beginning): at most `most`, each longer than `least`, in order.
+fn long_pauses(spans: &[(f64, f64)], least: f64, most: usize) -> Vec<(f64, f64)> {
+    let mut reached = f64::NEG_INFINITY;
+    let mut pauses: Vec<(f64, f64)> = Vec::new();
+    for (from, to) in spans {
+        if reached.is_finite() && from - reached > least {
+            pauses.push((reached, *from));
+        }
+        reached = reached.max(*to);
+    }
+    pauses.sort_by(|a, b| (b.1 - b.0).total_cmp(&(a.1 - a.0)));
+    pauses.truncate(most);
+    pauses.sort_by(|a, b| a.0.total_cmp(&b.0));
+    pauses
+}
+
+/// Gives each stretch its least and the rest by duration.
+fn share_out(stretches: &mut [Stretch], width: usize) {
+    let gaps = GAP * stretches.len().saturating_sub(1);
+    let least = LEAST.min(width);
+    let mut room_left = width.saturating_sub(gaps + least * stretches.len());
+    let mut time: f64 = stretches.iter().map(|stretch| stretch.to - stretch.from).sum();
+    let mut left = stretches.len();
+    let mut column = 0;
+    for stretch in stretches {
+        let duration = stretch.to - stretch.from;
+        let share = if time > 0.0 { duration / time } else { 1.0 / left as f64 };
+        let more = if left == 1 { room_left } else { ((room_left as f64 * share).round() as usize).min(room_left) };
+        (stretch.column, stretch.width) = (column, least + more);
+        column += stretch.width + GAP;
+        (room_left, time, left) = (room_left - more, time - duration, left - 1);
+    }
+}

@@ -1,0 +1,128 @@
+//! Pictures of one line, for table cells and lists.
+
+use crate::ui::{line::TextLine, look::Look, text::SafeText, theme::Role};
+
+/// The values as small bars, the newest at the right; `None` leaves a hole. Values run from 0 to `max`; more values
+/// than columns are averaged together.
+#[must_use]
+pub fn sparkline(values: &[Option<f64>], max: f64, width: usize, role: Role, look: &Look) -> TextLine {
+    let columns = width.min(values.len());
+    let mut line = TextLine::default();
+    for column in 0..columns {
+        let (from, to) = (column * values.len() / columns, (column + 1) * values.len() / columns);
+        let known: Vec<f64> = values[from..to].iter().flatten().copied().filter(|value| value.is_finite()).collect();
+        if known.is_empty() {
+            line.push_glyphs(look.glyphs.separator, 1, Role::Track);
+            continue;
+        }
+        let mean = known.iter().sum::<f64>() / known.len() as f64;
+        line.push_glyphs(look.glyphs.rising[eighth(share(mean, max), mean > 0.0).max(1)], 1, role);
+    }
+    line
+}
+
+/// The buckets of a histogram as one line of bars, each `columns` wide. Empty buckets stay visible as a track.
+#[must_use]
+pub fn bucket_line(buckets: &[u64], columns: usize, role: Role, look: &Look) -> TextLine {
+    let max = buckets.iter().copied().max().unwrap_or(0) as f64;
+    let mut line = TextLine::default();
+    for count in buckets {
+        if *count == 0 {
+            line.push_glyphs(look.glyphs.separator, columns, Role::Track);
+        } else {
+            line.push_glyphs(look.glyphs.rising[eighth(share(*count as f64, max), true)], columns, role);
+        }
+    }
+    line
+}
+
+/// A bar for a value from 0 to 1 on a track of `width` columns. Any value above 0 shows, only 1 fills the track.
+#[must_use]
+pub fn meter(value: f64, width: usize, role: Role, look: &Look) -> TextLine {
+    let filled = filled_columns(value, width);
+    let mut line = TextLine::default();
+    line.push_glyphs(look.glyphs.bar, filled, role);
+    line.push_glyphs(look.glyphs.track, width - filled, Role::Track);
+    line
+}
+
+/// A bar from the middle: to the left for -1..0, to the right for 0..1.
+#[must_use]
+pub fn diverging(value: f64, width: usize, look: &Look) -> TextLine {
+    let Some(half) = width.checked_sub(1).map(|sides| sides / 2) else { return TextLine::default() };
+    let value = if value.is_finite() { value.clamp(-1.0, 1.0) } else { 0.0 };
+    let filled = filled_columns(value.abs(), half);
+    let (left, right) = if value < 0.0 { (filled, 0) } else { (0, filled) };
+    let g = look.glyphs;
+    let mut line = TextLine::default();
+    line.push_glyphs(g.track, half - left, Role::Track);
+    line.push_glyphs(g.bar, left, Role::Bad);
+    line.push_glyphs(g.vertical, 1, Role::Muted);
+    line.push_glyphs(g.bar, right, Role::Good);
+    line.push_glyphs(g.track, half - right, Role::Track);
+    line
+}
+
+/// Progress: a label, a bar, a percentage, a note.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Gauge {
+    /// Before the bar.
+    pub label: SafeText,
+    /// How far, from 0 to 1; unknown draws an empty track.
+    pub ratio: Option<f64>,
+    /// After the percentage: what is left, the rate.
+    pub note: SafeText,
+    /// The bar's role.
+    pub role: Role,
+}
+
+impl Gauge {
+    /// The gauge in a line of `width` columns; the bar gets what the words leave, at least 8 columns, the note goes
+    /// first where that is not there.
+    #[must_use]
+    pub fn line(&self, width: usize, look: &Look) -> TextLine {
+        let percent = self.ratio.map_or_else(
+            || SafeText::new("  ?%"),
+            |ratio| {
+                let share = share(ratio, 1.0) * 100.0;
+                // 100% means done, so nothing is rounded up to it.
+                SafeText::new(&format!("{:>3.0}%", if share < 100.0 { share.floor() } else { share }))
+            },
+        );
+        let mut line = TextLine::of(self.label.clone(), Role::Text);
+        if !self.label.is_empty() {
+            line.push_blanks(2);
+        }
+        let words = line.width() + 1 + percent.width();
+        let note = if self.note.is_empty() { 0 } else { self.note.width() + 2 };
+        let shows_note = note > 0 && width >= words + note + 8;
+        let bar = width.saturating_sub(words + if shows_note { note } else { 0 });
+        line.append(meter(self.ratio.unwrap_or(0.0), bar, self.role, look));
+        line.push_blanks(1);
+        line.push(percent, Role::Text);
+        if shows_note {
+            line.push_blanks(2);
+            line.push(self.note.clone(), Role::Muted);
+        }
+        line
+    }
+}
+
+/// `value` as a share of `max`, from 0 to 1; what is no number is 0.
+pub(super) fn share(value: f64, max: f64) -> f64 {
+    let share = value / max;
+    if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 }
+}
+
+/// A share in eighths; what is there at all shows at least one.
+pub(super) fn eighth(share: f64, is_some: bool) -> usize {
+    ((share * 8.0).round() as usize).clamp(usize::from(is_some), 8)
+}
+
+fn filled_columns(value: f64, width: usize) -> usize {
+    let value = share(value, 1.0);
+    let filled = (value * width as f64).round() as usize;
+    let least = usize::from(value > 0.0).min(width);
+    let most = if value < 1.0 { width.saturating_sub(1).max(least) } else { width };
+    filled.clamp(least, most)
+}

@@ -1,0 +1,323 @@
+//! The console's furniture: key hints, breadcrumbs, tabs, section headings, badges, toasts.
+
+use ratatui::{buffer::Buffer, layout::Rect};
+
+use super::{
+    card::Tone,
+    figures,
+    line::TextLine,
+    look::{Look, right_of, row},
+    text::SafeText,
+    theme::Role,
+};
+
+/// A key and what it does now.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KeyHint {
+    /// The key as people read it: `Enter`, `^R`, `g e`.
+    pub key: SafeText,
+    /// What it does, in a word or two.
+    pub does: SafeText,
+    /// How it is shown.
+    pub kind: HintKind,
+}
+
+/// How a key hint is shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum HintKind {
+    /// May be pressed.
+    #[default]
+    Ready,
+    /// Does nothing now.
+    Off,
+    /// Cannot be taken back.
+    Danger,
+}
+
+impl KeyHint {
+    /// A key that may be pressed.
+    #[must_use]
+    pub fn new(key: impl Into<SafeText>, does: impl Into<SafeText>) -> Self {
+        Self { key: key.into(), does: does.into(), kind: HintKind::Ready }
+    }
+
+    fn line(&self) -> TextLine {
+        let (key, does) = match self.kind {
+            HintKind::Ready => (Role::Key, Role::Muted),
+            HintKind::Off => (Role::Stale, Role::Stale),
+            HintKind::Danger => (Role::Danger, Role::Muted),
+        };
+        TextLine::of(self.key.clone(), key).with(" ", Role::Text).with(self.does.clone(), does)
+    }
+}
+
+/// As many of the hints, in order, as fit into `width` columns whole.
+#[must_use]
+pub fn hint_line(hints: &[KeyHint], width: usize) -> TextLine {
+    let mut out = TextLine::default();
+    for hint in hints {
+        let line = hint.line();
+        let gap = if out.runs.is_empty() { 0 } else { 3 };
+        if out.width() + gap + line.width() > width {
+            break;
+        }
+        out.push_blanks(gap);
+        out.append(line);
+    }
+    out
+}
+
+/// The last line of the screen: what may be pressed, and at the right what must never be dropped (help).
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Footer {
+    /// The most useful first; those that do not fit are dropped from the end.
+    pub hints: Vec<KeyHint>,
+    /// Always shown, at the right.
+    pub always: Vec<KeyHint>,
+}
+
+impl Footer {
+    /// Draws the footer in the first row of `area`.
+    pub fn render(&self, area: Rect, buf: &mut Buffer, look: &Look) {
+        let area = margin(area);
+        let always = hint_line(&self.always, usize::from(area.width));
+        let kept = always.width() as u16;
+        let room = area.width - kept.min(area.width);
+        always.render(right_of(row(area, 0), room), buf, look);
+        hint_line(&self.hints, usize::from(room.saturating_sub(3))).render(row(area, 0), buf, look);
+    }
+}
+
+/// The first line of the screen: where we are, and at the right badges about the session.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Breadcrumbs {
+    /// From the outside in; the last is where we are.
+    pub crumbs: Vec<SafeText>,
+    /// At the right, in order.
+    pub badges: Vec<Badge>,
+}
+
+impl Breadcrumbs {
+    /// Draws the line. On a narrow screen outer crumbs are dropped first, then the current one is cut; badges stay.
+    pub fn render(&self, area: Rect, buf: &mut Buffer, look: &Look) {
+        let area = margin(area);
+        let mut badges = TextLine::default();
+        for badge in &self.badges {
+            if !badges.runs.is_empty() {
+                badges.push_blanks(1);
+            }
+            badges.append(badge.line());
+        }
+        let kept = (badges.width() as u16).min(area.width);
+        badges.render(right_of(row(area, 0), area.width - kept), buf, look);
+        let room = usize::from(area.width - kept).saturating_sub(usize::from(kept > 0));
+        let line = self.crumb_line(room, look);
+        line.render(Rect { width: room as u16, ..row(area, 0) }, buf, look);
+    }
+
+    fn crumb_line(&self, room: usize, look: &Look) -> TextLine {
+        let g = look.glyphs;
+        let mut first = 0;
+        loop {
+            let mut line = TextLine::default();
+            if first > 0 {
+                line.push_glyphs(g.ellipsis, 1, Role::Muted);
+            }
+            for (index, crumb) in self.crumbs.iter().enumerate().skip(first) {
+                if !line.runs.is_empty() {
+                    line.append(TextLine::of(" ", Role::Text).with_glyph(g.crumb, Role::Border).with(" ", Role::Text));
+                }
+                let is_here = index + 1 == self.crumbs.len();
+                line.push(crumb.clone(), if is_here { Role::Heading } else { Role::Muted });
+            }
+            if line.width() <= room || first + 1 >= self.crumbs.len() {
+                return line;
+            }
+            first += 1;
+        }
+    }
+}
+
+/// A word on a coloured ground: ` READ-ONLY `.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Badge {
+    /// The word.
+    pub word: SafeText,
+    /// Its role; where the role has no ground, brackets stand around the word in a theme without colours.
+    pub role: Role,
+}
+
+impl Badge {
+    /// A badge.
+    #[must_use]
+    pub fn new(word: impl Into<SafeText>, role: Role) -> Self {
+        Self { word: word.into(), role }
+    }
+
+    /// The badge as a line.
+    #[must_use]
+    pub fn line(&self) -> TextLine {
+        TextLine::of(SafeText::join(&[" ".into(), self.word.clone(), " ".into()], ""), self.role)
+    }
+}
+
+/// One of the tabs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tab {
+    /// Its name.
+    pub title: SafeText,
+    /// How much is in it, where that is known.
+    pub count: Option<u64>,
+    /// Whether there is nothing in it or it cannot be shown.
+    pub off: bool,
+}
+
+/// A line of tabs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tabs {
+    /// In order.
+    pub tabs: Vec<Tab>,
+    /// The one that is shown.
+    pub active: usize,
+}
+
+impl Tabs {
+    /// Draws the tabs in the first row of `area`, scrolled so that the active one is whole.
+    pub fn render(&self, area: Rect, buf: &mut Buffer, look: &Look) {
+        let places = self.places(area);
+        for (index, place) in &places {
+            self.tab_line(*index).render(*place, buf, look);
+        }
+        let (line, g) = (row(margin(area), 0), look.glyphs);
+        if line.is_empty() || line.width == area.width {
+            return;
+        }
+        if places.first().is_some_and(|(index, _)| *index > 0) {
+            look.glyph(line.x.saturating_sub(1), line.y, buf, g.arrow_left, Role::Muted);
+        }
+        if places.last().is_some_and(|(index, _)| index + 1 < self.tabs.len()) {
+            look.glyph(line.right(), line.y, buf, g.arrow_right, Role::Muted);
+        }
+    }
+
+    /// Which tabs are visible, and where; for drawing and for clicks.
+    #[must_use]
+    pub fn places(&self, area: Rect) -> Vec<(usize, Rect)> {
+        let area = row(margin(area), 0);
+        let widths: Vec<usize> = (0..self.tabs.len()).map(|index| self.tab_line(index).width()).collect();
+        let room = usize::from(area.width);
+        let until_active = |first: usize| -> usize {
+            let last = self.active.min(widths.len().saturating_sub(1));
+            widths[first..=last].iter().sum::<usize>() + TAB_GAP * (last - first)
+        };
+        let mut first = 0;
+        while first < self.active.min(widths.len().saturating_sub(1)) && until_active(first) > room {
+            first += 1;
+        }
+        let mut places = Vec::new();
+        let mut at = 0;
+        for (index, width) in widths.iter().enumerate().skip(first) {
+            let is_cut = at + width > room;
+            if at >= room || (is_cut && index != self.active) {
+                break;
+            }
+            let shown = (*width).min(room - at) as u16;
+            places.push((index, Rect { x: area.x + at as u16, width: shown, ..area }));
+            at += width + TAB_GAP;
+        }
+        places
+    }
+
+    fn tab_line(&self, index: usize) -> TextLine {
+        let Some(tab) = self.tabs.get(index) else { return TextLine::default() };
+        let role = match (index == self.active, tab.off) {
+            (true, _) => Role::Accent,
+            (false, true) => Role::Stale,
+            (false, false) => Role::Text,
+        };
+        let mut line = TextLine::of(tab.title.clone(), role);
+        if let Some(count) = tab.count {
+            line.push_blanks(1);
+            line.push(figures::short_count(count), Role::Muted);
+        }
+        line
+    }
+}
+
+/// Columns between two tabs.
+const TAB_GAP: usize = 3;
+
+/// A heading inside a pane: `Feedback 3 ─────────────`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Section {
+    /// What follows.
+    pub title: SafeText,
+    /// How much of it, where that is known.
+    pub count: Option<u64>,
+    /// At the right, over the line.
+    pub note: TextLine,
+}
+
+impl Section {
+    /// A heading.
+    #[must_use]
+    pub fn new(title: impl Into<SafeText>) -> Self {
+        Self { title: title.into(), ..Self::default() }
+    }
+
+    /// The heading as a line of `width` columns.
+    #[must_use]
+    pub fn line(&self, width: usize, look: &Look) -> TextLine {
+        let mut line = TextLine::of(self.title.clone(), Role::Heading);
+        if let Some(count) = self.count {
+            line.push_blanks(1);
+            line.push(figures::count(count), Role::Muted);
+        }
+        line.push_blanks(1);
+        let note = if self.note.runs.is_empty() { 0 } else { self.note.width() + 1 };
+        let rule = width.saturating_sub(line.width() + note);
+        line.push_glyphs(look.glyphs.horizontal, rule, Role::Track);
+        if note > 0 && rule > 0 {
+            line.push_blanks(1);
+            line.append(self.note.clone());
+        }
+        line
+    }
+}
+
+/// A message that comes and goes at the lower right.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Toast {
+    /// What happened.
+    pub text: SafeText,
+    /// How it went.
+    pub tone: Tone,
+    /// What may be pressed about it (undo).
+    pub hint: Option<KeyHint>,
+}
+
+impl Toast {
+    /// Draws the toast in the last row of `area`, at the right, over whatever is there.
+    pub fn render(&self, area: Rect, buf: &mut Buffer, look: &Look) {
+        let Some(last) = area.height.checked_sub(1) else { return };
+        let mut line = TextLine::of(" ", Role::Text)
+            .with_glyph(self.tone.glyph(look.glyphs), self.tone.role())
+            .with(" ", Role::Text)
+            .with(self.text.clone(), Role::Text);
+        if let Some(hint) = &self.hint {
+            line.push_blanks(3);
+            line.append(hint.line());
+        }
+        line.push_blanks(1);
+        let width = (line.width() as u16).min(area.width);
+        let place = right_of(row(area, last), area.width - width);
+        Look::clear(place, buf);
+        line.render(place, buf, look);
+        buf.set_style(place.intersection(buf.area), look.style(Role::SelectionIdle));
+    }
+}
+
+/// The area with a blank column at either side, where it is wide enough.
+fn margin(area: Rect) -> Rect {
+    if area.width < 12 { area } else { Rect { x: area.x + 1, width: area.width - 2, ..area } }
+}

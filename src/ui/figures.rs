@@ -1,0 +1,62 @@
+//! Numbers as people read them: counts, sizes, durations.
+
+use super::text::SafeText;
+
+/// A count with its thousands apart: `12,400`.
+#[must_use]
+pub fn count(value: u64) -> SafeText {
+    let digits = value.to_string();
+    let mut text = String::with_capacity(digits.len() * 4 / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text.into()
+}
+
+/// A count in at most five columns: `999`, `12.4k`, `3.1M`.
+#[must_use]
+pub fn short_count(value: u64) -> SafeText {
+    scaled(value as f64, 1000.0, &["", "k", "M", "G", "T", "P", "E"], "").into()
+}
+
+/// A size in bytes: `812 B`, `1.4 MB` (powers of 1000).
+#[must_use]
+pub fn bytes(value: u64) -> SafeText {
+    scaled(value as f64, 1000.0, &["B", "kB", "MB", "GB", "TB", "PB", "EB"], " ").into()
+}
+
+fn scaled(value: f64, base: f64, units: &[&str], between: &str) -> String {
+    let mut value = value;
+    let mut unit = 0;
+    while value >= base - 0.5 && unit + 1 < units.len() {
+        value /= base;
+        unit += 1;
+    }
+    let digits = usize::from(unit > 0 && value < 99.95);
+    format!("{value:.digits$}{between}{}", units[unit])
+}
+
+/// A duration in seconds by its two largest units: `340ms`, `42s`, `3m 20s`, `2d 4h`, `3y 40d`.
+#[must_use]
+pub fn duration(seconds: f64) -> SafeText {
+    const UNITS: [(&str, u64); 5] = [("y", 31_536_000), ("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1)];
+    let sign = if seconds < 0.0 { "-" } else { "" };
+    let seconds = seconds.abs();
+    if !seconds.is_finite() {
+        return SafeText::new("?");
+    }
+    if seconds < 0.9995 {
+        return format!("{sign}{:.0}ms", seconds * 1000.0).into();
+    }
+    let whole = seconds.round() as u64;
+    let largest = UNITS.iter().position(|(_, size)| whole >= *size).unwrap_or(UNITS.len() - 1);
+    let (unit, size) = UNITS[largest];
+    let most = format!("{sign}{}{unit}", whole / size);
+    match UNITS.get(largest + 1) {
+        Some((unit, smaller)) if whole % size >= *smaller => format!("{most} {}{unit}", whole % size / smaller).into(),
+        _ => most.into(),
+    }
+}

@@ -1,0 +1,143 @@
+//! Frames around things: panes, and the modal that stands over them.
+
+use ratatui::{buffer::Buffer, layout::Rect};
+
+use super::{
+    line::TextLine,
+    look::{Look, row},
+    text::SafeText,
+    theme::Role,
+};
+
+/// A pane: a frame with a title at its top left and notes at its top right and bottom right.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Pane {
+    /// Stands in the frame's upper edge.
+    pub title: SafeText,
+    /// After the title, in its own roles: counts, badges.
+    pub note: TextLine,
+    /// In the lower edge at the right: a position, a state.
+    pub foot: TextLine,
+    /// Whether keys go to this pane.
+    pub focused: bool,
+    /// The role of frame and title when something is amiss.
+    pub tone: Option<Role>,
+}
+
+impl Pane {
+    /// A pane with a title.
+    #[must_use]
+    pub fn new(title: impl Into<SafeText>) -> Self {
+        Self { title: title.into(), ..Self::default() }
+    }
+
+    /// What is inside the frame; the whole area where a frame would leave nothing.
+    #[must_use]
+    pub fn inner(area: Rect) -> Rect {
+        if has_frame(area) {
+            Rect { x: area.x + 1, y: area.y + 1, width: area.width - 2, height: area.height - 2 }
+        } else {
+            area
+        }
+    }
+
+    /// Draws the frame and returns what is inside.
+    pub fn render(&self, area: Rect, buf: &mut Buffer, look: &Look) -> Rect {
+        if !has_frame(area) {
+            return area;
+        }
+        let border = self.tone.unwrap_or(if self.focused { Role::BorderFocused } else { Role::Border });
+        outline(area, buf, look, border);
+        let title = self.tone.unwrap_or(if self.focused { Role::Accent } else { Role::Heading });
+        let mut top = TextLine::of(self.title.clone(), title);
+        if !self.note.runs.is_empty() {
+            top.push_blanks(1);
+            top.append(self.note.clone());
+        }
+        inset(&top, row(area, 0), buf, look, Side::Left);
+        inset(&self.foot, row(area, area.height - 1), buf, look, Side::Right);
+        Self::inner(area)
+    }
+}
+
+/// Below this a frame would take more than it gives.
+fn has_frame(area: Rect) -> bool {
+    area.width >= 4 && area.height >= 3
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Side {
+    Left,
+    Right,
+}
+
+/// Sets a line into a frame's edge with a blank on either side.
+fn inset(line: &TextLine, edge: Rect, buf: &mut Buffer, look: &Look, side: Side) {
+    let room = edge.width.saturating_sub(4);
+    let width = (line.width() as u16).min(room.saturating_sub(2));
+    if line.runs.is_empty() || width == 0 {
+        return;
+    }
+    let x = if side == Side::Left { edge.x + 2 } else { edge.right() - 4 - width };
+    let mut padded = TextLine::of(" ", Role::Text);
+    padded.append(line.clone());
+    padded.push_blanks(1);
+    let place = Rect { x, width: width + 2, ..edge };
+    Look::clear(place, buf);
+    padded.render(place, buf, look);
+}
+
+fn outline(area: Rect, buf: &mut Buffer, look: &Look, role: Role) {
+    let g = look.glyphs;
+    let (left, top, right, bottom) = (area.x, area.y, area.right() - 1, area.bottom() - 1);
+    for y in [top, bottom] {
+        look.fill(Rect { y, height: 1, ..area }, buf, g.horizontal, role);
+    }
+    for x in [left, right] {
+        look.fill(Rect { x, width: 1, ..area }, buf, g.vertical, role);
+    }
+    for (x, y, corner) in [
+        (left, top, g.top_left),
+        (right, top, g.top_right),
+        (left, bottom, g.bottom_left),
+        (right, bottom, g.bottom_right),
+    ] {
+        look.glyph(x, y, buf, corner, role);
+    }
+}
+
+/// A pane over everything else, in the middle. Where it would not fit with room to spare it takes the whole screen.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Modal {
+    /// The pane itself; drawn as focused.
+    pub pane: Pane,
+    /// Columns wanted, frame included.
+    pub width: u16,
+    /// Rows wanted, frame included.
+    pub height: u16,
+}
+
+impl Modal {
+    /// Where the modal stands on this screen, frame included.
+    #[must_use]
+    pub fn area(&self, screen: Rect) -> Rect {
+        let width = if self.width + 4 > screen.width { screen.width } else { self.width };
+        let height = if self.height + 2 > screen.height { screen.height } else { self.height };
+        if screen.width < 60 || screen.height < 14 {
+            return screen;
+        }
+        Rect { x: screen.x + (screen.width - width) / 2, y: screen.y + (screen.height - height) / 2, width, height }
+    }
+
+    /// Clears the modal's place, draws its frame and returns what is inside, with a margin where there is room.
+    pub fn render(&self, screen: Rect, buf: &mut Buffer, look: &Look) -> Rect {
+        let area = self.area(screen);
+        Look::clear(area, buf);
+        let pane = Pane { focused: true, ..self.pane.clone() };
+        let inner = pane.render(area, buf, look);
+        if inner.width < 20 {
+            return inner;
+        }
+        Rect { x: inner.x + 1, width: inner.width - 2, ..inner }
+    }
+}

@@ -1,0 +1,201 @@
+//! JSON as a tree that folds; only the lines asked for are made, however large the value is.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::{figures, line::TextLine, look::Look, text::SafeText, theme::Role};
+
+/// Columns for each level of depth.
+const INDENT: usize = 2;
+
+/// A value and what of it is open.
+#[derive(Clone, Copy, Debug)]
+pub struct JsonView<'a> {
+    /// What is shown.
+    pub value: &'a Value,
+    /// Objects and lists above this depth are open, the others folded; the outermost has depth 0.
+    pub open_depth: usize,
+    /// Those that are the other way round, by JSON pointer (RFC 6901). Long strings begin folded at any depth.
+    pub toggled: &'a BTreeSet<String>,
+    /// Columns there are.
+    pub width: usize,
+}
+
+/// A line of the tree.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JsonLine {
+    /// What to draw.
+    pub line: TextLine,
+    /// Which value it belongs to (RFC 6901); an identity, not to be drawn.
+    pub pointer: String,
+    /// Whether the value can be folded and unfolded.
+    pub folds: bool,
+}
+
+impl JsonView<'_> {
+    /// How many lines there are in all.
+    #[must_use]
+    pub fn count(&self, look: &Look) -> usize {
+        let mut walk = Walk { view: self, look, skip: usize::MAX, take: 0, seen: 0, lines: Vec::new() };
+        walk.visit(None, self.value, &mut String::new(), 0);
+        walk.seen
+    }
+
+    /// `take` lines after the first `skip`.
+    #[must_use]
+    pub fn lines(&self, skip: usize, take: usize, look: &Look) -> Vec<JsonLine> {
+        let mut walk = Walk { view: self, look, skip, take, seen: 0, lines: Vec::new() };
+        walk.visit(None, self.value, &mut String::new(), 0);
+        walk.lines
+    }
+}
+
+/// How a value is called by what holds it.
+#[derive(Clone, Copy)]
+enum Name<'a> {
+    Key(&'a str),
+    Index(usize),
+}
+
+/// A walk over the open part of the tree that makes the lines of a window.
+struct Walk<'v, 'a> {
+    view: &'v JsonView<'a>,
+    look: &'v Look,
+    skip: usize,
+    take: usize,
+    seen: usize,
+    lines: Vec<JsonLine>,
+}
+
+impl Walk<'_, '_> {
+    /// Counts a line and makes it if it is in the window.
+    fn emit(&mut self, pointer: &str, folds: bool, make: impl FnOnce(&Self) -> TextLine) {
+        if self.seen >= self.skip && self.lines.len() < self.take {
+            let line = make(self);
+            self.lines.push(JsonLine { line, pointer: pointer.to_owned(), folds });
+        }
+        self.seen += 1;
+    }
+
+    /// Whether the window is full and nothing needs to be counted.
+    fn is_done(&self) -> bool {
+        self.take > 0 && self.lines.len() >= self.take
+    }
+
+    fn visit(&mut self, name: Option<Name<'_>>, value: &Value, pointer: &mut String, depth: usize) {
+        if self.is_done() {
+            return;
+        }
+        let toggled = self.view.toggled.contains(pointer.as_str());
+        match value {
+            Value::Object(fields) if !fields.is_empty() => {
+                let open = (depth < self.view.open_depth) != toggled;
+                let size = format!("{{{}}}", fields.len());
+                self.emit(pointer, true, |walk| walk.branch(name, open, &size, depth));
+                for (key, value) in fields.iter().filter(|_| open) {
+                    self.child(Name::Key(key), value, pointer, depth);
+                }
+            }
+            Value::Array(items) if !items.is_empty() => {
+                let open = (depth < self.view.open_depth) != toggled;
+                let size = format!("[{}]", items.len());
+                self.emit(pointer, true, |walk| walk.branch(name, open, &size, depth));
+                for (index, value) in items.iter().enumerate().filter(|_| open) {
+                    self.child(Name::Index(index), value, pointer, depth);
+                }
+            }
+            Value::String(text) if self.is_long(name, text, depth) => {
+                self.long_text(name, text, toggled, pointer, depth);
+            }
+            leaf => self.emit(pointer, false, |walk| {
+                let mut line = walk.head(name, None, depth);
+                line.append(walk.leaf(leaf, line.width()));
+                line
+            }),
+        }
+    }
+
+    fn child(&mut self, name: Name<'_>, value: &Value, pointer: &mut String, depth: usize) {
+        let length = pointer.len();
+        pointer.push('/');
+        match name {
+            Name::Key(key) => pointer.push_str(&key.replace('~', "~0").replace('/', "~1")),
+            Name::Index(index) => pointer.push_str(&index.to_string()),
+        }
+        self.visit(Some(name), value, pointer, depth + 1);
+        pointer.truncate(length);
+    }
+
+    /// A string that does not fit on its line: its beginning, or all of it.
+    fn long_text(&mut self, name: Option<Name<'_>>, text: &str, open: bool, pointer: &str, depth: usize) {
+        self.emit(pointer, true, |walk| {
+            let mut line = walk.head(name, Some(open), depth);
+            let size = figures::bytes(text.len() as u64);
+            if !open {
+                let room = walk.view.width.saturating_sub(line.width() + size.width() + 2);
+                line.push(SafeText::limited(text, room), Role::String);
+                line.push_blanks(1);
+            }
+            line.push(size, Role::Muted);
+            line
+        });
+        if open {
+            let indent = (depth + 1) * INDENT + INDENT;
+            for row in SafeText::rows(text, self.view.width.saturating_sub(indent).max(8)) {
+                if self.is_done() {
+                    return;
+                }
+                self.emit(pointer, true, |_| {
+                    let mut line = TextLine::default();
+                    line.push_blanks(indent);
+                    line.with(row, Role::String)
+                });
+            }
+        }
+    }
+
+    fn is_long(&self, name: Option<Name<'_>>, text: &str, depth: usize) -> bool {
+        let name = match name {
+            Some(Name::Key(key)) => key.len() + 2,
+            Some(Name::Index(_)) => 4,
+            None => 0,
+        };
+        text.contains('\n') || depth * INDENT + INDENT + name + text.len() + 2 > self.view.width
+    }
+
+    /// Indent, fold sign and name.
+    fn head(&self, name: Option<Name<'_>>, open: Option<bool>, depth: usize) -> TextLine {
+        let g = self.look.glyphs;
+        let mut line = TextLine::default();
+        line.push_blanks(depth * INDENT);
+        match open {
+            Some(true) => line.push_glyphs(g.unfolded, 1, Role::Muted),
+            Some(false) => line.push_glyphs(g.folded, 1, Role::Muted),
+            None => line.push_blanks(1),
+        }
+        line.push_blanks(1);
+        match name {
+            Some(Name::Key(key)) => line.push(SafeText::limited(key, self.view.width / 2), Role::Name),
+            Some(Name::Index(index)) => line.push(index.to_string(), Role::Muted),
+            None => return line,
+        }
+        line.push_blanks(2);
+        line
+    }
+
+    fn branch(&self, name: Option<Name<'_>>, open: bool, size: &str, depth: usize) -> TextLine {
+        let mut line = self.head(name, Some(open), depth);
+        line.push(size, Role::Muted);
+        line
+    }
+
+    fn leaf(&self, value: &Value, used: usize) -> TextLine {
+        let (text, role) = match value {
+            Value::String(text) => (SafeText::limited(text, self.view.width.saturating_sub(used + 2)), Role::String),
+            Value::Number(number) => return TextLine::of(number.to_string(), Role::Number),
+            other => return TextLine::of(other.to_string(), Role::Word),
+        };
+        TextLine::of("\"", Role::Muted).with(text, role).with("\"", Role::Muted)
+    }
+}

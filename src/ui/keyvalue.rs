@@ -1,0 +1,62 @@
+//! Names and values below each other, the values aligned and wrapped.
+
+use super::{
+    line::TextLine,
+    look::Look,
+    text::{Align, SafeText},
+    theme::Role,
+};
+
+/// The widest column of names.
+const WIDEST: usize = 22;
+
+/// A name and its value.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Pair {
+    /// The name.
+    pub label: SafeText,
+    /// The value; empty shows a dash.
+    pub value: TextLine,
+}
+
+impl Pair {
+    /// A pair with an ordinary text.
+    #[must_use]
+    pub fn new(label: impl Into<SafeText>, value: impl Into<SafeText>) -> Self {
+        Self { label: label.into(), value: TextLine::of(value, Role::Text) }
+    }
+
+    /// A pair with a value made of runs.
+    #[must_use]
+    pub fn line(label: impl Into<SafeText>, value: TextLine) -> Self {
+        Self { label: label.into(), value }
+    }
+}
+
+/// The pairs as lines of `width` columns. On narrow places the value stands below its name.
+#[must_use]
+pub fn key_values(pairs: &[Pair], width: usize, look: &Look) -> Vec<TextLine> {
+    let widest = pairs.iter().map(|pair| pair.label.width()).max().unwrap_or(0).min(WIDEST);
+    let is_narrow = width < widest + 16;
+    let indent = if is_narrow { 2.min(width / 4) } else { widest + 2 };
+    let mut lines = Vec::new();
+    for pair in pairs {
+        let name = look.fit(&pair.label, if is_narrow { width } else { widest });
+        let mut line = if is_narrow {
+            lines.push(TextLine::of(name, Role::Label));
+            TextLine::default()
+        } else {
+            TextLine::of(name.pad(indent, Align::Left), Role::Label)
+        };
+        let dash = TextLine::default().with_glyph(look.glyphs.none, Role::Muted);
+        let value = if pair.value.runs.is_empty() { &dash } else { &pair.value };
+        for part in value.flow(width.saturating_sub(indent), look) {
+            if line.runs.is_empty() {
+                line.push_blanks(indent);
+            }
+            line.append(part);
+            lines.push(std::mem::take(&mut line));
+        }
+    }
+    lines
+}

@@ -1,0 +1,157 @@
+//! One line made of runs of different roles: what tables, lists and small pictures are built from.
+
+use std::ops::Range;
+
+use ratatui::{buffer::Buffer, layout::Rect};
+
+use super::{
+    glyphs::Glyph,
+    look::{Look, right_of, row},
+    text::SafeText,
+    theme::Role,
+};
+
+/// Text of one role.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Run {
+    /// What to draw.
+    pub text: SafeText,
+    /// What it means.
+    pub role: Role,
+    /// Where a search hit it, as [`SafeText::find`] says.
+    pub hits: Vec<Range<usize>>,
+}
+
+/// Runs one after the other.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TextLine {
+    /// In the order they are drawn.
+    pub runs: Vec<Run>,
+}
+
+impl TextLine {
+    /// A line of one run.
+    #[must_use]
+    pub fn of(text: impl Into<SafeText>, role: Role) -> Self {
+        Self::default().with(text, role)
+    }
+
+    /// The line with another run at its end.
+    #[must_use]
+    pub fn with(mut self, text: impl Into<SafeText>, role: Role) -> Self {
+        self.push(text, role);
+        self
+    }
+
+    /// The line with a glyph at its end.
+    #[must_use]
+    pub fn with_glyph(mut self, glyph: Glyph, role: Role) -> Self {
+        self.push_glyphs(glyph, 1, role);
+        self
+    }
+
+    /// Adds a run.
+    pub fn push(&mut self, text: impl Into<SafeText>, role: Role) {
+        let text = text.into();
+        if !text.is_empty() {
+            self.runs.push(Run { text, role, hits: Vec::new() });
+        }
+    }
+
+    /// Adds `count` times a glyph.
+    pub fn push_glyphs(&mut self, glyph: Glyph, count: usize, role: Role) {
+        self.push(SafeText::glyphs(glyph, count), role);
+    }
+
+    /// Adds blanks.
+    pub fn push_blanks(&mut self, count: usize) {
+        self.push(" ".repeat(count), Role::Text);
+    }
+
+    /// Adds the runs of another line.
+    pub fn append(&mut self, more: Self) {
+        self.runs.extend(more.runs);
+    }
+
+    /// Marks everywhere in the line where `needle` stands, whatever the case of letters.
+    #[must_use]
+    pub fn with_hits(mut self, needle: &str) -> Self {
+        for run in &mut self.runs {
+            run.hits = run.text.find(needle);
+        }
+        self
+    }
+
+    /// Width in columns.
+    #[must_use]
+    pub fn width(&self) -> usize {
+        self.runs.iter().map(|run| run.text.width()).sum()
+    }
+
+    /// The text alone.
+    #[must_use]
+    pub fn to_text(&self) -> SafeText {
+        let parts: Vec<SafeText> = self.runs.iter().map(|run| run.text.clone()).collect();
+        SafeText::join(&parts, "")
+    }
+
+    /// The line in rows of `width` columns: runs stay whole where they fit into a row, else they are wrapped at words.
+    #[must_use]
+    pub fn flow(&self, width: usize, look: &Look) -> Vec<Self> {
+        let mut rows = vec![Self::default()];
+        let mut used = 0;
+        for run in &self.runs {
+            let text = look.spelled(&run.text);
+            if used > 0 && used + text.width() > width {
+                rows.push(Self::default());
+                used = 0;
+            }
+            for (index, part) in text.wrap(width).enumerate() {
+                if index > 0 {
+                    rows.push(Self::default());
+                }
+                used = if index > 0 { part.width() } else { used + part.width() };
+                if let Some(last) = rows.last_mut() {
+                    last.push(part, run.role);
+                }
+            }
+        }
+        rows
+    }
+
+    /// Draws the line in the first row of `area`, cut with an ellipsis if it is longer. Returns the columns used.
+    pub fn render(&self, area: Rect, buf: &mut Buffer, look: &Look) -> u16 {
+        let mut rest = row(area, 0);
+        let mut left = self.width();
+        for run in &self.runs {
+            let room = usize::from(rest.width);
+            let more_follows = left > run.text.width();
+            left -= run.text.width();
+            let is_last_that_fits = more_follows && run.text.width() + 1 > room;
+            let text = if is_last_that_fits { cut_short(&run.text, room, look) } else { look.fit(&run.text, room) };
+            let hits = hits_within(&run.hits, run.text.as_str(), text.as_str());
+            rest = right_of(rest, text.draw(rest, buf, &look.paint(run.role), &hits));
+        }
+        area.width - rest.width
+    }
+}
+
+/// The hits in a text as far as `shown`, a cut of it, still begins like it.
+fn hits_within(hits: &[Range<usize>], text: &str, shown: &str) -> Vec<Range<usize>> {
+    if hits.is_empty() {
+        return Vec::new();
+    }
+    let same = text.bytes().zip(shown.bytes()).take_while(|(a, b)| a == b).count();
+    let same = shown.floor_char_boundary(same);
+    hits.iter().filter(|hit| hit.start < same).map(|hit| hit.start..hit.end.min(same)).collect()
+}
+
+/// At most `room` columns that end with an ellipsis even if the text would just fit, because more would follow.
+fn cut_short(text: &SafeText, room: usize, look: &Look) -> SafeText {
+    let Some(kept) = room.checked_sub(1) else { return SafeText::default() };
+    let mut cut = look.fit(text, kept);
+    if !cut.as_str().ends_with(look.glyphs.ellipsis.get()) {
+        cut.append(&SafeText::glyphs(look.glyphs.ellipsis, 1));
+    }
+    cut
+}

@@ -1,0 +1,116 @@
+//! What everything is drawn with: a theme and a set of glyphs, and the few strokes that all pictures are made of.
+
+use std::borrow::Cow;
+
+use ratatui::{buffer::Buffer, layout::Rect, style::Style};
+
+use super::{
+    glyphs::{Glyph, Glyphs},
+    text::{Align, Paint, SafeText},
+    theme::{Role, Theme},
+};
+
+/// The theme and the glyphs in use; handed to everything that draws.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Look {
+    /// The styles, for the terminal's depth already.
+    pub theme: Theme,
+    /// Unicode or ASCII.
+    pub glyphs: &'static Glyphs,
+}
+
+impl Look {
+    /// A look of this theme and these glyphs.
+    #[must_use]
+    pub fn new(theme: Theme, glyphs: &'static Glyphs) -> Self {
+        Self { theme, glyphs }
+    }
+
+    /// The style of a role.
+    #[must_use]
+    pub fn style(&self, role: Role) -> Style {
+        self.theme.style(role)
+    }
+
+    /// The styles to draw a text of this role with: its own, and those of marks and hits.
+    #[must_use]
+    pub fn paint(&self, role: Role) -> Paint {
+        Paint { base: self.style(role), mark: self.style(Role::Mark), hit: self.style(Role::Hit) }
+    }
+
+    /// A text in the spelling of this look's glyphs: with ASCII glyphs its marks are ASCII too. For wrapping; what is
+    /// drawn in one piece is spelled on the way.
+    #[must_use]
+    pub fn spelled<'t>(&self, text: &'t SafeText) -> Cow<'t, SafeText> {
+        if self.glyphs.is_ascii() && text.has_marks() {
+            Cow::Owned(text.with_ascii_marks())
+        } else {
+            Cow::Borrowed(text)
+        }
+    }
+
+    /// A text cut to `width` columns, in the spelling and with the ellipsis of this look's glyphs.
+    #[must_use]
+    pub fn fit(&self, text: &SafeText, width: usize) -> SafeText {
+        let ellipsis = self.glyphs.ellipsis.get();
+        // Cut first: the text may be much longer than what is spelled anew.
+        let cut = text.cut_with(width, ellipsis);
+        self.spelled(&cut).cut_with(width, ellipsis)
+    }
+
+    /// A text of exactly `width` columns: cut like [`Look::fit`], or filled with blanks.
+    #[must_use]
+    pub fn pad(&self, text: &SafeText, width: usize, align: Align) -> SafeText {
+        self.fit(text, width).pad(width, align)
+    }
+
+    /// Draws a text in the first row of `area`; returns the columns used.
+    pub fn text(&self, area: Rect, buf: &mut Buffer, text: &SafeText, role: Role) -> u16 {
+        self.fit(text, usize::from(area.width)).draw(area, buf, &self.paint(role), &[])
+    }
+
+    /// Draws one glyph; outside of the buffer it is left out.
+    pub fn glyph(&self, x: u16, y: u16, buf: &mut Buffer, glyph: Glyph, role: Role) {
+        if let Some(cell) = buf.cell_mut((x, y)) {
+            cell.set_char(glyph.get()).set_style(self.style(role));
+        }
+    }
+
+    /// Fills an area with one glyph.
+    pub fn fill(&self, area: Rect, buf: &mut Buffer, glyph: Glyph, role: Role) {
+        for position in area.intersection(buf.area).positions() {
+            self.glyph(position.x, position.y, buf, glyph, role);
+        }
+    }
+
+    /// Empties an area: blanks in the terminal's own colours.
+    pub fn clear(area: Rect, buf: &mut Buffer) {
+        for position in area.intersection(buf.area).positions() {
+            buf[position].reset();
+        }
+    }
+}
+
+/// Row `index` of an area, empty when there is none.
+#[must_use]
+pub fn row(area: Rect, index: u16) -> Rect {
+    if index < area.height {
+        Rect { y: area.y.saturating_add(index), height: 1, ..area }
+    } else {
+        Rect { height: 0, ..area }
+    }
+}
+
+/// What is left of an area when `columns` at its left are taken away.
+#[must_use]
+pub fn right_of(area: Rect, columns: u16) -> Rect {
+    let taken = columns.min(area.width);
+    Rect { x: area.x.saturating_add(taken), width: area.width - taken, ..area }
+}
+
+/// What is left of an area when `rows` at its top are taken away.
+#[must_use]
+pub fn below(area: Rect, rows: u16) -> Rect {
+    let taken = rows.min(area.height);
+    Rect { y: area.y.saturating_add(taken), height: area.height - taken, ..area }
+}

@@ -1,0 +1,393 @@
+//! A table that draws exactly the rows it is given: paging, sorting and the cursor's meaning are somebody else's.
+
+use ratatui::{buffer::Buffer, layout::Rect};
+
+use super::{
+    card::Card,
+    figures,
+    line::TextLine,
+    look::{Look, below, right_of, row},
+    text::{Align, SafeText},
+    theme::Role,
+};
+
+/// Blank columns between two columns.
+const GAP: u16 = 2;
+
+/// How wide a column is, in terminal columns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Width {
+    /// Always so wide.
+    Fixed(u16),
+    /// At least `min`; what is left over is shared by `weight`.
+    Grow {
+        /// The least that makes sense.
+        min: u16,
+        /// The share of what is left over.
+        weight: u16,
+    },
+}
+
+impl Width {
+    fn least(self) -> u16 {
+        match self {
+            Self::Fixed(width) => width,
+            Self::Grow { min, .. } => min,
+        }
+    }
+
+    fn weight(self) -> u32 {
+        match self {
+            Self::Fixed(_) => 0,
+            Self::Grow { weight, .. } => u32::from(weight),
+        }
+    }
+}
+
+/// The order of a column's values, down the rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sort {
+    /// Smallest first.
+    Ascending,
+    /// Largest first.
+    Descending,
+}
+
+/// A column.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Column {
+    /// Its heading.
+    pub title: SafeText,
+    /// Its width.
+    pub width: Width,
+    /// On which side its cells stand.
+    pub align: Align,
+    /// 0 stays whatever happens; on a narrow screen the column with the highest number goes first.
+    pub priority: u8,
+    /// Set where the rows are sorted by this column.
+    pub sort: Option<Sort>,
+}
+
+impl Column {
+    /// A column at the left that always stays and is not sorted by.
+    #[must_use]
+    pub fn new(title: impl Into<SafeText>, width: Width) -> Self {
+        Self { title: title.into(), width, align: Align::Left, priority: 0, sort: None }
+    }
+
+    /// The same with its cells at the right, for numbers.
+    #[must_use]
+    pub fn right(mut self) -> Self {
+        self.align = Align::Right;
+        self
+    }
+
+    /// The same with another priority.
+    #[must_use]
+    pub fn priority(mut self, priority: u8) -> Self {
+        self.priority = priority;
+        self
+    }
+
+    /// The same, sorted by.
+    #[must_use]
+    pub fn sorted(mut self, sort: Option<Sort>) -> Self {
+        self.sort = sort;
+        self
+    }
+}
+
+/// A row: a cell for every column, also for those that are dropped.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TableRow {
+    /// In the order of the columns.
+    pub cells: Vec<TextLine>,
+    /// Marked for batch work.
+    pub marked: bool,
+    /// Out of date, drawn dimmed.
+    pub stale: bool,
+}
+
+/// How many rows there are in all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Total {
+    /// Nobody counted.
+    #[default]
+    Unknown,
+    /// An estimate.
+    About(u64),
+    /// Counted.
+    Exact(u64),
+}
+
+/// Where the rows given stand among all of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Extent {
+    /// The number of the first row given, from 0, where that is known.
+    pub first: Option<u64>,
+    /// How many there are in all.
+    pub total: Total,
+    /// Whether there are rows before the first one given.
+    pub above: bool,
+    /// Whether there are rows after the last one given.
+    pub below: bool,
+}
+
+impl Extent {
+    /// The position in words for `shown` rows: `51–100 of ~12,400`, `50 of 50`, `1–50 +`.
+    #[must_use]
+    pub fn label(&self, shown: usize, look: &Look) -> SafeText {
+        let g = look.glyphs;
+        let range = match (self.first, shown) {
+            (_, 0) => figures::count(0),
+            (None, _) => figures::count(shown as u64),
+            (Some(first), _) => {
+                let ends = [first + 1, first + shown as u64].map(figures::count);
+                let (from, to) = (&ends[0], &ends[1]);
+                SafeText::join(&[from.clone(), SafeText::glyphs(g.range, 1), to.clone()], "")
+            }
+        };
+        match self.total {
+            Total::Exact(total) => SafeText::join(&[range, figures::count(total)], " of "),
+            Total::About(total) => {
+                SafeText::join(&[range, " of ".into(), SafeText::glyphs(g.about, 1), figures::count(total)], "")
+            }
+            Total::Unknown if self.below => SafeText::join(&[range, "+".into()], " "),
+            Total::Unknown => range,
+        }
+    }
+}
+
+/// What stands below the headings.
+#[derive(Clone, Copy, Debug)]
+pub enum Body<'a> {
+    /// The rows of the window, the first one at the top.
+    Rows(&'a [TableRow]),
+    /// A message in their place: empty, loading, failed.
+    Card(&'a Card),
+}
+
+/// A table, as it is to be drawn now.
+#[derive(Clone, Copy, Debug)]
+pub struct Table<'a> {
+    /// The columns, also those there may be no room for.
+    pub columns: &'a [Column],
+    /// What stands in it.
+    pub body: Body<'a>,
+    /// The row the cursor is on, counted in the rows given.
+    pub selected: Option<usize>,
+    /// Whether keys go here.
+    pub focused: bool,
+    /// Whether there is a column for marks.
+    pub marks: bool,
+    /// Where the rows stand among all.
+    pub extent: Extent,
+}
+
+impl Table<'_> {
+    /// How many rows fit into an area.
+    #[must_use]
+    pub fn capacity(area: Rect) -> usize {
+        usize::from(area.height.saturating_sub(HEADER))
+    }
+
+    /// The row under a position, counted in the rows given.
+    #[must_use]
+    pub fn row_at(&self, area: Rect, x: u16, y: u16) -> Option<usize> {
+        let rows = below(area, HEADER);
+        let Body::Rows(given) = self.body else { return None };
+        let index = usize::from(y.checked_sub(rows.y)?);
+        (rows.contains((x, y).into()) && index < given.len()).then_some(index)
+    }
+
+    /// The column whose heading is under a position.
+    #[must_use]
+    pub fn column_at(&self, area: Rect, x: u16, y: u16) -> Option<usize> {
+        let over = |place: &Place| x >= place.x && x < place.x + place.width;
+        let found = self.places(area).into_iter().find(over)?;
+        row(area, 0).contains((x, y).into()).then_some(found.column)
+    }
+
+    /// Draws the table: one row of headings, then the body.
+    pub fn render(&self, area: Rect, buf: &mut Buffer, look: &Look) {
+        let area = area.intersection(buf.area);
+        if area.is_empty() {
+            return;
+        }
+        let places = self.places(area);
+        self.render_header(area, buf, look, &places);
+        let body = below(area, HEADER);
+        match self.body {
+            Body::Card(card) => card.render(body, buf, look),
+            Body::Rows(rows) => {
+                for (index, table_row) in rows.iter().enumerate().take(usize::from(body.height)) {
+                    let line = row(body, index as u16);
+                    self.render_row(table_row, self.selected == Some(index), line, buf, look, &places);
+                }
+                self.render_scrollbar(rows.len(), body, buf, look);
+            }
+        }
+    }
+
+    fn render_header(&self, area: Rect, buf: &mut Buffer, look: &Look, places: &[Place]) {
+        for place in places {
+            let column = &self.columns[place.column];
+            let (role, glyph) = match column.sort {
+                None => (Role::Header, None),
+                Some(Sort::Ascending) => (Role::Accent, Some(look.glyphs.up)),
+                Some(Sort::Descending) => (Role::Accent, Some(look.glyphs.down)),
+            };
+            let room = usize::from(place.width).saturating_sub(if glyph.is_some() { 2 } else { 0 });
+            let mut line = TextLine::of(look.fit(&column.title, room), role);
+            if let Some(glyph) = glyph {
+                line.push_blanks(1);
+                line.push_glyphs(glyph, 1, role);
+            }
+            aligned(&line, column.align, place.of(row(area, 0)), buf, look);
+        }
+    }
+
+    fn render_row(&self, given: &TableRow, selected: bool, line: Rect, buf: &mut Buffer, look: &Look, at: &[Place]) {
+        for place in at {
+            if let (Some(cell), Some(column)) = (given.cells.get(place.column), self.columns.get(place.column)) {
+                aligned(cell, column.align, place.of(line), buf, look);
+            }
+        }
+        if given.stale {
+            buf.set_style(line, look.style(Role::Stale));
+        }
+        if self.marks && given.marked {
+            look.fill(
+                Rect { width: line.width.min(2) / 2, ..right_of(line, 1) },
+                buf,
+                look.glyphs.marked,
+                Role::Accent,
+            );
+        }
+        if selected {
+            let role = if self.focused { Role::Selection } else { Role::SelectionIdle };
+            look.glyph(line.x, line.y, buf, look.glyphs.cursor, Role::Accent);
+            buf.set_style(line, look.style(role));
+        }
+    }
+
+    /// A thumb where the position is known, else arrows where there is more.
+    fn render_scrollbar(&self, shown: usize, body: Rect, buf: &mut Buffer, look: &Look) {
+        if !(self.extent.above || self.extent.below) || body.is_empty() {
+            return;
+        }
+        let (g, x) = (look.glyphs, body.right() - 1);
+        let total = match self.extent.total {
+            Total::Exact(total) | Total::About(total) => Some(total),
+            Total::Unknown => None,
+        };
+        if let (Some(first), Some(total)) = (self.extent.first, total) {
+            scrollbar(first, shown as u64, total, body, buf, look);
+            return;
+        }
+        if self.extent.above {
+            look.glyph(x, body.y, buf, g.arrow_up, Role::Muted);
+        }
+        if self.extent.below {
+            look.glyph(x, body.bottom() - 1, buf, g.arrow_down, Role::Muted);
+        }
+    }
+
+    fn gutter(&self) -> u16 {
+        if self.marks { 3 } else { 2 }
+    }
+
+    /// Where the columns stand that there is room for.
+    fn places(&self, area: Rect) -> Vec<Place> {
+        let inside = right_of(area, self.gutter());
+        // The last two columns are for a blank and the scrollbar.
+        let room = inside.width.saturating_sub(2);
+        let mut kept: Vec<usize> = (0..self.columns.len()).collect();
+        while kept.len() > 1 && self.least_width(&kept) > u32::from(room) {
+            // The least important goes; of equals the last one.
+            let Some(dropped) = (0..kept.len()).max_by_key(|at| (self.columns[kept[*at]].priority, *at)) else { break };
+            if self.columns[kept[dropped]].priority == 0 {
+                break;
+            }
+            kept.remove(dropped);
+        }
+        let mut left_over = u32::from(room).saturating_sub(self.least_width(&kept));
+        let mut weights: u32 = kept.iter().map(|index| self.columns[*index].width.weight()).sum();
+        let mut x = inside.x;
+        let mut places = Vec::new();
+        for column in kept {
+            let width = self.columns[column].width;
+            let share = (left_over * width.weight()).checked_div(weights).unwrap_or(0);
+            (left_over, weights) = (left_over - share, weights - width.weight());
+            let left = (inside.x + room).saturating_sub(x);
+            let width = (width.least() + share as u16).min(left);
+            if width == 0 {
+                break;
+            }
+            places.push(Place { column, x, width });
+            x += width + GAP;
+        }
+        places
+    }
+
+    fn least_width(&self, kept: &[usize]) -> u32 {
+        let columns: u32 = kept.iter().map(|index| u32::from(self.columns[*index].width.least())).sum();
+        columns + u32::from(GAP) * (kept.len() as u32).saturating_sub(1)
+    }
+}
+
+/// Rows taken by the headings.
+const HEADER: u16 = 1;
+
+/// Where a column stands on the screen.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Place {
+    column: usize,
+    x: u16,
+    width: u16,
+}
+
+impl Place {
+    fn of(&self, line: Rect) -> Rect {
+        Rect { x: self.x, width: self.width, ..line }
+    }
+}
+
+fn aligned(line: &TextLine, align: Align, place: Rect, buf: &mut Buffer, look: &Look) {
+    let room = place.width.saturating_sub(line.width().min(usize::from(u16::MAX)) as u16);
+    let left = match align {
+        Align::Left => 0,
+        Align::Center => room / 2,
+        Align::Right => room,
+    };
+    line.render(right_of(place, left), buf, look);
+}
+
+/// Draws a scrollbar in the last column of `area`: rows `first` and on, `shown` of them, of `total`.
+pub(super) fn scrollbar(first: u64, shown: u64, total: u64, area: Rect, buf: &mut Buffer, look: &Look) {
+    if area.is_empty() {
+        return;
+    }
+    let x = area.right() - 1;
+    let (from, height) = thumb(first, shown, total, area.height);
+    look.fill(Rect { x, width: 1, ..area }, buf, look.glyphs.rail, Role::Track);
+    look.fill(Rect { x, y: area.y + from, width: 1, height }, buf, look.glyphs.thumb, Role::Muted);
+}
+
+/// Where a scrollbar's thumb begins and how long it is, in rows of `height`. It touches an end only at that end.
+fn thumb(first: u64, shown: u64, total: u64, height: u16) -> (u16, u16) {
+    let total = total.max(first + shown).max(1) as f64;
+    let rows = f64::from(height);
+    let length = (shown as f64 / total * rows).round().clamp(1.0, rows);
+    let mut from = (first as f64 / total * rows).round().min(rows - length);
+    let is_at_end = first + shown >= total as u64;
+    if first > 0 && from < 1.0 && rows > length {
+        from = 1.0;
+    }
+    if is_at_end {
+        from = rows - length;
+    } else if from + length >= rows && from > 1.0 {
+        from -= 1.0;
+    }
+    (from as u16, length as u16)
+}

@@ -1,0 +1,109 @@
+//! Wrapping at words, a row at a time, so that a window of a long text costs no more than what stands before its end.
+
+use std::borrow::Cow;
+
+use unicode_segmentation::UnicodeSegmentation;
+use unicode_width::UnicodeWidthStr;
+
+use super::{SafeText, is_inside};
+use crate::ui::clean::{Kind, Piece, Pieces};
+
+/// The wrapped rows of a text, made one at a time; see [`SafeText::rows`].
+#[derive(Clone, Debug)]
+pub struct Rows<'a> {
+    source: Source<'a>,
+    /// The beginning of the next row: a word that did not fit on the last one.
+    carry: SafeText,
+    width: usize,
+    done: bool,
+}
+
+/// What is wrapped.
+#[derive(Clone, Debug)]
+enum Source<'a> {
+    Raw(Pieces<'a>),
+    /// Text that is clean already, from byte `at` on.
+    Clean {
+        text: &'a SafeText,
+        at: usize,
+    },
+}
+
+impl<'a> Source<'a> {
+    fn next_at(&mut self, column: usize) -> Option<Piece<'a>> {
+        match self {
+            Self::Raw(pieces) => pieces.next_at(column),
+            Self::Clean { text, at } => {
+                let cluster = text.text[*at..].graphemes(true).next()?;
+                let kind = if is_inside(&text.marks, *at) { Kind::Mark } else { Kind::Text };
+                *at += cluster.len();
+                Some(Piece { text: Cow::Borrowed(cluster), width: cluster.width(), kind })
+            }
+        }
+    }
+}
+
+impl<'a> Rows<'a> {
+    pub(super) fn of_raw(raw: &'a str, width: usize) -> Self {
+        Self { source: Source::Raw(Pieces::new(raw)), carry: SafeText::default(), width, done: width == 0 }
+    }
+
+    pub(super) fn of_clean(text: &'a SafeText, width: usize) -> Self {
+        Self { source: Source::Clean { text, at: 0 }, carry: SafeText::default(), width, done: width == 0 }
+    }
+}
+
+impl Iterator for Rows<'_> {
+    type Item = SafeText;
+
+    fn next(&mut self) -> Option<SafeText> {
+        if self.done {
+            return None;
+        }
+        let mut row = std::mem::take(&mut self.carry);
+        // Where the row may be broken: byte and column after the last blank, around an ideograph.
+        let mut break_at = None;
+        loop {
+            let Some(piece) = self.source.next_at(row.width) else {
+                self.done = true;
+                return Some(row);
+            };
+            if piece.kind == Kind::Break {
+                return Some(row);
+            }
+            let is_blank = piece.kind == Kind::Text && piece.text.starts_with(' ');
+            if row.width + piece.width > self.width && is_blank {
+                // A blank that does not fit ends the row and is not missed at its end.
+                row.trim_end();
+                return Some(row);
+            }
+            let is_ideograph = piece.width > 1 && piece.kind == Kind::Text && piece.text.chars().nth(1).is_none();
+            if is_ideograph {
+                break_at = Some((row.text.len(), row.width));
+            }
+            if row.width + piece.width <= self.width {
+                row.push(&piece.text, piece.width, piece.kind == Kind::Mark);
+                if is_blank || is_ideograph {
+                    break_at = Some((row.text.len(), row.width));
+                }
+                continue;
+            }
+            let mut piece_text = SafeText::default();
+            piece_text.push(&piece.text, piece.width, piece.kind == Kind::Mark);
+            let piece_text = piece_text.cut(self.width);
+            if let Some((at, column)) = break_at.filter(|(at, _)| *at > 0) {
+                self.carry = row.split_off(at, column);
+            }
+            if self.carry.width + piece_text.width <= self.width {
+                self.carry.append(&piece_text);
+            } else {
+                // The carried word and a mark wider than the rest of the row: the word stays where it was.
+                let word = std::mem::replace(&mut self.carry, piece_text);
+                row.append(&word);
+                return Some(row);
+            }
+            row.trim_end();
+            return Some(row);
+        }
+    }
+}

@@ -1,0 +1,296 @@
+//! What things look like by what they mean: roles, and the themes that give each role a style.
+
+use super::colour::Tint;
+use ratatui::style::{Color, Modifier, Style};
+
+mod file;
+
+pub use super::colour::Depth;
+
+/// Turns `Variant "name" <- Fallback` rows into the enum, its names and its fallback chain.
+macro_rules! roles {
+    ($($(#[$meta:meta])+ $variant:ident $name:literal $(<- $fallback:ident)?;)+) => {
+        /// What a piece of the screen means. Each has a style in every theme.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+        pub enum Role {
+            $($(#[$meta])+ $variant,)+
+        }
+
+        impl Role {
+            /// Every role, in the order of the theme files.
+            pub const ALL: &[Self] = &[$(Self::$variant,)+];
+
+            /// The name in theme files.
+            #[must_use]
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name,)+ }
+            }
+
+            /// The role whose style is used where a theme does not say.
+            fn fallback(self) -> Option<Self> {
+                match self { $(Self::$variant => None $(.or(Some(Self::$fallback)))?,)+ }
+            }
+        }
+    };
+}
+
+roles! {
+    /// Ordinary text.
+    #[default]
+    Text "text";
+    /// Less important text.
+    Muted "muted" <- Text;
+    /// What is active or leads on.
+    Accent "accent" <- Text;
+    /// The title of a section.
+    Heading "heading" <- Text;
+    /// A frame without the focus.
+    Border "border" <- Muted;
+    /// The frame that has the focus.
+    BorderFocused "border-focused" <- Accent;
+    /// The titles of columns.
+    Header "header" <- Muted;
+    /// The name of a value.
+    Label "label" <- Muted;
+    /// The row the cursor is on, laid over the row's own colours.
+    Selection "selection";
+    /// The same in a pane without the focus.
+    SelectionIdle "selection-idle" <- Selection;
+    /// Went well.
+    Good "good" <- Text;
+    /// Needs attention.
+    Warn "warn" <- Text;
+    /// Went wrong.
+    Bad "bad" <- Text;
+    /// Neither; worth knowing.
+    Info "info" <- Text;
+    /// A key to press.
+    Key "key" <- Accent;
+    /// Cannot be taken back.
+    Danger "danger" <- Bad;
+    /// A pseudonym in the place of something personal.
+    Masked "masked" <- Muted;
+    /// The badge of a session that cannot write.
+    ReadOnly "read-only" <- Good;
+    /// The badge of a session that can.
+    Writable "writable" <- Warn;
+    /// The badge of a database that others depend on.
+    Production "production" <- Danger;
+    /// A mark in the place of a character that cannot be drawn, laid over the text's own style.
+    Mark "mark" <- Warn;
+    /// What a search found, laid over the text's own style.
+    Hit "hit" <- Selection;
+    /// Out of date, soon replaced.
+    Stale "stale" <- Muted;
+    /// The empty part of a bar; grids.
+    Track "track" <- Border;
+    /// Leads to something else.
+    Link "link" <- Accent;
+    /// A number, in data.
+    Number "number" <- Text;
+    /// A text, in data.
+    String "string" <- Text;
+    /// True, false, null, in data.
+    Word "word" <- Muted;
+    /// The name of a field, in data.
+    Name "name" <- Accent;
+    /// The first series of a chart.
+    Series1 "series-1" <- Accent;
+    /// The second series of a chart.
+    Series2 "series-2" <- Warn;
+    /// The third series of a chart.
+    Series3 "series-3" <- Good;
+    /// The fourth series of a chart.
+    Series4 "series-4" <- Masked;
+    /// The fifth series of a chart.
+    Series5 "series-5" <- Info;
+    /// The sixth series of a chart.
+    Series6 "series-6" <- Bad;
+    /// Nothing happened.
+    Heat0 "heat-0" <- Track;
+    /// A little happened.
+    Heat1 "heat-1" <- Muted;
+    /// Some happened.
+    Heat2 "heat-2" <- Text;
+    /// Much happened.
+    Heat3 "heat-3" <- Accent;
+    /// Most happened.
+    Heat4 "heat-4" <- Heading;
+}
+
+impl Role {
+    /// The role of a chart's series, counted from 0; they repeat after six.
+    #[must_use]
+    pub fn series(index: usize) -> Self {
+        const SERIES: [Role; 6] =
+            [Role::Series1, Role::Series2, Role::Series3, Role::Series4, Role::Series5, Role::Series6];
+        SERIES[index % SERIES.len()]
+    }
+
+    /// The role of an intensity from 0 (none) to 4 (most).
+    #[must_use]
+    pub fn heat(level: usize) -> Self {
+        const HEAT: [Role; 5] = [Role::Heat0, Role::Heat1, Role::Heat2, Role::Heat3, Role::Heat4];
+        HEAT[level.min(HEAT.len() - 1)]
+    }
+}
+
+/// A theme file is wrong: where, and what would be right.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{file}:{line}: {problem}")]
+pub struct ThemeError {
+    /// The file's name, as it was given.
+    pub file: String,
+    /// The line, from 1.
+    pub line: usize,
+    /// What is wrong there and what may stand instead.
+    pub problem: String,
+}
+
+/// The style of every role.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Theme {
+    name: String,
+    depth: Depth,
+    /// What the theme says of each role, in the order of [`Role::ALL`].
+    inks: Vec<Option<RoleInk>>,
+    /// The same for the terminal's depth, gaps filled.
+    styles: Vec<Style>,
+}
+
+/// A style as a theme writes it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Ink {
+    fg: Option<Tint>,
+    bg: Option<Tint>,
+    on: Modifier,
+    off: Modifier,
+}
+
+/// What a theme says of a role: a style, and perhaps another one for terminals with sixteen colours.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct RoleInk {
+    ink: Ink,
+    ansi: Option<Ink>,
+}
+
+impl RoleInk {
+    fn at(self, depth: Depth) -> Style {
+        match (self.ansi, depth) {
+            (Some(ink), Depth::Ansi16) => ink.at(depth),
+            _ => self.ink.at(depth),
+        }
+    }
+}
+
+impl Ink {
+    fn at(self, depth: Depth) -> Style {
+        let style = Style { fg: self.fg.map(|tint| tint.at(depth)), ..Style::new() };
+        Style { bg: self.bg.map(|tint| tint.at(depth)), ..style }.add_modifier(self.on).remove_modifier(self.off)
+    }
+}
+
+/// The themes that come with the program: name and file.
+const BUILT_IN: [(&str, &str); 4] = [
+    ("dark", include_str!("../../assets/themes/dark.toml")),
+    ("light", include_str!("../../assets/themes/light.toml")),
+    ("contrast", include_str!("../../assets/themes/contrast.toml")),
+    ("mono", include_str!("../../assets/themes/mono.toml")),
+];
+
+impl Theme {
+    /// The names of the themes that come with the program.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        BUILT_IN.iter().map(|(name, _)| *name)
+    }
+
+    /// A theme that comes with the program, in true colour.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        let (name, file) = BUILT_IN.iter().find(|(known, _)| *known == name)?;
+        Self::parse(name, file).ok()
+    }
+
+    /// The theme for terminals with a dark background.
+    #[must_use]
+    pub fn dark() -> Self {
+        Self::named("dark").unwrap_or_else(Self::bare)
+    }
+
+    /// The theme for terminals with a light background.
+    #[must_use]
+    pub fn light() -> Self {
+        Self::named("light").unwrap_or_else(Self::bare)
+    }
+
+    /// No colours: bold, underline and reverse only.
+    #[must_use]
+    pub fn mono() -> Self {
+        Self::named("mono").unwrap_or_else(Self::bare)
+    }
+
+    /// No styles at all.
+    #[must_use]
+    pub fn bare() -> Self {
+        Self::from_inks("bare", vec![None; Role::ALL.len()], Depth::TrueColor)
+    }
+
+    /// Reads a theme file. `file` is named in errors and becomes the theme's name, without folders and ending.
+    ///
+    /// # Errors
+    /// The first mistake: bad TOML, an unknown section, role, key or colour (with the nearest known name), a value of
+    /// the wrong kind.
+    pub fn parse(file: &str, text: &str) -> Result<Self, ThemeError> {
+        let inks = file::read(file, text)?;
+        let stem = file.rsplit(['/', '\\']).next().unwrap_or(file);
+        Ok(Self::from_inks(stem.strip_suffix(".toml").unwrap_or(stem), inks, Depth::TrueColor))
+    }
+
+    fn from_inks(name: &str, inks: Vec<Option<RoleInk>>, depth: Depth) -> Self {
+        let styles = Role::ALL.iter().map(|role| resolve(&inks, *role).at(depth)).collect();
+        Self { name: name.to_owned(), depth, inks, styles }
+    }
+
+    /// The same theme on a terminal of this depth; without colours it is the mono theme.
+    #[must_use]
+    pub fn at(&self, depth: Depth) -> Self {
+        if depth == Depth::Mono { Self::mono() } else { Self::from_inks(&self.name, self.inks.clone(), depth) }
+    }
+
+    /// The theme's name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Whether the theme has no colours at all: what differs by colour alone must then differ by glyph.
+    #[must_use]
+    pub fn is_mono(&self) -> bool {
+        self.styles.iter().all(|style| style.fg.is_none() && style.bg.is_none())
+    }
+
+    /// Whether intensities can be told apart by the shade of a colour alone.
+    #[must_use]
+    pub fn has_shades(&self) -> bool {
+        let is_shade = |colour| matches!(colour, Some(Color::Rgb(..) | Color::Indexed(_)));
+        (1..=4).all(|level| is_shade(self.style(Role::heat(level)).fg))
+    }
+
+    /// The style of a role.
+    #[must_use]
+    pub fn style(&self, role: Role) -> Style {
+        self.styles.get(role as usize).copied().unwrap_or_default()
+    }
+}
+
+/// What the theme says of a role, or of the nearest role it falls back to.
+fn resolve(inks: &[Option<RoleInk>], role: Role) -> RoleInk {
+    let mut next = Some(role);
+    while let Some(role) = next {
+        if let Some(Some(ink)) = inks.get(role as usize) {
+            return *ink;
+        }
+        next = role.fallback();
+    }
+    RoleInk::default()
+}

@@ -1,0 +1,368 @@
+//! The rules of the house, read from the source: who may use whom, what stays pure, where SQL stands, what files are
+//! called. Each rule is tried on a made-up offender too, so that a rule which sees nothing cannot pass for kept.
+
+#[path = "house/scan.rs"]
+mod scan;
+
+use scan::{Kind, paths, tokens};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Each layer with the layers that it may use. `main.rs` and `lib.rs`, the root, may use all.
+const MAY_USE: &[(&str, &[&str])] = &[
+    ("memory", &[]),
+    ("recall", &["memory"]),
+    ("layout", &["memory"]),
+    ("store", &["layout", "memory"]),
+    ("change", &["store", "layout", "recall", "memory"]),
+    ("job", &["change", "store", "layout", "recall", "memory"]),
+    ("demo", &["store", "layout", "recall", "memory"]),
+    ("config", &["memory"]),
+    ("ui", &[]),
+    ("app", &["recall", "memory"]),
+    ("screen", &["app", "ui", "recall", "memory"]),
+    ("shell", &["screen", "app", "ui", "config", "demo", "job", "change", "store", "layout", "recall", "memory"]),
+    (
+        "cli",
+        &["shell", "screen", "app", "ui", "config", "demo", "job", "change", "store", "layout", "recall", "memory"],
+    ),
+];
+
+/// Layers without input, output or clocks: the same call gives the same answer.
+const PURE: &[&str] = &["memory", "recall", "app", "screen", "ui"];
+
+/// What a pure layer must not name: any path that holds these segments in a row.
+const IMPURE: &[&[&str]] = &[
+    &["tokio"],
+    &["sqlx"],
+    &["crossterm"],
+    &["std", "fs"],
+    &["std", "net"],
+    &["std", "env"],
+    &["std", "process"],
+    &["SystemTime"],
+    &["Instant", "now"],
+    &["Utc", "now"],
+    &["Local", "now"],
+];
+
+/// Statements by their keywords, in order.
+const SQL: &[&[&str]] = &[
+    &["SELECT", "FROM"],
+    &["INSERT", "INTO"],
+    &["UPDATE", "SET"],
+    &["DELETE", "FROM"],
+    &["CREATE", "TABLE"],
+    &["ALTER", "TABLE"],
+    &["DROP", "TABLE"],
+    &["PRAGMA"],
+];
+
+/// Names that say nothing of what is inside.
+const EMPTY_NAMES: &[&str] = &["util", "utils", "helper", "helpers", "common", "manager", "managers", "misc"];
+
+/// Folders of a developer's own machine.
+const MACHINE_FOLDERS: &[&str] = &["work", "root", "farm", "home", "Users"];
+
+/// Crates whose types meet in our code: two versions of one would not fit together.
+const SINGLE: &[&str] = &["ratatui", "crossterm", "sqlx", "tokio", "ratatui-textarea"];
+
+/// A file of the repository, `path` relative to its root.
+struct Source {
+    path: String,
+    text: String,
+}
+
+impl Source {
+    fn new(path: &str, text: &str) -> Self {
+        Self { path: path.to_owned(), text: text.to_owned() }
+    }
+
+    fn is_ours(&self) -> bool {
+        self.path.starts_with("src/") && has_extension(&self.path, "rs")
+    }
+
+    /// The module that the file is, outermost first; empty for the root.
+    fn module(&self) -> Vec<&str> {
+        let inner = self.path.trim_start_matches("src/").trim_end_matches(".rs");
+        inner.split('/').filter(|name| !matches!(*name, "mod" | "lib" | "main")).collect()
+    }
+
+    fn at(&self, line: usize, words: &str) -> String {
+        format!("{}:{line}: {words}", self.path)
+    }
+}
+
+fn has_extension(path: &str, extension: &str) -> bool {
+    Path::new(path).extension().is_some_and(|found| found == extension)
+}
+
+/// A path as it reads from the root of the package, or none when it does not name anything of ours.
+fn from_root(module: &[&str], inside: &[String], segments: &[String]) -> Option<Vec<String>> {
+    let here: Vec<String> = module.iter().map(ToString::to_string).chain(inside.iter().cloned()).collect();
+    let (mut base, mut rest) = match segments.first()?.as_str() {
+        "crate" | "mnemoscope" => (Vec::new(), &segments[1..]),
+        "self" => (here, &segments[1..]),
+        "super" => (here, segments),
+        _ => return None,
+    };
+    while rest.first().is_some_and(|segment| segment == "super") {
+        base.pop();
+        rest = &rest[1..];
+    }
+    base.extend_from_slice(rest);
+    Some(base)
+}
+
+fn layering(source: &Source) -> Vec<String> {
+    let module = source.module();
+    let Some(&layer) = module.first() else { return Vec::new() };
+    let Some((_, allowed)) = MAY_USE.iter().find(|(name, _)| *name == layer) else {
+        return vec![source.at(1, &format!("`{layer}` has no place in the house: give it one in tests/house.rs"))];
+    };
+    let named = paths(&tokens(&source.text)).into_iter();
+    let used = named.filter_map(|path| Some((path.line, from_root(&module, &path.inside, &path.segments)?)));
+    used.filter_map(|(line, path)| {
+        let other = path.first()?;
+        let fine = other == layer || allowed.contains(&other.as_str());
+        (!fine).then(|| source.at(line, &format!("`{layer}` must not use `{}`", path.join("::"))))
+    })
+    .collect()
+}
+
+fn purity(source: &Source) -> Vec<String> {
+    let module = source.module();
+    let Some(layer) = module.first().filter(|layer| PURE.contains(layer)) else { return Vec::new() };
+    let impure =
+        |segments: &[String]| IMPURE.iter().any(|taboo| segments.windows(taboo.len()).any(|part| part == *taboo));
+    let named = paths(&tokens(&source.text)).into_iter().filter(|path| impure(&path.segments));
+    named
+        .map(|path| {
+            source.at(path.line, &format!("`{layer}` is pure and must not name `{}`", path.segments.join("::")))
+        })
+        .collect()
+}
+
+/// Whether a text reads as SQL: it begins with a statement's first keyword (or `WITH`) and holds the others in order,
+/// each a word of its own, in capitals. A text that quotes a statement somewhere is only a text.
+fn is_sql(text: &str) -> bool {
+    let words = || text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty());
+    SQL.iter().any(|keywords| {
+        let begins = words().next().is_some_and(|word| word == keywords[0] || word == "WITH");
+        let mut rest = words();
+        begins && keywords.iter().all(|keyword| rest.any(|word| word == *keyword))
+    })
+}
+
+fn sql_in_its_place(source: &Source) -> Vec<String> {
+    if source.path.starts_with("src/store/") || source.path.ends_with("/tests.rs") {
+        return Vec::new();
+    }
+    let texts = tokens(&source.text).into_iter().filter(|token| !token.in_tests());
+    texts
+        .filter(|token| matches!(&token.kind, Kind::Text(text) if is_sql(text)))
+        .map(|token| source.at(token.line, "SQL stands in src/store/ and assets/ only"))
+        .collect()
+}
+
+fn telling_name(source: &Source) -> Vec<String> {
+    let names = source.path.split('/').map(|part| part.split('.').next().unwrap_or(part));
+    let found = names.filter(|name| EMPTY_NAMES.contains(name));
+    let files = found.map(|name| source.at(1, &format!("`{name}` says nothing of what is inside")));
+    let code = if has_extension(&source.path, "rs") { tokens(&source.text) } else { Vec::new() };
+    let modules = code.windows(2).filter_map(|pair| match (&pair[0].kind, &pair[1].kind) {
+        (Kind::Word(keyword), Kind::Word(name)) if keyword == "mod" && EMPTY_NAMES.contains(&name.as_str()) => {
+            Some(source.at(pair[1].line, &format!("`mod {name}` says nothing of what is inside")))
+        }
+        _ => None,
+    });
+    files.chain(modules).collect()
+}
+
+fn says_what_it_is_for(source: &Source) -> Vec<String> {
+    let said = source.text.starts_with("//! ");
+    if said { Vec::new() } else { vec![source.at(1, "opens with a `//!` line that says what the file is for")] }
+}
+
+fn no_machine_paths(source: &Source) -> Vec<String> {
+    let names_machine = |line: &str| {
+        MACHINE_FOLDERS.iter().any(|folder| {
+            let path = format!("/{folder}/");
+            line.match_indices(&path).any(|(at, _)| {
+                let before = line[..at].chars().next_back();
+                !before.is_some_and(|c| c.is_alphanumeric() || matches!(c, '_' | '.' | '~' | '}'))
+            })
+        })
+    };
+    let lines = source.text.lines().enumerate().filter(|(_, line)| names_machine(line));
+    lines.map(|(number, _)| source.at(number + 1, "a path of somebody's own machine")).collect()
+}
+
+fn single_versions(lock: &str) -> Vec<String> {
+    let lock: toml::Table = lock.parse().expect("Cargo.lock is TOML");
+    let packages = lock["package"].as_array().expect("Cargo.lock lists packages");
+    let versions = |name: &str| packages.iter().filter(|package| package["name"].as_str() == Some(name)).count();
+    let counted = SINGLE.iter().map(|name| (name, versions(name)));
+    counted
+        .filter(|(_, count)| *count != 1)
+        .map(|(name, count)| format!("Cargo.lock: {count} versions of {name}"))
+        .collect()
+}
+
+/// Every file of the repository that people write, leaving out what Git ignores by our `.gitignore` and test data.
+fn repository() -> Vec<Source> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut folders = vec![root.to_path_buf()];
+    let mut sources = Vec::new();
+    while let Some(folder) = folders.pop() {
+        let entries = fs::read_dir(&folder).expect("a folder of the repository");
+        for path in entries.map(|entry| entry.expect("an entry of the folder").path()) {
+            let name = relative(root, &path);
+            if path.is_dir() && !matches!(name.as_str(), "target" | ".git" | "tests/data" | "tests/snapshots") {
+                folders.push(path);
+            } else if path.is_file() && name != ".git" {
+                let text = String::from_utf8_lossy(&fs::read(&path).expect("a file of the repository")).into_owned();
+                sources.push(Source { path: name, text });
+            }
+        }
+    }
+    sources
+}
+
+fn relative(root: &Path, path: &Path) -> String {
+    let inner: PathBuf = path.strip_prefix(root).expect("a path below the root").to_path_buf();
+    inner.to_string_lossy().into_owned()
+}
+
+fn check(chosen: impl Fn(&Source) -> bool, rule: impl Fn(&Source) -> Vec<String>) {
+    let sources: Vec<Source> = repository().into_iter().filter(chosen).collect();
+    assert!(!sources.is_empty(), "the rule looked at nothing");
+    let broken: Vec<String> = sources.iter().flat_map(rule).collect();
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
+}
+
+/// How many times a rule objects to a made-up file.
+fn objections(rule: impl Fn(&Source) -> Vec<String>, path: &str, text: &str) -> usize {
+    rule(&Source::new(path, text)).len()
+}
+
+#[test]
+fn each_layer_uses_only_what_stands_below_it() {
+    check(Source::is_ours, layering);
+}
+
+#[test]
+fn the_layer_rule_sees_every_way_to_name_a_layer() {
+    let offenders = [
+        ("src/memory/row.rs", "use crate::layout::Layout;"),
+        ("src/memory/row.rs", "use super::super::layout::Layout;"),
+        ("src/memory/mod.rs", "use super::layout;"),
+        ("src/memory/mod.rs", "use {std::fmt, crate::{memory::Row, store as s}};"),
+        ("src/memory/row.rs", "use crate::*;"),
+        ("src/memory/row.rs", "fn f() -> Vec<crate::store::Store> { vec![] }"),
+        ("src/memory/row.rs", "mod inner { use super::super::super::cli; }"),
+        ("src/memory/row.rs", "macro_rules! m { () => { $crate::shell::run() } }"),
+        ("src/ui/text.rs", "pub use crate::memory::Row;"),
+        ("src/app/model.rs", "use crate::screen::Home;"),
+        ("src/shell/run.rs", "use crate::cli::Exit;"),
+        ("src/screen/home.rs", "use mnemoscope::store::Store;"),
+        ("src/attic/old.rs", "use std::fmt;"),
+    ];
+    for (path, text) in offenders {
+        assert_eq!(objections(layering, path, text), 1, "{path}: {text}");
+    }
+    let fine = [
+        ("src/memory/row.rs", "use super::{Entity, entity::Kind}; use crate::memory::*; // use crate::store::Store;"),
+        ("src/memory/row.rs", "const WORDS: &str = \"crate::store\"; fn f<'a>(c: &'a char) -> bool { *c == '\"' }"),
+        ("src/memory/row.rs", "mod tests { use super::super::row; use super::*; }"),
+        ("src/store/page.rs", "use crate::{layout::Layout, memory::Row}; /* crate::cli /* nested */ crate::cli */"),
+        ("src/screen/home.rs", "use crate::{app::Model, ui::Theme}; const R: &str = r#\"crate::\"store\"#;"),
+        ("src/main.rs", "use mnemoscope::cli;"),
+    ];
+    for (path, text) in fine {
+        assert_eq!(objections(layering, path, text), 0, "{path}: {text}");
+    }
+}
+
+#[test]
+fn the_core_is_free_of_io_and_clocks() {
+    check(Source::is_ours, purity);
+}
+
+#[test]
+fn the_purity_rule_sees_io_and_clocks() {
+    let offenders = [
+        "use tokio::sync::mpsc;",
+        "use ::std::{fmt, fs};",
+        "use ratatui::crossterm::event::Event;",
+        "fn f() { std::net::TcpStream::connect(a); }",
+        "fn f() { let t = chrono::Utc::now(); }",
+        "use std::time::{Duration, SystemTime};",
+        "fn f() -> u64 { Instant::now().elapsed() }",
+        "#[tokio::test] async fn f() {}",
+    ];
+    for text in offenders {
+        assert_eq!(objections(purity, "src/app/model.rs", text), 1, "{text}");
+        assert_eq!(objections(purity, "src/shell/run.rs", text), 0, "{text}");
+    }
+    assert_eq!(objections(purity, "src/app/model.rs", "use std::time::Duration; use ratatui::layout::Rect;"), 0);
+}
+
+#[test]
+fn sql_stands_in_the_store_only() {
+    check(Source::is_ours, sql_in_its_place);
+}
+
+#[test]
+fn the_sql_rule_sees_statements_and_not_words() {
+    let offenders = [
+        "\"SELECT id FROM episodes\"",
+        "r#\"INSERT INTO t VALUES (1)\"#",
+        "\"UPDATE t\n  SET a = 1\"",
+        "\"DELETE FROM t\"",
+    ];
+    for text in offenders {
+        let code = format!("fn f() {{ run({text}) }}");
+        assert_eq!(objections(sql_in_its_place, "src/cli/list.rs", &code), 1, "{text}");
+        assert_eq!(objections(sql_in_its_place, "src/store/page.rs", &code), 0, "{text}");
+        assert_eq!(objections(sql_in_its_place, "src/cli/list.rs", &format!("mod tests {{ {code} }}")), 0, "{text}");
+    }
+    let words = "fn f() { say(\"Select rows from the table\", \"Rob'); DROP TABLE t; --\"); /* SELECT a FROM b */ }";
+    assert_eq!(objections(sql_in_its_place, "src/cli/list.rs", words), 0);
+}
+
+#[test]
+fn names_tell_what_is_inside() {
+    check(|_| true, telling_name);
+}
+
+#[test]
+fn the_name_rule_sees_files_folders_and_modules() {
+    assert_eq!(objections(telling_name, "src/store/utils.rs", ""), 1);
+    assert_eq!(objections(telling_name, "tests/common/mod.rs", ""), 1);
+    assert_eq!(objections(telling_name, "src/store/mod.rs", "mod helpers { }"), 1);
+    assert_eq!(objections(telling_name, "src/store/page.rs", "mod order; // mod utils"), 0);
+}
+
+#[test]
+fn each_file_says_what_it_is_for() {
+    check(|source| has_extension(&source.path, "rs"), says_what_it_is_for);
+    assert_eq!(objections(says_what_it_is_for, "src/ui/text.rs", "use std::fmt;\n//! Late."), 1);
+}
+
+#[test]
+fn no_file_knows_the_machine_it_was_written_on() {
+    check(|_| true, no_machine_paths);
+    for folder in MACHINE_FOLDERS {
+        assert_eq!(objections(no_machine_paths, "README.md", &format!("see /{folder}/me/notes")), 1, "{folder}");
+    }
+    assert_eq!(objections(no_machine_paths, "README.md", "see ~/work/notes and frame/work/bench"), 0);
+}
+
+#[test]
+fn each_shared_crate_has_one_version() {
+    let lock = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.lock")).expect("Cargo.lock");
+    assert_eq!(single_versions(&lock), Vec::<String>::new());
+    let twice = lock.replacen("name = \"mnemoscope\"", "name = \"tokio\"", 1);
+    assert_eq!(single_versions(&twice), ["Cargo.lock: 2 versions of tokio"]);
+}
