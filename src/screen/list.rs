@@ -81,12 +81,19 @@ struct Fitted {
 /// has enough, then to the others in the order of their importance, then to the text again.
 fn fitted(specs: &[&'static ListColumn], width: u16) -> Vec<Fitted> {
     const ENOUGH: u16 = 40;
+    const IMPORTANT: u8 = 3;
     let room = width.saturating_sub(SIDES);
+    let enough = ENOUGH.min(width * 2 / 5);
     let mut fitted: Vec<Fitted> = specs.iter().map(|spec| Fitted { spec, width: spec.min }).collect();
     let used = |fitted: &[Fitted]| fitted.iter().map(|c| c.width + GAP).sum::<u16>();
-    while used(&fitted) > room {
-        let least = fitted.iter().enumerate().filter(|(_, c)| c.spec.priority > 0).max_by_key(|(_, c)| c.spec.priority);
-        let Some(at) = least.map(|(at, _)| at) else { break };
+    let lacking = |fitted: &[Fitted]| {
+        fitted.iter().map(|c| if c.spec.max == 0 { enough.saturating_sub(c.width) } else { 0 }).sum::<u16>()
+    };
+    while let Some((at, priority)) = least_important(&fitted) {
+        let needed = used(&fitted) + if priority > IMPORTANT { lacking(&fitted) } else { 0 };
+        if needed <= room {
+            break;
+        }
         fitted.remove(at);
     }
     let grow = |fitted: &mut [Fitted], at: usize, most: u16| {
@@ -95,7 +102,7 @@ fn fitted(specs: &[&'static ListColumn], width: u16) -> Vec<Fitted> {
     };
     let text = fitted.iter().position(|c| c.spec.max == 0);
     if let Some(text) = text {
-        grow(&mut fitted, text, ENOUGH.min(width * 2 / 5));
+        grow(&mut fitted, text, enough);
     }
     let mut order: Vec<usize> = (0..fitted.len()).filter(|at| fitted[*at].spec.max > 0).collect();
     order.sort_by_key(|at| fitted[*at].spec.priority);
@@ -107,6 +114,12 @@ fn fitted(specs: &[&'static ListColumn], width: u16) -> Vec<Fitted> {
         grow(&mut fitted, text, u16::MAX);
     }
     fitted
+}
+
+/// The column that gives way first, and how important it is.
+fn least_important(fitted: &[Fitted]) -> Option<(usize, u8)> {
+    let dispensable = fitted.iter().enumerate().filter(|(_, c)| c.spec.priority > 0);
+    dispensable.map(|(at, c)| (at, c.spec.priority)).max_by_key(|(_, priority)| *priority)
 }
 
 fn column(fitted: &Fitted, browse: &Browse) -> Column {

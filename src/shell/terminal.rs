@@ -13,6 +13,7 @@ use crossterm::{cursor, execute, queue, style};
 use ratatui::Terminal;
 use ratatui::backend::{Backend as _, CrosstermBackend};
 use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
 use tokio::signal::unix::{Signal as Listener, SignalKind, signal};
 
 use crate::ui::SafeText;
@@ -122,10 +123,11 @@ impl Screen {
         Ok((size.width, size.height))
     }
 
-    /// Forgets what is on the screen, so that the next frame draws all of it.
+    /// Forgets what is on the screen, so that the next frame draws all of it. Not by `clear`, which asks the terminal
+    /// where its cursor is and fails when there is no answer.
     pub fn forget(&mut self) -> io::Result<()> {
-        self.terminal.autoresize()?;
-        self.terminal.clear()
+        let size = self.terminal.size()?;
+        self.terminal.resize(Rect::from((Position::ORIGIN, size)))
     }
 
     /// Where escape sequences go.
