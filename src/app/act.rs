@@ -72,8 +72,8 @@ impl Model {
             CommandId::Down => self.move_by(1),
             CommandId::PageUp => self.move_by(-self.page()),
             CommandId::PageDown => self.move_by(self.page()),
-            CommandId::First => self.to_end(false),
-            CommandId::Last => self.to_end(true),
+            CommandId::First => self.go_to_end(false),
+            CommandId::Last => self.go_to_end(true),
             CommandId::Open => self.open(),
             CommandId::Close => self.close(),
             CommandId::Back => self.travel(-1),
@@ -164,7 +164,7 @@ impl Model {
         }
     }
 
-    fn to_end(&mut self, last: bool) -> Vec<Effect> {
+    fn go_to_end(&mut self, last: bool) -> Vec<Effect> {
         if self.detail_has_keys() {
             self.scroll_detail(if last { isize::MAX } else { isize::MIN });
             return Vec::new();
@@ -387,10 +387,7 @@ impl Model {
         }
         let used = browse.order_used();
         let kind = browse.entity.column(column).map(|c| c.kind);
-        let descending = match used.column == column {
-            true => !used.descending,
-            false => !matches!(kind, Some(Kind::Text)),
-        };
+        let descending = if used.column == column { !used.descending } else { !matches!(kind, Some(Kind::Text)) };
         browse.order = Some(Order { column, descending });
         self.relist()
     }

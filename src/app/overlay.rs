@@ -179,12 +179,11 @@ impl Model {
                 prompt.input = super::input::Input::holding(text);
                 prompt.recalled = Some(at);
             }
-            Some((_, None)) => {}
             None if prompt.recalled.is_some() => {
                 prompt.input = super::input::Input::default();
                 prompt.recalled = None;
             }
-            None => {}
+            Some((_, None)) | None => {}
         }
     }
 

@@ -250,17 +250,14 @@ impl Kept {
     /// The document of that name, made if it is not there.
     pub fn get(&mut self, name: String, make: impl FnOnce() -> Document) -> &Document {
         const KEPT: usize = 3;
-        match self.0.iter().position(|(kept, _)| *kept == name) {
-            Some(at) => {
-                let found = self.0.remove(at);
-                self.0.push(found);
+        if let Some(at) = self.0.iter().position(|(kept, _)| *kept == name) {
+            let found = self.0.remove(at);
+            self.0.push(found);
+        } else {
+            if self.0.len() >= KEPT {
+                self.0.remove(0);
             }
-            None => {
-                if self.0.len() >= KEPT {
-                    self.0.remove(0);
-                }
-                self.0.push((name, make()));
-            }
+            self.0.push((name, make()));
         }
         &self.0[self.0.len() - 1].1
     }

@@ -156,7 +156,7 @@ impl<'s> Console<'s> {
             let events = self.events.get_or_insert_with(EventStream::new);
             tokio::select! {
                 biased;
-                signal = signals.next() => self.signal(signal).await?,
+                signal = signals.next() => self.signal(signal)?,
                 event = events.next() => self.event(event).await?,
                 Some(reply) = self.replies.recv() => self.tell(reply).await,
                 () = frame, if self.dirty => {}
@@ -186,7 +186,7 @@ impl<'s> Console<'s> {
         Ok(())
     }
 
-    async fn signal(&mut self, signal: terminal::Signal) -> io::Result<()> {
+    fn signal(&mut self, signal: terminal::Signal) -> io::Result<()> {
         match signal {
             terminal::Signal::End(number) => self.ended = Some(End::Signal(number)),
             terminal::Signal::Stop => self.suspend()?,
