@@ -94,11 +94,16 @@ impl Home {
 }
 
 impl Model {
+    /// The entities that the database holds.
+    pub fn held(&self) -> impl Iterator<Item = Entity> + '_ {
+        Entity::ALL.iter().copied().filter(|entity| self.holds(*entity).is_ok())
+    }
+
     /// Where the entries of the first screen lead: entities that are there, what stands out, the newest episodes.
     #[must_use]
     pub fn home_entries(&self) -> Vec<Destination> {
-        let held = Entity::ALL.iter().filter(|entity| self.holds(**entity).is_ok());
-        let mut entries: Vec<Destination> = held.map(|e| Destination::List(*e, Conditions::default())).collect();
+        let list = |entity| Destination::List(entity, Conditions::default());
+        let mut entries: Vec<Destination> = self.held().map(list).collect();
         if let View::Home(home) = &self.history.here().view {
             entries.extend(home.standouts().into_iter().map(|standout| standout.to));
             let recent = home.rows().iter().take(RECENT_SHOWN);

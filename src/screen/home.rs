@@ -7,7 +7,7 @@ use crate::app::columns::plural;
 use crate::app::follow::row_name;
 use crate::app::home::RECENT_SHOWN;
 use crate::app::place::Home;
-use crate::app::{Destination, Model, Target};
+use crate::app::{Model, Target};
 use crate::memory::query::{Capability, CountKind, Page};
 use crate::memory::{Entity, Row, time};
 use crate::ui::chart::{CalendarHeat, meter};
@@ -26,9 +26,8 @@ fn plain(line: TextLine) -> Entry {
 /// Draws the first screen.
 pub fn draw(model: &Model, home: &Home, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
     const TWO_COLUMNS_FROM: u16 = 110;
-    let entries = model.home_entries();
-    drawn.measures.home_entries = entries.len();
-    let held = entries.iter().filter(|entry| matches!(entry, Destination::List(..))).count();
+    drawn.measures.home_entries = model.home_entries().len();
+    let held = model.held().count();
     if area.width < TWO_COLUMNS_FROM {
         let pane = Pane { focused: true, ..Pane::new("home") };
         let inside = padded(pane.render(area, buf, look));
@@ -113,17 +112,16 @@ fn about(model: &Model, width: usize, look: &Look) -> Vec<Entry> {
 /// What it holds, counted.
 fn holdings(model: &Model, width: usize, look: &Look) -> Vec<Entry> {
     let mut lines: Vec<Entry> = section("holds", width, look).into();
-    let held = Entity::ALL.iter().filter(|entity| model.holds(**entity).is_ok());
-    for (number, entity) in held.enumerate() {
-        let mut line = TextLine::of(SafeText::new(plural(*entity)).pad(17, Align::Left), Role::Text);
-        match model.count(*entity) {
+    for (number, entity) in model.held().enumerate() {
+        let mut line = TextLine::of(SafeText::new(plural(entity)).pad(17, Align::Left), Role::Text);
+        match model.count(entity) {
             Some((count, kind)) => {
                 let role = if count == 0 { Role::Muted } else { Role::Number };
                 line.push(words::count(count, kind).pad(17, Align::Right), role);
             }
             None => line.push(SafeText::glyphs(look.glyphs.none, 1).pad(17, Align::Right), Role::Muted),
         }
-        if let Some(source) = sources(model, *entity) {
+        if let Some(source) = sources(model, entity) {
             line.push("   ", Role::Text);
             line.push(SafeText::limited(&source, width.saturating_sub(37)), Role::Muted);
         }
