@@ -31,7 +31,10 @@ fn picture(buffer: &Buffer) -> (String, String) {
     }
     let mut legend: Vec<(char, String)> = letters.into_iter().map(|(style, letter)| (letter, style)).collect();
     legend.sort_unstable();
-    let legend: String = legend.iter().map(|(letter, style)| format!("{letter} {style}\n")).collect();
+    let legend = legend.iter().fold(String::new(), |mut text, (letter, style)| {
+        let _ = writeln!(text, "{letter} {style}");
+        text
+    });
     (text, format!("{styles}\n{legend}"))
 }
 
