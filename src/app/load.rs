@@ -40,18 +40,18 @@ impl Model {
     }
 
     fn settle_home(&mut self) -> Vec<Effect> {
-        let has_episodes = self.holds(Entity::Episode).is_ok();
+        let looked_at = self.looked_at();
         let View::Home(home) = &self.history.here().view else { return Vec::new() };
         if home.pending.is_some() {
             return Vec::new();
         }
-        if home.recent.is_some() || home.failure.is_some() || !has_episodes {
+        let Some(entity) = looked_at.filter(|_| home.recent.is_none() && home.failure.is_none()) else {
             return self.settle_status();
-        }
+        };
         let ticket = self.ticket();
         let View::Home(home) = &mut self.history.here_mut().view else { return Vec::new() };
         home.pending = Some(ticket);
-        vec![Effect::LoadPage(ticket, Box::new(recent_query()))]
+        vec![Effect::LoadPage(ticket, Box::new(recent_query(entity)))]
     }
 
     fn settle_list(&mut self) -> Vec<Effect> {

@@ -376,7 +376,7 @@ pub fn many(total: usize) -> Database {
                 ("id", json!(format!("ep-{number:06}"))),
                 ("title", json!(format!("Task number {number}"))),
                 ("agent_id", json!("agent-1")),
-                ("outcome", json!(if number % 7 == 0 { "failure" } else { "success" })),
+                ("outcome", json!(if number.is_multiple_of(7) { "failure" } else { "success" })),
                 ("status", json!("closed")),
                 ("started_at", json!(started)),
                 ("utility", json!((number % 11) as f64 / 10.0)),

@@ -29,10 +29,13 @@ fn picture(buffer: &Buffer) -> (String, String) {
         let _ = writeln!(text, "{}", line.trim_end());
         let _ = writeln!(styles, "{}", inks.trim_end_matches('.'));
     }
+    styles.push('\n');
     let mut legend: Vec<(char, String)> = letters.into_iter().map(|(style, letter)| (letter, style)).collect();
     legend.sort_unstable();
-    let legend: String = legend.iter().map(|(letter, style)| format!("{letter} {style}\n")).collect();
-    (text, format!("{styles}\n{legend}"))
+    for (letter, style) in legend {
+        let _ = writeln!(styles, "{letter} {style}");
+    }
+    (text, styles)
 }
 
 fn letter(style: Style, letters: &mut BTreeMap<String, char>) -> char {
