@@ -62,6 +62,13 @@ pub struct CanvasFilter {
 }
 
 impl CanvasFilter {
+    /// Whether a canvas event is of the type, and of the action where one is named.
+    #[must_use]
+    pub fn fits(&self, event: &Row) -> bool {
+        event.text("canvas_type") == Some(&self.canvas_type)
+            && self.action.as_deref().is_none_or(|action| event.text("action") == Some(action))
+    }
+
     /// Reads `TYPE` or `TYPE:ACTION`.
     #[must_use]
     pub fn parse(text: &str) -> Self {
