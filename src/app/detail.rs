@@ -223,7 +223,7 @@ impl Detail {
     }
 }
 
-/// What is related to a row that is no episode, and how it is found. An episode brings its context with it.
+/// What is related to a row, and how it is found. An episode brings most of it with it as its context.
 #[must_use]
 pub fn relations(row: &Row) -> Vec<(String, Relation)> {
     let id = row.id();
@@ -239,7 +239,10 @@ pub fn relations(row: &Row) -> Vec<(String, Relation)> {
         (!id.is_empty()).then(|| (plural(entity).to_owned(), Relation::List(Box::new(query))))
     };
     let found = match row.entity {
-        Entity::Episode => vec![],
+        Entity::Episode => {
+            let into = list(Entity::Episode, Conditions::equal("consolidated_into", id));
+            vec![into.map(|(_, relation)| ("consolidated from".to_owned(), relation))]
+        }
         Entity::Segment | Entity::UtilityEvent | Entity::CanvasEvent | Entity::Feedback => {
             vec![one("episode", Entity::Episode, "episode_id")]
         }

@@ -2,7 +2,7 @@
 
 use super::detail::relations;
 use super::home::recent_query;
-use super::message::{Content, Effect, Failure, Measures, Related, Ticket};
+use super::message::{Content, Effect, Failure, Measures, Related, Relation, Ticket};
 use super::model::{Model, Tone};
 use super::place::{Home, View};
 use super::window::{Want, row_key};
@@ -139,16 +139,9 @@ impl Model {
 
     fn ask_related(&mut self) -> Vec<Effect> {
         let ticket = self.ticket();
-        let holds = |entity: Entity| self.holds(entity).is_ok();
         let Some(detail) = self.history.here().detail() else { return Vec::new() };
-        let wanted: Vec<_> = detail.row().map(relations).unwrap_or_default();
-        let wanted: Vec<_> = wanted
-            .into_iter()
-            .filter(|(_, relation)| match relation {
-                super::message::Relation::Ids(entity, _) => holds(*entity),
-                super::message::Relation::List(query) => holds(query.entity),
-            })
-            .collect();
+        let mut wanted = detail.row().map(relations).unwrap_or_default();
+        wanted.retain(|(_, relation)| self.can_relate(relation));
         let Some(detail) = self.history.here_mut().detail_mut() else { return Vec::new() };
         let superseded = detail.pending_related.take();
         let mut effects: Vec<Effect> = superseded.map(Effect::Cancel).into_iter().collect();
@@ -157,6 +150,17 @@ impl Model {
             effects.push(Effect::LoadRelated(ticket, wanted));
         }
         effects
+    }
+
+    /// Whether the database holds what a relation leads to, and what it is found by.
+    fn can_relate(&self, relation: &Relation) -> bool {
+        let filled = |entity, column| !self.opened.unfilled.contains(&(entity, column));
+        match relation {
+            Relation::Ids(entity, _) => self.holds(*entity).is_ok(),
+            Relation::List(query) => {
+                self.holds(query.entity).is_ok() && query.filters.iter().all(|f| filled(query.entity, f.column))
+            }
+        }
     }
 
     pub(super) fn elapsed(&mut self, ticket: Ticket) -> Vec<Effect> {

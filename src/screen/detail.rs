@@ -91,7 +91,7 @@ fn write(detail: &Detail, content: &Content, look: &Look, width: usize, wrap: bo
     match (detail.current_tab(), content) {
         (Tab::Raw, Content::Episode(context)) => writer.json(&context.to_json(), &BTreeSet::new()),
         (Tab::Raw, Content::Row(row)) => writer.json(&row.to_json(), &BTreeSet::new()),
-        (tab, Content::Episode(context)) => episode::tab(&mut writer, context, tab),
+        (tab, Content::Episode(context)) => episode::tab(&mut writer, context, &detail.related, tab),
         (Tab::Related, Content::Row(_)) => rows::related(&mut writer, detail),
         (_, Content::Row(row)) => rows::overview(&mut writer, row),
     }
