@@ -6,7 +6,6 @@ use super::message::{Content, Effect, Failure, Measures, Related, Relation, Tick
 use super::model::{Model, Tone};
 use super::place::{Home, View};
 use super::window::{Want, row_key};
-use crate::memory::Entity;
 use crate::memory::query::{Page, Status};
 
 /// Milliseconds that the cursor rests on a row before its details are read, while others are being read.

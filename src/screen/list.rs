@@ -232,7 +232,7 @@ fn position(model: &Model, browse: &Browse) -> TextLine {
         Total::About(total) => {
             line.push(SafeText::join(&[" of ".into(), words::count(total, CountKind::About)], ""), Role::Muted);
         }
-        Total::Unknown => line.push(" of more", Role::Muted),
+        Total::Unknown => line.push(", more follow", Role::Muted),
     }
     line
 }
