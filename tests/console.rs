@@ -4,5 +4,4 @@ mod console {
     pub mod fake;
     mod keys;
     mod looks;
-    mod readme;
 }

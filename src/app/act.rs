@@ -52,7 +52,7 @@ impl Model {
             }
             CommandId::Follow if here.detail().is_none_or(|d| d.row().is_none()) => no("no row is loaded"),
             CommandId::Export if self.exporting.is_some() => no("an export is still running"),
-            CommandId::Focus if browse.is_none() => no("there is one pane only"),
+            CommandId::Focus | CommandId::Zoom if browse.is_none() => no("there is one pane only"),
             _ => Ok(()),
         }
     }
@@ -563,7 +563,7 @@ impl Model {
                 unavailable,
             }
         });
-        let menu = Menu::new("Jump to a screen, or give a command", items.collect());
+        let menu = Menu::new("Go to a screen or a row, give a command", items.collect());
         self.show(Overlay::Palette(menu))
     }
 }

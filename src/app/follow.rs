@@ -125,7 +125,11 @@ fn of_episode(context: &EpisodeContext) -> Vec<Link> {
     links.reverse();
     links.extend(context.chain.children.iter().filter_map(|c| to_row("child", context.relatives.get(c)?)));
     links.extend(named_id("consolidated into", Entity::Episode, context.episode.text("consolidated_into")));
-    links.extend(context.links.iter().filter_map(|l| named_id("memory", linked_entity(l), l.text("memory_id"))));
+    links.extend(context.links.iter().filter_map(|link| {
+        let to = named_id("memory", linked_entity(link), link.text("memory_id"))?;
+        let memory = context.memories.iter().find(|memory| Some(memory.id()) == link.text("memory_id"));
+        Some(Link { name: memory.map_or(to.name, row_name), ..to })
+    }));
     for (relation, rows) in [
         ("feedback", &context.feedback),
         ("canvas event", &context.canvas),

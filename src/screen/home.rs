@@ -33,7 +33,7 @@ pub fn draw(model: &Model, home: &Home, look: &Look, area: Rect, buf: &mut Buffe
         let inside = padded(pane.render(area, buf, look));
         let mut lines = about(model, usize::from(inside.width), look);
         lines.extend(holdings(model, usize::from(inside.width), look));
-        lines.extend(recent(home, held, usize::from(inside.width), look));
+        lines.extend(recent(model, home, held, usize::from(inside.width), look));
         lines.extend(missing(model, usize::from(inside.width), look));
         column(&lines, home.selected, look, inside, buf, drawn);
         return;
@@ -50,7 +50,7 @@ pub fn draw(model: &Model, home: &Home, look: &Look, area: Rect, buf: &mut Buffe
     let inside = padded(pane.render(right, buf, look));
     let used = lately(home, look, inside, buf);
     let rest = lay::below(inside, used);
-    let lines = recent(home, held, usize::from(rest.width), look);
+    let lines = recent(model, home, held, usize::from(rest.width), look);
     column(&lines, home.selected, look, rest, buf, drawn);
 }
 
@@ -183,8 +183,8 @@ fn hanging(line: &TextLine, width: usize, indent: usize) -> Vec<Entry> {
     rows
 }
 
-/// What stands out, then the newest episodes.
-fn recent(home: &Home, first: usize, width: usize, look: &Look) -> Vec<Entry> {
+/// What stands out, then the newest rows.
+fn recent(model: &Model, home: &Home, first: usize, width: usize, look: &Look) -> Vec<Entry> {
     let standouts = home.standouts();
     let mut lines = Vec::new();
     if !standouts.is_empty() {
@@ -198,12 +198,12 @@ fn recent(home: &Home, first: usize, width: usize, look: &Look) -> Vec<Entry> {
         lines.push(Entry { line, entry: Some(first + index) });
     }
     let first = first + standouts.len();
-    lines.extend(section("newest episodes", width, look));
+    let Some(entity) = model.looked_at() else { return lines };
+    lines.extend(section(&format!("newest {}", plural(entity)), width, look));
     let Some(page) = &home.recent else {
         let text = match &home.failure {
             Some(failure) => SafeText::limited(&failure.message, 300),
-            None if home.pending.is_some() => "reading".into(),
-            None => "there are none here".into(),
+            None => "reading".into(),
         };
         lines.push(plain(TextLine::of(text, Role::Muted)));
         return lines;
@@ -219,11 +219,14 @@ fn recent(home: &Home, first: usize, width: usize, look: &Look) -> Vec<Entry> {
 
 fn recent_line(row: &Row, width: usize, look: &Look) -> TextLine {
     let wide = width >= 70;
-    let at = row.text("started_at").unwrap_or_default();
+    let at = row.text(row.entity.time_column()).unwrap_or_default();
     let when =
         if wide { words::time(at, false).pad(16, Align::Left) } else { words::short_time(at).pad(11, Align::Left) };
     let mut line = TextLine::of(when, Role::Muted).with("  ", Role::Text);
-    let state = words::state(row.text("outcome").unwrap_or("unknown"), look);
+    let state = match (row.entity.column("outcome"), row.text("outcome"), row.text("kind")) {
+        (Some(_), outcome, _) => words::state(outcome.unwrap_or("unknown"), look),
+        (None, _, kind) => TextLine::of(SafeText::limited(kind.unwrap_or_default(), 16), Role::Accent),
+    };
     let used = state.width();
     line.append(state);
     line.push_blanks(11_usize.saturating_sub(used) + 1);
@@ -231,7 +234,7 @@ fn recent_line(row: &Row, width: usize, look: &Look) -> TextLine {
     line.with(SafeText::limited(&row_name(row), room), Role::Text)
 }
 
-/// Activity by day and how things went, of the newest episodes; the rows used.
+/// Activity by day and how things went, of the newest rows; the lines used.
 fn lately(home: &Home, look: &Look, area: Rect, buf: &mut Buffer) -> u16 {
     const HEAT: u16 = 8;
     const LEAST: u16 = 30;
@@ -264,21 +267,22 @@ fn outcome_line(word: &str, count: usize, of: usize, width: usize, look: &Look) 
     line
 }
 
-/// Which episodes the pictures are about.
+/// Which rows the pictures are about.
 fn seen(home: &Home) -> SafeText {
     let count = home.rows().len();
     let all = home.recent.as_ref().is_some_and(|page| page.next.is_none());
-    if all { format!("all {count} episodes").into() } else { format!("the newest {count} episodes").into() }
+    let name = home.rows().first().map_or("rows", |row| plural(row.entity));
+    if all { format!("all {count} {name}").into() } else { format!("the newest {count} {name}").into() }
 }
 
-/// Episodes a day from a Monday on, and the months above the weeks.
+/// Rows a day from a Monday on, and the months above the weeks.
 fn calendar(page: &Page) -> (Vec<u64>, Vec<(usize, SafeText)>) {
     const DAY: i64 = 86_400_000_000;
     const LONGEST: i64 = 7 * 60;
     let days: Vec<i64> = page
         .rows
         .iter()
-        .filter_map(|row| row.text("started_at").and_then(time::epoch_micros))
+        .filter_map(|row| row.text(row.entity.time_column()).and_then(time::epoch_micros))
         .map(|micros| micros.div_euclid(DAY))
         .collect();
     let (Some(last), Some(first)) = (days.iter().max().copied(), days.iter().min().copied()) else {

@@ -29,13 +29,13 @@ fn picture(buffer: &Buffer) -> (String, String) {
         let _ = writeln!(text, "{}", line.trim_end());
         let _ = writeln!(styles, "{}", inks.trim_end_matches('.'));
     }
+    styles.push('\n');
     let mut legend: Vec<(char, String)> = letters.into_iter().map(|(style, letter)| (letter, style)).collect();
     legend.sort_unstable();
-    let legend = legend.iter().fold(String::new(), |mut text, (letter, style)| {
-        let _ = writeln!(text, "{letter} {style}");
-        text
-    });
-    (text, format!("{styles}\n{legend}"))
+    for (letter, style) in legend {
+        let _ = writeln!(styles, "{letter} {style}");
+    }
+    (text, styles)
 }
 
 fn letter(style: Style, letters: &mut BTreeMap<String, char>) -> char {
