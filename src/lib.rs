@@ -15,6 +15,7 @@
 //! - [`demo`]: a made-up memory database that tells a story; sees what cli sees
 #![forbid(unsafe_code)]
 
+pub mod app;
 pub mod cli;
 pub mod config;
 pub mod demo;
