@@ -21,5 +21,7 @@ pub mod config;
 pub mod demo;
 pub mod layout;
 pub mod memory;
+pub mod screen;
+pub mod shell;
 pub mod store;
 pub mod ui;

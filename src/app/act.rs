@@ -1,6 +1,6 @@
 //! What commands do, and whether they can be given here and now.
 
-use super::columns::{list_columns, plural, title_column};
+use super::columns::{plural, title_column};
 use super::command::{COMMANDS, Command, CommandId, Scope, command};
 use super::condition::Conditions;
 use super::follow::{links, row_name};
@@ -20,9 +20,6 @@ pub const THEMES: &[(&str, &str)] = &[
     ("contrast", "strong colours"),
     ("mono", "no colours"),
 ];
-
-/// Rows that the first screen lists of the newest episodes.
-pub const RECENT_SHOWN: usize = 100;
 
 impl Model {
     /// Whether a command can be given here and now; else why not, and what would help.
@@ -262,18 +259,6 @@ impl Model {
         self.home_entries().into_iter().nth(home.selected)
     }
 
-    /// Where the entries of the first screen lead: entities that are there, then the newest episodes.
-    #[must_use]
-    pub fn home_entries(&self) -> Vec<Destination> {
-        let held = Entity::ALL.iter().filter(|entity| self.holds(**entity).is_ok());
-        let mut entries: Vec<Destination> = held.map(|e| Destination::List(*e, Conditions::default())).collect();
-        if let View::Home(home) = &self.history.here().view {
-            let recent = super::load::recent_rows(home).iter().take(RECENT_SHOWN);
-            entries.extend(recent.map(|row| Destination::Row(Entity::Episode, row.id().to_owned())));
-        }
-        entries
-    }
-
     fn close(&mut self) -> Vec<Effect> {
         let tickets = self.waits_for_rows();
         if !tickets.is_empty() {
@@ -369,8 +354,9 @@ impl Model {
     fn open_sort(&mut self) -> Vec<Effect> {
         let Some(browse) = self.browse() else { return Vec::new() };
         let used = browse.order_used();
-        let shown = list_columns(browse.entity).iter().map(|c| c.column);
-        let others = browse.entity.columns().iter().map(|c| c.name);
+        let shown = self.list_columns(browse.entity).into_iter().map(|c| c.column);
+        let filled = |name: &&str| !self.opened.unfilled.contains(&(browse.entity, *name));
+        let others = browse.entity.columns().iter().map(|c| c.name).filter(filled);
         let mut names: Vec<&'static str> = Vec::new();
         for name in shown.chain(others).filter(|name| sortable(browse.entity, name)) {
             if !names.contains(&name) {
@@ -412,7 +398,8 @@ impl Model {
     fn sort_beside(&mut self, by: isize) -> Vec<Effect> {
         let Some(browse) = self.browse() else { return Vec::new() };
         let entity = browse.entity;
-        let columns: Vec<_> = list_columns(entity).iter().map(|c| c.column).filter(|c| sortable(entity, c)).collect();
+        let shown = self.list_columns(entity).into_iter().map(|c| c.column);
+        let columns: Vec<_> = shown.filter(|c| sortable(entity, c)).collect();
         let used = browse.order_used().column;
         let at = columns.iter().position(|c| *c == used).unwrap_or(0) as isize;
         let next = (at + by).rem_euclid(columns.len().max(1) as isize) as usize;

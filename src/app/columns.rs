@@ -75,7 +75,7 @@ pub fn list_columns(entity: Entity) -> &'static [ListColumn] {
             const {
                 &[
                     column("created_at", "created", Time, 11, 16, 2),
-                    column("kind", "kind", State, 7, 8, 1),
+                    column("kind", "kind", Text, 6, 8, 1),
                     column("title", "title", Text, 12, 26, 0),
                     column("text", "text", Text, 14, 0, 0),
                     column("collection", "collection", Text, 8, 20, 5),
@@ -128,7 +128,7 @@ pub fn list_columns(entity: Entity) -> &'static [ListColumn] {
             const {
                 &[
                     column("created_at", "at", Time, 11, 16, 0),
-                    column("kind", "kind", State, 8, 11, 0),
+                    column("kind", "kind", State, 9, 13, 0),
                     column("score", "score", Score, 5, 5, 1),
                     column("rating", "rating", Count, 6, 6, 3),
                     column("correction", "correction", Text, 12, 0, 0),
@@ -143,7 +143,7 @@ pub fn list_columns(entity: Entity) -> &'static [ListColumn] {
             const {
                 &[
                     column("created_at", "at", Time, 11, 16, 0),
-                    column("signal", "signal", State, 9, 10, 0),
+                    column("signal", "signal", State, 9, 11, 0),
                     column("delta", "delta", Score, 6, 6, 2),
                     column("before", "before", Share, 8, 8, 3),
                     column("after", "after", Share, 8, 8, 1),
@@ -279,6 +279,19 @@ pub fn title_column(entity: Entity) -> &'static str {
         Entity::WorkflowEvent => "kind",
         Entity::Access => "query",
         Entity::AuditEntry => "action",
+    }
+}
+
+/// What to call a JSON value in a few words: itself when it is a text, else the field that usually says most.
+#[must_use]
+pub fn json_name(value: &serde_json::Value) -> Option<&str> {
+    const TELLING: [&str; 8] = ["message", "prompt", "text", "content", "query", "goal", "summary", "title"];
+    match value {
+        serde_json::Value::String(text) => Some(text),
+        serde_json::Value::Object(fields) => {
+            TELLING.iter().find_map(|name| fields.get(*name).and_then(serde_json::Value::as_str))
+        }
+        _ => None,
     }
 }
 

@@ -1,8 +1,6 @@
 //! Where a row leads: to rows that it names or that name it, and to lists of its like.
 
-use serde_json::Value;
-
-use super::columns::{plural, title_column};
+use super::columns::{json_name, plural, title_column};
 use super::condition::Conditions;
 use super::detail::{Detail, relations};
 use super::message::{Content, Destination, Relation};
@@ -23,10 +21,11 @@ pub struct Link {
 /// A short name of a row for people: its title, or what stands in its place.
 #[must_use]
 pub fn row_name(row: &Row) -> String {
-    let column = |name: &str| match row.get(name) {
-        Value::String(text) if !text.trim().is_empty() => Some(text.chars().take(120).collect::<String>()),
-        Value::Null | Value::String(_) => None,
-        other => Some(other.to_string().chars().take(120).collect()),
+    const LONGEST: usize = 160;
+    let column = |name: &str| {
+        let value = row.get(name);
+        let text = json_name(value).map(str::to_owned).or_else(|| (!value.is_null()).then(|| value.to_string()))?;
+        (!text.trim().is_empty()).then(|| text.chars().take(LONGEST).collect::<String>())
     };
     let extra: &[&str] = match row.entity {
         Entity::Episode => &["summary", "observation", "topic"],
@@ -36,6 +35,11 @@ pub fn row_name(row: &Row) -> String {
         Entity::Feedback => &["kind"],
         _ => &[],
     };
+    if let (Entity::Feedback, None, Some(kind), Some(rating)) =
+        (row.entity, row.text("correction"), row.text("kind"), row.get("rating").as_i64())
+    {
+        return format!("{kind} {rating}");
+    }
     let named = column(title_column(row.entity)).or_else(|| extra.iter().find_map(|name| column(name)));
     named.unwrap_or_else(|| row.id().to_owned())
 }
@@ -104,6 +108,12 @@ fn of_any(row: &Row) -> Vec<Link> {
     links.into_iter().flatten().collect()
 }
 
+/// What a memory link leads to: a case, or a memory of another kind.
+#[must_use]
+pub fn linked_entity(link: &Row) -> Entity {
+    if link.text("kind") == Some("case") { Entity::Case } else { Entity::Memory }
+}
+
 fn of_episode(context: &EpisodeContext) -> Vec<Link> {
     let id = context.episode.id();
     let mut links = Vec::new();
@@ -115,7 +125,7 @@ fn of_episode(context: &EpisodeContext) -> Vec<Link> {
     links.reverse();
     links.extend(context.chain.children.iter().filter_map(|c| to_row("child", context.relatives.get(c)?)));
     links.extend(named_id("consolidated into", Entity::Episode, context.episode.text("consolidated_into")));
-    links.extend(context.links.iter().filter_map(|l| named_id("memory", Entity::Memory, l.text("memory_id"))));
+    links.extend(context.links.iter().filter_map(|l| named_id("memory", linked_entity(l), l.text("memory_id"))));
     for (relation, rows) in [
         ("feedback", &context.feedback),
         ("canvas event", &context.canvas),

@@ -1,12 +1,13 @@
 //! Asking for rows and taking them in: each place waits for the newest of its requests only.
 
 use super::detail::relations;
+use super::home::recent_query;
 use super::message::{Content, Effect, Failure, Measures, Related, Ticket};
 use super::model::{Model, Tone};
-use super::place::{Home, RECENT, View};
+use super::place::{Home, View};
 use super::window::{Want, row_key};
-use crate::memory::query::{Page, Query, Status};
-use crate::memory::{Entity, Row};
+use crate::memory::Entity;
+use crate::memory::query::{Page, Status};
 
 /// Milliseconds that the cursor rests on a row before its details are read, while others are being read.
 const REST: u64 = 60;
@@ -50,9 +51,7 @@ impl Model {
         let ticket = self.ticket();
         let View::Home(home) = &mut self.history.here_mut().view else { return Vec::new() };
         home.pending = Some(ticket);
-        let columns = vec!["id", "title", "started_at", "outcome", "status", "agent_id"];
-        let query = Query { limit: RECENT, columns: Some(columns), preview: Some(120), ..Query::new(Entity::Episode) };
-        vec![Effect::LoadPage(ticket, Box::new(query))]
+        vec![Effect::LoadPage(ticket, Box::new(recent_query()))]
     }
 
     fn settle_list(&mut self) -> Vec<Effect> {
@@ -261,10 +260,4 @@ fn got_recent(home: &mut Home, result: Result<Page, Failure>) {
         Ok(page) => home.recent = Some(page),
         Err(failure) => home.failure = Some(failure),
     }
-}
-
-/// Rows of the newest episodes that the first screen lists.
-#[must_use]
-pub fn recent_rows(home: &Home) -> &[Row] {
-    home.recent.as_ref().map_or(&[], |page| &page.rows)
 }

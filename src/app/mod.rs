@@ -7,6 +7,7 @@ pub mod command;
 pub mod condition;
 pub mod detail;
 pub mod follow;
+pub mod home;
 pub mod input;
 pub mod key;
 mod load;
@@ -20,6 +21,7 @@ pub mod twin;
 mod update;
 pub mod window;
 
+pub use act::THEMES;
 pub use command::{COMMANDS, CommandId};
 pub use key::{Code, Key};
 pub use message::{Destination, Effect, Failure, Measures, Message, Target, Ticket};

@@ -1,7 +1,10 @@
 //! The whole state of the console.
 
+use std::collections::BTreeSet;
+
 use chrono::{DateTime, Utc};
 
+use super::columns::{ListColumn, list_columns};
 use super::key::Key;
 use super::masking::Masking;
 use super::menu::Overlay;
@@ -20,6 +23,8 @@ pub struct Opened {
     pub layouts: Vec<String>,
     /// What can be shown and done.
     pub capabilities: Vec<Capability>,
+    /// Columns that the layouts never fill: there is no room to waste on them.
+    pub unfilled: BTreeSet<(Entity, &'static str)>,
 }
 
 /// What the user chose.
@@ -128,6 +133,13 @@ impl Model {
     pub fn holds(&self, entity: Entity) -> Result<(), &Capability> {
         let missing = self.opened.capabilities.iter().find(|c| c.name == entity.name() && !c.available);
         missing.map_or(Ok(()), Err)
+    }
+
+    /// The columns of an entity's list that this database fills.
+    #[must_use]
+    pub fn list_columns(&self, entity: Entity) -> Vec<&'static ListColumn> {
+        let filled = |column: &&ListColumn| !self.opened.unfilled.contains(&(entity, column.column));
+        list_columns(entity).iter().filter(filled).collect()
     }
 
     /// Rows of an entity, where they were counted, and how.

@@ -14,8 +14,6 @@ use crate::memory::{Entity, Row};
 const HISTORY: usize = 40;
 /// Characters of a text that a list reads.
 pub const PREVIEW: usize = 200;
-/// Episodes that the first screen looks at.
-pub const RECENT: usize = 400;
 
 /// Which pane has the keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -153,6 +153,12 @@ impl Window {
         Some(self.above? + self.len() + self.below?)
     }
 
+    /// Whether the last row held is the last of the list.
+    #[must_use]
+    pub fn is_at_end(&self) -> bool {
+        self.pages.back().is_none_or(|held| held.page.next.is_none())
+    }
+
     /// Forgets everything: another list begins.
     pub fn clear(&mut self) {
         *self = Window::default();
@@ -185,7 +191,8 @@ impl Window {
         let line = self.selected.saturating_sub(self.top);
         let before = self.held_before(start);
         // A page that ends somewhere is counted from there, any other from where it begins.
-        let skipped = before.map(|(first, end)| if forward(start) { first } else { end.saturating_sub(page.rows.len()) });
+        let skipped =
+            before.map(|(first, end)| if forward(start) { first } else { end.saturating_sub(page.rows.len()) });
         let above = self.above.zip(skipped).map(|(above, skipped)| above + skipped);
         let row = self.selected.saturating_sub(skipped.unwrap_or(0));
         self.above = if page.previous.is_none() { Some(0) } else { above };

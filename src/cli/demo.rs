@@ -10,19 +10,23 @@ use crate::demo::{self, Options, Progress};
 use crate::store::bulk;
 use crate::ui::text::SafeText;
 
+/// Episodes of the demo unless told otherwise.
+pub const EPISODES: u64 = 2_000;
+/// Seed of the demo unless told otherwise.
+pub const SEED: u64 = 1;
+
 /// Makes the demo database and gives its path. Without a path it goes to the state folder, where the same demo is made
 /// once only: the same seed tells the same story.
 pub async fn make(path: Option<&Path>, episodes: u64, seed: u64, global: &Global) -> Result<PathBuf, Failure> {
     let options = Options { episodes, seed, ..Options::default() };
-    let path = match path {
-        Some(path) => path.to_owned(),
-        None => {
-            let path = default_path(episodes, seed)?;
-            if path.is_file() {
-                return Ok(path);
-            }
-            path
+    let path = if let Some(path) = path {
+        path.to_owned()
+    } else {
+        let path = default_path(episodes, seed)?;
+        if path.is_file() {
+            return Ok(path);
         }
+        path
     };
     let shows = std::io::stderr().is_terminal() && !global.no_progress && !global.quiet;
     let mut last = u64::MAX;

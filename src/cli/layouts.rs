@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::args::{Format, LayoutCommand};
 use super::{Failure, Session, output};
 use crate::layout::{LayoutError, builtin, nearest, parse};
+use crate::memory::Kind;
 use crate::store::{OpenError, OpenOptions, Store};
 use crate::ui::text::SafeText;
 
@@ -33,8 +34,10 @@ fn list(session: &Session<'_>) -> Result<(), Failure> {
         Format::Jsonl => output::piped(|out| rows.iter().try_for_each(|r| output::json_line(out, r))),
         Format::Csv => Err(Failure::usage("layouts are no table of rows: use --format json, jsonl or table")),
         Format::Table => output::piped(|out| {
-            let cells: Vec<_> =
-                rows.iter().map(|r| ["name", "engines", "title"].map(|k| output::cell(&r[k])).to_vec()).collect();
+            let cells: Vec<_> = rows
+                .iter()
+                .map(|r| ["name", "engines", "title"].map(|k| output::cell(Kind::Text, &r[k])).to_vec())
+                .collect();
             output::table(out, &["NAME", "ENGINES", "WHAT"], &cells, output::width()).map(|_| ())
         }),
     }
@@ -96,6 +99,7 @@ fn report(session: &Session<'_>, file: &str, against: Option<&str>, errors: &[La
     }
     match errors.len() {
         0 => Ok(()),
+        1 => Err(Failure::failed(format!("{file}: 1 error"))),
         n => Err(Failure::failed(format!("{file}: {n} errors"))),
     }
 }

@@ -10,7 +10,7 @@ use super::output::{self, cell, table_columns};
 use super::{Failure, Session};
 use crate::memory::filter::Filter;
 use crate::memory::query::{CanvasFilter, CountKind, EpisodeContext, Order, PAGE, Query, Start, chain_json};
-use crate::memory::{Entity, Row};
+use crate::memory::{Entity, Kind, Row};
 use crate::store::Store;
 use crate::ui::text::SafeText;
 
@@ -147,11 +147,16 @@ pub async fn list(
     }
 }
 
+fn kind(entity: Entity, column: &str) -> Kind {
+    entity.column(column).map_or(Kind::Text, |c| c.kind)
+}
+
 fn print_table(entity: Entity, rows: &[Row], cut: &mut bool) -> Result<(), Failure> {
     let columns = table_columns(entity);
     let titles: Vec<String> = columns.iter().map(|c| c.to_uppercase()).collect();
     let titles: Vec<&str> = titles.iter().map(String::as_str).collect();
-    let cells: Vec<Vec<SafeText>> = rows.iter().map(|r| columns.iter().map(|c| cell(r.get(c))).collect()).collect();
+    let cells: Vec<Vec<SafeText>> =
+        rows.iter().map(|r| columns.iter().map(|c| cell(kind(entity, c), r.get(c))).collect()).collect();
     output::piped(|out| {
         *cut = output::table(out, &titles, &cells, output::width())?;
         for row in rows.iter().filter(|r| !r.problems.is_empty()) {

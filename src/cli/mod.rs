@@ -7,14 +7,22 @@ mod look;
 pub mod output;
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::{CommandFactory as _, Parser as _};
 
 use crate::config::{self, Config, Profile};
 use crate::memory::mask::Mask;
+use crate::memory::nearest::nearest;
+use crate::shell;
 use crate::store::{OpenError, OpenOptions, Store, StoreError, Target};
 use crate::ui::text::SafeText;
-use args::{Cli, Command, Format, Global, Look};
+use args::{Cli, Command, Format, Global, Look, When};
+
+/// Time after which a read for the screen is given up.
+const SCREEN_TIMEOUT: Duration = Duration::from_secs(5);
+const NO_DATABASE: &str = "no database is named: use -d DATABASE, MNEMOSCOPE_DATABASE, DATABASE_URL or a default \
+     profile; `mnemoscope demo` makes one to try";
 
 /// Why a command ended without having done what was asked, with its exit code.
 #[derive(Debug)]
@@ -99,6 +107,12 @@ fn run(cli: &Cli) -> Result<(), Failure> {
     if cli.command.is_some() && cli.positional.is_some() {
         return Err(Failure::usage("name the database of a command with -d: mnemoscope -d DATABASE COMMAND"));
     }
+    if let (Some(word), Some(_), None) = (&cli.positional, &cli.database, &cli.command) {
+        let known = Cli::command();
+        let near = nearest(word, known.get_subcommands().map(clap::Command::get_name));
+        let hint = near.map(|n| format!("; did you mean `{n}`?")).unwrap_or_default();
+        return Err(Failure::usage(format!("there is no command `{word}`{hint}")));
+    }
     match &cli.command {
         Some(Command::Completions { shell }) => {
             return output::piped(|out| {
@@ -110,7 +124,8 @@ fn run(cli: &Cli) -> Result<(), Failure> {
         _ => {}
     }
     let config = config::load().map_err(Failure::usage)?;
-    let runtime = tokio::runtime::Builder::new_current_thread()
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
         .enable_all()
         .build()
         .map_err(|e| Failure::failed(format!("the runtime did not start: {e}")))?;
@@ -172,9 +187,22 @@ impl Session<'_> {
         (self.cli.global.mask || by_profile).then(|| Mask::new(config::mask_key()))
     }
 
-    fn profile_named(&self, database: Option<&str>) -> Option<&Profile> {
-        let name = self.cli.global.profile.as_deref().or(database).or(self.cli.database.as_deref());
-        name.and_then(|name| self.config.profile.get(name))
+    /// What the operator means by "the database": named, else from the environment, else the default profile.
+    fn chosen(&self, named: Option<&str>) -> Option<String> {
+        let variable = |name: &str| std::env::var(name).ok().filter(|v| !v.is_empty());
+        named
+            .map(str::to_owned)
+            .or_else(|| self.cli.database.clone())
+            .or_else(|| self.cli.global.profile.clone())
+            .or_else(|| variable("MNEMOSCOPE_DATABASE"))
+            .or_else(|| variable("DATABASE_URL"))
+            .or_else(|| self.config.default.clone())
+    }
+
+    /// The profile whose settings hold: `--profile`, else the one that the database is named by.
+    fn profile_named(&self, named: Option<&str>) -> Option<&Profile> {
+        let name = self.cli.global.profile.clone().or_else(|| self.chosen(named))?;
+        self.config.profile.get(&name)
     }
 
     /// What to open: named, else from the environment, else the default profile; none when nothing says so.
@@ -187,20 +215,15 @@ impl Session<'_> {
             && !self.config.profile.contains_key(name)
         {
             let known: Vec<_> = self.config.profile.keys().cloned().collect();
-            let known = if known.is_empty() { "there are none yet".to_owned() } else { known.join(", ") };
+            let known = if known.is_empty() {
+                "there are none yet".to_owned()
+            } else {
+                format!("known are {}", known.join(", "))
+            };
             return Err(Failure::usage(format!("there is no profile `{name}` in the settings; {known}")));
         }
-        let variable = |name: &str| std::env::var(name).ok().filter(|v| !v.is_empty());
-        let by_profile = global.profile.clone();
-        let text = named
-            .map(str::to_owned)
-            .or_else(|| self.cli.database.clone())
-            .or(by_profile)
-            .or_else(|| variable("MNEMOSCOPE_DATABASE"))
-            .or_else(|| variable("DATABASE_URL"))
-            .or_else(|| self.config.default.clone());
-        let Some(text) = text else { return Ok(None) };
-        let profile = self.profile_named(Some(&text)).or_else(|| self.config.profile.get(&text));
+        let Some(text) = self.chosen(named) else { return Ok(None) };
+        let profile = self.profile_named(named);
         let database = match self.config.profile.get(&text) {
             Some(profile) => profile.database.clone(),
             None => text,
@@ -220,10 +243,7 @@ impl Session<'_> {
     /// Nothing said which one, or it cannot be opened.
     pub async fn store(&self) -> Result<Store, Failure> {
         let Some((target, options)) = self.target(None)? else {
-            return Err(Failure::usage(
-                "no database is named: use -d DATABASE, MNEMOSCOPE_DATABASE, DATABASE_URL or a default profile; \
-                 `mnemoscope demo` makes one to try",
-            ));
+            return Err(Failure::usage(NO_DATABASE));
         };
         let store = Store::open(&target, &options).await?;
         self.narrate(&store);
@@ -237,7 +257,38 @@ impl Session<'_> {
         }
     }
 
-    async fn console(&self, _named: Option<&str>, _look: &Look) -> Result<(), Failure> {
-        Err(Failure::failed("the console is not part of this build yet"))
+    /// Opens the console; without a database it offers the demo.
+    async fn console(&self, named: Option<&str>, look: &Look) -> Result<(), Failure> {
+        let Some((target, options)) = self.target(named)? else { return self.offer_demo(look).await };
+        let options = OpenOptions { connections: 3, statement_timeout: Some(SCREEN_TIMEOUT), ..options };
+        let masked = self.cli.global.mask || self.profile_named(named).is_some_and(|p| p.mask);
+        let options = shell::Options {
+            store: Store::open(&target, &options).await?,
+            theme: look.theme.clone().or_else(|| self.config.theme.clone()),
+            ascii: look.ascii || self.config.ascii,
+            mouse: !(look.no_mouse || self.config.no_mouse),
+            no_color: self.cli.global.color == When::Never,
+            mask: Mask::new(config::mask_key()),
+            masked,
+        };
+        match shell::run(options).await? {
+            0 => Ok(()),
+            code => Err(Failure { code, message: String::new() }),
+        }
+    }
+
+    async fn offer_demo(&self, look: &Look) -> Result<(), Failure> {
+        use std::io::IsTerminal as _;
+        if !std::io::stdin().is_terminal() || !std::io::stdout().is_terminal() {
+            return Err(Failure::usage(NO_DATABASE));
+        }
+        eprint!("No database is named. Make a demo database and open that? [Y/n] ");
+        let mut answer = String::new();
+        std::io::stdin().read_line(&mut answer)?;
+        if !matches!(answer.trim().to_ascii_lowercase().as_str(), "" | "y" | "yes") {
+            return Err(Failure::usage(NO_DATABASE));
+        }
+        let path = demo::make(None, demo::EPISODES, demo::SEED, &self.cli.global).await?;
+        Box::pin(self.console(Some(&path.display().to_string()), look)).await
     }
 }

@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, Write};
 use serde_json::Value;
 
 use super::Failure;
-use crate::memory::{Entity, Row};
+use crate::memory::{Entity, Kind, Row};
 use crate::ui::text::{Align, SafeText};
 
 /// Writes to standard output through a buffer; a reader that has gone away is no error.
@@ -77,11 +77,12 @@ pub fn table_columns(entity: Entity) -> &'static [&'static str] {
     }
 }
 
-/// A value in a table's cell.
+/// A value in a table's cell: times to the second, numbers to three places.
 #[must_use]
-pub fn cell(value: &Value) -> SafeText {
+pub fn cell(kind: Kind, value: &Value) -> SafeText {
     match value {
         Value::Null => SafeText::new("·"),
+        Value::String(time) if kind == Kind::Time && time.len() == 27 => SafeText::new(&time[..19].replace('T', " ")),
         Value::String(text) => SafeText::limited(text, 400),
         Value::Number(n) => match n.as_f64() {
             Some(x) if !n.is_i64() && !n.is_u64() => SafeText::new(&format!("{x:.3}")),

@@ -78,7 +78,7 @@ const TRICKS: &[(&str, Trick)] = &[
     ("empty_text", Text("")),
     ("long_word", Text(include_str!("long_word.txt"))),
     ("private_use", Text("Glyphs \u{e000}\u{f8ff}\u{fffd}\u{ffff} of nobody")),
-    ("sql_quote", Text("Robert'); DROP TABLE episodes;-- \"quoted\" %s {} $1 :name")),
+    ("sql_quote", Text("Robert'); DELETE episodes;-- \"quoted\" %s {} $1 :name")),
     ("html_json", Text("<script>alert(\"x\")</script> {\"role\": \"system\"} \\u001b[31m &amp;")),
     ("csv_formula", Text("=HYPERLINK(\"https://evil.example\";\"total\")")),
     (
@@ -125,7 +125,7 @@ const TRICKS: &[(&str, Trick)] = &[
     ("time_naive", Trick::Scene(time_naive)),
     ("time_zoned", Trick::Scene(time_zoned)),
     ("time_impossible", Column("ended_at", "2026-02-30T25:61:00Z")),
-    ("time_words", Column("started_at", "yesterday")),
+    ("time_slashes", Column("started_at", "02/11/2026 9:30 AM")),
     ("ends_before_start", Trick::Scene(|s, a| s.episode.set("ended_at", super::calendar::stamp(a.times.0 - 1)))),
     ("text_in_real", Column("importance", "very high")),
     ("text_in_integer", Column("access_count", "many")),
@@ -275,7 +275,7 @@ fn add_to_list(scene: &mut Scene, column: &str, of: &str, id: &str) {
 }
 
 fn list_sql_null(scene: &mut Scene, _: &Around) {
-    for column in ["execution_ids", "tags", "participants", "canvas_ids", "canvas_action_count", "feedback_ids"] {
+    for column in ["execution_ids", "participants", "entities", "canvas_ids", "canvas_action_count", "feedback_ids"] {
         scene.episode.set(column, Value::Null);
     }
 }
@@ -309,15 +309,13 @@ fn wrong_back_link(scene: &mut Scene, around: &Around) {
     first(&mut scene.feedback, "episode_id", &around.before);
 }
 
+/// Other spellings stand in a column that orders no list: the layout promises one spelling in those that do.
 fn time_naive(scene: &mut Scene, around: &Around) {
-    scene.episode.set("started_at", naive(around.times.0));
     scene.episode.set("ended_at", naive(around.times.1));
-    first(&mut scene.segments, "created_at", naive(around.times.0));
 }
 
 fn time_zoned(scene: &mut Scene, around: &Around) {
-    scene.episode.set("started_at", zoned(around.times.0));
-    first(&mut scene.canvas, "created_at", zoned(around.times.0));
+    scene.episode.set("ended_at", zoned(around.times.1));
 }
 
 fn rating_out_of_range(scene: &mut Scene, _: &Around) {

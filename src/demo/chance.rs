@@ -29,8 +29,9 @@ impl Chance {
 
     /// The next 64 bits.
     pub fn next(&mut self) -> u64 {
+        let number = mix(self.0);
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        mix(self.0)
+        number
     }
 
     /// A whole number of 0..`bound`; 0 when the bound is 0.

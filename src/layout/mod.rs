@@ -1,7 +1,7 @@
 //! Where a database keeps its memories: layouts as data, how they are written down and recognised.
 //!
 //! A layout is a TOML file (`assets/layouts/`, or the operator's own) that maps tables to our entities.
-//! [`parse`] reads one, [`catalog`] says what a database holds, [`recognise`] finds which layouts fit it and
+//! [`parse()`] reads one, [`catalog`] says what a database holds, [`recognise()`] finds which layouts fit it and
 //! what each of their columns comes down to there.
 
 pub mod builtin;
@@ -175,6 +175,8 @@ pub struct ColumnSpec {
     pub requires: Vec<Need>,
     /// Condition that finds the rows whose list holds one of some ids; `$ids` stands for the list of ids.
     pub lookup: Option<Sql>,
+    /// What must not be there.
+    pub forbids: Vec<Need>,
     /// A database without the column is no error.
     pub optional: bool,
     /// Line of the file, from 1.

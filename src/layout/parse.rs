@@ -42,7 +42,8 @@ type Node<'a> = Spanned<DeValue<'a>>;
 const TOP_KEYS: &[&str] = &["name", "title", "engines", "folder", "requires", "forbids", "variant", "attach", "absent"];
 const SOURCE_KEYS: &[&str] =
     &["table", "from", "tables", "label", "keep", "requires", "forbids", "columns", "links", "derive", "uniform_times"];
-const COLUMN_KEYS: &[&str] = &["column", "sql", "value", "path", "map", "stored", "lookup", "requires", "optional"];
+const COLUMN_KEYS: &[&str] =
+    &["column", "sql", "value", "path", "map", "stored", "lookup", "requires", "forbids", "optional"];
 
 /// Reads the text of a layout file.
 ///
@@ -51,7 +52,7 @@ const COLUMN_KEYS: &[&str] = &["column", "sql", "value", "path", "map", "stored"
 pub fn parse(file: &str, text: &str) -> Result<Layout, Vec<LayoutError>> {
     let mut reader = Reader { file, text, errors: Vec::new() };
     let layout = match DeTable::parse(text) {
-        Ok(root) => reader.layout(root.get_ref()),
+        Ok(root) => Some(reader.layout(root.get_ref())),
         Err(error) => {
             let at = error.span().map_or(0, |s| s.start);
             reader.error(at, "", error.message().to_owned());
@@ -105,7 +106,7 @@ impl Reader<'_> {
         }
     }
 
-    fn layout(&mut self, root: &DeTable<'_>) -> Option<Layout> {
+    fn layout(&mut self, root: &DeTable<'_>) -> Layout {
         let entity_names = || Entity::ALL.iter().map(|e| e.name());
         for key in root.keys() {
             let name = key.get_ref().as_ref();
@@ -130,9 +131,10 @@ impl Reader<'_> {
                 "a layout is recognised by tables or columns that must be there: name at least one",
             );
         }
+        // What is missing above keeps nothing below from being read: all errors are told at once.
         let layout = Layout {
-            name: name?,
-            title: title?,
+            name: name.unwrap_or_default(),
+            title: title.unwrap_or_default(),
             file: self.file.to_owned(),
             engines,
             requires,
@@ -143,10 +145,10 @@ impl Reader<'_> {
             sources: self.sources(root),
             absent: self.absent(root),
         };
-        if layout.sources.is_empty() {
+        if !Entity::ALL.iter().any(|e| root.get(e.name()).is_some()) {
             self.error(0, "", "no entity is mapped: add a table such as [[episode]]");
         }
-        Some(layout)
+        layout
     }
 
     fn engines(&mut self, root: &DeTable<'_>) -> Vec<Engine> {
@@ -319,6 +321,7 @@ impl Reader<'_> {
             stored: Stored::Plain,
             requires: Vec::new(),
             lookup: None,
+            forbids: Vec::new(),
             optional: false,
             line: self.line(at),
         };
@@ -343,6 +346,7 @@ impl Reader<'_> {
         spec.stored = self.stored(table, key);
         spec.requires = self.needs(table, key, "requires");
         spec.lookup = table.get("lookup").and_then(|n| self.sql(n, &join(key, "lookup")));
+        spec.forbids = self.needs(table, key, "forbids");
         spec.optional = self.boolean(table, key, "optional");
         Some(spec)
     }

@@ -262,6 +262,10 @@ fn bind_column(
             lose(format!("needs {}", need.table), true);
             continue;
         }
+        if let Some(need) = spec.forbids.iter().find(|n| catalog.has(n)) {
+            lose(format!("does not go with {}", need.table), true);
+            continue;
+        }
         let origin = match &spec.value {
             Origin::Value(value) => BoundOrigin::Value(value.clone()),
             Origin::Sql(sql) => {
@@ -302,7 +306,8 @@ fn find_column(written: &str, aliases: &[(String, &CatalogTable)]) -> Result<Bou
                 alias: alias.clone(),
                 name: column.name.clone(),
                 declared: column.declared.clone(),
-                not_null: column.not_null,
+                // An outer join gives NULL for the columns of a table that is not the source's own.
+                not_null: column.not_null && alias == "t",
                 indexed: table.indexed.iter().any(|i| i.eq_ignore_ascii_case(&column.name)),
             });
         }

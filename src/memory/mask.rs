@@ -8,9 +8,16 @@ use super::entity::Personal;
 use super::row::Row;
 
 /// Replaces personal values by stable pseudonyms.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Mask {
     key: [u8; 32],
+}
+
+/// The key is a secret: it never reaches a log or a bug report.
+impl std::fmt::Debug for Mask {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Mask").finish_non_exhaustive()
+    }
 }
 
 impl Mask {

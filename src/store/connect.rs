@@ -35,16 +35,29 @@ impl Target {
     #[must_use]
     pub fn shown(&self) -> String {
         match self {
-            Target::File(path) => path.display().to_string(),
+            Target::File(path) => shown_path(path),
             Target::Postgres(url) => without_password(url),
         }
+    }
+}
+
+/// A path for people. What is a URL of another kind, or connection words, was meant for something else and may hold a
+/// password.
+fn shown_path(path: &Path) -> String {
+    let text = path.display().to_string();
+    if text.contains("://") {
+        return without_password(&text);
+    }
+    match text.to_ascii_lowercase().find("password") {
+        Some(_) if text.contains('=') => "what was named (connection words; write a postgres:// URL)".to_owned(),
+        _ => text,
     }
 }
 
 /// A URL without its password and without what may hold one.
 #[must_use]
 pub fn without_password(url: &str) -> String {
-    let Ok(mut parsed) = url::Url::parse(url) else { return "postgres://… (not a valid URL)".to_owned() };
+    let Ok(mut parsed) = url::Url::parse(url) else { return "…://… (not a valid URL)".to_owned() };
     if parsed.password().is_some() {
         let _ = parsed.set_password(None);
     }
@@ -216,7 +229,7 @@ impl Store {
             location,
             version,
             notes,
-            mixed_times: std::sync::Mutex::default(),
+            sortable: std::sync::Mutex::default(),
             _copy: opened.copy,
         })
     }
@@ -242,7 +255,7 @@ fn layouts_for(options: &OpenOptions) -> Result<Vec<Layout>, OpenError> {
 }
 
 async fn open_file(path: &Path, layouts: &[Layout], options: &OpenOptions) -> Result<Opened, OpenError> {
-    let shown = path.display().to_string();
+    let shown = shown_path(path);
     let about = std::fs::metadata(path).map_err(|e| match e.kind() {
         std::io::ErrorKind::NotFound => OpenError::NoFile(shown.clone()),
         std::io::ErrorKind::PermissionDenied => OpenError::Denied(shown.clone()),

@@ -20,22 +20,27 @@ impl Store {
     pub async fn episode(&self, id: &str) -> Result<Option<EpisodeContext>, StoreError> {
         let Some(episode) = self.row(Entity::Episode, id).await? else { return Ok(None) };
         let links = self.episode_links();
-        let canvas = self.linked(&[&episode], &links, Entity::CanvasEvent).await?.pop().unwrap_or_default();
-        let feedback = self.linked(&[&episode], &links, Entity::Feedback).await?.pop().unwrap_or_default();
-        let mut segments = self.of_episode(Entity::Segment, id).await?;
-        segments.sort_by_key(|s| s.get("sequence").as_i64());
-        let mut memory_links = self.of_episode(Entity::MemoryLink, id).await?;
-        memory_links.sort_by_key(|l| l.get("rank").as_i64());
+        // Independent reads: they overlap where the store has more than one connection.
+        let (canvas, feedback, segments, links_found, (chain, relatives), utility, events, accesses) = tokio::try_join!(
+            self.linked_to(&episode, &links, Entity::CanvasEvent),
+            self.linked_to(&episode, &links, Entity::Feedback),
+            self.of_episode(Entity::Segment, id, "sequence"),
+            self.of_episode(Entity::MemoryLink, id, "rank"),
+            self.chain_of(&episode),
+            self.of_episode(Entity::UtilityEvent, id, ""),
+            self.events_of(&episode),
+            self.accesses_of(id),
+        )?;
         let memory_ids: Vec<String> =
-            memory_links.iter().filter_map(|l| l.text("memory_id")).map(str::to_owned).collect();
-        let (chain, relatives) = self.chain_of(&episode).await?;
+            links_found.iter().filter_map(|l| l.text("memory_id")).map(str::to_owned).collect();
+        let memories = self.related(Entity::Memory, "id", &memory_ids).await?;
         let mut context = EpisodeContext {
             segments,
-            utility: self.of_episode(Entity::UtilityEvent, id).await?,
-            memories: self.related(Entity::Memory, "id", &memory_ids).await?,
-            links: memory_links,
-            events: self.events_of(&episode).await?,
-            accesses: self.related(Entity::Access, "ids", &[id.to_owned()]).await?,
+            utility,
+            memories,
+            links: links_found,
+            events,
+            accesses,
             canvas,
             feedback,
             chain,
@@ -92,8 +97,19 @@ impl Store {
         links
     }
 
-    async fn of_episode(&self, entity: Entity, id: &str) -> Result<Vec<Row>, StoreError> {
-        self.related(entity, "episode_id", &[id.to_owned()]).await
+    async fn linked_to(&self, episode: &Row, links: &[Link], to: Entity) -> Result<Vec<Row>, StoreError> {
+        Ok(self.linked(&[episode], links, to).await?.pop().unwrap_or_default())
+    }
+
+    async fn accesses_of(&self, id: &str) -> Result<Vec<Row>, StoreError> {
+        self.related(Entity::Access, "ids", &[id.to_owned()]).await
+    }
+
+    /// Rows that name the episode, by a column of whole numbers where one is given, else by time.
+    async fn of_episode(&self, entity: Entity, id: &str, order: &str) -> Result<Vec<Row>, StoreError> {
+        let mut rows = self.related(entity, "episode_id", &[id.to_owned()]).await?;
+        rows.sort_by_key(|row| row.get(order).as_i64());
+        Ok(rows)
     }
 
     async fn events_of(&self, episode: &Row) -> Result<Vec<Row>, StoreError> {
@@ -144,6 +160,10 @@ impl Store {
     async fn why_no_feedback(&self, episode: &Row) -> Result<Finding, StoreError> {
         if let Err(StoreError::Missing { reason, .. }) = self.sources_of(Entity::Feedback) {
             return Ok(finding("feedback_absent", format!("no feedback context: {reason}"), Vec::new()));
+        }
+        let by_execution = self.recognised().sources.iter().any(|s| !s.column("execution_id").is_empty());
+        if !by_execution {
+            return Ok(finding("no_feedback", "no feedback context: nobody gave feedback on it", Vec::new()));
         }
         let executions: Vec<String> = episode.list("execution_ids").into_iter().map(str::to_owned).collect();
         if executions.is_empty() {

@@ -17,6 +17,7 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::sync::{Mutex, PoisonError};
 
+use order::Sortable;
 use select::Statement;
 use session::{RawRow, Sessions};
 
@@ -58,7 +59,8 @@ pub struct Store {
     location: String,
     version: String,
     notes: Vec<String>,
-    mixed_times: Mutex<HashMap<String, bool>>,
+    /// What the stored order of a column is worth, by the statement that found it out.
+    sortable: Mutex<HashMap<String, Sortable>>,
     /// Kept until the store is dropped: a private copy of a database that could not be opened where it is.
     _copy: Option<connect::PrivateCopy>,
 }
@@ -109,9 +111,14 @@ impl Store {
             return ("no known layout fits it".to_owned(), Some(remedy.to_owned()));
         };
         let said = self.recognised.layouts.iter().flat_map(|l| &l.absent).find(|(e, _)| *e == entity);
+        let prefix = format!("{entity}.");
+        let lost = || self.recognised.layouts.iter().flat_map(|l| &l.missing).find(|m| m.key.starts_with(&prefix));
         match said {
             Some((_, reason)) => (reason.clone(), None),
-            None => (format!("the layout {} has no source for it here", layout.name), None),
+            None => match lost() {
+                Some(missing) => (missing.message.clone(), None),
+                None => (format!("the layout {} has no source for it here", layout.name), None),
+            },
         }
     }
 
@@ -130,12 +137,12 @@ impl Store {
         Ok(self.sessions.scan(&statement.sql, &statement.params, each).await?)
     }
 
-    fn known_mixed(&self, key: &str) -> Option<bool> {
-        self.mixed_times.lock().unwrap_or_else(PoisonError::into_inner).get(key).copied()
+    fn known_sortable(&self, probe: &str) -> Option<Sortable> {
+        self.sortable.lock().unwrap_or_else(PoisonError::into_inner).get(probe).copied()
     }
 
-    fn remember_mixed(&self, key: String, mixed: bool) {
-        self.mixed_times.lock().unwrap_or_else(PoisonError::into_inner).insert(key, mixed);
+    fn remember_sortable(&self, probe: String, sortable: Sortable) {
+        self.sortable.lock().unwrap_or_else(PoisonError::into_inner).insert(probe, sortable);
     }
 }
 

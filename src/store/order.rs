@@ -8,7 +8,7 @@ use super::dialect;
 use super::select::Statement;
 use super::session::Raw;
 use crate::layout::{BoundColumn, BoundOrigin, BoundSource, Engine, Stored};
-use crate::memory::{Entity, Kind};
+use crate::memory::Kind;
 
 /// How one source is walked.
 #[derive(Debug, Clone)]
@@ -80,7 +80,8 @@ impl RawKey {
         match self {
             RawKey::Null => Raw::Null,
             RawKey::Text(text) => Raw::Text(text.clone()),
-            RawKey::Bytes(digits, _) => Raw::Bytes(hex::decode(digits).unwrap_or_default()),
+            RawKey::Bytes(digits, true) => Raw::BadText(hex::decode(digits).unwrap_or_default()),
+            RawKey::Bytes(digits, false) => Raw::Bytes(hex::decode(digits).unwrap_or_default()),
             RawKey::Integer(i) => Raw::Integer(*i),
             RawKey::Real(bits) => Raw::Real(f64::from_bits(*bits)),
         }
@@ -130,11 +131,14 @@ impl SourceOrder {
         source: &BoundSource,
         column: &str,
         descending: bool,
-        mixed_times: bool,
+        sortable: Sortable,
     ) -> Option<Self> {
         let kind = source.entity.column(column)?.kind;
         let ways = source.column(column);
-        let derived = source.derive.is_some() && matches!(column, "ended_at" | "duration_seconds" | "success");
+        if sortable == Sortable::No {
+            return None;
+        }
+        let derived = source.derive.is_some() && super::derive::COLUMNS.contains(&column);
         let plain = |w: &BoundColumn| w.path.is_none() && w.map.is_empty() && w.stored != Stored::One;
         if ways.is_empty() || derived || !ways.iter().all(plain) || matches!(kind, Kind::Json | Kind::List) {
             return None;
@@ -153,7 +157,7 @@ impl SourceOrder {
             }
         };
         let mut key_read = key_read;
-        if mixed_times && engine == Engine::Sqlite && kind == Kind::Time {
+        if sortable == Sortable::OneSpelling {
             key = one_spelling(&key);
             key_read.clone_from(&key);
         }
@@ -248,8 +252,7 @@ fn key_expression(engine: Engine, way: &BoundColumn, kind: Kind) -> Option<(Stri
 }
 
 fn id_expression(engine: Engine, source: &BoundSource) -> Option<(String, String, String)> {
-    let name = if source.entity == Entity::MemoryLink { "memory_id" } else { "id" };
-    let [way] = source.column(name) else { return None };
+    let [way] = source.column(super::page::id_column(source.entity)) else { return None };
     let (key, read, declared, _) = key_expression(engine, way, Kind::Text)?;
     Some((key, read, declared))
 }
@@ -260,30 +263,90 @@ fn one_spelling(time: &str) -> String {
     format!("substr({bare} || CASE WHEN length({bare}) = 19 THEN '.' ELSE '' END || '000000', 1, 26)")
 }
 
-/// SQLite: the statement that finds out whether a column holds times in more than one spelling. With an index on the
-/// column it hops from day to day and reads two rows of each; without one it reads the column once.
-#[must_use]
-pub fn mixed_times_probe(source: &BoundSource, column: &str) -> Option<String> {
-    let [BoundColumn { origin: origin @ BoundOrigin::Column { indexed, .. }, .. }] = source.column(column) else {
-        return None;
-    };
-    let time = dialect::expression(origin)?;
-    let from = super::select::from_clause(source);
-    // A spelling is told by the length and by the character between date and time.
-    let spelling = format!("length({time}) || substr({time}, 11, 1)");
-    if !indexed {
-        return Some(format!("SELECT count(DISTINCT {spelling}) > 1 FROM {from}"));
+/// What SQLite's own order of a column's values is worth: one column may hold values of any type and times in any
+/// spelling.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sortable {
+    /// The stored values order as the canonical ones do.
+    AsStored,
+    /// Times in several spellings of UTC: brought to one, their text orders them.
+    OneSpelling,
+    /// Some values are no times or no numbers, which only reading them tells.
+    No,
+}
+
+impl Sortable {
+    /// Reads what [`sortable_probe`]'s statement gave.
+    #[must_use]
+    pub fn of(probed: Option<&Raw>) -> Self {
+        match probed {
+            Some(Raw::Integer(0)) => Sortable::AsStored,
+            Some(Raw::Integer(1)) => Sortable::OneSpelling,
+            _ => Sortable::No,
+        }
     }
+}
+
+/// SQLite: the statement that finds out what the stored order of a column is worth: 0, 1 or 2, as [`Sortable`] has it.
+/// None where nothing has to be found out. With an index on the column it reads a few rows only: the greatest number,
+/// as text sorts above them; of times two rows of each day.
+#[must_use]
+pub fn sortable_probe(source: &BoundSource, column: &str) -> Option<String> {
+    let kind = source.entity.column(column)?.kind;
+    let ways = source.column(column);
+    let values: Option<Vec<_>> = ways.iter().map(|w| dialect::expression(&w.origin)).collect();
+    let value = match &values?[..] {
+        [] => return None,
+        [one] => one.clone(),
+        several => format!("coalesce({})", several.join(", ")),
+    };
+    let from = super::select::from_clause(source);
+    let in_text = kind == Kind::Time && ways.iter().all(|w| w.stored == Stored::Plain);
+    match kind {
+        Kind::Time if in_text => {}
+        Kind::Time | Kind::Integer | Kind::Real | Kind::Boolean => {
+            return Some(format!("SELECT 2 * (typeof(max({value})) IN ('text', 'blob')) FROM {from}"));
+        }
+        Kind::Text | Kind::Json | Kind::List => return None,
+    }
+    let [BoundColumn { origin: BoundOrigin::Column { indexed: true, .. }, .. }] = ways else {
+        let (spelling, sound) = (spelling(&value), sound_utc(&value));
+        return Some(format!(
+            "SELECT CASE WHEN count({value}) <> total({sound}) THEN 2 ELSE count(DISTINCT {spelling}) > 1 END FROM {from}"
+        ));
+    };
+    let seen = |time: &str| {
+        format!(
+            "SELECT {} AS s, coalesce({}, 0) AS sound FROM days WHERE {time} IS NOT NULL",
+            spelling(time),
+            sound_utc(time)
+        )
+    };
     Some(format!(
         "WITH RECURSIVE days(day, low, high) AS (\
-           SELECT substr(min({time}), 1, 10), min({time}), NULL FROM {from} \
+           SELECT substr(min({value}), 1, 10), min({value}), NULL FROM {from} \
            UNION ALL \
-           SELECT (SELECT substr(min({time}), 1, 10) FROM {from} WHERE {time} > day || 'z'), \
-                  (SELECT min({time}) FROM {from} WHERE {time} > day || 'z'), \
-                  (SELECT max({time}) FROM {from} WHERE {time} >= day AND {time} <= day || 'z') \
+           SELECT (SELECT substr(min({value}), 1, 10) FROM {from} WHERE {value} > day || 'z'), \
+                  (SELECT min({value}) FROM {from} WHERE {value} > day || 'z'), \
+                  (SELECT max({value}) FROM {from} WHERE {value} >= day AND {value} <= day || 'z') \
            FROM days WHERE day IS NOT NULL LIMIT 20000), \
-         seen(s) AS (SELECT length(low) || substr(low, 11, 1) FROM days WHERE low IS NOT NULL \
-           UNION SELECT length(high) || substr(high, 11, 1) FROM days WHERE high IS NOT NULL) \
-         SELECT count(*) > 1 FROM seen"
+         seen AS ({} UNION {}) \
+         SELECT CASE WHEN count(*) <> total(sound) THEN 2 ELSE count(DISTINCT s) > 1 END FROM seen",
+        seen("low"),
+        seen("high"),
     ))
+}
+
+/// SQLite: what tells one spelling of a time from another: its length and what stands between date and time.
+fn spelling(time: &str) -> String {
+    format!("length({time}) || substr({time}, 11, 1)")
+}
+
+/// SQLite: whether a value is the text of a possible time in UTC, which [`one_spelling`] can read; NULL for no.
+fn sound_utc(time: &str) -> String {
+    format!(
+        "(typeof({time}) = 'text' \
+         AND strftime('%Y-%m-%dT%H:%M:%S', substr({time}, 1, 19)) = replace(substr({time}, 1, 19), ' ', 'T') \
+         AND replace(replace(substr({time}, 20), '+00:00', ''), 'Z', '') NOT GLOB '*[^.0-9]*')"
+    )
 }

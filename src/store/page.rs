@@ -8,9 +8,9 @@ use serde_json::Value;
 
 use super::codec;
 use super::derive;
-use super::order::{Cursor, Edge, RawKey, SourceOrder, mixed_times_probe};
+use super::order::{Cursor, Edge, RawKey, Sortable, SourceOrder, sortable_probe};
 use super::select::{Projection, narrow, narrow_any};
-use super::session::{Raw, RawRow};
+use super::session::RawRow;
 use super::{Store, StoreError};
 use crate::layout::{BoundSource, Engine};
 use crate::memory::query::{Order, Page, Query, Start};
@@ -18,6 +18,8 @@ use crate::memory::{Entity, Kind, Row};
 
 /// Rows fetched at a time at most where filters let few through.
 const BATCH: usize = 2_000;
+/// Rows of a page at most: more is as good as all.
+const LIMIT: usize = i32::MAX as usize;
 /// Values in one IN list.
 const IN_LIST: usize = 400;
 
@@ -35,12 +37,13 @@ impl Store {
     /// An entity that the database does not hold, a cursor of another list, or the engine's refusal.
     pub async fn page(&self, query: &Query) -> Result<Page, StoreError> {
         let sources = self.sources_of(query.entity)?;
+        let query = &Query { limit: query.limit.clamp(1, LIMIT), ..query.clone() };
         let order = query.order.clone().unwrap_or(Order { column: query.entity.time_column(), descending: true });
         let list = format!("{} {} {}", query.entity, order.column, order.descending);
         let mut walks = Vec::new();
         for source in &sources {
-            let mixed = self.mixed_times(source, order.column).await?;
-            walks.push(SourceOrder::new(self.engine(), source, order.column, order.descending, mixed));
+            let sortable = self.sortable(source, order.column).await?;
+            walks.push(SourceOrder::new(self.engine(), source, order.column, order.descending, sortable));
         }
         let cursor = match &query.start {
             Start::First | Start::Last => None,
@@ -70,14 +73,11 @@ impl Store {
             Some(cursor) => cursor.edges,
             None => vec![if forward { Edge::Begin } else { Edge::End }; sources.len()],
         };
-        let mut found = Vec::new();
+        let mut chunks = Vec::new();
         for (i, source) in sources.iter().enumerate() {
-            found.extend(self.chunk(query, i, source, &walks[i], order, &edges[i], forward).await?);
+            chunks.push(self.chunk(query, i, source, &walks[i], order, &edges[i], forward).await?);
         }
-        found.sort_by(|a, b| {
-            let natural = compare(order, &a.row, &b.row);
-            if forward { natural } else { natural.reverse() }
-        });
+        let mut found = merged(chunks, order, forward);
         let more = found.len() > query.limit;
         found.truncate(query.limit);
         // The far edge lies after the last row taken of each source; an untouched source stays where it was.
@@ -190,7 +190,7 @@ impl Store {
         let after = cursor.and_then(|c| c.scanned);
         let mut heap: BinaryHeap<Ranked> = BinaryHeap::new();
         for source in sources {
-            let walk = SourceOrder::new(self.engine(), source, "id", false, false);
+            let walk = SourceOrder::new(self.engine(), source, id_column(query.entity), false, Sortable::AsStored);
             let walk = walk.ok_or_else(|| StoreError::Unordered(source.label.clone()))?;
             let all = Query { limit: BATCH, start: Start::First, ..query.clone() };
             let mut edge = Edge::Begin;
@@ -295,25 +295,20 @@ impl Store {
         Box::pin(self.derive_from_events(rows.collect())).await
     }
 
-    /// Whether a source's times come in more than one spelling, found out once.
-    async fn mixed_times(&self, source: &BoundSource, column: &str) -> Result<bool, StoreError> {
+    /// What the stored order of a source's column is worth, found out once.
+    async fn sortable(&self, source: &BoundSource, column: &str) -> Result<Sortable, StoreError> {
         let is_time = source.entity.column(column).is_some_and(|c| c.kind == Kind::Time);
-        if self.engine() != Engine::Sqlite || source.uniform_times || !is_time {
-            return Ok(false);
+        if self.engine() != Engine::Sqlite || source.uniform_times && is_time {
+            return Ok(Sortable::AsStored);
         }
-        let key = format!("{} {} {column}", source.layout, source.label);
-        if let Some(known) = self.known_mixed(&key) {
+        let Some(probe) = sortable_probe(source, column) else { return Ok(Sortable::AsStored) };
+        if let Some(known) = self.known_sortable(&probe) {
             return Ok(known);
         }
-        let mixed = match mixed_times_probe(source, column) {
-            Some(sql) => {
-                let rows = self.fetch_text(&sql).await?;
-                rows.first().and_then(|r| r.first()) != Some(&Raw::Integer(0))
-            }
-            None => true,
-        };
-        self.remember_mixed(key, mixed);
-        Ok(mixed)
+        let rows = self.fetch_text(&probe).await?;
+        let sortable = Sortable::of(rows.first().and_then(|r| r.first()));
+        self.remember_sortable(probe, sortable);
+        Ok(sortable)
     }
 
     /// The rows of `to` that hang on each episode: by list, by back-link, by a path in JSON; once each, in time order.
@@ -397,6 +392,28 @@ fn place(
     }
 }
 
+/// Merges the rows of several sources. Within a source the database's order stands: its edges are what paging goes on
+/// from, and it may know better than the canonical text, as of ids that are numbers.
+fn merged(chunks: Vec<Vec<Placed>>, order: &Order, forward: bool) -> Vec<Placed> {
+    let mut merged = Vec::with_capacity(chunks.iter().map(Vec::len).sum());
+    let mut queues: Vec<_> = chunks.into_iter().map(|chunk| chunk.into_iter().peekable()).collect();
+    loop {
+        let mut first: Option<(usize, &Row)> = None;
+        for (i, queue) in queues.iter_mut().enumerate() {
+            let Some(Placed { row, .. }) = queue.peek() else { continue };
+            let sooner = first.is_none_or(|(_, best)| {
+                let natural = compare(order, row, best);
+                if forward { natural.is_lt() } else { natural.is_gt() }
+            });
+            if sooner {
+                first = Some((i, row));
+            }
+        }
+        let Some((i, _)) = first else { return merged };
+        merged.extend(queues[i].next());
+    }
+}
+
 /// The same place seen from the other direction: what was left out is now taken.
 fn flipped(edge: &Edge) -> Edge {
     match edge {
@@ -420,11 +437,13 @@ fn wanted_columns<'q>(query: &'q Query, order: &Order) -> Option<Vec<&'q str>> {
     Some(wanted)
 }
 
+/// The column by which rows of equal keys are told apart.
+pub(super) fn id_column(entity: Entity) -> &'static str {
+    if entity == Entity::MemoryLink { "memory_id" } else { "id" }
+}
+
 fn identity(row: &Row) -> String {
-    match row.entity {
-        Entity::MemoryLink => row.text("memory_id").unwrap_or_default().to_owned(),
-        _ => row.id().to_owned(),
-    }
+    row.text(id_column(row.entity)).unwrap_or_default().to_owned()
 }
 
 /// Order of two rows: absent keys last, ties by id in the same direction.

@@ -23,8 +23,11 @@ pub struct Statement {
 impl Statement {
     /// Adds a parameter and gives its placeholder with the cast for that declared type.
     pub fn bind(&mut self, engine: Engine, param: Param, declared: &str) -> String {
+        // Bytes that were stored as text compare as text again.
+        let is_text = matches!(param, Param::BadText(_));
         self.params.push(param);
-        dialect::placeholder(engine, self.params.len(), declared)
+        let mark = dialect::placeholder(engine, self.params.len(), declared);
+        if is_text { format!("CAST({mark} AS TEXT)") } else { mark }
     }
 }
 
