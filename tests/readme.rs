@@ -102,13 +102,6 @@ fn between<'t>(text: &'t str, name: &str) -> &'t str {
 }
 
 #[test]
-fn the_key_table_is_that_of_the_console() {
-    let readme = include_str!("../README.md");
-    let wanted = mnemoscope::app::command::key_table();
-    assert_eq!(between(readme, "keys"), wanted.trim(), "put the console's key table into README.md");
-}
-
-#[test]
 fn there_is_a_picture_of_the_console() {
     let picture = between(include_str!("../README.md"), "picture");
     assert!(picture.lines().count() > 20 && picture.contains("episodes"), "the picture is missing");

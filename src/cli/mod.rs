@@ -16,6 +16,7 @@ use crate::memory::mask::Mask;
 use crate::memory::nearest::nearest;
 use crate::shell;
 use crate::store::{OpenError, OpenOptions, Store, StoreError, Target};
+use crate::ui::Theme;
 use crate::ui::text::SafeText;
 use args::{Cli, Command, Format, Global, Look, When};
 
@@ -79,6 +80,16 @@ impl From<StoreError> for Failure {
             _ => String::new(),
         };
         Failure { code, message: format!("{error}{remedy}") }
+    }
+}
+
+impl From<shell::Error> for Failure {
+    fn from(error: shell::Error) -> Self {
+        match error {
+            shell::Error::Open(error) => error.into(),
+            shell::Error::NoTerminal => Failure::usage(error.to_string()),
+            shell::Error::Terminal(_) => Failure::failed(error.to_string()),
+        }
     }
 }
 
@@ -262,18 +273,33 @@ impl Session<'_> {
         let Some((target, options)) = self.target(named)? else { return self.offer_demo(look).await };
         let options = OpenOptions { connections: 3, statement_timeout: Some(SCREEN_TIMEOUT), ..options };
         let masked = self.cli.global.mask || self.profile_named(named).is_some_and(|p| p.mask);
-        let options = shell::Options {
-            store: Store::open(&target, &options).await?,
-            theme: look.theme.clone().or_else(|| self.config.theme.clone()),
+        let shown = shell::Options {
+            theme: self.theme(look)?,
             ascii: look.ascii || self.config.ascii,
             mouse: !(look.no_mouse || self.config.no_mouse),
             no_color: self.cli.global.color == When::Never,
             mask: Mask::new(config::mask_key()),
             masked,
         };
-        match shell::run(options).await? {
+        let running = Box::pin(shell::run(Store::open(&target, &options), shown));
+        match running.await? {
             0 => Ok(()),
             code => Err(Failure { code, message: String::new() }),
+        }
+    }
+
+    /// Name of the theme that was asked for.
+    ///
+    /// # Errors
+    /// There is none of that name.
+    fn theme(&self, look: &Look) -> Result<Option<String>, Failure> {
+        let name = look.theme.as_ref().or(self.config.theme.as_ref());
+        match name.filter(|name| Theme::named(name).is_none()) {
+            Some(name) => {
+                let known = Theme::names().collect::<Vec<_>>().join(", ");
+                Err(Failure::usage(format!("there is no theme `{name}`; known are {known}")))
+            }
+            None => Ok(name.cloned()),
         }
     }
 

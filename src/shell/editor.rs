@@ -4,26 +4,29 @@ use std::env;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use crate::app::Failure;
 use crate::ui::SafeText;
 
-/// Shows a text in `$VISUAL` or `$EDITOR`, else `vi`; returns when that is closed. The terminal must be given back first.
+/// What shows the text where no editor is named.
+const DEFAULT: &str = "less";
+
+/// Shows a text in `$VISUAL` or `$EDITOR`, else `less`; returns when that is closed. The terminal must be given back
+/// first. Dropped before its end, it ends the editor.
 pub async fn view(ending: &str, text: &str) -> Result<(), Failure> {
     let command = ["VISUAL", "EDITOR"].iter().find_map(|name| env::var(name).ok().filter(|v| !v.trim().is_empty()));
-    let command = command.unwrap_or_else(|| "vi".to_owned());
+    let command = command.unwrap_or_else(|| DEFAULT.to_owned());
     let failed = |e: io::Error| {
         let mut failure = Failure::new("The editor was not opened", e.to_string(), "set VISUAL or EDITOR to an editor");
         failure.code = Some(command.clone());
         failure
     };
-    let path = write(ending, &visible(text)).map_err(failed)?;
+    let shown = Shown::write(ending, &visible(text)).map_err(failed)?;
     let mut words = command.split_whitespace();
-    let status = tokio::process::Command::new(words.next().unwrap_or("vi")).args(words).arg(&path).status().await;
-    let removed = fs::remove_file(&path);
-    status.map_err(failed)?;
-    removed.map_err(failed)
+    let mut editor = tokio::process::Command::new(words.next().unwrap_or(DEFAULT));
+    editor.args(words).arg(&shown.0).kill_on_drop(true).status().await.map_err(failed)?;
+    Ok(())
 }
 
 /// JSON whose hidden and dangerous characters are written as escapes.
@@ -42,22 +45,23 @@ fn visible(text: &str) -> String {
     out
 }
 
-/// A new file that only its owner may read.
-fn write(ending: &str, text: &str) -> io::Result<PathBuf> {
-    let folder = env::temp_dir();
-    for _ in 0..100 {
-        let path = folder.join(format!("mnemoscope-{:016x}.{ending}", rand::random::<u64>()));
-        match create(&path) {
-            Ok(mut file) => return file.write_all(text.as_bytes()).map(|()| path),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(error),
-        }
+/// A file that only its owner may read, there as long as this is.
+struct Shown(PathBuf);
+
+impl Shown {
+    fn write(ending: &str, text: &str) -> io::Result<Self> {
+        let path = env::temp_dir().join(format!("mnemoscope-{:016x}.{ending}", rand::random::<u64>()));
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
+        let shown = Shown(path);
+        file.write_all(text.as_bytes())?;
+        Ok(shown)
     }
-    Err(io::Error::new(io::ErrorKind::AlreadyExists, "no new file could be made"))
 }
 
-fn create(path: &Path) -> io::Result<fs::File> {
-    OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
+impl Drop for Shown {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.0);
+    }
 }
 
 #[cfg(test)]

@@ -7,6 +7,8 @@ mod export;
 mod input;
 mod load;
 mod look;
+#[cfg(debug_assertions)]
+mod provoked;
 mod terminal;
 
 use std::collections::BTreeSet;
@@ -24,22 +26,20 @@ use crate::layout::recognise::Attachment;
 use crate::memory::Entity;
 use crate::memory::mask::Mask;
 use crate::screen::{Drawn, Painter};
-use crate::store::Store;
+use crate::store::{OpenError, Store};
 use effects::Tasks;
 use input::Pointer;
 use look::Looks;
-use terminal::Screen;
+use terminal::{Screen, Signal, Signals};
 
 /// Frames are drawn at most this often.
 const FRAME: Duration = Duration::from_millis(16);
 /// How often the core is told the time.
 const TICK: Duration = Duration::from_secs(30);
 
-/// What to show, and how.
+/// How to show it.
 #[derive(Debug)]
 pub struct Options {
-    /// The opened database.
-    pub store: Store,
     /// Name of the theme; none asks the terminal for its background.
     pub theme: Option<String>,
     /// Only ASCII is drawn.
@@ -54,26 +54,61 @@ pub struct Options {
     pub masked: bool,
 }
 
+/// Why there was no console, or why it broke off.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Nobody sits in front of it.
+    #[error("the console needs a terminal; in a script use a command such as `mnemoscope -d DATABASE status`")]
+    NoTerminal,
+    /// The database was not opened; the terminal is as it was.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// The terminal cannot be used any more.
+    #[error("the terminal: {0}")]
+    Terminal(#[from] io::Error),
+}
+
 /// Why the console ended.
 enum End {
     Quit,
     Signal(i32),
 }
 
-/// Runs the console until it is quit; the exit code: 0, or 128 and the number of the signal that ended it.
+impl End {
+    /// 0, or 128 and the number of the signal.
+    fn code(&self) -> u8 {
+        match self {
+            End::Quit => 0,
+            End::Signal(number) => 128_u8.saturating_add(u8::try_from(*number).unwrap_or(0)),
+        }
+    }
+}
+
+/// Runs the console on a database until it is quit; the exit code: 0, or 128 and the number of the signal that ended it.
+/// While the database is being opened, the terminal is asked for its colours.
 ///
 /// # Errors
-/// There is no terminal, or it can no longer be written to.
-pub async fn run(options: Options) -> io::Result<u8> {
-    terminal::require()?;
-    let looks = Looks::new(options.theme.as_deref(), options.ascii, options.no_color);
+/// There is no terminal, it can no longer be used, or the database is not opened.
+pub async fn run(store: impl Future<Output = Result<Store, OpenError>>, options: Options) -> Result<u8, Error> {
+    if !terminal::is_there() {
+        // What is wrong with the database is wrong in a script too.
+        store.await?;
+        return Err(Error::NoTerminal);
+    }
+    let mut signals = Signals::listen()?;
+    let (theme, ascii, no_color) = (options.theme.clone(), options.ascii, options.no_color);
+    let looks = tokio::task::spawn_blocking(move || Looks::new(theme.as_deref(), ascii, no_color));
+    let opened = signals.beside(Box::pin(store), true).await;
+    // Whatever came of it: until the terminal was asked to the end, it is not as it was.
+    let looks = looks.await.map_err(io::Error::other)?;
+    let store = match opened {
+        Ok(store) => store?,
+        Err(signal) => return Ok(End::Signal(signal).code()),
+    };
     let mut screen = Screen::open(options.mouse)?;
-    let ended = Console::new(options, looks, &mut screen).run().await;
+    let ended = Box::pin(Console::new(store, options, looks, &mut screen, signals).run()).await;
     screen.close();
-    Ok(match ended? {
-        End::Quit => 0,
-        End::Signal(signal) => 128_u8.saturating_add(u8::try_from(signal).unwrap_or(0)),
-    })
+    Ok(ended?.code())
 }
 
 /// What was opened, for the core.
@@ -111,33 +146,39 @@ struct Console<'s> {
     tasks: Tasks,
     replies: mpsc::UnboundedReceiver<Message>,
     screen: &'s mut Screen,
+    signals: Signals,
+    /// None while the terminal is not ours.
     events: Option<EventStream>,
+    /// The core knows more than the screen shows.
     dirty: bool,
+    /// We stopped ourselves: the signal that continued us is no news.
+    continued: bool,
     ended: Option<End>,
 }
 
 impl<'s> Console<'s> {
-    fn new(options: Options, looks: Looks, screen: &'s mut Screen) -> Self {
+    fn new(store: Store, options: Options, looks: Looks, screen: &'s mut Screen, signals: Signals) -> Self {
         let (sender, replies) = mpsc::unbounded_channel();
         let settings = Settings { theme: looks.name().to_owned(), mouse: options.mouse, wrap: true };
-        let model = Model::new(opened(&options.store), settings, options.mask.clone(), options.masked);
+        let model = Model::new(opened(&store), settings, options.mask.clone(), options.masked);
         Console {
             model,
             looks,
             painter: Painter::default(),
             drawn: Drawn::default(),
             pointer: Pointer::default(),
-            tasks: Tasks::new(Arc::new(options.store), options.mask, sender),
+            tasks: Tasks::new(Arc::new(store), options.mask, sender),
             replies,
             screen,
+            signals,
             events: None,
             dirty: true,
+            continued: false,
             ended: None,
         }
     }
 
     async fn run(mut self) -> io::Result<End> {
-        let mut signals = terminal::Signals::listen()?;
         let (width, height) = self.screen.size()?;
         self.tell(Message::Resize(width, height)).await;
         self.tell(Message::Start(Utc::now())).await;
@@ -156,8 +197,8 @@ impl<'s> Console<'s> {
             let events = self.events.get_or_insert_with(EventStream::new);
             tokio::select! {
                 biased;
-                signal = signals.next() => self.signal(signal)?,
-                event = events.next() => self.event(event).await?,
+                signal = self.signals.next() => self.signal(signal)?,
+                event = events.next() => self.event(event).await,
                 Some(reply) = self.replies.recv() => self.tell(reply).await,
                 () = frame, if self.dirty => {}
                 _ = tick.tick() => self.tell(Message::Tick(Utc::now())).await,
@@ -174,23 +215,28 @@ impl<'s> Console<'s> {
         }
     }
 
-    async fn event(&mut self, event: Option<io::Result<Event>>) -> io::Result<()> {
+    async fn event(&mut self, event: Option<io::Result<Event>>) {
         match event {
-            None => self.ended = Some(End::Quit),
-            Some(event) => {
-                if let Some(message) = self.pointer.message(event?, &self.drawn.hits) {
+            Some(Ok(event)) => {
+                if let Some(message) = self.pointer.message(event, &self.drawn.hits) {
                     self.tell(message).await;
                 }
             }
+            // The terminal is gone; the signal that says so may be late.
+            Some(Err(_)) | None => self.ended = Some(End::Signal(signal_hook::consts::SIGHUP)),
         }
-        Ok(())
     }
 
-    fn signal(&mut self, signal: terminal::Signal) -> io::Result<()> {
+    fn signal(&mut self, signal: Signal) -> io::Result<()> {
         match signal {
-            terminal::Signal::End(number) => self.ended = Some(End::Signal(number)),
-            terminal::Signal::Stop => self.suspend()?,
-            terminal::Signal::Continued => self.resume()?,
+            Signal::End(number) | Signal::Interrupt(number) => self.ended = Some(End::Signal(number)),
+            Signal::Stop => self.suspend()?,
+            Signal::Continued if self.continued => self.continued = false,
+            Signal::Continued => {
+                // Stopped without being asked: whoever had the terminal meanwhile left it in a state of its own.
+                self.screen.leave()?;
+                self.resume()?;
+            }
         }
         Ok(())
     }
@@ -211,7 +257,11 @@ impl<'s> Console<'s> {
         match effect {
             Effect::Quit => self.ended = Some(End::Quit),
             Effect::Suspend => self.suspend()?,
-            Effect::Redraw => self.screen.forget()?,
+            Effect::Redraw => {
+                #[cfg(debug_assertions)]
+                provoked::panic();
+                self.screen.forget()?;
+            }
             Effect::SetTitle(title) => self.screen.set_title(&title)?,
             Effect::Mouse(ours) => self.screen.use_mouse(ours)?,
             Effect::Copy(what, text) => {
@@ -221,9 +271,13 @@ impl<'s> Console<'s> {
             Effect::View(ending, text) => {
                 self.events = None;
                 self.screen.leave()?;
-                let viewed = editor::view(ending, &text).await;
-                self.resume()?;
-                self.tasks.reply(Message::Viewed(viewed));
+                match self.signals.beside(editor::view(ending, &text), false).await {
+                    Ok(viewed) => {
+                        self.resume()?;
+                        self.tasks.reply(Message::Viewed(viewed));
+                    }
+                    Err(signal) => self.ended = Some(End::Signal(signal)),
+                }
             }
             other => self.tasks.start(other),
         }
@@ -233,8 +287,10 @@ impl<'s> Console<'s> {
     fn suspend(&mut self) -> io::Result<()> {
         self.events = None;
         self.screen.leave()?;
-        terminal::stop()?;
-        self.resume()
+        let stopped = terminal::stop();
+        self.continued = stopped.is_ok();
+        self.resume()?;
+        stopped
     }
 
     /// Takes the terminal back as it is now.

@@ -1,6 +1,9 @@
 //! The terminal: taken at the beginning, given back at the end whatever happens.
 
-use std::io::{self, BufWriter, IsTerminal as _, Stdout, Write as _};
+use std::backtrace::{Backtrace, BacktraceStatus};
+use std::io::{self, BufWriter, IsTerminal as _, Write};
+use std::panic::PanicHookInfo;
+use std::pin::pin;
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -27,24 +30,39 @@ const MOUSE_OFF: &str = "\x1b[?1006l\x1b[?1000l";
 const TITLE_KEEP: &str = "\x1b[22;2t";
 const TITLE_BACK: &str = "\x1b[23;2t";
 
+/// Exit code after a panic, as Rust has it.
+const PANICKED: i32 = 101;
+
 /// Whether the terminal is ours now; whoever sets it to false gives it back.
 static TAKEN: AtomicBool = AtomicBool::new(false);
 
-/// Says clearly that a terminal is needed.
-pub fn require() -> io::Result<()> {
-    if io::stdin().is_terminal() && io::stdout().is_terminal() {
-        return Ok(());
+/// Whether somebody sits in front of a terminal that both shows and types.
+pub fn is_there() -> bool {
+    io::stdin().is_terminal() && io::stdout().is_terminal()
+}
+
+/// Standard output while the terminal is ours; what is written later, by a thread that does not know yet that the
+/// terminal was given back, is lost.
+struct Output;
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut out = io::stdout().lock();
+        if TAKEN.load(Ordering::SeqCst) { out.write(bytes) } else { Ok(bytes.len()) }
     }
-    let message = "the console needs a terminal; in a script use a command such as `mnemoscope -d DATABASE status`";
-    Err(io::Error::new(io::ErrorKind::Unsupported, message))
+
+    fn flush(&mut self) -> io::Result<()> {
+        io::stdout().flush()
+    }
 }
 
 /// Gives the terminal back, once; from any thread.
 fn give_back() {
+    // Held from before the change of hands, so that no frame is written in between.
+    let mut out = io::stdout().lock();
     if !TAKEN.swap(false, Ordering::SeqCst) {
         return;
     }
-    let mut out = io::stdout();
     let _ = write!(out, "{MOUSE_OFF}");
     let _ = execute!(
         out,
@@ -59,25 +77,37 @@ fn give_back() {
     let _ = disable_raw_mode();
 }
 
-/// A panic in any thread gives the terminal back, is told, and ends the program.
+/// A panic in any thread gives the terminal back, is told, and ends the console.
 fn on_panic() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        let before = std::panic::take_hook();
-        std::panic::set_hook(Box::new(move |panic| {
+        std::panic::set_hook(Box::new(|panic| {
             let ours = TAKEN.load(Ordering::SeqCst);
             give_back();
-            before(panic);
+            eprintln!("{}", told(panic));
+            let trace = Backtrace::capture();
+            if trace.status() == BacktraceStatus::Captured {
+                eprintln!("{trace}");
+            }
             if ours {
-                std::process::exit(101);
+                std::process::exit(PANICKED);
             }
         }));
     });
 }
 
+/// What a panic says, for people. It may quote stored text, which must not act on the terminal.
+fn told(panic: &PanicHookInfo<'_>) -> String {
+    let place = panic.location().map(ToString::to_string).unwrap_or_default();
+    let words = panic.payload_as_str().unwrap_or("no words");
+    let lines: Vec<String> = SafeText::block(words).iter().map(ToString::to_string).collect();
+    let lines = lines.join("\n");
+    format!("mnemoscope: a bug, at {place}:\n{lines}\nWith RUST_BACKTRACE=1 it is told how it came to that.")
+}
+
 /// The screen while it is ours.
 pub struct Screen {
-    terminal: Terminal<CrosstermBackend<BufWriter<Stdout>>>,
+    terminal: Terminal<CrosstermBackend<BufWriter<Output>>>,
     mouse: bool,
 }
 
@@ -85,7 +115,7 @@ impl Screen {
     /// Takes the terminal.
     pub fn open(mouse: bool) -> io::Result<Self> {
         on_panic();
-        let backend = CrosstermBackend::new(BufWriter::with_capacity(BUFFER, io::stdout()));
+        let backend = CrosstermBackend::new(BufWriter::with_capacity(BUFFER, Output));
         let mut screen = Screen { terminal: Terminal::new(backend)?, mouse };
         screen.enter()?;
         Ok(screen)
@@ -101,13 +131,13 @@ impl Screen {
         if self.mouse {
             write!(out, "{MOUSE_ON}")?;
         }
-        io::Write::flush(out)?;
+        Write::flush(out)?;
         self.forget()
     }
 
     /// Gives the terminal back for a while.
     pub fn leave(&mut self) -> io::Result<()> {
-        io::Write::flush(self.terminal.backend_mut())?;
+        Write::flush(self.terminal.backend_mut())?;
         give_back();
         Ok(())
     }
@@ -131,7 +161,7 @@ impl Screen {
     }
 
     /// Where escape sequences go.
-    pub fn output(&mut self) -> &mut impl io::Write {
+    pub fn output(&mut self) -> &mut impl Write {
         self.terminal.backend_mut()
     }
 
@@ -140,7 +170,7 @@ impl Screen {
         const WIDEST: usize = 120;
         let out = self.terminal.backend_mut();
         queue!(out, SetTitle(SafeText::limited(title, WIDEST).as_str()))?;
-        io::Write::flush(out)
+        Write::flush(out)
     }
 
     /// Takes the mouse or leaves it to the terminal.
@@ -148,7 +178,7 @@ impl Screen {
         self.mouse = ours;
         let out = self.terminal.backend_mut();
         write!(out, "{}", if ours { MOUSE_ON } else { MOUSE_OFF })?;
-        io::Write::flush(out)
+        Write::flush(out)
     }
 
     /// Draws a frame; only what changed is written, all at once.
@@ -157,7 +187,7 @@ impl Screen {
         self.terminal.draw(|frame| paint(frame.buffer_mut()))?;
         let out = self.terminal.backend_mut();
         queue!(out, EndSynchronizedUpdate)?;
-        io::Write::flush(out)
+        Write::flush(out)
     }
 }
 
@@ -177,9 +207,11 @@ pub fn stop() -> io::Result<()> {
 pub enum Signal {
     /// It shall end; the signal's number.
     End(i32),
+    /// The interrupt or quit key of a terminal that is not in raw mode, with its number.
+    Interrupt(i32),
     /// It shall stop.
     Stop,
-    /// It was continued after somebody stopped it without asking.
+    /// It was continued after it had been stopped.
     Continued,
 }
 
@@ -194,7 +226,7 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// Begins to listen.
+    /// Begins to listen; from then on no signal ends or stops the program by itself.
     pub fn listen() -> io::Result<Self> {
         use signal_hook::consts::{SIGCONT, SIGTSTP};
         Ok(Signals {
@@ -213,10 +245,35 @@ impl Signals {
         tokio::select! {
             _ = self.terminate.recv() => Signal::End(SIGTERM),
             _ = self.hangup.recv() => Signal::End(SIGHUP),
-            _ = self.interrupt.recv() => Signal::End(SIGINT),
-            _ = self.quit.recv() => Signal::End(SIGQUIT),
+            _ = self.interrupt.recv() => Signal::Interrupt(SIGINT),
+            _ = self.quit.recv() => Signal::Interrupt(SIGQUIT),
             _ = self.stop.recv() => Signal::Stop,
             _ = self.continued.recv() => Signal::Continued,
+        }
+    }
+
+    /// Waits for work while the terminal is not ours, and stops with it when the terminal's stop key says so. A signal
+    /// to end drops the work; the keys that interrupt do so only where they are meant for us and not for another
+    /// program that has the terminal.
+    ///
+    /// # Errors
+    /// The number of the signal that ended it.
+    pub async fn beside<T>(&mut self, work: impl Future<Output = T>, keys_are_ours: bool) -> Result<T, i32> {
+        let mut work = pin!(work);
+        loop {
+            let signal = tokio::select! {
+                done = &mut work => return Ok(done),
+                signal = self.next() => signal,
+            };
+            match signal {
+                Signal::End(number) => return Err(number),
+                Signal::Interrupt(number) if keys_are_ours => return Err(number),
+                Signal::Stop => {
+                    // Where we cannot be stopped we go on.
+                    let _ = stop();
+                }
+                Signal::Interrupt(_) | Signal::Continued => {}
+            }
         }
     }
 }
