@@ -40,6 +40,9 @@ pub fn row_name(row: &Row) -> String {
     {
         return format!("{kind} {rating}");
     }
+    if let (Entity::Policy, Some(version)) = (row.entity, row.get("version").as_i64()) {
+        return format!("version {version} of {}", row.text("profile_id").unwrap_or("no profile"));
+    }
     let named = column(title_column(row.entity)).or_else(|| extra.iter().find_map(|name| column(name)));
     named.unwrap_or_else(|| row.id().to_owned())
 }

@@ -11,7 +11,7 @@ use crate::app::{Model, Target};
 use crate::memory::query::{Capability, CountKind, Page};
 use crate::memory::{Entity, Row, time};
 use crate::ui::chart::{CalendarHeat, meter};
-use crate::ui::{Align, Look, Pair, Pane, Role, SafeText, Section, TextLine, key_values, look as lay};
+use crate::ui::{Align, Look, Pair, Pane, Role, SafeText, Section, TextLine, figures, key_values, look as lay};
 
 /// A line of the screen, and the entry it stands for.
 struct Entry {
@@ -28,12 +28,13 @@ pub fn draw(model: &Model, home: &Home, look: &Look, area: Rect, buf: &mut Buffe
     const TWO_COLUMNS_FROM: u16 = 110;
     drawn.measures.home_entries = model.home_entries().len();
     let held = model.held().count();
-    if area.width < TWO_COLUMNS_FROM {
+    if area.width < TWO_COLUMNS_FROM || model.looked_at().is_none() {
         let pane = Pane { focused: true, ..Pane::new("home") };
         let inside = padded(pane.render(area, buf, look));
         let mut lines = about(model, usize::from(inside.width), look);
         lines.extend(holdings(model, usize::from(inside.width), look));
         lines.extend(recent(model, home, held, usize::from(inside.width), look));
+        lines.extend(tables(model, usize::from(inside.width), look));
         lines.extend(missing(model, usize::from(inside.width), look));
         column(&lines, home.selected, look, inside, buf, drawn);
         return;
@@ -44,6 +45,7 @@ pub fn draw(model: &Model, home: &Home, look: &Look, area: Rect, buf: &mut Buffe
     let inside = padded(pane.render(left, buf, look));
     let mut lines = about(model, usize::from(inside.width), look);
     lines.extend(holdings(model, usize::from(inside.width), look));
+    lines.extend(tables(model, usize::from(inside.width), look));
     lines.extend(missing(model, usize::from(inside.width), look));
     column(&lines, home.selected, look, inside, buf, drawn);
     let pane = Pane { focused: home.selected >= held, ..Pane::new("lately") };
@@ -111,6 +113,9 @@ fn about(model: &Model, width: usize, look: &Look) -> Vec<Entry> {
 
 /// What it holds, counted.
 fn holdings(model: &Model, width: usize, look: &Look) -> Vec<Entry> {
+    if model.held().next().is_none() {
+        return Vec::new();
+    }
     let mut lines: Vec<Entry> = section("holds", width, look).into();
     for (number, entity) in model.held().enumerate() {
         let mut line = TextLine::of(SafeText::new(plural(entity)).pad(17, Align::Left), Role::Text);
@@ -136,29 +141,55 @@ fn sources(model: &Model, entity: Entity) -> Option<String> {
     Some(sources.map(|source| source.source.as_str()).collect::<Vec<_>>().join(", "))
 }
 
-/// What cannot be shown or done, why, and what would help.
+/// What cannot be shown or done, why, and what would help; what has the same reason stands together.
 fn missing(model: &Model, width: usize, look: &Look) -> Vec<Entry> {
-    let absent: Vec<&Capability> = model.opened.capabilities.iter().filter(|c| !c.available).collect();
-    if absent.is_empty() {
+    const INDENT: usize = 17;
+    let mut groups: Vec<(&Capability, Vec<&str>)> = Vec::new();
+    for capability in model.opened.capabilities.iter().filter(|c| !c.available) {
+        let name = Entity::parse(&capability.name).map_or(capability.name.as_str(), |entity| plural(entity));
+        match groups.iter_mut().find(|(c, _)| (&c.reason, &c.remedy) == (&capability.reason, &capability.remedy)) {
+            Some((_, names)) => names.push(name),
+            None => groups.push((capability, vec![name])),
+        }
+    }
+    if groups.is_empty() {
         return Vec::new();
     }
     let mut lines: Vec<Entry> = section("cannot be shown or done here", width, look).into();
-    for capability in absent {
-        let name: &str = match Entity::parse(&capability.name) {
-            Some(entity) => plural(entity),
-            None => &capability.name,
-        };
-        let mut line = TextLine::of(SafeText::limited(name, 20).pad(17, Align::Left), Role::Stale);
-        line.push(SafeText::limited(capability.reason.as_deref().unwrap_or("not here"), 300), Role::Muted);
-        lines.extend(hanging(&line, width, 17));
+    for (capability, names) in groups {
+        let names = SafeText::limited(&names.join(", "), 300);
+        if names.width() < INDENT {
+            let line = TextLine::of(names.pad(INDENT, Align::Left), Role::Stale);
+            let reason = SafeText::limited(capability.reason.as_deref().unwrap_or("not here"), 300);
+            lines.extend(hanging(&line.with(reason, Role::Muted), width, INDENT));
+        } else {
+            lines.extend(names.wrap(width).map(|part| plain(TextLine::of(part, Role::Stale))));
+            let mut line = TextLine::default();
+            line.push_blanks(INDENT);
+            line.push(SafeText::limited(capability.reason.as_deref().unwrap_or("not here"), 300), Role::Muted);
+            lines.extend(hanging(&line, width, INDENT));
+        }
         if let Some(remedy) = &capability.remedy {
             let mut line = TextLine::default();
-            line.push_blanks(17);
+            line.push_blanks(INDENT);
             line.push_glyphs(look.glyphs.arrow_right, 1, Role::Muted);
             line.push(" ", Role::Text);
             line.push(SafeText::limited(remedy, 300), Role::Text);
-            lines.extend(hanging(&line, width, 19));
+            lines.extend(hanging(&line, width, INDENT + 2));
         }
+    }
+    lines
+}
+
+/// The tables, where no layout says what they mean.
+fn tables(model: &Model, width: usize, look: &Look) -> Vec<Entry> {
+    let Some(status) = model.status.as_ref().filter(|status| status.layouts.is_empty()) else { return Vec::new() };
+    let mut lines: Vec<Entry> = section("tables that nothing is known of", width, look).into();
+    for table in &status.tables {
+        let mut line = TextLine::of(SafeText::limited(&table.name, 40).pad(40, Align::Left), Role::Text);
+        let rows = table.rows.and_then(|rows| u64::try_from(rows).ok());
+        line.push(rows.map(figures::count).unwrap_or_default().pad(14, Align::Right), Role::Number);
+        lines.push(plain(line));
     }
     lines
 }
