@@ -65,7 +65,7 @@ impl From<StoreError> for Failure {
         let code = match error {
             StoreError::Missing { .. } => 5,
             StoreError::Cursor => 2,
-            StoreError::Unordered(_) | StoreError::Engine(_) => 1,
+            StoreError::Unordered(_) | StoreError::NoTable(_) | StoreError::Engine(_) => 1,
         };
         let remedy = match &error {
             StoreError::Missing { remedy: Some(remedy), .. } => format!("; {remedy}"),

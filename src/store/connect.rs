@@ -206,8 +206,15 @@ impl Store {
             _ => String::new(),
         };
         let mut notes = opened.notes;
+        // What is special about opening a SQLite file is always that its folder cannot be written.
+        let mut blocked = match engine {
+            Engine::Sqlite => notes.first().cloned(),
+            Engine::Postgres => None,
+        };
         if engine == Engine::Postgres {
-            notes.extend(server_notes(&opened.sessions).await.map_err(failed)?);
+            let about = server_notes(&opened.sessions).await.map_err(failed)?;
+            blocked = about.iter().find(|note| *note == STANDBY).cloned();
+            notes.extend(about);
         }
         Ok(Store {
             recognised: recognise(&layouts, engine, &catalog),
@@ -216,6 +223,9 @@ impl Store {
             location,
             version,
             notes,
+            blocked,
+            shapes: super::shape::Shapes::default(),
+            writer: tokio::sync::Mutex::default(),
             sortable: std::sync::Mutex::default(),
             _copy: opened.copy,
         })
@@ -428,6 +438,8 @@ async fn open_postgres(url: &str, options: &OpenOptions) -> Result<Opened, OpenE
     }
 }
 
+const STANDBY: &str = "this server is a standby: it follows another one and takes no writes";
+
 /// What of a PostgreSQL server bears on what is shown.
 async fn server_notes(sessions: &Sessions) -> Result<Vec<String>, sqlx::Error> {
     let sql = "SELECT CASE WHEN pg_is_in_recovery() THEN '1' ELSE '' END, \
@@ -437,7 +449,7 @@ async fn server_notes(sessions: &Sessions) -> Result<Vec<String>, sqlx::Error> {
     let Some([Raw::Text(standby), Raw::Text(secured)]) = rows.first().map(Vec::as_slice) else { return Ok(Vec::new()) };
     let mut notes = Vec::new();
     if !standby.is_empty() {
-        notes.push("this server is a standby: it follows another one and takes no writes".to_owned());
+        notes.push(STANDBY.to_owned());
     }
     if !secured.is_empty() {
         notes.push(format!("row-level security applies to you: rows of {secured} may be hidden"));

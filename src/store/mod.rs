@@ -1,4 +1,5 @@
-//! The only SQL: connecting, building queries, reading rows, pages, context and state. Sessions are read-only.
+//! The only SQL: connecting, building queries, reading rows, pages, context and state. Sessions are read-only; the one
+//! connection that writes is opened when a change is applied, and not before.
 
 pub mod bulk;
 pub mod catalog;
@@ -10,8 +11,12 @@ pub mod dialect;
 mod order;
 mod page;
 mod select;
+pub mod own;
 pub mod session;
+pub mod shape;
 mod status;
+pub mod stored;
+pub mod write;
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -45,6 +50,9 @@ pub enum StoreError {
     /// A source whose rows cannot be walked.
     #[error("the rows of {0} cannot be put in order: its id is not one plain column")]
     Unordered(String),
+    /// A table that is not there (any more).
+    #[error("there is no table {0}")]
+    NoTable(String),
     /// The engine refused.
     #[error("{}", connect::explain(.0))]
     Engine(#[from] sqlx::Error),
@@ -59,6 +67,10 @@ pub struct Store {
     location: String,
     version: String,
     notes: Vec<String>,
+    /// Why nothing can be written here, whatever the operator may do.
+    blocked: Option<String>,
+    shapes: shape::Shapes,
+    writer: tokio::sync::Mutex<Option<write::Link>>,
     /// What the stored order of a column is worth, by the statement that found it out.
     sortable: Mutex<HashMap<String, Sortable>>,
     /// Kept until the store is dropped: a private copy of a database that could not be opened where it is.
