@@ -63,7 +63,7 @@ impl From<OpenError> for Failure {
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
         let code = match error {
-            StoreError::Missing { .. } => 5,
+            StoreError::Missing { .. } | StoreError::Ambiguous(..) | StoreError::CannotHold(_) => 5,
             StoreError::Cursor => 2,
             StoreError::Unordered(_) | StoreError::NoTable(_) | StoreError::Engine(_) => 1,
         };

@@ -8,10 +8,11 @@ pub mod connect;
 mod context;
 mod derive;
 pub mod dialect;
+pub mod encode;
 mod order;
+pub mod own;
 mod page;
 mod select;
-pub mod own;
 pub mod session;
 pub mod shape;
 mod status;
@@ -50,6 +51,12 @@ pub enum StoreError {
     /// A source whose rows cannot be walked.
     #[error("the rows of {0} cannot be put in order: its id is not one plain column")]
     Unordered(String),
+    /// Several rows under one id: none of them can be named.
+    #[error("several rows of {0} have the id `{1}`: none of them can be changed by its id")]
+    Ambiguous(String, String),
+    /// A value that the database has no place for.
+    #[error("{0}")]
+    CannotHold(String),
     /// A table that is not there (any more).
     #[error("there is no table {0}")]
     NoTable(String),

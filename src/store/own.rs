@@ -97,7 +97,8 @@ impl Own {
     #[must_use]
     pub fn drift(&self, engine: Engine) -> Vec<String> {
         let known = migrations(engine);
-        let differs = |a: &&Applied| known.iter().find(|m| m.version == a.version).is_none_or(|m| m.checksum != a.checksum);
+        let differs =
+            |a: &&Applied| known.iter().find(|m| m.version == a.version).is_none_or(|m| m.checksum != a.checksum);
         self.applied.iter().filter(differs).map(|a| a.name.clone()).collect()
     }
 }
@@ -152,8 +153,10 @@ fn exists(engine: Engine) -> &'static str {
 }
 
 fn read_own(schema: String, rows: &[RawRow]) -> Option<Own> {
-    let applied =
-        rows.iter().map(|row| Applied { version: integer(row, 0), name: text(row, 1), checksum: text(row, 2) }).collect();
+    let applied = rows
+        .iter()
+        .map(|row| Applied { version: integer(row, 0), name: text(row, 1), checksum: text(row, 2) })
+        .collect();
     Some(Own { database_id: text(rows.first()?, 3), schema, applied })
 }
 

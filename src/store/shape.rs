@@ -64,11 +64,7 @@ impl Shapes {
         let flag = |raw: Option<&Raw>| raw == Some(&Raw::Integer(1));
         let columns: Vec<ShapeColumn> = rows
             .iter()
-            .map(|row| ShapeColumn {
-                name: text(row.first()),
-                declared: text(row.get(1)),
-                required: flag(row.get(2)),
-            })
+            .map(|row| ShapeColumn { name: text(row.first()), declared: text(row.get(1)), required: flag(row.get(2)) })
             .collect();
         let row_number = rows.first().is_some_and(|row| flag(row.get(3)));
         let shape = Arc::new(Shape { columns, row_number });

@@ -96,9 +96,9 @@ impl Link {
             std::ops::ControlFlow::Continue(())
         };
         match self {
-            Link::Sqlite(link) => session::scan_sqlite(link, sql, params, &mut each).await?,
-            Link::Postgres(link) => session::scan_postgres(link, sql, params, &mut each).await?,
-        };
+            Link::Sqlite(link) => session::scan_sqlite(link, sql, params, &mut each).await.map(drop)?,
+            Link::Postgres(link) => session::scan_postgres(link, sql, params, &mut each).await.map(drop)?,
+        }
         Ok(rows)
     }
 
@@ -228,11 +228,7 @@ impl Writer<'_> {
             hit += self.link()?.execute(&sql, &params).await?;
         }
         let expected = mutation.count().1;
-        if hit == expected as u64 {
-            Ok(())
-        } else {
-            Err(WriteError::Missed { table: table.title(), expected, hit })
-        }
+        if hit == expected as u64 { Ok(()) } else { Err(WriteError::Missed { table: table.title(), expected, hit }) }
     }
 
     fn inserts(
@@ -246,8 +242,10 @@ impl Writer<'_> {
         let head = format!("INSERT INTO {} ({}) VALUES ", shape::qualified(table), names.join(", "));
         let statement = |rows: &[Vec<Cell>]| {
             let mut params = Vec::new();
-            let rows: Vec<String> =
-                rows.iter().map(|row| format!("({})", self.marks(shape, columns, row, &mut params).join(", "))).collect();
+            let rows: Vec<String> = rows
+                .iter()
+                .map(|row| format!("({})", self.marks(shape, columns, row, &mut params).join(", ")))
+                .collect();
             (format!("{head}{}", rows.join(", ")), params)
         };
         rows.chunks((VALUES / columns.len().max(1)).max(1)).map(statement).collect()
