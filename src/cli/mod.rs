@@ -1,6 +1,9 @@
 //! The headless twins of the console: standard output is data, standard error is words, exit codes are a contract.
 
 pub mod args;
+mod audit;
+mod change;
+pub mod change_args;
 mod demo;
 mod layouts;
 mod look;
@@ -10,6 +13,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser as _};
 
+use crate::change::ChangeError;
 use crate::config::{self, Config, Profile};
 use crate::memory::mask::Mask;
 use crate::memory::nearest::nearest;
@@ -72,6 +76,21 @@ impl From<StoreError> for Failure {
             _ => String::new(),
         };
         Failure { code, message: format!("{error}{remedy}") }
+    }
+}
+
+impl From<ChangeError> for Failure {
+    fn from(error: ChangeError) -> Self {
+        let code = match error {
+            ChangeError::Store(error) => return error.into(),
+            ChangeError::Failed(_) => 1,
+            ChangeError::Usage(_) => 2,
+            ChangeError::NotFound(_) => 3,
+            ChangeError::Conflict { .. } => 4,
+            ChangeError::Refused(_) => 5,
+            ChangeError::Broken(_) => 7,
+        };
+        Failure { code, message: error.to_string() }
     }
 }
 
@@ -147,6 +166,7 @@ async fn dispatch(cli: &Cli, config: &Config) -> Result<(), Failure> {
         Some(Command::Chain { episode }) => look::chain(&session, episode).await,
         Some(Command::Layouts { command }) => layouts::run(&session, command.as_ref()).await,
         Some(Command::Export { entities, selection }) => look::export(&session, entities, selection).await,
+        Some(Command::Change(command)) => change::run(&session, command).await,
         Some(Command::Completions { .. } | Command::Man) => Ok(()),
     }
 }

@@ -173,6 +173,8 @@ impl Drop for PrivateCopy {
 struct Opened {
     sessions: Sessions,
     notes: Vec<String>,
+    /// Why nothing can be written, whatever the operator may do.
+    blocked: Option<String>,
     copy: Option<PrivateCopy>,
 }
 
@@ -206,11 +208,7 @@ impl Store {
             _ => String::new(),
         };
         let mut notes = opened.notes;
-        // What is special about opening a SQLite file is always that its folder cannot be written.
-        let mut blocked = match engine {
-            Engine::Sqlite => notes.first().cloned(),
-            Engine::Postgres => None,
-        };
+        let mut blocked = opened.blocked;
         if engine == Engine::Postgres {
             let about = server_notes(&opened.sessions).await.map_err(failed)?;
             blocked = about.iter().find(|note| *note == STANDBY).cloned();
@@ -277,7 +275,9 @@ async fn open_file(path: &Path, layouts: &[Layout], options: &OpenOptions) -> Re
     if let Some(companion) = options.companion.as_ref().filter(|c| c.is_file()) {
         attached.push((companion.clone(), "companion".to_owned()));
     }
-    open_sqlite(&main, attached, options).await
+    let opened = open_sqlite(&main, attached, options).await?;
+    let palace = "it is a palace, which only its own tools write";
+    Ok(Opened { blocked: opened.blocked.or(Some(palace.to_owned())), ..opened })
 }
 
 /// Refuses a file that does not begin as an SQLite database does.
@@ -310,7 +310,7 @@ async fn open_sqlite(
     let location = path.display().to_string();
     let first = try_sqlite(path, &attached, options, false).await;
     let error = match first {
-        Ok(sessions) => return Ok(Opened { sessions, notes: Vec::new(), copy: None }),
+        Ok(sessions) => return Ok(Opened { sessions, notes: Vec::new(), blocked: None, copy: None }),
         Err(error) => error,
     };
     if !cannot_open(&error) {
@@ -322,13 +322,13 @@ async fn open_sqlite(
     if !in_wal {
         let sessions = try_sqlite(path, &attached, options, true).await.map_err(|e| classify(&location, &e))?;
         let note = "opened as immutable: its folder cannot be written and nothing waits in a -wal file";
-        return Ok(Opened { sessions, notes: vec![note.to_owned()], copy: None });
+        return Ok(Opened { sessions, notes: vec![note.to_owned()], blocked: Some(note.to_owned()), copy: None });
     }
     let (copy, path, attached) = private_copy(path, attached)
         .map_err(|e| OpenError::Other { location: location.clone(), message: e.to_string() })?;
     let sessions = try_sqlite(&path, &attached, options, false).await.map_err(|e| classify(&location, &e))?;
     let note = "read from a private copy as of now: its folder cannot be written and rows wait in its -wal file";
-    Ok(Opened { sessions, notes: vec![note.to_owned()], copy: Some(copy) })
+    Ok(Opened { sessions, notes: vec![note.to_owned()], blocked: Some(note.to_owned()), copy: Some(copy) })
 }
 
 async fn try_sqlite(
@@ -425,14 +425,14 @@ async fn open_postgres(url: &str, options: &OpenOptions) -> Result<Opened, OpenE
         ("statement_timeout", timeout.to_string()),
     ]);
     match Sessions::open(Opener::Postgres(guarded), options.connections).await {
-        Ok(sessions) => Ok(Opened { sessions, notes: Vec::new(), copy: None }),
+        Ok(sessions) => Ok(Opened { sessions, notes: Vec::new(), blocked: None, copy: None }),
         Err(error) if error.to_string().contains("startup parameter") => {
             // A pooler keeps such settings from the server, and its servers forget prepared statements.
             let pooled = plain.statement_cache_capacity(0);
             let opener = Opener::Postgres(pooled);
             let sessions = Sessions::open(opener, options.connections).await.map_err(|e| classify(&location, &e))?;
             let note = "a connection pooler lies between: its sessions could not be set read-only (nothing is written)";
-            Ok(Opened { sessions, notes: vec![note.to_owned()], copy: None })
+            Ok(Opened { sessions, notes: vec![note.to_owned()], blocked: None, copy: None })
         }
         Err(error) => Err(classify(&location, &error)),
     }

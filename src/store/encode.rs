@@ -252,15 +252,8 @@ impl Store {
     pub async fn locate(&self, entity: Entity, id: &str) -> Result<Option<Located<'_>>, StoreError> {
         for source in self.sources_of(entity)? {
             let Some((name, way)) = plain_column(source, "id") else { continue };
-            if self.engine() == Engine::Postgres {
-                let fits = match PgType::of(dialect::declared(&way.origin)) {
-                    PgType::Uuid => is_uuid(id),
-                    PgType::Integer => id.parse::<i64>().is_ok(),
-                    _ => true,
-                };
-                if !fits {
-                    continue;
-                }
+            if !self.can_be(way, id) {
+                continue;
             }
             let rows = Rows::with(&table_of(source), name, Raw::Text(id.to_owned()));
             let mut images = self.images(&rows).await?;
@@ -273,6 +266,16 @@ impl Store {
             return Ok(Some(Located { source, key: vec![(name.to_owned(), key)], image, row }));
         }
         Ok(None)
+    }
+
+    /// Whether a column can hold that id: a text that is no UUID is in no uuid column, and asking would be an error.
+    #[must_use]
+    pub fn can_be(&self, way: &BoundColumn, id: &str) -> bool {
+        match PgType::of(dialect::declared(&way.origin)) {
+            PgType::Uuid if self.engine() == Engine::Postgres => is_uuid(id),
+            PgType::Integer if self.engine() == Engine::Postgres => id.parse::<i64>().is_ok(),
+            _ => true,
+        }
     }
 
     /// A new row of a source. `owner` is the stored row that it hangs on, from which the layout may take columns.

@@ -30,6 +30,8 @@ use session::{RawRow, Sessions};
 use crate::layout::{BoundSource, Catalog, Engine, LayoutError, Recognised};
 use crate::memory::Entity;
 
+pub use page::named_ids;
+
 pub use connect::{OpenError, OpenOptions, Target};
 
 /// Why the store did not answer.

@@ -68,17 +68,18 @@ impl Image {
     }
 
     /// The row as it is hashed: everything but the row number, which no one relies on.
-    fn canonical(&self) -> String {
+    fn canonical(&self, columns: &[String]) -> String {
+        let counts = |name: &String| name != ROW_NUMBER && (columns.is_empty() || columns.contains(name));
         let values: Vec<Value> =
-            self.0.iter().filter(|(name, _)| name != ROW_NUMBER).map(|(name, value)| json!([name, value])).collect();
+            self.0.iter().filter(|(name, _)| counts(name)).map(|(name, value)| json!([name, value])).collect();
         Value::from(values).to_string()
     }
 }
 
-/// SHA-256, as hexadecimal digits, over rows in any order.
+/// SHA-256, as hexadecimal digits, over rows in any order; over some of their columns when any are named.
 #[must_use]
-pub fn fingerprint(images: &[Image]) -> String {
-    let mut texts: Vec<String> = images.iter().map(Image::canonical).collect();
+pub fn fingerprint(images: &[Image], columns: &[String]) -> String {
+    let mut texts: Vec<String> = images.iter().map(|image| image.canonical(columns)).collect();
     texts.sort_unstable();
     let mut hasher = Sha256::new();
     for text in texts {
@@ -88,29 +89,38 @@ pub fn fingerprint(images: &[Image]) -> String {
     hex::encode(hasher.finalize())
 }
 
-/// Rows that a plan relies on: how many there were, and their fingerprint.
+/// What some rows were when they were read.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Watch {
-    /// Which rows.
-    pub rows: Rows,
+pub struct State {
     /// How many there were.
     pub count: usize,
+    /// Columns that matter; empty for all of them.
+    pub columns: Vec<String>,
     /// Their [`fingerprint`].
     pub hash: String,
 }
 
-impl Watch {
-    /// What the rows were when they were read.
+impl State {
+    /// The state of rows, as far as the columns go; all of them when none is named.
     #[must_use]
-    pub fn of(rows: Rows, images: &[Image]) -> Self {
-        Watch { rows, count: images.len(), hash: fingerprint(images) }
+    pub fn of(images: &[Image], columns: Vec<String>) -> Self {
+        State { count: images.len(), hash: fingerprint(images, &columns), columns }
     }
 
-    /// Whether the rows are still so.
+    /// Whether rows are in this state.
     #[must_use]
     pub fn holds(&self, images: &[Image]) -> bool {
-        self.count == images.len() && self.hash == fingerprint(images)
+        self.count == images.len() && self.hash == fingerprint(images, &self.columns)
     }
+}
+
+/// Rows that a plan relies on, and what they were.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Watch {
+    /// Which rows.
+    pub rows: Rows,
+    /// What they were.
+    pub state: State,
 }
 
 /// A canonical time as a database spells it.
@@ -292,15 +302,15 @@ mod tests {
         fn a_fingerprint_knows_no_order_but_every_value(a in any_raw(), b in any_raw()) {
             let image = |raw: &Raw| Image(vec![("c".to_owned(), raw.clone())]);
             let (one, two) = (image(&a), image(&b));
-            prop_assert_eq!(fingerprint(&[one.clone(), two.clone()]), fingerprint(&[two.clone(), one.clone()]));
+            prop_assert_eq!(fingerprint(&[one.clone(), two.clone()], &[]), fingerprint(&[two.clone(), one.clone()], &[]));
             let same = serde_json::to_string(&a).unwrap() == serde_json::to_string(&b).unwrap();
-            prop_assert_eq!(fingerprint(std::slice::from_ref(&one)) == fingerprint(&[two]), same);
+            prop_assert_eq!(fingerprint(std::slice::from_ref(&one), &[]) == fingerprint(&[two], &[]), same);
         }
     }
 
     #[test]
     fn the_row_number_is_no_part_of_a_fingerprint() {
         let image = |n| Image(vec![(ROW_NUMBER.to_owned(), Raw::Integer(n)), ("id".to_owned(), Raw::Null)]);
-        assert_eq!(fingerprint(&[image(1)]), fingerprint(&[image(2)]));
+        assert_eq!(fingerprint(&[image(1)], &[]), fingerprint(&[image(2)], &[]));
     }
 }

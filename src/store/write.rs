@@ -186,6 +186,15 @@ impl Writer<'_> {
         self.store.engine()
     }
 
+    /// A whole number as it is bound on this engine.
+    #[must_use]
+    pub fn number(&self, number: i64) -> Raw {
+        match self.engine() {
+            Engine::Sqlite => Raw::Integer(number),
+            Engine::Postgres => Raw::Text(number.to_string()),
+        }
+    }
+
     async fn shape(&mut self, table: &TableName) -> Result<Arc<Shape>, WriteError> {
         if let Some(shape) = self.store.shapes.known(table) {
             return Ok(shape);
