@@ -72,22 +72,108 @@ pub async fn apply(store: &Store, plan: &Plan, author: &Author) -> Result<Receip
     let mut tries = 0;
     loop {
         tries += 1;
-        receipt.applied_at = now();
-        let failed = match attempt(store, &own, plan, author, &receipt).await {
-            Ok(seq) => return Ok(done(store, plan, receipt, seq)),
-            Err(error) => error,
+        receipt.stamp(plan, now());
+        let attempt = async {
+            let mut writer = store.write(&receipt.applied_at).await?;
+            let outcome = within(&mut writer, &own, plan, author, &receipt).await;
+            finish(writer, outcome).await
         };
-        match failed {
-            Failed::Write(WriteError::Busy(_)) if tries < TRIES => wait(tries).await,
-            // Lost at the end: the trail says whether it was done. Never repeated blindly.
-            Failed::Unknown(seq, cause) => match committed(store, seq, &receipt.receipt_id).await? {
-                true => return Ok(done(store, plan, receipt, seq)),
-                false if tries < TRIES => wait(tries).await,
-                false => return Err(cause.into()),
-            },
-            Failed::Write(error) => return Err(error.into()),
-            Failed::Change(error) => return Err(error),
+        match settle(store, attempt.await, &receipt.receipt_id, tries).await? {
+            Settled::Done(seq) => return Ok(done(store, plan, receipt, seq)),
+            Settled::Again => wait(tries).await,
         }
+    }
+}
+
+/// Plans and applies while the rows of an earlier plan are locked, so that nobody can come in between again.
+///
+/// # Errors
+/// As planning and [`apply`].
+pub(super) async fn plan_under_lock<F, P>(
+    store: &Store,
+    author: &Author,
+    earlier: &Plan,
+    plan: &mut F,
+) -> Result<(Plan, Receipt), ChangeError>
+where
+    F: FnMut() -> P,
+    P: Future<Output = Result<Plan, ChangeError>>,
+{
+    let own = writable(store).await?;
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        let at = now();
+        let mut planned = None;
+        let mut receipt_id = String::new();
+        let attempt = async {
+            let mut writer = store.write(&at).await?;
+            let outcome = async {
+                for watch in &earlier.watches {
+                    writer.images(&watch.rows).await?;
+                }
+                let plan = plan().await?;
+                let mut receipt = receipt(&plan);
+                receipt.stamp(&plan, at.clone());
+                receipt_id.clone_from(&receipt.receipt_id);
+                let (plan, receipt) = planned.insert((plan, receipt));
+                if plan.is_empty() { Ok(0) } else { within(&mut writer, &own, plan, author, receipt).await }
+            };
+            let outcome = outcome.await;
+            finish(writer, outcome).await
+        };
+        let outcome = attempt.await;
+        match (settle(store, outcome, &receipt_id, tries).await?, planned) {
+            (Settled::Done(_), Some((plan, receipt))) if plan.is_empty() => return Ok((plan, receipt)),
+            (Settled::Done(seq), Some((plan, receipt))) => {
+                let receipt = done(store, &plan, receipt, seq);
+                return Ok((plan, receipt));
+            }
+            _ => wait(tries).await,
+        }
+    }
+}
+
+/// Commits what went well and takes back what did not.
+async fn finish(writer: Writer<'_>, outcome: Result<i64, Failed>) -> Result<i64, Failed> {
+    match outcome {
+        Ok(seq) => match writer.commit().await {
+            Ok(()) => Ok(seq),
+            Err(error @ WriteError::Unknown(_)) => Err(Failed::Unknown(seq, error)),
+            Err(error) => Err(error.into()),
+        },
+        Err(error) => {
+            writer.rollback().await;
+            Err(error)
+        }
+    }
+}
+
+enum Settled {
+    /// Written, with the entry of that number.
+    Done(i64),
+    /// Nothing was written, and it may be tried from the start.
+    Again,
+}
+
+/// What became of an attempt.
+async fn settle(
+    store: &Store,
+    outcome: Result<i64, Failed>,
+    receipt_id: &str,
+    tries: u32,
+) -> Result<Settled, ChangeError> {
+    match outcome {
+        Ok(seq) => Ok(Settled::Done(seq)),
+        Err(Failed::Write(WriteError::Busy(_))) if tries < TRIES => Ok(Settled::Again),
+        // Lost at the end: the trail says whether it was done. Never repeated blindly.
+        Err(Failed::Unknown(seq, cause)) => match committed(store, seq, receipt_id).await? {
+            true => Ok(Settled::Done(seq)),
+            false if tries < TRIES => Ok(Settled::Again),
+            false => Err(cause.into()),
+        },
+        Err(Failed::Write(error)) => Err(error.into()),
+        Err(Failed::Change(error)) => Err(error),
     }
 }
 
@@ -107,6 +193,19 @@ fn receipt(plan: &Plan) -> Receipt {
         audit_seq: None,
         undo: None,
         undo_reason: nothing.then(|| "nothing was changed".to_owned()),
+    }
+}
+
+impl Receipt {
+    /// Sets the time, also as that of new rows.
+    fn stamp(&mut self, plan: &Plan, at: String) {
+        self.changes.clone_from(&plan.changes);
+        for change in self.changes.iter_mut().filter(|c| c.before.is_null()) {
+            if let Some(created) = change.after.get_mut("created_at").filter(|created| created.is_null()) {
+                *created = Value::from(at.clone());
+            }
+        }
+        self.applied_at = at;
     }
 }
 
@@ -135,21 +234,6 @@ impl From<WriteError> for Failed {
 impl From<ChangeError> for Failed {
     fn from(error: ChangeError) -> Self {
         Failed::Change(error)
-    }
-}
-
-async fn attempt(store: &Store, own: &Own, plan: &Plan, author: &Author, receipt: &Receipt) -> Result<i64, Failed> {
-    let mut writer = store.write(&receipt.applied_at).await?;
-    match within(&mut writer, own, plan, author, receipt).await {
-        Ok(seq) => match writer.commit().await {
-            Ok(()) => Ok(seq),
-            Err(error @ WriteError::Unknown(_)) => Err(Failed::Unknown(seq, error)),
-            Err(error) => Err(error.into()),
-        },
-        Err(error) => {
-            writer.rollback().await;
-            Err(error)
-        }
     }
 }
 
@@ -270,7 +354,7 @@ fn entry(plan: &Plan, author: &Author, receipt: &Receipt, inverses: &[Inverse]) 
         public.insert("undo_reason".to_owned(), Value::from(reason.clone()));
     }
     let mut private = Map::new();
-    private.insert("changes".to_owned(), json!(plan.changes));
+    private.insert("changes".to_owned(), json!(receipt.changes));
     if plan.undo_reason.is_none() {
         let undo = json!({ "inverses": inverses, "trail": plan.undo_trail });
         private.insert("undo".to_owned(), undo);

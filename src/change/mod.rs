@@ -57,7 +57,7 @@ pub enum ChangeError {
 }
 
 fn listed(rows: &[String]) -> String {
-    rows.iter().map(|row| format!("\n  {row}")).collect()
+    rows.iter().flat_map(|row| ["\n  ", row]).collect()
 }
 
 impl From<WriteError> for ChangeError {
@@ -72,10 +72,10 @@ impl From<WriteError> for ChangeError {
 }
 
 /// Times that a change is planned anew when the world moved between planning and applying.
-const PLANNED_AT_MOST: u32 = 12;
+const PLANNED_AT_MOST: u32 = 6;
 
 /// Plans and applies in one go, where no person reads the plan in between: when the world moves meanwhile, the plan is
-/// made anew from the start, a bounded number of times.
+/// made anew from the start, with the rows it is about locked, a bounded number of times.
 ///
 /// # Errors
 /// As planning and [`apply()`].
@@ -84,13 +84,17 @@ where
     F: FnMut() -> P,
     P: Future<Output = Result<Plan, ChangeError>>,
 {
-    let mut tries = 0;
+    let planned = plan().await?;
+    match apply(store, &planned, author).await {
+        Err(ChangeError::Conflict { .. }) => {}
+        outcome => return outcome.map(|receipt| (planned, receipt)),
+    }
+    let mut tries = 1;
     loop {
         tries += 1;
-        let planned = plan().await?;
-        match apply(store, &planned, author).await {
+        match apply::plan_under_lock(store, author, &planned, &mut plan).await {
             Err(ChangeError::Conflict { .. }) if tries < PLANNED_AT_MOST => apply::wait(tries).await,
-            outcome => return outcome.map(|receipt| (planned, receipt)),
+            outcome => return outcome,
         }
     }
 }

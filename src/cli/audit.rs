@@ -47,7 +47,8 @@ async fn list(session: &Session<'_>, limit: usize, before: Option<i64>) -> Resul
             let cells: Vec<Vec<SafeText>> = rows
                 .iter()
                 .map(|row| {
-                    let shown = ["seq", "at", "actor", "action", "reason"].map(|key| output::cell(Kind::Text, &row[key]));
+                    let shown =
+                        ["seq", "at", "actor", "action", "reason"].map(|key| output::cell(Kind::Text, &row[key]));
                     let counts = SafeText::limited(&row["public"]["counts"].to_string(), 200);
                     shown.into_iter().chain([counts]).collect()
                 })

@@ -27,7 +27,7 @@ pub struct By {
     /// Ticket that asks for it.
     #[arg(long, value_name = "ID")]
     pub ticket: Option<String>,
-    /// Name for the audit trail; $MNEMOSCOPE_ACTOR or the login name when not said.
+    /// Name for the audit trail; `MNEMOSCOPE_ACTOR` or the login name when not said.
     #[arg(long, value_name = "NAME")]
     pub actor: Option<String>,
 }

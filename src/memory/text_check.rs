@@ -153,19 +153,14 @@ fn without_secrets(text: &str, secrets: &mut BTreeMap<&'static str, usize>) -> S
     while let Some(c) = text[at..].chars().next() {
         // A secret begins where a word does: what stands before it is no letter or digit.
         let begins = !before.is_alphanumeric() && before != '_';
-        match if begins { secret_at(text, at) } else { None } {
-            Some((kind, from, to)) => {
-                *secrets.entry(kind).or_default() += 1;
-                clean.push_str(&text[at..from]);
-                clean.push_str(REDACTED);
-                before = ']';
-                at = to;
-            }
-            None => {
-                clean.push(c);
-                before = c;
-                at += c.len_utf8();
-            }
+        if begins && let Some((kind, from, to)) = secret_at(text, at) {
+            *secrets.entry(kind).or_default() += 1;
+            clean.push_str(&text[at..from]);
+            clean.push_str(REDACTED);
+            (before, at) = (']', to);
+        } else {
+            clean.push(c);
+            (before, at) = (c, at + c.len_utf8());
         }
     }
     clean

@@ -139,11 +139,10 @@ pub fn encode(
         };
         cells.push((stored.name.clone(), cell));
     }
-    match (cells.is_empty(), given) {
-        (true, Given::Is(Value::Null)) => Ok(cells),
-        (true, _) => Err(format!("{title} has no column of its own for the {} `{column}`", source.entity.title())),
-        (false, _) => Ok(cells),
+    if cells.is_empty() && *given != Given::Is(Value::Null) {
+        return Err(format!("{title} has no column of its own for the {} `{column}`", source.entity.title()));
     }
+    Ok(cells)
 }
 
 /// The stored word behind a canonical one. A word that the map does not know is stored as it is where the column is

@@ -77,6 +77,7 @@ impl Shapes {
 }
 
 /// The statement that describes a table: name, type, required, and whether rows have a hidden number.
+#[must_use]
 pub fn question(engine: Engine, table: &TableName) -> (String, Vec<Param>) {
     let sql = match engine {
         // A single INTEGER key is the row number itself and stands among the columns.
@@ -160,6 +161,7 @@ pub fn key_condition(
 }
 
 /// The statements that read the whole stored rows.
+#[must_use]
 pub fn image_statements(engine: Engine, shape: &Shape, rows: &Rows, lock: bool) -> Vec<(String, Vec<Param>)> {
     let columns: Vec<String> = shape
         .names()
@@ -188,6 +190,7 @@ pub fn image_statements(engine: Engine, shape: &Shape, rows: &Rows, lock: bool) 
 }
 
 /// The rows behind the answers.
+#[must_use]
 pub fn images(shape: &Shape, answers: Vec<RawRow>) -> Vec<Image> {
     let names = shape.names();
     answers.into_iter().map(|row| Image(names.iter().cloned().zip(row).collect())).collect()
