@@ -1,6 +1,9 @@
 //! The headless twins of the console: standard output is data, standard error is words, exit codes are a contract.
 
 pub mod args;
+mod audit;
+mod change;
+pub mod change_args;
 mod demo;
 mod layouts;
 mod look;
@@ -11,6 +14,7 @@ use std::time::Duration;
 
 use clap::{CommandFactory as _, Parser as _};
 
+use crate::change::ChangeError;
 use crate::config::{self, Config, Profile};
 use crate::memory::mask::Mask;
 use crate::memory::nearest::nearest;
@@ -71,9 +75,9 @@ impl From<OpenError> for Failure {
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
         let code = match error {
-            StoreError::Missing { .. } => 5,
+            StoreError::Missing { .. } | StoreError::Ambiguous(..) | StoreError::CannotHold(_) => 5,
             StoreError::Cursor => 2,
-            StoreError::Unordered(_) | StoreError::Engine(_) => 1,
+            StoreError::Unordered(_) | StoreError::NoTable(_) | StoreError::Engine(_) => 1,
         };
         let remedy = match &error {
             StoreError::Missing { remedy: Some(remedy), .. } => format!("; {remedy}"),
@@ -90,6 +94,21 @@ impl From<shell::Error> for Failure {
             shell::Error::NoTerminal => Failure::usage(error.to_string()),
             shell::Error::Terminal(_) => Failure::failed(error.to_string()),
         }
+    }
+}
+
+impl From<ChangeError> for Failure {
+    fn from(error: ChangeError) -> Self {
+        let code = match error {
+            ChangeError::Store(error) => return error.into(),
+            ChangeError::Failed(_) => 1,
+            ChangeError::Usage(_) => 2,
+            ChangeError::NotFound(_) => 3,
+            ChangeError::Conflict { .. } => 4,
+            ChangeError::Refused(_) => 5,
+            ChangeError::Broken(_) => 7,
+        };
+        Failure { code, message: error.to_string() }
     }
 }
 
@@ -166,6 +185,7 @@ async fn dispatch(cli: &Cli, config: &Config) -> Result<(), Failure> {
         Some(Command::Chain { episode }) => look::chain(&session, episode).await,
         Some(Command::Layouts { command }) => layouts::run(&session, command.as_ref()).await,
         Some(Command::Export { entities, selection }) => look::export(&session, entities, selection).await,
+        Some(Command::Change(command)) => change::run(&session, command).await,
         Some(Command::Completions { .. } | Command::Man) => Ok(()),
     }
 }
