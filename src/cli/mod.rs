@@ -91,6 +91,7 @@ impl From<std::io::Error> for Failure {
 /// Runs the program on the command line's arguments.
 #[must_use]
 pub fn main() -> ExitCode {
+    shell::guard_panics();
     let cli = Cli::parse();
     match run(&cli) {
         Ok(()) => ExitCode::SUCCESS,

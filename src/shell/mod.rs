@@ -1,5 +1,6 @@
 //! The impure edge of the console: the terminal, its input, the effects that the core asks for.
 
+mod background;
 mod clipboard;
 mod editor;
 mod effects;
@@ -25,10 +26,12 @@ use crate::memory::Entity;
 use crate::memory::mask::Mask;
 use crate::screen::{Drawn, Painter};
 use crate::store::Store;
+use background::{Background, Listener, QUESTION};
 use effects::Tasks;
 use input::Pointer;
 use look::Looks;
-use terminal::Screen;
+pub use terminal::guard_panics;
+use terminal::{Screen, Signal, Signals};
 
 /// Frames are drawn at most this often.
 const FRAME: Duration = Duration::from_millis(16);
@@ -68,7 +71,7 @@ pub async fn run(options: Options) -> io::Result<u8> {
     terminal::require()?;
     let looks = Looks::new(options.theme.as_deref(), options.ascii, options.no_color);
     let mut screen = Screen::open(options.mouse)?;
-    let ended = Console::new(options, looks, &mut screen).run().await;
+    let ended = async { Console::new(options, looks, &mut screen)?.run().await }.await;
     screen.close();
     Ok(match ended? {
         End::Quit => 0,
@@ -112,16 +115,22 @@ struct Console<'s> {
     replies: mpsc::UnboundedReceiver<Message>,
     screen: &'s mut Screen,
     events: Option<EventStream>,
+    signals: Signals,
+    listener: Listener,
+    /// When the next frame may be drawn.
+    frame_at: Instant,
+    /// No frame was drawn yet.
+    fresh: bool,
     dirty: bool,
     ended: Option<End>,
 }
 
 impl<'s> Console<'s> {
-    fn new(options: Options, looks: Looks, screen: &'s mut Screen) -> Self {
+    fn new(options: Options, looks: Looks, screen: &'s mut Screen) -> io::Result<Self> {
         let (sender, replies) = mpsc::unbounded_channel();
         let settings = Settings { theme: looks.name().to_owned(), mouse: options.mouse, wrap: true };
         let model = Model::new(opened(&options.store), settings, options.mask.clone(), options.masked);
-        Console {
+        Ok(Console {
             model,
             looks,
             painter: Painter::default(),
@@ -131,32 +140,38 @@ impl<'s> Console<'s> {
             replies,
             screen,
             events: None,
+            signals: Signals::listen()?,
+            listener: Listener::default(),
+            frame_at: Instant::now(),
+            fresh: true,
             dirty: true,
             ended: None,
-        }
+        })
     }
 
     async fn run(mut self) -> io::Result<End> {
-        let mut signals = terminal::Signals::listen()?;
         let (width, height) = self.screen.size()?;
         self.tell(Message::Resize(width, height)).await;
         self.tell(Message::Start(Utc::now())).await;
         let mut tick = tokio::time::interval(TICK);
-        let mut next_frame = Instant::now();
-        self.events = Some(EventStream::new());
+        if let Some(patience) = self.looks.patience() {
+            self.screen.write(QUESTION)?;
+            self.listener.expect();
+            self.frame_at = Instant::now() + patience;
+        }
         loop {
             if let Some(end) = self.ended.take() {
                 return Ok(end);
             }
-            if self.dirty && Instant::now() >= next_frame {
+            if self.dirty && Instant::now() >= self.frame_at {
                 self.draw().await?;
-                next_frame = Instant::now() + FRAME;
+                self.frame_at = Instant::now() + FRAME;
             }
-            let frame = tokio::time::sleep_until(next_frame.into());
+            let frame = tokio::time::sleep_until(self.frame_at.into());
             let events = self.events.get_or_insert_with(EventStream::new);
             tokio::select! {
                 biased;
-                signal = signals.next() => self.signal(signal).await?,
+                signal = self.signals.next() => self.signal(signal)?,
                 event = events.next() => self.event(event).await?,
                 Some(reply) = self.replies.recv() => self.tell(reply).await,
                 () = frame, if self.dirty => {}
@@ -175,22 +190,31 @@ impl<'s> Console<'s> {
     }
 
     async fn event(&mut self, event: Option<io::Result<Event>>) -> io::Result<()> {
-        match event {
-            None => self.ended = Some(End::Quit),
-            Some(event) => {
-                if let Some(message) = self.pointer.message(event?, &self.drawn.hits) {
-                    self.tell(message).await;
-                }
+        let Some(event) = event else {
+            self.ended = Some(End::Quit);
+            return Ok(());
+        };
+        let (events, background) = self.listener.hear(event?);
+        for event in events {
+            if let Some(message) = self.pointer.message(event, &self.drawn.hits) {
+                self.tell(message).await;
             }
+        }
+        // Once there was a frame, the theme stays: a screen that changes its colours by itself would only startle.
+        if let Some(background) = background.filter(|_| self.fresh) {
+            if background == Background::Light {
+                "light".clone_into(&mut self.model.settings.theme);
+            }
+            self.frame_at = Instant::now();
         }
         Ok(())
     }
 
-    async fn signal(&mut self, signal: terminal::Signal) -> io::Result<()> {
+    fn signal(&mut self, signal: Signal) -> io::Result<()> {
         match signal {
-            terminal::Signal::End(number) => self.ended = Some(End::Signal(number)),
-            terminal::Signal::Stop => self.suspend()?,
-            terminal::Signal::Continued => self.resume()?,
+            Signal::End(number) => self.ended = Some(End::Signal(number)),
+            Signal::Stop => self.suspend()?,
+            Signal::Continued => self.resume()?,
         }
         Ok(())
     }
@@ -221,13 +245,31 @@ impl<'s> Console<'s> {
             Effect::View(ending, text) => {
                 self.events = None;
                 self.screen.leave()?;
-                let viewed = editor::view(ending, &text).await;
+                let viewed = self.while_away(editor::view(ending, &text)).await?;
                 self.resume()?;
                 self.tasks.reply(Message::Viewed(viewed));
             }
             other => self.tasks.start(other),
         }
         Ok(())
+    }
+
+    /// Waits for another program that has the terminal. The keys that send signals send them to us too: an interrupt is
+    /// meant for that program, and when it stops, the shell waits for us to stop as well.
+    async fn while_away<T>(&mut self, work: impl Future<Output = T>) -> io::Result<T> {
+        use signal_hook::consts::{SIGINT, SIGQUIT};
+        let mut work = std::pin::pin!(work);
+        loop {
+            tokio::select! {
+                biased;
+                done = &mut work => return Ok(done),
+                signal = self.signals.next() => match signal {
+                    Signal::End(SIGINT | SIGQUIT) | Signal::Continued => {}
+                    Signal::End(number) => self.ended = Some(End::Signal(number)),
+                    Signal::Stop => terminal::stop()?,
+                },
+            }
+        }
     }
 
     fn suspend(&mut self) -> io::Result<()> {
@@ -248,7 +290,8 @@ impl<'s> Console<'s> {
     }
 
     async fn draw(&mut self) -> io::Result<()> {
-        self.dirty = false;
+        (self.dirty, self.fresh) = (false, false);
+        terminal::panic_if_asked("draw");
         let look = self.looks.named(&self.model.settings.theme);
         let (model, painter) = (&self.model, &mut self.painter);
         let mut drawn = Drawn::default();

@@ -1,6 +1,7 @@
 //! The terminal: taken at the beginning, given back at the end whatever happens.
 
-use std::io::{self, BufWriter, IsTerminal as _, Stdout, Write as _};
+use std::backtrace::{Backtrace, BacktraceStatus};
+use std::io::{self, BufWriter, IsTerminal as _, Stdout, StdoutLock, Write as _};
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -41,10 +42,13 @@ pub fn require() -> io::Result<()> {
 
 /// Gives the terminal back, once; from any thread.
 fn give_back() {
+    give_back_through(&mut io::stdout().lock());
+}
+
+fn give_back_through(out: &mut StdoutLock<'_>) {
     if !TAKEN.swap(false, Ordering::SeqCst) {
         return;
     }
-    let mut out = io::stdout();
     let _ = write!(out, "{MOUSE_OFF}");
     let _ = execute!(
         out,
@@ -59,20 +63,40 @@ fn give_back() {
     let _ = disable_raw_mode();
 }
 
-/// A panic in any thread gives the terminal back, is told, and ends the program.
-fn on_panic() {
+/// From now on a panic is told without the power of what it tells over the terminal: it may quote stored text. One in
+/// any thread while the terminal is ours gives that back first and ends the program.
+pub fn guard_panics() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        let before = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
+            // Kept until the end, so that no other thread draws over what is told.
+            let mut out = io::stdout().lock();
             let ours = TAKEN.load(Ordering::SeqCst);
-            give_back();
-            before(panic);
+            give_back_through(&mut out);
+            let message = panic.payload_as_str().unwrap_or("no message");
+            let place = panic.location().map(ToString::to_string).unwrap_or_default();
+            eprintln!("mnemoscope: a mistake in the program, at {place}");
+            SafeText::block(message).iter().for_each(|line| eprintln!("mnemoscope: {line}"));
+            let trace = Backtrace::capture();
+            if trace.status() == BacktraceStatus::Captured {
+                eprintln!("{trace}");
+            }
             if ours {
                 std::process::exit(101);
             }
         }));
     });
+}
+
+/// Panics when `MNEMOSCOPE_PANIC` names this place, with what follows the name as the message. Not in a release build:
+/// it is there to show that the terminal is given back.
+pub fn panic_if_asked(place: &str) {
+    if cfg!(debug_assertions)
+        && let Ok(asked) = std::env::var("MNEMOSCOPE_PANIC")
+        && let Some(message) = asked.strip_prefix(place)
+    {
+        panic!("{message}");
+    }
 }
 
 /// The screen while it is ours.
@@ -84,20 +108,25 @@ pub struct Screen {
 impl Screen {
     /// Takes the terminal.
     pub fn open(mouse: bool) -> io::Result<Self> {
-        on_panic();
         let backend = CrosstermBackend::new(BufWriter::with_capacity(BUFFER, io::stdout()));
         let mut screen = Screen { terminal: Terminal::new(backend)?, mouse };
         screen.enter()?;
         Ok(screen)
     }
 
-    /// Takes the terminal, at the beginning or again.
+    /// Takes the terminal, at the beginning or again; also when somebody may have changed it while we were stopped.
     pub fn enter(&mut self) -> io::Result<()> {
+        // A mode that we believe to be set already would not be set.
+        disable_raw_mode()?;
         enable_raw_mode()?;
-        TAKEN.store(true, Ordering::SeqCst);
+        let kept = TAKEN.swap(true, Ordering::SeqCst);
         let out = self.terminal.backend_mut();
-        write!(out, "{TITLE_KEEP}")?;
-        queue!(out, EnterAlternateScreen, EnableBracketedPaste, cursor::Hide)?;
+        if !kept {
+            // What these keep, the terminal keeps as often as it is told to.
+            write!(out, "{TITLE_KEEP}")?;
+            queue!(out, EnterAlternateScreen)?;
+        }
+        queue!(out, EnableBracketedPaste, cursor::Hide)?;
         if self.mouse {
             write!(out, "{MOUSE_ON}")?;
         }
@@ -130,6 +159,13 @@ impl Screen {
         self.terminal.resize(Rect::from((Position::ORIGIN, size)))
     }
 
+    /// Writes a sequence at once.
+    pub fn write(&mut self, sequence: &str) -> io::Result<()> {
+        let out = self.terminal.backend_mut();
+        write!(out, "{sequence}")?;
+        io::Write::flush(out)
+    }
+
     /// Where escape sequences go.
     pub fn output(&mut self) -> &mut impl io::Write {
         self.terminal.backend_mut()
@@ -146,9 +182,7 @@ impl Screen {
     /// Takes the mouse or leaves it to the terminal.
     pub fn use_mouse(&mut self, ours: bool) -> io::Result<()> {
         self.mouse = ours;
-        let out = self.terminal.backend_mut();
-        write!(out, "{}", if ours { MOUSE_ON } else { MOUSE_OFF })?;
-        io::Write::flush(out)
+        self.write(if ours { MOUSE_ON } else { MOUSE_OFF })
     }
 
     /// Draws a frame; only what changed is written, all at once.
