@@ -3,7 +3,10 @@
 #[path = "pty/terminal.rs"]
 mod terminal;
 
-use terminal::{Background, Home, Start};
+use std::os::unix::fs::PermissionsExt as _;
+use std::process::{Command, Stdio};
+
+use terminal::{Background, Home, PROGRAM, Start, Terminal};
 
 const WHITE: Background = Background::Light("", "\x1b\\");
 
@@ -19,4 +22,216 @@ fn keys_typed_before_the_screen_is_up_are_not_lost() {
         assert_eq!(terminal.ended_and_read(), 0, "{background:?}");
         terminal.is_given_back();
     }
+}
+
+/// The console on a demo database, with its first screen.
+fn console(home: &Home) -> Terminal {
+    home.demo();
+    let terminal = Start::new(home, &["demo.db"]).run();
+    terminal.shows("newest episodes");
+    terminal
+}
+
+#[test]
+fn the_theme_fits_the_terminals_background() {
+    let home = Home::new();
+    home.demo();
+    // Of the two lines at the top, which are there in every frame.
+    let colours = |start: Start| {
+        let terminal = start.run();
+        terminal.shows("newest episodes");
+        let mut colours = Vec::new();
+        terminal.with_screen(|screen| {
+            for (row, column) in (0..2).flat_map(|row| (0..120).map(move |column| (row, column))) {
+                colours.extend(screen.cell(row, column).map(vt100::Cell::fgcolor));
+            }
+        });
+        colours
+    };
+    let light = colours(Start::new(&home, &["console", "demo.db", "--theme", "light"]));
+    let dark = colours(Start::new(&home, &["console", "demo.db", "--theme", "dark"]));
+    assert_ne!(light, dark);
+    assert_eq!(colours(Start::new(&home, &["demo.db"]).on(WHITE)), light);
+    assert_eq!(colours(Start::new(&home, &["demo.db"])), dark);
+    // Who has chosen is not asked.
+    let chosen = Start::new(&home, &["console", "demo.db", "--theme", "dark"]).on(WHITE).run();
+    chosen.shows("newest episodes");
+    assert!(!String::from_utf8_lossy(&chosen.raw()).contains("\x1b]11;?"));
+}
+
+#[test]
+fn every_size_is_drawn_right() {
+    let home = Home::new();
+    let terminal = console(&home);
+    terminal.press("2");
+    terminal.shows("of 250");
+    terminal.settle();
+    let before = terminal.contents();
+    terminal.resize(60, 20);
+    terminal.screen_is("a list in 60 columns", |screen| {
+        let contents = screen.contents();
+        contents.contains("of 250") && contents.lines().all(|line| line.chars().count() <= 60)
+    });
+    terminal.resize(20, 5);
+    terminal.shows("Too small");
+    terminal.resize(120, 40);
+    terminal.screen_is("the first screen again", |screen| screen.contents() == before);
+    terminal.settle();
+    // A storm ends with the last size.
+    for columns in (30..120).rev().chain(30..=120) {
+        terminal.resize(columns, 10 + columns / 4);
+    }
+    terminal.screen_is("the first screen again", |screen| screen.contents() == before);
+}
+
+#[test]
+fn stopped_it_gives_the_terminal_back_and_continued_it_draws_again() {
+    let home = Home::new();
+    let mut terminal = console(&home);
+    assert!(terminal.is_raw());
+    for stop in ["key", "TSTP"] {
+        if stop == "key" {
+            terminal.press("\x1a")
+        } else {
+            terminal.signal(stop)
+        }
+        terminal.is_stopped();
+        terminal.is_given_back();
+        terminal.signal("CONT");
+        terminal.shows("newest episodes");
+        terminal.screen_is("the console's screen", |screen| {
+            screen.alternate_screen() && screen.hide_cursor() && screen.bracketed_paste()
+        });
+        assert!(terminal.is_raw());
+    }
+    // Stopped without being asked, it cannot give back; continued, it draws all the same, whatever was drawn meanwhile.
+    terminal.signal("STOP");
+    terminal.is_stopped();
+    terminal.spoil();
+    terminal.signal("CONT");
+    terminal.shows("newest episodes");
+    terminal.press("2");
+    terminal.shows("of 250");
+    terminal.press("q");
+    assert_eq!(terminal.ended_and_read(), 0);
+    terminal.is_given_back();
+}
+
+#[test]
+fn however_it_ends_the_terminal_is_given_back_and_the_exit_code_says_why() {
+    let home = Home::new();
+    home.demo();
+    for (end, code) in [("q", 0), ("\x03", 0), ("TERM", 143), ("HUP", 129), ("INT", 130), ("QUIT", 131)] {
+        let mut terminal = Start::new(&home, &["demo.db"]).run();
+        terminal.shows("newest episodes");
+        assert!(terminal.is_raw());
+        if code == 0 {
+            terminal.press(end)
+        } else {
+            terminal.signal(end)
+        }
+        assert_eq!(terminal.ended_and_read(), code, "{end:?}");
+        terminal.is_given_back();
+        assert_eq!(terminal.contents().trim(), "", "{end:?} leaves no words");
+    }
+}
+
+#[test]
+fn it_ends_when_its_terminal_is_gone() {
+    let home = Home::new();
+    let mut terminal = console(&home);
+    terminal.vanish("?");
+    // By its signal or by the failure to write: whichever is noticed first.
+    let code = terminal.ended();
+    assert!(matches!(code, 129 | 1), "{code}");
+}
+
+#[test]
+fn a_panic_in_any_thread_gives_the_terminal_back_and_is_told_without_power() {
+    let home = Home::new();
+    home.demo();
+    for place in ["draw", "worker"] {
+        let start = Start::new(&home, &["demo.db"]);
+        let mut terminal =
+            start.with("MNEMOSCOPE_PANIC", format!("{place} went wrong \x1b[5;31m\x1b]0;title\x07")).run();
+        assert_eq!(terminal.ended_and_read(), 101, "{place}");
+        terminal.is_given_back();
+        let told = terminal.contents();
+        assert!(told.contains("went wrong ␛[5;31m␛]0;title␇"), "{told}");
+        assert!(told.contains("src/shell/"), "{told}");
+    }
+}
+
+/// An editor that does what a script says; `$PPID` is the console.
+fn editor(home: &Home, script: &str) -> String {
+    let path = home.path().join("editor");
+    std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o700)).unwrap();
+    path.display().to_string()
+}
+
+#[test]
+fn an_editor_has_the_terminal_to_itself() {
+    let home = Home::new();
+    home.demo();
+    // Keys for signals reach every program on the terminal: an interrupt in the editor must not end the console.
+    let script = "stty -a | grep -q ' icanon' && echo EDITOR IS HERE\nhead -c 1 \"$1\"; kill -INT $PPID; read answer; \
+        echo \"heard $answer\"; read answer";
+    let mut terminal = Start::new(&home, &["demo.db"]).with("EDITOR", editor(&home, script)).run();
+    terminal.shows("newest episodes");
+    terminal.press("2");
+    terminal.shows("of 250");
+    terminal.settle();
+    terminal.press("o");
+    terminal.shows("EDITOR IS HERE");
+    terminal.shows("{");
+    terminal.is_given_back();
+    terminal.press("word\r");
+    terminal.shows("heard word");
+    terminal.press("\r");
+    terminal.shows("of 250");
+    let left: Vec<_> = std::fs::read_dir(home.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
+    assert!(left.iter().all(|name| !name.to_string_lossy().starts_with("mnemoscope-")), "{left:?}");
+    terminal.press("q");
+    assert_eq!(terminal.ended_and_read(), 0);
+    terminal.is_given_back();
+}
+
+#[test]
+fn an_editor_that_is_stopped_stops_the_console_with_it() {
+    let home = Home::new();
+    home.demo();
+    let script = "echo EDITOR IS HERE\nkill -TSTP $PPID; read answer";
+    let mut terminal = Start::new(&home, &["demo.db"]).with("VISUAL", editor(&home, script)).run();
+    terminal.press("2");
+    terminal.shows("of 250");
+    terminal.settle();
+    terminal.press("o");
+    terminal.shows("EDITOR IS HERE");
+    terminal.is_stopped();
+    terminal.signal("CONT");
+    terminal.press("\r");
+    terminal.shows("of 250");
+    terminal.press("q");
+    assert_eq!(terminal.ended_and_read(), 0);
+    terminal.is_given_back();
+}
+
+#[test]
+fn without_a_terminal_the_console_says_so_and_writes_no_sequence() {
+    let home = Home::new();
+    home.demo();
+    let mut command = Command::new(PROGRAM);
+    command.arg("demo.db").current_dir(home.path()).env_clear().envs(home.surroundings()).stdin(Stdio::null());
+    let out = command.output().unwrap();
+    assert_eq!(out.status.code(), Some(2));
+    assert!(out.stdout.is_empty());
+    let told = String::from_utf8(out.stderr).unwrap();
+    assert!(told.contains("needs a terminal") && told.contains("status") && !told.contains('\x1b'), "{told}");
+    // With a terminal for the output alone it is the same.
+    let line = format!("'{PROGRAM}' demo.db < /dev/null; echo code $?");
+    let mut terminal = Start::new(&home, &["-c", &line]).program("/bin/sh").run();
+    assert_eq!(terminal.ended_and_read(), 0);
+    assert!(terminal.contents().contains("code 2"), "{}", terminal.contents());
+    assert!(!terminal.raw().contains(&0x1b));
 }

@@ -6,6 +6,7 @@ mod layouts;
 mod look;
 pub mod output;
 
+use std::io::Write as _;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -84,6 +85,10 @@ impl From<StoreError> for Failure {
 
 impl From<std::io::Error> for Failure {
     fn from(error: std::io::Error) -> Self {
+        if error.kind() == std::io::ErrorKind::Unsupported {
+            // What the console says where there is no terminal.
+            return Failure::usage(error.to_string());
+        }
         Failure::failed(error.to_string())
     }
 }
@@ -97,7 +102,8 @@ pub fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             for line in failure.message.lines() {
-                eprintln!("mnemoscope: {}", SafeText::new(line));
+                // Nobody may be there to read it: no reason to fail in another way.
+                let _ = writeln!(std::io::stderr(), "mnemoscope: {}", SafeText::new(line));
             }
             ExitCode::from(failure.code)
         }

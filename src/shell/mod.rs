@@ -196,6 +196,10 @@ impl<'s> Console<'s> {
         };
         let (events, background) = self.listener.hear(event?);
         for event in events {
+            if let Event::Resize(..) = event {
+                // Terminals cut or fold what they show, even when the size is soon as it was before.
+                self.screen.forget();
+            }
             if let Some(message) = self.pointer.message(event, &self.drawn.hits) {
                 self.tell(message).await;
             }
@@ -235,7 +239,7 @@ impl<'s> Console<'s> {
         match effect {
             Effect::Quit => self.ended = Some(End::Quit),
             Effect::Suspend => self.suspend()?,
-            Effect::Redraw => self.screen.forget()?,
+            Effect::Redraw => self.screen.forget(),
             Effect::SetTitle(title) => self.screen.set_title(&title)?,
             Effect::Mouse(ours) => self.screen.use_mouse(ours)?,
             Effect::Copy(what, text) => {

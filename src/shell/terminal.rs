@@ -2,6 +2,7 @@
 
 use std::backtrace::{Backtrace, BacktraceStatus};
 use std::io::{self, BufWriter, IsTerminal as _, Stdout, StdoutLock, Write as _};
+use std::mem::ManuallyDrop;
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -75,11 +76,15 @@ pub fn guard_panics() {
             give_back_through(&mut out);
             let message = panic.payload_as_str().unwrap_or("no message");
             let place = panic.location().map(ToString::to_string).unwrap_or_default();
-            eprintln!("mnemoscope: a mistake in the program, at {place}");
-            SafeText::block(message).iter().for_each(|line| eprintln!("mnemoscope: {line}"));
+            // Not by `eprintln!`: where nobody hears it, that would panic again, and abort.
+            let mut told = io::stderr().lock();
+            let _ = writeln!(told, "mnemoscope: a mistake in the program, at {place}");
+            for line in SafeText::block(message) {
+                let _ = writeln!(told, "mnemoscope: {line}");
+            }
             let trace = Backtrace::capture();
             if trace.status() == BacktraceStatus::Captured {
-                eprintln!("{trace}");
+                let _ = writeln!(told, "{trace}");
             }
             if ours {
                 std::process::exit(101);
@@ -101,15 +106,18 @@ pub fn panic_if_asked(place: &str) {
 
 /// The screen while it is ours.
 pub struct Screen {
-    terminal: Terminal<CrosstermBackend<BufWriter<Stdout>>>,
+    /// Never dropped: it would show the cursor when the terminal is no longer ours, tell of a failure to where nobody
+    /// hears it, and write what is left of a broken frame.
+    terminal: ManuallyDrop<Terminal<CrosstermBackend<BufWriter<Stdout>>>>,
     mouse: bool,
+    forgotten: bool,
 }
 
 impl Screen {
     /// Takes the terminal.
     pub fn open(mouse: bool) -> io::Result<Self> {
         let backend = CrosstermBackend::new(BufWriter::with_capacity(BUFFER, io::stdout()));
-        let mut screen = Screen { terminal: Terminal::new(backend)?, mouse };
+        let mut screen = Screen { terminal: ManuallyDrop::new(Terminal::new(backend)?), mouse, forgotten: true };
         screen.enter()?;
         Ok(screen)
     }
@@ -131,7 +139,8 @@ impl Screen {
             write!(out, "{MOUSE_ON}")?;
         }
         io::Write::flush(out)?;
-        self.forget()
+        self.forget();
+        Ok(())
     }
 
     /// Gives the terminal back for a while.
@@ -152,11 +161,9 @@ impl Screen {
         Ok((size.width, size.height))
     }
 
-    /// Forgets what is on the screen, so that the next frame draws all of it. Not by `clear`, which asks the terminal
-    /// where its cursor is and fails when there is no answer.
-    pub fn forget(&mut self) -> io::Result<()> {
-        let size = self.terminal.size()?;
-        self.terminal.resize(Rect::from((Position::ORIGIN, size)))
+    /// Forgets what is on the screen, so that the next frame draws all of it.
+    pub fn forget(&mut self) {
+        self.forgotten = true;
     }
 
     /// Writes a sequence at once.
@@ -188,6 +195,11 @@ impl Screen {
     /// Draws a frame; only what changed is written, all at once.
     pub fn draw(&mut self, paint: impl FnOnce(&mut Buffer)) -> io::Result<()> {
         queue!(self.terminal.backend_mut(), BeginSynchronizedUpdate)?;
+        if std::mem::take(&mut self.forgotten) {
+            // Not by `clear`, which asks the terminal where its cursor is and fails when there is no answer.
+            let size = self.terminal.size()?;
+            self.terminal.resize(Rect::from((Position::ORIGIN, size)))?;
+        }
         self.terminal.draw(|frame| paint(frame.buffer_mut()))?;
         let out = self.terminal.backend_mut();
         queue!(out, EndSynchronizedUpdate)?;

@@ -6,6 +6,7 @@ use std::num::NonZeroU16;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
@@ -69,6 +70,8 @@ struct Seen {
     /// Bytes whose questions were answered.
     answered: usize,
     closed: bool,
+    /// The reader is to let go of the terminal.
+    leaving: bool,
 }
 
 type Shared = Arc<(Mutex<Seen>, Condvar)>;
@@ -81,26 +84,28 @@ pub struct Terminal {
     seen: Shared,
     /// The terminal's modes before the program came, written down.
     modes: String,
+    reading: Option<JoinHandle<()>>,
 }
 
 type Keyboard = Arc<Mutex<Option<Box<dyn std::io::Write + Send>>>>;
 
 /// How the program is started.
 pub struct Start<'a> {
-    pub home: &'a Home,
-    pub arguments: Vec<String>,
-    pub variables: Vec<(&'static str, String)>,
+    home: &'a Home,
+    program: &'static str,
+    arguments: Vec<String>,
+    variables: Vec<(&'static str, String)>,
     /// Keys that were typed before the program runs.
-    pub typed: &'static str,
-    pub background: Background,
-    pub size: (u16, u16),
+    typed: &'static str,
+    background: Background,
+    size: (u16, u16),
 }
 
 impl<'a> Start<'a> {
     pub fn new(home: &'a Home, arguments: &[&str]) -> Self {
         let arguments = arguments.iter().map(|a| (*a).to_owned()).collect();
         let background = Background::Silent;
-        Start { home, arguments, variables: Vec::new(), typed: "", background, size: (120, 40) }
+        Start { home, program: PROGRAM, arguments, variables: Vec::new(), typed: "", background, size: (120, 40) }
     }
 
     pub fn typed(mut self, keys: &'static str) -> Self {
@@ -118,8 +123,9 @@ impl<'a> Start<'a> {
         self
     }
 
-    pub fn sized(mut self, columns: u16, rows: u16) -> Self {
-        self.size = (columns, rows);
+    /// Starts another program, which starts ours.
+    pub fn program(mut self, program: &'static str) -> Self {
+        self.program = program;
         self
     }
 
@@ -128,7 +134,7 @@ impl<'a> Start<'a> {
         let modes = format!("{:?}", pair.master.get_termios());
         let mut writer = pair.master.take_writer().unwrap();
         writer.write_all(self.typed.as_bytes()).unwrap();
-        let mut command = CommandBuilder::new(PROGRAM);
+        let mut command = CommandBuilder::new(self.program);
         command.args(&self.arguments);
         command.cwd(self.home.path());
         command.env_clear();
@@ -139,34 +145,36 @@ impl<'a> Start<'a> {
         drop(pair.slave);
         let (columns, rows) = self.size;
         let emulator = vt100::Parser::new(cells(rows), cells(columns), 0);
-        let seen: Shared =
-            Arc::new((Mutex::new(Seen { emulator, raw: Vec::new(), answered: 0, closed: false }), Condvar::new()));
+        let seen: Shared = Arc::new((
+            Mutex::new(Seen { emulator, raw: Vec::new(), answered: 0, closed: false, leaving: false }),
+            Condvar::new(),
+        ));
         let keys: Keyboard = Arc::new(Mutex::new(Some(writer)));
         let mut reader = pair.master.try_clone_reader().unwrap();
         let (to, answers, background) = (Arc::clone(&seen), Arc::clone(&keys), self.background);
-        std::thread::spawn(move || {
+        let reading = Some(std::thread::spawn(move || {
             let mut buffer = [0; 16 * 1024];
             loop {
                 // A pty whose other side has gone gives an error on some systems, an end on others.
                 let count = reader.read(&mut buffer).unwrap_or(0);
-                let answer = {
+                let (answer, leaving) = {
                     let mut seen = lock(&to.0);
                     seen.closed |= count == 0;
                     seen.raw.extend_from_slice(&buffer[..count]);
                     seen.emulator.process(&buffer[..count]);
                     let answer = answer(&mut seen, background);
                     to.1.notify_all();
-                    answer
+                    (answer, seen.leaving)
                 };
                 if let Some(keys) = lock(&answers).as_mut() {
                     let _ = keys.write_all(answer.as_bytes());
                 }
-                if count == 0 {
+                if count == 0 || leaving {
                     break;
                 }
             }
-        });
-        Terminal { child, master: Some(pair.master), keys, seen, modes }
+        }));
+        Terminal { child, master: Some(pair.master), keys, seen, modes, reading }
     }
 }
 
@@ -247,6 +255,16 @@ impl Terminal {
         }
     }
 
+    /// Shows the screen as it is now.
+    pub fn with_screen(&self, look: impl FnOnce(&vt100::Screen)) {
+        look(self.seen().emulator.screen());
+    }
+
+    /// Draws over what is on the screen, as another program may.
+    pub fn spoil(&self) {
+        self.seen().emulator.process(b"\x1b[H\x1b[2J\x1b[?25h\x1b[?2004l");
+    }
+
     /// What is on the screen.
     pub fn contents(&self) -> String {
         self.seen().emulator.screen().contents()
@@ -272,10 +290,12 @@ impl Terminal {
         assert!(Command::new("kill").args([&format!("-{name}"), &id]).status().unwrap().success());
     }
 
-    /// Takes the terminal away, as a window that is closed does.
-    pub fn vanish(&mut self) {
+    /// Takes the terminal away, as closing its window does; `key` makes the program write something.
+    pub fn vanish(&mut self, key: &str) {
+        self.seen().leaving = true;
+        self.press(key);
+        self.reading.take().unwrap().join().unwrap();
         lock(&self.keys).take();
-        // The reader's copy keeps the terminal; a hangup is what the system sends when the last one goes.
         self.master.take();
     }
 
