@@ -1,5 +1,6 @@
 //! The impure edge of the console: the terminal, its input, the effects that the core asks for.
 
+mod background;
 mod clipboard;
 mod editor;
 mod effects;
@@ -27,6 +28,7 @@ use crate::memory::Entity;
 use crate::memory::mask::Mask;
 use crate::screen::{Drawn, Painter};
 use crate::store::{OpenError, Store};
+use background::{Background, Listener, QUESTION};
 use effects::Tasks;
 use input::Pointer;
 use look::Looks;
@@ -85,7 +87,6 @@ impl End {
 }
 
 /// Runs the console on a database until it is quit; the exit code: 0, or 128 and the number of the signal that ended it.
-/// While the database is being opened, the terminal is asked for its colours.
 ///
 /// # Errors
 /// There is no terminal, it can no longer be used, or the database is not opened.
@@ -96,12 +97,8 @@ pub async fn run(store: impl Future<Output = Result<Store, OpenError>>, options:
         return Err(Error::NoTerminal);
     }
     let mut signals = Signals::listen()?;
-    let (theme, ascii, no_color) = (options.theme.clone(), options.ascii, options.no_color);
-    let looks = tokio::task::spawn_blocking(move || Looks::new(theme.as_deref(), ascii, no_color));
-    let opened = signals.beside(Box::pin(store), true).await;
-    // Whatever came of it: until the terminal was asked to the end, it is not as it was.
-    let looks = looks.await.map_err(io::Error::other)?;
-    let store = match opened {
+    let looks = Looks::new(options.theme.as_deref(), options.ascii, options.no_color);
+    let store = match signals.beside(Box::pin(store), true).await {
         Ok(store) => store?,
         Err(signal) => return Ok(End::Signal(signal).code()),
     };
@@ -149,6 +146,12 @@ struct Console<'s> {
     signals: Signals,
     /// None while the terminal is not ours.
     events: Option<EventStream>,
+    /// Hears the terminal's answer about its background among the keys.
+    listener: Listener,
+    /// When the next frame may be drawn.
+    frame_at: Instant,
+    /// No frame was drawn yet.
+    fresh: bool,
     /// The core knows more than the screen shows.
     dirty: bool,
     /// We stopped ourselves: the signal that continued us is no news.
@@ -172,6 +175,9 @@ impl<'s> Console<'s> {
             screen,
             signals,
             events: None,
+            listener: Listener::default(),
+            frame_at: Instant::now(),
+            fresh: true,
             dirty: true,
             continued: false,
             ended: None,
@@ -183,17 +189,22 @@ impl<'s> Console<'s> {
         self.tell(Message::Resize(width, height)).await;
         self.tell(Message::Start(Utc::now())).await;
         let mut tick = tokio::time::interval(TICK);
-        let mut next_frame = Instant::now();
         self.events = Some(EventStream::new());
+        if let Some(patience) = self.looks.patience() {
+            self.screen.write(QUESTION)?;
+            self.listener.expect();
+            self.frame_at = Instant::now() + patience;
+        }
         loop {
             if let Some(end) = self.ended.take() {
                 return Ok(end);
             }
-            if self.dirty && Instant::now() >= next_frame {
+            if self.dirty && Instant::now() >= self.frame_at {
                 self.draw().await?;
-                next_frame = Instant::now() + FRAME;
+                self.fresh = false;
+                self.frame_at = Instant::now() + FRAME;
             }
-            let frame = tokio::time::sleep_until(next_frame.into());
+            let frame = tokio::time::sleep_until(self.frame_at.into());
             let events = self.events.get_or_insert_with(EventStream::new);
             tokio::select! {
                 biased;
@@ -217,13 +228,25 @@ impl<'s> Console<'s> {
 
     async fn event(&mut self, event: Option<io::Result<Event>>) {
         match event {
-            Some(Ok(event)) => {
-                if let Some(message) = self.pointer.message(event, &self.drawn.hits) {
-                    self.tell(message).await;
-                }
-            }
+            Some(Ok(event)) => self.heard(event).await,
             // The terminal is gone; the signal that says so may be late.
             Some(Err(_)) | None => self.ended = Some(End::Signal(signal_hook::consts::SIGHUP)),
+        }
+    }
+
+    async fn heard(&mut self, event: Event) {
+        let (events, background) = self.listener.hear(event);
+        for event in events {
+            if let Some(message) = self.pointer.message(event, &self.drawn.hits) {
+                self.tell(message).await;
+            }
+        }
+        // Once there was a frame, the theme stays: a screen that changes its colours by itself would only startle.
+        if let Some(background) = background.filter(|_| self.fresh) {
+            if background == Background::Light {
+                "light".clone_into(&mut self.model.settings.theme);
+            }
+            self.frame_at = Instant::now();
         }
     }
 

@@ -160,6 +160,13 @@ impl Screen {
         self.terminal.resize(Rect::from((Position::ORIGIN, size)))
     }
 
+    /// Writes a sequence at once.
+    pub fn write(&mut self, sequence: &str) -> io::Result<()> {
+        let out = self.terminal.backend_mut();
+        write!(out, "{sequence}")?;
+        Write::flush(out)
+    }
+
     /// Where escape sequences go.
     pub fn output(&mut self) -> &mut impl Write {
         self.terminal.backend_mut()
