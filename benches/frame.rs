@@ -76,12 +76,12 @@ fn press(code: Code) -> Message {
 }
 
 #[divan::bench(args = [Code::Down, Code::PageDown], sample_count = 1000)]
-fn update_and_draw(bencher: Bencher, code: &Code) {
+fn update_and_draw(bencher: Bencher, code: Code) {
     let mut model = model();
     let mut painter = Painter::default();
     let look = Look::new(Theme::dark(), Glyphs::unicode());
     bencher.bench_local(|| {
-        let effects = update(&mut model, press(*code));
+        let effects = update(&mut model, press(code));
         settle(&mut model, effects);
         let mut buf = Buffer::empty(SCREEN);
         let drawn = painter.draw(&model, &look, &mut buf);

@@ -202,7 +202,7 @@ async fn a_profile_masks_however_it_was_chosen() {
     let folder = TempDir::new().unwrap();
     let rows = "INSERT INTO agent_episodes (id, task_description) VALUES ('a', 'Call Maria')";
     let path = sqlite(&folder, &[ATOM, rows]).await;
-    let settings = format!("default = \"home\"\n[profile.home]\ndatabase = {:?}\nmask = true\n", path);
+    let settings = format!("default = \"home\"\n[profile.home]\ndatabase = {path:?}\nmask = true\n");
     std::fs::write(folder.path().join("config.toml"), settings).unwrap();
     for named in [&[][..], &["-d", "home"], &["--profile", "home"]] {
         let output = mnemoscope(&folder, &[named, &["list", "episode"]].concat());

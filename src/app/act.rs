@@ -52,7 +52,7 @@ impl Model {
             }
             CommandId::Follow if here.detail().is_none_or(|d| d.row().is_none()) => no("no row is loaded"),
             CommandId::Export if self.exporting.is_some() => no("an export is still running"),
-            CommandId::Focus if browse.is_none() => no("there is one pane only"),
+            CommandId::Focus | CommandId::Zoom if browse.is_none() => no("there is one pane only"),
             _ => Ok(()),
         }
     }
@@ -72,8 +72,8 @@ impl Model {
             CommandId::Down => self.move_by(1),
             CommandId::PageUp => self.move_by(-self.page()),
             CommandId::PageDown => self.move_by(self.page()),
-            CommandId::First => self.to_end(false),
-            CommandId::Last => self.to_end(true),
+            CommandId::First => self.go_to_end(false),
+            CommandId::Last => self.go_to_end(true),
             CommandId::Open => self.open(),
             CommandId::Close => self.close(),
             CommandId::Back => self.travel(-1),
@@ -164,7 +164,7 @@ impl Model {
         }
     }
 
-    fn to_end(&mut self, last: bool) -> Vec<Effect> {
+    fn go_to_end(&mut self, last: bool) -> Vec<Effect> {
         if self.detail_has_keys() {
             self.scroll_detail(if last { isize::MAX } else { isize::MIN });
             return Vec::new();
@@ -387,10 +387,7 @@ impl Model {
         }
         let used = browse.order_used();
         let kind = browse.entity.column(column).map(|c| c.kind);
-        let descending = match used.column == column {
-            true => !used.descending,
-            false => !matches!(kind, Some(Kind::Text)),
-        };
+        let descending = if used.column == column { !used.descending } else { !matches!(kind, Some(Kind::Text)) };
         browse.order = Some(Order { column, descending });
         self.relist()
     }
@@ -566,7 +563,7 @@ impl Model {
                 unavailable,
             }
         });
-        let menu = Menu::new("Jump to a screen, or give a command", items.collect());
+        let menu = Menu::new("Go to a screen or a row, give a command", items.collect());
         self.show(Overlay::Palette(menu))
     }
 }

@@ -1,7 +1,5 @@
 //! Everything about one row: which tabs it has, what is loaded, where it is scrolled to.
 
-use std::collections::BTreeSet;
-
 use super::columns::plural;
 use super::condition::Conditions;
 use super::message::{Content, Failure, Related, Relation, Ticket};
@@ -129,8 +127,6 @@ pub struct Detail {
     pub failure: Option<Failure>,
     /// The wanted row is not there.
     pub gone: bool,
-    /// Branches of the JSON tree that are folded or unfolded by hand.
-    pub toggled: BTreeSet<String>,
 }
 
 impl Detail {
@@ -151,7 +147,6 @@ impl Detail {
             pending_related: None,
             failure: None,
             gone: false,
-            toggled: BTreeSet::new(),
         }
     }
 
@@ -199,7 +194,6 @@ impl Detail {
                 if self.shown != self.key {
                     self.shown.clone_from(&self.key);
                     self.scroll = 0;
-                    self.toggled.clear();
                     self.related.clear();
                 }
                 self.content = Some(content);
@@ -223,7 +217,7 @@ impl Detail {
     }
 }
 
-/// What is related to a row that is no episode, and how it is found. An episode brings its context with it.
+/// What is related to a row, and how it is found. An episode brings most of it with it as its context.
 #[must_use]
 pub fn relations(row: &Row) -> Vec<(String, Relation)> {
     let id = row.id();
@@ -239,7 +233,10 @@ pub fn relations(row: &Row) -> Vec<(String, Relation)> {
         (!id.is_empty()).then(|| (plural(entity).to_owned(), Relation::List(Box::new(query))))
     };
     let found = match row.entity {
-        Entity::Episode => vec![],
+        Entity::Episode => {
+            let into = list(Entity::Episode, Conditions::equal("consolidated_into", id));
+            vec![into.map(|(_, relation)| ("consolidated from".to_owned(), relation))]
+        }
         Entity::Segment | Entity::UtilityEvent | Entity::CanvasEvent | Entity::Feedback => {
             vec![one("episode", Entity::Episode, "episode_id")]
         }

@@ -40,6 +40,9 @@ pub fn row_name(row: &Row) -> String {
     {
         return format!("{kind} {rating}");
     }
+    if let (Entity::Policy, Some(version)) = (row.entity, row.get("version").as_i64()) {
+        return format!("version {version} of {}", row.text("profile_id").unwrap_or("no profile"));
+    }
     let named = column(title_column(row.entity)).or_else(|| extra.iter().find_map(|name| column(name)));
     named.unwrap_or_else(|| row.id().to_owned())
 }
@@ -125,7 +128,11 @@ fn of_episode(context: &EpisodeContext) -> Vec<Link> {
     links.reverse();
     links.extend(context.chain.children.iter().filter_map(|c| to_row("child", context.relatives.get(c)?)));
     links.extend(named_id("consolidated into", Entity::Episode, context.episode.text("consolidated_into")));
-    links.extend(context.links.iter().filter_map(|l| named_id("memory", linked_entity(l), l.text("memory_id"))));
+    links.extend(context.links.iter().filter_map(|link| {
+        let to = named_id("memory", linked_entity(link), link.text("memory_id"))?;
+        let memory = context.memories.iter().find(|memory| Some(memory.id()) == link.text("memory_id"));
+        Some(Link { name: memory.map_or(to.name, row_name), ..to })
+    }));
     for (relation, rows) in [
         ("feedback", &context.feedback),
         ("canvas event", &context.canvas),

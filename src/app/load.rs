@@ -2,11 +2,10 @@
 
 use super::detail::relations;
 use super::home::recent_query;
-use super::message::{Content, Effect, Failure, Measures, Related, Ticket};
+use super::message::{Content, Effect, Failure, Measures, Related, Relation, Ticket};
 use super::model::{Model, Tone};
 use super::place::{Home, View};
 use super::window::{Want, row_key};
-use crate::memory::Entity;
 use crate::memory::query::{Page, Status};
 
 /// Milliseconds that the cursor rests on a row before its details are read, while others are being read.
@@ -40,18 +39,18 @@ impl Model {
     }
 
     fn settle_home(&mut self) -> Vec<Effect> {
-        let has_episodes = self.holds(Entity::Episode).is_ok();
+        let looked_at = self.looked_at();
         let View::Home(home) = &self.history.here().view else { return Vec::new() };
         if home.pending.is_some() {
             return Vec::new();
         }
-        if home.recent.is_some() || home.failure.is_some() || !has_episodes {
+        let Some(entity) = looked_at.filter(|_| home.recent.is_none() && home.failure.is_none()) else {
             return self.settle_status();
-        }
+        };
         let ticket = self.ticket();
         let View::Home(home) = &mut self.history.here_mut().view else { return Vec::new() };
         home.pending = Some(ticket);
-        vec![Effect::LoadPage(ticket, Box::new(recent_query()))]
+        vec![Effect::LoadPage(ticket, Box::new(recent_query(entity)))]
     }
 
     fn settle_list(&mut self) -> Vec<Effect> {
@@ -139,16 +138,9 @@ impl Model {
 
     fn ask_related(&mut self) -> Vec<Effect> {
         let ticket = self.ticket();
-        let holds = |entity: Entity| self.holds(entity).is_ok();
         let Some(detail) = self.history.here().detail() else { return Vec::new() };
-        let wanted: Vec<_> = detail.row().map(relations).unwrap_or_default();
-        let wanted: Vec<_> = wanted
-            .into_iter()
-            .filter(|(_, relation)| match relation {
-                super::message::Relation::Ids(entity, _) => holds(*entity),
-                super::message::Relation::List(query) => holds(query.entity),
-            })
-            .collect();
+        let mut wanted = detail.row().map(relations).unwrap_or_default();
+        wanted.retain(|(_, relation)| self.can_relate(relation));
         let Some(detail) = self.history.here_mut().detail_mut() else { return Vec::new() };
         let superseded = detail.pending_related.take();
         let mut effects: Vec<Effect> = superseded.map(Effect::Cancel).into_iter().collect();
@@ -157,6 +149,17 @@ impl Model {
             effects.push(Effect::LoadRelated(ticket, wanted));
         }
         effects
+    }
+
+    /// Whether the database holds what a relation leads to, and what it is found by.
+    fn can_relate(&self, relation: &Relation) -> bool {
+        let filled = |entity, column| !self.opened.unfilled.contains(&(entity, column));
+        match relation {
+            Relation::Ids(entity, _) => self.holds(*entity).is_ok(),
+            Relation::List(query) => {
+                self.holds(query.entity).is_ok() && query.filters.iter().all(|f| filled(query.entity, f.column))
+            }
+        }
     }
 
     pub(super) fn elapsed(&mut self, ticket: Ticket) -> Vec<Effect> {

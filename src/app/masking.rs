@@ -68,22 +68,7 @@ impl Masking {
     pub fn content(&mut self, content: &mut Content) {
         match content {
             Content::Row(row) => self.rows([&mut **row]),
-            Content::Episode(context) => {
-                self.rows([&mut context.episode]);
-                self.rows(context.relatives.values_mut());
-                for rows in [
-                    &mut context.segments,
-                    &mut context.canvas,
-                    &mut context.feedback,
-                    &mut context.utility,
-                    &mut context.links,
-                    &mut context.memories,
-                    &mut context.events,
-                    &mut context.accesses,
-                ] {
-                    self.rows(rows);
-                }
-            }
+            Content::Episode(context) => self.rows(context.rows_mut()),
         }
     }
 

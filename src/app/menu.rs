@@ -6,6 +6,7 @@ use nucleo_matcher::{Config, Matcher, Utf32Str};
 use super::command::CommandId;
 use super::input::Input;
 use super::message::{Destination, Failure};
+use crate::memory::Entity;
 
 /// What choosing an entry does.
 #[derive(Debug, Clone, PartialEq)]
@@ -76,6 +77,14 @@ impl Menu {
         }
         found.sort_by_key(|(points, _)| std::cmp::Reverse(*points));
         found.into_iter().map(|(_, item)| item).collect()
+    }
+
+    /// The row that `episode 1234` names.
+    #[must_use]
+    pub fn named_row(&self) -> Option<Destination> {
+        let (entity, id) = self.input.text().trim().split_once(' ')?;
+        let (entity, id) = (Entity::parse(entity)?, id.trim());
+        (!id.is_empty()).then(|| Destination::Row(entity, id.to_owned()))
     }
 
     /// Moves the selection among those that match.

@@ -4,9 +4,8 @@ use super::command::CommandId;
 use super::condition::{Conditions, completions};
 use super::key::{Code, Key};
 use super::menu::{Choice, Menu, Overlay, Purpose};
-use super::message::{Destination, Effect, Target};
+use super::message::{Effect, Target};
 use super::model::{Model, Tone};
-use crate::memory::Entity;
 
 /// Lines remembered for each kind of rows.
 const REMEMBERED: usize = 50;
@@ -100,7 +99,7 @@ impl Model {
             Some(Overlay::Palette(menu)) => (menu, true),
             _ => return Vec::new(),
         };
-        let named = is_palette.then(|| named_row(menu.input.text())).flatten();
+        let named = is_palette.then(|| menu.named_row()).flatten();
         let chosen = menu.matching().get(menu.selected).map(|item| (item.choice.clone(), item.unavailable.clone()));
         if let Some(destination) = named {
             self.overlays.pop();
@@ -179,12 +178,11 @@ impl Model {
                 prompt.input = super::input::Input::holding(text);
                 prompt.recalled = Some(at);
             }
-            Some((_, None)) => {}
             None if prompt.recalled.is_some() => {
                 prompt.input = super::input::Input::default();
                 prompt.recalled = None;
             }
-            None => {}
+            Some((_, None)) | None => {}
         }
     }
 
@@ -244,12 +242,4 @@ fn menu_key(menu: &mut Menu, key: Key) {
             }
         }
     }
-}
-
-/// `episode 1234`: that row.
-#[must_use]
-fn named_row(text: &str) -> Option<Destination> {
-    let (entity, id) = text.trim().split_once(' ')?;
-    let (entity, id) = (Entity::parse(entity)?, id.trim());
-    (!id.is_empty()).then(|| Destination::Row(entity, id.to_owned()))
 }

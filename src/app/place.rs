@@ -27,13 +27,13 @@ pub enum Pane {
 /// The first screen.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Home {
-    /// The newest episodes.
+    /// The newest rows of what it looks at.
     pub recent: Option<Page>,
     /// They are being waited for.
     pub pending: Option<Ticket>,
     /// Why they could not be read.
     pub failure: Option<Failure>,
-    /// The selected entry: entities that are there, then the newest episodes.
+    /// The selected entry: entities that are there, what stands out, the newest rows.
     pub selected: usize,
 }
 

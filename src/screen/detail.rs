@@ -1,7 +1,5 @@
 //! The details of a row: its tabs and what the shown one says.
 
-use std::collections::BTreeSet;
-
 use ratatui::{buffer::Buffer, layout::Rect};
 
 use super::document::{Document, Kept, Writer};
@@ -89,9 +87,9 @@ fn draw_tabs(detail: &Detail, look: &Look, line: Rect, buf: &mut Buffer, drawn: 
 fn write(detail: &Detail, content: &Content, look: &Look, width: usize, wrap: bool) -> Document {
     let mut writer = Writer::new(look, width, wrap);
     match (detail.current_tab(), content) {
-        (Tab::Raw, Content::Episode(context)) => writer.json(&context.to_json(), &BTreeSet::new()),
-        (Tab::Raw, Content::Row(row)) => writer.json(&row.to_json(), &BTreeSet::new()),
-        (tab, Content::Episode(context)) => episode::tab(&mut writer, context, tab),
+        (Tab::Raw, Content::Episode(context)) => writer.json(&context.to_json()),
+        (Tab::Raw, Content::Row(row)) => writer.json(&row.to_json()),
+        (tab, Content::Episode(context)) => episode::tab(&mut writer, context, &detail.related, tab),
         (Tab::Related, Content::Row(_)) => rows::related(&mut writer, detail),
         (_, Content::Row(row)) => rows::overview(&mut writer, row),
     }

@@ -1,5 +1,7 @@
 //! What a detail says, as lines: built once from what was loaded, then shown a window at a time.
 
+use std::collections::BTreeSet;
+
 use ratatui::{buffer::Buffer, layout::Rect};
 use serde_json::Value;
 
@@ -174,10 +176,19 @@ impl<'l> Writer<'l> {
         self.line(line.with(text, role));
     }
 
-    /// A JSON value as a tree.
-    pub fn json(&mut self, value: &Value, toggled: &std::collections::BTreeSet<String>) {
-        let view = JsonView { value, open_depth: 64, toggled, width: self.width };
-        let mut lines = view.lines(0, JSON_LINES + 1, self.look);
+    /// A JSON value as a tree; long strings are wrapped, or cut to one line.
+    pub fn json(&mut self, value: &Value) {
+        let folded = BTreeSet::new();
+        let view = JsonView { value, open_depth: 64, toggled: &folded, width: self.width };
+        let lines = view.lines(0, JSON_LINES + 1, self.look);
+        let is_text = |pointer: &str| value.pointer(pointer).is_some_and(Value::is_string);
+        let open: BTreeSet<String> = lines
+            .iter()
+            .filter(|line| self.wrap && line.folds && is_text(&line.pointer))
+            .map(|line| line.pointer.clone())
+            .collect();
+        let opened = JsonView { toggled: &open, ..view };
+        let mut lines = if open.is_empty() { lines } else { opened.lines(0, JSON_LINES + 1, self.look) };
         let more = lines.len() > JSON_LINES;
         lines.truncate(JSON_LINES);
         for line in lines {
@@ -250,17 +261,14 @@ impl Kept {
     /// The document of that name, made if it is not there.
     pub fn get(&mut self, name: String, make: impl FnOnce() -> Document) -> &Document {
         const KEPT: usize = 3;
-        match self.0.iter().position(|(kept, _)| *kept == name) {
-            Some(at) => {
-                let found = self.0.remove(at);
-                self.0.push(found);
+        if let Some(at) = self.0.iter().position(|(kept, _)| *kept == name) {
+            let found = self.0.remove(at);
+            self.0.push(found);
+        } else {
+            if self.0.len() >= KEPT {
+                self.0.remove(0);
             }
-            None => {
-                if self.0.len() >= KEPT {
-                    self.0.remove(0);
-                }
-                self.0.push((name, make()));
-            }
+            self.0.push((name, make()));
         }
         &self.0[self.0.len() - 1].1
     }

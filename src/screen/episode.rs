@@ -8,6 +8,7 @@ use super::words;
 use crate::app::Destination;
 use crate::app::detail::Tab;
 use crate::app::follow::{linked_entity, row_name};
+use crate::app::message::Related;
 use crate::memory::query::EpisodeContext;
 use crate::memory::utility::{self, Signal};
 use crate::memory::{Entity, Row, feedback, time};
@@ -15,9 +16,9 @@ use crate::ui::chart::{self, DivergingBar, DivergingBars, LineChart, Point, Time
 use crate::ui::{Look, Pair, Role, SafeText, TextLine, figures};
 
 /// Writes a tab of an episode.
-pub fn tab(writer: &mut Writer<'_>, context: &EpisodeContext, tab: Tab) {
+pub fn tab(writer: &mut Writer<'_>, context: &EpisodeContext, related: &[Related], tab: Tab) {
     match tab {
-        Tab::Overview => overview(writer, context),
+        Tab::Overview => overview(writer, context, related),
         Tab::Chain => chain(writer, context),
         Tab::Segments => segments(writer, context),
         Tab::Canvas => canvas(writer, context),
@@ -46,7 +47,7 @@ fn pair(row: &Row, column: &str, look: &Look) -> Pair {
     Pair::line(label(column), value_line(row, column, look))
 }
 
-fn overview(writer: &mut Writer<'_>, context: &EpisodeContext) {
+fn overview(writer: &mut Writer<'_>, context: &EpisodeContext, related: &[Related]) {
     let (row, look) = (&context.episode, writer.look);
     writer.hanging(TextLine::default(), &SafeText::limited(&row_name(row), 400), Role::Heading);
     let mut line = TextLine::default();
@@ -76,6 +77,7 @@ fn overview(writer: &mut Writer<'_>, context: &EpisodeContext) {
     situation(writer, row);
     who(writer, context);
     lifecycle(writer, context);
+    consolidation(writer, context, related);
     for column in ["observation", "thoughts", "result", "insight", "detail", "key_decisions"] {
         long_value(writer, row, column);
     }
@@ -153,10 +155,29 @@ fn lifecycle(writer: &mut Writer<'_>, context: &EpisodeContext) {
         pairs.push(pair(row, column, look));
     }
     writer.pairs(&pairs);
-    if let Some(into) = row.text("consolidated_into") {
-        let line = TextLine::of("consolidated into  ", Role::Label).with(SafeText::limited(into, 80), Role::Link);
+}
+
+/// What this episode was merged into, and which were merged into it.
+fn consolidation(writer: &mut Writer<'_>, context: &EpisodeContext, related: &[Related]) {
+    let into = context.episode.text("consolidated_into");
+    let from: Vec<&Related> = related.iter().filter(|group| !group.rows.is_empty()).collect();
+    if into.is_none() && from.is_empty() {
+        return;
+    }
+    writer.section("consolidation", None);
+    if let Some(into) = into {
+        let line = TextLine::of("into  ", Role::Label).with(SafeText::limited(into, 80), Role::Link);
         writer.line(line);
         writer.link(Destination::Row(Entity::Episode, into.to_owned()));
+    }
+    for group in from {
+        writer.text(SafeText::new(&group.title), Role::Label);
+        for row in &group.rows {
+            row_line(writer, row);
+        }
+        if group.more {
+            writer.text("there are more; f leads to all of them", Role::Muted);
+        }
     }
 }
 

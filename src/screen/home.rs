@@ -7,11 +7,11 @@ use crate::app::columns::plural;
 use crate::app::follow::row_name;
 use crate::app::home::RECENT_SHOWN;
 use crate::app::place::Home;
-use crate::app::{Destination, Model, Target};
+use crate::app::{Model, Target};
 use crate::memory::query::{Capability, CountKind, Page};
 use crate::memory::{Entity, Row, time};
 use crate::ui::chart::{CalendarHeat, meter};
-use crate::ui::{Align, Look, Pair, Pane, Role, SafeText, Section, TextLine, key_values, look as lay};
+use crate::ui::{Align, Look, Pair, Pane, Role, SafeText, Section, TextLine, figures, key_values, look as lay};
 
 /// A line of the screen, and the entry it stands for.
 struct Entry {
@@ -26,15 +26,15 @@ fn plain(line: TextLine) -> Entry {
 /// Draws the first screen.
 pub fn draw(model: &Model, home: &Home, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
     const TWO_COLUMNS_FROM: u16 = 110;
-    let entries = model.home_entries();
-    drawn.measures.home_entries = entries.len();
-    let held = entries.iter().filter(|entry| matches!(entry, Destination::List(..))).count();
-    if area.width < TWO_COLUMNS_FROM {
+    drawn.measures.home_entries = model.home_entries().len();
+    let held = model.held().count();
+    if area.width < TWO_COLUMNS_FROM || model.looked_at().is_none() {
         let pane = Pane { focused: true, ..Pane::new("home") };
         let inside = padded(pane.render(area, buf, look));
         let mut lines = about(model, usize::from(inside.width), look);
         lines.extend(holdings(model, usize::from(inside.width), look));
-        lines.extend(recent(home, held, usize::from(inside.width), look));
+        lines.extend(recent(model, home, held, usize::from(inside.width), look));
+        lines.extend(tables(model, usize::from(inside.width), look));
         lines.extend(missing(model, usize::from(inside.width), look));
         column(&lines, home.selected, look, inside, buf, drawn);
         return;
@@ -45,13 +45,14 @@ pub fn draw(model: &Model, home: &Home, look: &Look, area: Rect, buf: &mut Buffe
     let inside = padded(pane.render(left, buf, look));
     let mut lines = about(model, usize::from(inside.width), look);
     lines.extend(holdings(model, usize::from(inside.width), look));
+    lines.extend(tables(model, usize::from(inside.width), look));
     lines.extend(missing(model, usize::from(inside.width), look));
     column(&lines, home.selected, look, inside, buf, drawn);
     let pane = Pane { focused: home.selected >= held, ..Pane::new("lately") };
     let inside = padded(pane.render(right, buf, look));
     let used = lately(home, look, inside, buf);
     let rest = lay::below(inside, used);
-    let lines = recent(home, held, usize::from(rest.width), look);
+    let lines = recent(model, home, held, usize::from(rest.width), look);
     column(&lines, home.selected, look, rest, buf, drawn);
 }
 
@@ -112,18 +113,20 @@ fn about(model: &Model, width: usize, look: &Look) -> Vec<Entry> {
 
 /// What it holds, counted.
 fn holdings(model: &Model, width: usize, look: &Look) -> Vec<Entry> {
+    if model.held().next().is_none() {
+        return Vec::new();
+    }
     let mut lines: Vec<Entry> = section("holds", width, look).into();
-    let held = Entity::ALL.iter().filter(|entity| model.holds(**entity).is_ok());
-    for (number, entity) in held.enumerate() {
-        let mut line = TextLine::of(SafeText::new(plural(*entity)).pad(17, Align::Left), Role::Text);
-        match model.count(*entity) {
+    for (number, entity) in model.held().enumerate() {
+        let mut line = TextLine::of(SafeText::new(plural(entity)).pad(17, Align::Left), Role::Text);
+        match model.count(entity) {
             Some((count, kind)) => {
                 let role = if count == 0 { Role::Muted } else { Role::Number };
                 line.push(words::count(count, kind).pad(17, Align::Right), role);
             }
             None => line.push(SafeText::glyphs(look.glyphs.none, 1).pad(17, Align::Right), Role::Muted),
         }
-        if let Some(source) = sources(model, *entity) {
+        if let Some(source) = sources(model, entity) {
             line.push("   ", Role::Text);
             line.push(SafeText::limited(&source, width.saturating_sub(37)), Role::Muted);
         }
@@ -138,29 +141,55 @@ fn sources(model: &Model, entity: Entity) -> Option<String> {
     Some(sources.map(|source| source.source.as_str()).collect::<Vec<_>>().join(", "))
 }
 
-/// What cannot be shown or done, why, and what would help.
+/// What cannot be shown or done, why, and what would help; what has the same reason stands together.
 fn missing(model: &Model, width: usize, look: &Look) -> Vec<Entry> {
-    let absent: Vec<&Capability> = model.opened.capabilities.iter().filter(|c| !c.available).collect();
-    if absent.is_empty() {
+    const INDENT: usize = 17;
+    let mut groups: Vec<(&Capability, Vec<&str>)> = Vec::new();
+    for capability in model.opened.capabilities.iter().filter(|c| !c.available) {
+        let name = Entity::parse(&capability.name).map_or(capability.name.as_str(), |entity| plural(entity));
+        match groups.iter_mut().find(|(c, _)| (&c.reason, &c.remedy) == (&capability.reason, &capability.remedy)) {
+            Some((_, names)) => names.push(name),
+            None => groups.push((capability, vec![name])),
+        }
+    }
+    if groups.is_empty() {
         return Vec::new();
     }
     let mut lines: Vec<Entry> = section("cannot be shown or done here", width, look).into();
-    for capability in absent {
-        let name: &str = match Entity::parse(&capability.name) {
-            Some(entity) => plural(entity),
-            None => &capability.name,
-        };
-        let mut line = TextLine::of(SafeText::limited(name, 20).pad(17, Align::Left), Role::Stale);
-        line.push(SafeText::limited(capability.reason.as_deref().unwrap_or("not here"), 300), Role::Muted);
-        lines.extend(hanging(&line, width, 17));
+    for (capability, names) in groups {
+        let names = SafeText::limited(&names.join(", "), 300);
+        if names.width() < INDENT {
+            let line = TextLine::of(names.pad(INDENT, Align::Left), Role::Stale);
+            let reason = SafeText::limited(capability.reason.as_deref().unwrap_or("not here"), 300);
+            lines.extend(hanging(&line.with(reason, Role::Muted), width, INDENT));
+        } else {
+            lines.extend(names.wrap(width).map(|part| plain(TextLine::of(part, Role::Stale))));
+            let mut line = TextLine::default();
+            line.push_blanks(INDENT);
+            line.push(SafeText::limited(capability.reason.as_deref().unwrap_or("not here"), 300), Role::Muted);
+            lines.extend(hanging(&line, width, INDENT));
+        }
         if let Some(remedy) = &capability.remedy {
             let mut line = TextLine::default();
-            line.push_blanks(17);
+            line.push_blanks(INDENT);
             line.push_glyphs(look.glyphs.arrow_right, 1, Role::Muted);
             line.push(" ", Role::Text);
             line.push(SafeText::limited(remedy, 300), Role::Text);
-            lines.extend(hanging(&line, width, 19));
+            lines.extend(hanging(&line, width, INDENT + 2));
         }
+    }
+    lines
+}
+
+/// The tables, where no layout says what they mean.
+fn tables(model: &Model, width: usize, look: &Look) -> Vec<Entry> {
+    let Some(status) = model.status.as_ref().filter(|status| status.layouts.is_empty()) else { return Vec::new() };
+    let mut lines: Vec<Entry> = section("tables that nothing is known of", width, look).into();
+    for table in &status.tables {
+        let mut line = TextLine::of(SafeText::limited(&table.name, 40).pad(40, Align::Left), Role::Text);
+        let rows = table.rows.and_then(|rows| u64::try_from(rows).ok());
+        line.push(rows.map(figures::count).unwrap_or_default().pad(14, Align::Right), Role::Number);
+        lines.push(plain(line));
     }
     lines
 }
@@ -185,8 +214,8 @@ fn hanging(line: &TextLine, width: usize, indent: usize) -> Vec<Entry> {
     rows
 }
 
-/// What stands out, then the newest episodes.
-fn recent(home: &Home, first: usize, width: usize, look: &Look) -> Vec<Entry> {
+/// What stands out, then the newest rows.
+fn recent(model: &Model, home: &Home, first: usize, width: usize, look: &Look) -> Vec<Entry> {
     let standouts = home.standouts();
     let mut lines = Vec::new();
     if !standouts.is_empty() {
@@ -200,12 +229,12 @@ fn recent(home: &Home, first: usize, width: usize, look: &Look) -> Vec<Entry> {
         lines.push(Entry { line, entry: Some(first + index) });
     }
     let first = first + standouts.len();
-    lines.extend(section("newest episodes", width, look));
+    let Some(entity) = model.looked_at() else { return lines };
+    lines.extend(section(&format!("newest {}", plural(entity)), width, look));
     let Some(page) = &home.recent else {
         let text = match &home.failure {
             Some(failure) => SafeText::limited(&failure.message, 300),
-            None if home.pending.is_some() => "reading".into(),
-            None => "there are none here".into(),
+            None => "reading".into(),
         };
         lines.push(plain(TextLine::of(text, Role::Muted)));
         return lines;
@@ -221,11 +250,14 @@ fn recent(home: &Home, first: usize, width: usize, look: &Look) -> Vec<Entry> {
 
 fn recent_line(row: &Row, width: usize, look: &Look) -> TextLine {
     let wide = width >= 70;
-    let at = row.text("started_at").unwrap_or_default();
+    let at = row.text(row.entity.time_column()).unwrap_or_default();
     let when =
         if wide { words::time(at, false).pad(16, Align::Left) } else { words::short_time(at).pad(11, Align::Left) };
     let mut line = TextLine::of(when, Role::Muted).with("  ", Role::Text);
-    let state = words::state(row.text("outcome").unwrap_or("unknown"), look);
+    let state = match (row.entity.column("outcome"), row.text("outcome"), row.text("kind")) {
+        (Some(_), outcome, _) => words::state(outcome.unwrap_or("unknown"), look),
+        (None, _, kind) => TextLine::of(SafeText::limited(kind.unwrap_or_default(), 16), Role::Accent),
+    };
     let used = state.width();
     line.append(state);
     line.push_blanks(11_usize.saturating_sub(used) + 1);
@@ -233,7 +265,7 @@ fn recent_line(row: &Row, width: usize, look: &Look) -> TextLine {
     line.with(SafeText::limited(&row_name(row), room), Role::Text)
 }
 
-/// Activity by day and how things went, of the newest episodes; the rows used.
+/// Activity by day and how things went, of the newest rows; the lines used.
 fn lately(home: &Home, look: &Look, area: Rect, buf: &mut Buffer) -> u16 {
     const HEAT: u16 = 8;
     const LEAST: u16 = 30;
@@ -266,21 +298,22 @@ fn outcome_line(word: &str, count: usize, of: usize, width: usize, look: &Look) 
     line
 }
 
-/// Which episodes the pictures are about.
+/// Which rows the pictures are about.
 fn seen(home: &Home) -> SafeText {
     let count = home.rows().len();
     let all = home.recent.as_ref().is_some_and(|page| page.next.is_none());
-    if all { format!("all {count} episodes").into() } else { format!("the newest {count} episodes").into() }
+    let name = home.rows().first().map_or("rows", |row| plural(row.entity));
+    if all { format!("all {count} {name}").into() } else { format!("the newest {count} {name}").into() }
 }
 
-/// Episodes a day from a Monday on, and the months above the weeks.
+/// Rows a day from a Monday on, and the months above the weeks.
 fn calendar(page: &Page) -> (Vec<u64>, Vec<(usize, SafeText)>) {
     const DAY: i64 = 86_400_000_000;
     const LONGEST: i64 = 7 * 60;
     let days: Vec<i64> = page
         .rows
         .iter()
-        .filter_map(|row| row.text("started_at").and_then(time::epoch_micros))
+        .filter_map(|row| row.text(row.entity.time_column()).and_then(time::epoch_micros))
         .map(|micros| micros.div_euclid(DAY))
         .collect();
     let (Some(last), Some(first)) = (days.iter().max().copied(), days.iter().min().copied()) else {

@@ -107,8 +107,12 @@ fn fitted(specs: &[&'static ListColumn], width: u16) -> Vec<Fitted> {
     let mut order: Vec<usize> = (0..fitted.len()).filter(|at| fitted[*at].spec.max > 0).collect();
     order.sort_by_key(|at| fitted[*at].spec.priority);
     for at in order {
-        let most = fitted[at].spec.max;
-        grow(&mut fitted, at, most);
+        let (most, show) = (fitted[at].spec.max, fitted[at].spec.show);
+        let has_room = room.saturating_sub(used(&fitted)) + fitted[at].width >= most;
+        // Half a date says no more than a short one.
+        if has_room || show != Show::Time {
+            grow(&mut fitted, at, most);
+        }
     }
     if let Some(text) = text {
         grow(&mut fitted, text, u16::MAX);
@@ -228,7 +232,7 @@ fn position(model: &Model, browse: &Browse) -> TextLine {
         Total::About(total) => {
             line.push(SafeText::join(&[" of ".into(), words::count(total, CountKind::About)], ""), Role::Muted);
         }
-        Total::Unknown => line.push(" of more", Role::Muted),
+        Total::Unknown => line.push(", more follow", Role::Muted),
     }
     line
 }

@@ -17,7 +17,7 @@ use ratatui::{buffer::Buffer, layout::Rect};
 
 use crate::app::place::View;
 use crate::app::{Measures, Model};
-use crate::ui::{Card, Look, Tone};
+use crate::ui::{Card, Look, Tone, text};
 
 pub use hits::Hits;
 
@@ -60,6 +60,9 @@ impl Painter {
             }
         }
         overlay::draw(model, look, area, buf, &mut drawn);
+        if look.glyphs.is_ascii() {
+            spell_ellipses(look, buf);
+        }
         drawn
     }
 
@@ -80,6 +83,15 @@ impl Painter {
             let focused = browse.pane == crate::app::place::Pane::Detail;
             detail::draw(&mut self.documents, model, &browse.detail, focused, look, area, buf, drawn);
         }
+    }
+}
+
+/// Texts are limited before it is known how they will look; the sign of that gets its ASCII twin here.
+fn spell_ellipses(look: &Look, buf: &mut Buffer) {
+    let mut sign = [0; 4];
+    let sign = text::ELLIPSIS.encode_utf8(&mut sign);
+    for cell in buf.content.iter_mut().filter(|cell| cell.symbol() == sign) {
+        cell.set_char(look.glyphs.ellipsis.get());
     }
 }
 

@@ -5,7 +5,7 @@ use ratatui::{buffer::Buffer, layout::Rect};
 use super::{Drawn, frame::key_name};
 use crate::app::command::{COMMANDS, Meaning, Scope, command, meaning};
 use crate::app::menu::{Item, Menu, Overlay, Prompt, Purpose};
-use crate::app::{Failure, Model, Target};
+use crate::app::{Destination, Failure, Model, Target};
 use crate::ui::scroll::Lines;
 use crate::ui::{
     Align, Card, KeyHint, Look, Modal, Pane, Role, SafeText, TextLine, Tone, chrome::hint_line, look as lay,
@@ -15,8 +15,8 @@ use crate::ui::{
 pub fn draw(model: &Model, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
     match model.overlays.last() {
         Some(Overlay::Help { scroll }) => help(*scroll, look, area, buf, drawn),
-        Some(Overlay::Menu(menu)) => draw_menu(menu, 64, look, area, buf, drawn),
-        Some(Overlay::Palette(menu)) => draw_menu(menu, 84, look, area, buf, drawn),
+        Some(Overlay::Menu(menu)) => draw_menu(menu, 72, None, look, area, buf, drawn),
+        Some(Overlay::Palette(menu)) => draw_menu(menu, 84, menu.named_row(), look, area, buf, drawn),
         Some(Overlay::Prompt(prompt)) => draw_prompt(prompt, look, area, buf, drawn),
         Some(Overlay::Failure(failure)) => draw_failure(failure, look, area, buf, drawn),
         None if !model.pressed.is_empty() => may_follow(model, look, area, buf),
@@ -42,6 +42,7 @@ fn keys_of(keys: &[&str], look: &Look) -> SafeText {
 }
 
 fn help_lines(width: usize, look: &Look) -> Vec<TextLine> {
+    const KEYS: usize = 22;
     let mut lines = Vec::new();
     for scope in [Scope::List, Scope::Rows, Scope::Everywhere] {
         if !lines.is_empty() {
@@ -51,21 +52,36 @@ fn help_lines(width: usize, look: &Look) -> Vec<TextLine> {
         for command in COMMANDS.iter().filter(|command| command.scope == scope) {
             let keys = if command.keys.is_empty() { "by the palette".into() } else { keys_of(command.keys, look) };
             let role = if command.keys.is_empty() { Role::Muted } else { Role::Key };
-            let mut line = TextLine::of(look.pad(&keys, 22, Align::Left), role);
-            for (index, part) in SafeText::new(command.help).wrap(width.saturating_sub(22).max(12)).enumerate() {
+            let mut line = TextLine::of(look.pad(&keys, KEYS, Align::Left), role);
+            for (index, part) in SafeText::new(command.help).wrap(width.saturating_sub(KEYS).max(12)).enumerate() {
                 if index > 0 {
-                    line.push_blanks(22);
+                    line.push_blanks(KEYS);
                 }
                 line.push(part, Role::Text);
                 lines.push(std::mem::take(&mut line));
             }
         }
     }
+    lines.push(TextLine::default());
+    lines.push(crate::ui::Section::new("Menus and fields").line(width, look));
+    for (keys, help) in IN_OVERLAYS {
+        let line = TextLine::of(look.pad(&keys.into(), KEYS, Align::Left), Role::Key);
+        lines.push(line.with(help, Role::Text));
+    }
     lines
 }
 
-fn draw_menu(menu: &Menu, width: u16, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
-    let matching = menu.matching();
+/// A menu; `named` is the row that was typed in the palette, if one was.
+fn draw_menu(
+    menu: &Menu,
+    width: u16,
+    named: Option<Destination>,
+    look: &Look,
+    area: Rect,
+    buf: &mut Buffer,
+    drawn: &mut Drawn,
+) {
+    let matching = if named.is_some() { Vec::new() } else { menu.matching() };
     let height = (menu.items.len() as u16).min(20) + 4;
     let foot = hint_line(&[KeyHint::new("enter", "choose"), KeyHint::new("esc", "close")], 40);
     let modal = Modal { pane: Pane { foot, ..Pane::new(SafeText::new(&menu.title)) }, width, height };
@@ -84,8 +100,15 @@ fn draw_menu(menu: &Menu, width: u16, look: &Look, area: Rect, buf: &mut Buffer,
             buf.set_style(place, look.style(Role::Selection));
         }
     }
-    if matching.is_empty() {
-        look.text(lay::row(body, 0), buf, &"nothing matches".into(), Role::Muted);
+    match named {
+        Some(Destination::Row(entity, id)) => {
+            let line = TextLine::of("opens the ", Role::Muted).with(entity.title(), Role::Text).with(" ", Role::Text);
+            line.with(SafeText::limited(&id, 80), Role::Accent).render(lay::row(body, 0), buf, look);
+        }
+        _ if matching.is_empty() => {
+            look.text(lay::row(body, 0), buf, &"nothing matches".into(), Role::Muted);
+        }
+        _ => {}
     }
 }
 
@@ -157,6 +180,15 @@ fn draw_prompt(prompt: &Prompt, look: &Look, area: Rect, buf: &mut Buffer, drawn
         look.text(lay::row(inside, 2), buf, &SafeText::join(&names, "  "), Role::Accent);
     }
 }
+
+/// Keys that mean the same wherever something is chosen or written.
+const IN_OVERLAYS: [(&str, &str); 5] = [
+    ("enter", "Chooses, or accepts what is written."),
+    ("esc", "Closes without doing anything."),
+    ("up  down", "Go through the entries, or through filters written before."),
+    ("tab", "Completes the name of a column in a filter."),
+    ("letters", "Narrow a menu to what they match."),
+];
 
 fn draw_failure(failure: &Failure, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
     let mut card =

@@ -127,7 +127,7 @@ pub fn long_value(writer: &mut Writer<'_>, row: &Row, column: &str) {
         }
         value if is_json && !is_empty(value) => {
             writer.section(&label(column), None);
-            writer.json(value, &std::collections::BTreeSet::new());
+            writer.json(value);
         }
         _ => {}
     }

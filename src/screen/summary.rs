@@ -78,6 +78,9 @@ fn outcomes(browse: &Browse, look: &Look, area: Rect, buf: &mut Buffer) -> Rect 
     }
     let mut counts: Vec<(&str, usize)> = counts.into_iter().collect();
     counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    if matches!(counts.as_slice(), [("unknown", _)]) {
+        return area;
+    }
     let foot = Rect { y: area.bottom() - ROWS, height: ROWS, ..area };
     heading(&format!("outcomes of {} rows", browse.window.len()), look, foot, buf);
     let mut line = TextLine::default();

@@ -159,6 +159,14 @@ pub enum OpenError {
     /// A layout file that cannot be read.
     #[error("{0}: {1}")]
     LayoutFile(String, String),
+    /// Another process does not let anybody in.
+    #[error("{location}: another process holds it locked ({message}); try again when that has finished")]
+    Locked {
+        /// Where.
+        location: String,
+        /// The engine's words.
+        message: String,
+    },
     /// Anything else.
     #[error("{location}: {message}")]
     Other {
@@ -464,6 +472,7 @@ fn classify(location: &str, error: &sqlx::Error) -> OpenError {
     match error {
         sqlx::Error::Database(e) => match e.code().as_deref() {
             Some(code) if code.starts_with("28") => OpenError::Login { location, message },
+            Some("5" | "261") => OpenError::Locked { location, message },
             Some("3D000") => OpenError::NoDatabase { location, message },
             Some("26" | "11") => OpenError::NotSqlite(location, format!(" or is damaged ({message})")),
             _ => OpenError::Other { location, message },
