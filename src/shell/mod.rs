@@ -36,6 +36,8 @@ use terminal::{Screen, Signal, Signals};
 
 /// Frames are drawn at most this often.
 const FRAME: Duration = Duration::from_millis(16);
+/// How late a signal may be heard.
+const LATE: Duration = Duration::from_millis(250);
 /// How often the core is told the time.
 const TICK: Duration = Duration::from_secs(30);
 
@@ -156,6 +158,8 @@ struct Console<'s> {
     dirty: bool,
     /// We stopped ourselves: the signal that continued us is no news.
     continued: bool,
+    /// When the editor was closed: an interrupt shortly after may still be one of the keys typed there.
+    edited: Option<Instant>,
     ended: Option<End>,
 }
 
@@ -180,6 +184,7 @@ impl<'s> Console<'s> {
             fresh: true,
             dirty: true,
             continued: false,
+            edited: None,
             ended: None,
         }
     }
@@ -252,6 +257,7 @@ impl<'s> Console<'s> {
 
     fn signal(&mut self, signal: Signal) -> io::Result<()> {
         match signal {
+            Signal::Interrupt(_) if self.edited.is_some_and(|closed| closed.elapsed() < LATE) => {}
             Signal::End(number) | Signal::Interrupt(number) => self.ended = Some(End::Signal(number)),
             Signal::Stop => self.suspend()?,
             Signal::Continued if self.continued => self.continued = false,
@@ -296,6 +302,7 @@ impl<'s> Console<'s> {
                 self.screen.leave()?;
                 match self.signals.beside(editor::view(ending, &text), false).await {
                     Ok(viewed) => {
+                        self.edited = Some(Instant::now());
                         self.resume()?;
                         self.tasks.reply(Message::Viewed(viewed));
                     }
@@ -320,9 +327,7 @@ impl<'s> Console<'s> {
     fn resume(&mut self) -> io::Result<()> {
         self.screen.enter()?;
         let (width, height) = self.screen.size()?;
-        let effects = update(&mut self.model, Message::Resize(width, height));
-        self.tasks.start_all(effects);
-        self.dirty = true;
+        self.tasks.reply(Message::Resize(width, height));
         Ok(())
     }
 

@@ -109,6 +109,7 @@ fn told(panic: &PanicHookInfo<'_>) -> String {
 pub struct Screen {
     terminal: Terminal<CrosstermBackend<BufWriter<Output>>>,
     mouse: bool,
+    title: SafeText,
 }
 
 impl Screen {
@@ -116,7 +117,7 @@ impl Screen {
     pub fn open(mouse: bool) -> io::Result<Self> {
         on_panic();
         let backend = CrosstermBackend::new(BufWriter::with_capacity(BUFFER, Output));
-        let mut screen = Screen { terminal: Terminal::new(backend)?, mouse };
+        let mut screen = Screen { terminal: Terminal::new(backend)?, mouse, title: SafeText::new("mnemoscope") };
         screen.enter()?;
         Ok(screen)
     }
@@ -131,6 +132,7 @@ impl Screen {
         if self.mouse {
             write!(out, "{MOUSE_ON}")?;
         }
+        queue!(out, SetTitle(self.title.as_str()))?;
         Write::flush(out)?;
         self.forget()
     }
@@ -175,8 +177,9 @@ impl Screen {
     /// Names the window; what the name holds cannot become a sequence.
     pub fn set_title(&mut self, title: &str) -> io::Result<()> {
         const WIDEST: usize = 120;
+        self.title = SafeText::limited(title, WIDEST);
         let out = self.terminal.backend_mut();
-        queue!(out, SetTitle(SafeText::limited(title, WIDEST).as_str()))?;
+        queue!(out, SetTitle(self.title.as_str()))?;
         Write::flush(out)
     }
 
