@@ -9,6 +9,7 @@ mod layouts;
 mod look;
 pub mod output;
 
+use std::io::Write as _;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -125,8 +126,10 @@ pub fn main() -> ExitCode {
     match run(&cli) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
+            // Not by `eprintln!`: it panics where nobody hears it any more.
+            let mut out = std::io::stderr().lock();
             for line in failure.message.lines() {
-                eprintln!("mnemoscope: {}", SafeText::new(line));
+                let _ = writeln!(out, "mnemoscope: {}", SafeText::new(line));
             }
             ExitCode::from(failure.code)
         }

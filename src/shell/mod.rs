@@ -8,8 +8,6 @@ mod export;
 mod input;
 mod load;
 mod look;
-#[cfg(debug_assertions)]
-mod provoked;
 mod terminal;
 
 use std::collections::BTreeSet;
@@ -287,8 +285,6 @@ impl<'s> Console<'s> {
             Effect::Quit => self.ended = Some(End::Quit),
             Effect::Suspend => self.suspend()?,
             Effect::Redraw => {
-                #[cfg(debug_assertions)]
-                provoked::panic();
                 self.screen.forget()?;
             }
             Effect::SetTitle(title) => self.screen.set_title(&title)?,
@@ -337,6 +333,7 @@ impl<'s> Console<'s> {
         let (model, painter) = (&self.model, &mut self.painter);
         let mut drawn = Drawn::default();
         self.screen.draw(|buf| drawn = painter.draw(model, look, buf))?;
+        terminal::panic_if_asked("draw");
         self.drawn = drawn;
         if self.drawn.measures != self.model.measures {
             // What fits decides how far things scroll and which rows are needed.
