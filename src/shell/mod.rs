@@ -240,6 +240,11 @@ impl<'s> Console<'s> {
     async fn heard(&mut self, event: Event) {
         let (events, background) = self.listener.hear(event);
         for event in events {
+            if matches!(event, Event::Resize(..)) && self.screen.forget().is_err() {
+                self.ended = Some(End::Signal(signal_hook::consts::SIGHUP));
+            }
+            // Terminals cut or fold what they show, even when the size is soon as it was before: the frame is drawn anew.
+            self.dirty |= matches!(event, Event::Resize(..));
             if let Some(message) = self.pointer.message(event, &self.drawn.hits) {
                 self.tell(message).await;
             }
