@@ -20,14 +20,13 @@ fn opened() -> Bench {
     let folder = tempfile::tempdir().expect("a folder");
     let named = std::env::var("MNEMOSCOPE_BENCH_DATABASE").ok();
     let (store, ids) = runtime.block_on(async {
-        let target = match named {
-            Some(text) => Target::parse(&text),
-            None => {
-                let path = folder.path().join("demo.db");
-                let options = demo::Options { episodes: 50_000, ..demo::Options::default() };
-                demo::build(&path, &options, |_| {}).await.expect("the demo");
-                Target::File(path)
-            }
+        let target = if let Some(text) = named {
+            Target::parse(&text)
+        } else {
+            let path = folder.path().join("demo.db");
+            let options = demo::Options { episodes: 50_000, ..demo::Options::default() };
+            demo::build(&path, &options, |_| {}).await.expect("the demo");
+            Target::File(path)
         };
         let store = Store::open(&target, &OpenOptions { connections: 3, ..OpenOptions::default() })
             .await

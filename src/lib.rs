@@ -16,11 +16,14 @@
 //! - [`demo`]: a made-up memory database that tells a story; sees what cli sees
 #![forbid(unsafe_code)]
 
+pub mod app;
 pub mod change;
 pub mod cli;
 pub mod config;
 pub mod demo;
 pub mod layout;
 pub mod memory;
+pub mod screen;
+pub mod shell;
 pub mod store;
 pub mod ui;

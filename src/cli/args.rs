@@ -129,10 +129,10 @@ pub enum Command {
         /// File to make; in the state folder when not said.
         path: Option<PathBuf>,
         /// Number of episodes; everything else is in proportion.
-        #[arg(long, default_value_t = 2_000)]
+        #[arg(long, default_value_t = super::demo::EPISODES)]
         episodes: u64,
         /// Seed: the same seed gives the same database.
-        #[arg(long, default_value_t = 1)]
+        #[arg(long, default_value_t = super::demo::SEED)]
         seed: u64,
         /// Only make it.
         #[arg(long)]

@@ -10,6 +10,11 @@ use crate::demo::{self, Options, Progress};
 use crate::store::bulk;
 use crate::ui::text::SafeText;
 
+/// Episodes of the demo unless told otherwise.
+pub const EPISODES: u64 = 2_000;
+/// Seed of the demo unless told otherwise.
+pub const SEED: u64 = 1;
+
 /// Makes the demo database and gives its path. Without a path it goes to the state folder, where the same demo is made
 /// once only: the same seed tells the same story.
 pub async fn make(path: Option<&Path>, episodes: u64, seed: u64, global: &Global) -> Result<PathBuf, Failure> {

@@ -362,19 +362,7 @@ fn mask_rows(session: &Session<'_>, rows: &mut [Row]) {
 }
 
 fn mask_context(session: &Session<'_>, context: &mut EpisodeContext) {
-    let Some(mask) = session.mask() else { return };
-    mask.row(&mut context.episode);
-    context.relatives.values_mut().for_each(|row| mask.row(row));
-    for rows in [
-        &mut context.segments,
-        &mut context.canvas,
-        &mut context.feedback,
-        &mut context.utility,
-        &mut context.links,
-        &mut context.memories,
-        &mut context.events,
-        &mut context.accesses,
-    ] {
-        rows.iter_mut().for_each(|row| mask.row(row));
+    if let Some(mask) = session.mask() {
+        context.rows_mut().for_each(|row| mask.row(row));
     }
 }

@@ -10,6 +10,7 @@ mod look;
 pub mod output;
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::{CommandFactory as _, Parser as _};
 
@@ -17,9 +18,16 @@ use crate::change::ChangeError;
 use crate::config::{self, Config, Profile};
 use crate::memory::mask::Mask;
 use crate::memory::nearest::nearest;
+use crate::shell;
 use crate::store::{OpenError, OpenOptions, Store, StoreError, Target};
+use crate::ui::Theme;
 use crate::ui::text::SafeText;
-use args::{Cli, Command, Format, Global, Look};
+use args::{Cli, Command, Format, Global, Look, When};
+
+/// Time after which a read for the screen is given up.
+const SCREEN_TIMEOUT: Duration = Duration::from_secs(5);
+const NO_DATABASE: &str = "no database is named: use -d DATABASE, MNEMOSCOPE_DATABASE, DATABASE_URL or a default \
+     profile; `mnemoscope demo` makes one to try";
 
 /// Why a command ended without having done what was asked, with its exit code.
 #[derive(Debug)]
@@ -94,6 +102,16 @@ impl From<ChangeError> for Failure {
     }
 }
 
+impl From<shell::Error> for Failure {
+    fn from(error: shell::Error) -> Self {
+        match error {
+            shell::Error::Open(error) => error.into(),
+            shell::Error::NoTerminal => Failure::usage(error.to_string()),
+            shell::Error::Terminal(_) => Failure::failed(error.to_string()),
+        }
+    }
+}
+
 impl From<std::io::Error> for Failure {
     fn from(error: std::io::Error) -> Self {
         Failure::failed(error.to_string())
@@ -136,7 +154,8 @@ fn run(cli: &Cli) -> Result<(), Failure> {
         _ => {}
     }
     let config = config::load().map_err(Failure::usage)?;
-    let runtime = tokio::runtime::Builder::new_current_thread()
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
         .enable_all()
         .build()
         .map_err(|e| Failure::failed(format!("the runtime did not start: {e}")))?;
@@ -199,9 +218,22 @@ impl Session<'_> {
         (self.cli.global.mask || by_profile).then(|| Mask::new(config::mask_key()))
     }
 
-    fn profile_named(&self, database: Option<&str>) -> Option<&Profile> {
-        let name = self.cli.global.profile.as_deref().or(database).or(self.cli.database.as_deref());
-        name.and_then(|name| self.config.profile.get(name))
+    /// What the operator means by "the database": named, else from the environment, else the default profile.
+    fn chosen(&self, named: Option<&str>) -> Option<String> {
+        let variable = |name: &str| std::env::var(name).ok().filter(|v| !v.is_empty());
+        named
+            .map(str::to_owned)
+            .or_else(|| self.cli.database.clone())
+            .or_else(|| self.cli.global.profile.clone())
+            .or_else(|| variable("MNEMOSCOPE_DATABASE"))
+            .or_else(|| variable("DATABASE_URL"))
+            .or_else(|| self.config.default.clone())
+    }
+
+    /// The profile whose settings hold: `--profile`, else the one that the database is named by.
+    fn profile_named(&self, named: Option<&str>) -> Option<&Profile> {
+        let name = self.cli.global.profile.clone().or_else(|| self.chosen(named))?;
+        self.config.profile.get(&name)
     }
 
     /// What to open: named, else from the environment, else the default profile; none when nothing says so.
@@ -214,20 +246,15 @@ impl Session<'_> {
             && !self.config.profile.contains_key(name)
         {
             let known: Vec<_> = self.config.profile.keys().cloned().collect();
-            let known = if known.is_empty() { "there are none yet".to_owned() } else { known.join(", ") };
+            let known = if known.is_empty() {
+                "there are none yet".to_owned()
+            } else {
+                format!("known are {}", known.join(", "))
+            };
             return Err(Failure::usage(format!("there is no profile `{name}` in the settings; {known}")));
         }
-        let variable = |name: &str| std::env::var(name).ok().filter(|v| !v.is_empty());
-        let by_profile = global.profile.clone();
-        let text = named
-            .map(str::to_owned)
-            .or_else(|| self.cli.database.clone())
-            .or(by_profile)
-            .or_else(|| variable("MNEMOSCOPE_DATABASE"))
-            .or_else(|| variable("DATABASE_URL"))
-            .or_else(|| self.config.default.clone());
-        let Some(text) = text else { return Ok(None) };
-        let profile = self.profile_named(Some(&text)).or_else(|| self.config.profile.get(&text));
+        let Some(text) = self.chosen(named) else { return Ok(None) };
+        let profile = self.profile_named(named);
         let database = match self.config.profile.get(&text) {
             Some(profile) => profile.database.clone(),
             None => text,
@@ -247,10 +274,7 @@ impl Session<'_> {
     /// Nothing said which one, or it cannot be opened.
     pub async fn store(&self) -> Result<Store, Failure> {
         let Some((target, options)) = self.target(None)? else {
-            return Err(Failure::usage(
-                "no database is named: use -d DATABASE, MNEMOSCOPE_DATABASE, DATABASE_URL or a default profile; \
-                 `mnemoscope demo` makes one to try",
-            ));
+            return Err(Failure::usage(NO_DATABASE));
         };
         let store = Store::open(&target, &options).await?;
         self.narrate(&store);
@@ -264,7 +288,53 @@ impl Session<'_> {
         }
     }
 
-    async fn console(&self, _named: Option<&str>, _look: &Look) -> Result<(), Failure> {
-        Err(Failure::failed("the console is not part of this build yet"))
+    /// Opens the console; without a database it offers the demo.
+    async fn console(&self, named: Option<&str>, look: &Look) -> Result<(), Failure> {
+        let Some((target, options)) = self.target(named)? else { return self.offer_demo(look).await };
+        let options = OpenOptions { connections: 3, statement_timeout: Some(SCREEN_TIMEOUT), ..options };
+        let masked = self.cli.global.mask || self.profile_named(named).is_some_and(|p| p.mask);
+        let shown = shell::Options {
+            theme: self.theme(look)?,
+            ascii: look.ascii || self.config.ascii,
+            mouse: !(look.no_mouse || self.config.no_mouse),
+            no_color: self.cli.global.color == When::Never,
+            mask: Mask::new(config::mask_key()),
+            masked,
+        };
+        let running = Box::pin(shell::run(Store::open(&target, &options), shown));
+        match running.await? {
+            0 => Ok(()),
+            code => Err(Failure { code, message: String::new() }),
+        }
+    }
+
+    /// Name of the theme that was asked for.
+    ///
+    /// # Errors
+    /// There is none of that name.
+    fn theme(&self, look: &Look) -> Result<Option<String>, Failure> {
+        let name = look.theme.as_ref().or(self.config.theme.as_ref());
+        match name.filter(|name| Theme::named(name).is_none()) {
+            Some(name) => {
+                let known = Theme::names().collect::<Vec<_>>().join(", ");
+                Err(Failure::usage(format!("there is no theme `{name}`; known are {known}")))
+            }
+            None => Ok(name.cloned()),
+        }
+    }
+
+    async fn offer_demo(&self, look: &Look) -> Result<(), Failure> {
+        use std::io::IsTerminal as _;
+        if !std::io::stdin().is_terminal() || !std::io::stdout().is_terminal() {
+            return Err(Failure::usage(NO_DATABASE));
+        }
+        eprint!("No database is named. Make a demo database and open that? [Y/n] ");
+        let mut answer = String::new();
+        std::io::stdin().read_line(&mut answer)?;
+        if !matches!(answer.trim().to_ascii_lowercase().as_str(), "" | "y" | "yes") {
+            return Err(Failure::usage(NO_DATABASE));
+        }
+        let path = demo::make(None, demo::EPISODES, demo::SEED, &self.cli.global).await?;
+        Box::pin(self.console(Some(&path.display().to_string()), look)).await
     }
 }

@@ -180,6 +180,8 @@ pub struct ColumnSpec {
     pub requires: Vec<Need>,
     /// Condition that finds the rows whose list holds one of some ids; `$ids` stands for the list of ids.
     pub lookup: Option<Sql>,
+    /// What must not be there.
+    pub forbids: Vec<Need>,
     /// A database without the column is no error.
     pub optional: bool,
     /// Line of the file, from 1.

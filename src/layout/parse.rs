@@ -54,7 +54,8 @@ const SOURCE_KEYS: &[&str] = &[
     "uniform_times",
     "write",
 ];
-const COLUMN_KEYS: &[&str] = &["column", "sql", "value", "path", "map", "stored", "lookup", "requires", "optional"];
+const COLUMN_KEYS: &[&str] =
+    &["column", "sql", "value", "path", "map", "stored", "lookup", "requires", "forbids", "optional"];
 
 /// Reads the text of a layout file.
 ///
@@ -333,6 +334,7 @@ impl Reader<'_> {
             stored: Stored::Plain,
             requires: Vec::new(),
             lookup: None,
+            forbids: Vec::new(),
             optional: false,
             line: self.line(at),
         };
@@ -357,6 +359,7 @@ impl Reader<'_> {
         spec.stored = self.stored(table, key);
         spec.requires = self.needs(table, key, "requires");
         spec.lookup = table.get("lookup").and_then(|n| self.sql(n, &join(key, "lookup")));
+        spec.forbids = self.needs(table, key, "forbids");
         spec.optional = self.boolean(table, key, "optional");
         Some(spec)
     }

@@ -265,6 +265,10 @@ fn bind_column(
             lose(format!("needs {}", need.table), true);
             continue;
         }
+        if let Some(need) = spec.forbids.iter().find(|n| catalog.has(n)) {
+            lose(format!("does not go with {}", need.table), true);
+            continue;
+        }
         let origin = match &spec.value {
             Origin::Value(value) => BoundOrigin::Value(value.clone()),
             Origin::Sql(sql) => {

@@ -62,6 +62,13 @@ pub struct CanvasFilter {
 }
 
 impl CanvasFilter {
+    /// Whether a canvas event is of the type, and of the action where one is named.
+    #[must_use]
+    pub fn fits(&self, event: &Row) -> bool {
+        event.text("canvas_type") == Some(&self.canvas_type)
+            && self.action.as_deref().is_none_or(|action| event.text("action") == Some(action))
+    }
+
     /// Reads `TYPE` or `TYPE:ACTION`.
     #[must_use]
     pub fn parse(text: &str) -> Self {
@@ -168,6 +175,21 @@ pub struct EpisodeContext {
 }
 
 impl EpisodeContext {
+    /// Every row of it, so that nothing is forgotten when they are masked.
+    pub fn rows_mut(&mut self) -> impl Iterator<Item = &mut Row> {
+        let parts = [
+            &mut self.segments,
+            &mut self.canvas,
+            &mut self.feedback,
+            &mut self.utility,
+            &mut self.links,
+            &mut self.memories,
+            &mut self.events,
+            &mut self.accesses,
+        ];
+        std::iter::once(&mut self.episode).chain(self.relatives.values_mut()).chain(parts.into_iter().flatten())
+    }
+
     /// The shape that `show episode` prints.
     #[must_use]
     pub fn to_json(&self) -> Value {

@@ -35,16 +35,29 @@ impl Target {
     #[must_use]
     pub fn shown(&self) -> String {
         match self {
-            Target::File(path) => path.display().to_string(),
+            Target::File(path) => shown_path(path),
             Target::Postgres(url) => without_password(url),
         }
+    }
+}
+
+/// A path for people. What is a URL of another kind, or connection words, was meant for something else and may hold a
+/// password.
+fn shown_path(path: &Path) -> String {
+    let text = path.display().to_string();
+    if text.contains("://") {
+        return without_password(&text);
+    }
+    match text.to_ascii_lowercase().find("password") {
+        Some(_) if text.contains('=') => "what was named (connection words; write a postgres:// URL)".to_owned(),
+        _ => text,
     }
 }
 
 /// A URL without its password and without what may hold one.
 #[must_use]
 pub fn without_password(url: &str) -> String {
-    let Ok(mut parsed) = url::Url::parse(url) else { return "postgres://… (not a valid URL)".to_owned() };
+    let Ok(mut parsed) = url::Url::parse(url) else { return "…://… (not a valid URL)".to_owned() };
     if parsed.password().is_some() {
         let _ = parsed.set_password(None);
     }
@@ -146,6 +159,14 @@ pub enum OpenError {
     /// A layout file that cannot be read.
     #[error("{0}: {1}")]
     LayoutFile(String, String),
+    /// Another process does not let anybody in.
+    #[error("{location}: another process holds it locked ({message}); try again when that has finished")]
+    Locked {
+        /// Where.
+        location: String,
+        /// The engine's words.
+        message: String,
+    },
     /// Anything else.
     #[error("{location}: {message}")]
     Other {
@@ -250,7 +271,7 @@ fn layouts_for(options: &OpenOptions) -> Result<Vec<Layout>, OpenError> {
 }
 
 async fn open_file(path: &Path, layouts: &[Layout], options: &OpenOptions) -> Result<Opened, OpenError> {
-    let shown = path.display().to_string();
+    let shown = shown_path(path);
     let about = std::fs::metadata(path).map_err(|e| match e.kind() {
         std::io::ErrorKind::NotFound => OpenError::NoFile(shown.clone()),
         std::io::ErrorKind::PermissionDenied => OpenError::Denied(shown.clone()),
@@ -463,6 +484,7 @@ fn classify(location: &str, error: &sqlx::Error) -> OpenError {
     match error {
         sqlx::Error::Database(e) => match e.code().as_deref() {
             Some(code) if code.starts_with("28") => OpenError::Login { location, message },
+            Some("5" | "261") => OpenError::Locked { location, message },
             Some("3D000") => OpenError::NoDatabase { location, message },
             Some("26" | "11") => OpenError::NotSqlite(location, format!(" or is damaged ({message})")),
             _ => OpenError::Other { location, message },

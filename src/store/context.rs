@@ -161,6 +161,10 @@ impl Store {
         if let Err(StoreError::Missing { reason, .. }) = self.sources_of(Entity::Feedback) {
             return Ok(finding("feedback_absent", format!("no feedback context: {reason}"), Vec::new()));
         }
+        let by_execution = self.recognised().sources.iter().any(|s| !s.column("execution_id").is_empty());
+        if !by_execution {
+            return Ok(finding("no_feedback", "no feedback context: nobody gave feedback on it", Vec::new()));
+        }
         let executions: Vec<String> = episode.list("execution_ids").into_iter().map(str::to_owned).collect();
         if executions.is_empty() {
             let words = "no feedback context: the episode names no execution, by which feedback is linked";

@@ -1,7 +1,7 @@
 //! Pages of rows: keyset walks over one or several sources, merged, in both directions.
 
 use std::cmp::Ordering;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::{BinaryHeap, HashMap, HashSet};
 use std::ops::ControlFlow;
 
 use serde_json::Value;
@@ -12,7 +12,8 @@ use super::order::{Cursor, Edge, RawKey, Sortable, SourceOrder, sortable_probe};
 use super::select::{Projection, narrow, narrow_any};
 use super::session::RawRow;
 use super::{Store, StoreError};
-use crate::layout::{BoundSource, Engine};
+use crate::layout::{BoundSource, Engine, Link, LinkBy};
+use crate::memory::filter::{Filter, Operand, Operator};
 use crate::memory::query::{Order, Page, Query, Start};
 use crate::memory::{Entity, Kind, Row};
 
@@ -22,6 +23,41 @@ const BATCH: usize = 2_000;
 const LIMIT: usize = i32::MAX as usize;
 /// Values in one IN list.
 const IN_LIST: usize = 400;
+
+/// Canvas events that are held at most when a filter asks for some.
+const FEW: usize = 5_000;
+
+/// A question with what was found out beforehand.
+#[derive(Clone, Copy)]
+struct Asked<'a> {
+    query: &'a Query,
+    order: &'a Order,
+    few: Option<&'a FewCanvasEvents>,
+}
+
+/// The canvas events that a filter means, by their ids and by the episodes that they name.
+#[derive(Default)]
+struct FewCanvasEvents {
+    ids: HashSet<String>,
+    episodes: HashSet<String>,
+}
+
+impl FewCanvasEvents {
+    fn take(&mut self, event: &Row) {
+        self.ids.insert(event.id().to_owned());
+        self.episodes.extend(event.text("episode_id").map(str::to_owned));
+    }
+
+    fn is_empty(&self) -> bool {
+        self.ids.is_empty()
+    }
+
+    fn hang_on(&self, episode: &Row, links: &[Link]) -> bool {
+        let back = links.iter().any(|l| l.to == Entity::CanvasEvent && l.by == LinkBy::Back);
+        back && self.episodes.contains(episode.id())
+            || named_ids(episode, links, Entity::CanvasEvent).iter().any(|id| self.ids.contains(id))
+    }
+}
 
 /// A row with its place in its source.
 struct Placed {
@@ -51,23 +87,28 @@ impl Store {
                 Some(Cursor::decode(text, &list, sources.len()).ok_or(StoreError::Cursor)?)
             }
         };
+        let few = self.few_canvas_events(query).await?;
+        if few.as_ref().is_some_and(FewCanvasEvents::is_empty) {
+            return Ok(Page::default());
+        }
+        let asked = Asked { query, order: &order, few: few.as_ref() };
         match walks.into_iter().collect::<Option<Vec<_>>>() {
             Some(walks) if cursor.as_ref().is_none_or(|c| c.scanned.is_none()) => {
-                self.walked(query, &sources, &walks, &order, list, cursor).await
+                self.walked(asked, &sources, &walks, list, cursor).await
             }
-            _ => self.scanned(query, &sources, &order, list, cursor).await,
+            _ => self.scanned(asked, &sources, list, cursor).await,
         }
     }
 
     async fn walked(
         &self,
-        query: &Query,
+        asked: Asked<'_>,
         sources: &[&BoundSource],
         walks: &[SourceOrder],
-        order: &Order,
         list: String,
         cursor: Option<Cursor>,
     ) -> Result<Page, StoreError> {
+        let Asked { query, order, .. } = asked;
         let forward = matches!(query.start, Start::First | Start::After(_));
         let edges = match cursor {
             Some(cursor) => cursor.edges,
@@ -75,7 +116,7 @@ impl Store {
         };
         let mut chunks = Vec::new();
         for (i, source) in sources.iter().enumerate() {
-            chunks.push(self.chunk(query, i, source, &walks[i], order, &edges[i], forward).await?);
+            chunks.push(self.chunk(asked, i, source, &walks[i], &edges[i], forward).await?);
         }
         let mut found = merged(chunks, order, forward);
         let more = found.len() > query.limit;
@@ -105,17 +146,16 @@ impl Store {
     }
 
     /// Up to one row more than the limit of one source, from an edge on.
-    #[allow(clippy::too_many_arguments)]
     async fn chunk(
         &self,
-        query: &Query,
+        asked: Asked<'_>,
         index: usize,
         source: &BoundSource,
         walk: &SourceOrder,
-        order: &Order,
         edge: &Edge,
         forward: bool,
     ) -> Result<Vec<Placed>, StoreError> {
+        let Asked { query, order, .. } = asked;
         let engine = self.engine();
         let wanted = wanted_columns(query, order);
         let projection = Projection::new(engine, source, wanted.as_deref(), query.preview);
@@ -140,7 +180,7 @@ impl Store {
                 }
                 self.complete(source, wanted.as_deref(), placed.iter_mut().map(|p| &mut p.row)).await?;
                 placed.retain(|p| query.filters.iter().all(|f| f.matches(&p.row)));
-                self.keep_with_canvas(query, source, &mut placed).await?;
+                self.keep_with_canvas(asked, source, &mut placed).await?;
                 found.extend(placed);
                 if short || found.len() > query.limit {
                     break;
@@ -158,34 +198,63 @@ impl Store {
     /// Lets through the episodes that have such a canvas event.
     async fn keep_with_canvas(
         &self,
-        query: &Query,
+        asked: Asked<'_>,
         source: &BoundSource,
         placed: &mut Vec<Placed>,
     ) -> Result<(), StoreError> {
-        let Some(wanted) = &query.canvas else { return Ok(()) };
-        if query.entity != Entity::Episode || placed.is_empty() {
+        let Some(wanted) = asked.query.canvas.as_ref().filter(|_| !placed.is_empty()) else { return Ok(()) };
+        if let Some(few) = asked.few {
+            placed.retain(|p| few.hang_on(&p.row, &source.links));
             return Ok(());
         }
         let episodes: Vec<&Row> = placed.iter().map(|p| &p.row).collect();
         let events = self.linked(&episodes, &source.links, Entity::CanvasEvent).await?;
-        let fits = |event: &Row| {
-            event.text("canvas_type") == Some(&wanted.canvas_type)
-                && wanted.action.as_deref().is_none_or(|a| event.text("action") == Some(a))
-        };
-        let mut keep = events.iter().map(|of_one| of_one.iter().any(fits)).collect::<Vec<_>>().into_iter();
+        let mut keep =
+            events.iter().map(|of_one| of_one.iter().any(|e| wanted.fits(e))).collect::<Vec<_>>().into_iter();
         placed.retain(|_| keep.next().unwrap_or(false));
         Ok(())
+    }
+
+    /// The canvas events that a query's canvas filter means, where they are few: then they are held, and no episode's
+    /// own events have to be read. None where they are many, or nothing of the kind is asked.
+    async fn few_canvas_events(&self, query: &Query) -> Result<Option<FewCanvasEvents>, StoreError> {
+        let Some(wanted) = query.canvas.as_ref().filter(|_| query.entity == Entity::Episode) else { return Ok(None) };
+        let equal =
+            |column, value: &String| Filter { column, op: Operator::Equal, value: Operand::Text(value.clone()) };
+        let mut filters = vec![equal("canvas_type", &wanted.canvas_type)];
+        filters.extend(wanted.action.as_ref().map(|action| equal("action", action)));
+        let columns = ["id", "episode_id", "canvas_type", "action"];
+        let mut few = FewCanvasEvents::default();
+        for source in self.sources_of(Entity::CanvasEvent)? {
+            let projection = Projection::new(self.engine(), source, Some(&columns), None);
+            let mut statement = projection.select(source, &[]);
+            for filter in &filters {
+                narrow(self.engine(), source, filter, &mut statement);
+            }
+            self.scan(&statement, |raw| {
+                let row = codec::decode(source, &projection, &raw);
+                if wanted.fits(&row) {
+                    few.take(&row);
+                }
+                if few.ids.len() > FEW { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            })
+            .await?;
+            if few.ids.len() > FEW {
+                return Ok(None);
+            }
+        }
+        Ok(Some(few))
     }
 
     /// A page in an order that only the canonical values have: every row is looked at, the page's rows are kept.
     async fn scanned(
         &self,
-        query: &Query,
+        asked: Asked<'_>,
         sources: &[&BoundSource],
-        order: &Order,
         list: String,
         cursor: Option<Cursor>,
     ) -> Result<Page, StoreError> {
+        let Asked { query, order, .. } = asked;
         let forward = matches!(query.start, Start::First | Start::After(_));
         let after = cursor.and_then(|c| c.scanned);
         let mut heap: BinaryHeap<Ranked> = BinaryHeap::new();
@@ -195,7 +264,7 @@ impl Store {
             let all = Query { limit: BATCH, start: Start::First, ..query.clone() };
             let mut edge = Edge::Begin;
             loop {
-                let placed = self.chunk(&all, 0, source, &walk, order, &edge, true).await?;
+                let placed = self.chunk(Asked { query: &all, ..asked }, 0, source, &walk, &edge, true).await?;
                 let Some(last) = placed.last() else { break };
                 edge = last.edge.clone();
                 let ended = placed.len() <= BATCH;
@@ -320,18 +389,13 @@ impl Store {
     ///
     /// # Errors
     /// The engine's refusal.
-    pub async fn linked(
-        &self,
-        episodes: &[&Row],
-        links: &[crate::layout::Link],
-        to: Entity,
-    ) -> Result<Vec<Vec<Row>>, StoreError> {
+    pub async fn linked(&self, episodes: &[&Row], links: &[Link], to: Entity) -> Result<Vec<Vec<Row>>, StoreError> {
         let named: Vec<Vec<String>> = episodes.iter().map(|e| named_ids(e, links, to)).collect();
         let mut all: Vec<String> = named.iter().flatten().cloned().collect();
         all.sort_unstable();
         all.dedup();
         let by_id = self.related(to, "id", &all).await?;
-        let backs = if links.iter().any(|l| l.to == to && l.by == crate::layout::LinkBy::Back) {
+        let backs = if links.iter().any(|l| l.to == to && l.by == LinkBy::Back) {
             let ids: Vec<String> = episodes.iter().map(|e| e.id().to_owned()).collect();
             self.related(to, "episode_id", &ids).await?
         } else {
@@ -361,8 +425,7 @@ impl Store {
 
 /// The ids that an episode's lists and JSON paths name, in order, once each.
 #[must_use]
-pub fn named_ids(episode: &Row, links: &[crate::layout::Link], to: Entity) -> Vec<String> {
-    use crate::layout::LinkBy;
+pub fn named_ids(episode: &Row, links: &[Link], to: Entity) -> Vec<String> {
     let mut ids: Vec<String> = Vec::new();
     for link in links.iter().filter(|l| l.to == to) {
         let more: Vec<String> = match &link.by {

@@ -142,6 +142,9 @@ pub fn narrow(engine: Engine, source: &BoundSource, filter: &Filter, statement: 
     let condition = match (kind, filter.op, &filter.value) {
         (Kind::Text, Op::Equal, Operand::Text(value)) => equal_text(engine, column, &bare, value, statement),
         (Kind::Text, Op::Contains, Operand::Text(value)) => contains(engine, column, &bare, value, statement),
+        (Kind::Json, Op::Contains, Operand::Text(value)) => {
+            json_contains(engine, source, filter.column, &bare, column, value, statement)
+        }
         (Kind::List, Op::Has, Operand::Text(value)) => list_has(engine, column, &bare, value, statement),
         (Kind::Time, op, Operand::Time(value)) => time_bound(engine, column, &bare, op, value, statement),
         (_, op, Operand::Integer(value)) => number(engine, column, &bare, op, *value as f64, statement),
@@ -232,6 +235,34 @@ fn contains(
     Some(match engine {
         Engine::Sqlite => format!("instr(lower({bare}), {mark}) > 0"),
         Engine::Postgres => format!("strpos(lower(({bare})::text COLLATE \"C\"), {mark}) > 0"),
+    })
+}
+
+/// A plain word stands in the JSON text as in the canonical one; a value that may be compressed is let through. The
+/// metadata is not narrowed where stored words of status and outcome are shown in it.
+fn json_contains(
+    engine: Engine,
+    source: &BoundSource,
+    name: &str,
+    bare: &str,
+    column: &BoundColumn,
+    value: &str,
+    statement: &mut Statement,
+) -> Option<String> {
+    let mapped = |column: &str| source.column(column).iter().any(|way| !way.map.is_empty());
+    let shown_in_it = mapped("status") || mapped("outcome") || !source.raw_status.is_empty();
+    let plain = !value.is_empty() && value.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    if name == "metadata" && shown_in_it || !plain || column.stored == Stored::Nested {
+        return None;
+    }
+    let declared = dialect::declared(&column.origin);
+    if engine == Engine::Postgres && PgType::of(declared) == PgType::Bytes {
+        return None;
+    }
+    let narrowed = contains(engine, column, bare, value, statement)?;
+    Some(match engine {
+        Engine::Sqlite => format!("(typeof({bare}) = 'blob' OR {narrowed})"),
+        Engine::Postgres => narrowed,
     })
 }
 

@@ -26,7 +26,8 @@ impl Store {
         for layout in &self.recognised().layouts {
             let mut entities: BTreeMap<&'static str, EntityStatus> = BTreeMap::new();
             for source in self.recognised().sources.iter().filter(|s| s.layout == layout.name) {
-                let (count, kind) = self.count(source).await?;
+                // A table that may not be read keeps nothing else from being shown.
+                let (count, kind) = self.count(source).await.unwrap_or((None, CountKind::About));
                 let entity = entities.entry(source.entity.name()).or_insert(EntityStatus {
                     source: String::new(),
                     count: Some(0),

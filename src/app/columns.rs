@@ -1,0 +1,344 @@
+//! Which columns the list of an entity shows, how, and which give way first: data for queries, sorting and tables.
+
+use crate::memory::Entity;
+
+/// How a value of a column is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Show {
+    /// As text.
+    Text,
+    /// An id: its beginning is enough.
+    Id,
+    /// Date and time of day.
+    Time,
+    /// A word that says how something went or stands.
+    State,
+    /// A number in -1..1, signed.
+    Score,
+    /// A number in 0..1, with a small bar.
+    Share,
+    /// A whole number.
+    Count,
+    /// A number.
+    Number,
+    /// Yes or no.
+    Flag,
+    /// A list of words.
+    Words,
+    /// JSON, on one line.
+    Json,
+}
+
+/// A column of a list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ListColumn {
+    /// Canonical column.
+    pub column: &'static str,
+    /// Its title.
+    pub title: &'static str,
+    /// How its values are shown.
+    pub show: Show,
+    /// Columns of the terminal it needs.
+    pub min: u16,
+    /// Columns it uses where there is room; 0 takes what is left.
+    pub max: u16,
+    /// 0 is always shown; the greatest number gives way first.
+    pub priority: u8,
+}
+
+const fn column(column: &'static str, title: &'static str, show: Show, min: u16, max: u16, priority: u8) -> ListColumn {
+    ListColumn { column, title, show, min, max, priority }
+}
+
+/// The columns of an entity's list, from left to right.
+#[must_use]
+pub fn list_columns(entity: Entity) -> &'static [ListColumn] {
+    use Show::{Count, Flag, Id, Json, Number, Score, Share, State, Text, Time, Words};
+    match entity {
+        Entity::Episode => {
+            const {
+                &[
+                    column("started_at", "started", Time, 11, 16, 0),
+                    column("title", "title", Text, 14, 0, 0),
+                    column("outcome", "outcome", State, 9, 9, 1),
+                    column("feedback_score", "fb", Score, 5, 5, 2),
+                    column("utility", "utility", Share, 8, 8, 3),
+                    column("agent_id", "agent", Id, 8, 16, 4),
+                    column("canvas_action_count", "canvas", Count, 6, 6, 5),
+                    column("user_id", "user", Id, 8, 14, 6),
+                    column("topic", "topic", Text, 8, 14, 7),
+                    column("status", "status", State, 10, 10, 8),
+                ]
+            }
+        }
+        Entity::Memory => {
+            const {
+                &[
+                    column("created_at", "created", Time, 11, 16, 2),
+                    column("kind", "kind", Text, 6, 8, 1),
+                    column("title", "title", Text, 12, 26, 0),
+                    column("text", "text", Text, 14, 0, 0),
+                    column("collection", "collection", Text, 8, 20, 5),
+                    column("uses", "uses", Count, 5, 6, 3),
+                    column("utility", "utility", Share, 8, 8, 4),
+                ]
+            }
+        }
+        Entity::Case => {
+            const {
+                &[
+                    column("created_at", "created", Time, 11, 16, 0),
+                    column("prompt", "prompt", Json, 14, 0, 0),
+                    column("outcome", "outcome", State, 9, 9, 1),
+                    column("reward", "reward", Share, 8, 8, 1),
+                    column("user_id", "user", Id, 8, 14, 4),
+                    column("agent_id", "agent", Id, 8, 14, 3),
+                    column("has_vector", "vector", Flag, 6, 6, 5),
+                    column("quarantined", "held", Flag, 5, 5, 6),
+                    column("tags", "tags", Words, 8, 16, 7),
+                ]
+            }
+        }
+        Entity::Policy => {
+            const {
+                &[
+                    column("trained_at", "trained", Time, 11, 16, 0),
+                    column("profile_id", "profile", Id, 8, 20, 2),
+                    column("version", "version", Count, 7, 7, 0),
+                    column("status", "status", State, 9, 9, 1),
+                    column("metrics", "metrics", Json, 14, 0, 0),
+                ]
+            }
+        }
+        Entity::CanvasEvent => {
+            const {
+                &[
+                    column("created_at", "at", Time, 11, 16, 0),
+                    column("canvas_type", "canvas", Text, 8, 14, 0),
+                    column("action", "action", State, 8, 12, 0),
+                    column("component_type", "component", Text, 8, 14, 2),
+                    column("component_name", "name", Text, 8, 0, 3),
+                    column("user_id", "user", Id, 8, 14, 4),
+                    column("episode_id", "episode", Id, 8, 20, 1),
+                    column("agent_id", "agent", Id, 8, 14, 5),
+                ]
+            }
+        }
+        Entity::Feedback => {
+            const {
+                &[
+                    column("created_at", "at", Time, 11, 16, 0),
+                    column("kind", "kind", State, 9, 13, 0),
+                    column("score", "score", Score, 5, 5, 1),
+                    column("rating", "rating", Count, 6, 6, 3),
+                    column("correction", "correction", Text, 12, 0, 0),
+                    column("user_id", "user", Id, 8, 14, 4),
+                    column("agent_id", "agent", Id, 8, 14, 5),
+                    column("episode_id", "episode", Id, 8, 20, 2),
+                    column("source", "source", Text, 8, 16, 6),
+                ]
+            }
+        }
+        Entity::UtilityEvent => {
+            const {
+                &[
+                    column("created_at", "at", Time, 11, 16, 0),
+                    column("signal", "signal", State, 9, 11, 0),
+                    column("delta", "delta", Score, 6, 6, 2),
+                    column("before", "before", Share, 8, 8, 3),
+                    column("after", "after", Share, 8, 8, 1),
+                    column("reason", "reason", Text, 10, 0, 0),
+                    column("actor", "actor", Id, 8, 14, 5),
+                    column("episode_id", "episode", Id, 8, 20, 4),
+                ]
+            }
+        }
+        Entity::Subject => {
+            const {
+                &[
+                    column("id", "subject", Id, 12, 24, 0),
+                    column("name", "name", Text, 10, 0, 1),
+                    column("episodes", "episodes", Count, 8, 8, 0),
+                    column("cases", "cases", Count, 6, 6, 2),
+                    column("feedback", "feedback", Count, 8, 8, 3),
+                    column("last_seen", "last seen", Time, 11, 16, 1),
+                    column("handles", "handles", Words, 10, 24, 4),
+                ]
+            }
+        }
+        Entity::Agent => {
+            const {
+                &[
+                    column("id", "agent", Id, 12, 24, 0),
+                    column("name", "name", Text, 10, 0, 0),
+                    column("status", "status", State, 9, 12, 2),
+                    column("episodes", "episodes", Count, 8, 8, 1),
+                    column("last_seen", "last seen", Time, 11, 16, 1),
+                ]
+            }
+        }
+        Entity::WorkflowEvent => {
+            const {
+                &[
+                    column("created_at", "at", Time, 11, 16, 0),
+                    column("kind", "kind", Text, 14, 22, 0),
+                    column("run_id", "run", Id, 8, 20, 2),
+                    column("sequence", "no.", Count, 5, 6, 1),
+                    column("data", "data", Json, 10, 0, 0),
+                ]
+            }
+        }
+        Entity::Access => {
+            const {
+                &[
+                    column("created_at", "at", Time, 11, 16, 0),
+                    column("kind", "kind", Text, 8, 12, 1),
+                    column("query", "query", Text, 12, 0, 0),
+                    column("agent_id", "agent", Id, 8, 14, 2),
+                    column("user_id", "user", Id, 8, 14, 4),
+                    column("latency_ms", "ms", Number, 7, 8, 3),
+                    column("tokens", "tokens", Count, 6, 7, 5),
+                ]
+            }
+        }
+        Entity::AuditEntry => {
+            const {
+                &[
+                    column("created_at", "at", Time, 11, 16, 0),
+                    column("action", "action", Text, 10, 22, 0),
+                    column("actor", "actor", Id, 8, 16, 1),
+                    column("source", "source", Text, 8, 20, 3),
+                    column("agent_id", "agent", Id, 8, 14, 4),
+                    column("payload", "payload", Json, 14, 0, 0),
+                ]
+            }
+        }
+        Entity::Profile => {
+            const {
+                &[
+                    column("id", "profile", Id, 12, 0, 0),
+                    column("user_id", "user", Id, 8, 20, 0),
+                    column("agent_id", "agent", Id, 8, 20, 0),
+                    column("window_size", "window", Count, 6, 7, 1),
+                    column("created_at", "created", Time, 11, 16, 2),
+                    column("updated_at", "updated", Time, 11, 16, 3),
+                ]
+            }
+        }
+        Entity::Segment => {
+            const {
+                &[
+                    column("created_at", "at", Time, 11, 16, 1),
+                    column("sequence", "no.", Count, 4, 5, 0),
+                    column("kind", "kind", Text, 8, 14, 0),
+                    column("content", "content", Text, 14, 0, 0),
+                    column("episode_id", "episode", Id, 8, 20, 2),
+                ]
+            }
+        }
+        Entity::MemoryLink => {
+            const {
+                &[
+                    column("episode_id", "episode", Id, 12, 0, 0),
+                    column("memory_id", "memory", Id, 12, 0, 0),
+                    column("kind", "kind", Text, 7, 10, 1),
+                    column("rank", "rank", Count, 5, 5, 1),
+                ]
+            }
+        }
+    }
+}
+
+/// Columns that a list must read: those it shows and those that tell its rows apart.
+#[must_use]
+pub fn read_columns(entity: Entity) -> Vec<&'static str> {
+    let mut columns: Vec<&'static str> = list_columns(entity).iter().map(|c| c.column).collect();
+    let keys: &[&'static str] = match entity {
+        Entity::Feedback | Entity::AuditEntry => &["id", "source"],
+        Entity::MemoryLink => &[],
+        _ => &["id"],
+    };
+    columns.extend(keys.iter().filter(|key| !list_columns(entity).iter().any(|c| c.column == **key)));
+    columns
+}
+
+/// The column that a plain search looks into, and that names a row to people.
+#[must_use]
+pub fn title_column(entity: Entity) -> &'static str {
+    match entity {
+        Entity::Agent | Entity::Subject => "name",
+        Entity::Episode | Entity::Memory => "title",
+        Entity::Segment => "content",
+        Entity::CanvasEvent => "component_name",
+        Entity::Feedback => "correction",
+        Entity::UtilityEvent => "reason",
+        Entity::MemoryLink => "memory_id",
+        Entity::Profile => "agent_id",
+        Entity::Case => "prompt",
+        Entity::Policy => "status",
+        Entity::WorkflowEvent => "kind",
+        Entity::Access => "query",
+        Entity::AuditEntry => "action",
+    }
+}
+
+/// What to call a JSON value in a few words: itself when it is a text, else the field that usually says most.
+#[must_use]
+pub fn json_name(value: &serde_json::Value) -> Option<&str> {
+    const TELLING: [&str; 8] = ["message", "prompt", "text", "content", "query", "goal", "summary", "title"];
+    match value {
+        serde_json::Value::String(text) => Some(text),
+        serde_json::Value::Object(fields) => {
+            TELLING.iter().find_map(|name| fields.get(*name).and_then(serde_json::Value::as_str))
+        }
+        _ => None,
+    }
+}
+
+/// The plural name of an entity for people.
+#[must_use]
+pub fn plural(entity: Entity) -> &'static str {
+    match entity {
+        Entity::Agent => "agents",
+        Entity::Subject => "subjects",
+        Entity::Episode => "episodes",
+        Entity::Segment => "segments",
+        Entity::CanvasEvent => "canvas events",
+        Entity::Feedback => "feedback",
+        Entity::UtilityEvent => "utility history",
+        Entity::Memory => "memories",
+        Entity::MemoryLink => "memory links",
+        Entity::Profile => "profiles",
+        Entity::Case => "cases",
+        Entity::Policy => "policies",
+        Entity::WorkflowEvent => "workflow events",
+        Entity::Access => "accesses",
+        Entity::AuditEntry => "audit trails",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_list_names_columns_that_exist_and_has_room_on_the_smallest_screen() {
+        for entity in Entity::ALL {
+            let columns = list_columns(*entity);
+            assert!(columns.iter().all(|c| entity.column(c.column).is_some()), "{entity}");
+            assert!(entity.column(title_column(*entity)).is_some(), "{entity}");
+            let always: u16 = columns.iter().filter(|c| c.priority == 0).map(|c| c.min + 1).sum();
+            assert!((12..=38).contains(&always), "{entity}: {always}");
+            assert!(columns.iter().filter(|c| c.max == 0).count() >= 1, "{entity} leaves room unused");
+        }
+    }
+
+    #[test]
+    fn what_tells_rows_apart_is_read() {
+        for entity in Entity::ALL {
+            let read = read_columns(*entity);
+            assert!(read.contains(&"id") || *entity == Entity::MemoryLink);
+            assert!(read.iter().enumerate().all(|(i, c)| !read[..i].contains(c)), "{entity} reads a column twice");
+        }
+    }
+}

@@ -1,0 +1,327 @@
+//! The one table of commands: keys, help, hints, palette and the key table of the README are derived from it.
+
+use super::key::Key;
+use crate::memory::Entity;
+
+/// Names a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum CommandId {
+    /// One up.
+    Up,
+    /// One down.
+    Down,
+    /// A screenful up.
+    PageUp,
+    /// A screenful down.
+    PageDown,
+    /// To the first.
+    First,
+    /// To the last.
+    Last,
+    /// Open what is selected.
+    Open,
+    /// Other pane.
+    Focus,
+    /// Previous tab.
+    TabLeft,
+    /// Next tab.
+    TabRight,
+    /// One pane over the whole screen.
+    Zoom,
+    /// Follow a relation.
+    Follow,
+    /// Filter line.
+    Filter,
+    /// No filter.
+    ClearFilter,
+    /// Choose the order.
+    Sort,
+    /// Order by the column to the left.
+    SortLeft,
+    /// Order by the column to the right.
+    SortRight,
+    /// The other way round.
+    Reverse,
+    /// Mark or unmark.
+    Mark,
+    /// Unmark all.
+    Unmark,
+    /// Write rows to a file.
+    Export,
+    /// Copy the id.
+    CopyId,
+    /// Copy the row as JSON.
+    CopyJson,
+    /// Copy the command line.
+    CopyCommand,
+    /// Copy the text.
+    CopyText,
+    /// Show in the editor.
+    View,
+    /// One step out.
+    Close,
+    /// Back.
+    Back,
+    /// Forward.
+    Forward,
+    /// Read again.
+    Refresh,
+    /// Wrap or cut long lines.
+    Wrap,
+    /// Hide or show personal values.
+    Mask,
+    /// Choose a theme.
+    Theme,
+    /// Use or leave the mouse.
+    Mouse,
+    /// The palette.
+    Palette,
+    /// Help.
+    Help,
+    /// Draw afresh.
+    Redraw,
+    /// Suspend.
+    Suspend,
+    /// Quit.
+    Quit,
+    /// The first screen.
+    Home,
+    /// The list of an entity.
+    List(Entity),
+}
+
+/// Where a command can be given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// On every screen.
+    Everywhere,
+    /// Where rows are listed or one is shown.
+    Rows,
+    /// In a list.
+    List,
+}
+
+impl Scope {
+    /// The heading of its commands in the help.
+    #[must_use]
+    pub fn title(self) -> &'static str {
+        match self {
+            Scope::Everywhere => "Everywhere",
+            Scope::Rows => "Rows",
+            Scope::List => "Lists",
+        }
+    }
+}
+
+/// What a command may cost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Danger {
+    /// Nothing.
+    Safe,
+    /// Rows change: it is confirmed first.
+    Guarded,
+    /// What is gone stays gone: a word must be typed.
+    Grave,
+}
+
+/// A command.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Command {
+    /// Its name.
+    pub id: CommandId,
+    /// Name for people.
+    pub title: &'static str,
+    /// A word or two for the footer; empty: it is not shown there.
+    pub hint: &'static str,
+    /// One sentence.
+    pub help: &'static str,
+    /// Keys; several keys separated by a blank are pressed one after the other.
+    pub keys: &'static [&'static str],
+    /// Where it can be given.
+    pub scope: Scope,
+    /// What it may cost.
+    pub danger: Danger,
+    /// The command line that does the same, where there is one; capitals stand for what is selected.
+    pub twin: Option<&'static str>,
+}
+
+impl Command {
+    /// What the database must hold for it.
+    #[must_use]
+    pub fn needs(&self) -> Option<Entity> {
+        match self.id {
+            CommandId::List(entity) => Some(entity),
+            _ => None,
+        }
+    }
+}
+
+macro_rules! commands {
+    ($($id:expr, $scope:ident, [$($key:literal),*], $title:literal, $hint:literal, $help:literal, $twin:expr;)*) => {
+        /// Every command, in the order of the help.
+        pub const COMMANDS: &[Command] = &[$(Command {
+            id: $id, title: $title, hint: $hint, help: $help, keys: &[$($key),*], scope: Scope::$scope,
+            danger: Danger::Safe, twin: $twin,
+        }),*];
+    };
+}
+
+commands! {
+    CommandId::Home, Everywhere, ["1"], "Home", "", "Shows what this database is and what stands out.", Some("status");
+    CommandId::List(Entity::Episode), Everywhere, ["2"], "Episodes", "", "Lists the episodes.", Some("list episode");
+    CommandId::List(Entity::Memory), Everywhere, ["3"], "Memories", "", "Lists the memories: drawers, closets and the like.", Some("list memory");
+    CommandId::List(Entity::Case), Everywhere, ["4"], "Cases", "", "Lists the cases.", Some("list case");
+    CommandId::List(Entity::Feedback), Everywhere, ["5"], "Feedback", "", "Lists what users said.", Some("list feedback");
+    CommandId::List(Entity::CanvasEvent), Everywhere, ["6"], "Canvas events", "", "Lists what happened on canvases.", Some("list canvas_event");
+    CommandId::List(Entity::UtilityEvent), Everywhere, ["7"], "Utility history", "", "Lists the signals that moved utilities.", Some("list utility_event");
+    CommandId::List(Entity::Subject), Everywhere, ["8"], "Subjects", "", "Lists the persons that are in here.", Some("list subject");
+    CommandId::List(Entity::Agent), Everywhere, ["9"], "Agents", "", "Lists who remembers.", Some("list agent");
+    CommandId::List(Entity::AuditEntry), Everywhere, ["0"], "Audit trails", "", "Lists the audit trails.", Some("list audit_entry");
+    CommandId::List(Entity::Policy), Everywhere, [], "Policies", "", "Lists the learned retrieval weights.", Some("list policy");
+    CommandId::List(Entity::Profile), Everywhere, [], "Profiles", "", "Lists the banks that cases are in.", Some("list profile");
+    CommandId::List(Entity::WorkflowEvent), Everywhere, [], "Workflow events", "", "Lists the event logs.", Some("list workflow_event");
+    CommandId::List(Entity::Access), Everywhere, [], "Accesses", "", "Lists who recalled what.", Some("list access");
+    CommandId::List(Entity::Segment), Everywhere, [], "Segments", "", "Lists the pieces of episodes.", Some("list segment");
+    CommandId::List(Entity::MemoryLink), Everywhere, [], "Memory links", "", "Lists which episode retrieved which memory.", Some("list memory_link");
+    CommandId::Up, Everywhere, ["k", "up"], "Up", "", "Goes one up.", None;
+    CommandId::Down, Everywhere, ["j", "down"], "Down", "", "Goes one down.", None;
+    CommandId::PageUp, Everywhere, ["pgup", "ctrl-u", "ctrl-b"], "Page up", "", "Goes a screenful up.", None;
+    CommandId::PageDown, Everywhere, ["pgdn", "ctrl-d", "ctrl-f"], "Page down", "", "Goes a screenful down.", None;
+    CommandId::First, Everywhere, ["g", "home"], "First", "", "Goes to the first row.", None;
+    CommandId::Last, Everywhere, ["G", "end"], "Last", "", "Goes to the last row.", None;
+    CommandId::Open, Everywhere, ["enter"], "Open", "open", "Opens the selected row; in its details, what they lead to.", Some("show ENTITY ID");
+    CommandId::Palette, Everywhere, [":", "ctrl-p"], "Palette", "jump", "Finds a screen or a command by a few letters; an entity and an id open that row.", None;
+    CommandId::Close, Everywhere, ["esc"], "Step out", "", "Stops what is loading, else goes one step out: from the details to the list, then back.", None;
+    CommandId::Back, Everywhere, ["[", "backspace", "alt-left"], "Back", "", "Goes back to where you came from.", None;
+    CommandId::Forward, Everywhere, ["]", "alt-right"], "Forward", "", "Goes forward again.", None;
+    CommandId::Filter, List, ["/"], "Filter", "filter", "Narrows the list: conditions as on the command line, or words of the title.", Some("list ENTITY --where EXPR");
+    CommandId::ClearFilter, List, ["\\"], "Clear filter", "", "Lists every row again.", None;
+    CommandId::Sort, List, ["s"], "Sort", "sort", "Chooses the column that orders the list; choosing it again turns it round.", Some("list ENTITY --order COLUMN");
+    CommandId::SortLeft, List, ["<"], "Sort by the column to the left", "", "Orders the list by the column to the left.", None;
+    CommandId::SortRight, List, [">"], "Sort by the column to the right", "", "Orders the list by the column to the right.", None;
+    CommandId::Reverse, List, ["S"], "Reverse", "", "Turns the order of the list round.", None;
+    CommandId::Mark, List, ["space"], "Mark", "mark", "Marks the row, or takes its mark away.", None;
+    CommandId::Unmark, List, ["u"], "Unmark all", "", "Takes all marks away.", None;
+    CommandId::Export, List, ["e"], "Export", "export", "Writes the marked rows, else all that the filter leaves, to a file as JSON lines.", Some("export ENTITY --where EXPR");
+    CommandId::Focus, Rows, ["tab", "backtab"], "Other pane", "", "Goes from the list to the details and back.", None;
+    CommandId::TabRight, Rows, ["l", "right"], "Next tab", "tabs", "Shows the next tab of the details.", None;
+    CommandId::TabLeft, Rows, ["h", "left"], "Previous tab", "", "Shows the previous tab of the details.", None;
+    CommandId::Zoom, Rows, ["z"], "Zoom", "zoom", "Gives the pane the whole screen, or takes it back.", None;
+    CommandId::Follow, Rows, ["f"], "Follow", "follow", "Goes to something that the row is related to.", None;
+    CommandId::CopyId, Rows, ["y y"], "Copy id", "", "Copies the id.", None;
+    CommandId::CopyJson, Rows, ["Y", "y j"], "Copy JSON", "", "Copies the row as JSON.", Some("show ENTITY ID --format json");
+    CommandId::CopyText, Rows, ["y t"], "Copy text", "", "Copies the text that names the row.", None;
+    CommandId::CopyCommand, Everywhere, ["y c"], "Copy command", "", "Copies the command line that shows the same.", None;
+    CommandId::View, Rows, ["o"], "Open in the editor", "", "Opens the row as JSON in $VISUAL or $EDITOR.", None;
+    CommandId::Wrap, Rows, ["w"], "Wrap", "", "Wraps long texts in details, or cuts them.", None;
+    CommandId::Refresh, Everywhere, ["r", "f5"], "Refresh", "", "Reads again what is shown; the same row stays selected.", None;
+    CommandId::Mask, Everywhere, ["M"], "Mask", "", "Replaces personal values by stable pseudonyms, or shows them again.", Some("--mask");
+    CommandId::Theme, Everywhere, ["T"], "Theme", "", "Chooses how it looks.", None;
+    CommandId::Mouse, Everywhere, ["m"], "Mouse", "", "Uses the mouse, or leaves it to the terminal for selecting text.", None;
+    CommandId::Redraw, Everywhere, ["ctrl-l"], "Redraw", "", "Draws the screen afresh.", None;
+    CommandId::Suspend, Everywhere, ["ctrl-z"], "Suspend", "", "Stops the console; the shell's fg continues it.", None;
+    CommandId::Help, Everywhere, ["?", "f1"], "Help", "help", "Shows these keys.", None;
+    CommandId::Quit, Everywhere, ["q", "ctrl-c"], "Quit", "quit", "Ends the console, or closes what is open over the screen.", None;
+}
+
+/// The command of that name.
+#[must_use]
+pub fn command(id: CommandId) -> Option<&'static Command> {
+    COMMANDS.iter().find(|c| c.id == id)
+}
+
+/// The keys of a sequence such as `y c`.
+fn sequence(keys: &str) -> impl Iterator<Item = Option<Key>> {
+    keys.split(' ').map(Key::parse)
+}
+
+/// What pressed keys mean.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Meaning {
+    /// That command.
+    Command(CommandId),
+    /// The beginning of these: the next key and its command.
+    Prefix(Vec<(Key, CommandId)>),
+    /// Nothing.
+    Nothing,
+}
+
+/// What `keys`, pressed one after the other, mean.
+#[must_use]
+pub fn meaning(keys: &[Key]) -> Meaning {
+    let mut longer = Vec::new();
+    for command in COMMANDS {
+        for written in command.keys {
+            let wanted: Vec<Option<Key>> = sequence(written).collect();
+            let begins = wanted.iter().zip(keys).all(|(wanted, key)| *wanted == Some(*key));
+            if begins && wanted.len() == keys.len() {
+                return Meaning::Command(command.id);
+            }
+            if let (true, Some(Some(next))) = (begins, wanted.get(keys.len())) {
+                longer.push((*next, command.id));
+            }
+        }
+    }
+    if longer.is_empty() { Meaning::Nothing } else { Meaning::Prefix(longer) }
+}
+
+/// The key table of the README, in Markdown.
+#[must_use]
+pub fn key_table() -> String {
+    let mut out = String::new();
+    for scope in [Scope::Everywhere, Scope::List, Scope::Rows] {
+        let mut commands = COMMANDS.iter().filter(|c| c.scope == scope && !c.keys.is_empty()).peekable();
+        if commands.peek().is_none() {
+            continue;
+        }
+        out += &format!("**{}**\n\n| keys | does |\n|---|---|\n", scope.title());
+        for command in commands {
+            let keys: Vec<String> = command.keys.iter().map(|k| format!("`{}`", k.replace('|', "\\|"))).collect();
+            out += &format!("| {} | {} |\n", keys.join(" "), command.help);
+        }
+        out.push('\n');
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_key_is_readable_and_means_one_thing() {
+        let mut seen: Vec<Vec<Key>> = Vec::new();
+        for command in COMMANDS {
+            for keys in command.keys {
+                let keys: Vec<Key> = sequence(keys).map(|k| k.unwrap_or_else(|| panic!("{keys}"))).collect();
+                let clash = seen.iter().find(|other| other.starts_with(&keys) || keys.starts_with(other));
+                assert!(clash.is_none(), "{} clashes with {clash:?}", command.title);
+                seen.push(keys);
+            }
+        }
+    }
+
+    #[test]
+    fn a_command_stands_once_and_says_what_it_does() {
+        for (index, command) in COMMANDS.iter().enumerate() {
+            assert!(COMMANDS[..index].iter().all(|c| c.id != command.id), "{}", command.title);
+            assert!(command.help.ends_with('.') && !command.title.is_empty());
+        }
+    }
+
+    #[test]
+    fn a_prefix_tells_what_may_follow() {
+        let y = Key::parse("y").unwrap();
+        let Meaning::Prefix(next) = meaning(&[y]) else { panic!() };
+        assert!(next.contains(&(Key::parse("c").unwrap(), CommandId::CopyCommand)));
+        assert_eq!(meaning(&[y, y]), Meaning::Command(CommandId::CopyId));
+        assert_eq!(meaning(&[y, Key::parse("x").unwrap()]), Meaning::Nothing);
+    }
+
+    #[test]
+    fn every_entity_has_a_screen() {
+        for entity in Entity::ALL {
+            assert!(command(CommandId::List(*entity)).is_some(), "{entity}");
+        }
+    }
+}

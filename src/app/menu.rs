@@ -1,0 +1,172 @@
+//! What lies over the screen: menus to choose from by a few letters, a line to write, help, a message.
+
+use nucleo_matcher::pattern::{CaseMatching, Normalization, Pattern};
+use nucleo_matcher::{Config, Matcher, Utf32Str};
+
+use super::command::CommandId;
+use super::input::Input;
+use super::message::{Destination, Failure};
+use crate::memory::Entity;
+
+/// What choosing an entry does.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Choice {
+    /// Gives a command.
+    Command(CommandId),
+    /// Goes there.
+    Go(Destination),
+    /// Orders the list by a column.
+    Sort(&'static str),
+    /// Takes a theme.
+    Theme(&'static str),
+}
+
+/// An entry of a menu.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Item {
+    /// What it is called.
+    pub label: String,
+    /// More about it.
+    pub note: String,
+    /// Keys that do the same.
+    pub keys: String,
+    /// What choosing it does.
+    pub choice: Choice,
+    /// Why it cannot be chosen.
+    pub unavailable: Option<String>,
+}
+
+/// A list of entries, narrowed by what is typed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Menu {
+    /// What is chosen here.
+    pub title: String,
+    /// All entries.
+    pub items: Vec<Item>,
+    /// What was typed.
+    pub input: Input,
+    /// Position of the selected entry among those that match.
+    pub selected: usize,
+}
+
+impl Menu {
+    /// A menu with its first entry selected.
+    #[must_use]
+    pub fn new(title: impl Into<String>, items: Vec<Item>) -> Self {
+        Menu { title: title.into(), items, input: Input::default(), selected: 0 }
+    }
+
+    /// The entries that match what was typed, best first; all of them in order when nothing was.
+    #[must_use]
+    pub fn matching(&self) -> Vec<&Item> {
+        let text = self.input.text().trim();
+        if text.is_empty() {
+            return self.items.iter().collect();
+        }
+        let pattern = Pattern::parse(text, CaseMatching::Ignore, Normalization::Smart);
+        let mut matcher = Matcher::new(Config::DEFAULT);
+        let mut letters = Vec::new();
+        let mut score = |text: &str| pattern.score(Utf32Str::new(text, &mut letters), &mut matcher);
+        let mut found: Vec<(u32, &Item)> = Vec::new();
+        for item in &self.items {
+            // The label says most; what stands beside it only finds what the label does not.
+            let by_note = |score: u32| score / 2;
+            if let Some(points) = score(&item.label).or_else(|| score(&item.note).map(by_note)) {
+                found.push((points, item));
+            }
+        }
+        found.sort_by_key(|(points, _)| std::cmp::Reverse(*points));
+        found.into_iter().map(|(_, item)| item).collect()
+    }
+
+    /// The row that `episode 1234` names.
+    #[must_use]
+    pub fn named_row(&self) -> Option<Destination> {
+        let (entity, id) = self.input.text().trim().split_once(' ')?;
+        let (entity, id) = (Entity::parse(entity)?, id.trim());
+        (!id.is_empty()).then(|| Destination::Row(entity, id.to_owned()))
+    }
+
+    /// Moves the selection among those that match.
+    pub fn move_by(&mut self, by: isize) {
+        let last = self.matching().len().saturating_sub(1);
+        self.selected = self.selected.saturating_add_signed(by).min(last);
+    }
+}
+
+/// What a line is written for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// A filter of the list.
+    Filter,
+    /// The file that rows are written to.
+    Export,
+}
+
+/// A line to write.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Prompt {
+    /// What it is for.
+    pub purpose: Purpose,
+    /// What was written.
+    pub input: Input,
+    /// What is wrong with it, or what it means.
+    pub verdict: Result<String, String>,
+    /// What may stand at the cursor, best first.
+    pub completions: Vec<String>,
+    /// Position in the lines written before, from the newest; none is the line being written.
+    pub recalled: Option<usize>,
+}
+
+/// What lies over the screen and has the keys.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Overlay {
+    /// The keys.
+    Help {
+        /// First line shown.
+        scroll: usize,
+    },
+    /// Something to choose from; the palette when `is_palette`.
+    Menu(Menu),
+    /// The palette: commands, screens, rows by id.
+    Palette(Menu),
+    /// A line to write.
+    Prompt(Prompt),
+    /// Something went wrong.
+    Failure(Failure),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn item(label: &str) -> Item {
+        Item {
+            label: label.to_owned(),
+            note: String::new(),
+            keys: String::new(),
+            choice: Choice::Command(CommandId::Help),
+            unavailable: None,
+        }
+    }
+
+    #[test]
+    fn a_few_letters_find_an_entry() {
+        let mut menu = Menu::new("", vec![item("Utility history"), item("Help"), item("Episodes")]);
+        menu.input = Input::holding("epi");
+        assert_eq!(menu.matching().first().map(|i| i.label.as_str()), Some("Episodes"));
+        menu.input = Input::holding("utihis");
+        assert_eq!(menu.matching().len(), 1);
+        menu.input = Input::holding("zzz");
+        assert!(menu.matching().is_empty());
+    }
+
+    #[test]
+    fn the_selection_stays_within_what_matches() {
+        let mut menu = Menu::new("", vec![item("a"), item("b")]);
+        menu.move_by(9);
+        assert_eq!(menu.selected, 1);
+        menu.move_by(-9);
+        assert_eq!(menu.selected, 0);
+    }
+}

@@ -1,0 +1,218 @@
+//! What reaches the core and what it asks for: messages in, effects out, all of it plain data.
+
+use chrono::{DateTime, Utc};
+
+use super::command::CommandId;
+use super::condition::Conditions;
+use super::key::Key;
+use crate::memory::query::{EpisodeContext, Page, Query, Status};
+use crate::memory::{Entity, Row};
+
+/// Number of a request. A reply with a number that nobody waits for any more changes nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Ticket(pub u64);
+
+/// Something that went wrong, for people.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// What was tried.
+    pub what: String,
+    /// What the engine or the system said.
+    pub message: String,
+    /// SQLSTATE, or the path it is about.
+    pub code: Option<String>,
+    /// What to do.
+    pub remedy: Option<String>,
+}
+
+impl Failure {
+    /// A failure without a code.
+    #[must_use]
+    pub fn new(what: impl Into<String>, message: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Failure { what: what.into(), message: message.into(), code: None, remedy: Some(remedy.into()) }
+    }
+}
+
+/// What something on the screen stands for, so that a click means something.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Target {
+    /// The row of the list at that position among those held.
+    ListRow(usize),
+    /// A column's title.
+    ListHead(&'static str),
+    /// The list elsewhere.
+    List,
+    /// A tab of the detail.
+    Tab(usize),
+    /// The detail elsewhere.
+    Detail,
+    /// Something that leads on.
+    Link(Destination),
+    /// An entry of the home screen.
+    HomeEntry(usize),
+    /// An entry of an open menu, counted in those that match.
+    MenuItem(usize),
+    /// A key hint.
+    Command(CommandId),
+    /// A step of the way here: so many steps back.
+    Crumb(usize),
+    /// Inside of an overlay, with no further meaning.
+    Overlay,
+}
+
+/// Where something leads.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Destination {
+    /// The first screen.
+    Home,
+    /// One row with everything about it.
+    Row(Entity, String),
+    /// The rows of an entity.
+    List(Entity, Conditions),
+}
+
+/// What was drawn: sizes that decide how far things scroll.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Measures {
+    /// Rows of the list that fit.
+    pub list_rows: usize,
+    /// Lines of the detail that fit.
+    pub detail_rows: usize,
+    /// Lines of the detail in all.
+    pub detail_lines: usize,
+    /// Lines of the overlay that fit.
+    pub overlay_rows: usize,
+    /// Lines of the overlay in all.
+    pub overlay_lines: usize,
+    /// Entries of the home screen.
+    pub home_entries: usize,
+}
+
+/// A related piece of what a detail shows.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Related {
+    /// What they are to the row, such as `referenced by`.
+    pub title: String,
+    /// The rows.
+    pub rows: Vec<Row>,
+    /// There are more than those.
+    pub more: bool,
+    /// Ids that were named and are not there.
+    pub dangling: Vec<String>,
+}
+
+/// How related rows are found.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Relation {
+    /// The rows with these ids.
+    Ids(Entity, Vec<String>),
+    /// The first rows of a list.
+    List(Box<Query>),
+}
+
+/// What a request for details gave.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Content {
+    /// An episode with its context.
+    Episode(Box<EpisodeContext>),
+    /// Any other row.
+    Row(Box<Row>),
+}
+
+impl Content {
+    /// The row that it is about.
+    #[must_use]
+    pub fn row(&self) -> &Row {
+        match self {
+            Content::Episode(context) => &context.episode,
+            Content::Row(row) => row,
+        }
+    }
+}
+
+/// Which rows are written to a file.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Export {
+    /// The rows; limit and start are ignored.
+    pub query: Query,
+    /// Only the rows with these keys ([`super::window::row_key`]), when some are marked.
+    pub only: Option<Vec<String>>,
+    /// The file, which must not exist yet.
+    pub path: String,
+    /// Personal values are replaced.
+    pub masked: bool,
+}
+
+/// Something happened.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Message {
+    /// The console begins, at that time.
+    Start(DateTime<Utc>),
+    /// A key was pressed.
+    Key(Key),
+    /// A text was pasted.
+    Paste(String),
+    /// A click; `twice` when it follows another one at the same place.
+    Click(Target, bool),
+    /// The wheel was turned over something: up or down.
+    Wheel(Target, bool),
+    /// The terminal has this many columns and rows.
+    Resize(u16, u16),
+    /// It is that time.
+    Tick(DateTime<Utc>),
+    /// The time asked for with [`Effect::After`] is over.
+    Elapsed(Ticket),
+    /// This was drawn.
+    Drawn(Measures),
+    /// The state of the database.
+    Status(Ticket, Result<Box<Status>, Failure>),
+    /// A page of a list.
+    Page(Ticket, Result<Page, Failure>),
+    /// The details of a row; none when it is not there.
+    Detail(Ticket, Result<Option<Content>, Failure>),
+    /// Rows related to the row in the detail.
+    Related(Ticket, Result<Vec<Related>, Failure>),
+    /// Rows were written: how many, to which file.
+    Exported(Ticket, Result<(usize, String), Failure>),
+    /// So many rows were written so far.
+    Exporting(Ticket, usize),
+    /// A text was handed to the clipboard: what, and in how many bytes.
+    Copied(Result<String, Failure>),
+    /// The editor was closed.
+    Viewed(Result<(), Failure>),
+    /// Something outside went wrong.
+    Failed(Failure),
+}
+
+/// Something to be done outside of the core.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Effect {
+    /// Read the state of the database.
+    LoadStatus(Ticket),
+    /// Read a page.
+    LoadPage(Ticket, Box<Query>),
+    /// Read a row with everything about it: its id, and its key where several rows have that id.
+    LoadDetail(Ticket, Entity, String, String),
+    /// Read rows that are related to one.
+    LoadRelated(Ticket, Vec<(String, Relation)>),
+    /// Nobody waits for this any more: stop it.
+    Cancel(Ticket),
+    /// Send [`Message::Elapsed`] after so many milliseconds.
+    After(Ticket, u64),
+    /// Put a text on the clipboard; the first is what it is, for people.
+    Copy(String, String),
+    /// Write rows to a file.
+    Export(Ticket, Box<Export>),
+    /// Show a text in the user's editor; the first is the ending of its file's name.
+    View(&'static str, String),
+    /// Name the window.
+    SetTitle(String),
+    /// Take the mouse, or leave it to the terminal.
+    Mouse(bool),
+    /// Draw everything afresh.
+    Redraw,
+    /// Stop until the shell continues us.
+    Suspend,
+    /// End.
+    Quit,
+}

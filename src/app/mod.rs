@@ -1,0 +1,29 @@
+//! The core of the console: a model, the messages that reach it, the effects it asks for. Pure: nothing here reads,
+//! writes, waits or looks at a clock.
+
+mod act;
+pub mod columns;
+pub mod command;
+pub mod condition;
+pub mod detail;
+pub mod follow;
+pub mod home;
+pub mod input;
+pub mod key;
+mod load;
+pub mod masking;
+pub mod menu;
+pub mod message;
+pub mod model;
+mod overlay;
+pub mod place;
+pub mod twin;
+mod update;
+pub mod window;
+
+pub use act::THEMES;
+pub use command::{COMMANDS, CommandId};
+pub use key::{Code, Key};
+pub use message::{Destination, Effect, Failure, Measures, Message, Target, Ticket};
+pub use model::{Model, Opened, Settings};
+pub use update::update;

@@ -1,0 +1,245 @@
+//! Keys of what lies over the screen: menus, the palette, lines to write, help, messages.
+
+use super::command::CommandId;
+use super::condition::{Conditions, completions};
+use super::key::{Code, Key};
+use super::menu::{Choice, Menu, Overlay, Purpose};
+use super::message::{Effect, Target};
+use super::model::{Model, Tone};
+
+/// Lines remembered for each kind of rows.
+const REMEMBERED: usize = 50;
+
+impl Model {
+    pub(super) fn overlay_key(&mut self, key: Key) -> Vec<Effect> {
+        let closes = key.code == Code::Esc;
+        match self.overlays.last_mut() {
+            None => Vec::new(),
+            Some(_) if closes => self.close_overlay(),
+            Some(Overlay::Help { .. }) => self.help_key(key),
+            Some(Overlay::Failure(_)) => match key.code {
+                Code::Enter | Code::Char('q' | ' ') => self.close_overlay(),
+                Code::Char('r') => {
+                    self.close_overlay();
+                    self.command(CommandId::Refresh)
+                }
+                _ => Vec::new(),
+            },
+            Some(Overlay::Menu(menu) | Overlay::Palette(menu)) => {
+                if key.code == Code::Enter {
+                    return self.choose();
+                }
+                menu_key(menu, key);
+                Vec::new()
+            }
+            Some(Overlay::Prompt(_)) => self.prompt_key(key),
+        }
+    }
+
+    fn close_overlay(&mut self) -> Vec<Effect> {
+        self.overlays.pop();
+        Vec::new()
+    }
+
+    pub(super) fn overlay_scroll(&mut self, by: isize) {
+        let last = self.measures.overlay_lines.saturating_sub(self.measures.overlay_rows);
+        match self.overlays.last_mut() {
+            Some(Overlay::Help { scroll }) => *scroll = scroll.saturating_add_signed(by).min(last),
+            Some(Overlay::Menu(menu) | Overlay::Palette(menu)) => menu.move_by(by),
+            Some(Overlay::Prompt(_) | Overlay::Failure(_)) | None => {}
+        }
+    }
+
+    pub(super) fn overlay_click(&mut self, target: &Target) -> Vec<Effect> {
+        match (target, self.overlays.last_mut()) {
+            (Target::MenuItem(position), Some(Overlay::Menu(menu) | Overlay::Palette(menu))) => {
+                menu.selected = *position;
+                self.choose()
+            }
+            (Target::MenuItem(_) | Target::Overlay, _) => Vec::new(),
+            _ => self.close_overlay(),
+        }
+    }
+
+    pub(super) fn paste(&mut self, text: &str) -> Vec<Effect> {
+        // Outside of a field a paste is inert: it never reaches a command.
+        match self.overlays.last_mut() {
+            Some(Overlay::Menu(menu) | Overlay::Palette(menu)) => {
+                menu.input.insert(text);
+                menu.selected = 0;
+            }
+            Some(Overlay::Prompt(prompt)) => {
+                prompt.input.insert(text);
+                self.judge_prompt();
+            }
+            Some(Overlay::Help { .. } | Overlay::Failure(_)) | None => {}
+        }
+        Vec::new()
+    }
+
+    fn help_key(&mut self, key: Key) -> Vec<Effect> {
+        let page = self.measures.overlay_rows.saturating_sub(1).max(1) as isize;
+        match (key.code, key.ctrl) {
+            (Code::Char('q' | '?') | Code::Enter | Code::F(1), false) => return self.close_overlay(),
+            (Code::Up | Code::Char('k'), false) => self.overlay_scroll(-1),
+            (Code::Down | Code::Char('j'), false) => self.overlay_scroll(1),
+            (Code::PageUp, _) | (Code::Char('u' | 'b'), true) => self.overlay_scroll(-page),
+            (Code::PageDown, _) | (Code::Char('d' | 'f'), true) | (Code::Char(' '), false) => self.overlay_scroll(page),
+            (Code::Home | Code::Char('g'), _) => self.overlay_scroll(isize::MIN),
+            (Code::End | Code::Char('G'), _) => self.overlay_scroll(isize::MAX),
+            _ => {}
+        }
+        Vec::new()
+    }
+
+    /// Does what the selected entry says.
+    fn choose(&mut self) -> Vec<Effect> {
+        let (menu, is_palette) = match self.overlays.last() {
+            Some(Overlay::Menu(menu)) => (menu, false),
+            Some(Overlay::Palette(menu)) => (menu, true),
+            _ => return Vec::new(),
+        };
+        let named = is_palette.then(|| menu.named_row()).flatten();
+        let chosen = menu.matching().get(menu.selected).map(|item| (item.choice.clone(), item.unavailable.clone()));
+        if let Some(destination) = named {
+            self.overlays.pop();
+            return self.go(&destination, false);
+        }
+        let Some((choice, unavailable)) = chosen else { return Vec::new() };
+        self.overlays.pop();
+        match (choice, unavailable) {
+            // The command itself says why it cannot be given, and what would help.
+            (Choice::Command(id), _) => self.command(id),
+            (Choice::Go(destination), _) => self.go(&destination, true),
+            (Choice::Sort(_) | Choice::Theme(_), Some(reason)) => self.say(Tone::Warn, reason),
+            (Choice::Sort(column), None) => self.sort_by(column),
+            (Choice::Theme(name), None) => {
+                name.clone_into(&mut self.settings.theme);
+                Vec::new()
+            }
+        }
+    }
+
+    fn prompt_key(&mut self, key: Key) -> Vec<Effect> {
+        let Some(Overlay::Prompt(prompt)) = self.overlays.last_mut() else { return Vec::new() };
+        match key.code {
+            Code::Enter => return self.accept_prompt(),
+            Code::Up => self.recall(1),
+            Code::Down => self.recall(-1),
+            Code::Tab => self.complete(),
+            _ => {
+                if prompt.input.press(key) {
+                    prompt.recalled = None;
+                }
+            }
+        }
+        self.judge_prompt();
+        Vec::new()
+    }
+
+    fn accept_prompt(&mut self) -> Vec<Effect> {
+        let Some(Overlay::Prompt(prompt)) = self.overlays.last() else { return Vec::new() };
+        if prompt.verdict.is_err() {
+            return Vec::new();
+        }
+        let (purpose, text) = (prompt.purpose, prompt.input.text().trim().to_owned());
+        self.overlays.pop();
+        match purpose {
+            Purpose::Export => self.export(text),
+            Purpose::Filter => {
+                let Some(entity) = self.browse().map(|browse| browse.entity) else { return Vec::new() };
+                let Ok(conditions) = Conditions::parse(entity, &text, self.now) else { return Vec::new() };
+                self.filters.retain(|(_, written)| *written != text);
+                if !text.is_empty() {
+                    self.filters.push((entity, text));
+                }
+                let surplus = self.filters.len().saturating_sub(REMEMBERED);
+                self.filters.drain(..surplus);
+                self.narrow(conditions)
+            }
+        }
+    }
+
+    /// Brings back a filter written before, `by` steps older.
+    fn recall(&mut self, by: isize) {
+        let Some(entity) = self.browse().map(|browse| browse.entity) else { return };
+        let written: Vec<String> =
+            self.filters.iter().rev().filter(|(e, _)| *e == entity).map(|(_, text)| text.clone()).collect();
+        let Some(Overlay::Prompt(prompt)) = self.overlays.last_mut() else { return };
+        if prompt.purpose != Purpose::Filter {
+            return;
+        }
+        let next = match prompt.recalled {
+            None => (by > 0).then_some(0),
+            Some(at) => at.checked_add_signed(by),
+        };
+        match next.map(|at| (at, written.get(at))) {
+            Some((at, Some(text))) => {
+                prompt.input = super::input::Input::holding(text);
+                prompt.recalled = Some(at);
+            }
+            None if prompt.recalled.is_some() => {
+                prompt.input = super::input::Input::default();
+                prompt.recalled = None;
+            }
+            Some((_, None)) | None => {}
+        }
+    }
+
+    fn complete(&mut self) {
+        let Some(entity) = self.browse().map(|browse| browse.entity) else { return };
+        let Some(Overlay::Prompt(prompt)) = self.overlays.last_mut() else { return };
+        if prompt.purpose != Purpose::Filter {
+            return;
+        }
+        let (word, found) = completions(entity, prompt.input.split().0);
+        if let Some(first) = found.first() {
+            prompt.input.complete(word.len(), &format!("{first} "));
+        }
+    }
+
+    /// Says of the line being written what it means, or what is wrong with it.
+    pub(super) fn judge_prompt(&mut self) {
+        let now = self.now;
+        let Some(browse) = self.browse() else { return };
+        let (entity, marked) = (browse.entity, browse.marks.len());
+        let everything = browse.conditions.is_empty();
+        let Some(Overlay::Prompt(prompt)) = self.overlays.last_mut() else { return };
+        let text = prompt.input.text().to_owned();
+        (prompt.verdict, prompt.completions) = match prompt.purpose {
+            Purpose::Filter => {
+                let (_, found) = completions(entity, prompt.input.split().0);
+                let meant = Conditions::parse(entity, &text, now).map(|conditions| match conditions.line() {
+                    line if line.is_empty() => "every row".to_owned(),
+                    line if line == text.trim() => String::new(),
+                    line => line,
+                });
+                (meant, found)
+            }
+            Purpose::Export if text.trim().is_empty() => (Err("name a file".to_owned()), Vec::new()),
+            Purpose::Export => {
+                let what = match (marked, everything) {
+                    (0, true) => "all rows".to_owned(),
+                    (0, false) => "all rows that the filter leaves".to_owned(),
+                    (1, _) => "the marked row".to_owned(),
+                    (marked, _) => format!("{marked} marked rows"),
+                };
+                (Ok(format!("writes {what} as JSON lines; a file that exists is not overwritten")), Vec::new())
+            }
+        };
+    }
+}
+
+fn menu_key(menu: &mut Menu, key: Key) {
+    match (key.code, key.ctrl) {
+        (Code::Up | Code::BackTab, _) | (Code::Char('p'), true) => menu.move_by(-1),
+        (Code::Down | Code::Tab, _) | (Code::Char('n'), true) => menu.move_by(1),
+        (Code::PageUp, _) => menu.move_by(-10),
+        (Code::PageDown, _) => menu.move_by(10),
+        _ => {
+            if menu.input.press(key) {
+                menu.selected = 0;
+            }
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! The command line that shows what the screen shows: a session becomes a runbook.
+
+use super::condition::canvas_text;
+use super::detail::Tab;
+use super::model::Model;
+use super::place::{Browse, Pane, View};
+use crate::memory::Entity;
+
+/// A word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@%+=,".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
+}
+
+/// The command line for the place we are at.
+#[must_use]
+pub fn command_line(model: &Model) -> String {
+    let mut words = vec!["mnemoscope".to_owned(), "-d".to_owned(), quoted(&model.opened.location)];
+    match &model.history.here().view {
+        View::Home(_) => words.push("status".to_owned()),
+        View::Browse(browse) if browse.pane == Pane::Detail => detail_words(browse.entity, &browse.detail, &mut words),
+        View::Browse(browse) => {
+            words.extend(["list".to_owned(), browse.entity.name().to_owned()]);
+            selection_words(model, browse, &mut words);
+        }
+        View::Card(card) => detail_words(card.detail.entity, &card.detail, &mut words),
+    }
+    if model.masking.is_on() {
+        words.push("--mask".to_owned());
+    }
+    words.join(" ")
+}
+
+fn selection_words(model: &Model, browse: &Browse, words: &mut Vec<String>) {
+    let shown = model.masking.shown(&browse.conditions);
+    for filter in &shown.filters {
+        words.extend(["--where".to_owned(), quoted(&filter.to_string())]);
+    }
+    if let Some(canvas) = &shown.canvas {
+        words.extend(["--canvas".to_owned(), quoted(&canvas_text(canvas))]);
+    }
+    if let Some(order) = &browse.order {
+        let direction = if order.descending { "desc" } else { "asc" };
+        words.extend(["--order".to_owned(), format!("{}:{direction}", order.column)]);
+    }
+}
+
+fn detail_words(entity: Entity, detail: &super::detail::Detail, words: &mut Vec<String>) {
+    let command = match detail.current_tab() {
+        Tab::Chain => vec!["chain".to_owned(), quoted(&detail.id)],
+        _ => vec!["show".to_owned(), entity.name().to_owned(), quoted(&detail.id)],
+    };
+    words.extend(command);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::quoted;
+
+    #[test]
+    fn words_survive_a_shell() {
+        for (word, expected) in
+            [("a-1", "a-1"), ("", "''"), ("it's", "'it'\\''s'"), ("$(x)", "'$(x)'"), ("ä b", "'ä b'")]
+        {
+            assert_eq!(quoted(word), expected);
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! The one function through which everything passes: a message changes the model and asks for effects.
+
+use super::command::{CommandId, Meaning, meaning};
+use super::key::{Code, Key};
+use super::message::{Effect, Message, Target};
+use super::model::{Model, Tone};
+use super::place::{Pane, View};
+
+/// Takes a message; what is to be done outside.
+pub fn update(model: &mut Model, message: Message) -> Vec<Effect> {
+    let mut effects = model.take(message);
+    effects.extend(model.settle());
+    effects.into_iter().map(|effect| model.masking.outbound(effect)).collect()
+}
+
+impl Model {
+    fn take(&mut self, message: Message) -> Vec<Effect> {
+        match message {
+            Message::Start(now) => {
+                self.now = now;
+                self.arrive()
+            }
+            Message::Tick(now) => {
+                self.now = now;
+                Vec::new()
+            }
+            Message::Key(key) => self.key(key),
+            Message::Paste(text) => self.paste(&text),
+            Message::Click(target, twice) => self.click(target, twice),
+            Message::Wheel(target, up) => self.wheel(&target, up),
+            Message::Resize(width, height) => {
+                self.size = (width, height);
+                Vec::new()
+            }
+            Message::Drawn(measures) => {
+                self.drawn(measures);
+                Vec::new()
+            }
+            Message::Elapsed(ticket) => self.elapsed(ticket),
+            Message::Status(ticket, result) => self.got_status(ticket, result),
+            Message::Page(ticket, result) => self.got_page(ticket, result),
+            Message::Detail(ticket, result) => self.got_detail(ticket, result),
+            Message::Related(ticket, result) => self.got_related(ticket, result),
+            Message::Exporting(ticket, rows) => {
+                if let Some((_, written)) = self.exporting.as_mut().filter(|(waiting, _)| *waiting == ticket) {
+                    *written = rows;
+                }
+                Vec::new()
+            }
+            Message::Exported(ticket, result) => {
+                if self.exporting.is_none_or(|(waiting, _)| waiting != ticket) {
+                    return Vec::new();
+                }
+                self.exporting = None;
+                match result {
+                    Ok((rows, path)) => self.say(Tone::Good, format!("{rows} rows written to {path}")),
+                    Err(failure) => self.failed(failure),
+                }
+            }
+            Message::Copied(Ok(what)) => self.say(Tone::Good, format!("{what} copied")),
+            Message::Copied(Err(failure)) | Message::Viewed(Err(failure)) | Message::Failed(failure) => {
+                self.failed(failure)
+            }
+            Message::Viewed(Ok(())) => Vec::new(),
+        }
+    }
+
+    fn failed(&mut self, failure: super::message::Failure) -> Vec<Effect> {
+        self.complain(failure);
+        Vec::new()
+    }
+
+    fn key(&mut self, key: Key) -> Vec<Effect> {
+        let held = |letter| Key { code: Code::Char(letter), ctrl: true, alt: false };
+        if key == held('c') {
+            return vec![Effect::Quit];
+        }
+        if key == held('z') {
+            return vec![Effect::Suspend];
+        }
+        if !self.overlays.is_empty() {
+            return self.overlay_key(key);
+        }
+        if key.code == Code::Esc && !self.pressed.is_empty() {
+            self.pressed.clear();
+            return Vec::new();
+        }
+        self.pressed.push(key);
+        match meaning(&self.pressed) {
+            Meaning::Prefix(_) => Vec::new(),
+            Meaning::Command(id) => {
+                self.pressed.clear();
+                self.command(id)
+            }
+            Meaning::Nothing => {
+                let several = self.pressed.len() > 1;
+                self.pressed.clear();
+                // A key that ends no sequence is not lost on the reader: it begins anew.
+                if several { self.key(key) } else { Vec::new() }
+            }
+        }
+    }
+
+    fn click(&mut self, target: Target, twice: bool) -> Vec<Effect> {
+        if !self.overlays.is_empty() {
+            return self.overlay_click(&target);
+        }
+        self.pressed.clear();
+        match target {
+            Target::ListRow(position) => {
+                if let Some(browse) = self.browse_mut() {
+                    browse.pane = Pane::List;
+                    browse.window.select(position);
+                }
+                if twice { self.command(CommandId::Open) } else { Vec::new() }
+            }
+            Target::ListHead(column) => self.sort_by(column),
+            Target::List => self.focus(Pane::List),
+            Target::Detail => self.focus(Pane::Detail),
+            Target::Tab(tab) => {
+                if let Some(detail) = self.history.here_mut().detail_mut() {
+                    detail.show_tab(tab);
+                }
+                self.focus(Pane::Detail)
+            }
+            Target::Link(destination) => self.go(&destination, true),
+            Target::HomeEntry(entry) => {
+                let View::Home(home) = &mut self.history.here_mut().view else { return Vec::new() };
+                let again = home.selected == entry;
+                home.selected = entry;
+                if twice || again { self.command(CommandId::Open) } else { Vec::new() }
+            }
+            Target::Command(id) => self.command(id),
+            Target::Crumb(back) => self.travel(-(back as isize)),
+            Target::MenuItem(_) | Target::Overlay => Vec::new(),
+        }
+    }
+
+    fn wheel(&mut self, target: &Target, up: bool) -> Vec<Effect> {
+        const LINES: isize = 3;
+        let by = if up { -LINES } else { LINES };
+        if !self.overlays.is_empty() {
+            self.overlay_scroll(by);
+            return Vec::new();
+        }
+        let lines = self.measures.list_rows;
+        match target {
+            Target::ListRow(_) | Target::List | Target::ListHead(_) => {
+                if let Some(browse) = self.browse_mut() {
+                    browse.window.scroll_by(by, lines);
+                }
+            }
+            Target::Detail | Target::Tab(_) | Target::Link(_) => self.scroll_detail(by),
+            Target::HomeEntry(_) => self.move_home(by),
+            _ => {}
+        }
+        Vec::new()
+    }
+
+    fn focus(&mut self, pane: Pane) -> Vec<Effect> {
+        if let Some(browse) = self.browse_mut() {
+            browse.pane = pane;
+        }
+        Vec::new()
+    }
+}

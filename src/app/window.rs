@@ -1,0 +1,524 @@
+//! The part of a long list that is held: some pages around the selected row, found again by its key.
+
+use std::collections::VecDeque;
+
+use crate::memory::query::{Page, Start};
+use crate::memory::{Entity, Row};
+
+/// Rows a page of a list holds.
+pub const PAGE_ROWS: usize = 100;
+/// Pages held at most.
+const PAGES: usize = 5;
+/// The next page is asked for when so few rows are left before the edge.
+const MARGIN: usize = 60;
+
+/// Which page is needed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Want {
+    /// The first page, in the place of all that is held; its first row becomes the selected one.
+    First,
+    /// The last page, in the place of all that is held; its last row becomes the selected one.
+    Last,
+    /// So many rows from there, in the place of all that is held; the selected row stays the same.
+    Again(Start, usize),
+    /// The page after the last one held.
+    Below(String),
+    /// The page before the first one held.
+    Above(String),
+}
+
+impl Want {
+    /// Where the page begins, and its rows at most.
+    #[must_use]
+    pub fn start(&self) -> (Start, usize) {
+        match self {
+            Want::First => (Start::First, PAGE_ROWS),
+            Want::Last => (Start::Last, PAGE_ROWS),
+            Want::Again(start, rows) => (start.clone(), *rows),
+            Want::Below(cursor) => (Start::After(cursor.clone()), PAGE_ROWS),
+            Want::Above(cursor) => (Start::Before(cursor.clone()), PAGE_ROWS),
+        }
+    }
+
+    /// Whether the page takes the place of all that is held.
+    #[must_use]
+    pub fn replaces(&self) -> bool {
+        !matches!(self, Want::Below(_) | Want::Above(_))
+    }
+}
+
+#[derive(Debug, Clone, PartialEq)]
+struct Held {
+    start: Start,
+    page: Page,
+}
+
+/// Pages around the selected row.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Window {
+    pages: VecDeque<Held>,
+    /// Position of the selected row among those held.
+    selected: usize,
+    /// Position of the first row on screen.
+    top: usize,
+    /// Rows of the list above those held, where that is known.
+    above: Option<usize>,
+    /// Rows of the list below those held, where that is known.
+    below: Option<usize>,
+    /// A page was received.
+    filled: bool,
+}
+
+/// What names a row of a list: its id, with what else is needed where ids may repeat.
+#[must_use]
+pub fn row_key(row: &Row) -> String {
+    let text = |column: &str| row.text(column).unwrap_or_default();
+    match row.entity {
+        Entity::Feedback | Entity::AuditEntry => format!("{}\u{1f}{}", row.id(), text("source")),
+        Entity::MemoryLink => {
+            format!("{}\u{1f}{}\u{1f}{}\u{1f}{}", text("episode_id"), text("memory_id"), text("kind"), row.get("rank"))
+        }
+        _ => row.id().to_owned(),
+    }
+}
+
+/// Whether a page begins where its start says, rather than ending there.
+fn forward(start: &Start) -> bool {
+    matches!(start, Start::First | Start::After(_))
+}
+
+fn rows_of(pages: &[(&Held, bool)]) -> usize {
+    pages.iter().map(|(held, _)| held.page.rows.len()).sum()
+}
+
+impl Window {
+    /// Rows held.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.pages.iter().map(|held| held.page.rows.len()).sum()
+    }
+
+    /// Whether no row is held.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.pages.iter().all(|held| held.page.rows.is_empty())
+    }
+
+    /// Whether a page was ever received.
+    #[must_use]
+    pub fn is_filled(&self) -> bool {
+        self.filled
+    }
+
+    /// The rows held, in order.
+    pub fn rows(&self) -> impl Iterator<Item = &Row> {
+        self.pages.iter().flat_map(|held| &held.page.rows)
+    }
+
+    /// Position of the selected row among those held.
+    #[must_use]
+    pub fn selected(&self) -> usize {
+        self.selected
+    }
+
+    /// Position of the first row on screen among those held.
+    #[must_use]
+    pub fn top(&self) -> usize {
+        self.top
+    }
+
+    /// The selected row.
+    #[must_use]
+    pub fn current(&self) -> Option<&Row> {
+        self.rows().nth(self.selected)
+    }
+
+    /// Number of the selected row in the whole list, from 1, where that is known.
+    #[must_use]
+    pub fn number(&self) -> Option<usize> {
+        (!self.is_empty()).then_some(())?;
+        self.above.map(|above| above + self.selected + 1)
+    }
+
+    /// Rows from the selected one to the end of the list, where that is known.
+    #[must_use]
+    pub fn to_end(&self) -> Option<usize> {
+        (!self.is_empty()).then_some(())?;
+        self.below.map(|below| below + self.len() - self.selected - 1)
+    }
+
+    /// Rows of the whole list, where that is known.
+    #[must_use]
+    pub fn total(&self) -> Option<usize> {
+        Some(self.above? + self.len() + self.below?)
+    }
+
+    /// Whether the last row held is the last of the list.
+    #[must_use]
+    pub fn is_at_end(&self) -> bool {
+        self.pages.back().is_none_or(|held| held.page.next.is_none())
+    }
+
+    /// Forgets everything: another list begins.
+    pub fn clear(&mut self) {
+        *self = Window::default();
+    }
+
+    /// Takes the page that was wanted. False when the selected row is gone.
+    pub fn receive(&mut self, want: &Want, page: Page) -> bool {
+        let before = self.current().map(row_key);
+        match want {
+            Want::First | Want::Last => self.jump(want, page),
+            Want::Again(start, _) => self.replace(start, page),
+            Want::Below(cursor) => self.append(cursor, page),
+            Want::Above(cursor) => self.prepend(cursor, page),
+        }
+        self.filled = true;
+        let after = self.current().map(row_key);
+        matches!(want, Want::First | Want::Last) || before.is_none() || before == after
+    }
+
+    fn jump(&mut self, want: &Want, page: Page) {
+        self.above = page.previous.is_none().then_some(0);
+        self.below = page.next.is_none().then_some(0);
+        self.selected = if *want == Want::Last { page.rows.len().saturating_sub(1) } else { 0 };
+        self.top = self.selected;
+        self.pages = VecDeque::from([Held { start: want.start().0, page }]);
+    }
+
+    fn replace(&mut self, start: &Start, page: Page) {
+        let key = self.current().map(row_key);
+        let line = self.selected.saturating_sub(self.top);
+        let before = self.held_before(start);
+        // A page that ends somewhere is counted from there, any other from where it begins.
+        let skipped =
+            before.map(|(first, end)| if forward(start) { first } else { end.saturating_sub(page.rows.len()) });
+        let above = self.above.zip(skipped).map(|(above, skipped)| above + skipped);
+        let row = self.selected.saturating_sub(skipped.unwrap_or(0));
+        self.above = if page.previous.is_none() { Some(0) } else { above };
+        self.below = page.next.is_none().then_some(0);
+        let found = key.and_then(|key| page.rows.iter().position(|row| row_key(row) == key));
+        self.selected = found.unwrap_or(row.min(page.rows.len().saturating_sub(1)));
+        self.top = self.selected.saturating_sub(line);
+        self.pages = VecDeque::from([Held { start: start.clone(), page }]);
+    }
+
+    /// Positions of the first row of the page that was read from there, and of the row after its last one.
+    fn held_before(&self, start: &Start) -> Option<(usize, usize)> {
+        let mut first = 0;
+        for held in &self.pages {
+            let end = first + held.page.rows.len();
+            if held.start == *start {
+                return Some((first, end));
+            }
+            first = end;
+        }
+        None
+    }
+
+    fn append(&mut self, cursor: &str, page: Page) {
+        if self.pages.back().and_then(|held| held.page.next.as_deref()) != Some(cursor) {
+            return;
+        }
+        self.below = page.next.is_none().then_some(0);
+        self.pages.push_back(Held { start: Start::After(cursor.to_owned()), page });
+        while self.pages.len() > PAGES {
+            let Some(dropped) = self.pages.pop_front() else { break };
+            let rows = dropped.page.rows.len();
+            self.selected = self.selected.saturating_sub(rows);
+            self.top = self.top.saturating_sub(rows);
+            self.above = self.above.map(|above| above + rows);
+        }
+    }
+
+    fn prepend(&mut self, cursor: &str, page: Page) {
+        if self.pages.front().and_then(|held| held.page.previous.as_deref()) != Some(cursor) {
+            return;
+        }
+        let rows = page.rows.len();
+        self.above = match page.previous {
+            None => Some(0),
+            Some(_) => self.above.and_then(|above| above.checked_sub(rows)),
+        };
+        self.selected += rows;
+        self.top += rows;
+        self.pages.push_front(Held { start: Start::Before(cursor.to_owned()), page });
+        while self.pages.len() > PAGES {
+            let Some(dropped) = self.pages.pop_back() else { break };
+            self.below = self.below.map(|below| below + dropped.page.rows.len());
+        }
+    }
+
+    /// The page that should be read now, if one should.
+    #[must_use]
+    pub fn wants(&self) -> Option<Want> {
+        if !self.filled {
+            return Some(Want::First);
+        }
+        let next = self.pages.back().and_then(|held| held.page.next.clone());
+        let previous = self.pages.front().and_then(|held| held.page.previous.clone());
+        let (near_end, near_begin) = (self.len() - self.selected.min(self.len()) <= MARGIN, self.selected < MARGIN);
+        match (next, previous) {
+            (Some(cursor), _) if near_end => Some(Want::Below(cursor)),
+            (_, Some(cursor)) if near_begin => Some(Want::Above(cursor)),
+            _ => None,
+        }
+    }
+
+    /// What reads again the rows on screen, `lines` of them, in whole pages.
+    #[must_use]
+    pub fn again(&self, lines: usize) -> Want {
+        let top = self.top.min(self.selected);
+        let bottom = (self.top + lines).max(self.selected + 1);
+        let mut first = 0;
+        let mut seen: Vec<(&Held, bool)> = Vec::new();
+        for held in &self.pages {
+            let end = first + held.page.rows.len();
+            if end > top && first < bottom {
+                seen.push((held, (first..end).contains(&self.selected)));
+            }
+            first = end;
+        }
+        let ahead = seen.iter().filter(|(held, _)| forward(&held.start)).count();
+        let (start, rows) = match (seen.first(), seen.last()) {
+            (Some((begin, _)), _) if ahead == seen.len() => (begin.start.clone(), rows_of(&seen)),
+            (_, Some((end, _))) if ahead == 0 => (end.start.clone(), rows_of(&seen)),
+            // Pages read in both directions have no common beginning: the selected row's own page is enough.
+            _ => match seen.iter().find(|(_, selected)| *selected) {
+                Some((held, _)) => (held.start.clone(), held.page.rows.len()),
+                None => (Start::First, PAGE_ROWS),
+            },
+        };
+        Want::Again(start, rows.clamp(PAGE_ROWS, PAGES * PAGE_ROWS))
+    }
+
+    /// Moves the selection by so many rows within what is held.
+    pub fn move_by(&mut self, rows: isize) {
+        self.select(self.selected.saturating_add_signed(rows));
+    }
+
+    /// Selects the row at a position, or the last one.
+    pub fn select(&mut self, position: usize) {
+        self.selected = position.min(self.len().saturating_sub(1));
+    }
+
+    /// Selects the first row of the list; what must be read for that.
+    pub fn first(&mut self) -> Option<Want> {
+        self.select(0);
+        let elsewhere = self.pages.front().is_none_or(|held| held.page.previous.is_some());
+        elsewhere.then_some(Want::First)
+    }
+
+    /// Selects the last row of the list; what must be read for that.
+    pub fn last(&mut self) -> Option<Want> {
+        self.select(usize::MAX);
+        let elsewhere = self.pages.back().is_none_or(|held| held.page.next.is_some());
+        elsewhere.then_some(Want::Last)
+    }
+
+    /// Scrolls so that the selected row is among the `lines` on screen, and no line is wasted.
+    pub fn scroll_into(&mut self, lines: usize) {
+        let lines = lines.max(1);
+        self.top = self.top.clamp((self.selected + 1).saturating_sub(lines), self.selected);
+        self.top = self.top.min(self.len().saturating_sub(lines));
+    }
+
+    /// Scrolls by rows without more of a change of the selection than keeping it on screen.
+    pub fn scroll_by(&mut self, rows: isize, lines: usize) {
+        let lines = lines.max(1);
+        self.top = self.top.saturating_add_signed(rows).min(self.len().saturating_sub(lines));
+        self.select(self.selected.clamp(self.top, self.top + lines - 1));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    /// A list of `total` episodes, numbered from 0, that answers like a database.
+    struct List(Vec<usize>);
+
+    impl List {
+        fn answer(&self, want: &Want) -> Page {
+            let (start, limit) = want.start();
+            let at = |cursor: &str| {
+                let number: usize = cursor.parse().unwrap();
+                self.0.partition_point(|n| *n < number)
+            };
+            let (from, to) = match &start {
+                Start::First => (0, limit),
+                Start::Last => (self.0.len().saturating_sub(limit), self.0.len()),
+                Start::After(cursor) => {
+                    let number: usize = cursor.parse().unwrap();
+                    let from = self.0.partition_point(|n| *n <= number);
+                    (from, from + limit)
+                }
+                Start::Before(cursor) => (at(cursor).saturating_sub(limit), at(cursor)),
+            };
+            let to = to.min(self.0.len());
+            let numbers = &self.0[from.min(to)..to];
+            let rows = numbers.iter().map(|n| {
+                let mut row = Row::empty(Entity::Episode);
+                row.set("id", json!(n.to_string()));
+                row
+            });
+            Page {
+                rows: rows.collect(),
+                next: numbers.last().filter(|_| to < self.0.len()).map(usize::to_string),
+                previous: numbers.first().filter(|_| from > 0).map(usize::to_string),
+            }
+        }
+
+        fn settle(&self, window: &mut Window) {
+            for _ in 0..20 {
+                let Some(want) = window.wants() else { return };
+                let page = self.answer(&want);
+                window.receive(&want, page);
+            }
+            panic!("it never has enough");
+        }
+    }
+
+    fn list(total: usize) -> List {
+        List((0..total).collect())
+    }
+
+    fn id(window: &Window) -> usize {
+        window.current().unwrap().id().parse().unwrap()
+    }
+
+    #[test]
+    fn a_long_walk_holds_few_rows_and_counts_right() {
+        let (list, mut window) = (list(100_000), Window::default());
+        list.settle(&mut window);
+        for step in 1..3_000 {
+            window.move_by(33);
+            list.settle(&mut window);
+            assert_eq!((id(&window), window.number()), (33 * step, Some(33 * step + 1)));
+            assert!(window.len() <= PAGES * PAGE_ROWS);
+        }
+        for step in 1..3_000 {
+            window.move_by(-33);
+            list.settle(&mut window);
+            assert_eq!(id(&window), 33 * (2_999 - step));
+        }
+    }
+
+    #[test]
+    fn the_end_is_counted_from_the_end() {
+        let (list, mut window) = (list(1_234), Window::default());
+        list.settle(&mut window);
+        let want = window.last().unwrap();
+        let page = list.answer(&want);
+        assert!(window.receive(&want, page));
+        list.settle(&mut window);
+        assert_eq!((id(&window), window.number(), window.to_end()), (1_233, None, Some(0)));
+        window.move_by(-20);
+        assert_eq!(window.to_end(), Some(20));
+        let want = window.first().unwrap();
+        let page = list.answer(&want);
+        window.receive(&want, page);
+        assert_eq!((id(&window), window.number()), (0, Some(1)));
+    }
+
+    #[test]
+    fn a_short_list_knows_its_length() {
+        let (list, mut window) = (list(130), Window::default());
+        list.settle(&mut window);
+        window.move_by(80);
+        list.settle(&mut window);
+        assert_eq!(window.total(), Some(130));
+        assert!(window.first().is_none() && window.last().is_none());
+    }
+
+    #[test]
+    fn after_a_refresh_the_same_row_is_selected() {
+        let (mut list, mut window) = (list(900), Window::default());
+        list.settle(&mut window);
+        window.move_by(45);
+        window.scroll_into(30);
+        let line = window.selected() - window.top();
+        list.0.retain(|n| !(10..20).contains(n));
+        let want = window.again(30);
+        let page = list.answer(&want);
+        assert!(window.receive(&want, page));
+        assert_eq!((id(&window), window.number()), (45, Some(36)));
+        assert_eq!(window.selected() - window.top(), line);
+    }
+
+    #[test]
+    fn a_vanished_row_is_told_and_its_neighbour_selected() {
+        let (mut list, mut window) = (list(900), Window::default());
+        list.settle(&mut window);
+        window.move_by(45);
+        list.0.retain(|n| *n != 45);
+        let want = window.again(30);
+        let page = list.answer(&want);
+        assert!(!window.receive(&want, page));
+        assert_eq!(id(&window), 46);
+    }
+
+    #[test]
+    fn an_emptied_list_is_empty() {
+        let (mut list, mut window) = (list(10), Window::default());
+        list.settle(&mut window);
+        list.0.clear();
+        let want = window.again(30);
+        let page = list.answer(&want);
+        window.receive(&want, page);
+        assert!(window.is_empty() && window.current().is_none() && window.wants().is_none());
+        assert_eq!((window.number(), window.total()), (None, Some(0)));
+    }
+
+    #[test]
+    fn an_answer_to_a_place_left_behind_changes_nothing() {
+        let (list, mut window) = (list(900), Window::default());
+        list.settle(&mut window);
+        let (before, want) = (window.clone(), Want::Below("77".to_owned()));
+        window.receive(&want, Page::default());
+        assert_eq!(window, before);
+    }
+
+    proptest! {
+        #[test]
+        fn any_walk_shows_the_row_that_was_walked_to(total in 0_usize..1_500, steps in prop::collection::vec((0_usize..5, 1_isize..90), 0..60)) {
+            let (list, mut window) = (list(total), Window::default());
+            list.settle(&mut window);
+            let mut expected = 0_usize;
+            for (kind, rows) in steps {
+                let want = match kind {
+                    0 => { window.move_by(rows); None }
+                    1 => { window.move_by(-rows); None }
+                    2 => window.first(),
+                    3 => window.last(),
+                    _ => Some(window.again(40)),
+                };
+                if let Some(want) = want {
+                    let page = list.answer(&want);
+                    window.receive(&want, page);
+                }
+                if total == 0 {
+                    prop_assert!(window.current().is_none());
+                    continue;
+                }
+                expected = match kind {
+                    // A step reaches no further than what is held.
+                    0 | 1 => { let now = id(&window); prop_assert!(now.abs_diff(expected) <= rows as usize); now }
+                    2 => 0,
+                    3 => total - 1,
+                    _ => expected,
+                };
+                prop_assert_eq!(id(&window), expected);
+                list.settle(&mut window);
+                window.scroll_into(40);
+                prop_assert_eq!(id(&window), expected);
+                prop_assert!(window.number().is_none_or(|n| n == expected + 1));
+                prop_assert!(window.to_end().is_none_or(|n| n == total - 1 - expected));
+                prop_assert!(window.top() <= window.selected() && window.selected() < window.top() + 40);
+            }
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! What stands around every screen: where we are, the screens there are, the keys.
+
+use ratatui::{buffer::Buffer, layout::Rect};
+
+use super::Drawn;
+use crate::app::command::{COMMANDS, Command, CommandId};
+use crate::app::place::{Pane, View};
+use crate::app::{Model, Target};
+use crate::ui::{Badge, Breadcrumbs, Footer, KeyHint, Look, Role, SafeText, Tab, Tabs, Toast, Tone};
+
+/// Draws the frame; what is left for the screen itself.
+pub fn draw(model: &Model, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) -> Rect {
+    const NAVIGATION_FROM: u16 = 18;
+    let line = |y: u16| Rect { y: area.y + y, height: 1, ..area };
+    top(model, look, line(0), buf);
+    let mut used = 1;
+    if area.height >= NAVIGATION_FROM {
+        navigation(model, look, line(1), buf, drawn);
+        used = 2;
+    }
+    let last = line(area.height - 1);
+    footer(model, look, last, buf, drawn);
+    Rect { y: area.y + used, height: area.height - used - 1, ..area }
+}
+
+fn top(model: &Model, look: &Look, line: Rect, buf: &mut Buffer) {
+    let location = model.opened.location.rsplit('/').next().unwrap_or_default();
+    let mut crumbs = vec![SafeText::limited(location, 40)];
+    crumbs.extend(model.crumbs().iter().map(|crumb| SafeText::limited(crumb, 80)));
+    let mut badges = Vec::new();
+    if line.width >= 90 {
+        badges.extend(model.opened.layouts.iter().map(|name| Badge::new(SafeText::limited(name, 30), Role::Label)));
+    }
+    if model.masking.is_on() {
+        badges.push(Badge::new("masked", Role::Masked));
+    }
+    badges.push(Badge::new(if line.width >= 60 { "read-only" } else { "ro" }, Role::ReadOnly));
+    Breadcrumbs { crumbs, badges }.render(line, buf, look);
+}
+
+/// Commands that stand in the line of screens: those with a digit.
+fn screens() -> impl Iterator<Item = &'static Command> {
+    let digit =
+        |command: &&Command| command.keys.iter().any(|key| key.len() == 1 && key.as_bytes()[0].is_ascii_digit());
+    COMMANDS.iter().filter(digit)
+}
+
+fn navigation(model: &Model, look: &Look, line: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
+    let here = match &model.history.here().view {
+        View::Home(_) => CommandId::Home,
+        View::Browse(browse) => CommandId::List(browse.entity),
+        View::Card(card) => CommandId::List(card.detail.entity),
+    };
+    let wide = line.width >= 110;
+    let tabs = screens().map(|command| {
+        let key = command.keys.first().copied().unwrap_or_default();
+        let title = command.title.to_lowercase();
+        let title = if wide { title.as_str() } else { title.split(' ').next().unwrap_or_default() };
+        Tab {
+            title: format!("{key} {title}").into(),
+            count: None,
+            off: command.needs().is_some_and(|entity| model.holds(entity).is_err()),
+        }
+    });
+    let active = screens().position(|command| command.id == here);
+    let tabs = Tabs { tabs: tabs.collect(), active: active.unwrap_or(usize::MAX) };
+    tabs.render(line, buf, look);
+    for (index, place) in tabs.places(line) {
+        if let Some(command) = screens().nth(index) {
+            drawn.hits.add(place, Target::Command(command.id));
+        }
+    }
+}
+
+/// Commands shown in the footer where we are, the most useful first.
+fn hints(model: &Model) -> Vec<CommandId> {
+    use CommandId::{Close, CopyId, Export, Filter, Focus, Follow, Mark, Open, Palette, Refresh, Sort, TabRight, Zoom};
+    match &model.history.here().view {
+        View::Home(_) => vec![Open, Palette, Refresh],
+        View::Browse(browse) if browse.pane == Pane::List => {
+            vec![Open, Filter, Sort, Follow, TabRight, Palette, Mark, Export, CopyId, Zoom]
+        }
+        View::Browse(_) => vec![TabRight, Follow, Close, Palette, CopyId, Focus, Zoom],
+        View::Card(_) => vec![TabRight, Follow, Close, Palette, CopyId],
+    }
+}
+
+fn footer(model: &Model, look: &Look, line: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
+    let hint = |id: &CommandId| {
+        let command = COMMANDS.iter().find(|c| c.id == *id)?;
+        let key = command.keys.first()?;
+        let does = if command.hint.is_empty() { command.title.to_lowercase() } else { command.hint.to_owned() };
+        Some((*id, KeyHint::new(key_name(key, look), does)))
+    };
+    let shown: Vec<(CommandId, KeyHint)> = hints(model).iter().filter_map(hint).collect();
+    let always: Vec<KeyHint> =
+        [CommandId::Help, CommandId::Quit].iter().filter_map(hint).map(|(_, hint)| hint).collect();
+    let hints: Vec<KeyHint> = shown.iter().map(|(_, hint)| hint.clone()).collect();
+    let mut x = line.x + 1;
+    for (id, hint) in &shown {
+        let width = (hint.key.width() + hint.does.width() + 1) as u16;
+        if x + width < line.right() {
+            drawn.hits.add(Rect { x, width, ..line }, Target::Command(*id));
+        }
+        x += width + 3;
+    }
+    Footer { hints, always }.render(line, buf, look);
+    if let Some((_, rows)) = model.exporting {
+        toast(&format!("exporting: {rows} rows"), Tone::Info, line, buf, look);
+    }
+    if let Some(told) = &model.toast {
+        let tone = match told.tone {
+            crate::app::model::Tone::Good => Tone::Good,
+            crate::app::model::Tone::Info => Tone::Info,
+            crate::app::model::Tone::Warn => Tone::Warn,
+        };
+        toast(&told.text, tone, line, buf, look);
+    }
+}
+
+fn toast(text: &str, tone: Tone, line: Rect, buf: &mut Buffer, look: &Look) {
+    let text = SafeText::limited(text, usize::from(line.width.saturating_sub(6)));
+    Toast { text, tone, hint: None }.render(line, buf, look);
+}
+
+/// A key as it is shown: arrows as arrows.
+pub fn key_name(key: &str, look: &Look) -> SafeText {
+    let g = look.glyphs;
+    match key {
+        "right" => SafeText::glyphs(g.arrow_right, 1),
+        "left" => SafeText::glyphs(g.arrow_left, 1),
+        "up" => SafeText::glyphs(g.arrow_up, 1),
+        "down" => SafeText::glyphs(g.arrow_down, 1),
+        other => SafeText::new(other),
+    }
+}

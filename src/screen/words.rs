@@ -1,0 +1,96 @@
+//! Values as people read them: times, numbers, states.
+
+use serde_json::Value;
+
+use crate::memory::query::CountKind;
+use crate::ui::{Look, Role, SafeText, TextLine, figures};
+
+/// `2026-02-04 10:00` of a canonical time; `seconds` adds them.
+#[must_use]
+pub fn time(text: &str, seconds: bool) -> SafeText {
+    let end = if seconds { 19 } else { 16 };
+    match (text.get(..10), text.get(11..end)) {
+        (Some(day), Some(clock)) if text.as_bytes().get(10) == Some(&b'T') => format!("{day} {clock}").into(),
+        _ => SafeText::limited(text, 32),
+    }
+}
+
+/// `02-04 10:00` of a canonical time.
+#[must_use]
+pub fn short_time(text: &str) -> SafeText {
+    match (text.get(5..10), text.get(11..16)) {
+        (Some(day), Some(clock)) => format!("{day} {clock}").into(),
+        _ => SafeText::limited(text, 11),
+    }
+}
+
+/// How a state is coloured and marked: a word says it, the glyph and the colour only help.
+#[must_use]
+pub fn state_role(word: &str) -> Role {
+    match word {
+        "success" | "active" | "confirmed" | "thumbs_up" | "submit" | "submitted" | "completed" | "approved" => {
+            Role::Good
+        }
+        "failure" | "failed" | "rejected" | "undone" | "thumbs_down" | "error" | "abandoned" => Role::Bad,
+        "partial" | "corrected" | "correction" | "aborted" | "training" | "paused" | "update" => Role::Warn,
+        "ongoing" | "running" | "present" | "rating" | "summarized" | "execute" => Role::Info,
+        _ => Role::Muted,
+    }
+}
+
+/// A state: its sign and its word.
+#[must_use]
+pub fn state(word: &str, look: &Look) -> TextLine {
+    let g = look.glyphs;
+    let role = state_role(word);
+    let sign = match role {
+        Role::Good => g.check,
+        Role::Bad => g.cross,
+        Role::Warn => g.half,
+        Role::Info => g.ring,
+        _ => g.separator,
+    };
+    TextLine::default().with_glyph(sign, role).with(" ", Role::Text).with(SafeText::limited(word, 40), role)
+}
+
+/// A number: whole ones with their thousands apart, others with two digits after the point.
+#[must_use]
+pub fn number(value: &Value) -> Option<SafeText> {
+    if let Some(whole) = value.as_i64() {
+        let digits = figures::count(whole.unsigned_abs());
+        return Some(if whole < 0 { SafeText::join(&["-".into(), digits], "") } else { digits });
+    }
+    value.as_f64().map(|x| format!("{x:.2}").into())
+}
+
+/// A score in -1..1, with its sign.
+#[must_use]
+pub fn score(value: f64) -> TextLine {
+    let role = if value > 0.0 {
+        Role::Good
+    } else if value < 0.0 {
+        Role::Bad
+    } else {
+        Role::Muted
+    };
+    TextLine::of(format!("{value:+.2}"), role)
+}
+
+/// A count with how it was come by: `about 1,000,000`.
+#[must_use]
+pub fn count(count: u64, kind: CountKind) -> SafeText {
+    match kind {
+        CountKind::Exact => figures::count(count),
+        CountKind::About => SafeText::join(&["about ".into(), figures::count(count)], ""),
+    }
+}
+
+/// JSON on one line, cut to what may be seen of it.
+#[must_use]
+pub fn one_line(value: &Value, width: usize) -> SafeText {
+    match value {
+        Value::Null => SafeText::default(),
+        Value::String(text) => SafeText::limited(text, width),
+        other => SafeText::limited(&other.to_string(), width),
+    }
+}

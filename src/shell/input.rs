@@ -1,0 +1,73 @@
+//! What the terminal reports, as messages of the core.
+
+use std::time::{Duration, Instant};
+
+use crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
+
+use crate::app::{Code, Key, Message, Target};
+use crate::screen::Hits;
+
+/// Two clicks within this time at one place are a double click.
+const TWICE: Duration = Duration::from_millis(400);
+
+/// Reads events; remembers the last click.
+#[derive(Debug, Default)]
+pub struct Pointer {
+    last: Option<(Instant, u16, u16)>,
+}
+
+impl Pointer {
+    /// The message of an event; none for what means nothing here.
+    pub fn message(&mut self, event: Event, hits: &Hits) -> Option<Message> {
+        match event {
+            Event::Key(key) => key_of(key).map(Message::Key),
+            Event::Paste(text) => Some(Message::Paste(text)),
+            Event::Resize(width, height) => Some(Message::Resize(width, height)),
+            Event::Mouse(mouse) => self.mouse(mouse, hits),
+            Event::FocusGained | Event::FocusLost => None,
+        }
+    }
+
+    fn mouse(&mut self, event: MouseEvent, hits: &Hits) -> Option<Message> {
+        let (x, y) = (event.column, event.row);
+        let target = || hits.at(x, y).cloned().unwrap_or(Target::List);
+        match event.kind {
+            MouseEventKind::Down(MouseButton::Left) => {
+                let now = Instant::now();
+                let twice = self.last.is_some_and(|(at, a, b)| (a, b) == (x, y) && now.duration_since(at) < TWICE);
+                self.last = (!twice).then_some((now, x, y));
+                hits.at(x, y).cloned().map(|target| Message::Click(target, twice))
+            }
+            MouseEventKind::ScrollUp => Some(Message::Wheel(target(), true)),
+            MouseEventKind::ScrollDown => Some(Message::Wheel(target(), false)),
+            _ => None,
+        }
+    }
+}
+
+fn key_of(event: KeyEvent) -> Option<Key> {
+    if event.kind == KeyEventKind::Release {
+        return None;
+    }
+    let code = match event.code {
+        KeyCode::Char(c) => Code::Char(c),
+        KeyCode::Enter => Code::Enter,
+        KeyCode::Esc => Code::Esc,
+        KeyCode::Tab => Code::Tab,
+        KeyCode::BackTab => Code::BackTab,
+        KeyCode::Backspace => Code::Backspace,
+        KeyCode::Delete => Code::Delete,
+        KeyCode::Up => Code::Up,
+        KeyCode::Down => Code::Down,
+        KeyCode::Left => Code::Left,
+        KeyCode::Right => Code::Right,
+        KeyCode::Home => Code::Home,
+        KeyCode::End => Code::End,
+        KeyCode::PageUp => Code::PageUp,
+        KeyCode::PageDown => Code::PageDown,
+        KeyCode::F(n) => Code::F(n),
+        _ => return None,
+    };
+    let held = |modifier| event.modifiers.contains(modifier);
+    Some(Key { code, ctrl: held(KeyModifiers::CONTROL), alt: held(KeyModifiers::ALT) })
+}

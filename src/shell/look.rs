@@ -1,0 +1,77 @@
+//! Which theme, how many colours, which glyphs: asked of the options, the environment and the terminal.
+
+use std::env;
+use std::time::Duration;
+
+use terminal_colorsaurus::{QueryOptions, ThemeMode, theme_mode};
+
+use crate::ui::{Depth, Glyphs, Look, Theme};
+
+/// How long the terminal may take to tell its background; over a network it may take longer.
+const ANSWER: Duration = Duration::from_millis(80);
+const REMOTE_ANSWER: Duration = Duration::from_millis(400);
+
+/// The looks that can be chosen while the console runs.
+pub struct Looks {
+    name: String,
+    depth: Depth,
+    glyphs: &'static Glyphs,
+    look: Look,
+}
+
+impl Looks {
+    /// The look to begin with. Asks the terminal for its background when no theme is named: no input may be read yet.
+    pub fn new(theme: Option<&str>, ascii: bool, no_color: bool) -> Self {
+        let variable = |name: &str| env::var(name).ok();
+        let no_color = no_color.then(|| "1".to_owned()).or_else(|| variable("NO_COLOR"));
+        let (colorterm, term) = (variable("COLORTERM"), variable("TERM"));
+        let depth = Depth::detect(no_color.as_deref(), colorterm.as_deref(), term.as_deref());
+        let name = match theme.filter(|name| Theme::named(name).is_some()) {
+            Some(name) => name,
+            None if depth == Depth::Mono => "mono",
+            None if has_light_background(term.as_deref()) => "light",
+            None => "dark",
+        };
+        let glyphs = if ascii || !is_utf8() { Glyphs::ascii() } else { Glyphs::unicode() };
+        let look = look_of(name, depth, glyphs);
+        Looks { name: name.to_owned(), depth, glyphs, look }
+    }
+
+    /// Name of the theme in use.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The look of that name; an unknown one keeps the look in use.
+    pub fn named(&mut self, name: &str) -> &Look {
+        if name != self.name && Theme::named(name).is_some() {
+            self.look = look_of(name, self.depth, self.glyphs);
+            name.clone_into(&mut self.name);
+        }
+        &self.look
+    }
+}
+
+fn look_of(name: &str, depth: Depth, glyphs: &'static Glyphs) -> Look {
+    let theme = Theme::named(name).unwrap_or_else(Theme::dark);
+    Look::new(theme.at(depth), glyphs)
+}
+
+fn has_light_background(term: Option<&str>) -> bool {
+    if term == Some("dumb") {
+        return false;
+    }
+    let remote = env::var_os("SSH_TTY").is_some() || env::var_os("SSH_CONNECTION").is_some();
+    let mut options = QueryOptions::default();
+    options.timeout = if remote { REMOTE_ANSWER } else { ANSWER };
+    matches!(theme_mode(options), Ok(ThemeMode::Light))
+}
+
+/// Whether the locale's characters are UTF-8.
+fn is_utf8() -> bool {
+    let set = ["LC_ALL", "LC_CTYPE", "LANG"].iter().filter_map(|name| env::var(name).ok()).find(|v| !v.is_empty());
+    set.is_some_and(|locale| {
+        let locale = locale.to_ascii_lowercase();
+        locale.contains("utf-8") || locale.contains("utf8")
+    })
+}

@@ -1,0 +1,319 @@
+//! The impure edge of the console: the terminal, its input, the effects that the core asks for.
+
+mod clipboard;
+mod editor;
+mod effects;
+mod export;
+mod input;
+mod load;
+mod look;
+#[cfg(debug_assertions)]
+mod provoked;
+mod terminal;
+
+use std::collections::BTreeSet;
+use std::io;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use chrono::Utc;
+use crossterm::event::{Event, EventStream};
+use futures::StreamExt as _;
+use tokio::sync::mpsc;
+
+use crate::app::{Effect, Failure, Message, Model, Opened, Settings, update};
+use crate::layout::recognise::Attachment;
+use crate::memory::Entity;
+use crate::memory::mask::Mask;
+use crate::screen::{Drawn, Painter};
+use crate::store::{OpenError, Store};
+use effects::Tasks;
+use input::Pointer;
+use look::Looks;
+use terminal::{Screen, Signal, Signals};
+
+/// Frames are drawn at most this often.
+const FRAME: Duration = Duration::from_millis(16);
+/// How often the core is told the time.
+const TICK: Duration = Duration::from_secs(30);
+
+/// How to show it.
+#[derive(Debug)]
+pub struct Options {
+    /// Name of the theme; none asks the terminal for its background.
+    pub theme: Option<String>,
+    /// Only ASCII is drawn.
+    pub ascii: bool,
+    /// The mouse is used.
+    pub mouse: bool,
+    /// No colours, whatever the terminal can.
+    pub no_color: bool,
+    /// The mask under which personal values are replaced.
+    pub mask: Mask,
+    /// Whether it is on at the beginning.
+    pub masked: bool,
+}
+
+/// Why there was no console, or why it broke off.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Nobody sits in front of it.
+    #[error("the console needs a terminal; in a script use a command such as `mnemoscope -d DATABASE status`")]
+    NoTerminal,
+    /// The database was not opened; the terminal is as it was.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// The terminal cannot be used any more.
+    #[error("the terminal: {0}")]
+    Terminal(#[from] io::Error),
+}
+
+/// Why the console ended.
+enum End {
+    Quit,
+    Signal(i32),
+}
+
+impl End {
+    /// 0, or 128 and the number of the signal.
+    fn code(&self) -> u8 {
+        match self {
+            End::Quit => 0,
+            End::Signal(number) => 128_u8.saturating_add(u8::try_from(*number).unwrap_or(0)),
+        }
+    }
+}
+
+/// Runs the console on a database until it is quit; the exit code: 0, or 128 and the number of the signal that ended it.
+/// While the database is being opened, the terminal is asked for its colours.
+///
+/// # Errors
+/// There is no terminal, it can no longer be used, or the database is not opened.
+pub async fn run(store: impl Future<Output = Result<Store, OpenError>>, options: Options) -> Result<u8, Error> {
+    if !terminal::is_there() {
+        // What is wrong with the database is wrong in a script too.
+        store.await?;
+        return Err(Error::NoTerminal);
+    }
+    let mut signals = Signals::listen()?;
+    let (theme, ascii, no_color) = (options.theme.clone(), options.ascii, options.no_color);
+    let looks = tokio::task::spawn_blocking(move || Looks::new(theme.as_deref(), ascii, no_color));
+    let opened = signals.beside(Box::pin(store), true).await;
+    // Whatever came of it: until the terminal was asked to the end, it is not as it was.
+    let looks = looks.await.map_err(io::Error::other)?;
+    let store = match opened {
+        Ok(store) => store?,
+        Err(signal) => return Ok(End::Signal(signal).code()),
+    };
+    let mut screen = Screen::open(options.mouse)?;
+    let ended = Box::pin(Console::new(store, options, looks, &mut screen, signals).run()).await;
+    screen.close();
+    Ok(ended?.code())
+}
+
+/// What was opened, for the core.
+fn opened(store: &Store) -> Opened {
+    let named = |layout: &Attachment| match &layout.variant {
+        Some(variant) => format!("{} ({variant})", layout.name),
+        None => layout.name.clone(),
+    };
+    Opened {
+        location: store.location().to_owned(),
+        layouts: store.recognised().layouts.iter().map(named).collect(),
+        capabilities: store.capabilities(),
+        unfilled: unfilled(store),
+    }
+}
+
+/// Columns that no source maps. A source that derives its columns may fill any.
+fn unfilled(store: &Store) -> BTreeSet<(Entity, &'static str)> {
+    let mut unfilled = BTreeSet::new();
+    for entity in Entity::ALL {
+        let sources: Vec<_> = store.recognised().sources.iter().filter(|s| s.entity == *entity).collect();
+        let fills = |column: &str| sources.iter().any(|s| s.derive.is_some() || !s.column(column).is_empty());
+        let missing = entity.columns().iter().filter(|c| !sources.is_empty() && !fills(c.name));
+        unfilled.extend(missing.map(|c| (*entity, c.name)));
+    }
+    unfilled
+}
+
+struct Console<'s> {
+    model: Model,
+    looks: Looks,
+    painter: Painter,
+    drawn: Drawn,
+    pointer: Pointer,
+    tasks: Tasks,
+    replies: mpsc::UnboundedReceiver<Message>,
+    screen: &'s mut Screen,
+    signals: Signals,
+    /// None while the terminal is not ours.
+    events: Option<EventStream>,
+    /// The core knows more than the screen shows.
+    dirty: bool,
+    /// We stopped ourselves: the signal that continued us is no news.
+    continued: bool,
+    ended: Option<End>,
+}
+
+impl<'s> Console<'s> {
+    fn new(store: Store, options: Options, looks: Looks, screen: &'s mut Screen, signals: Signals) -> Self {
+        let (sender, replies) = mpsc::unbounded_channel();
+        let settings = Settings { theme: looks.name().to_owned(), mouse: options.mouse, wrap: true };
+        let model = Model::new(opened(&store), settings, options.mask.clone(), options.masked);
+        Console {
+            model,
+            looks,
+            painter: Painter::default(),
+            drawn: Drawn::default(),
+            pointer: Pointer::default(),
+            tasks: Tasks::new(Arc::new(store), options.mask, sender),
+            replies,
+            screen,
+            signals,
+            events: None,
+            dirty: true,
+            continued: false,
+            ended: None,
+        }
+    }
+
+    async fn run(mut self) -> io::Result<End> {
+        let (width, height) = self.screen.size()?;
+        self.tell(Message::Resize(width, height)).await;
+        self.tell(Message::Start(Utc::now())).await;
+        let mut tick = tokio::time::interval(TICK);
+        let mut next_frame = Instant::now();
+        self.events = Some(EventStream::new());
+        loop {
+            if let Some(end) = self.ended.take() {
+                return Ok(end);
+            }
+            if self.dirty && Instant::now() >= next_frame {
+                self.draw().await?;
+                next_frame = Instant::now() + FRAME;
+            }
+            let frame = tokio::time::sleep_until(next_frame.into());
+            let events = self.events.get_or_insert_with(EventStream::new);
+            tokio::select! {
+                biased;
+                signal = self.signals.next() => self.signal(signal)?,
+                event = events.next() => self.event(event).await,
+                Some(reply) = self.replies.recv() => self.tell(reply).await,
+                () = frame, if self.dirty => {}
+                _ = tick.tick() => self.tell(Message::Tick(Utc::now())).await,
+            }
+            self.drain().await;
+        }
+    }
+
+    /// Takes the replies that have come in meanwhile, so that one frame shows all of them. Events are taken one by one:
+    /// the stream forgets whom to wake when it is asked without being waited for.
+    async fn drain(&mut self) {
+        while let Ok(reply) = self.replies.try_recv() {
+            self.tell(reply).await;
+        }
+    }
+
+    async fn event(&mut self, event: Option<io::Result<Event>>) {
+        match event {
+            Some(Ok(event)) => {
+                if let Some(message) = self.pointer.message(event, &self.drawn.hits) {
+                    self.tell(message).await;
+                }
+            }
+            // The terminal is gone; the signal that says so may be late.
+            Some(Err(_)) | None => self.ended = Some(End::Signal(signal_hook::consts::SIGHUP)),
+        }
+    }
+
+    fn signal(&mut self, signal: Signal) -> io::Result<()> {
+        match signal {
+            Signal::End(number) | Signal::Interrupt(number) => self.ended = Some(End::Signal(number)),
+            Signal::Stop => self.suspend()?,
+            Signal::Continued if self.continued => self.continued = false,
+            Signal::Continued => {
+                // Stopped without being asked: whoever had the terminal meanwhile left it in a state of its own.
+                self.screen.leave()?;
+                self.resume()?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn tell(&mut self, message: Message) {
+        self.dirty = true;
+        let effects = update(&mut self.model, message);
+        for effect in effects {
+            if let Err(error) = self.perform(effect).await {
+                let failure = Failure::new("That was not done", error.to_string(), "try again");
+                let more = update(&mut self.model, Message::Failed(failure));
+                self.tasks.start_all(more);
+            }
+        }
+    }
+
+    async fn perform(&mut self, effect: Effect) -> io::Result<()> {
+        match effect {
+            Effect::Quit => self.ended = Some(End::Quit),
+            Effect::Suspend => self.suspend()?,
+            Effect::Redraw => {
+                #[cfg(debug_assertions)]
+                provoked::panic();
+                self.screen.forget()?;
+            }
+            Effect::SetTitle(title) => self.screen.set_title(&title)?,
+            Effect::Mouse(ours) => self.screen.use_mouse(ours)?,
+            Effect::Copy(what, text) => {
+                let copied = clipboard::copy(self.screen.output(), &what, &text);
+                self.tasks.reply(Message::Copied(copied));
+            }
+            Effect::View(ending, text) => {
+                self.events = None;
+                self.screen.leave()?;
+                match self.signals.beside(editor::view(ending, &text), false).await {
+                    Ok(viewed) => {
+                        self.resume()?;
+                        self.tasks.reply(Message::Viewed(viewed));
+                    }
+                    Err(signal) => self.ended = Some(End::Signal(signal)),
+                }
+            }
+            other => self.tasks.start(other),
+        }
+        Ok(())
+    }
+
+    fn suspend(&mut self) -> io::Result<()> {
+        self.events = None;
+        self.screen.leave()?;
+        let stopped = terminal::stop();
+        self.continued = stopped.is_ok();
+        self.resume()?;
+        stopped
+    }
+
+    /// Takes the terminal back as it is now.
+    fn resume(&mut self) -> io::Result<()> {
+        self.screen.enter()?;
+        let (width, height) = self.screen.size()?;
+        let effects = update(&mut self.model, Message::Resize(width, height));
+        self.tasks.start_all(effects);
+        self.dirty = true;
+        Ok(())
+    }
+
+    async fn draw(&mut self) -> io::Result<()> {
+        self.dirty = false;
+        let look = self.looks.named(&self.model.settings.theme);
+        let (model, painter) = (&self.model, &mut self.painter);
+        let mut drawn = Drawn::default();
+        self.screen.draw(|buf| drawn = painter.draw(model, look, buf))?;
+        self.drawn = drawn;
+        if self.drawn.measures != self.model.measures {
+            // What fits decides how far things scroll and which rows are needed.
+            self.tell(Message::Drawn(self.drawn.measures)).await;
+        }
+        Ok(())
+    }
+}

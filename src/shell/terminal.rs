@@ -1,0 +1,279 @@
+//! The terminal: taken at the beginning, given back at the end whatever happens.
+
+use std::backtrace::{Backtrace, BacktraceStatus};
+use std::io::{self, BufWriter, IsTerminal as _, Write};
+use std::panic::PanicHookInfo;
+use std::pin::pin;
+use std::sync::Once;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crossterm::event::{DisableBracketedPaste, EnableBracketedPaste};
+use crossterm::terminal::{
+    BeginSynchronizedUpdate, EndSynchronizedUpdate, EnterAlternateScreen, LeaveAlternateScreen, SetTitle,
+    disable_raw_mode, enable_raw_mode,
+};
+use crossterm::{cursor, execute, queue, style};
+use ratatui::Terminal;
+use ratatui::backend::{Backend as _, CrosstermBackend};
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
+use tokio::signal::unix::{Signal as Listener, SignalKind, signal};
+
+use crate::ui::SafeText;
+
+/// Bytes gathered before they are written.
+const BUFFER: usize = 64 * 1024;
+/// Clicks and the wheel, in the form without limits; movement is not asked for.
+const MOUSE_ON: &str = "\x1b[?1000h\x1b[?1006h";
+const MOUSE_OFF: &str = "\x1b[?1006l\x1b[?1000l";
+/// Keeps and brings back the window's title, where the terminal can.
+const TITLE_KEEP: &str = "\x1b[22;2t";
+const TITLE_BACK: &str = "\x1b[23;2t";
+
+/// Exit code after a panic, as Rust has it.
+const PANICKED: i32 = 101;
+
+/// Whether the terminal is ours now; whoever sets it to false gives it back.
+static TAKEN: AtomicBool = AtomicBool::new(false);
+
+/// Whether somebody sits in front of a terminal that both shows and types.
+pub fn is_there() -> bool {
+    io::stdin().is_terminal() && io::stdout().is_terminal()
+}
+
+/// Standard output while the terminal is ours; what is written later, by a thread that does not know yet that the
+/// terminal was given back, is lost.
+struct Output;
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut out = io::stdout().lock();
+        if TAKEN.load(Ordering::SeqCst) { out.write(bytes) } else { Ok(bytes.len()) }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        io::stdout().flush()
+    }
+}
+
+/// Gives the terminal back, once; from any thread.
+fn give_back() {
+    // Held from before the change of hands, so that no frame is written in between.
+    let mut out = io::stdout().lock();
+    if !TAKEN.swap(false, Ordering::SeqCst) {
+        return;
+    }
+    let _ = write!(out, "{MOUSE_OFF}");
+    let _ = execute!(
+        out,
+        EndSynchronizedUpdate,
+        DisableBracketedPaste,
+        style::ResetColor,
+        LeaveAlternateScreen,
+        cursor::Show
+    );
+    let _ = write!(out, "{TITLE_BACK}");
+    let _ = out.flush();
+    let _ = disable_raw_mode();
+}
+
+/// A panic in any thread gives the terminal back, is told, and ends the console.
+fn on_panic() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        std::panic::set_hook(Box::new(|panic| {
+            let ours = TAKEN.load(Ordering::SeqCst);
+            give_back();
+            eprintln!("{}", told(panic));
+            let trace = Backtrace::capture();
+            if trace.status() == BacktraceStatus::Captured {
+                eprintln!("{trace}");
+            }
+            if ours {
+                std::process::exit(PANICKED);
+            }
+        }));
+    });
+}
+
+/// What a panic says, for people. It may quote stored text, which must not act on the terminal.
+fn told(panic: &PanicHookInfo<'_>) -> String {
+    let place = panic.location().map(ToString::to_string).unwrap_or_default();
+    let words = panic.payload_as_str().unwrap_or("no words");
+    let lines: Vec<String> = SafeText::block(words).iter().map(ToString::to_string).collect();
+    let lines = lines.join("\n");
+    format!("mnemoscope: a bug, at {place}:\n{lines}\nWith RUST_BACKTRACE=1 it is told how it came to that.")
+}
+
+/// The screen while it is ours.
+pub struct Screen {
+    terminal: Terminal<CrosstermBackend<BufWriter<Output>>>,
+    mouse: bool,
+}
+
+impl Screen {
+    /// Takes the terminal.
+    pub fn open(mouse: bool) -> io::Result<Self> {
+        on_panic();
+        let backend = CrosstermBackend::new(BufWriter::with_capacity(BUFFER, Output));
+        let mut screen = Screen { terminal: Terminal::new(backend)?, mouse };
+        screen.enter()?;
+        Ok(screen)
+    }
+
+    /// Takes the terminal, at the beginning or again.
+    pub fn enter(&mut self) -> io::Result<()> {
+        enable_raw_mode()?;
+        TAKEN.store(true, Ordering::SeqCst);
+        let out = self.terminal.backend_mut();
+        write!(out, "{TITLE_KEEP}")?;
+        queue!(out, EnterAlternateScreen, EnableBracketedPaste, cursor::Hide)?;
+        if self.mouse {
+            write!(out, "{MOUSE_ON}")?;
+        }
+        Write::flush(out)?;
+        self.forget()
+    }
+
+    /// Gives the terminal back for a while.
+    pub fn leave(&mut self) -> io::Result<()> {
+        Write::flush(self.terminal.backend_mut())?;
+        give_back();
+        Ok(())
+    }
+
+    /// Gives the terminal back for good.
+    pub fn close(&mut self) {
+        let _ = self.leave();
+    }
+
+    /// Columns and rows.
+    pub fn size(&self) -> io::Result<(u16, u16)> {
+        let size = self.terminal.backend().size()?;
+        Ok((size.width, size.height))
+    }
+
+    /// Forgets what is on the screen, so that the next frame draws all of it. Not by `clear`, which asks the terminal
+    /// where its cursor is and fails when there is no answer.
+    pub fn forget(&mut self) -> io::Result<()> {
+        let size = self.terminal.size()?;
+        self.terminal.resize(Rect::from((Position::ORIGIN, size)))
+    }
+
+    /// Where escape sequences go.
+    pub fn output(&mut self) -> &mut impl Write {
+        self.terminal.backend_mut()
+    }
+
+    /// Names the window; what the name holds cannot become a sequence.
+    pub fn set_title(&mut self, title: &str) -> io::Result<()> {
+        const WIDEST: usize = 120;
+        let out = self.terminal.backend_mut();
+        queue!(out, SetTitle(SafeText::limited(title, WIDEST).as_str()))?;
+        Write::flush(out)
+    }
+
+    /// Takes the mouse or leaves it to the terminal.
+    pub fn use_mouse(&mut self, ours: bool) -> io::Result<()> {
+        self.mouse = ours;
+        let out = self.terminal.backend_mut();
+        write!(out, "{}", if ours { MOUSE_ON } else { MOUSE_OFF })?;
+        Write::flush(out)
+    }
+
+    /// Draws a frame; only what changed is written, all at once.
+    pub fn draw(&mut self, paint: impl FnOnce(&mut Buffer)) -> io::Result<()> {
+        queue!(self.terminal.backend_mut(), BeginSynchronizedUpdate)?;
+        self.terminal.draw(|frame| paint(frame.buffer_mut()))?;
+        let out = self.terminal.backend_mut();
+        queue!(out, EndSynchronizedUpdate)?;
+        Write::flush(out)
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        give_back();
+    }
+}
+
+/// Stops this process as the terminal's stop key would; returns when it is continued.
+pub fn stop() -> io::Result<()> {
+    signal_hook::low_level::emulate_default_handler(signal_hook::consts::SIGTSTP)
+}
+
+/// A signal that means something to the console.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Signal {
+    /// It shall end; the signal's number.
+    End(i32),
+    /// The interrupt or quit key of a terminal that is not in raw mode, with its number.
+    Interrupt(i32),
+    /// It shall stop.
+    Stop,
+    /// It was continued after it had been stopped.
+    Continued,
+}
+
+/// Listens for signals.
+pub struct Signals {
+    terminate: Listener,
+    hangup: Listener,
+    interrupt: Listener,
+    quit: Listener,
+    stop: Listener,
+    continued: Listener,
+}
+
+impl Signals {
+    /// Begins to listen; from then on no signal ends or stops the program by itself.
+    pub fn listen() -> io::Result<Self> {
+        use signal_hook::consts::{SIGCONT, SIGTSTP};
+        Ok(Signals {
+            terminate: signal(SignalKind::terminate())?,
+            hangup: signal(SignalKind::hangup())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            quit: signal(SignalKind::quit())?,
+            stop: signal(SignalKind::from_raw(SIGTSTP))?,
+            continued: signal(SignalKind::from_raw(SIGCONT))?,
+        })
+    }
+
+    /// The next signal.
+    pub async fn next(&mut self) -> Signal {
+        use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+        tokio::select! {
+            _ = self.terminate.recv() => Signal::End(SIGTERM),
+            _ = self.hangup.recv() => Signal::End(SIGHUP),
+            _ = self.interrupt.recv() => Signal::Interrupt(SIGINT),
+            _ = self.quit.recv() => Signal::Interrupt(SIGQUIT),
+            _ = self.stop.recv() => Signal::Stop,
+            _ = self.continued.recv() => Signal::Continued,
+        }
+    }
+
+    /// Waits for work while the terminal is not ours, and stops with it when the terminal's stop key says so. A signal
+    /// to end drops the work; the keys that interrupt do so only where they are meant for us and not for another
+    /// program that has the terminal.
+    ///
+    /// # Errors
+    /// The number of the signal that ended it.
+    pub async fn beside<T>(&mut self, work: impl Future<Output = T>, keys_are_ours: bool) -> Result<T, i32> {
+        let mut work = pin!(work);
+        loop {
+            let signal = tokio::select! {
+                done = &mut work => return Ok(done),
+                signal = self.next() => signal,
+            };
+            match signal {
+                Signal::End(number) => return Err(number),
+                Signal::Interrupt(number) if keys_are_ours => return Err(number),
+                Signal::Stop => {
+                    // Where we cannot be stopped we go on.
+                    let _ = stop();
+                }
+                Signal::Interrupt(_) | Signal::Continued => {}
+            }
+        }
+    }
+}

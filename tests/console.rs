@@ -1,0 +1,8 @@
+//! The console by its public door: keys in, effects and pictures out. No terminal, no database, no clock.
+
+mod console {
+    mod anything;
+    pub mod fake;
+    mod keys;
+    mod looks;
+}

@@ -1,0 +1,532 @@
+//! Key scripts: what keys do to what is shown and asked for.
+
+use mnemoscope::app::message::Export;
+use mnemoscope::app::{Effect, Failure, Message, Target};
+use mnemoscope::memory::Entity;
+use mnemoscope::memory::query::Page;
+
+use super::fake::{Console, many, now, world};
+
+#[test]
+fn the_first_screen_tells_what_is_here_and_what_is_not() {
+    let mut console = Console::new(world(), 160, 50);
+    console.shows("memory/made-up.db");
+    console.shows("table_of_episode");
+    console.shows("made-up has no policy");
+    console.shows("use another layout");
+    console.shows("Reconcile the October invoices");
+}
+
+#[test]
+fn an_entry_of_the_first_screen_opens_and_esc_comes_back() {
+    let mut console = Console::new(world(), 160, 50);
+    console.click("Reconcile the October invoices");
+    console.press("enter");
+    assert_eq!(console.selected(), Some((Entity::Episode, "ep-1".to_owned())));
+    console.shows("home › episode ep-1");
+    console.press("esc");
+    console.shows("this database");
+}
+
+#[test]
+fn rows_are_walked_from_end_to_end() {
+    let mut console = Console::new(many(1_000), 160, 50);
+    console.press("2");
+    assert_eq!(console.id(), "ep-000999");
+    console.press("j*5 k");
+    assert_eq!(console.id(), "ep-000995");
+    console.press("pgdn*3");
+    let row = 5 + 3 * (console.model.measures.list_rows - 1);
+    console.shows(&format!("row {row} of 1,000"));
+    console.press("G");
+    assert_eq!(console.id(), "ep-000000");
+    console.press("k*3 g");
+    assert_eq!(console.id(), "ep-000999");
+}
+
+#[test]
+fn a_long_walk_holds_few_rows() {
+    let mut console = Console::new(many(5_000), 160, 50);
+    console.press("2 pgdn*110");
+    let window = &console.model.browse().expect("a list").window;
+    assert!(window.len() <= 500, "{}", window.len());
+    assert!(window.number().expect("counted from the beginning") > 4_000);
+}
+
+#[test]
+fn the_details_follow_the_selected_row() {
+    let mut console = Console::new(world(), 160, 50);
+    console.press("2 j");
+    console.shows("Two invoices were missing");
+    console.shows("Tuesday");
+    console.shows("no calls before ten");
+    console.shows("stored as completed");
+    console.press("k");
+    console.hides("Two invoices were missing");
+    console.shows("from the time it started");
+    console.shows("no canvas context");
+}
+
+#[test]
+fn every_tab_of_an_episode_shows_its_part() {
+    let mut console = Console::new(world(), 160, 50);
+    console.press("2 j");
+    for part in [
+        "Book the missing",
+        "where are the two invoices?",
+        "sheets / ledger",
+        "not scored",
+        "replayed 0.60",
+        "Old invoices are kept",
+        "No event log",
+        "No recall",
+        "\"Reconcile the October invoices\"",
+    ] {
+        console.press("l");
+        console.shows(part);
+    }
+    console.press("l");
+    console.shows("lifecycle");
+    console.press("h h");
+    console.shows("No recall");
+}
+
+#[test]
+fn a_reply_that_nobody_waits_for_changes_nothing() {
+    let mut console = Console::new(many(300), 160, 50);
+    console.press("2");
+    console.holding = true;
+    console.press("r");
+    let first = console.held_page().expect("a page is asked for");
+    console.press("r");
+    let before = console.model.clone();
+    console.tell(Message::Page(first, Ok(Page::default())));
+    assert_eq!(console.model, before);
+    assert!(console.held.contains(&Effect::Cancel(first)), "the superseded query is stopped");
+    console.holding = false;
+    console.answer();
+    assert_eq!(console.id(), "ep-000299");
+}
+
+#[test]
+fn leaving_stops_what_is_loading_and_coming_back_loads_it() {
+    let mut console = Console::new(many(300), 160, 50);
+    console.holding = true;
+    console.press("2");
+    let asked = console.held_page().expect("a page is asked for");
+    console.press("1");
+    assert!(console.held.contains(&Effect::Cancel(asked)));
+    console.held.clear();
+    console.holding = false;
+    console.press("[");
+    assert_eq!(console.id(), "ep-000299");
+}
+
+#[test]
+fn fast_steps_read_the_details_of_the_row_rested_on_only() {
+    let mut console = Console::new(many(300), 160, 50);
+    console.press("2");
+    console.holding = true;
+    console.press("j*20");
+    let details = console.held.iter().filter(|e| matches!(e, Effect::LoadDetail(..))).count();
+    assert_eq!(details, 1, "only the first step reads at once");
+    let rest = console.held.iter().rev().find_map(|e| match e {
+        Effect::After(ticket, _) => Some(*ticket),
+        _ => None,
+    });
+    console.tell(Message::Elapsed(rest.expect("a moment is waited for")));
+    assert!(matches!(console.held.back(), Some(Effect::LoadDetail(_, _, id, _)) if id == "ep-000279"));
+}
+
+#[test]
+fn a_refresh_keeps_the_selected_row() {
+    let mut console = Console::new(many(300), 160, 50);
+    console.press("2 j*70");
+    let id = console.id();
+    let newer = many(310).rows.remove(&Entity::Episode).expect("episodes");
+    console.database.rows.insert(Entity::Episode, newer);
+    console.press("r");
+    assert_eq!(console.id(), id);
+    console.shows("row 81 of");
+}
+
+#[test]
+fn a_row_that_vanished_is_told() {
+    let mut console = Console::new(many(300), 160, 50);
+    console.press("2 j*3");
+    let id = console.id();
+    console.database.rows.get_mut(&Entity::Episode).expect("episodes").retain(|row| row.id() != id);
+    console.press("r");
+    console.shows("not in the list any more");
+}
+
+#[test]
+fn a_filter_narrows_and_its_mistakes_are_told_while_it_is_written() {
+    let mut console = Console::new(many(300), 160, 50);
+    console.press("2 / 'outcom = failure'");
+    console.shows("did you mean `outcome`?");
+    console.press("enter");
+    console.shows("did you mean");
+    console.press("ctrl-u 'outcome = failure and utility > 0.5' enter");
+    console.shows("episodes where outcome = 'failure' and utility > 0.5");
+    let rows = &console.model.browse().expect("a list").window;
+    assert!(!rows.is_empty() && rows.rows().all(|row| row.text("outcome") == Some("failure")));
+    console.press("\\");
+    console.shows("row 1 of 300");
+}
+
+#[test]
+fn words_search_the_title_and_an_empty_result_says_so() {
+    let mut console = Console::new(many(300), 160, 50);
+    console.press("2 / 'number 42' enter");
+    console.shows("row 1 of 1");
+    console.press("/ ctrl-u 'nothing like this' enter");
+    console.shows("No episodes match");
+    console.press("/ up up");
+    console.shows("number 42");
+}
+
+#[test]
+fn columns_are_completed() {
+    let mut console = Console::new(many(30), 160, 50);
+    console.press("2 / 'utili' tab '> 0.9' enter");
+    console.shows("where utility > 0.9");
+}
+
+#[test]
+fn the_list_is_put_in_order_by_menu_keys_and_headings() {
+    let mut console = Console::new(many(30), 160, 50);
+    console.press("2 s 'outc' enter");
+    console.shows("outcome ▲");
+    console.press("S");
+    console.shows("outcome ▼");
+    console.press("<");
+    console.hides("outcome ▼");
+    console.click("title");
+    console.shows("title ▼");
+    assert_eq!(console.model.browse().and_then(|b| b.order.clone()).map(|o| o.column), Some("title"));
+}
+
+#[test]
+fn the_palette_finds_screens_commands_and_rows() {
+    let mut console = Console::new(world(), 160, 50);
+    console.press(": 'cases' enter");
+    console.shows("Find invoice 0");
+    console.press(": 'episode ep-1' enter");
+    assert_eq!(console.selected(), Some((Entity::Episode, "ep-1".to_owned())));
+    console.press(": 'polic' enter");
+    console.shows("made-up has no policy");
+    console.shows("use another layout");
+    console.press("esc");
+    console.hides("use another layout");
+}
+
+#[test]
+fn what_is_not_here_explains_itself() {
+    let mut console = Console::new(many(3), 160, 50);
+    console.press("4");
+    console.shows("Cases cannot be shown");
+    console.shows("made-up has no case");
+    console.press("esc");
+    console.shows("this database");
+}
+
+#[test]
+fn a_relation_is_followed_and_the_way_back_is_kept() {
+    let mut console = Console::new(world(), 160, 50);
+    console.press("2 f 'parent' enter");
+    assert_eq!(console.selected(), Some((Entity::Episode, "ep-1".to_owned())));
+    console.shows("episodes › episode ep-1");
+    console.press("f 'confirmed' enter");
+    console.press("esc");
+    console.press("f 'ada' enter");
+    assert_eq!(console.selected(), Some((Entity::Subject, "ada@example.org".to_owned())));
+    console.press("[ [");
+    assert_eq!(console.selected(), Some((Entity::Episode, "ep-2".to_owned())));
+    console.press("] ]");
+    assert_eq!(console.selected(), Some((Entity::Subject, "ada@example.org".to_owned())));
+}
+
+#[test]
+fn references_of_a_case_are_shown_both_ways_and_dangling_ones_told() {
+    let mut console = Console::new(world(), 160, 50);
+    console.press("4 j l");
+    assert_eq!(console.id(), "ca-0");
+    console.shows("refers to");
+    console.shows("ca-gone");
+    console.shows("which is not there");
+    console.press("k");
+    console.shows("referred to by");
+    console.shows("Find invoice 0");
+}
+
+#[test]
+fn a_row_that_is_gone_says_so() {
+    let mut console = Console::new(world(), 160, 50);
+    console.follow(Entity::Memory, "dr-9");
+    console.shows("There is no such memory");
+    console.shows("dr-9");
+}
+
+#[test]
+fn copies_are_effects() {
+    let mut console = Console::new(world(), 160, 50);
+    console.press("2 j y y y t Y");
+    let copied: Vec<&str> = console
+        .asked
+        .iter()
+        .filter_map(|effect| match effect {
+            Effect::Copy(_, text) => Some(text.as_str()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(copied[..2], ["ep-1", "Reconcile the October invoices"]);
+    assert!(copied[2].contains("\"raw_status\": \"completed\""));
+}
+
+#[test]
+fn every_place_knows_its_command_line() {
+    let mut console = Console::new(world(), 160, 50);
+    console.press("y c 2 / 'topic = invoices' enter S y c enter l y c");
+    let copied: Vec<&str> = console
+        .asked
+        .iter()
+        .filter_map(|effect| match effect {
+            Effect::Copy(what, text) if what == "command" => Some(text.as_str()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(
+        copied,
+        [
+            "mnemoscope -d memory/made-up.db status",
+            "mnemoscope -d memory/made-up.db list episode --where 'topic = '\\''invoices'\\''' --order started_at:asc",
+            "mnemoscope -d memory/made-up.db chain ep-1",
+        ]
+    );
+}
+
+#[test]
+fn keys_that_may_follow_are_shown_and_esc_forgets_them() {
+    let mut console = Console::new(world(), 160, 50);
+    console.press("2 y");
+    console.shows("Copy command");
+    console.press("esc");
+    console.hides("Copy command");
+    console.press("c");
+    assert!(console.asked.is_empty());
+}
+
+fn exports(console: &Console) -> Vec<&Export> {
+    console
+        .asked
+        .iter()
+        .filter_map(|effect| match effect {
+            Effect::Export(_, export) => Some(&**export),
+            _ => None,
+        })
+        .collect()
+}
+
+#[test]
+fn marked_rows_are_exported_and_the_file_is_told() {
+    let mut console = Console::new(many(30), 160, 50);
+    console.press("2 space space j space e");
+    console.shows("3 marked rows");
+    console.shows(&format!("episode-{}.jsonl", now().format("%Y%m%d-%H%M%S")));
+    console.press("ctrl-u 'out.jsonl' enter");
+    let export = exports(&console)[0].clone();
+    assert_eq!(export.only.as_deref(), Some(&["ep-000026", "ep-000028", "ep-000029"].map(str::to_owned)[..]));
+    let ticket = console.model.exporting.expect("an export under way").0;
+    console.tell(Message::Exported(ticket, Ok((3, "/somewhere/out.jsonl".to_owned()))));
+    console.shows("3 rows written to /somewhere/out.jsonl");
+}
+
+#[test]
+fn the_filtered_rows_are_exported_when_none_is_marked() {
+    let mut console = Console::new(many(30), 160, 50);
+    console.press("2 / 'outcome = failure' enter e enter");
+    let export = exports(&console)[0];
+    assert!(export.only.is_none() && !export.masked);
+    assert_eq!(export.query.filters.len(), 1);
+}
+
+#[test]
+fn a_failed_read_is_a_card_and_the_rows_stay() {
+    let mut console = Console::new(many(300), 160, 50);
+    console.press("2 j");
+    let failure = Failure {
+        what: "The list could not be read".to_owned(),
+        message: "canceling statement due to statement timeout".to_owned(),
+        code: Some("57014".to_owned()),
+        remedy: Some("narrow the filter".to_owned()),
+    };
+    console.failure = Some(failure);
+    console.press("r");
+    for part in ["could not be read", "57014", "statement timeout", "narrow the filter", "Task number 298"] {
+        console.shows(part);
+    }
+    console.failure = None;
+    console.press("r");
+    console.hides("57014");
+    assert_eq!(console.id(), "ep-000298");
+}
+
+#[test]
+fn esc_steps_out_one_at_a_time() {
+    let mut console = Console::new(world(), 160, 50);
+    console.press("2 enter z");
+    assert!(console.model.browse().expect("a list").zoomed);
+    console.press("esc");
+    assert!(!console.model.browse().expect("a list").zoomed);
+    console.press("esc j esc");
+    console.shows("this database");
+}
+
+#[test]
+fn esc_stops_what_is_loading() {
+    let mut console = Console::new(many(300), 160, 50);
+    console.press("2");
+    console.holding = true;
+    console.press("r");
+    let asked = console.held_page().expect("a page is asked for");
+    console.press("esc");
+    assert!(console.held.contains(&Effect::Cancel(asked)));
+    console.shows("stopped");
+    console.hides("this database");
+}
+
+#[test]
+fn a_paste_reaches_fields_only() {
+    let mut console = Console::new(many(30), 160, 50);
+    console.press("2");
+    let before = console.model.clone();
+    console.tell(Message::Paste("q\nG".to_owned()));
+    assert_eq!(console.model, before);
+    console.press("/");
+    console.tell(Message::Paste("outcome = \u{1b}failure\n".to_owned()));
+    console.press("enter");
+    console.shows("where outcome = 'failure'");
+}
+
+#[test]
+fn masking_hides_persons_and_still_follows_them() {
+    let mut console = Console::masked(world(), 160, 50);
+    console.press("2 j");
+    console.hides("ada@example.org");
+    console.hides("Reconcile");
+    console.shows("person-");
+    console.press("f 'person-' enter");
+    assert!(console.selected().is_some_and(|(entity, id)| entity == Entity::Subject && id.starts_with("person-")));
+    console.hides("There is no such");
+    console.hides("Lovelace");
+    console.press("l");
+    console.shows("episodes 2");
+    console.press("M");
+    console.shows("personal values are shown");
+}
+
+#[test]
+fn masked_rows_are_what_is_copied_and_exported() {
+    let mut console = Console::masked(world(), 160, 50);
+    console.press("2 j Y e enter");
+    let Some(Effect::Copy(_, text)) = console.asked.first() else { panic!("nothing copied") };
+    assert!(!text.contains("ada@") && !text.contains("Reconcile"));
+    assert!(exports(&console)[0].masked);
+}
+
+#[test]
+fn a_filter_on_a_person_is_shown_masked_and_asked_for_by_name() {
+    let mut console = Console::masked(world(), 160, 50);
+    console.press("2");
+    let person =
+        console.model.browse().and_then(|b| b.window.current()).and_then(|r| r.text("user_id")).map(str::to_owned);
+    let person = person.expect("a person");
+    console.press(&format!("/ 'user_id = {person}' enter"));
+    console.hides("ada@");
+    assert_eq!(console.model.browse().map(|b| b.window.len()), Some(2));
+}
+
+#[test]
+fn themes_change_while_it_runs() {
+    let mut console = Console::new(world(), 160, 50);
+    console.press("T 'contr' enter");
+    assert_eq!(console.model.settings.theme, "contrast");
+}
+
+#[test]
+fn the_mouse_selects_opens_scrolls_and_changes_tabs() {
+    let mut console = Console::new(many(300), 160, 50);
+    console.press("2");
+    console.click("Task number 290");
+    assert_eq!(console.id(), "ep-000290");
+    console.tell(Message::Wheel(Target::List, false));
+    assert_eq!(console.model.browse().map(|b| b.window.top()), Some(3));
+    console.click("chain");
+    console.shows("no parent and no children");
+    console.click("1 home");
+    console.shows("this database");
+}
+
+#[test]
+fn narrow_screens_show_one_pane_at_a_time() {
+    let mut console = Console::new(world(), 60, 20);
+    console.press("2 j");
+    console.hides("situation");
+    console.press("enter");
+    console.shows("Two invoices were missing");
+    console.press("tab");
+    console.hides("Two invoices were missing");
+}
+
+#[test]
+fn a_tiny_screen_says_what_it_needs_and_keys_still_work() {
+    let mut console = Console::new(world(), 30, 8);
+    console.shows("Too small");
+    console.press("2");
+    console.tell(Message::Resize(160, 50));
+    console.shows("Reconcile the October invoices");
+    assert_eq!(console.selected(), Some((Entity::Episode, "ep-2".to_owned())));
+}
+
+#[test]
+fn no_byte_of_stored_text_acts_on_the_screen() {
+    let mut console = Console::new(world(), 160, 50);
+    for keys in ["2", "l", "l*8", "?", "esc f", "esc 1"] {
+        console.press(keys);
+        let buffer = console.draw();
+        let dangerous = |c: char| c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{200b}'..='\u{200f}');
+        assert!(buffer.content.iter().all(|cell| !cell.symbol().chars().any(dangerous)), "after {keys}");
+    }
+}
+
+#[test]
+fn what_a_list_asks_for_is_what_it_shows() {
+    let mut console = Console::new(many(300), 160, 50);
+    console.holding = true;
+    console.press("2");
+    let query = console.held.iter().find_map(|effect| match effect {
+        Effect::LoadPage(_, query) if query.entity == Entity::Episode => Some(query),
+        _ => None,
+    });
+    let query = query.expect("a page is asked for");
+    let columns = query.columns.as_ref().expect("named columns");
+    assert!(columns.contains(&"id") && !columns.contains(&"metadata") && query.preview.is_some());
+}
+
+#[test]
+fn quitting_is_one_key_and_nothing_is_asked() {
+    let mut console = Console::new(world(), 160, 50);
+    console.press("q");
+    assert_eq!(console.asked, [Effect::Quit]);
+}
+
+#[test]
+fn home_leads_to_what_stands_out() {
+    let mut console = Console::new(many(30), 160, 50);
+    console.click("failed");
+    console.press("enter");
+    let here = console.model.history.here();
+    assert!(here.selected().is_some());
+    console.shows("where outcome = 'failure'");
+}

@@ -1,0 +1,130 @@
+//! Pictures of the main screens: three sizes, in colour, without colours, in ASCII.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use mnemoscope::ui::{Depth, Glyphs, Look, Theme};
+use ratatui::buffer::Buffer;
+use ratatui::style::{Modifier, Style};
+
+use super::fake::{Console, world};
+
+/// The screen as text, and its styles by letters with their meaning.
+fn picture(buffer: &Buffer) -> (String, String) {
+    let mut letters: BTreeMap<String, char> = BTreeMap::new();
+    let (mut text, mut styles) = (String::new(), String::new());
+    for y in 0..buffer.area.height {
+        let (mut line, mut inks) = (String::new(), String::new());
+        let mut skip = 0;
+        for x in 0..buffer.area.width {
+            let cell = &buffer[(x, y)];
+            if skip > 0 {
+                skip -= 1;
+            } else {
+                line.push_str(cell.symbol());
+                skip = unicode_width::UnicodeWidthStr::width(cell.symbol()).saturating_sub(1);
+            }
+            inks.push(letter(cell.style(), &mut letters));
+        }
+        let _ = writeln!(text, "{}", line.trim_end());
+        let _ = writeln!(styles, "{}", inks.trim_end_matches('.'));
+    }
+    styles.push('\n');
+    let mut legend: Vec<(char, String)> = letters.into_iter().map(|(style, letter)| (letter, style)).collect();
+    legend.sort_unstable();
+    for (letter, style) in legend {
+        let _ = writeln!(styles, "{letter} {style}");
+    }
+    (text, styles)
+}
+
+fn letter(style: Style, letters: &mut BTreeMap<String, char>) -> char {
+    let named = |color: Option<ratatui::style::Color>| color.map_or_else(|| "Reset".to_owned(), |c| c.to_string());
+    let (fg, bg) = (named(style.fg), named(style.bg));
+    let modifiers = style.add_modifier;
+    if fg == "Reset" && bg == "Reset" && modifiers == Modifier::empty() {
+        return '.';
+    }
+    let next = char::from_u32('a' as u32 + letters.len() as u32).unwrap_or('?');
+    *letters.entry(format!("{fg} on {bg} {modifiers:?}")).or_insert(next)
+}
+
+/// The ways it looks: true colour, no colours, ASCII without colours.
+fn looks() -> [(&'static str, Look); 3] {
+    [
+        ("colour", Look::new(Theme::dark(), Glyphs::unicode())),
+        ("mono", Look::new(Theme::dark().at(Depth::Mono), Glyphs::unicode())),
+        ("ascii", Look::new(Theme::dark().at(Depth::Mono), Glyphs::ascii())),
+    ]
+}
+
+fn pictures(name: &str, keys: &str) {
+    for (width, height) in [(200, 50), (100, 30), (60, 20)] {
+        for (look_name, look) in looks() {
+            let mut console = Console::new(world(), width, height);
+            console.press(keys);
+            let buffer = console.draw_with(&look);
+            let (text, styles) = picture(&buffer);
+            // Where a style stands is told once for each look; elsewhere the text is enough.
+            let shown = if height == 30 && look_name != "ascii" { format!("{text}\n{styles}") } else { text };
+            insta::assert_snapshot!(format!("{name}-{width}x{height}-{look_name}"), shown);
+        }
+    }
+}
+
+#[test]
+fn home() {
+    pictures("home", "");
+}
+
+#[test]
+fn episodes() {
+    pictures("episodes", "2 j");
+}
+
+#[test]
+fn chain() {
+    pictures("chain", "2 enter l");
+}
+
+#[test]
+fn feedback() {
+    pictures("feedback", "2 j enter l*4");
+}
+
+#[test]
+fn utility() {
+    pictures("utility", "2 j enter l*5");
+}
+
+#[test]
+fn cases() {
+    pictures("cases", "4");
+}
+
+#[test]
+fn filter() {
+    pictures("filter", "2 / 'utility > x'");
+}
+
+#[test]
+fn palette() {
+    pictures("palette", ": 'ca'");
+}
+
+#[test]
+fn help() {
+    pictures("help", "?");
+}
+
+#[test]
+fn ascii_pictures_hold_ascii_only() {
+    for keys in ["", "2 j", "2 enter l", "2 j enter l*4", "2 j enter l*5", "4", "?", ":", "2 y"] {
+        let (_, look) = looks()[2].clone();
+        let mut console = Console::new(world(), 160, 50);
+        console.press(keys);
+        let buffer = console.draw_with(&look);
+        let odd: String = buffer.content.iter().map(ratatui::buffer::Cell::symbol).filter(|s| !s.is_ascii()).collect();
+        assert!(odd.is_empty(), "after {keys:?}: {odd}");
+    }
+}
