@@ -32,15 +32,14 @@ pub fn read(name: &str, text: &str) -> Result<Contents, ChangeError> {
         .at_once("last_seen"),
     );
     for (position, trajectory) in all.iter().enumerate() {
-        match check(trajectory) {
-            Err(why) => contents.bad.push((position + 1, why)),
-            Ok(()) => {
-                let user = trajectory_of(&mut contents, &agent, trajectory);
-                if !users.contains(&user) {
-                    contents.add(profile(&user, &agent));
-                    users.push(user);
-                }
-            }
+        if let Err(why) = check(trajectory) {
+            contents.bad.push((position + 1, why));
+            continue;
+        }
+        let user = trajectory_of(&mut contents, &agent, trajectory);
+        if !users.contains(&user) {
+            contents.add(profile(&user, &agent));
+            users.push(user);
         }
     }
     contents.notes.push("the file has no times: its rows take the time of the import".to_owned());
