@@ -87,6 +87,16 @@ impl From<StoreError> for Failure {
     }
 }
 
+impl From<shell::Error> for Failure {
+    fn from(error: shell::Error) -> Self {
+        match error {
+            shell::Error::Open(error) => error.into(),
+            shell::Error::NoTerminal => Failure::usage(error.to_string()),
+            shell::Error::Terminal(_) => Failure::failed(error.to_string()),
+        }
+    }
+}
+
 impl From<ChangeError> for Failure {
     fn from(error: ChangeError) -> Self {
         let code = match error {
@@ -99,16 +109,6 @@ impl From<ChangeError> for Failure {
             ChangeError::Broken(_) => 7,
         };
         Failure { code, message: error.to_string() }
-    }
-}
-
-impl From<shell::Error> for Failure {
-    fn from(error: shell::Error) -> Self {
-        match error {
-            shell::Error::Open(error) => error.into(),
-            shell::Error::NoTerminal => Failure::usage(error.to_string()),
-            shell::Error::Terminal(_) => Failure::failed(error.to_string()),
-        }
     }
 }
 
