@@ -14,7 +14,6 @@ pub fn failure(what: &str, error: &StoreError) -> Failure {
     let (code, remedy) = match error {
         StoreError::Missing { remedy, .. } => (None, remedy.clone()),
         StoreError::Cursor => (None, Some("r reads again".to_owned())),
-        StoreError::Ambiguous(..) | StoreError::CannotHold(_) | StoreError::NoTable(_) => (None, None),
         StoreError::Unordered(_) => (None, Some("sort by another column".to_owned())),
         StoreError::Ambiguous(..) | StoreError::CannotHold(_) | StoreError::NoTable(_) => (None, None),
         StoreError::Engine(error) => {
