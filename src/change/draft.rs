@@ -145,10 +145,14 @@ impl<'s> Draft<'s> {
         }
     }
 
-    /// Whether nothing is to be done so far.
+    /// The rows that are taken away so far.
     #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.mutations.is_empty()
+    pub fn deletions(&self) -> Vec<Rows> {
+        let gone = self.mutations.iter().filter_map(|m| match m {
+            Mutation::Delete(rows) => Some(rows.clone()),
+            _ => None,
+        });
+        gone.collect()
     }
 
     /// Closes the plan. Every changed row is among what was read: new ones as not being there.

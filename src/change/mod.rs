@@ -6,12 +6,15 @@
 
 pub mod apply;
 pub mod audit;
+mod batch;
 pub mod chain;
 mod draft;
 pub mod feedback;
+pub mod import;
 pub mod migrate;
 pub mod plan;
 pub mod profile;
+pub mod record;
 pub mod reward;
 pub mod signal;
 pub mod undo;

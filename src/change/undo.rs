@@ -52,6 +52,7 @@ pub async fn undo(store: &Store, seq: i64) -> Result<Plan, ChangeError> {
             moved.push(describe(&rows, inverse.expect.count, images.len()) + &later(store, seq, &rows).await?);
         }
     }
+    moved.extend(leaning(&mut draft).await?);
     if !moved.is_empty() {
         let message = format!("entry {seq} ({}) cannot be undone: later changes stand on it", opened.entry.action);
         return Err(ChangeError::Conflict { message, rows: moved });
@@ -61,6 +62,35 @@ pub async fn undo(store: &Store, seq: i64) -> Result<Plan, ChangeError> {
         draft.note(entity, &change.id, change.after, change.before);
     }
     Ok(draft.seal())
+}
+
+/// Rows that refer to rows which the undo takes away, and would go with them or be left hanging.
+async fn leaning(draft: &mut Draft<'_>) -> Result<Vec<String>, ChangeError> {
+    let gone: Vec<Rows> = draft.deletions();
+    let mut leaning = Vec::new();
+    for rows in &gone {
+        for reference in draft.store.references(&rows.table).await? {
+            let [column] = &rows.by[..] else { continue };
+            if !reference.to.eq_ignore_ascii_case(column) {
+                continue;
+            }
+            let referring = Rows { table: reference.from, by: vec![reference.column], keys: rows.keys.clone() };
+            let going = |image: &Image| {
+                let same = |g: &&Rows| g.table == referring.table;
+                gone.iter().filter(same).any(|g| {
+                    let key: Option<Vec<Raw>> = g.by.iter().map(|c| image.get(c).cloned()).collect();
+                    key.is_some_and(|key| g.keys.contains(&key))
+                })
+            };
+            let images = draft.watch(referring.clone()).await?;
+            let count = images.iter().filter(|image| !going(image)).count();
+            if count > 0 {
+                let (from, to) = (referring.table.title(), rows.table.title());
+                leaning.push(format!("{count} rows of {from} refer to rows of {to} that would go"));
+            }
+        }
+    }
+    Ok(leaning)
 }
 
 fn changes(opened: &Opened) -> Vec<Change> {

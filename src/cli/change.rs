@@ -8,14 +8,18 @@ use serde_json::{Value, json};
 use super::args::Format;
 use super::change_args::{By, ChangeCommand, Doing, FeedbackCommand, ProfileCommand, Said};
 use super::{Failure, Session, audit, look, output};
+use crate::change::import::{self, Format as ImportFormat};
 use crate::change::{
-    self, Author, ChangeError, Plan, Receipt, chain, feedback, migrate, profile, reward, signal, undo,
+    self, Author, ChangeError, Plan, Receipt, chain, feedback, migrate, profile, record, reward, signal, undo,
 };
 use crate::memory::{Entity, Row};
 use crate::store::Store;
 
 /// Bytes that a plan file may have.
 const PLAN_BYTES: u64 = 1 << 30;
+
+/// Bytes that one recorded memory may have.
+const RECORD_BYTES: u64 = 4 << 20;
 
 /// Runs a command that changes something.
 pub async fn run(session: &Session<'_>, command: &ChangeCommand) -> Result<(), Failure> {
@@ -52,6 +56,36 @@ pub async fn run(session: &Session<'_>, command: &ChangeCommand) -> Result<(), F
             };
             let store = session.store().await?;
             carry_out(session, &store, doing, || profile::set_window(&store, id, window)).await
+        }
+        ChangeCommand::Record { entity, file, doing } => {
+            let text = read_input(file, RECORD_BYTES)?;
+            if text.len() as u64 == RECORD_BYTES {
+                return Err(Failure::usage(format!(
+                    "{}: {RECORD_BYTES} bytes are too much for one memory",
+                    file.display()
+                )));
+            }
+            let is_case = match Entity::parse(entity) {
+                Some(Entity::Case) => true,
+                Some(Entity::Episode) => false,
+                _ => return Err(Failure::usage(format!("an episode or a case can be recorded, not `{entity}`"))),
+            };
+            let store = session.store().await?;
+            carry_out(session, &store, doing, || async {
+                if is_case { record::case(&store, &text).await } else { record::episode(&store, &text).await }
+            })
+            .await
+        }
+        ChangeCommand::Import { kind_of_file, file, skip_bad, doing } => {
+            let format = match kind_of_file.as_str() {
+                "tau-bench" => ImportFormat::TauBench,
+                "memento" => ImportFormat::Memento,
+                "jsonl" => ImportFormat::Jsonl,
+                other => return Err(Failure::usage(format!("unknown format `{other}`: tau-bench, memento or jsonl"))),
+            };
+            let (name, text) = (file.display().to_string(), read_input(file, PLAN_BYTES)?);
+            let store = session.store().await?;
+            carry_out(session, &store, doing, || import::plan(&store, format, &name, &text, *skip_bad)).await
         }
         ChangeCommand::Undo { seq, doing } => {
             let store = session.store().await?;

@@ -176,6 +176,30 @@ pub enum ChangeCommand {
         #[command(flatten)]
         doing: Doing,
     },
+    /// Add one curated memory from JSON in canonical columns.
+    Record {
+        /// episode or case.
+        entity: String,
+        /// The file; `-` for standard input.
+        file: PathBuf,
+        /// What to do.
+        #[command(flatten)]
+        doing: Doing,
+    },
+    /// Import trajectories, a case bank, or our own export. What is there already stays as it is.
+    Import {
+        /// tau-bench, memento or jsonl.
+        #[arg(value_name = "FORMAT")]
+        kind_of_file: String,
+        /// The file; `-` for standard input.
+        file: PathBuf,
+        /// Leave out what cannot be read.
+        #[arg(long)]
+        skip_bad: bool,
+        /// What to do.
+        #[command(flatten)]
+        doing: Doing,
+    },
     /// Change a bank's settings.
     Profile {
         /// What to do.

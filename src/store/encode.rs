@@ -287,16 +287,42 @@ impl Store {
         values: &[(&str, Given)],
         owner: Option<&Image>,
     ) -> Result<Mutation, StoreError> {
+        let (columns, row): (Vec<&str>, Vec<Given>) = values.iter().cloned().unzip();
+        self.insertions(source, &columns, &[row], owner).await
+    }
+
+    /// New rows of a source, with values for the same canonical columns.
+    ///
+    /// # Errors
+    /// As [`Store::insertion`].
+    pub async fn insertions(
+        &self,
+        source: &BoundSource,
+        columns: &[&str],
+        rows: &[Vec<Given>],
+        owner: Option<&Image>,
+    ) -> Result<Mutation, StoreError> {
         let table = table_of(source);
         let shape = self.shape(&table).await?;
         let write = source.write.clone().unwrap_or_default();
-        let cells = self.new_cells(source, &shape, &write, values, owner).map_err(StoreError::CannotHold)?;
-        let key = match plain_column(source, "id") {
-            Some((name, _)) if !write.numbered => vec![name.to_owned()],
-            _ => Vec::new(),
-        };
-        let (columns, row) = cells.into_iter().unzip();
-        Ok(Mutation::Insert { table, key, columns, rows: vec![row] })
+        let mut names = Vec::new();
+        let mut cells = Vec::with_capacity(rows.len());
+        for row in rows {
+            let values: Vec<(&str, &Given)> = columns.iter().copied().zip(row).collect();
+            let (named, row) = self
+                .new_cells(source, &shape, &write, &values, owner)
+                .map_err(StoreError::CannotHold)?
+                .into_iter()
+                .unzip();
+            names = named;
+            cells.push(row);
+        }
+        let key_columns: &[&str] =
+            if source.entity.column("id").is_some() { &["id"] } else { &["episode_id", "memory_id"] };
+        let stored: Option<Vec<String>> =
+            key_columns.iter().map(|c| Some(plain_column(source, c)?.0.to_owned())).collect();
+        let key = stored.filter(|_| !write.numbered).unwrap_or_default();
+        Ok(Mutation::Insert { table, key, columns: names, rows: cells })
     }
 
     fn new_cells(
@@ -304,7 +330,7 @@ impl Store {
         source: &BoundSource,
         shape: &Shape,
         write: &Write,
-        values: &[(&str, Given)],
+        values: &[(&str, &Given)],
         owner: Option<&Image>,
     ) -> Result<Vec<(String, Cell)>, String> {
         let mut cells: Vec<(String, Cell)> = Vec::new();

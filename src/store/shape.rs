@@ -128,6 +128,29 @@ pub fn placeholder(engine: Engine, number: usize, value: &Raw, declared: &str) -
     }
 }
 
+/// A foreign key of one column.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reference {
+    /// Table that refers.
+    pub from: TableName,
+    /// Its column.
+    pub column: String,
+    /// Column that is referred to.
+    pub to: String,
+}
+
+const REFERENCES_SQLITE: &str = "SELECT 'main', m.name, f.\"from\", coalesce(f.\"to\", (SELECT p.name \
+     FROM pragma_table_info($2) p WHERE p.pk = 1)) FROM sqlite_schema m JOIN pragma_foreign_key_list(m.name) f \
+     WHERE m.type = 'table' AND lower(f.\"table\") = lower($2) AND $1 = 'main' \
+     AND (SELECT count(*) FROM pragma_foreign_key_list(m.name) g WHERE g.id = f.id) = 1";
+
+const REFERENCES_POSTGRES: &str = "SELECT n.nspname::text, c.relname::text, a.attname::text, b.attname::text \
+     FROM pg_constraint k JOIN pg_class c ON c.oid = k.conrelid JOIN pg_namespace n ON n.oid = c.relnamespace \
+     JOIN pg_class t ON t.oid = k.confrelid JOIN pg_namespace s ON s.oid = t.relnamespace \
+     JOIN pg_attribute a ON a.attrelid = k.conrelid AND a.attnum = k.conkey[1] \
+     JOIN pg_attribute b ON b.attrelid = k.confrelid AND b.attnum = k.confkey[1] \
+     WHERE k.contype = 'f' AND cardinality(k.conkey) = 1 AND s.nspname = $1 AND t.relname = $2";
+
 /// `schema.table`, quoted.
 #[must_use]
 pub fn qualified(table: &TableName) -> String {
@@ -208,6 +231,28 @@ impl Store {
         let (sql, params) = question(self.engine(), table);
         let rows = self.sessions.fetch(&sql, &params).await?;
         self.shapes.keep(table, &rows).ok_or_else(|| StoreError::NoTable(table.title()))
+    }
+
+    /// The foreign keys of one column that refer to a table.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn references(&self, table: &TableName) -> Result<Vec<Reference>, StoreError> {
+        let sql = match self.engine() {
+            Engine::Sqlite => REFERENCES_SQLITE,
+            Engine::Postgres => REFERENCES_POSTGRES,
+        };
+        let params = [Raw::Text(table.schema.clone()), Raw::Text(table.name.clone())];
+        let text = |raw: Option<&Raw>| match raw {
+            Some(Raw::Text(text)) => text.clone(),
+            _ => String::new(),
+        };
+        let reference = |row: &RawRow| Reference {
+            from: TableName::new(text(row.first()), text(row.get(1))),
+            column: text(row.get(2)),
+            to: text(row.get(3)),
+        };
+        Ok(self.sessions.fetch(sql, &params).await?.iter().map(reference).collect())
     }
 
     /// Whole stored rows as they are now, without a lock.
