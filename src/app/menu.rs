@@ -79,10 +79,15 @@ impl Menu {
         found.into_iter().map(|(_, item)| item).collect()
     }
 
-    /// The row that `episode 1234` names.
+    /// The row that `episode 1234` names; none while an entry begins like that, such as `audit trails`.
     #[must_use]
     pub fn named_row(&self) -> Option<Destination> {
-        let (entity, id) = self.input.text().trim().split_once(' ')?;
+        let text = self.input.text().trim();
+        let begins = |item: &Item| item.label.get(..text.len()).is_some_and(|start| start.eq_ignore_ascii_case(text));
+        if self.items.iter().any(begins) {
+            return None;
+        }
+        let (entity, id) = text.split_once(' ')?;
         let (entity, id) = (Entity::parse(entity)?, id.trim());
         (!id.is_empty()).then(|| Destination::Row(entity, id.to_owned()))
     }
@@ -168,5 +173,15 @@ mod tests {
         assert_eq!(menu.selected, 1);
         menu.move_by(-9);
         assert_eq!(menu.selected, 0);
+    }
+
+    #[test]
+    fn a_title_of_several_words_is_no_row() {
+        let mut menu = Menu::new("", vec![item("Audit trails"), item("Memory links")]);
+        for (typed, row) in [("audit tr", false), ("Memory links", false), ("memory drawer_1", true), ("audit 7", true)]
+        {
+            menu.input = Input::holding(typed);
+            assert_eq!(menu.named_row().is_some(), row, "{typed}");
+        }
     }
 }
