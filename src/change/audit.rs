@@ -181,7 +181,7 @@ fn integer(raw: &Raw) -> Option<i64> {
 /// field, never whom it was about.
 ///
 /// # Errors
-/// As [`append`]; a value that is not there is an error too.
+/// As `append`; a value that is not there is an error too.
 pub async fn redact(
     writer: &mut Writer<'_>,
     own: &Own,
