@@ -25,9 +25,13 @@ struct Place {
 
 impl Place {
     fn new() -> Self {
+        Self::of(60)
+    }
+
+    fn of(episodes: u32) -> Self {
         let place = Place { folder: TempDir::new().unwrap() };
         let made = Command::new(env!("CARGO_BIN_EXE_mnemoscope"))
-            .args(["demo", "--episodes", "60", "--no-console", "--quiet"])
+            .args(["demo", "--episodes", &episodes.to_string(), "--no-console", "--quiet"])
             .arg(place.database())
             .env("MNEMOSCOPE_CONFIG", place.folder().join("config.toml"))
             .status()

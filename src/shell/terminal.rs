@@ -15,9 +15,10 @@ use crossterm::terminal::{
 use crossterm::{cursor, execute, queue, style};
 use ratatui::Terminal;
 use ratatui::backend::{Backend as _, CrosstermBackend};
-use ratatui::buffer::Buffer;
+use ratatui::buffer::{Buffer, CellDiffOption};
 use ratatui::layout::{Position, Rect};
 use tokio::signal::unix::{Signal as Listener, SignalKind, signal};
+use unicode_width::UnicodeWidthStr as _;
 
 use crate::ui::SafeText;
 
@@ -110,6 +111,8 @@ pub struct Screen {
     terminal: Terminal<CrosstermBackend<BufWriter<Output>>>,
     mouse: bool,
     title: SafeText,
+    /// Where the last frame has columns that belong to a symbol of several characters.
+    covered: Vec<Position>,
 }
 
 impl Screen {
@@ -117,7 +120,12 @@ impl Screen {
     pub fn open(mouse: bool) -> io::Result<Self> {
         on_panic();
         let backend = CrosstermBackend::new(BufWriter::with_capacity(BUFFER, Output));
-        let mut screen = Screen { terminal: Terminal::new(backend)?, mouse, title: SafeText::new("mnemoscope") };
+        let mut screen = Screen {
+            terminal: Terminal::new(backend)?,
+            mouse,
+            title: SafeText::new("mnemoscope"),
+            covered: Vec::new(),
+        };
         screen.enter()?;
         Ok(screen)
     }
@@ -187,10 +195,30 @@ impl Screen {
     /// Draws a frame; only what changed is written, all at once.
     pub fn draw(&mut self, paint: impl FnOnce(&mut Buffer)) -> io::Result<()> {
         queue!(self.terminal.backend_mut(), BeginSynchronizedUpdate)?;
-        self.terminal.draw(|frame| paint(frame.buffer_mut()))?;
+        let covered = &mut self.covered;
+        self.terminal.draw(|frame| {
+            paint(frame.buffer_mut());
+            uncover(covered, frame.buffer_mut());
+        })?;
         let out = self.terminal.backend_mut();
         queue!(out, EndSynchronizedUpdate)?;
         Write::flush(out)
+    }
+}
+
+/// Has the columns written that were covered in the last frame, and notes those of this one. Several characters that are
+/// one symbol and more than one column wide (of Indic scripts, for instance) stand one by one in many terminals: who
+/// writes over the first leaves the others, and a frame is written without looking at the columns under a symbol.
+fn uncover(covered: &mut Vec<Position>, buf: &mut Buffer) {
+    for position in covered.drain(..) {
+        if let Some(cell) = buf.cell_mut(position) {
+            cell.diff_option = CellDiffOption::AlwaysUpdate;
+        }
+    }
+    let symbols = buf.content.iter().enumerate().filter(|(_, cell)| cell.symbol().chars().nth(1).is_some());
+    for (index, cell) in symbols {
+        let (x, y) = buf.pos_of(index);
+        covered.extend((1..cell.symbol().width() as u16).map(|right| Position { x: x + right, y }));
     }
 }
 
@@ -278,5 +306,36 @@ impl Signals {
                 Signal::Interrupt(_) | Signal::Continued => {}
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ratatui::style::Style;
+
+    #[test]
+    fn nothing_is_left_of_a_symbol_of_several_characters() {
+        let mut covered = Vec::new();
+        let mut before = Buffer::empty(Rect::new(0, 0, 12, 1));
+        before.set_string(0, 0, "a\u{0b95}\u{0bca}b\u{27e9}\u{1f3fb}", Style::new());
+        uncover(&mut covered, &mut before);
+        let mut blank = Buffer::empty(before.area);
+        uncover(&mut covered, &mut blank);
+        let written: Vec<u16> = before.diff(&blank).iter().map(|(x, ..)| *x).collect();
+        let drawn = "a\u{0b95}\u{0bca}b\u{27e9}\u{1f3fb}".width() as u16;
+        assert_eq!(written, (0..drawn).collect::<Vec<_>>());
+        assert!(covered.is_empty());
+    }
+
+    #[test]
+    fn what_stays_is_not_written_again() {
+        let mut covered = Vec::new();
+        let mut before = Buffer::empty(Rect::new(0, 0, 12, 1));
+        before.set_string(0, 0, "\u{0b95}\u{0bca} \u{65e5}\u{672c}", Style::new());
+        let mut after = before.clone();
+        uncover(&mut covered, &mut before);
+        uncover(&mut covered, &mut after);
+        assert!(before.diff(&after).is_empty());
     }
 }
