@@ -1,11 +1,12 @@
 //! Output formats, and standard output that does not mind a closed pipe.
 
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, IsTerminal as _, Write};
 
 use serde_json::Value;
 
 use super::Failure;
 use crate::memory::{Entity, Kind, Row};
+use crate::ui::escaped;
 use crate::ui::text::{Align, SafeText};
 
 /// Writes to standard output through a buffer; a reader that has gone away is no error.
@@ -22,28 +23,39 @@ pub fn piped(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(),
     }
 }
 
-/// One JSON document, indented.
+/// Whether standard output is a terminal, where stored text must do no harm; a program gets it as it is.
+fn is_read_by_people() -> bool {
+    io::stdout().is_terminal()
+}
+
+/// One JSON document, indented. On a terminal what would act on it is escaped: it is the same JSON.
 ///
 /// # Errors
 /// As [`piped`].
 pub fn json(value: &Value) -> Result<(), Failure> {
     piped(|out| {
+        if is_read_by_people() {
+            return writeln!(out, "{}", escaped(&serde_json::to_string_pretty(value)?));
+        }
         serde_json::to_writer_pretty(&mut *out, value)?;
         out.write_all(b"\n")
     })
 }
 
-/// One JSON document on one line.
+/// One JSON document on one line; on a terminal as [`json`].
 ///
 /// # Errors
 /// The writer's.
 pub fn json_line(out: &mut dyn Write, value: &Value) -> io::Result<()> {
+    if is_read_by_people() {
+        return writeln!(out, "{}", escaped(&value.to_string()));
+    }
     serde_json::to_writer(&mut *out, value)?;
     out.write_all(b"\n")
 }
 
 /// One row as CSV fields, JSON values as JSON text; a field that a spreadsheet would take for a formula is kept from
-/// being one by a leading apostrophe.
+/// being one by a leading apostrophe. On a terminal what would act on it is shown by marks.
 #[must_use]
 pub fn csv_fields(row: &Row) -> Vec<String> {
     let field = |value: &Value| match value {
@@ -52,7 +64,8 @@ pub fn csv_fields(row: &Row) -> Vec<String> {
         Value::String(text) => text.clone(),
         other => other.to_string(),
     };
-    row.values.iter().map(field).collect()
+    let fields = row.values.iter().map(field);
+    if is_read_by_people() { fields.map(|text| SafeText::new(&text).to_string()).collect() } else { fields.collect() }
 }
 
 /// Columns that a table of an entity shows, most important first.

@@ -8,6 +8,7 @@ pub mod chart;
 pub mod chrome;
 mod clean;
 mod colour;
+mod escape;
 pub mod figures;
 pub mod frame;
 pub mod glyphs;
@@ -22,6 +23,7 @@ pub mod theme;
 
 pub use card::{Card, Tone};
 pub use chrome::{Badge, Breadcrumbs, Footer, HintKind, KeyHint, Section, Tab, Tabs, Toast};
+pub use escape::escaped;
 pub use frame::{Modal, Pane};
 pub use glyphs::{Glyph, Glyphs};
 pub use json::{JsonLine, JsonView};

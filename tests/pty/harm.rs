@@ -120,7 +120,7 @@ fn look_around(session: &Session) {
 }
 
 /// Marks that stand for harm; when they are seen, harm was drawn.
-const MARKS: &[&str] = &["␛[31;5m", "␛]52;c;", "⟨9B⟩", "⟨202E⟩", "⟨200B⟩", "⟨tag:", "␡", "␇", "⟨2028⟩", "⟨E000⟩", "␀"];
+const MARKS: &[&str] = &["␛", "⟨9B⟩", "⟨202E⟩", "⟨200B⟩", "⟨tag:", "␡", "␇", "␍", "⟨2028⟩", "⟨E000⟩"];
 
 #[test]
 fn no_screen_of_the_console_lets_stored_text_act() {

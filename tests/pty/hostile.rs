@@ -38,6 +38,9 @@ pub async fn spoil(database: &Path) {
     for (trigger, _) in triggers {
         run(&mut link, &format!("DROP TRIGGER \"{trigger}\""), &[]).await;
     }
+    // What an id holds can be named on a command line: UTF-8 without NUL.
+    let nameable: Vec<&[u8]> =
+        HARMS.iter().copied().filter(|h| std::str::from_utf8(h).is_ok() && !h.contains(&0)).collect();
     let columns = "SELECT m.name, c.name FROM sqlite_master m, pragma_table_info(m.name) c
         WHERE m.type = 'table' AND c.type = 'TEXT' AND m.name NOT LIKE 'evil%' AND m.sql NOT LIKE '%WITHOUT ROWID%'";
     for (at, (table, column)) in rows(&mut link, columns).await.into_iter().enumerate() {
@@ -46,7 +49,7 @@ pub async fn spoil(database: &Path) {
                 "UPDATE OR IGNORE \"{table}\" SET \"{column}\" = \"{column}\" || CAST(?1 AS TEXT)
                  WHERE unicode(substr(\"{column}\", -1)) % 3 = 0"
             );
-            run(&mut link, &sql, &HARMS[..16].concat()).await;
+            run(&mut link, &sql, &nameable.concat()).await;
             continue;
         }
         for flavour in 0..3 * HARMS.len() {
