@@ -8,7 +8,7 @@ use terminal_colorsaurus::{QueryOptions, ThemeMode, theme_mode};
 use crate::ui::{Depth, Glyphs, Look, Theme};
 
 /// How long the terminal may take to tell its background; over a network it may take longer.
-const ANSWER: Duration = Duration::from_millis(80);
+const ANSWER: Duration = Duration::from_millis(50);
 const REMOTE_ANSWER: Duration = Duration::from_millis(400);
 
 /// The looks that can be chosen while the console runs.

@@ -28,7 +28,7 @@ use crate::memory::mask::Mask;
 use crate::screen::{Drawn, Painter};
 use crate::store::{OpenError, Store};
 use effects::Tasks;
-use input::Pointer;
+use input::Reader;
 use look::Looks;
 use terminal::{Screen, Signal, Signals};
 
@@ -144,7 +144,7 @@ struct Console<'s> {
     looks: Looks,
     painter: Painter,
     drawn: Drawn,
-    pointer: Pointer,
+    reader: Reader,
     tasks: Tasks,
     replies: mpsc::UnboundedReceiver<Message>,
     screen: &'s mut Screen,
@@ -170,7 +170,7 @@ impl<'s> Console<'s> {
             looks,
             painter: Painter::default(),
             drawn: Drawn::default(),
-            pointer: Pointer::default(),
+            reader: Reader::new(),
             tasks: Tasks::new(Arc::new(store), options.mask, sender),
             replies,
             screen,
@@ -223,7 +223,7 @@ impl<'s> Console<'s> {
     async fn event(&mut self, event: Option<io::Result<Event>>) {
         match event {
             Some(Ok(event)) => {
-                if let Some(message) = self.pointer.message(event, &self.drawn.hits) {
+                if let Some(message) = self.reader.message(event, &self.drawn.hits) {
                     self.tell(message).await;
                 }
             }

@@ -63,14 +63,13 @@ pub fn deceives(c: char) -> bool {
 pub fn console_may(piece: Piece<'_>) -> bool {
     match piece {
         Piece::Text(c) => !deceives(c),
-        Piece::Control(_) | Piece::Escape(_) => false,
         Piece::Csi(body, 'h' | 'l') => ["?25", "?1000", "?1006", "?1049", "?2004", "?2026"].contains(&body),
         Piece::Csi(body, 'H') => body.split(';').all(|number| number.parse::<u16>().is_ok()),
         Piece::Csi(body, 'J') => body == "2",
         Piece::Csi(body, 't') => ["22;2", "23;2"].contains(&body),
         Piece::Csi(body, 'c') => body.is_empty(),
         Piece::Csi(body, 'm') => is_style(body),
-        Piece::Csi(..) => false,
+        Piece::Control(_) | Piece::Escape(_) | Piece::Csi(..) => false,
         Piece::Osc("10;?" | "11;?") => true,
         Piece::Osc(body) => match body.split_once(';') {
             Some(("0", title)) => !title.chars().any(deceives),
@@ -86,7 +85,7 @@ fn is_style(body: &str) -> bool {
     while let Some(code) = codes.next() {
         let fine = match code {
             Ok(38 | 48 | 58) => match codes.next() {
-                Some(Ok(2)) => codes.by_ref().take(3).filter(Result::is_ok).count() == 3,
+                Some(Ok(2)) => codes.by_ref().take(3).flatten().count() == 3,
                 Some(Ok(5)) => codes.next().is_some_and(|index| index.is_ok()),
                 _ => false,
             },

@@ -145,7 +145,7 @@ impl Launch {
 
 /// Reads what the program writes until it closes the terminal.
 fn drain(mut reader: impl Read, shared: &(Mutex<Seen>, Condvar), input: &Mutex<Box<dyn Write + Send>>) {
-    let mut bytes = [0; 64 * 1024];
+    let mut bytes = [0; 8 * 1024];
     loop {
         let read = reader.read(&mut bytes).unwrap_or(0);
         let Ok(mut seen) = shared.0.lock() else { return };
