@@ -11,11 +11,13 @@
 //! - [`memory`]: what agents remember: types and pure rules
 //! - [`layout`]: where a database keeps them: layouts as data
 //! - [`store`]: the only SQL: connecting, building queries, reading rows
+//! - [`change`]: the only door to writing: plan, apply, receipt, audit trail; a file per operation
 //! - [`ui`]: how things look: safe text, glyphs, themes, tables, charts; no domain words
 //! - [`demo`]: a made-up memory database that tells a story; sees what cli sees
 #![forbid(unsafe_code)]
 
 pub mod app;
+pub mod change;
 pub mod cli;
 pub mod config;
 pub mod demo;

@@ -42,7 +42,10 @@ fn table(name: &str, columns: &[(&str, &str)]) -> CatalogTable {
 fn every_shipped_layout_is_sound_and_named_like_its_file() {
     let layouts = builtin::all().expect("shipped layouts");
     let names: Vec<_> = layouts.iter().map(|l| l.name.as_str()).collect();
-    assert_eq!(names, ["atom", "atom-2026-02", "ennube", "mempalace", "mnemoscope", "nous", "pyworkflow"]);
+    assert_eq!(
+        names,
+        ["atom", "atom-2026-02", "audit-trail", "ennube", "mempalace", "mnemoscope", "nous", "pyworkflow"]
+    );
     for (name, text) in builtin::texts() {
         assert_eq!(parse(name, text).expect(name).name, name);
     }

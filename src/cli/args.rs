@@ -185,6 +185,9 @@ pub enum Command {
         #[command(flatten)]
         selection: Selection,
     },
+    /// Change something: a plan is printed, and executed with --apply.
+    #[command(flatten)]
+    Change(super::change_args::ChangeCommand),
     /// Print a completion script for a shell.
     Completions {
         /// The shell.

@@ -299,7 +299,7 @@ pub async fn chain(session: &Session<'_>, id: &str) -> Result<(), Failure> {
     print_value(session, &chain_json(&chain, &relatives))
 }
 
-fn print_value(session: &Session<'_>, value: &Value) -> Result<(), Failure> {
+pub(super) fn print_value(session: &Session<'_>, value: &Value) -> Result<(), Failure> {
     match session.format() {
         Format::Json => output::json(value),
         Format::Jsonl => output::piped(|out| output::json_line(out, value)),

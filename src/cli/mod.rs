@@ -1,16 +1,21 @@
 //! The headless twins of the console: standard output is data, standard error is words, exit codes are a contract.
 
 pub mod args;
+mod audit;
+mod change;
+pub mod change_args;
 mod demo;
 mod layouts;
 mod look;
 pub mod output;
 
+use std::io::Write as _;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{CommandFactory as _, Parser as _};
 
+use crate::change::ChangeError;
 use crate::config::{self, Config, Profile};
 use crate::memory::mask::Mask;
 use crate::memory::nearest::nearest;
@@ -71,9 +76,9 @@ impl From<OpenError> for Failure {
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
         let code = match error {
-            StoreError::Missing { .. } => 5,
+            StoreError::Missing { .. } | StoreError::Ambiguous(..) | StoreError::CannotHold(_) => 5,
             StoreError::Cursor => 2,
-            StoreError::Unordered(_) | StoreError::Engine(_) => 1,
+            StoreError::Unordered(_) | StoreError::NoTable(_) | StoreError::Engine(_) => 1,
         };
         let remedy = match &error {
             StoreError::Missing { remedy: Some(remedy), .. } => format!("; {remedy}"),
@@ -93,6 +98,21 @@ impl From<shell::Error> for Failure {
     }
 }
 
+impl From<ChangeError> for Failure {
+    fn from(error: ChangeError) -> Self {
+        let code = match error {
+            ChangeError::Store(error) => return error.into(),
+            ChangeError::Failed(_) => 1,
+            ChangeError::Usage(_) => 2,
+            ChangeError::NotFound(_) => 3,
+            ChangeError::Conflict { .. } => 4,
+            ChangeError::Refused(_) => 5,
+            ChangeError::Broken(_) => 7,
+        };
+        Failure { code, message: error.to_string() }
+    }
+}
+
 impl From<std::io::Error> for Failure {
     fn from(error: std::io::Error) -> Self {
         Failure::failed(error.to_string())
@@ -106,8 +126,10 @@ pub fn main() -> ExitCode {
     match run(&cli) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
+            // Not by `eprintln!`: it panics where nobody hears it any more.
+            let mut out = std::io::stderr().lock();
             for line in failure.message.lines() {
-                eprintln!("mnemoscope: {}", SafeText::new(line));
+                let _ = writeln!(out, "mnemoscope: {}", SafeText::new(line));
             }
             ExitCode::from(failure.code)
         }
@@ -166,6 +188,7 @@ async fn dispatch(cli: &Cli, config: &Config) -> Result<(), Failure> {
         Some(Command::Chain { episode }) => look::chain(&session, episode).await,
         Some(Command::Layouts { command }) => layouts::run(&session, command.as_ref()).await,
         Some(Command::Export { entities, selection }) => look::export(&session, entities, selection).await,
+        Some(Command::Change(command)) => change::run(&session, command).await,
         Some(Command::Completions { .. } | Command::Man) => Ok(()),
     }
 }

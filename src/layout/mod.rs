@@ -8,6 +8,7 @@ pub mod builtin;
 pub mod catalog;
 pub mod parse;
 pub mod recognise;
+pub mod write;
 
 use serde_json::Value;
 
@@ -17,6 +18,8 @@ use crate::memory::Entity;
 
 pub use catalog::{Catalog, CatalogColumn, CatalogTable};
 pub use parse::{LayoutError, parse};
+pub use write::{Fill, Spelling, Write};
+
 pub use recognise::{Attachment, BoundColumn, BoundFrom, BoundOrigin, BoundSource, Recognised, recognise};
 
 /// The two kinds of database that can be opened.
@@ -140,6 +143,8 @@ pub struct Source {
     pub links: Vec<Link>,
     /// Rust derivation that completes the rows.
     pub derive: Option<Derive>,
+    /// How its rows are written; none when they are only read.
+    pub write: Option<Write>,
     /// Times are all in the one canonical spelling, so that their text orders them.
     pub uniform_times: bool,
     /// Line of the file, from 1.

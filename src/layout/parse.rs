@@ -7,8 +7,8 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::{
-    AttachedFile, ColumnSpec, Derive, Engine, From, Layout, Link, LinkBy, Need, Origin, Source, Sql, Stored, Variant,
-    nearest,
+    AttachedFile, ColumnSpec, Derive, Engine, Fill, From, Layout, Link, LinkBy, Need, Origin, Source, Spelling, Sql,
+    Stored, Variant, Write, nearest,
 };
 use crate::memory::Entity;
 
@@ -40,8 +40,20 @@ impl std::error::Error for LayoutError {}
 type Node<'a> = Spanned<DeValue<'a>>;
 
 const TOP_KEYS: &[&str] = &["name", "title", "engines", "folder", "requires", "forbids", "variant", "attach", "absent"];
-const SOURCE_KEYS: &[&str] =
-    &["table", "from", "tables", "label", "keep", "requires", "forbids", "columns", "links", "derive", "uniform_times"];
+const SOURCE_KEYS: &[&str] = &[
+    "table",
+    "from",
+    "tables",
+    "label",
+    "keep",
+    "requires",
+    "forbids",
+    "columns",
+    "links",
+    "derive",
+    "uniform_times",
+    "write",
+];
 const COLUMN_KEYS: &[&str] =
     &["column", "sql", "value", "path", "map", "stored", "lookup", "requires", "forbids", "optional"];
 
@@ -243,6 +255,7 @@ impl Reader<'_> {
             columns,
             links: self.links(entity, table, prefix),
             derive: self.derive(table, prefix),
+            write: self.write(entity, table, prefix),
             uniform_times: self.boolean(table, prefix, "uniform_times"),
             line: self.line(at),
         };
@@ -376,6 +389,63 @@ impl Reader<'_> {
         let at = table.get("derive").map_or(0, |n| n.span().start);
         self.unknown(at, &join(prefix, "derive"), &word, "derivation", ["workflow-events"]);
         None
+    }
+
+    fn write(&mut self, entity: Entity, table: &DeTable<'_>, prefix: &str) -> Option<Write> {
+        let key = join(prefix, "write");
+        let table = self.table(table.get("write")?, &key)?;
+        let extra: &[&str] = match entity {
+            Entity::Feedback => &["kinds"],
+            Entity::AuditEntry => &["actions"],
+            _ => &[],
+        };
+        self.check_keys(table, &key, &[&["refuse", "insert", "touch", "times", "numbered"], extra].concat());
+        let texts = |reader: &mut Self, name: &str| -> Vec<String> {
+            reader.texts(table, &key, name).into_iter().map(|(_, text)| text).collect()
+        };
+        Some(Write {
+            refuse: self.text(table, &key, "refuse"),
+            kinds: table.get("kinds").is_some().then(|| texts(self, "kinds")),
+            insert: self.fills(table, &key),
+            touch: texts(self, "touch"),
+            times: self.times(table, &key),
+            numbered: self.boolean(table, &key, "numbered"),
+            actions: table.get("actions").map(|n| self.pairs(n, &join(&key, "actions"))).unwrap_or_default(),
+        })
+    }
+
+    fn fills(&mut self, table: &DeTable<'_>, prefix: &str) -> Vec<(String, Fill)> {
+        let key = join(prefix, "insert");
+        let Some(table) = table.get("insert").and_then(|node| self.table(node, &key)) else { return Vec::new() };
+        let mut fills = Vec::new();
+        for (name, node) in table {
+            let path = join(&key, name.get_ref());
+            let fill = match node.get_ref() {
+                DeValue::Table(owner) => {
+                    self.check_keys(owner, &path, &["owner"]);
+                    self.required_text(owner, &path, "owner").map(Fill::Owner)
+                }
+                _ => self.constant(node, &path).map(Fill::Value),
+            };
+            fills.extend(fill.map(|fill| (name.get_ref().to_string(), fill)));
+        }
+        fills
+    }
+
+    fn times(&mut self, table: &DeTable<'_>, prefix: &str) -> Spelling {
+        const WORDS: &[(&str, Spelling)] = &[
+            ("canonical", Spelling::Canonical),
+            ("naive", Spelling::Naive),
+            ("epoch", Spelling::Epoch),
+            ("epoch-millis", Spelling::EpochMillis),
+        ];
+        let Some(word) = self.text(table, prefix, "times") else { return Spelling::Canonical };
+        if let Some((_, spelling)) = WORDS.iter().find(|(w, _)| *w == word) {
+            return *spelling;
+        }
+        let at = table.get("times").map_or(0, |n| n.span().start);
+        self.unknown(at, &join(prefix, "times"), &word, "spelling of times", WORDS.iter().map(|(w, _)| *w));
+        Spelling::Canonical
     }
 
     fn links(&mut self, entity: Entity, table: &DeTable<'_>, prefix: &str) -> Vec<Link> {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use super::{
-    Catalog, ColumnSpec, Derive, Engine, From, Layout, Link, Need, Origin, Source, Stored, catalog::CatalogTable,
+    Catalog, ColumnSpec, Derive, Engine, From, Layout, Link, Need, Origin, Source, Stored, Write, catalog::CatalogTable,
 };
 use crate::memory::Entity;
 
@@ -73,6 +73,8 @@ pub struct BoundSource {
     pub links: Vec<Link>,
     /// Rust derivation that completes the rows.
     pub derive: Option<Derive>,
+    /// How its rows are written; none when they are only read.
+    pub write: Option<Write>,
     /// The times' text orders them.
     pub uniform_times: bool,
     /// Line in the layout file.
@@ -235,6 +237,7 @@ fn bind(
         raw_outcome,
         links: source.links.clone(),
         derive: source.derive,
+        write: source.write.clone(),
         uniform_times: source.uniform_times,
         line: source.line,
     })

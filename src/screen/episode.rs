@@ -4,26 +4,25 @@ use serde_json::Value;
 
 use super::document::{Writer, value_line};
 use super::rows::{label, long_value, row_line};
-use super::words;
+use super::{chain, utility, words};
 use crate::app::Destination;
 use crate::app::detail::Tab;
 use crate::app::follow::{linked_entity, row_name};
 use crate::app::message::Related;
 use crate::memory::query::EpisodeContext;
-use crate::memory::utility::{self, Signal};
 use crate::memory::{Entity, Row, feedback, time};
-use crate::ui::chart::{self, DivergingBar, DivergingBars, LineChart, Point, Timeline, TimelineRow};
+use crate::ui::chart::{self, DivergingBar, DivergingBars};
 use crate::ui::{Look, Pair, Role, SafeText, TextLine, figures};
 
 /// Writes a tab of an episode.
 pub fn tab(writer: &mut Writer<'_>, context: &EpisodeContext, related: &[Related], tab: Tab) {
     match tab {
         Tab::Overview => overview(writer, context, related),
-        Tab::Chain => chain(writer, context),
+        Tab::Chain => chain::write(writer, context),
         Tab::Segments => segments(writer, context),
         Tab::Canvas => canvas(writer, context),
         Tab::Feedback => feedback_tab(writer, context),
-        Tab::Utility => utility_tab(writer, context),
+        Tab::Utility => utility::write(writer, context),
         Tab::Memories => memories(writer, context),
         Tab::Events => events(writer, context),
         Tab::Accesses => listed(writer, &context.accesses, "No recall of this episode was recorded."),
@@ -208,78 +207,6 @@ fn actions(writer: &mut Writer<'_>, row: &Row) {
     }
 }
 
-fn seconds(row: &Row, column: &str) -> Option<f64> {
-    row.text(column).and_then(time::epoch_micros).map(|micros| micros as f64 / 1e6)
-}
-
-/// The way from the root, this episode, its children: a tree on a time line.
-fn chain(writer: &mut Writer<'_>, context: &EpisodeContext) {
-    let (chain, look) = (&context.chain, writer.look);
-    let g = look.glyphs;
-    if chain.cycle {
-        writer.line(
-            TextLine::default().with_glyph(g.warning, Role::Warn).with(
-                " The parents run in a circle: the first row below is a parent of itself in the end.",
-                Role::Text,
-            ),
-        );
-    }
-    if let Some(missing) = &chain.missing_parent {
-        let line = TextLine::default().with_glyph(g.warning, Role::Warn).with(" The parent ", Role::Text);
-        writer.line(line.with(SafeText::limited(missing, 80), Role::Warn).with(" is not there.", Role::Text));
-    }
-    let own = context.episode.id();
-    let mut rows = Vec::new();
-    let mut ids = Vec::new();
-    for (depth, id) in chain.ids.iter().enumerate() {
-        rows.push(chain_row(context, id, vec![false; depth], *id == own, look));
-        ids.push(id.clone());
-    }
-    let depth = chain.ids.len().saturating_sub(1);
-    for (index, id) in chain.children.iter().enumerate() {
-        let mut levels = vec![false; depth];
-        levels.push(index + 1 < chain.children.len());
-        rows.push(chain_row(context, id, levels, false, look));
-        ids.push(id.clone());
-    }
-    if rows.len() <= 1 {
-        writer.text("This episode has no parent and no children.", Role::Muted);
-        return;
-    }
-    writer.blank();
-    let tick = |at: f64| {
-        let text = time::from_epoch_real(at).unwrap_or_default();
-        words::short_time(&text)
-    };
-    let timeline = Timeline { rows: &rows, first: 0, selected: None, tick: &tick };
-    let has_ruler = u16::from(writer.width >= 48 && rows.len() >= 2);
-    let height = (rows.len() as u16).min(2_000) + has_ruler;
-    writer.picture(height, |area, buf| timeline.render(area, buf, look));
-    writer.link_rows(&ids, rows.len());
-    writer.blank();
-    writer.text("f goes to one of them, and so does a click", Role::Muted);
-}
-
-fn chain_row(context: &EpisodeContext, id: &str, levels: Vec<bool>, own: bool, look: &Look) -> TimelineRow {
-    let row = context.relatives.get(id);
-    let mut label = TextLine::default();
-    if own {
-        label.push_glyphs(look.glyphs.diamond, 1, Role::Accent);
-        label.push(" ", Role::Text);
-    }
-    let name = row.map_or_else(|| id.to_owned(), row_name);
-    label.push(SafeText::limited(&name, 60), if own { Role::Heading } else { Role::Text });
-    let outcome = row.and_then(|row| row.text("outcome")).unwrap_or_default();
-    let role = words::state_role(outcome);
-    TimelineRow {
-        levels,
-        label,
-        from: row.and_then(|row| seconds(row, "started_at")),
-        to: row.and_then(|row| seconds(row, "ended_at").or_else(|| seconds(row, "started_at"))),
-        role: if role == Role::Muted { Role::Accent } else { role },
-    }
-}
-
 fn segments(writer: &mut Writer<'_>, context: &EpisodeContext) {
     if context.segments.is_empty() {
         writer.text("This episode has no segments.", Role::Muted);
@@ -380,71 +307,6 @@ fn feedback_tab(writer: &mut Writer<'_>, context: &EpisodeContext) {
             writer.long(text, 2, Role::Text);
         }
         writer.problems(row);
-    }
-}
-
-fn utility_tab(writer: &mut Writer<'_>, context: &EpisodeContext) {
-    let look = writer.look;
-    let g = look.glyphs;
-    let stored = context.episode.number("utility");
-    if context.utility.is_empty() {
-        match stored {
-            Some(utility) => {
-                let mut line = TextLine::of("utility  ", Role::Label);
-                line.append(chart::meter(utility, 24, Role::Accent, look));
-                line.push(format!("  {utility:.2}"), Role::Text);
-                writer.line(line);
-                writer.text("No signal is recorded that moved it.", Role::Muted);
-            }
-            None => writer.text("This episode has no utility and no signals.", Role::Muted),
-        }
-        return;
-    }
-    let start = context.utility.first().and_then(|row| row.number("before")).unwrap_or(utility::START);
-    let words_of = context.utility.iter().map(|row| row.text("signal").unwrap_or_default());
-    let replay = utility::replay(start, words_of);
-    let mut points = vec![Point { value: Some(start), mark: None }];
-    points.extend(context.utility.iter().zip(&replay.steps).map(|(row, step)| Point {
-        value: row.number("after").or(Some(step.after)),
-        mark: Some(match step.signal {
-            Some(Signal::Confirmed) => (g.check, Role::Good),
-            Some(Signal::Corrected) => (g.edit, Role::Warn),
-            Some(Signal::Rejected) => (g.cross, Role::Bad),
-            Some(Signal::Undone) => (g.undo, Role::Bad),
-            Some(Signal::Ignored) => (g.ring, Role::Muted),
-            None => (g.warning, Role::Warn),
-        }),
-    }));
-    let at = |row: Option<&Row>| row.and_then(|r| r.text("created_at")).map(words::short_time).unwrap_or_default();
-    let ends = (at(context.utility.first()), at(context.utility.last()));
-    let chart = LineChart { ends, ..LineChart::new(&points) };
-    writer.picture(10, |area, buf| chart.render(area, buf, look));
-    writer.blank();
-    let replayed = replay.utility();
-    let mut line = TextLine::of("replayed ", Role::Label).with(format!("{replayed:.2}"), Role::Text);
-    if let Some(stored) = stored {
-        line.push("   stored ", Role::Label);
-        let agrees = (stored - replayed).abs() < 0.005;
-        line.push(format!("{stored:.2}"), if agrees { Role::Text } else { Role::Warn });
-    }
-    writer.line(line);
-    writer.blank();
-    for (row, step) in context.utility.iter().zip(&replay.steps) {
-        let mut line = TextLine::default();
-        if let Some(at) = row.text("created_at") {
-            line.push(words::time(at, true), Role::Muted);
-            line.push("  ", Role::Text);
-        }
-        line.append(words::state(row.text("signal").unwrap_or("unknown"), look));
-        line.push(format!("  {:.2} ", step.before), Role::Muted);
-        line.push_glyphs(g.arrow_right, 1, Role::Muted);
-        line.push(format!(" {:.2}", step.after), Role::Text);
-        if let Some(reason) = row.text("reason") {
-            line.push("  ", Role::Text);
-            line.push(SafeText::limited(reason, 200), Role::Text);
-        }
-        writer.line(line);
-        writer.link(Destination::Row(Entity::UtilityEvent, row.id().to_owned()));
     }
 }
 

@@ -1,6 +1,7 @@
 //! The screens: each file draws one pane or overlay from the model. Nothing here changes the model.
 
 mod cell;
+mod chain;
 mod detail;
 mod document;
 mod episode;
@@ -11,6 +12,7 @@ mod list;
 mod overlay;
 mod rows;
 mod summary;
+mod utility;
 mod words;
 
 use ratatui::{buffer::Buffer, layout::Rect};

@@ -86,6 +86,7 @@ impl Tasks {
         self.running.retain(|_, task| !task.is_finished());
         let replies = self.replies.clone();
         let task = tokio::spawn(async move {
+            super::terminal::panic_if_asked("worker");
             let _ = replies.send(work.await);
         });
         self.running.insert(ticket, task);

@@ -15,6 +15,7 @@ pub fn failure(what: &str, error: &StoreError) -> Failure {
         StoreError::Missing { remedy, .. } => (None, remedy.clone()),
         StoreError::Cursor => (None, Some("r reads again".to_owned())),
         StoreError::Unordered(_) => (None, Some("sort by another column".to_owned())),
+        StoreError::Ambiguous(..) | StoreError::CannotHold(_) | StoreError::NoTable(_) => (None, None),
         StoreError::Engine(error) => {
             let code = error.as_database_error().and_then(|e| e.code().map(std::borrow::Cow::into_owned));
             (code, Some("r tries again; a narrower filter or another order may be quicker".to_owned()))

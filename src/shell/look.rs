@@ -3,12 +3,10 @@
 use std::env;
 use std::time::Duration;
 
-use terminal_colorsaurus::{QueryOptions, ThemeMode, theme_mode};
-
 use crate::ui::{Depth, Glyphs, Look, Theme};
 
-/// How long the terminal may take to tell its background; over a network it may take longer.
-const ANSWER: Duration = Duration::from_millis(50);
+/// How long the first frame waits for the terminal to tell its background; over a network it may take longer.
+const ANSWER: Duration = Duration::from_millis(80);
 const REMOTE_ANSWER: Duration = Duration::from_millis(400);
 
 /// The looks that can be chosen while the console runs.
@@ -17,24 +15,30 @@ pub struct Looks {
     depth: Depth,
     glyphs: &'static Glyphs,
     look: Look,
+    guessed: bool,
 }
 
 impl Looks {
-    /// The look to begin with. Asks the terminal for its background when no theme is named: no input may be read yet.
+    /// The look to begin with; without a theme that is named, one for a dark background.
     pub fn new(theme: Option<&str>, ascii: bool, no_color: bool) -> Self {
         let variable = |name: &str| env::var(name).ok();
         let no_color = no_color.then(|| "1".to_owned()).or_else(|| variable("NO_COLOR"));
         let (colorterm, term) = (variable("COLORTERM"), variable("TERM"));
         let depth = Depth::detect(no_color.as_deref(), colorterm.as_deref(), term.as_deref());
-        let name = match theme.filter(|name| Theme::named(name).is_some()) {
-            Some(name) => name,
-            None if depth == Depth::Mono => "mono",
-            None if has_light_background(term.as_deref()) => "light",
-            None => "dark",
+        let (name, guessed) = match theme.filter(|name| Theme::named(name).is_some()) {
+            Some(name) => (name, false),
+            None if depth == Depth::Mono => ("mono", false),
+            None => ("dark", !is_mute(term.as_deref())),
         };
         let glyphs = if ascii || !is_utf8() { Glyphs::ascii() } else { Glyphs::unicode() };
         let look = look_of(name, depth, glyphs);
-        Looks { name: name.to_owned(), depth, glyphs, look }
+        Looks { name: name.to_owned(), depth, glyphs, look, guessed }
+    }
+
+    /// How long to wait for the terminal to tell its background; none when the theme does not depend on it.
+    pub fn patience(&self) -> Option<Duration> {
+        let remote = env::var_os("SSH_TTY").is_some() || env::var_os("SSH_CONNECTION").is_some();
+        self.guessed.then_some(if remote { REMOTE_ANSWER } else { ANSWER })
     }
 
     /// Name of the theme in use.
@@ -57,14 +61,9 @@ fn look_of(name: &str, depth: Depth, glyphs: &'static Glyphs) -> Look {
     Look::new(theme.at(depth), glyphs)
 }
 
-fn has_light_background(term: Option<&str>) -> bool {
-    if term == Some("dumb") {
-        return false;
-    }
-    let remote = env::var_os("SSH_TTY").is_some() || env::var_os("SSH_CONNECTION").is_some();
-    let mut options = QueryOptions::default();
-    options.timeout = if remote { REMOTE_ANSWER } else { ANSWER };
-    matches!(theme_mode(options), Ok(ThemeMode::Light))
+/// Terminals that know no colours to tell of.
+fn is_mute(term: Option<&str>) -> bool {
+    matches!(term, None | Some("" | "dumb" | "linux"))
 }
 
 /// Whether the locale's characters are UTF-8.

@@ -1,5 +1,6 @@
 //! The impure edge of the console: the terminal, its input, the effects that the core asks for.
 
+mod background;
 mod clipboard;
 mod editor;
 mod effects;
@@ -7,8 +8,6 @@ mod export;
 mod input;
 mod load;
 mod look;
-#[cfg(debug_assertions)]
-mod provoked;
 mod terminal;
 
 use std::collections::BTreeSet;
@@ -27,8 +26,9 @@ use crate::memory::Entity;
 use crate::memory::mask::Mask;
 use crate::screen::{Drawn, Painter};
 use crate::store::{OpenError, Store};
+use background::{Background, Listener, QUESTION};
 use effects::Tasks;
-use input::Reader;
+use input::Pointer;
 use look::Looks;
 use terminal::{Screen, Signal, Signals};
 
@@ -87,7 +87,6 @@ impl End {
 }
 
 /// Runs the console on a database until it is quit; the exit code: 0, or 128 and the number of the signal that ended it.
-/// While the database is being opened, the terminal is asked for its colours.
 ///
 /// # Errors
 /// There is no terminal, it can no longer be used, or the database is not opened.
@@ -98,12 +97,8 @@ pub async fn run(store: impl Future<Output = Result<Store, OpenError>>, options:
         return Err(Error::NoTerminal);
     }
     let mut signals = Signals::listen()?;
-    let (theme, ascii, no_color) = (options.theme.clone(), options.ascii, options.no_color);
-    let looks = tokio::task::spawn_blocking(move || Looks::new(theme.as_deref(), ascii, no_color));
-    let opened = signals.beside(Box::pin(store), true).await;
-    // Whatever came of it: until the terminal was asked to the end, it is not as it was.
-    let looks = looks.await.map_err(io::Error::other)?;
-    let store = match opened {
+    let looks = Looks::new(options.theme.as_deref(), options.ascii, options.no_color);
+    let store = match signals.beside(Box::pin(store), true).await {
         Ok(store) => store?,
         Err(signal) => return Ok(End::Signal(signal).code()),
     };
@@ -144,13 +139,19 @@ struct Console<'s> {
     looks: Looks,
     painter: Painter,
     drawn: Drawn,
-    reader: Reader,
+    pointer: Pointer,
     tasks: Tasks,
     replies: mpsc::UnboundedReceiver<Message>,
     screen: &'s mut Screen,
     signals: Signals,
     /// None while the terminal is not ours.
     events: Option<EventStream>,
+    /// Hears the terminal's answer about its background among the keys.
+    listener: Listener,
+    /// When the next frame may be drawn.
+    frame_at: Instant,
+    /// No frame was drawn yet.
+    fresh: bool,
     /// The core knows more than the screen shows.
     dirty: bool,
     /// We stopped ourselves: the signal that continued us is no news.
@@ -170,12 +171,15 @@ impl<'s> Console<'s> {
             looks,
             painter: Painter::default(),
             drawn: Drawn::default(),
-            reader: Reader::new(),
+            pointer: Pointer::default(),
             tasks: Tasks::new(Arc::new(store), options.mask, sender),
             replies,
             screen,
             signals,
             events: None,
+            listener: Listener::default(),
+            frame_at: Instant::now(),
+            fresh: true,
             dirty: true,
             continued: false,
             edited: None,
@@ -188,17 +192,22 @@ impl<'s> Console<'s> {
         self.tell(Message::Resize(width, height)).await;
         self.tell(Message::Start(Utc::now())).await;
         let mut tick = tokio::time::interval(TICK);
-        let mut next_frame = Instant::now();
         self.events = Some(EventStream::new());
+        if let Some(patience) = self.looks.patience() {
+            self.screen.write(QUESTION)?;
+            self.listener.expect();
+            self.frame_at = Instant::now() + patience;
+        }
         loop {
             if let Some(end) = self.ended.take() {
                 return Ok(end);
             }
-            if self.dirty && Instant::now() >= next_frame {
+            if self.dirty && Instant::now() >= self.frame_at {
                 self.draw().await?;
-                next_frame = Instant::now() + FRAME;
+                self.fresh = false;
+                self.frame_at = Instant::now() + FRAME;
             }
-            let frame = tokio::time::sleep_until(next_frame.into());
+            let frame = tokio::time::sleep_until(self.frame_at.into());
             let events = self.events.get_or_insert_with(EventStream::new);
             tokio::select! {
                 biased;
@@ -222,13 +231,30 @@ impl<'s> Console<'s> {
 
     async fn event(&mut self, event: Option<io::Result<Event>>) {
         match event {
-            Some(Ok(event)) => {
-                if let Some(message) = self.reader.message(event, &self.drawn.hits) {
-                    self.tell(message).await;
-                }
-            }
+            Some(Ok(event)) => self.heard(event).await,
             // The terminal is gone; the signal that says so may be late.
             Some(Err(_)) | None => self.ended = Some(End::Signal(signal_hook::consts::SIGHUP)),
+        }
+    }
+
+    async fn heard(&mut self, event: Event) {
+        let (events, background) = self.listener.hear(event);
+        for event in events {
+            if matches!(event, Event::Resize(..)) && self.screen.forget().is_err() {
+                self.ended = Some(End::Signal(signal_hook::consts::SIGHUP));
+            }
+            // Terminals cut or fold what they show, even when the size is soon as it was before: the frame is drawn anew.
+            self.dirty |= matches!(event, Event::Resize(..));
+            if let Some(message) = self.pointer.message(event, &self.drawn.hits) {
+                self.tell(message).await;
+            }
+        }
+        // Once there was a frame, the theme stays: a screen that changes its colours by itself would only startle.
+        if let Some(background) = background.filter(|_| self.fresh) {
+            if background == Background::Light {
+                "light".clone_into(&mut self.model.settings.theme);
+            }
+            self.frame_at = Instant::now();
         }
     }
 
@@ -264,8 +290,6 @@ impl<'s> Console<'s> {
             Effect::Quit => self.ended = Some(End::Quit),
             Effect::Suspend => self.suspend()?,
             Effect::Redraw => {
-                #[cfg(debug_assertions)]
-                provoked::panic();
                 self.screen.forget()?;
             }
             Effect::SetTitle(title) => self.screen.set_title(&title)?,
@@ -314,6 +338,7 @@ impl<'s> Console<'s> {
         let (model, painter) = (&self.model, &mut self.painter);
         let mut drawn = Drawn::default();
         self.screen.draw(|buf| drawn = painter.draw(model, look, buf))?;
+        terminal::panic_if_asked("draw");
         self.drawn = drawn;
         if self.drawn.measures != self.model.measures {
             // What fits decides how far things scroll and which rows are needed.

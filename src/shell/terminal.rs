@@ -2,6 +2,7 @@
 
 use std::backtrace::{Backtrace, BacktraceStatus};
 use std::io::{self, BufWriter, IsTerminal as _, Write};
+use std::mem::ManuallyDrop;
 use std::panic::PanicHookInfo;
 use std::pin::pin;
 use std::sync::Once;
@@ -85,10 +86,12 @@ fn on_panic() {
         std::panic::set_hook(Box::new(|panic| {
             let ours = TAKEN.load(Ordering::SeqCst);
             give_back();
-            eprintln!("{}", told(panic));
+            // Not by `eprintln!`: where nobody hears it, that would panic again, and abort.
+            let mut out = io::stderr().lock();
+            let _ = writeln!(out, "{}", told(panic));
             let trace = Backtrace::capture();
             if trace.status() == BacktraceStatus::Captured {
-                eprintln!("{trace}");
+                let _ = writeln!(out, "{trace}");
             }
             if ours {
                 std::process::exit(PANICKED);
@@ -106,9 +109,22 @@ fn told(panic: &PanicHookInfo<'_>) -> String {
     format!("mnemoscope: a bug, at {place}:\n{lines}\nWith RUST_BACKTRACE=1 it is told how it came to that.")
 }
 
+/// Panics when `MNEMOSCOPE_PANIC` names this place, with what follows the name as the message. Not in a release build:
+/// it is there to show that the terminal is given back.
+pub fn panic_if_asked(place: &str) {
+    if cfg!(debug_assertions)
+        && let Ok(asked) = std::env::var("MNEMOSCOPE_PANIC")
+        && let Some(message) = asked.strip_prefix(place)
+    {
+        panic!("{message}");
+    }
+}
+
 /// The screen while it is ours.
 pub struct Screen {
-    terminal: Terminal<CrosstermBackend<BufWriter<Output>>>,
+    /// Never dropped: it would show the cursor when the terminal is no longer ours, and tell of a failure to where nobody
+    /// hears it.
+    terminal: ManuallyDrop<Terminal<CrosstermBackend<BufWriter<Output>>>>,
     mouse: bool,
     title: SafeText,
     /// Where the last frame has columns that belong to a symbol of several characters.
@@ -121,7 +137,7 @@ impl Screen {
         on_panic();
         let backend = CrosstermBackend::new(BufWriter::with_capacity(BUFFER, Output));
         let mut screen = Screen {
-            terminal: Terminal::new(backend)?,
+            terminal: ManuallyDrop::new(Terminal::new(backend)?),
             mouse,
             title: SafeText::new("mnemoscope"),
             covered: Vec::new(),
@@ -168,6 +184,13 @@ impl Screen {
     pub fn forget(&mut self) -> io::Result<()> {
         let size = self.terminal.size()?;
         self.terminal.resize(Rect::from((Position::ORIGIN, size)))
+    }
+
+    /// Writes a sequence at once.
+    pub fn write(&mut self, sequence: &str) -> io::Result<()> {
+        let out = self.terminal.backend_mut();
+        write!(out, "{sequence}")?;
+        Write::flush(out)
     }
 
     /// Where escape sequences go.

@@ -194,6 +194,8 @@ impl Drop for PrivateCopy {
 struct Opened {
     sessions: Sessions,
     notes: Vec<String>,
+    /// Why nothing can be written, whatever the operator may do.
+    blocked: Option<String>,
     copy: Option<PrivateCopy>,
 }
 
@@ -227,8 +229,11 @@ impl Store {
             _ => String::new(),
         };
         let mut notes = opened.notes;
+        let mut blocked = opened.blocked;
         if engine == Engine::Postgres {
-            notes.extend(server_notes(&opened.sessions).await.map_err(failed)?);
+            let about = server_notes(&opened.sessions).await.map_err(failed)?;
+            blocked = about.iter().find(|note| *note == STANDBY).cloned();
+            notes.extend(about);
         }
         Ok(Store {
             recognised: recognise(&layouts, engine, &catalog),
@@ -237,6 +242,9 @@ impl Store {
             location,
             version,
             notes,
+            blocked,
+            shapes: super::shape::Shapes::default(),
+            writer: tokio::sync::Mutex::default(),
             sortable: std::sync::Mutex::default(),
             _copy: opened.copy,
         })
@@ -288,7 +296,9 @@ async fn open_file(path: &Path, layouts: &[Layout], options: &OpenOptions) -> Re
     if let Some(companion) = options.companion.as_ref().filter(|c| c.is_file()) {
         attached.push((companion.clone(), "companion".to_owned()));
     }
-    open_sqlite(&main, attached, options).await
+    let opened = open_sqlite(&main, attached, options).await?;
+    let palace = "it is a palace, which only its own tools write";
+    Ok(Opened { blocked: opened.blocked.or(Some(palace.to_owned())), ..opened })
 }
 
 /// Refuses a file that does not begin as an SQLite database does.
@@ -321,7 +331,7 @@ async fn open_sqlite(
     let location = path.display().to_string();
     let first = try_sqlite(path, &attached, options, false).await;
     let error = match first {
-        Ok(sessions) => return Ok(Opened { sessions, notes: Vec::new(), copy: None }),
+        Ok(sessions) => return Ok(Opened { sessions, notes: Vec::new(), blocked: None, copy: None }),
         Err(error) => error,
     };
     if !cannot_open(&error) {
@@ -333,13 +343,13 @@ async fn open_sqlite(
     if !in_wal {
         let sessions = try_sqlite(path, &attached, options, true).await.map_err(|e| classify(&location, &e))?;
         let note = "opened as immutable: its folder cannot be written and nothing waits in a -wal file";
-        return Ok(Opened { sessions, notes: vec![note.to_owned()], copy: None });
+        return Ok(Opened { sessions, notes: vec![note.to_owned()], blocked: Some(note.to_owned()), copy: None });
     }
     let (copy, path, attached) = private_copy(path, attached)
         .map_err(|e| OpenError::Other { location: location.clone(), message: e.to_string() })?;
     let sessions = try_sqlite(&path, &attached, options, false).await.map_err(|e| classify(&location, &e))?;
     let note = "read from a private copy as of now: its folder cannot be written and rows wait in its -wal file";
-    Ok(Opened { sessions, notes: vec![note.to_owned()], copy: Some(copy) })
+    Ok(Opened { sessions, notes: vec![note.to_owned()], blocked: Some(note.to_owned()), copy: Some(copy) })
 }
 
 async fn try_sqlite(
@@ -436,18 +446,20 @@ async fn open_postgres(url: &str, options: &OpenOptions) -> Result<Opened, OpenE
         ("statement_timeout", timeout.to_string()),
     ]);
     match Sessions::open(Opener::Postgres(guarded), options.connections).await {
-        Ok(sessions) => Ok(Opened { sessions, notes: Vec::new(), copy: None }),
+        Ok(sessions) => Ok(Opened { sessions, notes: Vec::new(), blocked: None, copy: None }),
         Err(error) if error.to_string().contains("startup parameter") => {
             // A pooler keeps such settings from the server, and its servers forget prepared statements.
             let pooled = plain.statement_cache_capacity(0);
             let opener = Opener::Postgres(pooled);
             let sessions = Sessions::open(opener, options.connections).await.map_err(|e| classify(&location, &e))?;
             let note = "a connection pooler lies between: its sessions could not be set read-only (nothing is written)";
-            Ok(Opened { sessions, notes: vec![note.to_owned()], copy: None })
+            Ok(Opened { sessions, notes: vec![note.to_owned()], blocked: None, copy: None })
         }
         Err(error) => Err(classify(&location, &error)),
     }
 }
+
+const STANDBY: &str = "this server is a standby: it follows another one and takes no writes";
 
 /// What of a PostgreSQL server bears on what is shown.
 async fn server_notes(sessions: &Sessions) -> Result<Vec<String>, sqlx::Error> {
@@ -458,7 +470,7 @@ async fn server_notes(sessions: &Sessions) -> Result<Vec<String>, sqlx::Error> {
     let Some([Raw::Text(standby), Raw::Text(secured)]) = rows.first().map(Vec::as_slice) else { return Ok(Vec::new()) };
     let mut notes = Vec::new();
     if !standby.is_empty() {
-        notes.push("this server is a standby: it follows another one and takes no writes".to_owned());
+        notes.push(STANDBY.to_owned());
     }
     if !secured.is_empty() {
         notes.push(format!("row-level security applies to you: rows of {secured} may be hidden"));

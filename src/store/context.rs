@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::{Value, json};
+
 use super::page::named_ids;
 use super::{Store, StoreError};
 use crate::layout::Link;
@@ -33,7 +35,7 @@ impl Store {
         )?;
         let memory_ids: Vec<String> =
             links_found.iter().filter_map(|l| l.text("memory_id")).map(str::to_owned).collect();
-        let memories = self.related(Entity::Memory, "id", &memory_ids).await?;
+        let memories = self.memories(&memory_ids).await?;
         let mut context = EpisodeContext {
             segments,
             utility,
@@ -95,6 +97,14 @@ impl Store {
             }
         }
         links
+    }
+
+    /// The memories of these ids. A case is one too: it is shown as a memory of its own kind.
+    async fn memories(&self, ids: &[String]) -> Result<Vec<Row>, StoreError> {
+        let mut memories = self.related(Entity::Memory, "id", ids).await?;
+        let others: Vec<String> = ids.iter().filter(|id| !memories.iter().any(|m| m.id() == *id)).cloned().collect();
+        memories.extend(self.related(Entity::Case, "id", &others).await?.iter().map(case_as_memory));
+        Ok(memories)
     }
 
     async fn linked_to(&self, episode: &Row, links: &[Link], to: Entity) -> Result<Vec<Row>, StoreError> {
@@ -194,6 +204,21 @@ impl Store {
     }
 }
 
+fn case_as_memory(case: &Row) -> Row {
+    let mut memory = Row::empty(Entity::Memory);
+    let prompt = case.get("prompt");
+    let words = ["query", "message", "text"].iter().find_map(|key| prompt.get(key)?.as_str());
+    memory.set("id", case.get("id").clone());
+    memory.set("kind", Value::from("case"));
+    memory.set("collection", case.get("profile_id").clone());
+    memory.set("title", words.or(prompt.as_str()).map_or(Value::Null, Value::from));
+    memory.set("text", if prompt.is_null() { Value::Null } else { Value::from(prompt.to_string()) });
+    memory.set("metadata", json!({ "outcome": case.get("outcome"), "reward": case.get("reward") }));
+    memory.set("created_at", case.get("created_at").clone());
+    memory.problems.clone_from(&case.problems);
+    memory
+}
+
 fn finding(kind: &str, message: impl Into<String>, ids: Vec<String>) -> Finding {
     Finding { kind: kind.to_owned(), message: message.into(), ids }
 }
@@ -264,7 +289,7 @@ fn has_back(row: &Row) -> bool {
 
 /// Feedback of a second table is linked by its back-link only.
 fn in_lists(row: &Row) -> bool {
-    row.entity != Entity::Feedback || row.get("counts") != &serde_json::Value::Bool(false)
+    row.entity != Entity::Feedback || row.get("counts") != &Value::Bool(false)
 }
 
 /// Stored counts and aggregates against the rows themselves.
@@ -278,7 +303,7 @@ fn stored_numbers(context: &EpisodeContext, findings: &mut Vec<Finding>) {
     if context.episode.get("feedback_score").is_null() && context.feedback.is_empty() {
         return;
     }
-    let counted = context.feedback.iter().filter(|f| f.get("counts") == &serde_json::Value::Bool(true));
+    let counted = context.feedback.iter().filter(|f| f.get("counts") == &Value::Bool(true));
     let mean = feedback::aggregate(counted.filter_map(|f| f.number("score")));
     let stored = context.episode.number("feedback_score");
     let same = match (stored, mean) {

@@ -1,4 +1,5 @@
-//! The only SQL: connecting, building queries, reading rows, pages, context and state. Sessions are read-only.
+//! The only SQL: connecting, building queries, reading rows, pages, context and state. Sessions are read-only; the one
+//! connection that writes is opened when a change is applied, and not before.
 
 pub mod bulk;
 pub mod catalog;
@@ -7,11 +8,16 @@ pub mod connect;
 mod context;
 mod derive;
 pub mod dialect;
+pub mod encode;
 mod order;
+pub mod own;
 mod page;
 mod select;
 pub mod session;
+pub mod shape;
 mod status;
+pub mod stored;
+pub mod write;
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -23,6 +29,8 @@ use session::{RawRow, Sessions};
 
 use crate::layout::{BoundSource, Catalog, Engine, LayoutError, Recognised};
 use crate::memory::Entity;
+
+pub use page::named_ids;
 
 pub use connect::{OpenError, OpenOptions, Target};
 
@@ -45,6 +53,15 @@ pub enum StoreError {
     /// A source whose rows cannot be walked.
     #[error("the rows of {0} cannot be put in order: its id is not one plain column")]
     Unordered(String),
+    /// Several rows under one id: none of them can be named.
+    #[error("several rows of {0} have the id `{1}`: none of them can be changed by its id")]
+    Ambiguous(String, String),
+    /// A value that the database has no place for.
+    #[error("{0}")]
+    CannotHold(String),
+    /// A table that is not there (any more).
+    #[error("there is no table {0}")]
+    NoTable(String),
     /// The engine refused.
     #[error("{}", connect::explain(.0))]
     Engine(#[from] sqlx::Error),
@@ -59,6 +76,10 @@ pub struct Store {
     location: String,
     version: String,
     notes: Vec<String>,
+    /// Why nothing can be written here, whatever the operator may do.
+    blocked: Option<String>,
+    shapes: shape::Shapes,
+    writer: tokio::sync::Mutex<Option<write::Link>>,
     /// What the stored order of a column is worth, by the statement that found it out.
     sortable: Mutex<HashMap<String, Sortable>>,
     /// Kept until the store is dropped: a private copy of a database that could not be opened where it is.

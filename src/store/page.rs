@@ -319,7 +319,12 @@ impl Store {
         Ok(rows)
     }
 
-    async fn related_in(&self, source: &BoundSource, column: &str, values: &[String]) -> Result<Vec<Row>, StoreError> {
+    pub(super) async fn related_in(
+        &self,
+        source: &BoundSource,
+        column: &str,
+        values: &[String],
+    ) -> Result<Vec<Row>, StoreError> {
         let projection = Projection::new(self.engine(), source, None, None);
         let mut statement = projection.select(source, &[]);
         narrow_any(self.engine(), source, column, values, &mut statement);

@@ -8,8 +8,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::StreamExt;
-use sqlx::postgres::{PgConnectOptions, PgConnection, PgRow};
-use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteRow};
+use sqlx::postgres::{PgArguments, PgConnectOptions, PgConnection, PgRow, Postgres};
+use sqlx::query::Query;
+use sqlx::sqlite::{Sqlite, SqliteArguments, SqliteConnectOptions, SqliteConnection, SqliteRow};
 use sqlx::{AssertSqlSafe, Connection as _, Row as _, TypeInfo as _, ValueRef as _};
 use tokio::sync::Semaphore;
 
@@ -82,6 +83,11 @@ impl Sessions {
             Opener::Sqlite(..) => Engine::Sqlite,
             Opener::Postgres(_) => Engine::Postgres,
         }
+    }
+
+    /// How further connections are made.
+    pub(super) fn opener(&self) -> &Opener {
+        &self.opener
     }
 
     /// All rows of a statement.
@@ -161,7 +167,7 @@ impl Sessions {
 }
 
 /// Whether the connection itself is gone, not just the statement refused.
-fn lost(error: &sqlx::Error) -> bool {
+pub(super) fn lost(error: &sqlx::Error) -> bool {
     match error {
         sqlx::Error::Io(_) | sqlx::Error::Protocol(_) | sqlx::Error::WorkerCrashed => true,
         sqlx::Error::Database(e) => e.code().is_some_and(|c| c.starts_with("57P")),
@@ -222,23 +228,37 @@ impl Drop for Lease<'_> {
     }
 }
 
-async fn scan_sqlite(
+/// A statement of SQLite with its values, each in its own storage class.
+pub(super) fn bound_sqlite(sql: &str, params: &[Param]) -> Query<'static, Sqlite, SqliteArguments> {
+    let query = sqlx::query(AssertSqlSafe(sql.to_owned()));
+    params.iter().fold(query, |query, param| match param {
+        Raw::Null => query.bind(None::<String>),
+        Raw::Text(text) => query.bind(text.clone()),
+        Raw::BadText(bytes) | Raw::Bytes(bytes) => query.bind(bytes.clone()),
+        Raw::Integer(i) => query.bind(*i),
+        Raw::Real(x) => query.bind(*x),
+    })
+}
+
+/// A statement of PostgreSQL with its values as texts, which the statement casts.
+pub(super) fn bound_postgres(sql: &str, params: &[Param]) -> Query<'static, Postgres, PgArguments> {
+    let query = sqlx::query(AssertSqlSafe(sql.to_owned()));
+    params.iter().fold(query, |query, param| match param {
+        Raw::Null => query.bind(None::<String>),
+        Raw::Text(text) => query.bind(text.clone()),
+        Raw::BadText(bytes) | Raw::Bytes(bytes) => query.bind(bytes.clone()),
+        Raw::Integer(i) => query.bind(i.to_string()),
+        Raw::Real(x) => query.bind(x.to_string()),
+    })
+}
+
+pub(super) async fn scan_sqlite(
     link: &mut SqliteConnection,
     sql: &str,
     params: &[Param],
     each: &mut impl FnMut(RawRow) -> ControlFlow<()>,
 ) -> Result<ControlFlow<()>, sqlx::Error> {
-    let mut query = sqlx::query(AssertSqlSafe(sql.to_owned()));
-    for param in params {
-        query = match param {
-            Raw::Null => query.bind(None::<String>),
-            Raw::Text(text) => query.bind(text.clone()),
-            Raw::BadText(bytes) | Raw::Bytes(bytes) => query.bind(bytes.clone()),
-            Raw::Integer(i) => query.bind(*i),
-            Raw::Real(x) => query.bind(*x),
-        };
-    }
-    let mut rows = query.fetch(link);
+    let mut rows = bound_sqlite(sql, params).fetch(link);
     while let Some(row) = rows.next().await {
         if each(read_sqlite(&row?)?).is_break() {
             return Ok(ControlFlow::Break(()));
@@ -269,23 +289,13 @@ fn read_sqlite(row: &SqliteRow) -> Result<RawRow, sqlx::Error> {
     Ok(values)
 }
 
-async fn scan_postgres(
+pub(super) async fn scan_postgres(
     link: &mut PgConnection,
     sql: &str,
     params: &[Param],
     each: &mut impl FnMut(RawRow) -> ControlFlow<()>,
 ) -> Result<ControlFlow<()>, sqlx::Error> {
-    let mut query = sqlx::query(AssertSqlSafe(sql.to_owned()));
-    for param in params {
-        query = match param {
-            Raw::Null => query.bind(None::<String>),
-            Raw::Text(text) => query.bind(text.clone()),
-            Raw::BadText(bytes) | Raw::Bytes(bytes) => query.bind(bytes.clone()),
-            Raw::Integer(i) => query.bind(i.to_string()),
-            Raw::Real(x) => query.bind(x.to_string()),
-        };
-    }
-    let mut rows = query.fetch(link);
+    let mut rows = bound_postgres(sql, params).fetch(link);
     while let Some(row) = rows.next().await {
         if each(read_postgres(&row?)?).is_break() {
             return Ok(ControlFlow::Break(()));

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::dialect::quote;
+use super::own::Own;
 use super::select::from_clause;
 use super::session::Raw;
 use super::{Store, StoreError};
@@ -54,6 +55,8 @@ impl Store {
             let (rows, _) = self.count_table(table).await.unwrap_or((None, CountKind::About));
             tables.push(TableStatus { name: table.title(), rows, bytes: table.bytes });
         }
+        let own = self.own().await?;
+        let pending = Own::pending(own.as_ref(), self.engine()).into_iter().map(|m| m.name).collect();
         Ok(Status {
             database: DatabaseStatus {
                 engine: self.engine().name().to_owned(),
@@ -63,13 +66,26 @@ impl Store {
                 notes: self.notes.clone(),
             },
             layouts,
-            capabilities: self.capabilities(),
-            migrations: Migrations::default(),
+            capabilities: self.capabilities().into_iter().chain([self.may_write(own.as_ref())]).collect(),
+            migrations: Migrations { pending },
             tables,
         })
     }
 
-    /// What can be shown or done with this database, and why not.
+    /// Whether changes can be made here, and what would make it so.
+    fn may_write(&self, own: Option<&Own>) -> Capability {
+        let (reason, remedy) = match (self.why_not_writable(), own) {
+            (Some(reason), _) => (Some(reason.to_owned()), None),
+            (None, None) => (
+                Some("there is no audit trail yet, without which nothing is changed".to_owned()),
+                Some(format!("mnemoscope -d {} migrate --apply", self.location())),
+            ),
+            (None, Some(_)) => (None, None),
+        };
+        Capability { name: "write".to_owned(), available: reason.is_none(), reason, remedy }
+    }
+
+    /// What can be shown with this database, and why not.
     #[must_use]
     pub fn capabilities(&self) -> Vec<Capability> {
         let mut capabilities = Vec::new();
@@ -83,12 +99,6 @@ impl Store {
             };
             capabilities.push(Capability { name: entity.name().to_owned(), available, reason, remedy });
         }
-        capabilities.push(Capability {
-            name: "write".to_owned(),
-            available: false,
-            reason: Some("this version only looks: sessions are read-only".to_owned()),
-            remedy: None,
-        });
         capabilities
     }
 

@@ -1,123 +1,117 @@
-//! What a program wrote to a terminal, taken apart: text, control characters and escape sequences, and which of them may
-//! stand there.
+//! What the program may write to a terminal, as a strict grammar: its own sequences, and text that does nothing.
 
-/// A piece of what was written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Piece<'a> {
-    Text(char),
-    Control(char),
-    /// What stands between `ESC [` and the letter that ends it, and that letter.
-    Csi(&'a str, char),
-    /// What stands between `ESC ]` and its end.
-    Osc(&'a str),
-    /// Any other beginning of a sequence.
-    Escape(Option<char>),
+/// What a stretch of output may hold beside harmless text.
+#[derive(Debug, Clone, Copy)]
+pub struct Allowed {
+    /// Control characters.
+    pub controls: &'static str,
+    /// Escape sequences of the console.
+    pub sequences: bool,
+    /// The clipboard is set as often as this.
+    pub copies: usize,
 }
 
-/// Takes text apart.
-pub fn pieces(text: &str) -> Vec<Piece<'_>> {
-    let mut pieces = Vec::new();
+/// For the console.
+pub const CONSOLE: Allowed = Allowed { controls: "", sequences: true, copies: 0 };
+/// For commands that print.
+pub const COMMAND: Allowed = Allowed { controls: "\r\n", sequences: false, copies: 0 };
+
+/// What was read: text without sequences, titles and the clipboard's contents.
+#[derive(Debug, Default)]
+pub struct Read {
+    pub text: String,
+    pub titles: Vec<String>,
+    pub copied: Vec<String>,
+}
+
+/// Reads output; says where it is not what is allowed.
+pub fn read(raw: &[u8], allowed: Allowed) -> Result<Read, String> {
+    let text = std::str::from_utf8(raw).map_err(|e| format!("not UTF-8: {e}"))?;
+    let mut read = Read::default();
     let mut rest = text;
-    while let Some(first) = rest.chars().next() {
-        let (piece, length) = piece(rest, first);
-        pieces.push(piece);
-        rest = &rest[length..];
-    }
-    pieces
-}
-
-fn piece(rest: &str, first: char) -> (Piece<'_>, usize) {
-    if first != '\x1b' {
-        let piece = if first.is_control() { Piece::Control(first) } else { Piece::Text(first) };
-        return (piece, first.len_utf8());
-    }
-    let after = &rest[1..];
-    if let Some(body) = after.strip_prefix('[') {
-        let length = body.find(|c: char| !matches!(c, ' '..='?')).unwrap_or(body.len());
-        return match body[length..].chars().next() {
-            Some(end @ '@'..='~') => (Piece::Csi(&body[..length], end), length + 3),
-            other => (Piece::Escape(other), 2),
+    while let Some(c) = rest.chars().next() {
+        let near = || {
+            let at = text.len() - rest.len();
+            format!("{:?}", &text[text.floor_char_boundary(at.saturating_sub(60))..text.ceil_char_boundary(at + 40)])
         };
-    }
-    if let Some(body) = after.strip_prefix(']') {
-        let ends = [body.find('\x07').map(|at| (at, 1)), body.find("\x1b\\").map(|at| (at, 2))];
-        if let Some((at, end)) = ends.into_iter().flatten().min() {
-            return (Piece::Osc(&body[..at]), 2 + at + end);
+        if c == '\x1b' {
+            if !allowed.sequences {
+                return Err(format!("a sequence in {}", near()));
+            }
+            rest = sequence(&rest[1..], &mut read).ok_or_else(|| format!("a strange sequence in {}", near()))?;
+            continue;
         }
+        if is_harmful(c) && !allowed.controls.contains(c) {
+            return Err(format!("{:?} in {}", c, near()));
+        }
+        read.text.push(c);
+        rest = &rest[c.len_utf8()..];
     }
-    (Piece::Escape(after.chars().next()), 1)
+    if read.copied.len() == allowed.copies { Ok(read) } else { Err(format!("copied {:?}", read.copied)) }
 }
 
-/// Whether a character that is drawn deceives or hides: bidi controls, zero width, tags, what is for private use or no
-/// character at all.
-pub fn deceives(c: char) -> bool {
-    c.is_control()
-        || matches!(c,
-            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
-            | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e000}'..='\u{f8ff}' | '\u{e0000}'..='\u{e0fff}'
-            | '\u{f0000}'.. )
-        || u32::from(c) & 0xfffe == 0xfffe
-}
-
-/// What the console may write: its own sequences and text that does nothing.
-pub fn console_may(piece: Piece<'_>) -> bool {
-    match piece {
-        Piece::Text(c) => !deceives(c),
-        Piece::Csi(body, 'h' | 'l') => ["?25", "?1000", "?1006", "?1049", "?2004", "?2026"].contains(&body),
-        Piece::Csi(body, 'H') => body.split(';').all(|number| number.parse::<u16>().is_ok()),
-        Piece::Csi(body, 'J') => body == "2",
-        Piece::Csi(body, 't') => ["22;2", "23;2"].contains(&body),
-        Piece::Csi(body, 'c') => body.is_empty(),
-        Piece::Csi(body, 'm') => is_style(body),
-        Piece::Control(_) | Piece::Escape(_) | Piece::Csi(..) => false,
-        Piece::Osc("10;?" | "11;?") => true,
-        Piece::Osc(body) => match body.split_once(';') {
-            Some(("0", title)) => !title.chars().any(deceives),
-            Some(("52", copy)) => is_harmless_copy(copy),
-            _ => false,
-        },
-    }
-}
-
-/// Colours as the themes have them, and attributes but blinking, hidden and crossed out.
-fn is_style(body: &str) -> bool {
-    let mut codes = body.split(';').map(|code| if code.is_empty() { Ok(0) } else { code.parse::<u16>() });
-    while let Some(code) = codes.next() {
-        let fine = match code {
-            Ok(38 | 48 | 58) => match codes.next() {
-                Some(Ok(2)) => codes.by_ref().take(3).flatten().count() == 3,
-                Some(Ok(5)) => codes.next().is_some_and(|index| index.is_ok()),
-                _ => false,
-            },
-            Ok(0..=4 | 7 | 22..=24 | 27 | 39 | 49 | 59) => true,
+/// What follows a sequence of the console, given what follows its escape character.
+fn sequence<'a>(text: &'a str, read: &mut Read) -> Option<&'a str> {
+    if let Some(body) = text.strip_prefix('[') {
+        let end = body.find(|c: char| !matches!(c, '0'..='9' | ';' | '?'))?;
+        let (parameters, last) = (&body[..end], body[end..].chars().next()?);
+        let known = match last {
+            'm' => is_style(parameters),
+            'H' => matches!(parameters.split(';').collect::<Vec<_>>()[..], [row, column]
+                if row.parse::<u16>().is_ok() && column.parse::<u16>().is_ok()),
+            'h' | 'l' => ["?25", "?1049", "?2004", "?2026", "?1000", "?1006"].contains(&parameters),
+            'J' => parameters == "2",
+            't' => ["22;2", "23;2"].contains(&parameters),
             _ => false,
         };
-        if !fine {
+        return known.then(|| &body[end + 1..]);
+    }
+    let body = text.strip_prefix(']')?;
+    if let Some(rest) = body.strip_prefix("11;?\x1b\\") {
+        return Some(rest);
+    }
+    let (body, rest) = body.split_once('\x07')?;
+    if body.chars().any(is_harmful) {
+        return None;
+    }
+    if let Some(title) = body.strip_prefix("0;") {
+        read.titles.push(title.to_owned());
+    } else {
+        read.copied.push(body.strip_prefix("52;c;")?.to_owned());
+    }
+    Some(rest)
+}
+
+/// Whether these are parameters of the styles that the console has: no blinking, no hiding, no old colours.
+fn is_style(parameters: &str) -> bool {
+    let mut parameters = parameters.split(';');
+    while let Some(parameter) = parameters.next() {
+        let plain = ["0", "1", "2", "3", "4", "7", "9", "22", "23", "24", "27", "29", "39", "49", "59"];
+        let colour = |parameters: &mut std::str::Split<'_, char>| {
+            let count = match parameters.next() {
+                Some("5") => 1,
+                Some("2") => 3,
+                _ => return false,
+            };
+            (0..count).all(|_| parameters.next().is_some_and(|p| p.parse::<u8>().is_ok()))
+        };
+        let known = match parameter {
+            "38" | "48" | "58" => colour(&mut parameters),
+            _ => plain.contains(&parameter),
+        };
+        if !known {
             return false;
         }
     }
     true
 }
 
-/// A text for the clipboard that cannot act on the terminal it is pasted into.
-fn is_harmless_copy(copy: &str) -> bool {
-    use base64::Engine as _;
-    let text = copy.strip_prefix("c;").and_then(|b| base64::engine::general_purpose::STANDARD.decode(b).ok());
-    let text = text.and_then(|bytes| String::from_utf8(bytes).ok());
-    text.is_some_and(|text| !text.chars().any(|c| c != '\n' && deceives(c)))
-}
-
-/// Fails when something was written that may not be, and shows where.
-pub fn assert_only(what: &str, raw: &[u8], may: impl Fn(Piece<'_>) -> bool) {
-    let text = std::str::from_utf8(raw).unwrap_or_else(|e| panic!("{what}: no UTF-8 at byte {}", e.valid_up_to()));
-    let mut before = String::new();
-    for piece in pieces(text) {
-        if let Piece::Text(c) = piece {
-            before.push(c);
-        }
-        if !may(piece) {
-            let start = before.char_indices().rev().nth(60).map_or(0, |(at, _)| at);
-            panic!("{what}: {piece:?} after {:?}", &before[start..]);
-        }
-    }
+/// Characters that act, hide, turn text round, or look different on every terminal.
+pub fn is_harmful(c: char) -> bool {
+    c.is_control()
+        || matches!(c,
+            // Soft hyphen, bidi marks and overrides, zero-width characters, separators, invisible operators.
+            '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
+            // Interlinear annotations, tags, private use.
+            | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}' | '\u{e000}'..='\u{f8ff}' | '\u{f0000}'..='\u{10ffff}')
 }

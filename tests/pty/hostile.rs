@@ -1,95 +1,125 @@
-//! A database in which every text means harm.
+//! A database of the native layout in which every column of every table holds what could do harm on a terminal.
 
-use sqlx::sqlite::SqliteConnectOptions;
-use sqlx::{AssertSqlSafe, Connection as _, Row as _, SqliteConnection};
 use std::path::Path;
 
-/// Texts that act on a terminal, deceive the reader or are no text.
-pub const HARMS: &[&[u8]] = &[
-    b"\x1b[31;5mred\x1b[0m",
-    b"\x1b]52;c;cHduZWQ=\x07clip",
-    b"\x1b]0;pwned\x1b\\title",
-    b"\x1b[2J\x1b[1;1Htop",
-    b"\x1bcreset",
-    b"\x1bP$q\"p\x1b\\dcs",
-    b"\x1b[6nask",
-    "\u{9b}31mcsi\u{9d}52;c;cHduZWQ=\u{9c}".as_bytes(),
-    "\u{202e}bidi\u{202c}\u{2066}isolate\u{2069}\u{200f}".as_bytes(),
-    "zero\u{200b}\u{200d}\u{2060}\u{feff}\u{ad}width".as_bytes(),
-    "tags\u{e0001}\u{e0041}\u{e007f}".as_bytes(),
-    b"\ttab\rreturn\x08back\x07bell\x0bvertical\x0cfeed",
-    b"nul\0nul\x7fdel",
-    "\u{2028}line\u{2029}paragraph\u{85}next".as_bytes(),
-    "pile\u{301}\u{301}\u{301}\u{301}\u{301}\u{301}\u{301}\u{301}\u{301}".as_bytes(),
-    "\u{e000}private\u{fffe}none\u{fff9}ruby".as_bytes(),
-    b"bad\xff\xfe\xc3\x28\xed\xa0\x80utf",
-    b"bare\x9b31m\x9dc1",
-    "\u{fe0f}\u{200d}\u{1f3fb}joined".as_bytes(),
+use mnemoscope::store::bulk::NATIVE_SCHEMA;
+use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
+use sqlx::{ConnectOptions as _, Connection as _, Row as _};
+
+/// What is stored, each to do another harm.
+pub const PIECES: &[&[u8]] = &[
+    b"\x1b[5;31;43mcolours\x1b[8m",
+    b"\x1b[2J\x1b[H\x1b[3Jcleared",
+    b"\x1bcreset\x1b7\x1b8\x1bM",
+    b"\x1b]52;c;bW5lbW8tcHduZWQ=\x07clipboard",
+    b"\x1b]8;;http://pwned.example\x1b\\link\x1b]8;;\x1b\\",
+    b"\x1b]0;pwned\x07\x1b]2;pwned\x1b\\title",
+    b"\xc2\x9b5;31mc1\xc2\x9d52;c;bW5lbW8tcHduZWQ=\xc2\x9c",
+    b"\x9b5;31mraw\x9d0;pwned\x9c\x90",
+    "\u{202e}turned\u{2066}\u{2069}\u{200f}\u{61c}".as_bytes(),
+    "zero\u{200b}\u{200d}\u{feff}\u{2060}\u{ad}width".as_bytes(),
+    "tag\u{e0001}\u{e0041}\u{e007f}".as_bytes(),
+    b"tab\tback\x08bell\x07del\x7fnul\0return\rbreak\nshift\x0e",
+    b"broken\xff\xc3\x28\xed\xa0\x80\xf0\x9f",
+    "private\u{e000}\u{f0000}\u{10fffd}\u{2028}\u{2029}".as_bytes(),
+    b"\x1bP+q544e\x1b\\device\x1b_apc\x1b\\\x1b[c\x1b[6n",
+    "pile\u{301}\u{301}\u{301}\u{301}\u{301}\u{301}\u{301}\u{301}\u{301}\u{301}".as_bytes(),
 ];
 
-/// Spoils every text in a native database: in a third of the rows what stands there is preceded by harm, in a third
-/// values are JSON whose strings mean harm, a third stays. Ids, wherever they are named, get harm appended when they end
-/// in certain letters, so that rows still find each other.
-pub async fn spoil(database: &Path) {
-    let options = SqliteConnectOptions::new().filename(database).foreign_keys(false);
-    let mut link = SqliteConnection::connect_with(&options).await.unwrap();
-    run(&mut link, "CREATE TABLE \"evil \u{1b}]0;pwned\u{7} \u{202e} \u{9b}31m table\" (\"a\u{1b}c\" TEXT)", &[]).await;
-    let triggers = rows(&mut link, "SELECT name, 'x' FROM sqlite_master WHERE type = 'trigger'").await;
-    for (trigger, _) in triggers {
-        run(&mut link, &format!("DROP TRIGGER \"{trigger}\""), &[]).await;
+/// Rows of each table: each begins with another piece.
+const ROWS: usize = PIECES.len();
+
+/// All pieces, beginning with another one for each row.
+fn text(row: usize) -> Vec<u8> {
+    let mut text = Vec::new();
+    for offset in 0..PIECES.len() {
+        text.extend_from_slice(PIECES[(row + offset) % PIECES.len()]);
     }
-    // What an id holds can be named on a command line: UTF-8 without NUL.
-    let nameable: Vec<&[u8]> =
-        HARMS.iter().copied().filter(|h| std::str::from_utf8(h).is_ok() && !h.contains(&0)).collect();
-    let columns = "SELECT m.name, c.name FROM sqlite_master m, pragma_table_info(m.name) c
-        WHERE m.type = 'table' AND c.type = 'TEXT' AND m.name NOT LIKE 'evil%' AND m.sql NOT LIKE '%WITHOUT ROWID%'";
-    for (at, (table, column)) in rows(&mut link, columns).await.into_iter().enumerate() {
-        if column == "id" || column.ends_with("_id") {
-            let sql = format!(
-                "UPDATE OR IGNORE \"{table}\" SET \"{column}\" = \"{column}\" || CAST(?1 AS TEXT)
-                 WHERE unicode(substr(\"{column}\", -1)) % 3 = 0"
-            );
-            run(&mut link, &sql, &nameable.concat()).await;
-            continue;
+    text
+}
+
+/// An id: one piece, and the row's number.
+fn id(row: usize) -> Vec<u8> {
+    let harmless_nul = |byte: &u8| if *byte == 0 { 0x1b } else { *byte };
+    let mut id: Vec<u8> = PIECES[row % PIECES.len()].iter().map(harmless_nul).collect();
+    id.extend_from_slice(format!("-{row}").as_bytes());
+    id
+}
+
+fn json(text: &[u8]) -> serde_json::Value {
+    String::from_utf8_lossy(text).into_owned().into()
+}
+
+/// What stands in a column of a row: SQL for it.
+fn value(column: &str, kind: &str, is_list: bool, row: usize) -> String {
+    let quoted = |bytes: &[u8]| format!("CAST(X'{}' AS TEXT)", hex::encode(bytes));
+    let is_time = column.ends_with("_at") || column == "last_seen";
+    match column {
+        "parent_id" if row == 0 => "NULL".to_owned(),
+        "parent_id" | "consolidated_into" => quoted(&id(row.saturating_sub(1))),
+        _ if kind == "BLOB" => "X'0000803F00000000'".to_owned(),
+        _ if column == "id" || column.ends_with("_id") => quoted(&id(row)),
+        _ if column.ends_with("ids") => {
+            quoted(serde_json::json!([json(&id(row)), json(&id(row + 1))]).to_string().as_bytes())
         }
-        for flavour in 0..3 * HARMS.len() {
-            // Every row and column begins with another harm.
-            let mut harms = HARMS.to_vec();
-            harms.rotate_left((at + flavour) % HARMS.len());
-            let (sql, value) = match flavour % 3 {
-                0 => ("CAST(?1 AS TEXT) || coalesce(\"{column}\", '')", harms.concat()),
-                1 => ("CAST(?1 AS TEXT)", json(&harms, flavour)),
-                _ => continue,
-            };
-            let sql = sql.replace("{column}", &column);
-            let sql = format!(
-                "UPDATE OR IGNORE \"{table}\" SET \"{column}\" = {sql} WHERE rowid % {} = {flavour}",
-                3 * HARMS.len()
-            );
-            run(&mut link, &sql, &value).await;
+        // The rest may be of another type than declared, or no JSON, in some of the rows.
+        _ if kind != "TEXT" && !row.is_multiple_of(3) => (row + 1).to_string(),
+        _ if is_time && row % 4 < 2 => format!("'2026-06-15T10:00:{row:02}.000000Z'"),
+        _ if is_list && row % 2 == 1 => {
+            quoted(serde_json::json!([json(&text(row)), {"x": json(&text(row))}]).to_string().as_bytes())
         }
+        _ if !is_time && row % 4 == 3 => {
+            let key = String::from_utf8_lossy(&text(row)).into_owned();
+            quoted(serde_json::json!({ key: json(&text(row)), "list": [json(&text(row))] }).to_string().as_bytes())
+        }
+        _ => quoted(&text(row)),
     }
-    link.close().await.unwrap();
 }
 
-/// JSON whose names and strings mean harm, written with escapes or as it is.
-fn json(harms: &[&[u8]], flavour: usize) -> Vec<u8> {
-    let texts: Vec<String> = harms.iter().map(|harm| String::from_utf8_lossy(harm).into_owned()).collect();
-    let object: serde_json::Map<_, _> = texts.iter().map(|text| (text.clone(), text.as_str().into())).collect();
-    let value = match flavour / 3 % 2 {
-        0 => serde_json::Value::Object(object),
-        _ => serde_json::Value::from(texts),
-    };
-    value.to_string().into_bytes()
+/// Makes the database.
+pub fn build(path: &Path) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let options = SqliteConnectOptions::new().filename(path).create_if_missing(true).foreign_keys(false);
+        let mut link = options.connect().await.unwrap();
+        sqlx::raw_sql(NATIVE_SCHEMA).execute(&mut link).await.unwrap();
+        for table in [
+            "agents",
+            "subjects",
+            "episodes",
+            "episode_embeddings",
+            "episode_segments",
+            "canvas_audit",
+            "agent_feedback",
+            "utility_events",
+            "memories",
+            "episode_memories",
+            "agent_memory_profiles",
+            "agent_memory_cases",
+            "agent_memory_embeddings",
+            "agent_memory_policies",
+            "agent_memory_audit",
+            "workflow_events",
+            "memory_access",
+        ] {
+            fill(&mut link, table).await;
+        }
+        link.close().await.unwrap();
+    });
 }
 
-async fn rows(link: &mut SqliteConnection, sql: &str) -> Vec<(String, String)> {
-    let rows = sqlx::query(AssertSqlSafe(sql.to_owned())).fetch_all(link).await.unwrap();
-    rows.iter().map(|row| (row.get(0), row.get(1))).collect()
-}
-
-async fn run(link: &mut SqliteConnection, sql: &str, value: &[u8]) {
-    let query = sqlx::query(AssertSqlSafe(sql.to_owned()));
-    let query = if value.is_empty() { query } else { query.bind(value) };
-    query.execute(link).await.unwrap_or_else(|e| panic!("{sql}: {e}"));
+async fn fill(link: &mut SqliteConnection, table: &str) {
+    let told = sqlx::AssertSqlSafe(format!("PRAGMA table_info({table})"));
+    let columns = sqlx::query(told).fetch_all(&mut *link).await.unwrap();
+    for row in 0..ROWS {
+        let values: Vec<String> = columns
+            .iter()
+            .map(|column| {
+                let default: Option<String> = column.get("dflt_value");
+                value(column.get("name"), column.get("type"), default.as_deref() == Some("'[]'"), row)
+            })
+            .collect();
+        let insert = format!("INSERT INTO {table} VALUES ({})", values.join(","));
+        sqlx::query(sqlx::AssertSqlSafe(insert)).execute(&mut *link).await.unwrap();
+    }
 }

@@ -1,286 +1,407 @@
-//! A terminal for tests: runs a program in a pseudo-terminal, always reads what it writes, answers what it asks, and
-//! waits for what is to be seen.
+//! A terminal for the program to run in: a pty, an emulator that shows what is on the screen, and every byte written.
 
-use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
-use std::io::{Read, Write};
+use std::fmt::Write as _;
+use std::io::{Read as _, Write as _};
 use std::num::NonZeroU16;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// After this time what is waited for is taken to never come.
-const PATIENCE: Duration = Duration::from_secs(30);
+use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
+use tempfile::TempDir;
 
-/// What the program wrote, and what a terminal makes of it.
-pub struct Seen {
-    pub raw: Vec<u8>,
-    parser: vt100::Parser<Terminal>,
+/// How long anything may take before a test fails. Only a failure waits that long.
+const DEADLINE: Duration = Duration::from_secs(30);
+
+/// The program under test.
+pub const PROGRAM: &str = env!("CARGO_BIN_EXE_mnemoscope");
+
+/// A folder with everything of the program in it: databases, settings, state, home.
+pub struct Home(TempDir);
+
+impl Home {
+    pub fn new() -> Self {
+        Home(TempDir::new().unwrap())
+    }
+
+    pub fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    /// A demo database of 250 episodes.
+    pub fn demo(&self) -> PathBuf {
+        let path = self.path().join("demo.db");
+        let options = mnemoscope::demo::Options { episodes: 250, ..mnemoscope::demo::Options::default() };
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(mnemoscope::demo::build(&path, &options, |_| ())).unwrap();
+        path
+    }
+
+    /// The program's surroundings, as name and value.
+    pub fn surroundings(&self) -> Vec<(&'static str, String)> {
+        let at = |name: &str| self.path().join(name).display().to_string();
+        vec![
+            ("HOME", at("home")),
+            ("MNEMOSCOPE_STATE", at("state")),
+            ("MNEMOSCOPE_CONFIG", at("config.toml")),
+            ("TMPDIR", self.path().display().to_string()),
+            ("PATH", std::env::var("PATH").unwrap_or_default()),
+            ("TERM", "xterm-256color".to_owned()),
+            ("COLORTERM", "truecolor".to_owned()),
+            ("LANG", "C.UTF-8".to_owned()),
+        ]
+    }
+}
+
+/// What the terminal says when it is asked for its colours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Background {
+    /// Nothing: not every terminal knows the question.
+    Silent,
+    /// That it is white; these keys are typed just before, and the answer ends as said.
+    Light(&'static str, &'static str),
+}
+
+struct Seen {
+    emulator: vt100::Parser,
+    raw: Vec<u8>,
+    /// Bytes whose questions were answered.
+    answered: usize,
     closed: bool,
+    /// The reader is to let go of the terminal.
+    leaving: bool,
 }
 
-impl Seen {
-    pub fn screen(&self) -> &vt100::Screen {
-        self.parser.screen()
-    }
+type Shared = Arc<(Mutex<Seen>, Condvar)>;
 
-    pub fn text(&self) -> String {
-        self.screen().contents()
-    }
-
-    /// The screen for people: without what is empty.
-    fn picture(&self) -> String {
-        let text = self.text();
-        let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
-        lines.join("\n").replace(&" ".repeat(20), "    ")
-    }
-
-    /// What was handed to the clipboard, in base64.
-    pub fn copied(&self) -> &[Vec<u8>] {
-        &self.parser.callbacks().copied
-    }
-
-    pub fn title(&self) -> String {
-        String::from_utf8_lossy(&self.parser.callbacks().title).into_owned()
-    }
-}
-
-/// What a terminal does beside drawing.
-#[derive(Default)]
-struct Terminal {
-    answers: Vec<u8>,
-    copied: Vec<Vec<u8>>,
-    title: Vec<u8>,
-}
-
-impl vt100::Callbacks for Terminal {
-    fn unhandled_csi(&mut self, _: &mut vt100::Screen, i1: Option<u8>, _: Option<u8>, params: &[&[u16]], c: char) {
-        match (i1, params, c) {
-            (None, [[6]], 'n') => self.answers.extend(b"\x1b[1;1R"),
-            (None, [] | [[0]], 'c') => self.answers.extend(b"\x1b[?62;22c"),
-            _ => {}
-        }
-    }
-
-    fn copy_to_clipboard(&mut self, _: &mut vt100::Screen, _: &[u8], data: &[u8]) {
-        self.copied.push(data.to_vec());
-    }
-
-    fn set_window_title(&mut self, _: &mut vt100::Screen, title: &[u8]) {
-        self.title = title.to_vec();
-    }
-}
-
-/// A program in a terminal.
-pub struct Session {
-    master: Box<dyn MasterPty + Send>,
+/// The program in its terminal.
+pub struct Terminal {
     child: Box<dyn Child + Send + Sync>,
-    input: Arc<Mutex<Box<dyn Write + Send>>>,
-    seen: Arc<(Mutex<Seen>, Condvar)>,
+    master: Option<Box<dyn MasterPty + Send>>,
+    keys: Keyboard,
+    seen: Shared,
+    /// The terminal's modes before the program came, written down.
     modes: String,
+    reading: Option<JoinHandle<()>>,
 }
 
-/// How to run a program.
-pub struct Launch {
-    command: CommandBuilder,
+type Keyboard = Arc<Mutex<Option<Box<dyn std::io::Write + Send>>>>;
+
+/// How the program is started.
+pub struct Start<'a> {
+    home: &'a Home,
+    program: &'static str,
+    arguments: Vec<String>,
+    variables: Vec<(&'static str, String)>,
+    /// Keys that were typed before the program runs.
+    typed: &'static str,
+    background: Background,
     size: (u16, u16),
 }
 
-impl Launch {
-    /// The program of this package, with an environment of its own; `folder` is its home.
-    pub fn mnemoscope(folder: &Path, arguments: &[&str]) -> Self {
-        Self::program(Path::new(env!("CARGO_BIN_EXE_mnemoscope")), folder, arguments)
+impl<'a> Start<'a> {
+    pub fn new(home: &'a Home, arguments: &[&str]) -> Self {
+        let arguments = arguments.iter().map(|a| (*a).to_owned()).collect();
+        let background = Background::Silent;
+        Start { home, program: PROGRAM, arguments, variables: Vec::new(), typed: "", background, size: (120, 40) }
     }
 
-    pub fn program(program: &Path, folder: &Path, arguments: &[&str]) -> Self {
-        let mut command = CommandBuilder::new(program);
-        command.env_clear();
-        command.args(arguments);
-        command.cwd(folder);
-        let path = std::env::var("PATH").unwrap_or_default();
-        for (name, value) in [
-            ("PATH", path.as_str()),
-            ("TERM", "xterm-256color"),
-            ("COLORTERM", "truecolor"),
-            ("LANG", "C.UTF-8"),
-            ("PS1", "ready> "),
-        ] {
-            command.env(name, value);
-        }
-        for name in ["HOME", "TMPDIR", "MNEMOSCOPE_STATE"] {
-            command.env(name, folder);
-        }
-        command.env("MNEMOSCOPE_CONFIG", folder.join("config.toml"));
-        Launch { command, size: (120, 40) }
-    }
-
-    pub fn with(mut self, name: &str, value: &str) -> Self {
-        self.command.env(name, value);
+    pub fn typed(mut self, keys: &'static str) -> Self {
+        self.typed = keys;
         self
     }
 
-    /// Columns and rows.
-    pub fn size(mut self, columns: u16, rows: u16) -> Self {
+    pub fn with(mut self, name: &'static str, value: impl Into<String>) -> Self {
+        self.variables.push((name, value.into()));
+        self
+    }
+
+    pub fn on(mut self, background: Background) -> Self {
+        self.background = background;
+        self
+    }
+
+    pub fn sized(mut self, columns: u16, rows: u16) -> Self {
         self.size = (columns, rows);
         self
     }
 
-    pub fn start(self) -> Session {
-        let (columns, rows) = self.size;
-        let size = PtySize { rows, cols: columns, pixel_width: 0, pixel_height: 0 };
-        let pair = native_pty_system().openpty(size).expect("a pseudo-terminal");
-        let modes = modes(pair.master.as_ref());
-        let child = pair.slave.spawn_command(self.command).expect("the program starts");
+    /// Starts another program, which starts ours.
+    pub fn program(mut self, program: &'static str) -> Self {
+        self.program = program;
+        self
+    }
+
+    pub fn run(self) -> Terminal {
+        let pair = native_pty_system().openpty(pty_size(self.size)).unwrap();
+        let modes = format!("{:?}", pair.master.get_termios());
+        let mut writer = pair.master.take_writer().unwrap();
+        writer.write_all(self.typed.as_bytes()).unwrap();
+        let mut command = CommandBuilder::new(self.program);
+        command.args(&self.arguments);
+        command.cwd(self.home.path());
+        command.env_clear();
+        for (name, value) in self.home.surroundings().into_iter().chain(self.variables) {
+            command.env(name, value);
+        }
+        let child = pair.slave.spawn_command(command).unwrap();
         drop(pair.slave);
-        let reader = pair.master.try_clone_reader().expect("a reader");
-        let input = Arc::new(Mutex::new(pair.master.take_writer().expect("a writer")));
-        let parser =
-            vt100::Parser::new_with_callbacks(at_least_one(rows), at_least_one(columns), 0, Terminal::default());
-        let seen = Arc::new((Mutex::new(Seen { raw: Vec::new(), parser, closed: false }), Condvar::new()));
-        let (shared, answers) = (Arc::clone(&seen), Arc::clone(&input));
-        std::thread::spawn(move || drain(reader, &shared, &answers));
-        Session { master: pair.master, child, input, seen, modes }
-    }
-}
-
-/// Reads what the program writes until it closes the terminal.
-fn drain(mut reader: impl Read, shared: &(Mutex<Seen>, Condvar), input: &Mutex<Box<dyn Write + Send>>) {
-    let mut bytes = [0; 8 * 1024];
-    loop {
-        let read = reader.read(&mut bytes).unwrap_or(0);
-        let Ok(mut seen) = shared.0.lock() else { return };
-        seen.raw.extend(&bytes[..read]);
-        seen.parser.process(&bytes[..read]);
-        seen.closed = read == 0;
-        let answers = std::mem::take(&mut seen.parser.callbacks_mut().answers);
-        drop(seen);
-        shared.1.notify_all();
-        if read == 0 {
-            return;
-        }
-        // A program that has just ended takes no answers.
-        let _ = input.lock().expect("nobody failed while holding it").write_all(&answers);
-    }
-}
-
-fn at_least_one(size: u16) -> NonZeroU16 {
-    NonZeroU16::new(size).unwrap_or(NonZeroU16::MIN)
-}
-
-/// The terminal's modes: echo, line editing, signals of keys and so on.
-fn modes(master: &(dyn MasterPty + Send)) -> String {
-    format!("{:?}", master.get_termios().expect("the modes can be read"))
-}
-
-impl Session {
-    pub fn pid(&self) -> u32 {
-        self.child.process_id().expect("it runs")
-    }
-
-    /// Types or pastes; whatever a terminal would send.
-    pub fn send(&self, keys: &str) {
-        let mut input = self.input.lock().expect("nobody failed while holding it");
-        input.write_all(keys.as_bytes()).expect("the terminal takes input");
-        input.flush().expect("the terminal takes input");
-    }
-
-    pub fn signal(&self, name: &str) {
-        signal(self.pid(), name);
-    }
-
-    pub fn seen(&self) -> MutexGuard<'_, Seen> {
-        self.seen.0.lock().expect("nobody failed while holding it")
-    }
-
-    /// Waits until that is to be seen; gives what it found.
-    pub fn wait<T>(&self, what: &str, found: impl Fn(&Seen) -> Option<T>) -> T {
-        let deadline = Instant::now() + PATIENCE;
-        let mut seen = self.seen();
-        loop {
-            if let Some(found) = found(&seen) {
-                return found;
+        let (columns, rows) = self.size;
+        let emulator = vt100::Parser::new(cells(rows), cells(columns), 0);
+        let seen: Shared = Arc::new((
+            Mutex::new(Seen { emulator, raw: Vec::new(), answered: 0, closed: false, leaving: false }),
+            Condvar::new(),
+        ));
+        let keys: Keyboard = Arc::new(Mutex::new(Some(writer)));
+        let mut reader = pair.master.try_clone_reader().unwrap();
+        let (to, answers, background) = (Arc::clone(&seen), Arc::clone(&keys), self.background);
+        let reading = Some(std::thread::spawn(move || {
+            let mut buffer = [0; 16 * 1024];
+            loop {
+                // A pty whose other side has gone gives an error on some systems, an end on others.
+                let count = reader.read(&mut buffer).unwrap_or(0);
+                let (answer, leaving) = {
+                    let mut seen = lock(&to.0);
+                    seen.closed |= count == 0;
+                    seen.raw.extend_from_slice(&buffer[..count]);
+                    seen.emulator.process(&shown(&buffer[..count]));
+                    let answer = answer(&mut seen, background);
+                    to.1.notify_all();
+                    (answer, seen.leaving)
+                };
+                if let Some(keys) = lock(&answers).as_mut() {
+                    let _ = keys.write_all(answer.as_bytes());
+                }
+                if count == 0 || leaving {
+                    break;
+                }
             }
-            let left = deadline.saturating_duration_since(Instant::now());
-            assert!(!left.is_zero() && !seen.closed, "{what} was not to be seen:\n{}", seen.picture());
-            seen = self.seen.1.wait_timeout(seen, left).expect("nobody failed while holding it").0;
+        }));
+        Terminal { child, master: Some(pair.master), keys, seen, modes, reading }
+    }
+}
+
+/// Output with another character for U+FFFD, which the emulator leaves out, so that all after it would stand too far
+/// left. (One that is split between two reads is missed: only the picture suffers.)
+fn shown(output: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(output.len());
+    let mut rest = output;
+    while let Some((first, more)) = rest.split_first() {
+        if let Some(after) = rest.strip_prefix("\u{fffd}".as_bytes()) {
+            out.push(b'?');
+            rest = after;
+        } else {
+            out.push(*first);
+            rest = more;
+        }
+    }
+    out
+}
+
+/// Answers what was asked and not answered yet.
+fn answer(seen: &mut Seen, background: Background) -> String {
+    let mut out = String::new();
+    let mut at = seen.answered;
+    while let Some(found) = seen.raw[at..].iter().position(|b| *b == 0x1b) {
+        at += found;
+        let rest = &seen.raw[at..];
+        let asks = |question: &str| rest.starts_with(question.as_bytes());
+        if asks("\x1b[6n") {
+            let (row, column) = seen.emulator.screen().cursor_position();
+            let _ = write!(out, "\x1b[{};{}R", row + 1, column + 1);
+        } else if asks("\x1b[c") {
+            out.push_str("\x1b[?62;22c");
+        } else if (asks("\x1b]11;?") || asks("\x1b]10;?"))
+            && let Background::Light(typed, end) = background
+        {
+            let (what, colour) = if asks("\x1b]11;?") { (11, "ffff/ffff/ffff") } else { (10, "0000/0000/0000") };
+            let _ = write!(out, "{typed}\x1b]{what};rgb:{colour}{end}");
+        } else if rest.len() < 6 {
+            // Perhaps the beginning of a question.
+            break;
+        }
+        at += 1;
+        seen.answered = at;
+    }
+    out
+}
+
+impl Terminal {
+    fn seen(&self) -> MutexGuard<'_, Seen> {
+        lock(&self.seen.0)
+    }
+
+    /// Waits until `wanted` holds; fails with what is on the screen when it does not come to that.
+    fn wait(&self, what: &str, wanted: impl Fn(&Seen) -> bool) {
+        let (seen, timeout) = self
+            .seen
+            .1
+            .wait_timeout_while(self.seen(), DEADLINE, |seen| !wanted(seen))
+            .unwrap_or_else(PoisonError::into_inner);
+        if timeout.timed_out() {
+            let screen = seen.emulator.screen().contents();
+            drop(seen);
+            panic!("waited in vain for {what}; on the screen is\n{screen}");
         }
     }
 
-    /// Waits until the screen shows a text.
+    /// Waits until the screen shows `text`.
     pub fn shows(&self, text: &str) {
-        self.wait(text, |seen| seen.text().contains(text).then_some(()));
+        self.wait(&format!("`{text}`"), |seen| seen.emulator.screen().contents().contains(text));
     }
 
-    /// Waits until the screen shows a text no more.
-    pub fn hides(&self, text: &str) {
-        self.wait(&format!("no {text}"), |seen| (!seen.text().contains(text)).then_some(()));
+    /// Waits until what is on the screen is `wanted`.
+    pub fn screen_is(&self, what: &str, wanted: impl Fn(&vt100::Screen) -> bool) {
+        self.wait(what, |seen| wanted(seen.emulator.screen()));
+    }
+
+    /// Waits until nothing has been written for a moment: what was asked for is likely drawn. For going about, never
+    /// for what a test says.
+    pub fn settle(&self) {
+        const MOMENT: Duration = Duration::from_millis(40);
+        let start = Instant::now();
+        let mut seen = self.seen();
+        let mut length = seen.raw.len();
+        while start.elapsed() < DEADLINE {
+            let (next, timeout) = self.seen.1.wait_timeout(seen, MOMENT).unwrap_or_else(PoisonError::into_inner);
+            seen = next;
+            if timeout.timed_out() || seen.closed {
+                return;
+            }
+            if seen.raw.len() == length {
+                return;
+            }
+            length = seen.raw.len();
+        }
+    }
+
+    /// Shows the screen as it is now.
+    pub fn with_screen(&self, look: impl FnOnce(&vt100::Screen)) {
+        look(self.seen().emulator.screen());
+    }
+
+    /// Draws over what is on the screen, as another program may.
+    pub fn spoil(&self) {
+        self.seen().emulator.process(b"\x1b[H\x1b[2J\x1b[?25h\x1b[?2004l");
+    }
+
+    /// What is on the screen.
+    pub fn contents(&self) -> String {
+        self.seen().emulator.screen().contents()
+    }
+
+    /// Every byte that was written so far.
+    pub fn raw(&self) -> Vec<u8> {
+        self.seen().raw.clone()
+    }
+
+    pub fn press(&self, keys: &str) {
+        lock(&self.keys).as_mut().unwrap().write_all(keys.as_bytes()).unwrap();
     }
 
     pub fn resize(&self, columns: u16, rows: u16) {
-        self.seen().parser.screen_mut().set_size(at_least_one(rows), at_least_one(columns));
-        self.master.resize(PtySize { rows, cols: columns, pixel_width: 0, pixel_height: 0 }).expect("another size");
+        // The emulator first: what the program draws for the new size must not meet the old one.
+        self.seen().emulator.set_size(cells(rows), cells(columns));
+        self.master.as_ref().unwrap().resize(pty_size((columns, rows))).unwrap();
     }
 
-    /// Waits for the end; the exit code and everything that was written.
-    pub fn end(&mut self) -> (u32, Vec<u8>) {
-        let deadline = Instant::now() + PATIENCE;
-        let status = eventually(deadline, "the end", || self.child.try_wait().expect("it can be waited for"));
-        let mut seen = self.seen();
-        while !seen.closed {
-            let left = deadline.saturating_duration_since(Instant::now());
-            assert!(!left.is_zero(), "the terminal is still open after the program's end");
-            seen = self.seen.1.wait_timeout(seen, left).expect("nobody failed while holding it").0;
+    pub fn signal(&self, name: &str) {
+        let id = self.child.process_id().unwrap().to_string();
+        assert!(Command::new("kill").args([&format!("-{name}"), &id]).status().unwrap().success());
+    }
+
+    /// Takes the terminal away, as closing its window does; `key` makes the program write something.
+    pub fn vanish(&mut self, key: &str) {
+        self.seen().leaving = true;
+        self.press(key);
+        self.reading.take().unwrap().join().unwrap();
+        lock(&self.keys).take();
+        self.master.take();
+    }
+
+    /// Whether the process is in that state: `T` stopped.
+    fn state(&self) -> String {
+        let id = self.child.process_id().unwrap().to_string();
+        let told = Command::new("ps").args(["-o", "state=", "-p", &id]).output().unwrap();
+        String::from_utf8_lossy(&told.stdout).trim().to_owned()
+    }
+
+    /// Waits until the process has stopped.
+    pub fn is_stopped(&self) {
+        let start = Instant::now();
+        while !self.state().starts_with('T') {
+            assert!(start.elapsed() < DEADLINE, "it did not stop");
+            std::thread::yield_now();
         }
-        (status.exit_code(), seen.raw.clone())
     }
 
-    /// Waits until the program is stopped, as by the stop key.
-    pub fn stopped(&self) {
-        let stat = PathBuf::from(format!("/proc/{}/stat", self.pid()));
-        eventually(Instant::now() + PATIENCE, "a stop", || {
-            let stat = std::fs::read_to_string(&stat).expect("it is there");
-            let state = stat.rsplit(") ").next().and_then(|rest| rest.chars().next());
-            (state == Some('T')).then_some(())
-        });
+    /// Waits for the end; the exit code.
+    pub fn ended(&mut self) -> u32 {
+        let start = Instant::now();
+        loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                assert_eq!(status.signal(), None);
+                return status.exit_code();
+            }
+            assert!(start.elapsed() < DEADLINE, "it did not end; on the screen is\n{}", self.contents());
+            std::thread::sleep(Duration::from_millis(2));
+        }
     }
 
-    /// The terminal is as it was before the program: its modes, the screen, the cursor, the mouse, paste, title.
+    /// Waits for the end and for the last byte; the exit code.
+    pub fn ended_and_read(&mut self) -> u32 {
+        let code = self.ended();
+        self.wait("the last byte", |seen| seen.closed);
+        code
+    }
+
+    /// The terminal's modes are other than they were before the program came.
+    pub fn is_raw(&self) -> bool {
+        self.modes != format!("{:?}", self.master.as_ref().unwrap().get_termios())
+    }
+
+    /// Waits until the terminal is as it was before the program came.
     pub fn is_given_back(&self) {
-        assert_eq!(modes(self.master.as_ref()), self.modes, "the terminal's modes");
-        let seen = self.seen();
-        let screen = seen.screen();
-        assert!(!screen.alternate_screen(), "the alternate screen was left");
-        assert!(!screen.hide_cursor(), "the cursor is shown");
-        assert!(!screen.bracketed_paste(), "paste is plain");
-        assert_eq!(screen.mouse_protocol_mode(), vt100::MouseProtocolMode::None);
-        assert_eq!(screen.mouse_protocol_encoding(), vt100::MouseProtocolEncoding::Default);
-        assert_eq!(screen.fgcolor(), vt100::Color::Default);
-        let count = |sequence: &[u8]| seen.raw.windows(sequence.len()).filter(|part| part == &sequence).count();
-        assert_eq!(count(b"\x1b[?2026h"), count(b"\x1b[?2026l").min(count(b"\x1b[?2026h")), "no update is held back");
-        assert_eq!(count(b"\x1b[22;2t"), count(b"\x1b[23;2t"), "the title was brought back");
+        let plain = |screen: &vt100::Screen| {
+            !screen.alternate_screen()
+                && !screen.hide_cursor()
+                && !screen.bracketed_paste()
+                && screen.mouse_protocol_mode() == vt100::MouseProtocolMode::None
+                && screen.mouse_protocol_encoding() == vt100::MouseProtocolEncoding::Default
+                && !screen.application_cursor()
+                && !screen.application_keypad()
+                && screen.fgcolor() == vt100::Color::Default
+                && screen.bgcolor() == vt100::Color::Default
+                && !(screen.bold() || screen.inverse() || screen.underline())
+        };
+        self.screen_is("a terminal that was given back", plain);
+        assert!(!self.is_raw(), "the terminal's modes were not restored");
+        let raw = String::from_utf8_lossy(&self.raw()).into_owned();
+        // Each thing that was begun was ended as often: what the emulator does not know, too.
+        for (begin, end) in [("\x1b[22;2t", "\x1b[23;2t"), ("\x1b[?1049h", "\x1b[?1049l"), ("\x1b[>", "\x1b[<")] {
+            assert_eq!(raw.matches(begin).count(), raw.matches(end).count(), "{begin:?} and {end:?}");
+        }
+        assert!(raw.rfind("\x1b[?2026h") < raw.rfind("\x1b[?2026l"), "a synchronised update was left open");
     }
 }
 
-impl Drop for Session {
+impl Drop for Terminal {
     fn drop(&mut self) {
-        // Whatever a failed test left behind.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-pub fn signal(pid: u32, name: &str) {
-    let sent = Command::new("kill").args(["-s", name, &pid.to_string()]).status().expect("`kill` is there");
-    assert!(sent.success());
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Asks again and again; for what tells nobody when it happens.
-pub fn eventually<T>(deadline: Instant, what: &str, mut found: impl FnMut() -> Option<T>) -> T {
-    loop {
-        if let Some(found) = found() {
-            return found;
-        }
-        assert!(Instant::now() < deadline, "{what} did not come");
-        std::thread::yield_now();
-    }
+fn cells(count: u16) -> NonZeroU16 {
+    NonZeroU16::new(count).unwrap()
+}
+
+fn pty_size((cols, rows): (u16, u16)) -> PtySize {
+    PtySize { rows, cols, pixel_width: 0, pixel_height: 0 }
 }

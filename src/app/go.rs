@@ -1,0 +1,198 @@
+//! Moving: within lists and details, from place to place, between panes and tabs.
+
+use super::columns::plural;
+use super::message::{Destination, Effect, Failure};
+use super::model::{Model, Tone};
+use super::place::{Pane, Place, View};
+
+impl Model {
+    pub(super) fn detail_has_keys(&self) -> bool {
+        match &self.history.here().view {
+            View::Home(_) => false,
+            View::Browse(browse) => browse.pane == Pane::Detail,
+            View::Card(_) => true,
+        }
+    }
+
+    pub(super) fn page(&self) -> isize {
+        let rows = match &self.history.here().view {
+            View::Home(_) => 10,
+            _ if self.detail_has_keys() => self.measures.detail_rows,
+            _ => self.measures.list_rows,
+        };
+        rows.saturating_sub(1).max(1) as isize
+    }
+
+    pub(super) fn move_by(&mut self, by: isize) -> Vec<Effect> {
+        if self.detail_has_keys() {
+            self.scroll_detail(by);
+        } else if let Some(browse) = self.browse_mut() {
+            browse.window.move_by(by);
+        } else {
+            self.move_home(by);
+        }
+        Vec::new()
+    }
+
+    pub(super) fn move_home(&mut self, by: isize) {
+        let last = self.measures.home_entries.saturating_sub(1);
+        if let View::Home(home) = &mut self.history.here_mut().view {
+            home.selected = home.selected.saturating_add_signed(by).min(last);
+        }
+    }
+
+    pub(super) fn scroll_detail(&mut self, by: isize) {
+        let last = self.measures.detail_lines.saturating_sub(self.measures.detail_rows);
+        if let Some(detail) = self.history.here_mut().detail_mut() {
+            detail.scroll = detail.scroll.saturating_add_signed(by).min(last);
+        }
+    }
+
+    pub(super) fn go_to_end(&mut self, last: bool) -> Vec<Effect> {
+        if self.detail_has_keys() {
+            self.scroll_detail(if last { isize::MAX } else { isize::MIN });
+            return Vec::new();
+        }
+        let Some(browse) = self.browse_mut() else {
+            self.move_home(if last { isize::MAX } else { isize::MIN });
+            return Vec::new();
+        };
+        let want = if last { browse.window.last() } else { browse.window.first() };
+        want.map_or_else(Vec::new, |want| self.ask(want))
+    }
+
+    /// Goes somewhere; `followed` when something here leads there.
+    pub(super) fn go(&mut self, destination: &Destination, followed: bool) -> Vec<Effect> {
+        let entity = match destination {
+            Destination::Home => None,
+            Destination::Row(entity, _) | Destination::List(entity, _) => Some(*entity),
+        };
+        if let Some(Err(missing)) = entity.map(|entity| self.holds(entity)) {
+            let reason = missing.reason.clone().unwrap_or_default();
+            let remedy = missing.remedy.clone().unwrap_or_else(|| "nothing can be done here".to_owned());
+            let what = format!("{} cannot be shown", entity.map(plural).unwrap_or_default());
+            self.complain(Failure::new(what, reason, remedy));
+            return Vec::new();
+        }
+        let place = Place::of(destination, followed);
+        if place == *self.history.here() {
+            return Vec::new();
+        }
+        let mut effects = self.leave();
+        self.history.push(place);
+        effects.extend(self.arrive());
+        effects
+    }
+
+    /// Goes back or forward.
+    pub(super) fn travel(&mut self, by: isize) -> Vec<Effect> {
+        if !self.history.has(by) || by == 0 {
+            return Vec::new();
+        }
+        let mut effects = self.leave();
+        self.history.go(by);
+        effects.extend(self.arrive());
+        effects
+    }
+
+    /// Stops what the place waits for. It asks again when we come back.
+    pub(super) fn leave(&mut self) -> Vec<Effect> {
+        let here = self.history.here_mut();
+        let waited = here.release();
+        if let View::Browse(browse) = &mut here.view
+            && browse.detail.row().is_none()
+        {
+            browse.detail.key = None;
+        }
+        waited.into_iter().map(Effect::Cancel).collect()
+    }
+
+    pub(super) fn arrive(&mut self) -> Vec<Effect> {
+        let crumbs = self.crumbs();
+        let here = crumbs.last().cloned().unwrap_or_default();
+        vec![Effect::SetTitle(format!("{here} - mnemoscope"))]
+    }
+
+    /// The way here, as it may be shown.
+    #[must_use]
+    pub fn crumbs(&self) -> Vec<String> {
+        self.history.crumbs(|conditions| self.masking.shown(conditions))
+    }
+
+    pub(super) fn open(&mut self) -> Vec<Effect> {
+        match &mut self.history.here_mut().view {
+            View::Home(_) => {
+                let destination = self.home_entry();
+                destination.map_or_else(Vec::new, |to| self.go(&to, true))
+            }
+            View::Browse(browse) if browse.pane == Pane::List => {
+                if browse.window.current().is_some() {
+                    browse.pane = Pane::Detail;
+                }
+                Vec::new()
+            }
+            View::Browse(_) | View::Card(_) => self.open_follow(),
+        }
+    }
+
+    /// Where the selected entry of the first screen leads.
+    pub(super) fn home_entry(&self) -> Option<Destination> {
+        let View::Home(home) = &self.history.here().view else { return None };
+        self.home_entries().into_iter().nth(home.selected)
+    }
+
+    pub(super) fn close(&mut self) -> Vec<Effect> {
+        let tickets = self.waits_for_rows();
+        if !tickets.is_empty() {
+            let mut effects = self.leave();
+            effects.extend(self.interrupted());
+            return effects;
+        }
+        if let Some(browse) = self.browse_mut() {
+            if browse.zoomed {
+                browse.zoomed = false;
+                return Vec::new();
+            }
+            if browse.pane == Pane::Detail {
+                browse.pane = Pane::List;
+                return Vec::new();
+            }
+        }
+        self.travel(-1)
+    }
+
+    /// Whether the list waits for a page it cannot show anything without.
+    pub(super) fn waits_for_rows(&self) -> Vec<super::message::Ticket> {
+        let pending = self.browse().and_then(|browse| browse.pending.as_ref());
+        pending.filter(|(_, want)| want.replaces()).map(|(ticket, _)| *ticket).into_iter().collect()
+    }
+
+    pub(super) fn interrupted(&mut self) -> Vec<Effect> {
+        if let Some(browse) = self.browse_mut() {
+            let failure = Failure::new("Reading was stopped", "what is shown may be out of date", "r reads again");
+            browse.failure = Some(failure);
+        }
+        self.say(Tone::Info, "stopped")
+    }
+
+    pub(super) fn other_pane(&mut self) -> Vec<Effect> {
+        if let Some(browse) = self.browse_mut() {
+            browse.pane = if browse.pane == Pane::List { Pane::Detail } else { Pane::List };
+        }
+        Vec::new()
+    }
+
+    pub(super) fn turn_tab(&mut self, by: isize) -> Vec<Effect> {
+        if let Some(detail) = self.history.here_mut().detail_mut() {
+            detail.turn(by);
+        }
+        Vec::new()
+    }
+
+    pub(super) fn zoom(&mut self) -> Vec<Effect> {
+        if let Some(browse) = self.browse_mut() {
+            browse.zoomed = !browse.zoomed;
+        }
+        Vec::new()
+    }
+}

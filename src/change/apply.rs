@@ -1,0 +1,380 @@
+//! Executes a plan: everything that was read is checked again under lock, then data and audit entry are written in one
+//! transaction.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use super::audit::{self, AppendError, NewEntry};
+use super::draft::writable;
+use super::plan::{Plan, Receipt};
+use super::{ChangeError, new_id, now};
+use crate::store::Store;
+use crate::store::own::Own;
+use crate::store::session::Raw;
+use crate::store::stored::{Cell, Image, Mutation, Rows, State};
+use crate::store::write::{WriteError, Writer};
+
+/// Times that a transaction is tried anew when somebody else is in the way.
+const TRIES: u32 = 10;
+
+/// Who changes something, and why.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Author {
+    /// Name of the operator.
+    pub actor: String,
+    /// Reason in free words: kept among the private values.
+    pub reason: Option<String>,
+    /// Ticket that asks for it.
+    pub ticket: Option<String>,
+}
+
+/// How one mutation is taken back.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Inverse {
+    /// The change that restores.
+    pub mutation: Mutation,
+    /// What the rows were after the change: what an undo relies on.
+    pub expect: State,
+    /// Columns that were set to the time of the change, with what was written: not restored when they have moved on.
+    pub stamps: Vec<(String, Raw)>,
+}
+
+/// Pauses before another try: longer each time, and by chance, so that two that met do not meet again.
+pub(super) async fn wait(tries: u32) {
+    let most = 5_u64 << tries.min(6);
+    let millis = rand::random::<u64>() % most + 1;
+    tokio::time::sleep(Duration::from_millis(millis)).await;
+}
+
+/// Applies a plan.
+///
+/// # Errors
+/// [`ChangeError::Conflict`] when what it read has moved, [`ChangeError::Refused`] when it is for another database or
+/// nothing can be written. Nothing was written then.
+pub async fn apply(store: &Store, plan: &Plan, author: &Author) -> Result<Receipt, ChangeError> {
+    if plan.digest() != plan.plan_id {
+        return Err(ChangeError::Usage("the plan was changed after it was made; make a new one".to_owned()));
+    }
+    let own = writable(store).await?;
+    if own.database_id != plan.database_id {
+        return Err(ChangeError::Refused(format!(
+            "the plan is for the database {}, and this is {}",
+            plan.database_id, own.database_id
+        )));
+    }
+    let mut receipt = receipt(plan);
+    if plan.is_empty() {
+        return Ok(receipt);
+    }
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        receipt.stamp(plan, now());
+        let attempt = async {
+            let mut writer = store.write(&receipt.applied_at).await?;
+            let outcome = within(&mut writer, &own, plan, author, &receipt).await;
+            finish(writer, outcome).await
+        };
+        match settle(store, attempt.await, &receipt.receipt_id, tries).await? {
+            Settled::Done(seq) => return Ok(done(store, plan, receipt, seq)),
+            Settled::Again => wait(tries).await,
+        }
+    }
+}
+
+/// Plans and applies while the rows of an earlier plan are locked, so that nobody can come in between again.
+///
+/// # Errors
+/// As planning and [`apply`].
+pub(super) async fn plan_under_lock<F, P>(
+    store: &Store,
+    author: &Author,
+    earlier: &Plan,
+    plan: &mut F,
+) -> Result<(Plan, Receipt), ChangeError>
+where
+    F: FnMut() -> P,
+    P: Future<Output = Result<Plan, ChangeError>>,
+{
+    let own = writable(store).await?;
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        let at = now();
+        let mut planned = None;
+        let mut receipt_id = String::new();
+        let attempt = async {
+            let mut writer = store.write(&at).await?;
+            let outcome = async {
+                for watch in &earlier.watches {
+                    writer.images(&watch.rows).await?;
+                }
+                let plan = plan().await?;
+                let mut receipt = receipt(&plan);
+                receipt.stamp(&plan, at.clone());
+                receipt_id.clone_from(&receipt.receipt_id);
+                let (plan, receipt) = planned.insert((plan, receipt));
+                if plan.is_empty() { Ok(0) } else { within(&mut writer, &own, plan, author, receipt).await }
+            };
+            let outcome = outcome.await;
+            finish(writer, outcome).await
+        };
+        let outcome = attempt.await;
+        match (settle(store, outcome, &receipt_id, tries).await?, planned) {
+            (Settled::Done(_), Some((plan, receipt))) if plan.is_empty() => return Ok((plan, receipt)),
+            (Settled::Done(seq), Some((plan, receipt))) => {
+                let receipt = done(store, &plan, receipt, seq);
+                return Ok((plan, receipt));
+            }
+            _ => wait(tries).await,
+        }
+    }
+}
+
+/// Commits what went well and takes back what did not.
+async fn finish(writer: Writer<'_>, outcome: Result<i64, Failed>) -> Result<i64, Failed> {
+    match outcome {
+        Ok(seq) => match writer.commit().await {
+            Ok(()) => Ok(seq),
+            Err(error @ WriteError::Unknown(_)) => Err(Failed::Unknown(seq, error)),
+            Err(error) => Err(error.into()),
+        },
+        Err(error) => {
+            writer.rollback().await;
+            Err(error)
+        }
+    }
+}
+
+enum Settled {
+    /// Written, with the entry of that number.
+    Done(i64),
+    /// Nothing was written, and it may be tried from the start.
+    Again,
+}
+
+/// What became of an attempt.
+async fn settle(
+    store: &Store,
+    outcome: Result<i64, Failed>,
+    receipt_id: &str,
+    tries: u32,
+) -> Result<Settled, ChangeError> {
+    match outcome {
+        Ok(seq) => Ok(Settled::Done(seq)),
+        Err(Failed::Write(WriteError::Busy(_))) if tries < TRIES => Ok(Settled::Again),
+        // Lost at the end: the trail says whether it was done. Never repeated blindly.
+        Err(Failed::Unknown(seq, cause)) => match committed(store, seq, receipt_id).await? {
+            true => Ok(Settled::Done(seq)),
+            false if tries < TRIES => Ok(Settled::Again),
+            false => Err(cause.into()),
+        },
+        Err(Failed::Write(error)) => Err(error.into()),
+        Err(Failed::Change(error)) => Err(error),
+    }
+}
+
+fn receipt(plan: &Plan) -> Receipt {
+    let nothing = plan.is_empty();
+    Receipt {
+        receipt_id: new_id(),
+        plan_id: plan.plan_id.clone(),
+        operation: plan.operation.clone(),
+        status: if nothing { "nothing to do" } else { "applied" }.to_owned(),
+        counts: plan.counts.clone(),
+        changes: plan.changes.clone(),
+        changes_total: plan.changes_total,
+        effects: plan.effects.clone(),
+        disclosures: plan.disclosures.clone(),
+        applied_at: now(),
+        audit_seq: None,
+        undo: None,
+        undo_reason: nothing.then(|| "nothing was changed".to_owned()),
+    }
+}
+
+impl Receipt {
+    /// Sets the time, also as that of new rows.
+    fn stamp(&mut self, plan: &Plan, at: String) {
+        self.changes.clone_from(&plan.changes);
+        for change in self.changes.iter_mut().filter(|c| c.before.is_null()) {
+            if let Some(created) = change.after.get_mut("created_at").filter(|created| created.is_null()) {
+                *created = Value::from(at.clone());
+            }
+        }
+        self.applied_at = at;
+    }
+}
+
+fn done(store: &Store, plan: &Plan, mut receipt: Receipt, seq: i64) -> Receipt {
+    receipt.audit_seq = Some(seq);
+    receipt.undo_reason.clone_from(&plan.undo_reason);
+    if plan.undo_reason.is_none() {
+        receipt.undo = Some(format!("mnemoscope -d {} undo {seq} --apply", store.location()));
+    }
+    receipt
+}
+
+enum Failed {
+    Write(WriteError),
+    /// The commit of that entry may have been done.
+    Unknown(i64, WriteError),
+    Change(ChangeError),
+}
+
+impl From<WriteError> for Failed {
+    fn from(error: WriteError) -> Self {
+        Failed::Write(error)
+    }
+}
+
+impl From<ChangeError> for Failed {
+    fn from(error: ChangeError) -> Self {
+        Failed::Change(error)
+    }
+}
+
+async fn within(
+    writer: &mut Writer<'_>,
+    own: &Own,
+    plan: &Plan,
+    author: &Author,
+    receipt: &Receipt,
+) -> Result<i64, Failed> {
+    let before = check(writer, plan).await?;
+    for mutation in plan.mutations.iter().chain(&plan.trail) {
+        writer.run(mutation).await?;
+    }
+    let mut inverses = Vec::new();
+    if plan.undo_reason.is_none() {
+        for mutation in plan.mutations.iter().rev() {
+            inverses.extend(inverse(writer, mutation, &before).await?);
+        }
+    }
+    let entry = entry(plan, author, receipt, &inverses);
+    audit::append(writer, own, &entry).await.map_err(|error| match error {
+        AppendError::Write(error) => Failed::Write(error),
+        head @ AppendError::Head => Failed::Change(head.into()),
+    })
+}
+
+/// Reads what the plan read, under lock, and compares. Gives the rows that were there, by what found them.
+async fn check(writer: &mut Writer<'_>, plan: &Plan) -> Result<HashMap<String, Vec<Image>>, Failed> {
+    let mut before = HashMap::new();
+    let mut moved = Vec::new();
+    for watch in &plan.watches {
+        let images = writer.images(&watch.rows).await?;
+        if !watch.state.holds(&images) {
+            moved.push(describe(&watch.rows, watch.state.count, images.len()));
+        }
+        before.insert(key_of(&watch.rows), images);
+    }
+    if moved.is_empty() {
+        return Ok(before);
+    }
+    Err(ChangeError::Conflict { message: "somebody else changed what this plan relies on".to_owned(), rows: moved }
+        .into())
+}
+
+pub(super) fn key_of(rows: &Rows) -> String {
+    json!(rows).to_string()
+}
+
+/// Which rows moved, for people.
+pub(super) fn describe(rows: &Rows, then: usize, now: usize) -> String {
+    let value = |raw: &Raw| match json!(raw) {
+        Value::String(text) => text,
+        other => other.to_string(),
+    };
+    let key = |key: &Vec<Raw>| {
+        let parts: Vec<String> = rows.by.iter().zip(key).map(|(c, v)| format!("{c} = {}", value(v))).collect();
+        parts.join(" and ")
+    };
+    let mut keys: Vec<String> = rows.keys.iter().take(3).map(key).collect();
+    if rows.keys.len() > 3 {
+        keys.push(format!("{} more", rows.keys.len() - 3));
+    }
+    let what = match (then, now) {
+        (0, _) => "is there now".to_owned(),
+        (_, 0) => "is gone".to_owned(),
+        (then, now) if then != now => format!("was {then} rows, is {now}"),
+        _ => "has other values".to_owned(),
+    };
+    format!("{} where {}: {what}", rows.table.title(), keys.join("; "))
+}
+
+async fn inverse(
+    writer: &mut Writer<'_>,
+    mutation: &Mutation,
+    before: &HashMap<String, Vec<Image>>,
+) -> Result<Option<Inverse>, Failed> {
+    let Some(rows) = mutation.rows() else { return Ok(None) };
+    let after = writer.images(&rows).await?;
+    let was = before.get(&key_of(&rows)).map_or(&[][..], Vec::as_slice);
+    let mut columns = Vec::new();
+    let mut stamps = Vec::new();
+    let restoring = match mutation {
+        Mutation::Insert { .. } => Mutation::Delete(rows),
+        Mutation::Update { table, key, set } => {
+            let old = |name: &String| was.first().and_then(|i| i.get(name)).cloned().unwrap_or(Raw::Null);
+            for (name, cell) in set {
+                match (cell, after.first().and_then(|i| i.get(name))) {
+                    (Cell::Now(_), Some(written)) => stamps.push((name.clone(), written.clone())),
+                    _ => columns.push(name.clone()),
+                }
+            }
+            let set = set.iter().map(|(name, _)| (name.clone(), Cell::Is(old(name)))).collect();
+            Mutation::Update { table: table.clone(), key: key.clone(), set }
+        }
+        Mutation::Delete(rows) => {
+            let columns: Vec<String> =
+                was.first().map(|i| i.0.iter().map(|(name, _)| name.clone()).collect()).unwrap_or_default();
+            let values = |image: &Image| image.0.iter().map(|(_, raw)| Cell::Is(raw.clone())).collect();
+            let images = was.iter().map(values).collect();
+            Mutation::Insert { table: rows.table.clone(), key: rows.by.clone(), columns, rows: images }
+        }
+    };
+    Ok(Some(Inverse { mutation: restoring, expect: State::of(&after, columns), stamps }))
+}
+
+fn entry(plan: &Plan, author: &Author, receipt: &Receipt, inverses: &[Inverse]) -> NewEntry {
+    let mut public = plan.facts.as_object().cloned().unwrap_or_default();
+    public.insert("operation".to_owned(), Value::from(plan.operation.clone()));
+    public.insert("counts".to_owned(), json!(plan.counts));
+    public.insert("plan_id".to_owned(), Value::from(plan.plan_id.clone()));
+    public.insert("receipt_id".to_owned(), Value::from(receipt.receipt_id.clone()));
+    public.insert("schema".to_owned(), Value::from(audit::SCHEMA));
+    if let Some(ticket) = author.ticket.as_ref().or(plan.ticket.as_ref()) {
+        public.insert("ticket".to_owned(), Value::from(ticket.clone()));
+    }
+    if let Some(reason) = &plan.undo_reason {
+        public.insert("undo_reason".to_owned(), Value::from(reason.clone()));
+    }
+    let mut private = Map::new();
+    private.insert("changes".to_owned(), json!(receipt.changes));
+    if plan.undo_reason.is_none() {
+        let undo = json!({ "inverses": inverses, "trail": plan.undo_trail });
+        private.insert("undo".to_owned(), undo);
+    }
+    if let Some(reason) = author.reason.as_ref().or(plan.reason.as_ref()) {
+        let (clean, _) = crate::memory::text_check::check(reason);
+        private.insert("reason".to_owned(), Value::from(clean));
+    }
+    NewEntry {
+        at: receipt.applied_at.clone(),
+        actor: author.actor.clone(),
+        action: plan.operation.clone(),
+        public: Value::Object(public),
+        private,
+    }
+}
+
+/// Whether the entry of that number is the one of this receipt.
+async fn committed(store: &Store, seq: i64, receipt_id: &str) -> Result<bool, ChangeError> {
+    let entry = store.trail(seq - 1, 1).await?.into_iter().next();
+    let public = entry.and_then(|e| serde_json::from_str::<Value>(&e.public).ok());
+    Ok(public.is_some_and(|p| p["receipt_id"] == receipt_id))
+}

@@ -1,0 +1,527 @@
+//! The audit trail: a chain of hashes over entries whose personal parts are only committed to, so that it shows
+//! tampering and still lets a person be erased.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use sha2::{Digest as _, Sha256};
+
+use super::ChangeError;
+use super::plan::canonical;
+use crate::store::Store;
+use crate::store::own::{Own, PrivateValue, TrailEntry};
+use crate::store::session::Raw;
+use crate::store::stored::{Cell, Mutation, Rows, TableName};
+use crate::store::write::{WriteError, Writer};
+
+/// Version of what entries hold.
+pub const SCHEMA: u32 = 1;
+
+/// Action of the entry that claims redacted values.
+pub const REDACT: &str = "audit.redact";
+
+const ENTRY_TAG: &[u8] = b"mnemoscope audit entry 1\n";
+const VALUE_TAG: &[u8] = b"mnemoscope audit value 1\n";
+
+/// The hash before the first entry.
+const GENESIS: &str = "0000000000000000000000000000000000000000000000000000000000000000";
+
+/// Times that the trail is read anew when an entry is appended meanwhile.
+const TRIES: usize = 5;
+
+/// An entry to be appended.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NewEntry {
+    /// When, in the canonical spelling.
+    pub at: String,
+    /// Who.
+    pub actor: String,
+    /// What was done.
+    pub action: String,
+    /// Facts that are not personal.
+    pub public: Value,
+    /// Values that are only committed to, by field.
+    pub private: Map<String, Value>,
+}
+
+/// Hash of an entry: SHA-256(tag | number, 8 bytes big-endian | hash before | canonical JSON of the rest).
+fn entry_hash(entry: &TrailEntry) -> String {
+    let text = |text: &str| Value::from(text).to_string();
+    let mut hasher = Sha256::new();
+    hasher.update(ENTRY_TAG);
+    hasher.update(entry.seq.to_be_bytes());
+    hasher.update(hex::decode(&entry.prev_hash).unwrap_or_else(|_| entry.prev_hash.clone().into_bytes()));
+    // Public facts and commitments are stored as canonical JSON: what is hashed is what is stored, to the byte.
+    let rest = format!(
+        "[{},{},{},{},{},{}]",
+        text(&entry.at),
+        text(&entry.database_id),
+        text(&entry.actor),
+        text(&entry.action),
+        entry.public,
+        entry.commitments
+    );
+    hasher.update(rest.as_bytes());
+    hex::encode(hasher.finalize())
+}
+
+/// Commitment to a value: HMAC-SHA256 under its salt over tag, field and the value's JSON text.
+fn commitment(salt: &[u8], field: &str, value: &str) -> String {
+    // HMAC takes keys of any length.
+    let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(salt) else { return String::new() };
+    mac.update(VALUE_TAG);
+    mac.update(field.as_bytes());
+    mac.update(b"\n");
+    mac.update(value.as_bytes());
+    hex::encode(mac.finalize().into_bytes())
+}
+
+/// Appends an entry within a transaction and gives its number. The head is locked last, and until the transaction ends:
+/// no gap, no fork.
+///
+/// # Errors
+/// [`ChangeError::Broken`] when the head is gone; else the engine's refusal.
+pub(super) async fn append(writer: &mut Writer<'_>, own: &Own, new: &NewEntry) -> Result<i64, AppendError> {
+    let head = Rows::with(&own.table("memory_audit_head"), "id", writer.number(1));
+    let images = writer.images(&head).await?;
+    let Some((last, prev_hash)) = images.first().and_then(|i| Some((integer(i.get("seq")?)?, text(i.get("hash")?))))
+    else {
+        return Err(AppendError::Head);
+    };
+    let seq = last + 1;
+    let mut commitments = Map::new();
+    let mut values = Vec::new();
+    for (field, value) in &new.private {
+        let salt: [u8; 32] = rand::random();
+        let value = canonical(value);
+        commitments.insert(field.clone(), Value::from(commitment(&salt, field, &value)));
+        values.push([hex::encode(salt), value, field.clone()]);
+    }
+    let mut entry = TrailEntry {
+        seq,
+        at: new.at.clone(),
+        database_id: own.database_id.clone(),
+        actor: new.actor.clone(),
+        action: new.action.clone(),
+        public: canonical(&new.public),
+        commitments: canonical(&Value::Object(commitments)),
+        prev_hash,
+        hash: String::new(),
+    };
+    entry.hash = entry_hash(&entry);
+    let seq_cell = writer.number(seq);
+    writer.run(&insert_entry(own.table("memory_audit"), &entry, seq_cell.clone())).await?;
+    if !values.is_empty() {
+        let row =
+            |[salt, value, field]: [String; 3]| vec![seq_cell.clone().into(), cell(&field), cell(&salt), cell(&value)];
+        let columns = ["seq", "field", "salt", "value"].map(str::to_owned).to_vec();
+        let rows = values.into_iter().map(row).collect();
+        let table = own.table("memory_audit_private");
+        writer.run(&Mutation::Insert { table, key: Vec::new(), columns, rows }).await?;
+    }
+    let key = vec![("id".to_owned(), writer.number(1))];
+    let set = vec![("seq".to_owned(), seq_cell.into()), ("hash".to_owned(), cell(&entry.hash))];
+    writer.run(&Mutation::Update { table: head.table, key, set }).await?;
+    Ok(seq)
+}
+
+/// Why an entry was not appended.
+#[derive(Debug)]
+pub enum AppendError {
+    /// The head is gone.
+    Head,
+    /// The engine refused.
+    Write(WriteError),
+}
+
+impl From<WriteError> for AppendError {
+    fn from(error: WriteError) -> Self {
+        AppendError::Write(error)
+    }
+}
+
+fn insert_entry(table: TableName, entry: &TrailEntry, seq: Raw) -> Mutation {
+    let columns = ["seq", "at", "database_id", "actor", "action", "public", "commitments", "prev_hash", "hash"];
+    let texts = [
+        &entry.at,
+        &entry.database_id,
+        &entry.actor,
+        &entry.action,
+        &entry.public,
+        &entry.commitments,
+        &entry.prev_hash,
+        &entry.hash,
+    ];
+    let row = std::iter::once(Cell::Is(seq)).chain(texts.into_iter().map(|t| cell(t))).collect();
+    Mutation::Insert { table, key: Vec::new(), columns: columns.map(str::to_owned).to_vec(), rows: vec![row] }
+}
+
+fn cell(text: &str) -> Cell {
+    Cell::Is(Raw::Text(text.to_owned()))
+}
+
+fn text(raw: &Raw) -> String {
+    match raw {
+        Raw::Text(text) => text.clone(),
+        _ => String::new(),
+    }
+}
+
+fn integer(raw: &Raw) -> Option<i64> {
+    match raw {
+        Raw::Integer(i) => Some(*i),
+        Raw::Text(text) => text.parse().ok(),
+        _ => None,
+    }
+}
+
+/// Deletes private values and appends the entry that claims them, within one transaction. The entry names number and
+/// field, never whom it was about.
+///
+/// # Errors
+/// As [`append`]; a value that is not there is an error too.
+pub async fn redact(
+    writer: &mut Writer<'_>,
+    own: &Own,
+    at: &str,
+    actor: &str,
+    values: &[(i64, String)],
+    facts: &Map<String, Value>,
+) -> Result<i64, AppendError> {
+    let keys = values.iter().map(|(seq, field)| vec![writer.number(*seq), Raw::Text(field.clone())]).collect();
+    let by = vec!["seq".to_owned(), "field".to_owned()];
+    writer.run(&Mutation::Delete(Rows { table: own.table("memory_audit_private"), by, keys })).await?;
+    let mut public = facts.clone();
+    public.insert("operation".to_owned(), Value::from(REDACT));
+    public.insert("schema".to_owned(), Value::from(SCHEMA));
+    public.insert("redacts".to_owned(), json!(values));
+    let entry = NewEntry {
+        at: at.to_owned(),
+        actor: actor.to_owned(),
+        action: REDACT.to_owned(),
+        public: Value::Object(public),
+        private: Map::new(),
+    };
+    append(writer, own, &entry).await
+}
+
+/// A point of the chain that was written down outside the database.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Anchor {
+    /// The database.
+    pub database_id: String,
+    /// Number of the last entry.
+    pub seq: i64,
+    /// Its hash.
+    pub hash: String,
+    /// When it was written down.
+    pub at: String,
+}
+
+/// The anchor for the chain as it is now.
+///
+/// # Errors
+/// [`ChangeError::Refused`] without a trail, [`ChangeError::Broken`] without its head.
+pub async fn anchor(store: &Store) -> Result<Anchor, ChangeError> {
+    let own = trail_of(store).await?;
+    let Some((seq, hash)) = store.trail_head().await? else {
+        return Err(ChangeError::Broken("the head of the audit trail is gone".to_owned()));
+    };
+    Ok(Anchor { database_id: own.database_id, seq, hash, at: super::now() })
+}
+
+async fn trail_of(store: &Store) -> Result<Own, ChangeError> {
+    store.own().await?.ok_or_else(|| {
+        ChangeError::Refused(format!(
+            "{place} has no audit trail yet; `mnemoscope -d {place} migrate --apply` adds it",
+            place = store.location()
+        ))
+    })
+}
+
+/// One thing that is wrong with a trail.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Fault {
+    /// Short stable word.
+    pub kind: &'static str,
+    /// Number of the entry where it starts.
+    pub seq: i64,
+    /// Sentence for people.
+    pub message: String,
+}
+
+/// What verifying a trail gave.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Verdict {
+    /// Nothing is wrong.
+    pub ok: bool,
+    /// Entries.
+    pub entries: usize,
+    /// The database.
+    pub database_id: String,
+    /// Number of the last entry, as the head says.
+    pub head: Option<i64>,
+    /// Number of the latest anchor that was compared.
+    pub anchored: Option<i64>,
+    /// Private values that were redacted, as entries say.
+    pub redacted: usize,
+    /// What is wrong.
+    pub faults: Vec<Fault>,
+    /// What verifying cannot tell.
+    pub notes: Vec<String>,
+}
+
+/// Reads the whole trail and verifies it, against anchors when there are any.
+///
+/// # Errors
+/// [`ChangeError::Refused`] without a trail; else the engine's refusal.
+pub async fn verify(store: &Store, anchors: &[Anchor]) -> Result<Verdict, ChangeError> {
+    let own = trail_of(store).await?;
+    let mut head = store.trail_head().await?;
+    for _ in 0..TRIES {
+        let (entries, values) = store.whole_trail().await?;
+        let after = store.trail_head().await?;
+        if after == head {
+            return Ok(judge(&own.database_id, head.as_ref(), &entries, &values, anchors));
+        }
+        head = after;
+    }
+    Err(ChangeError::Failed("the trail grows faster than it can be read; try again in a quieter moment".to_owned()))
+}
+
+/// Verifies a trail that has been read.
+#[must_use]
+pub fn judge(
+    database_id: &str,
+    head: Option<&(i64, String)>,
+    entries: &[TrailEntry],
+    values: &[PrivateValue],
+    anchors: &[Anchor],
+) -> Verdict {
+    let mut faults = Vec::new();
+    chain_faults(database_id, entries, &mut faults);
+    head_faults(head, entries, &mut faults);
+    let redacted = value_faults(entries, values, &mut faults);
+    anchor_faults(database_id, entries, anchors, &mut faults);
+    faults.sort_by_key(|f| f.seq);
+    let anchored = anchors.iter().filter(|a| a.database_id == database_id).map(|a| a.seq).max();
+    let last = entries.last().map_or(0, |e| e.seq);
+    let notes = match anchored {
+        None => vec![
+            "without an anchor, a rewrite of the whole chain by whoever owns the database, or a cut at its end, cannot be \
+             seen: keep one with `audit anchor FILE` outside the database"
+                .to_owned(),
+        ],
+        Some(seq) if seq < last => {
+            vec![format!("entries after {seq}, the last anchor, could be cut without being missed")]
+        }
+        Some(_) => Vec::new(),
+    };
+    Verdict {
+        ok: faults.is_empty(),
+        entries: entries.len(),
+        database_id: database_id.to_owned(),
+        head: head.map(|(seq, _)| *seq),
+        anchored,
+        redacted,
+        faults,
+        notes,
+    }
+}
+
+fn fault(kind: &'static str, seq: i64, message: impl Into<String>) -> Fault {
+    Fault { kind, seq, message: message.into() }
+}
+
+fn chain_faults(database_id: &str, entries: &[TrailEntry], faults: &mut Vec<Fault>) {
+    let (mut expected, mut prev) = (1, GENESIS.to_owned());
+    for entry in entries {
+        if entry.seq != expected {
+            let words = format!("entries {expected} to {} are missing", entry.seq - 1);
+            faults.push(fault("gap", expected.min(entry.seq), words));
+        }
+        if entry.database_id != database_id {
+            faults.push(fault("foreign_chain", entry.seq, format!("entry {} is of another database", entry.seq)));
+        }
+        if entry.prev_hash != prev {
+            let words = format!("entry {} does not follow the one before it", entry.seq);
+            faults.push(fault("wrong_previous", entry.seq, words));
+        }
+        if entry_hash(entry) != entry.hash {
+            faults.push(fault(
+                "edited_entry",
+                entry.seq,
+                format!("entry {} was changed after it was written", entry.seq),
+            ));
+        }
+        prev.clone_from(&entry.hash);
+        expected = entry.seq + 1;
+    }
+}
+
+fn head_faults(head: Option<&(i64, String)>, entries: &[TrailEntry], faults: &mut Vec<Fault>) {
+    let last = entries.last().map_or((0, GENESIS), |e| (e.seq, e.hash.as_str()));
+    match head {
+        None => faults.push(fault("moved_head", last.0, "the head of the chain is gone")),
+        Some((seq, hash)) if (*seq, hash.as_str()) != last => {
+            let words = format!("the head says entry {seq}, the last one is {}", last.0);
+            faults.push(fault("moved_head", last.0.min(*seq), words));
+        }
+        Some(_) => {}
+    }
+}
+
+/// Compares private values with their commitments; gives how many are redacted as entries say.
+fn value_faults(entries: &[TrailEntry], values: &[PrivateValue], faults: &mut Vec<Fault>) -> usize {
+    let claimed: HashSet<(i64, String)> = entries
+        .iter()
+        .filter(|e| e.action == REDACT)
+        .flat_map(|e| {
+            let public: Value = serde_json::from_str(&e.public).unwrap_or_default();
+            let claims: Vec<(i64, String)> = serde_json::from_value(public["redacts"].clone()).unwrap_or_default();
+            // A value can only have been redacted by a later entry.
+            claims.into_iter().filter(|(seq, _)| *seq < e.seq).collect::<Vec<_>>()
+        })
+        .collect();
+    let mut known: HashMap<(i64, String), &PrivateValue> =
+        values.iter().map(|value| ((value.seq, value.field.clone()), value)).collect();
+    let mut redacted = 0;
+    for entry in entries {
+        let commitments: BTreeMap<String, String> = serde_json::from_str(&entry.commitments).unwrap_or_default();
+        for (field, committed) in commitments {
+            let seq = entry.seq;
+            let place = (seq, field.clone());
+            match (known.remove(&place), claimed.contains(&place)) {
+                (None, true) => redacted += 1,
+                (None, false) => faults.push(fault(
+                    "silent_redaction",
+                    seq,
+                    format!("the value `{field}` of entry {seq} is gone, and no entry says so"),
+                )),
+                (Some(_), true) => faults.push(fault(
+                    "resurrected_value",
+                    seq,
+                    format!("the redacted value `{field}` of entry {seq} is there again: a backup was restored"),
+                )),
+                (Some(value), false) => {
+                    let salt = hex::decode(&value.salt).unwrap_or_default();
+                    if commitment(&salt, &field, &value.value) != committed {
+                        let words = format!("the value `{field}` of entry {seq} was changed after it was written");
+                        faults.push(fault("edited_value", seq, words));
+                    }
+                }
+            }
+        }
+    }
+    for (seq, field) in known.keys() {
+        let words = format!("a value `{field}` stands under entry {seq}, which does not know of it");
+        faults.push(fault("unknown_value", *seq, words));
+    }
+    redacted
+}
+
+fn anchor_faults(database_id: &str, entries: &[TrailEntry], anchors: &[Anchor], faults: &mut Vec<Fault>) {
+    for anchor in anchors {
+        if anchor.database_id != database_id {
+            let words = format!("the anchor is of the database {}, this one is {database_id}", anchor.database_id);
+            faults.push(fault("foreign_chain", anchor.seq, words));
+            continue;
+        }
+        match entries.iter().find(|e| e.seq == anchor.seq) {
+            _ if anchor.seq == 0 => {}
+            None => {
+                let last = entries.last().map_or(0, |e| e.seq);
+                let words = format!("the chain ends at {last}, an anchor saw entry {}", anchor.seq);
+                faults.push(fault("truncated", last + 1, words));
+            }
+            Some(entry) if entry.hash != anchor.hash => {
+                let words = format!("entry {} is not the one that the anchor saw", anchor.seq);
+                faults.push(fault("rewritten", anchor.seq, words));
+            }
+            Some(_) => {}
+        }
+    }
+}
+
+/// An entry with its private values, checked.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Opened {
+    /// The entry.
+    pub entry: TrailEntry,
+    /// Its public facts.
+    pub public: Value,
+    /// Its private values that are there, by field.
+    pub private: BTreeMap<String, Value>,
+}
+
+/// Opens one entry; none when there is none of that number.
+///
+/// # Errors
+/// [`ChangeError::Broken`] when it or one of its values was changed after it was written.
+pub async fn open(store: &Store, seq: i64) -> Result<Option<Opened>, ChangeError> {
+    trail_of(store).await?;
+    let found = store.trail(seq.saturating_sub(1), 1).await?.into_iter().next();
+    let Some(entry) = found.filter(|e| e.seq == seq) else { return Ok(None) };
+    let values = store.trail_private(seq, seq).await?;
+    if entry_hash(&entry) != entry.hash {
+        return Err(ChangeError::Broken(format!(
+            "entry {seq} was changed after it was written: it cannot be relied on. `audit verify` says more"
+        )));
+    }
+    Ok(Some(opened(entry, values)?))
+}
+
+fn opened(entry: TrailEntry, values: Vec<PrivateValue>) -> Result<Opened, ChangeError> {
+    let commitments: BTreeMap<String, String> = serde_json::from_str(&entry.commitments).unwrap_or_default();
+    let mut private = BTreeMap::new();
+    for value in values {
+        let salt = hex::decode(&value.salt).unwrap_or_default();
+        if commitments.get(&value.field) != Some(&commitment(&salt, &value.field, &value.value)) {
+            return Err(ChangeError::Broken(format!(
+                "the value `{}` of entry {} was changed after it was written; `audit verify` says more",
+                value.field, entry.seq
+            )));
+        }
+        private.insert(value.field, serde_json::from_str(&value.value).unwrap_or_default());
+    }
+    Ok(Opened { public: serde_json::from_str(&entry.public).unwrap_or_default(), entry, private })
+}
+
+/// Entries after a number with what of them can be shown, in order.
+///
+/// # Errors
+/// [`ChangeError::Refused`] without a trail; else the engine's refusal.
+pub async fn list(store: &Store, after: i64, limit: usize) -> Result<Vec<Value>, ChangeError> {
+    trail_of(store).await?;
+    let entries = store.trail(after, limit).await?;
+    let (Some(first), Some(last)) = (entries.first(), entries.last()) else { return Ok(Vec::new()) };
+    let values = store.trail_private(first.seq, last.seq).await?;
+    let shown = |entry: &TrailEntry| {
+        let of_entry = |field: &str| {
+            let value = values.iter().find(|v| v.seq == entry.seq && v.field == field);
+            value.and_then(|v| serde_json::from_str::<Value>(&v.value).ok()).unwrap_or_default()
+        };
+        json!({
+            "seq": entry.seq,
+            "at": entry.at,
+            "actor": entry.actor,
+            "action": entry.action,
+            "public": serde_json::from_str::<Value>(&entry.public).unwrap_or_default(),
+            "reason": of_entry("reason"),
+            "changes": of_entry("changes"),
+            "hash": entry.hash,
+        })
+    };
+    Ok(entries.iter().map(shown).collect())
+}
+
+impl From<AppendError> for ChangeError {
+    fn from(error: AppendError) -> Self {
+        match error {
+            AppendError::Head => ChangeError::Broken("the head of the audit trail is gone".to_owned()),
+            AppendError::Write(error) => error.into(),
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! Chains: an episode gets a parent or loses it. A circle is refused, with the way round shown.
+
+use serde_json::Value;
+
+use super::ChangeError;
+use super::draft::Draft;
+use super::feedback::writable;
+use super::plan::{Danger, Plan};
+use crate::memory::Entity;
+use crate::store::Store;
+use crate::store::encode::{Given, Located, plain_column};
+
+/// Ancestors that are looked at, at most.
+const FAR: usize = 10_000;
+
+/// Plans that `child` follows `parent`.
+///
+/// # Errors
+/// [`ChangeError::NotFound`], or [`ChangeError::Refused`] for a circle and where no parent is stored.
+pub async fn link(store: &Store, child: &str, parent: &str) -> Result<Plan, ChangeError> {
+    let mut draft = Draft::new(store, "link", Danger::Guarded).await?;
+    let found = draft.locate(Entity::Episode, child).await?;
+    writable(found.source)?;
+    let above = draft.locate(Entity::Episode, parent).await?;
+    let mut path = vec![child.to_owned(), parent.to_owned()];
+    let mut next = Some(above.row.clone());
+    while let Some(row) = next.take() {
+        if row.id() == child {
+            return Err(ChangeError::Refused(format!("this would close a circle: {}", path.join(" -> "))));
+        }
+        let Some(id) = row.text("parent_id").map(str::to_owned) else { break };
+        if path[1..].contains(&id) {
+            draft.disclosures.push(format!("the chain above runs in a circle already, at {id}"));
+            break;
+        }
+        if path.len() > FAR {
+            return Err(ChangeError::Refused(format!("the chain above {parent} is longer than {FAR} episodes")));
+        }
+        path.push(id.clone());
+        if id == child {
+            return Err(ChangeError::Refused(format!("this would close a circle: {}", path.join(" -> "))));
+        }
+        next = draft.seek(Entity::Episode, &id).await?.map(|l| l.row);
+    }
+    if above.row.text("agent_id") != found.row.text("agent_id") {
+        draft.disclosures.push("the parent is of another agent: a chain across agents is rarely one story".to_owned());
+    }
+    if let (Some(mother), Some(own)) = (above.row.text("started_at"), found.row.text("started_at"))
+        && mother > own
+    {
+        draft.disclosures.push("the parent started after its child".to_owned());
+    }
+    set_parent(&mut draft, &found, Value::from(parent)).await?;
+    Ok(draft.seal())
+}
+
+/// Plans that `child` has no parent any more.
+///
+/// # Errors
+/// As [`link`].
+pub async fn unlink(store: &Store, child: &str) -> Result<Plan, ChangeError> {
+    let mut draft = Draft::new(store, "unlink", Danger::Guarded).await?;
+    let found = draft.locate(Entity::Episode, child).await?;
+    writable(found.source)?;
+    set_parent(&mut draft, &found, Value::Null).await?;
+    Ok(draft.seal())
+}
+
+async fn set_parent(draft: &mut Draft<'_>, found: &Located<'_>, parent: Value) -> Result<(), ChangeError> {
+    if *found.row.get("parent_id") == parent {
+        return Ok(());
+    }
+    let store = draft.store;
+    let Some((column, _)) = plain_column(found.source, "parent_id") else {
+        return Err(ChangeError::Refused(format!(
+            "{} stores no parent of its own: chains are {} here",
+            found.table().title(),
+            if found.source.column("parent_id").is_empty() { "not kept" } else { "drawn from other rows" }
+        )));
+    };
+    if found.image.get(column) == Some(&crate::store::session::Raw::Null) && parent.is_null() {
+        return Err(ChangeError::Refused(format!(
+            "the parent {} is not stored in {}.{column}: it comes from other rows, which stay",
+            found.row.get("parent_id"),
+            found.table().title()
+        )));
+    }
+    let shape = store.shape(&found.table()).await?;
+    let values = [("parent_id", Given::Is(parent.clone()))];
+    let update = found.update(store.engine(), &shape, &values).map_err(ChangeError::Refused)?;
+    let mut shown = found.row.clone();
+    shown.set("parent_id", parent);
+    draft.alters(&found.row, &shown);
+    draft.push(update);
+    Ok(())
+}

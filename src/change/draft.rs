@@ -1,0 +1,227 @@
+//! A plan in the making: remembers every stored row that was read for it, so that applying can see whether it moved.
+
+use serde_json::{Map, Value, json};
+
+use super::plan::{Change, Danger, Plan, SHOWN};
+use super::{ChangeError, now};
+use crate::memory::{Entity, Row};
+use crate::store::encode::Located;
+use crate::store::own::Own;
+use crate::store::stored::{Image, Mutation, Rows, State, Watch};
+use crate::store::{Store, StoreError};
+
+/// Changes that a plan keeps in full at most.
+const KEPT: usize = 4 * SHOWN;
+
+/// A plan in the making.
+#[derive(Debug)]
+pub struct Draft<'s> {
+    /// The database.
+    pub store: &'s Store,
+    own: Own,
+    operation: &'static str,
+    danger: Danger,
+    changes: Vec<Change>,
+    changes_total: usize,
+    watches: Vec<Watch>,
+    mutations: Vec<Mutation>,
+    /// What else comes of it.
+    pub effects: Vec<String>,
+    /// What should be known before it is done.
+    pub disclosures: Vec<String>,
+    /// Public facts for the audit entry.
+    pub facts: Map<String, Value>,
+    /// Rows for the memory's own trail.
+    pub trail: Vec<Mutation>,
+    /// Rows for that trail should the change be undone.
+    pub undo_trail: Vec<Mutation>,
+    /// Why it cannot be undone.
+    pub undo_reason: Option<String>,
+}
+
+impl<'s> Draft<'s> {
+    /// Begins a plan.
+    ///
+    /// # Errors
+    /// [`ChangeError::Refused`] where nothing can be written, with the command that would help.
+    pub async fn new(store: &'s Store, operation: &'static str, danger: Danger) -> Result<Self, ChangeError> {
+        let own = writable(store).await?;
+        Ok(Draft {
+            store,
+            own,
+            operation,
+            danger,
+            changes: Vec::new(),
+            changes_total: 0,
+            watches: Vec::new(),
+            mutations: Vec::new(),
+            effects: Vec::new(),
+            disclosures: Vec::new(),
+            facts: Map::new(),
+            trail: Vec::new(),
+            undo_trail: Vec::new(),
+            undo_reason: None,
+        })
+    }
+
+    /// Reads stored rows and remembers what they were. Read canonical rows after this, never before: what moves in
+    /// between is then seen when the plan is applied.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn watch(&mut self, rows: Rows) -> Result<Vec<Image>, StoreError> {
+        let images = self.store.images(&rows).await?;
+        self.remember(rows, &images);
+        Ok(images)
+    }
+
+    fn remember(&mut self, rows: Rows, images: &[Image]) {
+        if !self.watches.iter().any(|w| w.rows == rows) {
+            self.watches.push(Watch { state: State::of(images, Vec::new()), rows });
+        }
+    }
+
+    /// The row of an id, remembered.
+    ///
+    /// # Errors
+    /// [`ChangeError::NotFound`] when it is not there.
+    pub async fn locate(&mut self, entity: Entity, id: &str) -> Result<Located<'s>, ChangeError> {
+        let store = self.store;
+        match self.seek(entity, id).await? {
+            Some(located) => Ok(located),
+            None => {
+                Err(ChangeError::NotFound(format!("there is no {} `{id}` in {}", entity.title(), store.location())))
+            }
+        }
+    }
+
+    /// As [`Draft::locate`], none when it is not there.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn seek(&mut self, entity: Entity, id: &str) -> Result<Option<Located<'s>>, ChangeError> {
+        check_id(entity, id)?;
+        let store = self.store;
+        let located = store.locate(entity, id).await?;
+        if let Some(located) = &located {
+            self.remember(located.rows(), std::slice::from_ref(&located.image));
+        }
+        Ok(located)
+    }
+
+    /// Notes a row that changes: the columns that differ.
+    pub fn alters(&mut self, before: &Row, after: &Row) {
+        let entity = before.entity;
+        let differs = |column: &&str| before.get(column) != after.get(column);
+        let columns: Vec<&str> = entity.columns().iter().map(|c| c.name).filter(differs).collect();
+        let part = |row: &Row| -> Value {
+            Value::Object(columns.iter().map(|c| ((*c).to_owned(), row.get(c).clone())).collect())
+        };
+        self.note(entity, before.id(), part(before), part(after));
+    }
+
+    /// Notes a new row.
+    pub fn adds(&mut self, row: &Row) {
+        self.note(row.entity, row.id(), Value::Null, row.to_json());
+    }
+
+    /// Notes a row that goes.
+    pub fn removes(&mut self, row: &Row) {
+        self.note(row.entity, row.id(), row.to_json(), Value::Null);
+    }
+
+    /// Notes a change in words of its own.
+    pub fn note(&mut self, entity: Entity, id: &str, before: Value, after: Value) {
+        self.changes_total += 1;
+        if self.changes.len() < KEPT {
+            self.changes.push(Change { entity: entity.name().to_owned(), id: id.to_owned(), before, after });
+        }
+    }
+
+    /// Adds a change of stored rows; an update that sets nothing is left out.
+    pub fn push(&mut self, mutation: Mutation) {
+        if !matches!(&mutation, Mutation::Update { set, .. } if set.is_empty()) {
+            self.mutations.push(mutation);
+        }
+    }
+
+    /// The rows that are taken away so far.
+    #[must_use]
+    pub fn deletions(&self) -> Vec<Rows> {
+        let gone = self.mutations.iter().filter_map(|m| match m {
+            Mutation::Delete(rows) => Some(rows.clone()),
+            _ => None,
+        });
+        gone.collect()
+    }
+
+    /// Closes the plan. Every changed row is among what was read: new ones as not being there.
+    #[must_use]
+    pub fn seal(mut self) -> Plan {
+        for rows in self.mutations.iter().filter_map(Mutation::rows).collect::<Vec<_>>() {
+            self.remember(rows, &[]);
+        }
+        // One order for all writers: none waits for another that waits for it.
+        self.watches.sort_by_cached_key(|w| (w.rows.table.clone(), json!(w.rows).to_string()));
+        if self.mutations.is_empty() {
+            self.trail.clear();
+            self.undo_trail.clear();
+        }
+        let mut plan = Plan {
+            plan_id: String::new(),
+            operation: self.operation.to_owned(),
+            danger: self.danger,
+            counts: Plan::count(self.mutations.iter().chain(&self.trail)),
+            changes: self.changes,
+            changes_total: self.changes_total,
+            effects: self.effects,
+            disclosures: self.disclosures,
+            created_at: now(),
+            database_id: self.own.database_id,
+            facts: Value::Object(self.facts),
+            undo_reason: self.undo_reason,
+            reason: None,
+            ticket: None,
+            watches: self.watches,
+            mutations: self.mutations,
+            trail: self.trail,
+            undo_trail: self.undo_trail,
+        };
+        plan.plan_id = plan.digest();
+        plan
+    }
+}
+
+/// Refuses an id that cannot be one.
+///
+/// # Errors
+/// [`ChangeError::Usage`].
+pub fn check_id(entity: Entity, id: &str) -> Result<(), ChangeError> {
+    if id.trim().is_empty() {
+        return Err(ChangeError::Usage(format!("the id of the {} is empty", entity.title())));
+    }
+    if id.len() > 1_000 || id.contains('\0') {
+        return Err(ChangeError::Usage(format!(
+            "this cannot be the id of a {}: it is too long or holds NUL",
+            entity.title()
+        )));
+    }
+    Ok(())
+}
+
+/// Our tables, where changes can be made.
+///
+/// # Errors
+/// [`ChangeError::Refused`] with what would help.
+pub async fn writable(store: &Store) -> Result<Own, ChangeError> {
+    if let Some(reason) = store.why_not_writable() {
+        return Err(ChangeError::Refused(format!("{} cannot be written: {reason}", store.location())));
+    }
+    store.own().await?.ok_or_else(|| {
+        ChangeError::Refused(format!(
+            "{place} is view-only: it has no audit trail yet. `mnemoscope -d {place} migrate` shows what would be added, \
+             `mnemoscope -d {place} migrate --apply` adds it",
+            place = store.location()
+        ))
+    })
+}

@@ -1,0 +1,459 @@
+//! Feedback added, edited, removed, with everything that hangs on it: the episode's id list, the back-link, the
+//! aggregate score.
+
+use serde_json::Value;
+
+use super::draft::{Draft, check_id};
+use super::plan::{Danger, Plan};
+use super::{ChangeError, new_id};
+use crate::layout::{BoundSource, Engine, LinkBy};
+use crate::memory::filter::{Filter, Operand, Operator};
+use crate::memory::query::{Query, Start};
+use crate::memory::{Entity, Row, feedback, id_list, text_check};
+use crate::store::encode::{Given, Located, plain_column, table_of};
+use crate::store::session::Raw;
+use crate::store::stored::{Cell, Mutation, Rows};
+use crate::store::{Store, StoreError, named_ids};
+
+/// Bytes that a correction may have.
+pub const CORRECTION: usize = 100_000;
+
+/// Kinds that can be given.
+const KINDS: [&str; 3] = [feedback::THUMBS_UP, feedback::THUMBS_DOWN, feedback::RATING];
+
+/// What of a feedback row is said; what is not said stays as it is.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Said {
+    /// `thumbs_up`, `thumbs_down` or `rating`.
+    pub kind: Option<String>,
+    /// 1 to 5, with the kind `rating`.
+    pub rating: Option<i64>,
+    /// What the user would have wanted.
+    pub correction: Option<String>,
+    /// Who said it.
+    pub user: Option<String>,
+}
+
+impl Said {
+    /// Checks what stands on its own.
+    ///
+    /// # Errors
+    /// [`ChangeError::Usage`] with what is wrong.
+    fn check(&self) -> Result<(), ChangeError> {
+        let usage = |words: String| Err(ChangeError::Usage(words));
+        if let Some(kind) = self.kind.as_deref().filter(|k| !KINDS.contains(k)) {
+            return usage(format!("unknown kind `{kind}`: feedback is {}", KINDS.join(", ")));
+        }
+        if let Some(rating) = self.rating.filter(|r| !(1..=5).contains(r)) {
+            return usage(format!("a rating is 1 to 5, not {rating}"));
+        }
+        if let Some(length) = self.correction.as_ref().map(String::len).filter(|n| *n > CORRECTION) {
+            return usage(format!("the correction has {length} bytes; {CORRECTION} are the most"));
+        }
+        match &self.user {
+            Some(user) => check_id(Entity::Subject, user),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Plans a new row for an episode.
+///
+/// # Errors
+/// [`ChangeError::Usage`], [`ChangeError::NotFound`], or [`ChangeError::Refused`] where the layout cannot store it.
+pub async fn add(store: &Store, episode: &str, said: &Said) -> Result<Plan, ChangeError> {
+    said.check()?;
+    let Some(kind) = &said.kind else {
+        return Err(ChangeError::Usage(format!("say which --kind of feedback it is: {}", KINDS.join(", "))));
+    };
+    check_rating(kind, said.rating, said.rating.is_some())?;
+    let mut draft = Draft::new(store, "feedback.add", Danger::Safe).await?;
+    let target = target(store, kind)?;
+    let found = draft.locate(Entity::Episode, episode).await?;
+    let mut row = Row::empty(Entity::Feedback);
+    let id = new_id();
+    let user = said.user.clone().or_else(|| found.row.text("user_id").map(str::to_owned));
+    let correction = said.correction.as_deref().map(|text| checked(&mut draft, text));
+    row.set("id", Value::from(id.clone()));
+    row.set("agent_id", found.row.get("agent_id").clone());
+    row.set("user_id", user.map_or(Value::Null, Value::from));
+    row.set("kind", Value::from(kind.clone()));
+    row.set("rating", said.rating.map_or(Value::Null, Value::from));
+    row.set("correction", correction.map_or(Value::Null, Value::from));
+    score(&mut row, target);
+    if plain_column(target, "execution_id").is_some() {
+        row.set("execution_id", found.row.list("execution_ids").first().map_or(Value::Null, |id| Value::from(*id)));
+    }
+    if plain_column(target, "episode_id").is_some() {
+        row.set("episode_id", Value::from(episode));
+    } else if feedback_list(found.source).is_none() {
+        return Err(ChangeError::Refused(format!(
+            "feedback cannot be linked to an episode here: {} has neither a list of feedback nor is there a back-link",
+            found.table().title()
+        )));
+    }
+    if row.get("user_id").is_null() && required(store, target, "user_id").await? {
+        return Err(ChangeError::Refused(format!(
+            "{} needs a user and the episode names none: say --user",
+            table_of(target).title()
+        )));
+    }
+    let columns = ["id", "episode_id", "execution_id", "agent_id", "user_id", "kind", "rating", "correction"];
+    let mut values: Vec<(&str, Given)> = columns
+        .into_iter()
+        .filter(|c| !row.get(c).is_null() || plain_column(target, c).is_some())
+        .map(|c| (c, Given::Is(row.get(c).clone())))
+        .collect();
+    values.push(("created_at", Given::Now));
+    let insertion = store.insertion(target, &values, Some(&found.image)).await?;
+    draft.adds(&row);
+    draft.push(insertion);
+    let added = row.clone();
+    follow(&mut draft, &found, ListChange::With(&id), |rows| rows.push(added)).await?;
+    Ok(draft.seal())
+}
+
+/// Plans a changed row.
+///
+/// # Errors
+/// As [`add`].
+pub async fn edit(store: &Store, id: &str, said: &Said) -> Result<Plan, ChangeError> {
+    said.check()?;
+    if *said == Said::default() {
+        return Err(ChangeError::Usage("say what to change: --kind, --rating, --correction or --user".to_owned()));
+    }
+    let mut draft = Draft::new(store, "feedback.edit", Danger::Guarded).await?;
+    let found = draft.locate(Entity::Feedback, id).await?;
+    let write = writable(found.source)?;
+    let mut row = found.row.clone();
+    if said.kind.is_some() || said.rating.is_some() {
+        let kind = said.kind.clone().or_else(|| row.text("kind").map(str::to_owned)).unwrap_or_default();
+        let rating = said.rating.or_else(|| row.get("rating").as_i64());
+        check_rating(&kind, rating, said.rating.is_some())?;
+        if write.kinds.as_ref().is_some_and(|kinds| !kinds.contains(&kind)) {
+            return Err(ChangeError::Refused(cannot_hold(found.source, &kind)));
+        }
+        row.set("kind", Value::from(kind.clone()));
+        row.set("rating", rating.map_or(Value::Null, Value::from));
+        if let Some(rating) = rating.filter(|_| kind != feedback::RATING) {
+            draft.effects.push(format!("the row keeps its rating {rating}, which does not count beside a thumb"));
+        }
+    }
+    if let Some(text) = &said.correction {
+        let clean = checked(&mut draft, text);
+        row.set("correction", Value::from(clean));
+    }
+    if let Some(user) = &said.user {
+        row.set("user_id", Value::from(user.clone()));
+    }
+    score(&mut row, found.source);
+    let differs = |column: &&str| found.row.get(column) != row.get(column);
+    let columns: Vec<&str> = ["kind", "rating", "correction", "user_id"].into_iter().filter(differs).collect();
+    if columns.is_empty() {
+        return Ok(draft.seal());
+    }
+    let values: Vec<(&str, Given)> = columns.into_iter().map(|c| (c, Given::Is(row.get(c).clone()))).collect();
+    let shape = store.shape(&found.table()).await?;
+    let update = found.update(store.engine(), &shape, &values).map_err(ChangeError::Refused)?;
+    draft.alters(&found.row, &row);
+    draft.push(update);
+    for episode in hanging(&mut draft, &found).await? {
+        let edited = row.clone();
+        let place = |rows: &mut Vec<Row>| {
+            for old in rows.iter_mut().filter(|r| same(r, &edited)) {
+                *old = edited.clone();
+            }
+        };
+        follow(&mut draft, &episode, ListChange::None, place).await?;
+    }
+    Ok(draft.seal())
+}
+
+/// Plans a row taken away.
+///
+/// # Errors
+/// As [`add`].
+pub async fn remove(store: &Store, id: &str) -> Result<Plan, ChangeError> {
+    let mut draft = Draft::new(store, "feedback.remove", Danger::Guarded).await?;
+    let found = draft.locate(Entity::Feedback, id).await?;
+    writable(found.source)?;
+    draft.removes(&found.row);
+    draft.push(found.delete());
+    for episode in hanging(&mut draft, &found).await? {
+        follow(&mut draft, &episode, ListChange::Without(id), |rows| rows.retain(|r| !same(r, &found.row))).await?;
+    }
+    Ok(draft.seal())
+}
+
+fn same(a: &Row, b: &Row) -> bool {
+    a.id() == b.id() && a.get("source") == b.get("source")
+}
+
+/// A rating belongs to the kind `rating`, and that kind needs one.
+fn check_rating(kind: &str, rating: Option<i64>, said: bool) -> Result<(), ChangeError> {
+    match (kind == feedback::RATING, rating) {
+        (true, None) => Err(ChangeError::Usage("a rating needs --rating 1 to 5".to_owned())),
+        (true, Some(rating)) if !(1..=5).contains(&rating) => {
+            Err(ChangeError::Usage(format!("the stored rating {rating} is out of range: say --rating 1 to 5")))
+        }
+        (false, Some(_)) if said => Err(ChangeError::Usage(format!(
+            "a rating does not count with the kind `{kind}`: say --kind rating as well"
+        ))),
+        _ => Ok(()),
+    }
+}
+
+fn checked(draft: &mut Draft<'_>, text: &str) -> String {
+    let (clean, found) = text_check::check(text);
+    draft.disclosures.extend(found.sentences().into_iter().map(|words| format!("correction: {words}")));
+    clean
+}
+
+/// Score of a row, and whether it counts.
+fn score(row: &mut Row, source: &BoundSource) {
+    if source.column("score").is_empty() {
+        let score = row.text("kind").and_then(|kind| feedback::score(kind, row.get("rating").as_i64()));
+        row.set("score", score.map_or(Value::Null, Value::from));
+        row.set("counts", Value::from(score.is_some()));
+    }
+    row.set("source", Value::from(source.label.clone()));
+}
+
+/// The source that new feedback of a kind goes to.
+fn target<'s>(store: &'s Store, kind: &str) -> Result<&'s BoundSource, ChangeError> {
+    let sources = store.sources_of(Entity::Feedback)?;
+    let holds = |source: &&BoundSource| {
+        let write = source.write.as_ref().filter(|w| w.refuse.is_none());
+        write.is_some_and(|w| w.kinds.as_ref().is_none_or(|kinds| kinds.iter().any(|k| k == kind)))
+    };
+    if let Some(source) = sources.iter().copied().find(|s| holds(s)) {
+        return Ok(source);
+    }
+    let refused = sources.iter().find_map(|source| writable(source).err());
+    let nowhere = || sources.first().map(|s| cannot_hold(s, kind)).unwrap_or_default();
+    Err(refused.unwrap_or_else(|| ChangeError::Refused(nowhere())))
+}
+
+fn cannot_hold(source: &BoundSource, kind: &str) -> String {
+    format!("{} has no place for the kind `{kind}`", table_of(source).title())
+}
+
+/// How a source is written.
+///
+/// # Errors
+/// [`ChangeError::Refused`] with the reason why it is not.
+pub(super) fn writable(source: &BoundSource) -> Result<&crate::layout::Write, ChangeError> {
+    match &source.write {
+        Some(write) => match &write.refuse {
+            None => Ok(write),
+            Some(reason) => Err(ChangeError::Refused(reason.clone())),
+        },
+        None => Err(ChangeError::Refused(format!(
+            "the layout {} does not say how rows of {} are written",
+            source.layout,
+            table_of(source).title()
+        ))),
+    }
+}
+
+async fn required(store: &Store, source: &BoundSource, column: &str) -> Result<bool, StoreError> {
+    let shape = store.shape(&table_of(source)).await?;
+    let name = plain_column(source, column).map(|(name, _)| name);
+    Ok(name.and_then(|name| shape.column(name)).is_some_and(|c| c.required))
+}
+
+/// The stored column with an episode's list of feedback.
+fn feedback_list(source: &BoundSource) -> Option<&str> {
+    let linked = source.links.iter().find_map(|link| match &link.by {
+        LinkBy::List(column) if link.to == Entity::Feedback => Some(column),
+        _ => None,
+    })?;
+    plain_column(source, linked).map(|(name, _)| name)
+}
+
+/// Every episode that a feedback row hangs on: by list and by back-link.
+async fn hanging<'s>(draft: &mut Draft<'s>, found: &Located<'s>) -> Result<Vec<Located<'s>>, ChangeError> {
+    let store = draft.store;
+    let mut ids: Vec<String> = found.row.text("episode_id").map(str::to_owned).into_iter().collect();
+    let listed = store.sources_of(Entity::Episode)?.iter().any(|source| feedback_list(source).is_some());
+    if let Some(column) = Entity::Episode.column("feedback_ids").filter(|_| listed) {
+        let mut query = Query::new(Entity::Episode);
+        query.columns = Some(vec!["id"]);
+        query.filters =
+            vec![Filter { column: column.name, op: Operator::Has, value: Operand::Text(found.row.id().to_owned()) }];
+        loop {
+            let page = store.page(&query).await?;
+            ids.extend(page.rows.iter().map(|row| row.id().to_owned()));
+            match page.next {
+                Some(next) => query.start = Start::After(next),
+                None => break,
+            }
+        }
+    }
+    ids.sort_unstable();
+    ids.dedup();
+    let mut episodes = Vec::new();
+    for id in ids {
+        // A back-link may lead nowhere: there is no aggregate to keep then.
+        episodes.extend(draft.seek(Entity::Episode, &id).await?);
+    }
+    Ok(episodes)
+}
+
+enum ListChange<'a> {
+    None,
+    With(&'a str),
+    Without(&'a str),
+}
+
+/// Brings an episode's list and aggregate in line with its feedback, which `change` alters as the plan will.
+async fn follow(
+    draft: &mut Draft<'_>,
+    episode: &Located<'_>,
+    list: ListChange<'_>,
+    change: impl FnOnce(&mut Vec<Row>),
+) -> Result<(), ChangeError> {
+    let store = draft.store;
+    let mut rows = feedback_of(draft, episode).await?;
+    let before = aggregate(&rows);
+    change(&mut rows);
+    let after = aggregate(&rows);
+    let mut set: Vec<(String, Cell)> = Vec::new();
+    let mut shown = episode.row.clone();
+    if let Some(column) = feedback_list(episode.source) {
+        let stored = episode.image.get(column).unwrap_or(&Raw::Null);
+        if let Some(new) = changed_list(store.engine(), stored, &list).map_err(|reason| {
+            ChangeError::Refused(format!(
+                "the list of feedback of episode {} cannot be changed: {reason}. Stored is {}",
+                episode.row.id(),
+                quoted(stored)
+            ))
+        })? {
+            shown.set("feedback_ids", list_of(&new));
+            set.push((column.to_owned(), Cell::Is(new)));
+        }
+    }
+    let stored = episode.row.number("feedback_score");
+    if plain_column(episode.source, "feedback_score").is_some() && stored != after {
+        shown.set("feedback_score", after.map_or(Value::Null, Value::from));
+    }
+    if shown == episode.row {
+        return Ok(());
+    }
+    writable(episode.source)?;
+    let shape = store.shape(&episode.table()).await?;
+    let score = shown.get("feedback_score").clone();
+    let values: &[(&str, Given)] = if stored == score.as_f64() { &[] } else { &[("feedback_score", Given::Is(score))] };
+    let Mutation::Update { table, key, set: scored } =
+        episode.update(store.engine(), &shape, values).map_err(ChangeError::Refused)?
+    else {
+        return Ok(());
+    };
+    set.extend(scored);
+    explain(draft, episode.row.id(), &rows, stored, before, after);
+    draft.alters(&episode.row, &shown);
+    draft.push(Mutation::Update { table, key, set });
+    Ok(())
+}
+
+fn explain(
+    draft: &mut Draft<'_>,
+    id: &str,
+    rows: &[Row],
+    stored: Option<f64>,
+    before: Option<f64>,
+    after: Option<f64>,
+) {
+    let word = |x: Option<f64>| x.map_or("unknown".to_owned(), |x| format!("{x:.3}"));
+    let counting = rows.iter().filter(|r| r.get("counts") == &Value::Bool(true)).count();
+    draft.effects.push(format!(
+        "episode {id}: the feedback score goes from {} to {}, the mean of {counting} of {} rows",
+        word(stored),
+        word(after),
+        rows.len()
+    ));
+    let close = |a: Option<f64>, b: Option<f64>| match (a, b) {
+        (Some(a), Some(b)) => (a - b).abs() < 1e-9,
+        (a, b) => a == b,
+    };
+    if !close(stored, before) {
+        draft.disclosures.push(format!(
+            "episode {id}: the stored score was {}, its rows gave {} before this change",
+            word(stored),
+            word(before)
+        ));
+    }
+    let boost = |x: Option<f64>| match x {
+        Some(x) if x > 0.0 => 0.2,
+        Some(x) if x < 0.0 => -0.3,
+        _ => 0.0,
+    };
+    let moved: f64 = boost(after) - boost(stored);
+    if moved != 0.0 {
+        draft.effects.push(format!("episode {id}: its boosted recall score changes by {moved:+.1}"));
+    }
+}
+
+/// Feedback of an episode, read after everything that decides it was noted down.
+async fn feedback_of(draft: &mut Draft<'_>, episode: &Located<'_>) -> Result<Vec<Row>, ChangeError> {
+    let store = draft.store;
+    let named = named_ids(&episode.row, &episode.source.links, Entity::Feedback);
+    let back = episode.source.links.iter().any(|l| l.to == Entity::Feedback && l.by == LinkBy::Back);
+    for source in store.sources_of(Entity::Feedback)? {
+        let table = table_of(source);
+        if let Some((column, way)) = plain_column(source, "id").filter(|_| !named.is_empty()) {
+            let fitting = named.iter().filter(|id| store.can_be(way, id));
+            let keys: Vec<Vec<Raw>> = fitting.map(|id| vec![Raw::Text(id.clone())]).collect();
+            if !keys.is_empty() {
+                draft.watch(Rows { table: table.clone(), by: vec![column.to_owned()], keys }).await?;
+            }
+        }
+        if let Some((column, way)) = plain_column(source, "episode_id").filter(|_| back)
+            && store.can_be(way, episode.row.id())
+        {
+            draft.watch(Rows::with(&table, column, Raw::Text(episode.row.id().to_owned()))).await?;
+        }
+    }
+    Ok(store.linked(&[&episode.row], &episode.source.links, Entity::Feedback).await?.pop().unwrap_or_default())
+}
+
+fn aggregate(rows: &[Row]) -> Option<f64> {
+    let counting = rows.iter().filter(|r| r.get("counts") == &Value::Bool(true));
+    feedback::aggregate(counting.filter_map(|r| r.number("score")))
+}
+
+/// The stored list with or without an id, in its own storage class and spelling; none when it stays as it is.
+fn changed_list(engine: Engine, stored: &Raw, change: &ListChange<'_>) -> Result<Option<Raw>, String> {
+    let text = match stored {
+        Raw::Null => None,
+        Raw::Text(text) => Some(text.as_str()),
+        Raw::Bytes(bytes) => Some(std::str::from_utf8(bytes).map_err(|_| "it is packed or no text".to_owned())?),
+        _ => return Err("it is no list".to_owned()),
+    };
+    if engine == Engine::Postgres && text.is_some_and(|t| t.starts_with('{')) {
+        return Err("it is no JSON list".to_owned());
+    }
+    let new = match change {
+        ListChange::None => None,
+        ListChange::With(id) => Some(id_list::with(text, id)?),
+        ListChange::Without(id) => id_list::without(text, id)?,
+    };
+    Ok(new.map(|text| if matches!(stored, Raw::Bytes(_)) { Raw::Bytes(text.into_bytes()) } else { Raw::Text(text) }))
+}
+
+fn list_of(raw: &Raw) -> Value {
+    let text = match raw {
+        Raw::Text(text) => text.clone(),
+        Raw::Bytes(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+        _ => String::new(),
+    };
+    Value::from(crate::memory::json::read_list(Some(&text)).items)
+}
+
+fn quoted(raw: &Raw) -> String {
+    let text = serde_json::to_string(raw).unwrap_or_default();
+    match text.char_indices().nth(200) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}

@@ -1,0 +1,176 @@
+//! Imports trajectories, case banks and our own export. Ids come from the content, so that importing twice changes
+//! nothing; text passes the check for secrets and suspicious wording.
+
+mod export;
+mod memento;
+mod tau_bench;
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+
+use super::ChangeError;
+use super::batch::{self, NewRow};
+use super::draft::Draft;
+use super::plan::{Danger, Plan};
+use crate::memory::text_check::{self, Found};
+use crate::memory::{Entity, Row};
+use crate::store::Store;
+
+/// What kind of file is imported.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// A τ-bench result file: a JSON list of trajectories.
+    TauBench,
+    /// A memento memory: one case a line.
+    Memento,
+    /// Our own export: one row a line.
+    Jsonl,
+}
+
+/// Order in which rows go in: what others hang on first.
+const ORDER: [Entity; 12] = [
+    Entity::Agent,
+    Entity::Profile,
+    Entity::Episode,
+    Entity::Segment,
+    Entity::CanvasEvent,
+    Entity::Feedback,
+    Entity::UtilityEvent,
+    Entity::Memory,
+    Entity::MemoryLink,
+    Entity::Case,
+    Entity::Policy,
+    Entity::WorkflowEvent,
+];
+
+/// What a file holds.
+#[derive(Debug, Default)]
+pub(super) struct Contents {
+    rows: Vec<NewRow>,
+    /// What cannot be read: line or place, from 1, and why.
+    bad: Vec<(usize, String)>,
+    /// What should be known, for people.
+    notes: Vec<String>,
+    found: Found,
+}
+
+impl Contents {
+    fn add(&mut self, row: NewRow) {
+        self.rows.push(row);
+    }
+
+    /// A text, without secrets.
+    fn text(&mut self, text: &str) -> String {
+        let (clean, found) = text_check::check(text);
+        self.found.add(&found);
+        clean
+    }
+
+    /// A value, without secrets in its texts.
+    fn value(&mut self, value: &Value) -> Value {
+        text_check::check_value(value, &mut self.found)
+    }
+}
+
+/// Plans the import of a file's text. `name` is what the file is called: it names the agent where the file does not.
+///
+/// # Errors
+/// [`ChangeError::Usage`] naming the first bad line, unless they are to be skipped.
+pub async fn plan(store: &Store, format: Format, name: &str, text: &str, skip_bad: bool) -> Result<Plan, ChangeError> {
+    let mut draft = Draft::new(store, "import", Danger::Guarded).await?;
+    let mut contents = match format {
+        Format::TauBench => tau_bench::read(name, text)?,
+        Format::Memento => memento::read(name, text),
+        Format::Jsonl => export::read(store, text),
+    };
+    if let Some((place, why)) = contents.bad.first() {
+        if !skip_bad {
+            let unit = if format == Format::TauBench { "trajectory" } else { "line" };
+            return Err(ChangeError::Usage(format!(
+                "{name}: {unit} {place}: {why} ({} bad in all; --skip-bad leaves them out)",
+                contents.bad.len()
+            )));
+        }
+        let places: Vec<String> = contents.bad.iter().take(20).map(|(place, _)| place.to_string()).collect();
+        draft.disclosures.push(format!("{} bad ones are left out, at {}", contents.bad.len(), places.join(", ")));
+    }
+    known_profiles(store, &mut contents.rows).await?;
+    draft.disclosures.append(&mut contents.notes);
+    draft.disclosures.extend(contents.found.sentences());
+    let mut by_entity: BTreeMap<Entity, Vec<NewRow>> = BTreeMap::new();
+    for row in contents.rows {
+        by_entity.entry(row.row.entity).or_default().push(row);
+    }
+    for entity in ORDER.iter().chain([&Entity::Access]) {
+        let Some(rows) = by_entity.remove(entity) else { continue };
+        let tally = batch::add(&mut draft, *entity, &rows).await?;
+        draft.effects.push(format!(
+            "{} {} rows are new, {} are there already",
+            tally.added,
+            entity.title(),
+            tally.present
+        ));
+    }
+    draft.facts.insert("format".to_owned(), Value::from(format!("{format:?}").to_lowercase()));
+    Ok(draft.seal())
+}
+
+/// Where a bank for the same user and agent is there already, new cases go into that one.
+async fn known_profiles(store: &Store, rows: &mut Vec<NewRow>) -> Result<(), ChangeError> {
+    let mut renamed: BTreeMap<String, String> = BTreeMap::new();
+    for new in rows.iter().filter(|r| r.row.entity == Entity::Profile) {
+        if let Some(known) = bank(store, new.row.text("user_id"), new.row.text("agent_id")).await? {
+            renamed.insert(new.row.id().to_owned(), known.id().to_owned());
+        }
+    }
+    rows.retain(|r| r.row.entity != Entity::Profile || renamed.get(r.row.id()).is_none_or(|id| id == r.row.id()));
+    for new in rows.iter_mut().filter(|r| r.row.entity == Entity::Case) {
+        if let Some(known) = new.row.text("profile_id").and_then(|id| renamed.get(id)) {
+            let known = Value::from(known.clone());
+            new.row.set("profile_id", known);
+        }
+    }
+    Ok(())
+}
+
+/// The bank of a user and agent.
+///
+/// # Errors
+/// The engine's refusal.
+pub(super) async fn bank(store: &Store, user: Option<&str>, agent: Option<&str>) -> Result<Option<Row>, ChangeError> {
+    let (Some(user), Some(agent)) = (user, agent) else { return Ok(None) };
+    let banks = store.related(Entity::Profile, "user_id", &[user.to_owned()]).await?;
+    Ok(banks.into_iter().find(|row| row.text("agent_id") == Some(agent)))
+}
+
+/// The first digits of a SHA-256 over texts.
+fn digest(parts: &[&str]) -> String {
+    let mut hasher = Sha256::new();
+    for part in parts {
+        hasher.update((part.len() as u64).to_be_bytes());
+        hasher.update(part.as_bytes());
+    }
+    hex::encode(hasher.finalize())[..20].to_owned()
+}
+
+/// Hash under which a case is known: SHA-256 of its message, as hexadecimal digits.
+#[must_use]
+pub fn message_hash(message: &str) -> String {
+    hex::encode(Sha256::digest(message.as_bytes()))
+}
+
+/// The bank for a user's and agent's imported cases.
+fn profile(user: &str, agent: &str) -> NewRow {
+    let id = format!("bank-{}", digest(&[user, agent]));
+    let values = [("id", Value::from(id)), ("user_id", Value::from(user)), ("agent_id", Value::from(agent))];
+    NewRow::new(Entity::Profile, values).at_once("created_at").at_once("updated_at")
+}
+
+/// The agent under which a file's rows go: its name without its ending.
+fn agent_name(name: &str) -> String {
+    let base = name.rsplit(['/', '\\']).next().unwrap_or(name);
+    let stem = base.rsplit_once('.').map_or(base, |(stem, _)| stem);
+    if stem.is_empty() || stem == "-" { "imported".to_owned() } else { stem.to_owned() }
+}

@@ -1,0 +1,282 @@
+//! τ-bench result files: a list of trajectories with task, messages, tool calls and reward.
+
+use serde_json::{Value, json};
+
+use super::super::ChangeError;
+use super::super::batch::NewRow;
+use super::{Contents, agent_name, digest, message_hash, profile};
+use crate::memory::Entity;
+
+/// Characters of a title.
+const TITLE: usize = 120;
+
+/// Reads a file.
+///
+/// # Errors
+/// [`ChangeError::Usage`] when it is no list of trajectories at all.
+pub fn read(name: &str, text: &str) -> Result<Contents, ChangeError> {
+    let all: Vec<Value> = serde_json::from_str(text)
+        .map_err(|e| ChangeError::Usage(format!("{name}: this is no JSON list of trajectories: {e}")))?;
+    let agent = agent_name(name);
+    let mut contents = Contents::default();
+    let mut users: Vec<String> = Vec::new();
+    contents.add(
+        NewRow::new(
+            Entity::Agent,
+            [
+                ("id", Value::from(agent.clone())),
+                ("name", Value::from(agent.clone())),
+                ("status", Value::from("active")),
+            ],
+        )
+        .at_once("last_seen"),
+    );
+    for (position, trajectory) in all.iter().enumerate() {
+        if let Err(why) = check(trajectory) {
+            contents.bad.push((position + 1, why));
+            continue;
+        }
+        let user = trajectory_of(&mut contents, &agent, trajectory);
+        if !users.contains(&user) {
+            contents.add(profile(&user, &agent));
+            users.push(user);
+        }
+    }
+    contents.notes.push("the file has no times: its rows take the time of the import".to_owned());
+    Ok(contents)
+}
+
+fn check(trajectory: &Value) -> Result<(), String> {
+    let Some(messages) = trajectory["traj"].as_array() else { return Err("it has no list `traj`".to_owned()) };
+    if messages.is_empty() {
+        return Err("its list `traj` is empty".to_owned());
+    }
+    if let Some(position) = messages.iter().position(|m| m["role"].as_str().is_none()) {
+        return Err(format!("message {} has no role", position + 1));
+    }
+    match trajectory["reward"].as_f64() {
+        None => Err("it has no number `reward`".to_owned()),
+        Some(reward) if !(0.0..=1.0).contains(&reward) => Err(format!("its reward {reward} is not within 0 and 1")),
+        Some(_) => Ok(()),
+    }
+}
+
+/// What was called, with what came of it.
+struct Call {
+    id: String,
+    name: String,
+    arguments: Value,
+    result: Option<String>,
+}
+
+impl Call {
+    fn failed(&self) -> bool {
+        self.result.as_deref().is_some_and(|r| r.trim_start().to_ascii_lowercase().starts_with("error"))
+    }
+}
+
+/// Adds one trajectory and gives its user.
+fn trajectory_of(contents: &mut Contents, agent: &str, trajectory: &Value) -> String {
+    let messages = trajectory["traj"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let (task, trial) = (trajectory["task_id"].to_string(), trajectory["trial"].to_string());
+    let key = digest(&["tau-bench", &task, &trial, &trajectory["traj"].to_string()]);
+    let (episode, run) = (format!("tau-{key}"), format!("tau-run-{key}"));
+    let about = &trajectory["info"]["task"];
+    let user = about["user_id"].as_str().unwrap_or("tau-bench").to_owned();
+    let reward = trajectory["reward"].as_f64().unwrap_or_default();
+    let outcome = match reward {
+        r if r >= 1.0 => "success",
+        r if r > 0.0 => "partial",
+        _ => "failure",
+    };
+    let instruction = about["instruction"].as_str().map(|text| contents.text(text));
+    let first = messages.iter().find(|m| m["role"] == "user").and_then(|m| m["content"].as_str()).unwrap_or_default();
+    let message = contents.text(first);
+    let calls = segments(contents, &episode, messages);
+    events(contents, &run, messages, &calls, reward, instruction.as_deref());
+    let actions: Vec<Value> = calls
+        .iter()
+        .map(|call| {
+            let (status, result, error) = match (&call.result, call.failed()) {
+                (Some(text), true) => ("failed", Value::Null, Value::from(text.clone())),
+                (Some(text), false) => ("completed", Value::from(text.clone()), Value::Null),
+                (None, _) => ("failed", Value::Null, Value::from("no answer was recorded")),
+            };
+            json!({"step_name": call.name, "status": status, "result": result, "error": error, "at": null})
+        })
+        .collect();
+    let mut tools: Vec<&str> = calls.iter().map(|c| c.name.as_str()).collect();
+    tools.sort_unstable();
+    tools.dedup();
+    let plan: Vec<Value> = calls.iter().map(|c| json!({"tool": c.name, "arguments": c.arguments})).collect();
+    let metadata = json!({"source": "tau-bench", "task_id": trajectory["task_id"], "trial": trajectory["trial"],
+        "reward": reward, "user_cost": trajectory["info"]["user_cost"]});
+    contents.add(
+        NewRow::new(
+            Entity::Episode,
+            [
+                ("id", Value::from(episode.clone())),
+                ("agent_id", Value::from(agent)),
+                ("user_id", Value::from(user.clone())),
+                ("execution_ids", json!([run])),
+                ("title", Value::from(message.chars().take(TITLE).collect::<String>())),
+                ("observation", instruction.clone().map_or(Value::Null, Value::from)),
+                ("status", Value::from("closed")),
+                ("outcome", Value::from(outcome)),
+                ("success", Value::from(reward >= 1.0)),
+                ("actions", Value::from(actions)),
+                ("result", json!({"reward": reward})),
+                ("tools_used", json!(tools)),
+                ("tags", json!(["tau-bench"])),
+                ("workflow_name", Value::from("tau-bench")),
+                ("metadata", metadata),
+                ("canvas_ids", json!([])),
+                ("canvas_action_count", Value::from(0)),
+                ("feedback_ids", json!([])),
+                ("utility", Value::from(crate::memory::utility::START)),
+            ],
+        )
+        .at_once("started_at"),
+    );
+    let bank = profile(&user, agent).row.id().to_owned();
+    let traces: Vec<Value> = calls
+        .iter()
+        .map(|c| json!({"tool": c.name, "input": c.arguments, "status": if c.failed() { "error" } else { "ok" }, "output": c.result}))
+        .collect();
+    contents.add(
+        NewRow::new(
+            Entity::Case,
+            [
+                ("id", Value::from(format!("tau-case-{key}"))),
+                ("profile_id", Value::from(bank)),
+                ("user_id", Value::from(user.clone())),
+                ("agent_id", Value::from(agent)),
+                ("message_hash", Value::from(message_hash(&message))),
+                ("prompt", json!({"message": message, "instruction": instruction, "episode_id": episode})),
+                ("plan", json!({"steps": plan})),
+                ("traces", json!({"steps": traces})),
+                ("outcome", Value::from(outcome)),
+                ("reward", Value::from(reward)),
+                ("tags", json!(["tau-bench"])),
+                ("reference_case_ids", json!([])),
+                ("quarantined", Value::from(false)),
+            ],
+        )
+        .at_once("created_at"),
+    );
+    user
+}
+
+/// Adds messages and calls as segments; gives the calls with their results.
+fn segments(contents: &mut Contents, episode: &str, messages: &[Value]) -> Vec<Call> {
+    let mut calls: Vec<Call> = Vec::new();
+    let mut sequence = 0;
+    for message in messages {
+        let role = message["role"].as_str().unwrap_or_default();
+        let text = message["content"].as_str().map(|text| contents.text(text));
+        let (kind, source_id) = match role {
+            "tool" => ("execution", message["tool_call_id"].as_str()),
+            _ => ("message", None),
+        };
+        if let (Some(id), Some(text)) = (source_id, &text)
+            && let Some(call) = calls.iter_mut().find(|c| c.id == id)
+        {
+            call.result = Some(text.clone());
+        }
+        if let Some(text) = text {
+            segment(contents, episode, &mut sequence, kind, role, source_id, text);
+        }
+        for call in message["tool_calls"].as_array().into_iter().flatten() {
+            let name = call["function"]["name"].as_str().unwrap_or("unknown").to_owned();
+            let written = call["function"]["arguments"].as_str().unwrap_or("{}");
+            let read: Value = serde_json::from_str(written).unwrap_or_else(|_| Value::from(written));
+            let arguments = contents.value(&read);
+            let id = call["id"].as_str().unwrap_or_default().to_owned();
+            let text = format!("{name}({arguments})");
+            segment(contents, episode, &mut sequence, "execution", "tool_call", Some(&id), text);
+            calls.push(Call { id, name, arguments, result: None });
+        }
+    }
+    calls
+}
+
+fn segment(
+    contents: &mut Contents,
+    episode: &str,
+    sequence: &mut i64,
+    kind: &str,
+    source_type: &str,
+    source_id: Option<&str>,
+    text: String,
+) {
+    *sequence += 1;
+    contents.add(
+        NewRow::new(
+            Entity::Segment,
+            [
+                ("id", Value::from(format!("{episode}-s{sequence}"))),
+                ("episode_id", Value::from(episode)),
+                ("sequence", Value::from(*sequence)),
+                ("kind", Value::from(kind)),
+                ("content", Value::from(text)),
+                ("source_type", Value::from(source_type)),
+                ("source_id", source_id.map_or(Value::Null, Value::from)),
+            ],
+        )
+        .at_once("created_at"),
+    );
+}
+
+/// Adds the trajectory as the event log of a run.
+fn events(
+    contents: &mut Contents,
+    run: &str,
+    messages: &[Value],
+    calls: &[Call],
+    reward: f64,
+    instruction: Option<&str>,
+) {
+    let mut log: Vec<(&str, Value)> = vec![("workflow.started", json!({"args": [instruction]}))];
+    let mut next = calls.iter();
+    for message in messages {
+        let role = message["role"].as_str().unwrap_or_default();
+        match (role, message["content"].as_str()) {
+            // The policy stands in the segments; results follow as completed steps.
+            ("system", _) | (_, None) => {}
+            ("tool", Some(_)) => {
+                let id = message["tool_call_id"].as_str().unwrap_or_default();
+                if let Some(call) = calls.iter().find(|c| c.id == id) {
+                    log.push(if call.failed() {
+                        ("step.failed", json!({"step_id": call.id, "step_name": call.name, "error": call.result}))
+                    } else {
+                        ("step.completed", json!({"step_id": call.id, "step_name": call.name, "result": call.result}))
+                    });
+                }
+            }
+            (role, Some(text)) => {
+                let text = contents.text(text);
+                log.push(("agent_message", json!({"role": role, "content": text})));
+            }
+        }
+        let count = message["tool_calls"].as_array().map_or(0, Vec::len);
+        for call in next.by_ref().take(count) {
+            log.push(("step.started", json!({"step_id": call.id, "step_name": call.name, "args": call.arguments})));
+        }
+    }
+    log.push(("workflow.completed", json!({"result": {"reward": reward}})));
+    for (position, (kind, data)) in log.into_iter().enumerate() {
+        contents.add(
+            NewRow::new(
+                Entity::WorkflowEvent,
+                [
+                    ("id", Value::from(format!("{run}-{position}"))),
+                    ("run_id", Value::from(run)),
+                    ("sequence", Value::from(position as i64)),
+                    ("kind", Value::from(kind)),
+                    ("data", data),
+                ],
+            )
+            .at_once("created_at"),
+        );
+    }
+}

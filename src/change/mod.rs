@@ -1,0 +1,119 @@
+//! The only door to writing, for console and commands alike: an operation becomes a [`Plan`], a plan is applied in one
+//! transaction with its audit entry, and the [`Receipt`] says what was done and how to take it back.
+//!
+//! Each operation is a file: it reads what it needs through a [`Draft`], which remembers what was read, and says which
+//! stored rows change. No transaction is open while a person reads a plan.
+
+pub mod apply;
+pub mod audit;
+mod batch;
+pub mod chain;
+mod draft;
+pub mod feedback;
+pub mod import;
+pub mod migrate;
+pub mod plan;
+pub mod profile;
+pub mod record;
+pub mod reward;
+pub mod signal;
+pub mod undo;
+
+use std::future::Future;
+
+use crate::store::write::WriteError;
+use crate::store::{Store, StoreError};
+
+pub use apply::{Author, apply};
+pub use draft::Draft;
+pub use plan::{Change, Danger, Plan, Receipt};
+
+/// Why a change was not made. Nothing was written.
+#[derive(Debug, thiserror::Error)]
+pub enum ChangeError {
+    /// What was asked for makes no sense.
+    #[error("{0}")]
+    Usage(String),
+    /// What was named is not there.
+    #[error("{0}")]
+    NotFound(String),
+    /// The world moved: rows are not what the plan read.
+    #[error("{message}; nothing was written. Plan again and look at what has changed:{}", listed(.rows))]
+    Conflict {
+        /// What moved.
+        message: String,
+        /// The rows, for people.
+        rows: Vec<String>,
+    },
+    /// The database cannot do that, or must not.
+    #[error("{0}")]
+    Refused(String),
+    /// The audit trail is not what it should be.
+    #[error("{0}")]
+    Broken(String),
+    /// Something failed.
+    #[error("{0}")]
+    Failed(String),
+    /// Reading failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+fn listed(rows: &[String]) -> String {
+    rows.iter().flat_map(|row| ["\n  ", row]).collect()
+}
+
+impl From<WriteError> for ChangeError {
+    fn from(error: WriteError) -> Self {
+        match error {
+            WriteError::Store(error) => ChangeError::Store(error),
+            WriteError::ReadOnly(_) | WriteError::Rejected(_) => ChangeError::Refused(error.to_string()),
+            WriteError::Missed { .. } => ChangeError::Conflict { message: error.to_string(), rows: Vec::new() },
+            WriteError::Busy(_) | WriteError::Unknown(_) => ChangeError::Failed(error.to_string()),
+        }
+    }
+}
+
+/// Times that a change is planned anew when the world moved between planning and applying.
+const PLANNED_AT_MOST: u32 = 6;
+
+/// Plans and applies in one go, where no person reads the plan in between: when the world moves meanwhile, the plan is
+/// made anew from the start, with the rows it is about locked, a bounded number of times.
+///
+/// # Errors
+/// As planning and [`apply()`].
+pub async fn plan_and_apply<F, P>(store: &Store, author: &Author, mut plan: F) -> Result<(Plan, Receipt), ChangeError>
+where
+    F: FnMut() -> P,
+    P: Future<Output = Result<Plan, ChangeError>>,
+{
+    let planned = plan().await?;
+    match apply(store, &planned, author).await {
+        Err(ChangeError::Conflict { .. }) => {}
+        outcome => return outcome.map(|receipt| (planned, receipt)),
+    }
+    let mut tries = 1;
+    loop {
+        tries += 1;
+        match apply::plan_under_lock(store, author, &planned, &mut plan).await {
+            Err(ChangeError::Conflict { .. }) if tries < PLANNED_AT_MOST => apply::wait(tries).await,
+            outcome => return outcome,
+        }
+    }
+}
+
+/// A new id: a random UUID (version 4).
+#[must_use]
+pub fn new_id() -> String {
+    let mut bytes: [u8; 16] = rand::random();
+    bytes[6] = bytes[6] & 0x0f | 0x40;
+    bytes[8] = bytes[8] & 0x3f | 0x80;
+    let hex = hex::encode(bytes);
+    format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
+}
+
+/// The time now, in the canonical spelling.
+#[must_use]
+pub fn now() -> String {
+    crate::memory::time::spell_utc(chrono::Utc::now()).unwrap_or_default()
+}

@@ -1,0 +1,215 @@
+//! What a change would do, and what it did: plain data, the same for console, commands and files.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use sha2::{Digest as _, Sha256};
+
+use super::ChangeError;
+use crate::store::stored::{Mutation, Watch};
+
+/// Changes that a printed plan shows at most.
+pub const SHOWN: usize = 50;
+
+/// How much care a change asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Danger {
+    /// It adds, or is taken back at once.
+    Safe,
+    /// It alters or removes what somebody wrote.
+    Guarded,
+    /// It cannot be taken back, or touches very much.
+    Grave,
+}
+
+/// Rows that are inserted, updated and deleted, by table.
+pub type Counts = BTreeMap<String, BTreeMap<String, usize>>;
+
+/// One row before and after, in canonical columns; null where there is none.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Change {
+    /// What it is.
+    pub entity: String,
+    /// Its id.
+    pub id: String,
+    /// Columns that change, before.
+    pub before: Value,
+    /// The same, after.
+    pub after: Value,
+}
+
+/// What a change would do.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// SHA-256 over everything else, as hexadecimal digits.
+    pub plan_id: String,
+    /// What it does, such as `feedback.edit`.
+    pub operation: String,
+    /// How much care it asks for.
+    pub danger: Danger,
+    /// Rows by table.
+    pub counts: Counts,
+    /// The first rows before and after.
+    pub changes: Vec<Change>,
+    /// How many rows change in all.
+    pub changes_total: usize,
+    /// What else comes of it, for people.
+    pub effects: Vec<String>,
+    /// What should be known before it is done, for people.
+    pub disclosures: Vec<String>,
+    /// When it was planned.
+    pub created_at: String,
+    /// Database that it is for.
+    pub database_id: String,
+    /// What goes into the public part of the audit entry.
+    pub facts: Value,
+    /// Why it cannot be undone; none when it can.
+    pub undo_reason: Option<String>,
+    /// The reason given with the plan.
+    pub reason: Option<String>,
+    /// The ticket given with the plan.
+    pub ticket: Option<String>,
+    /// What was read to make it.
+    pub watches: Vec<Watch>,
+    /// The changes themselves.
+    pub mutations: Vec<Mutation>,
+    /// Rows for the memory's own audit trail, which stay when the change is undone.
+    pub trail: Vec<Mutation>,
+    /// Rows for that trail should the change be undone.
+    pub undo_trail: Vec<Mutation>,
+}
+
+impl Plan {
+    /// Whether there is nothing to do.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.mutations.is_empty()
+    }
+
+    /// Counts of all mutations.
+    #[must_use]
+    pub fn count<'m>(mutations: impl IntoIterator<Item = &'m Mutation>) -> Counts {
+        let mut counts = Counts::new();
+        for mutation in mutations {
+            let (verb, rows) = mutation.count();
+            *counts.entry(mutation.table().title()).or_default().entry(verb.to_owned()).or_default() += rows;
+        }
+        counts
+    }
+
+    /// The id that belongs to the rest of the plan.
+    #[must_use]
+    pub fn digest(&self) -> String {
+        let mut value = serde_json::to_value(self).unwrap_or_default();
+        if let Some(object) = value.as_object_mut() {
+            object.remove("plan_id");
+        }
+        hex::encode(Sha256::digest(canonical(&value).as_bytes()))
+    }
+
+    /// The whole plan as it is kept in a file: canonical JSON, one line.
+    #[must_use]
+    pub fn to_file(&self) -> String {
+        canonical(&serde_json::to_value(self).unwrap_or_default()) + "\n"
+    }
+
+    /// Reads a kept plan.
+    ///
+    /// # Errors
+    /// [`ChangeError::Usage`] when it is no plan, or was changed since.
+    pub fn from_file(text: &str) -> Result<Plan, ChangeError> {
+        let plan: Plan = serde_json::from_str(text)
+            .map_err(|e| ChangeError::Usage(format!("this is no plan kept with --plan-out: {e}")))?;
+        if plan.digest() == plan.plan_id {
+            return Ok(plan);
+        }
+        Err(ChangeError::Usage(format!(
+            "the plan was changed after it was made: its contents do not give its id {}; make a new one",
+            plan.plan_id
+        )))
+    }
+
+    /// The shape that commands print.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        let shown: Vec<Value> = self.changes.iter().take(SHOWN).map(|c| json!(c)).collect();
+        json!({
+            "plan_id": self.plan_id,
+            "operation": self.operation,
+            "danger": self.danger,
+            "counts": self.counts,
+            "changes_shown": shown.len(),
+            "changes_total": self.changes_total,
+            "changes": shown,
+            "effects": self.effects,
+            "disclosures": self.disclosures,
+            "database_id": self.database_id,
+            "fingerprint": hex::encode(Sha256::digest(canonical(&json!(self.watches)).as_bytes())),
+            "created_at": self.created_at,
+        })
+    }
+}
+
+/// What a change did.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Receipt {
+    /// Identity of the receipt, also in the audit entry.
+    pub receipt_id: String,
+    /// The plan.
+    pub plan_id: String,
+    /// What was done.
+    pub operation: String,
+    /// `applied`, or `nothing to do`.
+    pub status: String,
+    /// Rows by table, as the plan said.
+    pub counts: Counts,
+    /// The rows before and after.
+    pub changes: Vec<Change>,
+    /// How many rows changed in all.
+    pub changes_total: usize,
+    /// What else came of it.
+    pub effects: Vec<String>,
+    /// What should be known.
+    pub disclosures: Vec<String>,
+    /// When.
+    pub applied_at: String,
+    /// Number of the audit entry.
+    pub audit_seq: Option<i64>,
+    /// The command that takes it back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub undo: Option<String>,
+    /// Why there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub undo_reason: Option<String>,
+}
+
+/// JSON with sorted keys and without blanks: the same value always gives the same text.
+#[must_use]
+pub fn canonical(value: &Value) -> String {
+    fn sorted(value: &Value) -> Value {
+        match value {
+            Value::Array(items) => items.iter().map(sorted).collect(),
+            Value::Object(object) => {
+                let mut entries: Vec<(&String, &Value)> = object.iter().collect();
+                entries.sort_unstable_by_key(|(key, _)| *key);
+                Value::Object(entries.into_iter().map(|(k, v)| (k.clone(), sorted(v))).collect::<Map<_, _>>())
+            }
+            other => other.clone(),
+        }
+    }
+    sorted(value).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn canonical_json_is_sorted_and_has_no_blanks() {
+        let value: Value = serde_json::from_str(r#" { "b" : [ 1 , {"z":0.1, "a":null} ], "a" : "x y" } "#).unwrap();
+        assert_eq!(canonical(&value), r#"{"a":"x y","b":[1,{"a":null,"z":0.1}]}"#);
+    }
+}

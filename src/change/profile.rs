@@ -1,0 +1,45 @@
+//! The window of a bank: how many of its newest cases are kept.
+
+use serde_json::Value;
+
+use super::ChangeError;
+use super::draft::Draft;
+use super::feedback::writable;
+use super::plan::{Danger, Plan};
+use crate::memory::Entity;
+use crate::store::Store;
+use crate::store::encode::Given;
+
+/// Plans another window; `None` keeps all cases.
+///
+/// # Errors
+/// [`ChangeError::Usage`] for a window that keeps nothing, [`ChangeError::NotFound`], [`ChangeError::Refused`].
+pub async fn set_window(store: &Store, profile: &str, window: Option<i64>) -> Result<Plan, ChangeError> {
+    if let Some(window) = window.filter(|w| !(1..=i64::from(i32::MAX)).contains(w)) {
+        return Err(ChangeError::Usage(format!(
+            "a window of {window} is a mistake: give 1 or more, or `all` to keep every case"
+        )));
+    }
+    let mut draft = Draft::new(store, "profile.set", Danger::Guarded).await?;
+    let found = draft.locate(Entity::Profile, profile).await?;
+    writable(found.source)?;
+    let window = window.map_or(Value::Null, Value::from);
+    if *found.row.get("window_size") == window {
+        return Ok(draft.seal());
+    }
+    let shape = store.shape(&found.table()).await?;
+    let values = [("window_size", Given::Is(window.clone()))];
+    draft.push(found.update(store.engine(), &shape, &values).map_err(ChangeError::Refused)?);
+    let mut shown = found.row.clone();
+    shown.set("window_size", window.clone());
+    draft.alters(&found.row, &shown);
+    if let Some(size) = window.as_i64() {
+        let cases = store.related(Entity::Case, "profile_id", &[profile.to_owned()]).await?.len() as i64;
+        if cases > size {
+            draft
+                .effects
+                .push(format!("{} of its {cases} cases lie outside the window: `prune` removes them", cases - size));
+        }
+    }
+    Ok(draft.seal())
+}

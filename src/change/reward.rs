@@ -1,0 +1,90 @@
+//! Reward and outcome of a case, with the row that the memory's own audit trail expects.
+
+use serde_json::{Value, json};
+
+use super::draft::Draft;
+use super::feedback::writable;
+use super::plan::{Danger, Plan};
+use super::{ChangeError, new_id};
+use crate::memory::{Entity, Row};
+use crate::store::encode::{Given, plain_column};
+use crate::store::stored::Mutation;
+use crate::store::{Store, StoreError};
+
+/// Outcomes that a case can be given.
+const OUTCOMES: [&str; 4] = ["success", "partial", "failure", "aborted"];
+
+/// Plans a new reward, in 0..1, and an outcome when one is said.
+///
+/// # Errors
+/// [`ChangeError::Usage`], [`ChangeError::NotFound`], or [`ChangeError::Refused`] where it cannot be stored as it is.
+pub async fn set(store: &Store, case: &str, reward: f64, outcome: Option<&str>) -> Result<Plan, ChangeError> {
+    if !(0.0..=1.0).contains(&reward) {
+        return Err(ChangeError::Usage(format!("a reward is a number from 0 to 1, not {reward}")));
+    }
+    if let Some(word) = outcome.filter(|o| !OUTCOMES.contains(o)) {
+        return Err(ChangeError::Usage(format!("unknown outcome `{word}`: it is one of {}", OUTCOMES.join(", "))));
+    }
+    let mut draft = Draft::new(store, "reward", Danger::Guarded).await?;
+    let found = draft.locate(Entity::Case, case).await?;
+    writable(found.source)?;
+    let mut shown = found.row.clone();
+    if found.row.number("reward") != Some(reward) {
+        shown.set("reward", Value::from(reward));
+    }
+    if let Some(outcome) = outcome {
+        shown.set("outcome", Value::from(outcome));
+    }
+    let differs = |column: &&str| found.row.get(column) != shown.get(column);
+    let columns: Vec<&str> = ["reward", "outcome"].into_iter().filter(differs).collect();
+    if columns.is_empty() {
+        return Ok(draft.seal());
+    }
+    let values: Vec<(&str, Given)> = columns.into_iter().map(|c| (c, Given::Is(shown.get(c).clone()))).collect();
+    let shape = store.shape(&found.table()).await?;
+    draft.push(found.update(store.engine(), &shape, &values).map_err(ChangeError::Refused)?);
+    draft.alters(&found.row, &shown);
+    let old = found.row.number("reward");
+    if let Some(profile) = found.row.text("profile_id") {
+        let policies = store.related(Entity::Policy, "profile_id", &[profile.to_owned()]).await?.len();
+        if policies > 0 {
+            draft.effects.push(format!("{policies} policy versions of its profile were trained before this change"));
+        }
+    }
+    let payload = json!({ "caseId": case, "rewardScore": reward, "outcome": shown.get("outcome") });
+    let undone = json!({ "caseId": case, "rewardScore": old, "outcome": found.row.get("outcome"), "cause": "undo" });
+    draft.trail = trail(store, "reward", &found.row, &payload).await?;
+    draft.undo_trail = trail(store, "reward", &found.row, &undone).await?;
+    Ok(draft.seal())
+}
+
+/// The row for the memory's own audit trail, where it keeps one that knows the action.
+///
+/// # Errors
+/// The engine's refusal.
+pub(super) async fn trail(
+    store: &Store,
+    operation: &str,
+    case: &Row,
+    payload: &Value,
+) -> Result<Vec<Mutation>, StoreError> {
+    let Ok(sources) = store.sources_of(Entity::AuditEntry) else { return Ok(Vec::new()) };
+    let mut rows = Vec::new();
+    for source in sources {
+        let Some(write) = &source.write else { continue };
+        let Some((_, action)) = write.actions.iter().find(|(ours, _)| ours == operation) else { continue };
+        let values: Vec<(&str, Given)> = [
+            ("id", Given::from(new_id())),
+            ("actor", Given::Is(case.get("user_id").clone())),
+            ("agent_id", Given::Is(case.get("agent_id").clone())),
+            ("action", Given::from(action.clone())),
+            ("payload", Given::Is(payload.clone())),
+            ("created_at", Given::Now),
+        ]
+        .into_iter()
+        .filter(|(column, _)| plain_column(source, column).is_some())
+        .collect();
+        rows.push(store.insertion(source, &values, None).await?);
+    }
+    Ok(rows)
+}

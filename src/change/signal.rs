@@ -1,0 +1,177 @@
+//! Utility signals and their retraction: the whole history is replayed, never a delta added.
+
+use serde_json::Value;
+
+use super::draft::Draft;
+use super::feedback::writable;
+use super::plan::{Danger, Plan};
+use super::{ChangeError, new_id, now};
+use crate::layout::BoundSource;
+use crate::memory::utility::{self, Signal};
+use crate::memory::{Entity, Row, text_check, time};
+use crate::store::Store;
+use crate::store::encode::{Given, Located, plain_column, table_of};
+use crate::store::session::Raw;
+use crate::store::stored::Rows;
+
+/// Plans a new signal about an episode.
+///
+/// # Errors
+/// [`ChangeError::Usage`] for an unknown word, [`ChangeError::NotFound`], or [`ChangeError::Refused`] where no utility
+/// is kept.
+pub async fn add(
+    store: &Store,
+    episode: &str,
+    word: &str,
+    actor: &str,
+    reason: Option<&str>,
+) -> Result<Plan, ChangeError> {
+    let Some(signal) = Signal::parse(word) else {
+        let known: Vec<&str> = Signal::ALL.iter().map(|s| s.word()).collect();
+        return Err(ChangeError::Usage(format!("unknown signal `{word}`: it is one of {}", known.join(", "))));
+    };
+    let mut draft = Draft::new(store, "signal", Danger::Safe).await?;
+    let source = target(store)?;
+    let found = draft.locate(Entity::Episode, episode).await?;
+    let history = history(&mut draft, source, &found).await?;
+    let start = start(&history, &found.row);
+    let replay = utility::replay(start, history.iter().map(|e| e.text("signal").unwrap_or_default()).chain([word]));
+    let Some(step) = replay.steps.last() else { return Ok(draft.seal()) };
+    let mut row = Row::empty(Entity::UtilityEvent);
+    row.set("id", Value::from(new_id()));
+    row.set("episode_id", Value::from(episode));
+    row.set("signal", Value::from(signal.word()));
+    row.set("delta", Value::from(signal.delta()));
+    row.set("before", Value::from(step.before));
+    row.set("after", Value::from(step.after));
+    row.set("actor", Value::from(actor));
+    let reason = reason.map(|text| {
+        let (clean, odd) = text_check::check(text);
+        draft.disclosures.extend(odd.sentences().into_iter().map(|words| format!("reason: {words}")));
+        clean
+    });
+    row.set("reason", reason.map_or(Value::Null, Value::from));
+    let columns = ["id", "episode_id", "signal", "delta", "before", "after", "actor", "reason"];
+    let mut values: Vec<(&str, Given)> = columns
+        .into_iter()
+        .filter(|c| plain_column(source, c).is_some())
+        .map(|c| (c, Given::Is(row.get(c).clone())))
+        .collect();
+    values.push(("created_at", moment_after(&history)));
+    let insertion = store.insertion(source, &values, Some(&found.image)).await?;
+    draft.adds(&row);
+    draft.push(insertion);
+    settle(&mut draft, source, &found, &history, &replay).await?;
+    Ok(draft.seal())
+}
+
+/// Plans a signal taken back.
+///
+/// # Errors
+/// As [`add`].
+pub async fn retract(store: &Store, id: &str) -> Result<Plan, ChangeError> {
+    let mut draft = Draft::new(store, "signal.retract", Danger::Guarded).await?;
+    let gone = draft.locate(Entity::UtilityEvent, id).await?;
+    writable(gone.source)?;
+    let Some(episode) = gone.row.text("episode_id") else {
+        return Err(ChangeError::Refused(format!("the signal {id} names no episode: there is no history to replay")));
+    };
+    draft.removes(&gone.row);
+    draft.push(gone.delete());
+    let Some(found) = draft.seek(Entity::Episode, episode).await? else {
+        draft.disclosures.push(format!("the episode {episode} is not there: only the signal itself goes"));
+        return Ok(draft.seal());
+    };
+    let history = history(&mut draft, gone.source, &found).await?;
+    let start = start(&history, &found.row);
+    let kept: Vec<Row> = history.into_iter().filter(|e| e.id() != id).collect();
+    let replay = utility::replay(start, kept.iter().map(|e| e.text("signal").unwrap_or_default()));
+    settle(&mut draft, gone.source, &found, &kept, &replay).await?;
+    Ok(draft.seal())
+}
+
+fn target(store: &Store) -> Result<&BoundSource, ChangeError> {
+    let sources = store.sources_of(Entity::UtilityEvent)?;
+    let source = sources.iter().copied().find(|s| writable(s).is_ok()).or(sources.first().copied());
+    let source = source.ok_or_else(|| ChangeError::Refused("this database keeps no signals".to_owned()))?;
+    writable(source).map(|_| source)
+}
+
+/// The signals of an episode, oldest first, read after they were noted down.
+async fn history(draft: &mut Draft<'_>, source: &BoundSource, episode: &Located<'_>) -> Result<Vec<Row>, ChangeError> {
+    if let Some((column, _)) = plain_column(source, "episode_id") {
+        draft.watch(Rows::with(&table_of(source), column, Raw::Text(episode.row.id().to_owned()))).await?;
+    }
+    let id = [episode.row.id().to_owned()];
+    Ok(draft.store.related(Entity::UtilityEvent, "episode_id", &id).await?)
+}
+
+/// Utility before the first signal: as the first one says, else as the episode has it, else the usual start.
+fn start(history: &[Row], episode: &Row) -> f64 {
+    let said = match history.first() {
+        Some(first) => first.number("before"),
+        None => episode.number("utility"),
+    };
+    said.unwrap_or(utility::START)
+}
+
+/// The time of a new signal: now, or just after the latest one where a clock ran ahead, so that it comes last.
+fn moment_after(history: &[Row]) -> Given {
+    let latest = history.iter().filter_map(|e| e.text("created_at")).max();
+    match latest.filter(|latest| *latest >= now().as_str()).and_then(time::epoch_micros) {
+        Some(micros) => match time::from_epoch(micros + 1, time::EpochUnit::Microseconds) {
+            Some(moment) => Given::from(moment),
+            None => Given::Now,
+        },
+        None => Given::Now,
+    }
+}
+
+/// Writes the replayed steps back where they differ, and the utility that comes of them.
+async fn settle(
+    draft: &mut Draft<'_>,
+    source: &BoundSource,
+    episode: &Located<'_>,
+    history: &[Row],
+    replay: &utility::Replay,
+) -> Result<(), ChangeError> {
+    let store = draft.store;
+    let mut moved = 0;
+    for (event, step) in history.iter().zip(&replay.steps) {
+        if event.number("before") == Some(step.before) && event.number("after") == Some(step.after) {
+            continue;
+        }
+        let found = draft.locate(Entity::UtilityEvent, event.id()).await?;
+        let shape = store.shape(&table_of(source)).await?;
+        let values = [("before", Given::from(step.before)), ("after", Given::from(step.after))];
+        let update = found.update(store.engine(), &shape, &values).map_err(ChangeError::Refused)?;
+        let mut after = found.row.clone();
+        after.set("before", Value::from(step.before));
+        after.set("after", Value::from(step.after));
+        draft.alters(&found.row, &after);
+        draft.push(update);
+        moved += 1;
+    }
+    if moved > 0 {
+        draft.effects.push(format!("{moved} other signals of the episode have another before and after when replayed"));
+    }
+    let unknown = replay.unknown().len();
+    if unknown > 0 {
+        draft.disclosures.push(format!("{unknown} stored signals have an unknown word and leave the utility as it is"));
+    }
+    let (stored, new) = (episode.row.number("utility"), replay.utility());
+    if stored == Some(new) {
+        return Ok(());
+    }
+    writable(episode.source)?;
+    let shape = store.shape(&episode.table()).await?;
+    let update =
+        episode.update(store.engine(), &shape, &[("utility", Given::from(new))]).map_err(ChangeError::Refused)?;
+    let mut shown = episode.row.clone();
+    shown.set("utility", Value::from(new));
+    let word = stored.map_or("unknown".to_owned(), |x| format!("{x:.3}"));
+    draft.effects.push(format!("episode {}: its utility goes from {word} to {new:.3}", episode.row.id()));
+    draft.alters(&episode.row, &shown);
+    draft.push(update);
+    Ok(())
+}

@@ -1,0 +1,146 @@
+//! Takes a change back: the inverse of its mutations, itself a plan, refused when later changes stand on it.
+
+use serde_json::{Value, json};
+
+use super::ChangeError;
+use super::apply::{Inverse, describe};
+use super::audit::{self, Opened};
+use super::draft::Draft;
+use super::plan::{Change, Danger, Plan};
+use crate::memory::Entity;
+use crate::store::Store;
+use crate::store::session::Raw;
+use crate::store::stored::{Cell, Image, Mutation, ROW_NUMBER, Rows};
+
+/// Later entries that are looked through for who changed a row.
+const LOOKED_THROUGH: usize = 1_000;
+
+/// Plans the inverse of the change with that number in the audit trail.
+///
+/// # Errors
+/// [`ChangeError::NotFound`] without such an entry, [`ChangeError::Refused`] for one that cannot be undone,
+/// [`ChangeError::Conflict`] when rows have changed since, [`ChangeError::Broken`] when the entry was tampered with.
+pub async fn undo(store: &Store, seq: i64) -> Result<Plan, ChangeError> {
+    let mut draft = Draft::new(store, "undo", Danger::Guarded).await?;
+    let opened = audit::open(store, seq)
+        .await?
+        .ok_or_else(|| ChangeError::NotFound(format!("the audit trail has no entry {seq}; `audit list` shows them")))?;
+    if let Some(reason) = opened.public["undo_reason"].as_str() {
+        return Err(ChangeError::Refused(format!("entry {seq} ({}) cannot be undone: {reason}", opened.entry.action)));
+    }
+    let Some(kept) = opened.private.get("undo") else {
+        return Err(ChangeError::Refused(format!(
+            "entry {seq} ({}) cannot be undone: what it would restore was not kept or has been redacted",
+            opened.entry.action
+        )));
+    };
+    let broken = |e: serde_json::Error| ChangeError::Broken(format!("entry {seq} cannot be read: {e}"));
+    let inverses: Vec<Inverse> = serde_json::from_value(kept["inverses"].clone()).map_err(broken)?;
+    draft.trail = serde_json::from_value(kept["trail"].clone()).map_err(broken)?;
+    draft.facts.insert("undo_of".to_owned(), Value::from(seq));
+    draft.facts.insert("undone".to_owned(), Value::from(opened.entry.action.clone()));
+    draft.undo_reason = (!draft.trail.is_empty())
+        .then(|| format!("it wrote to the memory's own trail; make the change of entry {seq} again instead"));
+    let mut moved = Vec::new();
+    for inverse in inverses {
+        let Some(rows) = inverse.mutation.rows() else { continue };
+        let images = draft.watch(rows.clone()).await?;
+        if inverse.expect.holds(&images) {
+            let mutation = fitted(store, inverse, &images).await?;
+            draft.push(mutation);
+        } else {
+            moved.push(describe(&rows, inverse.expect.count, images.len()) + &later(store, seq, &rows).await?);
+        }
+    }
+    moved.extend(leaning(&mut draft).await?);
+    if !moved.is_empty() {
+        let message = format!("entry {seq} ({}) cannot be undone: later changes stand on it", opened.entry.action);
+        return Err(ChangeError::Conflict { message, rows: moved });
+    }
+    for change in changes(&opened) {
+        let entity = Entity::parse(&change.entity).unwrap_or(Entity::AuditEntry);
+        draft.note(entity, &change.id, change.after, change.before);
+    }
+    Ok(draft.seal())
+}
+
+/// Rows that refer to rows which the undo takes away, and would go with them or be left hanging.
+async fn leaning(draft: &mut Draft<'_>) -> Result<Vec<String>, ChangeError> {
+    let gone: Vec<Rows> = draft.deletions();
+    let mut leaning = Vec::new();
+    for rows in &gone {
+        for reference in draft.store.references(&rows.table).await? {
+            let [column] = &rows.by[..] else { continue };
+            if !reference.to.eq_ignore_ascii_case(column) {
+                continue;
+            }
+            let referring = Rows { table: reference.from, by: vec![reference.column], keys: rows.keys.clone() };
+            let going = |image: &Image| {
+                let same = |g: &&Rows| g.table == referring.table;
+                gone.iter().filter(same).any(|g| {
+                    let key: Option<Vec<Raw>> = g.by.iter().map(|c| image.get(c).cloned()).collect();
+                    key.is_some_and(|key| g.keys.contains(&key))
+                })
+            };
+            let images = draft.watch(referring.clone()).await?;
+            let count = images.iter().filter(|image| !going(image)).count();
+            if count > 0 {
+                let (from, to) = (referring.table.title(), rows.table.title());
+                leaning.push(format!("{count} rows of {from} refer to rows of {to} that would go"));
+            }
+        }
+    }
+    Ok(leaning)
+}
+
+fn changes(opened: &Opened) -> Vec<Change> {
+    let changes = opened.private.get("changes").cloned().unwrap_or_default();
+    serde_json::from_value(changes).unwrap_or_default()
+}
+
+/// The restoring change as it fits now: times that have moved on stay, a row number that is taken is left out.
+async fn fitted(store: &Store, inverse: Inverse, images: &[Image]) -> Result<Mutation, ChangeError> {
+    Ok(match inverse.mutation {
+        Mutation::Update { table, key, mut set } => {
+            let current = |name: &str| images.first().and_then(|image| image.get(name));
+            let moved_on = |name: &String| {
+                inverse.stamps.iter().any(|(stamp, written)| stamp == name && current(name) != Some(written))
+            };
+            set.retain(|(name, _)| !moved_on(name));
+            Mutation::Update { table, key, set }
+        }
+        Mutation::Insert { table, key, mut columns, mut rows } if columns.first().is_some_and(|c| c == ROW_NUMBER) => {
+            let numbers: Vec<Vec<Raw>> = rows.iter().filter_map(|row| Some(vec![row.first()?.at("")])).collect();
+            let wanted = Rows { table: table.clone(), by: vec![ROW_NUMBER.to_owned()], keys: numbers };
+            if !store.images(&wanted).await?.is_empty() {
+                columns.remove(0);
+                rows.iter_mut().for_each(|row: &mut Vec<Cell>| drop(row.remove(0)));
+            }
+            Mutation::Insert { table, key, columns, rows }
+        }
+        other => other,
+    })
+}
+
+/// Which later entries of the trail changed some rows, in words.
+async fn later(store: &Store, seq: i64, rows: &Rows) -> Result<String, ChangeError> {
+    let last = seq + LOOKED_THROUGH as i64;
+    let mut names: Vec<i64> = Vec::new();
+    for value in store.trail_private(seq + 1, last).await?.into_iter().filter(|v| v.field == "undo") {
+        let kept: Value = serde_json::from_str(&value.value).unwrap_or_default();
+        let inverses: Vec<Inverse> = serde_json::from_value(kept["inverses"].clone()).unwrap_or_default();
+        let touches = |inverse: &Inverse| {
+            inverse
+                .mutation
+                .rows()
+                .is_some_and(|r| r.table == rows.table && r.keys.iter().any(|k| rows.keys.contains(k)))
+        };
+        if inverses.iter().any(touches) {
+            names.push(value.seq);
+        }
+    }
+    Ok(match names[..] {
+        [] => "; by no change of ours: an agent wrote it".to_owned(),
+        _ => format!("; changed by entry {}", json!(names).to_string().trim_matches(['[', ']']).replace(',', ", ")),
+    })
+}

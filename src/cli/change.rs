@@ -1,0 +1,261 @@
+//! The commands that change something: print a plan, or apply it and print the receipt.
+
+use std::io::{IsTerminal as _, Read as _};
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::args::Format;
+use super::change_args::{By, ChangeCommand, Doing, FeedbackCommand, ProfileCommand, Said};
+use super::{Failure, Session, audit, look, output};
+use crate::change::import::{self, Format as ImportFormat};
+use crate::change::{
+    self, Author, ChangeError, Plan, Receipt, chain, feedback, migrate, profile, record, reward, signal, undo,
+};
+use crate::memory::{Entity, Row};
+use crate::store::Store;
+
+/// Bytes that a plan file may have.
+const PLAN_BYTES: u64 = 1 << 30;
+
+/// Bytes that one recorded memory may have.
+const RECORD_BYTES: u64 = 4 << 20;
+
+/// Runs a command that changes something.
+pub async fn run(session: &Session<'_>, command: &ChangeCommand) -> Result<(), Failure> {
+    match command {
+        ChangeCommand::Feedback { command } => feedback_command(session, command).await,
+        ChangeCommand::Signal { episode, signal, doing } => {
+            let (actor, reason) = (actor(&doing.by), doing.by.reason.clone());
+            let store = session.store().await?;
+            carry_out(session, &store, doing, || async {
+                if episode == "retract" {
+                    signal::retract(&store, signal).await
+                } else {
+                    signal::add(&store, episode, signal, &actor, reason.as_deref()).await
+                }
+            })
+            .await
+        }
+        ChangeCommand::Link { child, parent, doing } => {
+            let store = session.store().await?;
+            carry_out(session, &store, doing, || chain::link(&store, child, parent)).await
+        }
+        ChangeCommand::Unlink { child, doing } => {
+            let store = session.store().await?;
+            carry_out(session, &store, doing, || chain::unlink(&store, child)).await
+        }
+        ChangeCommand::Reward { case, value, outcome, doing } => {
+            let store = session.store().await?;
+            carry_out(session, &store, doing, || reward::set(&store, case, *value, outcome.as_deref())).await
+        }
+        ChangeCommand::Profile { command: ProfileCommand::Set { id, window, doing } } => {
+            let window = match window.as_str() {
+                "all" | "none" => None,
+                text => Some(text.parse::<i64>().map_err(|_| Failure::usage("--window is a number, or `all`"))?),
+            };
+            let store = session.store().await?;
+            carry_out(session, &store, doing, || profile::set_window(&store, id, window)).await
+        }
+        ChangeCommand::Record { entity, file, doing } => {
+            let text = read_input(file, RECORD_BYTES)?;
+            if text.len() as u64 == RECORD_BYTES {
+                return Err(Failure::usage(format!(
+                    "{}: {RECORD_BYTES} bytes are too much for one memory",
+                    file.display()
+                )));
+            }
+            let is_case = match Entity::parse(entity) {
+                Some(Entity::Case) => true,
+                Some(Entity::Episode) => false,
+                _ => return Err(Failure::usage(format!("an episode or a case can be recorded, not `{entity}`"))),
+            };
+            let store = session.store().await?;
+            carry_out(session, &store, doing, || async {
+                if is_case { record::case(&store, &text).await } else { record::episode(&store, &text).await }
+            })
+            .await
+        }
+        ChangeCommand::Import { kind_of_file, file, skip_bad, doing } => {
+            let format = match kind_of_file.as_str() {
+                "tau-bench" => ImportFormat::TauBench,
+                "memento" => ImportFormat::Memento,
+                "jsonl" => ImportFormat::Jsonl,
+                other => return Err(Failure::usage(format!("unknown format `{other}`: tau-bench, memento or jsonl"))),
+            };
+            let (name, text) = (file.display().to_string(), read_input(file, PLAN_BYTES)?);
+            let store = session.store().await?;
+            carry_out(session, &store, doing, || import::plan(&store, format, &name, &text, *skip_bad)).await
+        }
+        ChangeCommand::Undo { seq, doing } => {
+            let store = session.store().await?;
+            carry_out(session, &store, doing, || undo::undo(&store, *seq)).await
+        }
+        ChangeCommand::Apply { file, by } => apply_file(session, file, by).await,
+        ChangeCommand::Migrate { apply, to, by } => run_migrations(session, *apply, *to, by).await,
+        ChangeCommand::Audit { command } => audit::run(session, command).await,
+    }
+}
+
+async fn feedback_command(session: &Session<'_>, command: &FeedbackCommand) -> Result<(), Failure> {
+    match command {
+        FeedbackCommand::Add { episode, said, doing } => {
+            let said = read_said(said)?;
+            let store = session.store().await?;
+            carry_out(session, &store, doing, || feedback::add(&store, episode, &said)).await
+        }
+        FeedbackCommand::Edit { id, said, doing } => {
+            let said = read_said(said)?;
+            let store = session.store().await?;
+            carry_out(session, &store, doing, || feedback::edit(&store, id, &said)).await
+        }
+        FeedbackCommand::Remove { id, doing } => {
+            let store = session.store().await?;
+            carry_out(session, &store, doing, || feedback::remove(&store, id)).await
+        }
+    }
+}
+
+fn read_said(said: &Said) -> Result<feedback::Said, Failure> {
+    let correction = match said.correction.as_deref() {
+        Some("-") => Some(read_input(Path::new("-"), feedback::CORRECTION as u64 + 1)?),
+        other => other.map(str::to_owned),
+    };
+    Ok(feedback::Said { kind: said.kind.clone(), rating: said.rating, correction, user: said.user.clone() })
+}
+
+/// A file's text, or standard input's for `-`, up to a number of bytes.
+pub(super) fn read_input(path: &Path, most: u64) -> Result<String, Failure> {
+    let mut bytes = Vec::new();
+    let shown = path.display();
+    let read = if path == Path::new("-") {
+        std::io::stdin().lock().take(most).read_to_end(&mut bytes)
+    } else {
+        std::fs::File::open(path).and_then(|file| file.take(most).read_to_end(&mut bytes))
+    };
+    read.map_err(|e| match e.kind() {
+        std::io::ErrorKind::NotFound => Failure::not_found(format!("{shown}: there is no such file")),
+        _ => Failure::failed(format!("{shown}: {e}")),
+    })?;
+    String::from_utf8(bytes).map_err(|_| Failure::usage(format!("{shown} is not UTF-8 text")))
+}
+
+/// Who does it: as said, else from the environment.
+pub(super) fn actor(by: &By) -> String {
+    let variable = |name: &str| std::env::var(name).ok().filter(|v| !v.trim().is_empty());
+    let named = by.actor.clone().filter(|a| !a.trim().is_empty());
+    named
+        .or_else(|| ["MNEMOSCOPE_ACTOR", "USER", "LOGNAME"].into_iter().find_map(variable))
+        .unwrap_or_else(|| "unknown".to_owned())
+}
+
+fn author(by: &By) -> Author {
+    Author { actor: actor(by), reason: by.reason.clone(), ticket: by.ticket.clone() }
+}
+
+/// Prints the plan, or applies it and prints the receipt.
+pub(super) async fn carry_out<F, P>(
+    session: &Session<'_>,
+    store: &Store,
+    doing: &Doing,
+    mut plan: F,
+) -> Result<(), Failure>
+where
+    F: FnMut() -> P,
+    P: Future<Output = Result<Plan, ChangeError>>,
+{
+    let author = author(&doing.by);
+    if doing.apply {
+        let (planned, receipt) = change::plan_and_apply(store, &author, plan).await?;
+        if let Some(file) = &doing.plan_out {
+            keep(file, &planned)?;
+        }
+        return print_receipt(session, &receipt);
+    }
+    let mut planned = plan().await?;
+    planned.reason.clone_from(&author.reason);
+    planned.ticket.clone_from(&author.ticket);
+    planned.plan_id = planned.digest();
+    if let Some(file) = &doing.plan_out {
+        keep(file, &planned)?;
+    }
+    let mut shown = planned.to_json();
+    mask_changes(session, &mut shown);
+    look::print_value(session, &shown)?;
+    if std::io::stderr().is_terminal() && !session.global().quiet {
+        eprintln!("this is a plan, nothing was written; --apply does it");
+    }
+    Ok(())
+}
+
+/// Plans hold stored values: nobody else may read them.
+fn keep(file: &Path, plan: &Plan) -> Result<(), Failure> {
+    use std::io::Write as _;
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt as _;
+        options.mode(0o600);
+    }
+    let written = options.open(file).and_then(|mut out| out.write_all(plan.to_file().as_bytes()));
+    written.map_err(|e| Failure::failed(format!("{}: the plan could not be kept: {e}", file.display())))
+}
+
+async fn apply_file(session: &Session<'_>, file: &Path, by: &By) -> Result<(), Failure> {
+    let plan = Plan::from_file(&read_input(file, PLAN_BYTES)?)?;
+    let store = session.store().await?;
+    let receipt = change::apply(&store, &plan, &author(by)).await?;
+    print_receipt(session, &receipt)
+}
+
+fn print_receipt(session: &Session<'_>, receipt: &Receipt) -> Result<(), Failure> {
+    let mut shown = serde_json::to_value(receipt).unwrap_or_default();
+    mask_changes(session, &mut shown);
+    look::print_value(session, &shown)
+}
+
+fn mask_changes(session: &Session<'_>, shown: &mut Value) {
+    let Some(mask) = session.mask() else { return };
+    for change in shown["changes"].as_array_mut().into_iter().flatten() {
+        let Some(entity) = change["entity"].as_str().and_then(Entity::parse) else { continue };
+        for side in ["before", "after"] {
+            let Some(object) = change[side].as_object_mut() else { continue };
+            let mut row = Row::empty(entity);
+            object.iter().for_each(|(column, value)| row.set(column, value.clone()));
+            mask.row(&mut row);
+            object.iter_mut().for_each(|(column, value)| *value = row.get(column).clone());
+        }
+    }
+}
+
+async fn run_migrations(session: &Session<'_>, apply: bool, to: Option<i64>, by: &By) -> Result<(), Failure> {
+    let store = session.store().await?;
+    let applied = if apply { Some(migrate::apply(&store, &author(by), to).await?) } else { None };
+    let state = migrate::state(&store).await?;
+    if session.format() == Format::Table {
+        return output::piped(|out| {
+            for name in applied.iter().flatten() {
+                writeln!(out, "applied {name}")?;
+            }
+            for name in &state.drift {
+                writeln!(out, "! {name} was applied with other statements than this version has")?;
+            }
+            for migration in &state.pending {
+                let lines = [("effect", &migration.effect), ("lock risk", &migration.lock_risk)];
+                writeln!(out, "pending {}", migration.name)?;
+                lines.iter().try_for_each(|(what, words)| writeln!(out, "  {what}: {words}"))?;
+                writeln!(out, "\n{}", migration.sql)?;
+            }
+            if state.pending.is_empty() {
+                writeln!(out, "nothing is pending")?;
+            }
+            Ok(())
+        });
+    }
+    let mut shown = json!(state);
+    if let Some(applied) = applied {
+        shown["applied_now"] = json!(applied);
+    }
+    look::print_value(session, &shown)
+}

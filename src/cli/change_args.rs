@@ -1,0 +1,243 @@
+//! The commands that change something, with their options and help.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+/// What to do with a plan, and who does it.
+#[derive(Debug, Clone, Args)]
+pub struct Doing {
+    /// Do it and print the receipt; without it the plan is printed and nothing is written.
+    #[arg(long)]
+    pub apply: bool,
+    /// Keep the plan in a file, for `apply FILE`.
+    #[arg(long, value_name = "FILE")]
+    pub plan_out: Option<PathBuf>,
+    /// Who does it, and why.
+    #[command(flatten)]
+    pub by: By,
+}
+
+/// Who does it, and why.
+#[derive(Debug, Clone, Args)]
+pub struct By {
+    /// Reason, kept among the private values of the audit entry.
+    #[arg(long, value_name = "TEXT")]
+    pub reason: Option<String>,
+    /// Ticket that asks for it.
+    #[arg(long, value_name = "ID")]
+    pub ticket: Option<String>,
+    /// Name for the audit trail; `MNEMOSCOPE_ACTOR` or the login name when not said.
+    #[arg(long, value_name = "NAME")]
+    pub actor: Option<String>,
+}
+
+/// What a feedback row says.
+#[derive(Debug, Clone, Args)]
+pub struct Said {
+    /// `thumbs_up`, `thumbs_down` or `rating`.
+    #[arg(long)]
+    pub kind: Option<String>,
+    /// 1 to 5, with --kind rating.
+    #[arg(long, allow_negative_numbers = true)]
+    pub rating: Option<i64>,
+    /// What the user would have wanted; `-` reads it from standard input.
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    pub correction: Option<String>,
+    /// Who said it; the episode's user when not said.
+    #[arg(long)]
+    pub user: Option<String>,
+}
+
+/// Commands on feedback.
+#[derive(Debug, Subcommand)]
+pub enum FeedbackCommand {
+    /// Add feedback to an episode.
+    Add {
+        /// The episode's id.
+        episode: String,
+        /// What it says.
+        #[command(flatten)]
+        said: Said,
+        /// What to do.
+        #[command(flatten)]
+        doing: Doing,
+    },
+    /// Change what a feedback row says.
+    Edit {
+        /// Its id.
+        id: String,
+        /// What it says instead.
+        #[command(flatten)]
+        said: Said,
+        /// What to do.
+        #[command(flatten)]
+        doing: Doing,
+    },
+    /// Take a feedback row away.
+    Remove {
+        /// Its id.
+        id: String,
+        /// What to do.
+        #[command(flatten)]
+        doing: Doing,
+    },
+}
+
+/// Commands on profiles.
+#[derive(Debug, Subcommand)]
+pub enum ProfileCommand {
+    /// Set how many of its newest cases a bank keeps.
+    Set {
+        /// Its id.
+        id: String,
+        /// Number of cases; `all` keeps every one.
+        #[arg(long, allow_negative_numbers = true)]
+        window: String,
+        /// What to do.
+        #[command(flatten)]
+        doing: Doing,
+    },
+}
+
+/// Commands on the audit trail.
+#[derive(Debug, Subcommand)]
+pub enum AuditCommand {
+    /// List entries, newest first.
+    List {
+        /// Entries at most.
+        #[arg(long, default_value_t = 50)]
+        limit: usize,
+        /// Only entries before this number.
+        #[arg(long, value_name = "SEQ")]
+        before: Option<i64>,
+    },
+    /// Check the whole chain, and that it still holds what an anchor saw.
+    Verify {
+        /// File that `audit anchor` wrote.
+        #[arg(long, value_name = "FILE")]
+        anchor: Option<PathBuf>,
+    },
+    /// Write down where the chain stands, in a file outside the database.
+    Anchor {
+        /// The file; a line is added.
+        file: PathBuf,
+    },
+}
+
+/// The commands that change something.
+#[derive(Debug, Subcommand)]
+pub enum ChangeCommand {
+    /// Add, edit or remove feedback, with id lists, back-links and aggregate.
+    Feedback {
+        /// What to do.
+        #[command(subcommand)]
+        command: FeedbackCommand,
+    },
+    /// Give an episode a utility signal, or take one back: `signal retract ID`.
+    Signal {
+        /// The episode's id, or `retract`.
+        episode: String,
+        /// confirmed, corrected, rejected, undone or ignored; the signal's id to retract.
+        signal: String,
+        /// What to do.
+        #[command(flatten)]
+        doing: Doing,
+    },
+    /// Make an episode follow another one in its chain.
+    Link {
+        /// The episode that follows.
+        child: String,
+        /// The episode it follows.
+        parent: String,
+        /// What to do.
+        #[command(flatten)]
+        doing: Doing,
+    },
+    /// Take an episode's parent away.
+    Unlink {
+        /// The episode.
+        child: String,
+        /// What to do.
+        #[command(flatten)]
+        doing: Doing,
+    },
+    /// Set the reward of a case, and its outcome.
+    Reward {
+        /// The case's id.
+        case: String,
+        /// From 0 to 1.
+        #[arg(allow_negative_numbers = true)]
+        value: f64,
+        /// success, partial, failure or aborted.
+        #[arg(long)]
+        outcome: Option<String>,
+        /// What to do.
+        #[command(flatten)]
+        doing: Doing,
+    },
+    /// Add one curated memory from JSON in canonical columns.
+    Record {
+        /// episode or case.
+        entity: String,
+        /// The file; `-` for standard input.
+        file: PathBuf,
+        /// What to do.
+        #[command(flatten)]
+        doing: Doing,
+    },
+    /// Import trajectories, a case bank, or our own export. What is there already stays as it is.
+    Import {
+        /// tau-bench, memento or jsonl.
+        #[arg(value_name = "FORMAT")]
+        kind_of_file: String,
+        /// The file; `-` for standard input.
+        file: PathBuf,
+        /// Leave out what cannot be read.
+        #[arg(long)]
+        skip_bad: bool,
+        /// What to do.
+        #[command(flatten)]
+        doing: Doing,
+    },
+    /// Change a bank's settings.
+    Profile {
+        /// What to do.
+        #[command(subcommand)]
+        command: ProfileCommand,
+    },
+    /// Take back the change of an audit entry.
+    Undo {
+        /// Number of the entry.
+        seq: i64,
+        /// What to do.
+        #[command(flatten)]
+        doing: Doing,
+    },
+    /// Execute a plan kept with --plan-out, if the world has not moved.
+    Apply {
+        /// The file; `-` for standard input.
+        file: PathBuf,
+        /// Who does it, and why.
+        #[command(flatten)]
+        by: By,
+    },
+    /// Show the migrations that this database lacks, or apply them.
+    Migrate {
+        /// Apply them.
+        #[arg(long)]
+        apply: bool,
+        /// Only up to this number.
+        #[arg(long, value_name = "N")]
+        to: Option<i64>,
+        /// Who does it, and why.
+        #[command(flatten)]
+        by: By,
+    },
+    /// The audit trail: list, verify, anchor.
+    Audit {
+        /// What to do.
+        #[command(subcommand)]
+        command: AuditCommand,
+    },
+}

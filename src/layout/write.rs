@@ -1,0 +1,47 @@
+//! How a change goes back into a source: what a layout file says under `[ENTITY.write]`.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// How rows of a source are written. A source without it is only read.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Write {
+    /// Why nothing of it is written, for people; none when it can be.
+    pub refuse: Option<String>,
+    /// Feedback: kinds that can be stored; none means all.
+    pub kinds: Option<Vec<String>>,
+    /// Stored columns that a new row needs and no canonical column fills.
+    pub insert: Vec<(String, Fill)>,
+    /// Stored columns that take the time of every change of the row.
+    pub touch: Vec<String>,
+    /// How times are spelled where their column is text.
+    pub times: Spelling,
+    /// The engine numbers the rows; otherwise a new row gets a UUID.
+    pub numbered: bool,
+    /// Audit trails: operation of ours to the action that the trail knows.
+    pub actions: Vec<(String, String)>,
+}
+
+/// What fills a column of a new row.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Fill {
+    /// The same for every row.
+    Value(Value),
+    /// The stored column of that name of the row that the new one hangs on: the episode of a feedback.
+    Owner(String),
+}
+
+/// How a database spells the times that are written to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Spelling {
+    /// `2026-02-04T10:00:00.000000Z`
+    #[default]
+    Canonical,
+    /// `2026-02-04 10:00:00.000000`, in UTC.
+    Naive,
+    /// Seconds since 1970, whole.
+    Epoch,
+    /// Milliseconds since 1970.
+    EpochMillis,
+}

@@ -1,0 +1,121 @@
+//! Changes a stored list of ids by one id and leaves every other character as its writer spelled it.
+
+use serde_json::value::RawValue;
+
+/// The list with an id added at its end. `None` (SQL NULL), `null` and `[]` are empty lists.
+///
+/// # Errors
+/// Why the text is no list that can be added to.
+pub fn with(text: Option<&str>, id: &str) -> Result<String, String> {
+    let id = serde_json::Value::from(id).to_string();
+    let Some(text) = text.filter(|t| t.trim() != "null") else { return Ok(format!("[{id}]")) };
+    let places = elements(text)?;
+    let Some((_, end)) = places.last() else {
+        let open = text.find('[').map_or(0, |i| i + 1);
+        return Ok(format!("{}{id}{}", &text[..open], &text[open..]));
+    };
+    let parting = match places[..] {
+        [.., (_, before), (start, _)] => &text[before..start],
+        _ => ", ",
+    };
+    Ok(format!("{}{parting}{id}{}", &text[..*end], &text[*end..]))
+}
+
+/// The list without an id, wherever it stands in it; none when it is not there.
+///
+/// # Errors
+/// Why the text is no list.
+pub fn without(text: Option<&str>, id: &str) -> Result<Option<String>, String> {
+    let Some(mut text) = text.filter(|t| t.trim() != "null").map(str::to_owned) else { return Ok(None) };
+    let mut found = false;
+    loop {
+        let places = elements(&text)?;
+        let is_id = |(start, end): &(usize, usize)| {
+            serde_json::from_str::<String>(&text[*start..*end]).is_ok_and(|element| element == id)
+        };
+        let Some(position) = places.iter().position(is_id) else { break };
+        let (start, end) = places[position];
+        // With the comma before it, or with the one after it where it is the first.
+        let (from, to) = match (position.checked_sub(1), places.get(position + 1)) {
+            (Some(before), _) => (places[before].1, end),
+            (None, Some((next, _))) => (start, *next),
+            (None, None) => (start, end),
+        };
+        text.replace_range(from..to, "");
+        found = true;
+    }
+    Ok(found.then_some(text))
+}
+
+/// Where each element of a JSON list stands.
+fn elements(text: &str) -> Result<Vec<(usize, usize)>, String> {
+    let strict: Result<Vec<&RawValue>, _> = serde_json::from_str(text);
+    let list = strict.map_err(|_| {
+        let problems = super::json::read_list(Some(text)).problems;
+        problems.into_iter().next().unwrap_or_else(|| "not strict JSON".to_owned())
+    })?;
+    let base = text.as_ptr() as usize;
+    let place = |element: &&RawValue| {
+        let start = element.get().as_ptr() as usize - base;
+        (start, start + element.get().len())
+    };
+    Ok(list.iter().map(place).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn an_id_is_added_in_the_lists_own_spelling() {
+        for (before, after) in [
+            (None, r#"["x"]"#),
+            (Some("null"), r#"["x"]"#),
+            (Some("[]"), r#"["x"]"#),
+            (Some(" [ ] "), r#" ["x" ] "#),
+            (Some(r#"["a"]"#), r#"["a", "x"]"#),
+            (Some(r#"["a","b"]"#), r#"["a","b","x"]"#),
+            (Some("[\"a\",\n  \"b\"\n]"), "[\"a\",\n  \"b\",\n  \"x\"\n]"),
+            (Some(r#"["\u00e9", 5]"#), r#"["\u00e9", 5, "x"]"#),
+        ] {
+            assert_eq!(with(before, "x").as_deref(), Ok(after), "{before:?}");
+        }
+    }
+
+    #[test]
+    fn an_id_is_taken_out_wherever_it_stands() {
+        for (before, after) in [
+            (r#"["x"]"#, Some("[]")),
+            (r#"["x", "a"]"#, Some(r#"["a"]"#)),
+            (r#"["a","x","b"]"#, Some(r#"["a","b"]"#)),
+            (r#"["x","a","x","\u0078"]"#, Some(r#"["a"]"#)),
+            (r#"[ "a" , "x" ]"#, Some(r#"[ "a" ]"#)),
+            (r#"["a"]"#, None),
+            ("null", None),
+        ] {
+            assert_eq!(without(Some(before), "x"), Ok(after.map(str::to_owned)), "{before}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_list_is_refused() {
+        for text in ["", "\"x\"", "{\"x\":1}", "['x']", "[NaN]", "[\"x\"", "5"] {
+            assert!(with(Some(text), "x").is_err() && without(Some(text), "x").is_err(), "{text:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn taking_out_what_was_added_gives_the_list_back(ids in prop::collection::vec("[a-w]{1,4}", 0..5), gap in "[ \n]{0,2}") {
+            let items: Vec<String> = ids.iter().map(|id| format!("\"{id}\"")).collect();
+            let text = format!("[{}]", items.join(&format!(",{gap}")));
+            let added = with(Some(&text), "x").unwrap();
+            prop_assert_eq!(without(Some(&added), "x").unwrap(), Some(text));
+            let mut expected = ids;
+            expected.push("x".to_owned());
+            prop_assert_eq!(serde_json::from_str::<Vec<String>>(&added).unwrap(), expected);
+        }
+    }
+}

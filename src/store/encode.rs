@@ -1,0 +1,360 @@
+//! The inverse of the codec: canonical values back into stored ones, by what the layout maps and the column's type.
+
+use serde_json::Value;
+
+use super::dialect::{self, PgType};
+use super::select::is_uuid;
+use super::session::Raw;
+use super::shape::Shape;
+use super::stored::{Cell, Image, Mutation, Rows, TableName, spell};
+use super::{Store, StoreError};
+use crate::layout::{BoundColumn, BoundOrigin, BoundSource, Engine, Fill, Spelling, Stored, Write};
+use crate::memory::{Entity, Kind, Row};
+
+/// A canonical value to be stored.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Given {
+    /// This value.
+    Is(Value),
+    /// The time of the change.
+    Now,
+}
+
+impl<T: Into<Value>> From<T> for Given {
+    fn from(value: T) -> Self {
+        Given::Is(value.into())
+    }
+}
+
+/// One row as it is stored and as it is shown.
+#[derive(Debug, Clone)]
+pub struct Located<'s> {
+    /// Where it comes from.
+    pub source: &'s BoundSource,
+    /// Columns and values that find it.
+    pub key: Vec<(String, Raw)>,
+    /// The stored row.
+    pub image: Image,
+    /// The same, canonical.
+    pub row: Row,
+}
+
+impl Located<'_> {
+    /// The table it is in.
+    #[must_use]
+    pub fn table(&self) -> TableName {
+        table_of(self.source)
+    }
+
+    /// The row, by its key.
+    #[must_use]
+    pub fn rows(&self) -> Rows {
+        let (by, values) = self.key.iter().cloned().unzip();
+        Rows { table: self.table(), by, keys: vec![values] }
+    }
+
+    /// Columns of the row set anew, and what the layout sets with every change.
+    ///
+    /// # Errors
+    /// Why a value cannot be stored.
+    pub fn update(&self, engine: Engine, shape: &Shape, values: &[(&str, Given)]) -> Result<Mutation, String> {
+        let mut set: Vec<(String, Cell)> = Vec::new();
+        for (column, value) in values {
+            set.extend(encode(engine, self.source, shape, column, value)?);
+        }
+        for (name, cell) in &mut set {
+            if *cell == Cell::Is(Raw::Null) && shape.column(name).is_some_and(|c| c.required) {
+                let fill = self.source.write.as_ref().and_then(|w| w.insert.iter().find(|(n, _)| n == name));
+                *cell = match fill {
+                    Some((_, Fill::Value(value))) => Cell::Is(constant(engine, value)),
+                    _ => return Err(format!("{}.{name} cannot be empty", self.table().title())),
+                };
+            }
+        }
+        touch(self.source, shape, &mut set);
+        Ok(Mutation::Update { table: self.table(), key: self.key.clone(), set })
+    }
+
+    /// The row taken away.
+    #[must_use]
+    pub fn delete(&self) -> Mutation {
+        Mutation::Delete(self.rows())
+    }
+}
+
+/// Adds what the layout sets with every change of a row.
+pub fn touch(source: &BoundSource, shape: &Shape, set: &mut Vec<(String, Cell)>) {
+    let Some(write) = &source.write else { return };
+    let there = write.touch.iter().filter_map(|name| shape.column(name));
+    set.extend(there.map(|column| (column.name.clone(), Cell::Now(write.times))));
+}
+
+/// The table of a source's rows.
+#[must_use]
+pub fn table_of(source: &BoundSource) -> TableName {
+    TableName::new(source.table.0.clone(), source.table.1.clone())
+}
+
+/// The stored column that holds a canonical one as it is, when there is one in the source's own table.
+#[must_use]
+pub fn plain_column<'b>(source: &'b BoundSource, column: &str) -> Option<(&'b str, &'b BoundColumn)> {
+    source.column(column).iter().find_map(|way| Some((stored_in_table(way)?, way)))
+}
+
+fn stored_in_table(way: &BoundColumn) -> Option<&str> {
+    match &way.origin {
+        BoundOrigin::Column { alias, name, .. } if alias == "t" && way.path.is_none() => Some(name),
+        _ => None,
+    }
+}
+
+/// The stored columns that a canonical value fills, each with its value. Where a value is stored in several ways
+/// (a kind as a word and as a thumb), all of them are filled.
+///
+/// # Errors
+/// Why it cannot be stored.
+pub fn encode(
+    engine: Engine,
+    source: &BoundSource,
+    shape: &Shape,
+    column: &str,
+    given: &Given,
+) -> Result<Vec<(String, Cell)>, String> {
+    let title = table_of(source).title();
+    let kind = source.entity.column(column).map_or(Kind::Text, |c| c.kind);
+    let times = source.write.as_ref().map_or(Spelling::Canonical, |w| w.times);
+    let mut cells = Vec::new();
+    for (position, way) in source.column(column).iter().enumerate() {
+        let Some(name) = stored_in_table(way) else { continue };
+        let Some(stored) = shape.column(name) else { continue };
+        let cell = match given {
+            Given::Now => Cell::Now(spelling(engine, way, times)),
+            Given::Is(value) => {
+                let value = mapped(way, value, position == 0);
+                Cell::Is(
+                    raw(engine, way, kind, &stored.declared, times, &value)
+                        .map_err(|e| format!("{title}.{name} {e}"))?,
+                )
+            }
+        };
+        cells.push((stored.name.clone(), cell));
+    }
+    if cells.is_empty() && *given != Given::Is(Value::Null) {
+        return Err(format!("{title} has no column of its own for the {} `{column}`", source.entity.title()));
+    }
+    Ok(cells)
+}
+
+/// The stored word behind a canonical one. A word that the map does not know is stored as it is where the column is
+/// the first choice, and leaves a second one empty.
+fn mapped(way: &BoundColumn, value: &Value, first: bool) -> Value {
+    let Value::String(word) = value else { return value.clone() };
+    if way.map.is_empty() {
+        return value.clone();
+    }
+    let mut words = way.map.iter().filter(|(_, to)| to == word).map(|(from, _)| from.as_str());
+    let is_flag = matches!(dialect::declared(&way.origin), "boolean" | "bool" | "integer" | "int");
+    let numeric = |w: &&str| w.bytes().all(|b| b.is_ascii_digit());
+    let found = if is_flag { words.clone().find(numeric).or_else(|| words.next()) } else { words.next() };
+    match found {
+        Some(stored) if is_flag => stored.parse::<i64>().map_or_else(|_| Value::from(stored), Value::from),
+        Some(stored) => Value::from(stored),
+        None if first => value.clone(),
+        None => Value::Null,
+    }
+}
+
+fn spelling(engine: Engine, way: &BoundColumn, times: Spelling) -> Spelling {
+    match (way.stored, engine) {
+        (Stored::Epoch, _) => Spelling::Epoch,
+        (Stored::EpochMillis, _) => Spelling::EpochMillis,
+        // PostgreSQL reads any spelling into its own types, and texts hold what the layout says.
+        (_, Engine::Postgres) if PgType::of(dialect::declared(&way.origin)) != PgType::Text => Spelling::Canonical,
+        _ => times,
+    }
+}
+
+fn raw(
+    engine: Engine,
+    way: &BoundColumn,
+    kind: Kind,
+    declared: &str,
+    times: Spelling,
+    value: &Value,
+) -> Result<Raw, String> {
+    if value.is_null() {
+        return Ok(Raw::Null);
+    }
+    let text = match (way.stored, kind, value) {
+        (Stored::One, _, Value::Array(items)) => match &items[..] {
+            [] => return Ok(Raw::Null),
+            [Value::String(one)] => one.clone(),
+            _ => return Err("holds one id, not a list".to_owned()),
+        },
+        (_, Kind::Time, Value::String(time)) => return Ok(spell(spelling(engine, way, times), time)),
+        (_, Kind::List, Value::Array(items)) if declared.ends_with("[]") => array_literal(items),
+        (_, Kind::Json | Kind::List, value) => value.to_string(),
+        (_, _, Value::String(text)) => text.clone(),
+        (_, _, value @ (Value::Bool(_) | Value::Number(_))) => {
+            check_scale(declared, value)?;
+            return Ok(constant(engine, value));
+        }
+        (_, _, value) => value.to_string(),
+    };
+    if engine == Engine::Postgres && text.contains('\0') {
+        return Err("cannot hold a NUL character".to_owned());
+    }
+    Ok(Raw::Text(text))
+}
+
+/// A number that the column would round is refused: nothing is dropped silently.
+fn check_scale(declared: &str, value: &Value) -> Result<(), String> {
+    let inner = declared.strip_prefix("numeric(").and_then(|rest| rest.strip_suffix(')'));
+    let scale = inner.and_then(|digits| digits.split(',').nth(1)?.trim().parse::<i32>().ok());
+    let (Some(scale), Some(number)) = (scale, value.as_f64()) else { return Ok(()) };
+    let shifted = number * 10_f64.powi(scale);
+    if (shifted - shifted.round()).abs() < 1e-6 {
+        return Ok(());
+    }
+    Err(format!("keeps {scale} decimals and would round {number}"))
+}
+
+/// A constant as it is stored.
+fn constant(engine: Engine, value: &Value) -> Raw {
+    match (engine, value) {
+        (_, Value::Null) => Raw::Null,
+        (_, Value::String(text)) => Raw::Text(text.clone()),
+        (Engine::Sqlite, Value::Bool(b)) => Raw::Integer(i64::from(*b)),
+        (Engine::Sqlite, Value::Number(n)) => match (n.as_i64(), n.as_f64()) {
+            (Some(i), _) => Raw::Integer(i),
+            (None, Some(x)) => Raw::Real(x),
+            (None, None) => Raw::Text(n.to_string()),
+        },
+        (_, other) => Raw::Text(other.to_string()),
+    }
+}
+
+fn array_literal(items: &[Value]) -> String {
+    let element = |item: &Value| {
+        let text = item.as_str().map_or_else(|| item.to_string(), str::to_owned);
+        format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
+    };
+    format!("{{{}}}", items.iter().map(element).collect::<Vec<_>>().join(","))
+}
+
+impl Store {
+    /// The row of an id with the table it is in; none when there is none.
+    ///
+    /// # Errors
+    /// [`StoreError::Ambiguous`] when several rows have the id, an entity that the database does not hold, or the
+    /// engine's refusal.
+    pub async fn locate(&self, entity: Entity, id: &str) -> Result<Option<Located<'_>>, StoreError> {
+        for source in self.sources_of(entity)? {
+            let Some((name, way)) = plain_column(source, "id") else { continue };
+            if !self.can_be(way, id) {
+                continue;
+            }
+            let rows = Rows::with(&table_of(source), name, Raw::Text(id.to_owned()));
+            let mut images = self.images(&rows).await?;
+            let Some(image) = images.pop() else { continue };
+            if !images.is_empty() {
+                return Err(StoreError::Ambiguous(entity.title(), id.to_owned()));
+            }
+            let Some(key) = image.get(name).cloned() else { continue };
+            let Some(row) = self.related_in(source, "id", &[id.to_owned()]).await?.pop() else { continue };
+            return Ok(Some(Located { source, key: vec![(name.to_owned(), key)], image, row }));
+        }
+        Ok(None)
+    }
+
+    /// Whether a column can hold that id: a text that is no UUID is in no uuid column, and asking would be an error.
+    #[must_use]
+    pub fn can_be(&self, way: &BoundColumn, id: &str) -> bool {
+        match PgType::of(dialect::declared(&way.origin)) {
+            PgType::Uuid if self.engine() == Engine::Postgres => is_uuid(id),
+            PgType::Integer if self.engine() == Engine::Postgres => id.parse::<i64>().is_ok(),
+            _ => true,
+        }
+    }
+
+    /// A new row of a source. `owner` is the stored row that it hangs on, from which the layout may take columns.
+    ///
+    /// # Errors
+    /// [`StoreError::CannotHold`] with the reason.
+    pub async fn insertion(
+        &self,
+        source: &BoundSource,
+        values: &[(&str, Given)],
+        owner: Option<&Image>,
+    ) -> Result<Mutation, StoreError> {
+        let (columns, row): (Vec<&str>, Vec<Given>) = values.iter().cloned().unzip();
+        self.insertions(source, &columns, &[row], owner).await
+    }
+
+    /// New rows of a source, with values for the same canonical columns.
+    ///
+    /// # Errors
+    /// As [`Store::insertion`].
+    pub async fn insertions(
+        &self,
+        source: &BoundSource,
+        columns: &[&str],
+        rows: &[Vec<Given>],
+        owner: Option<&Image>,
+    ) -> Result<Mutation, StoreError> {
+        let table = table_of(source);
+        let shape = self.shape(&table).await?;
+        let write = source.write.clone().unwrap_or_default();
+        let mut names = Vec::new();
+        let mut cells = Vec::with_capacity(rows.len());
+        for row in rows {
+            let values: Vec<(&str, &Given)> = columns.iter().copied().zip(row).collect();
+            let (named, row) = self
+                .new_cells(source, &shape, &write, &values, owner)
+                .map_err(StoreError::CannotHold)?
+                .into_iter()
+                .unzip();
+            names = named;
+            cells.push(row);
+        }
+        let key_columns: &[&str] =
+            if source.entity.column("id").is_some() { &["id"] } else { &["episode_id", "memory_id"] };
+        let stored: Option<Vec<String>> =
+            key_columns.iter().map(|c| Some(plain_column(source, c)?.0.to_owned())).collect();
+        let key = stored.filter(|_| !write.numbered).unwrap_or_default();
+        Ok(Mutation::Insert { table, key, columns: names, rows: cells })
+    }
+
+    fn new_cells(
+        &self,
+        source: &BoundSource,
+        shape: &Shape,
+        write: &Write,
+        values: &[(&str, &Given)],
+        owner: Option<&Image>,
+    ) -> Result<Vec<(String, Cell)>, String> {
+        let mut cells: Vec<(String, Cell)> = Vec::new();
+        for (column, value) in values {
+            if *column != "id" || !write.numbered {
+                cells.extend(encode(self.engine(), source, shape, column, value)?);
+            }
+        }
+        for (name, fill) in &write.insert {
+            let Some(column) = shape.column(name) else { continue };
+            if cells.iter().any(|(n, cell)| *n == column.name && *cell != Cell::Is(Raw::Null)) {
+                continue;
+            }
+            let value = match fill {
+                Fill::Value(value) => constant(self.engine(), value),
+                Fill::Owner(from) => owner.and_then(|o| o.get(from)).cloned().unwrap_or(Raw::Null),
+            };
+            cells.retain(|(n, _)| *n != column.name);
+            cells.push((column.name.clone(), Cell::Is(value)));
+        }
+        let filled = |name: &str| cells.iter().any(|(n, cell)| n == name && *cell != Cell::Is(Raw::Null));
+        match shape.columns.iter().find(|c| c.required && !filled(&c.name)) {
+            Some(column) => Err(format!("{}.{} must have a value", table_of(source).title(), column.name)),
+            None => Ok(cells),
+        }
+    }
+}

@@ -1,0 +1,299 @@
+//! Our own tables beside any layout: the migrations that make them, and what is read of the audit trail.
+
+use include_dir::{Dir, include_dir};
+use sha2::{Digest as _, Sha256};
+
+use super::session::{Param, Raw, RawRow};
+use super::stored::TableName;
+use super::write::{WriteError, Writer};
+use super::{Store, StoreError};
+use crate::layout::Engine;
+
+static FILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/assets/migrations/own");
+
+/// Entries read at a time.
+const STRIDE: usize = 1_000;
+
+/// A migration that makes or changes tables of ours.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Migration {
+    /// Number, from 1.
+    pub version: i64,
+    /// File name without its ending.
+    pub name: String,
+    /// Its statements.
+    pub sql: &'static str,
+    /// SHA-256 of the statements.
+    pub checksum: String,
+    /// What it makes possible.
+    pub effect: String,
+    /// What it locks, and for how long.
+    pub lock_risk: String,
+}
+
+/// All migrations of ours for an engine, in order.
+#[must_use]
+pub fn migrations(engine: Engine) -> Vec<Migration> {
+    let Some(folder) = FILES.get_dir(engine.name()) else { return Vec::new() };
+    let mut all: Vec<Migration> = folder
+        .files()
+        .filter_map(|file| {
+            let (name, sql) = (file.path().file_stem()?.to_str()?.to_owned(), file.contents_utf8()?);
+            let said = |key: &str| {
+                let line = sql.lines().find_map(|line| line.strip_prefix(&format!("-- {key}: ")));
+                line.unwrap_or_default().to_owned()
+            };
+            Some(Migration {
+                version: name.split('_').next()?.parse().ok()?,
+                checksum: hex::encode(Sha256::digest(sql.as_bytes())),
+                effect: said("effect"),
+                lock_risk: said("lock risk"),
+                name,
+                sql,
+            })
+        })
+        .collect();
+    all.sort_by_key(|m| m.version);
+    all
+}
+
+/// A migration that has been applied.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Applied {
+    /// Number.
+    pub version: i64,
+    /// Name.
+    pub name: String,
+    /// Checksum of the statements that were run.
+    pub checksum: String,
+}
+
+/// Our tables in a database.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Own {
+    /// Identity of the database, made with the first migration: keeps plans and chains from being swapped.
+    pub database_id: String,
+    /// Schema they are in.
+    pub schema: String,
+    /// Migrations that have been applied, in order.
+    pub applied: Vec<Applied>,
+}
+
+impl Own {
+    /// One of our tables.
+    #[must_use]
+    pub fn table(&self, name: &str) -> TableName {
+        TableName::new(self.schema.clone(), name)
+    }
+
+    /// Migrations that are still to be applied.
+    #[must_use]
+    pub fn pending(own: Option<&Own>, engine: Engine) -> Vec<Migration> {
+        let applied = |m: &Migration| own.is_some_and(|o| o.applied.iter().any(|a| a.version == m.version));
+        migrations(engine).into_iter().filter(|m| !applied(m)).collect()
+    }
+
+    /// Applied migrations whose statements are not those of this version of the product.
+    #[must_use]
+    pub fn drift(&self, engine: Engine) -> Vec<String> {
+        let known = migrations(engine);
+        let differs =
+            |a: &&Applied| known.iter().find(|m| m.version == a.version).is_none_or(|m| m.checksum != a.checksum);
+        self.applied.iter().filter(differs).map(|a| a.name.clone()).collect()
+    }
+}
+
+/// An entry of the audit trail as it is stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TrailEntry {
+    /// Number, from 1, without gaps.
+    pub seq: i64,
+    /// When, in the canonical spelling.
+    pub at: String,
+    /// Database that it is about.
+    pub database_id: String,
+    /// Who.
+    pub actor: String,
+    /// What was done, one word or two with a dot.
+    pub action: String,
+    /// Facts that are not personal, as JSON text.
+    pub public: String,
+    /// Field to commitment, as JSON text.
+    pub commitments: String,
+    /// Hash of the entry before, in hexadecimal digits.
+    pub prev_hash: String,
+    /// Hash of this one.
+    pub hash: String,
+}
+
+/// A value behind a commitment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PrivateValue {
+    /// Entry it belongs to.
+    pub seq: i64,
+    /// Field of the entry.
+    pub field: String,
+    /// Salt of the commitment, 32 bytes in hexadecimal digits.
+    pub salt: String,
+    /// The value as JSON text.
+    pub value: String,
+}
+
+const EXISTS_SQLITE: &str = "SELECT 'main' FROM sqlite_schema WHERE type = 'table' AND name = 'memory_migrations'";
+const EXISTS_POSTGRES: &str = "SELECT n.nspname::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
+     WHERE c.oid = to_regclass('memory_migrations')";
+const APPLIED: &str = "SELECT version, name, checksum, database_id FROM memory_migrations ORDER BY version";
+const HEAD: &str = "SELECT seq, hash FROM memory_audit_head WHERE id = 1";
+
+fn exists(engine: Engine) -> &'static str {
+    match engine {
+        Engine::Sqlite => EXISTS_SQLITE,
+        Engine::Postgres => EXISTS_POSTGRES,
+    }
+}
+
+fn read_own(schema: String, rows: &[RawRow]) -> Option<Own> {
+    let applied = rows
+        .iter()
+        .map(|row| Applied { version: integer(row, 0), name: text(row, 1), checksum: text(row, 2) })
+        .collect();
+    Some(Own { database_id: text(rows.first()?, 3), schema, applied })
+}
+
+impl Store {
+    /// Our tables; none where no migration has been applied yet.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn own(&self) -> Result<Option<Own>, StoreError> {
+        let there = self.fetch_text(exists(self.engine())).await?;
+        let Some(schema) = there.first().map(|row| text(row, 0)) else { return Ok(None) };
+        Ok(read_own(schema, &self.fetch_text(APPLIED).await?))
+    }
+
+    /// Number and hash of the last entry of the trail; none when the head is gone.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn trail_head(&self) -> Result<Option<(i64, String)>, StoreError> {
+        Ok(self.fetch_text(HEAD).await?.first().map(|row| (integer(row, 0), text(row, 1))))
+    }
+
+    /// Entries after a number, in order, at most `limit`.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn trail(&self, after: i64, limit: usize) -> Result<Vec<TrailEntry>, StoreError> {
+        let sql = format!(
+            "SELECT seq, at, database_id, actor, action, public, commitments, prev_hash, hash FROM memory_audit \
+             WHERE seq > {after} ORDER BY seq LIMIT {limit}"
+        );
+        let entry = |row: &RawRow| TrailEntry {
+            seq: integer(row, 0),
+            at: text(row, 1),
+            database_id: text(row, 2),
+            actor: text(row, 3),
+            action: text(row, 4),
+            public: text(row, 5),
+            commitments: text(row, 6),
+            prev_hash: text(row, 7),
+            hash: text(row, 8),
+        };
+        Ok(self.fetch_text(&sql).await?.iter().map(entry).collect())
+    }
+
+    /// The private values of entries from one number to another, both included.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn trail_private(&self, from: i64, to: i64) -> Result<Vec<PrivateValue>, StoreError> {
+        let sql = format!(
+            "SELECT seq, field, salt, value FROM memory_audit_private WHERE seq BETWEEN {from} AND {to} \
+             ORDER BY seq, field"
+        );
+        let value = |row: &RawRow| PrivateValue {
+            seq: integer(row, 0),
+            field: text(row, 1),
+            salt: text(row, 2),
+            value: text(row, 3),
+        };
+        Ok(self.fetch_text(&sql).await?.iter().map(value).collect())
+    }
+
+    /// The whole trail, read in pieces.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn whole_trail(&self) -> Result<(Vec<TrailEntry>, Vec<PrivateValue>), StoreError> {
+        let mut entries: Vec<TrailEntry> = Vec::new();
+        loop {
+            // Numbers below 1 are not ours, but they must not hide either.
+            let after = entries.last().map_or(i64::MIN, |e| e.seq);
+            let more = self.trail(after, STRIDE).await?;
+            let ended = more.len() < STRIDE;
+            entries.extend(more);
+            if ended {
+                break;
+            }
+        }
+        Ok((entries, self.trail_private(i64::MIN, i64::MAX).await?))
+    }
+}
+
+impl Writer<'_> {
+    /// Our tables as the transaction sees them. Keeps others from migrating until it ends.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn own_for_migration(&mut self, engine: Engine) -> Result<Option<Own>, WriteError> {
+        if engine == Engine::Postgres {
+            self.fetch("SELECT pg_advisory_xact_lock(hashtext('mnemoscope migrations'))::text", &NONE).await?;
+        }
+        let there = self.fetch(exists(engine), &NONE).await?;
+        let Some(schema) = there.first().map(|row| text(row, 0)) else { return Ok(None) };
+        Ok(read_own(schema, &self.fetch(APPLIED, &NONE).await?))
+    }
+
+    /// The schema of our tables, which are there.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn own_schema(&mut self, engine: Engine) -> Result<String, WriteError> {
+        Ok(self.fetch(exists(engine), &NONE).await?.first().map(|row| text(row, 0)).unwrap_or_default())
+    }
+}
+
+const NONE: [Param; 0] = [];
+
+fn text(row: &RawRow, at: usize) -> String {
+    match row.get(at) {
+        Some(Raw::Text(text)) => text.clone(),
+        Some(Raw::BadText(bytes) | Raw::Bytes(bytes)) => String::from_utf8_lossy(bytes).into_owned(),
+        Some(Raw::Integer(i)) => i.to_string(),
+        Some(Raw::Real(x)) => x.to_string(),
+        Some(Raw::Null) | None => String::new(),
+    }
+}
+
+fn integer(row: &RawRow, at: usize) -> i64 {
+    match row.get(at) {
+        Some(Raw::Integer(i)) => *i,
+        _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_engine_has_the_same_migrations_each_with_its_effect() {
+        let (sqlite, postgres) = (migrations(Engine::Sqlite), migrations(Engine::Postgres));
+        let names = |all: &[Migration]| all.iter().map(|m| (m.version, m.name.clone())).collect::<Vec<_>>();
+        assert_eq!(names(&sqlite), names(&postgres));
+        assert_eq!(sqlite.first().map(|m| m.version), Some(1));
+        for migration in sqlite.iter().chain(&postgres) {
+            assert!(!migration.effect.is_empty() && !migration.lock_risk.is_empty(), "{}", migration.name);
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! What a table's rows are made of, as writing and before-images need it: every stored column with its type.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::dialect::quote;
+use super::session::{Param, Raw, RawRow};
+use super::stored::{Image, ROW_NUMBER, Rows, TableName};
+use super::{Store, StoreError};
+use crate::layout::Engine;
+
+/// Keys in one statement.
+const KEYS: usize = 400;
+
+/// A stored column.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ShapeColumn {
+    /// Name as stored.
+    pub name: String,
+    /// Type as the engine spells it.
+    pub declared: String,
+    /// A new row must give it a value: it is NOT NULL and has no default.
+    pub required: bool,
+}
+
+/// The stored columns of a table, in order; generated ones are left out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shape {
+    /// The columns.
+    pub columns: Vec<ShapeColumn>,
+    /// SQLite: its rows have a hidden number.
+    pub row_number: bool,
+}
+
+impl Shape {
+    /// The column of that name.
+    #[must_use]
+    pub fn column(&self, name: &str) -> Option<&ShapeColumn> {
+        self.columns.iter().find(|c| c.name.eq_ignore_ascii_case(name))
+    }
+
+    fn names(&self) -> Vec<String> {
+        let hidden = self.row_number.then(|| ROW_NUMBER.to_owned());
+        hidden.into_iter().chain(self.columns.iter().map(|c| c.name.clone())).collect()
+    }
+}
+
+/// Shapes that have been looked up.
+#[derive(Debug, Default)]
+pub struct Shapes(Mutex<HashMap<TableName, Arc<Shape>>>);
+
+impl Shapes {
+    /// A shape that is known.
+    pub fn known(&self, table: &TableName) -> Option<Arc<Shape>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(table).cloned()
+    }
+
+    /// Reads a shape out of the answer to [`question`] and keeps it; none when there is no such table.
+    pub fn keep(&self, table: &TableName, rows: &[RawRow]) -> Option<Arc<Shape>> {
+        let text = |raw: Option<&Raw>| match raw {
+            Some(Raw::Text(text)) => text.clone(),
+            _ => String::new(),
+        };
+        let flag = |raw: Option<&Raw>| raw == Some(&Raw::Integer(1));
+        let columns: Vec<ShapeColumn> = rows
+            .iter()
+            .map(|row| ShapeColumn { name: text(row.first()), declared: text(row.get(1)), required: flag(row.get(2)) })
+            .collect();
+        let row_number = rows.first().is_some_and(|row| flag(row.get(3)));
+        let shape = Arc::new(Shape { columns, row_number });
+        if shape.columns.is_empty() {
+            return None;
+        }
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(table.clone(), Arc::clone(&shape));
+        Some(shape)
+    }
+}
+
+/// The statement that describes a table: name, type, required, and whether rows have a hidden number.
+#[must_use]
+pub fn question(engine: Engine, table: &TableName) -> (String, Vec<Param>) {
+    let sql = match engine {
+        // A single INTEGER key is the row number itself and stands among the columns.
+        Engine::Sqlite => format!(
+            "SELECT c.name, c.type, c.\"notnull\" AND c.dflt_value IS NULL AND NOT (c.pk > 0 AND lower(c.type) = 'integer'), \
+             NOT l.wr AND l.type = 'table' AND NOT EXISTS (SELECT 1 FROM pragma_table_xinfo($1, $2) k \
+               WHERE k.pk > 0 AND lower(k.type) = 'integer' \
+               AND (SELECT count(*) FROM pragma_table_xinfo($1, $2) o WHERE o.pk > 0) = 1) \
+               AND NOT EXISTS (SELECT 1 FROM pragma_table_xinfo($1, $2) n WHERE lower(n.name) = '{ROW_NUMBER}') \
+             FROM pragma_table_xinfo($1, $2) c JOIN pragma_table_list l ON l.name = $1 AND l.schema = $2 \
+             WHERE c.hidden = 0 ORDER BY c.cid"
+        ),
+        Engine::Postgres => "SELECT a.attname::text, format_type(a.atttypid, a.atttypmod), \
+             a.attnotnull AND NOT a.atthasdef AND a.attidentity = '', false \
+             FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid JOIN pg_namespace n ON n.oid = c.relnamespace \
+             WHERE n.nspname = $1 AND c.relname = $2 AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = '' \
+             ORDER BY a.attnum"
+            .to_owned(),
+    };
+    let (schema, name) = (Raw::Text(table.schema.clone()), Raw::Text(table.name.clone()));
+    match engine {
+        Engine::Sqlite => (sql, vec![name, schema]),
+        Engine::Postgres => (sql, vec![schema, name]),
+    }
+}
+
+/// The type that a bound text is cast to so that it meets a column: without a length, since a cast would cut silently
+/// where an assignment refuses.
+#[must_use]
+pub fn cast(declared: &str) -> String {
+    let lower = declared.to_ascii_lowercase();
+    if lower.starts_with("character") {
+        return "text".to_owned();
+    }
+    match (declared.find('('), declared.find(')')) {
+        (Some(open), Some(close)) if open < close => format!("{}{}", &declared[..open], &declared[close + 1..]),
+        _ => declared.to_owned(),
+    }
+}
+
+/// The placeholder of a value for a column.
+#[must_use]
+pub fn placeholder(engine: Engine, number: usize, value: &Raw, declared: &str) -> String {
+    match (engine, value) {
+        (Engine::Sqlite, Raw::BadText(_)) => format!("CAST(${number} AS TEXT)"),
+        (Engine::Sqlite, _) => format!("${number}"),
+        (Engine::Postgres, _) => format!("${number}::{}", cast(declared)),
+    }
+}
+
+/// A foreign key of one column.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reference {
+    /// Table that refers.
+    pub from: TableName,
+    /// Its column.
+    pub column: String,
+    /// Column that is referred to.
+    pub to: String,
+}
+
+const REFERENCES_SQLITE: &str = "SELECT 'main', m.name, f.\"from\", coalesce(f.\"to\", (SELECT p.name \
+     FROM pragma_table_info($2) p WHERE p.pk = 1)) FROM sqlite_schema m JOIN pragma_foreign_key_list(m.name) f \
+     WHERE m.type = 'table' AND lower(f.\"table\") = lower($2) AND $1 = 'main' \
+     AND (SELECT count(*) FROM pragma_foreign_key_list(m.name) g WHERE g.id = f.id) = 1";
+
+const REFERENCES_POSTGRES: &str = "SELECT n.nspname::text, c.relname::text, a.attname::text, b.attname::text \
+     FROM pg_constraint k JOIN pg_class c ON c.oid = k.conrelid JOIN pg_namespace n ON n.oid = c.relnamespace \
+     JOIN pg_class t ON t.oid = k.confrelid JOIN pg_namespace s ON s.oid = t.relnamespace \
+     JOIN pg_attribute a ON a.attrelid = k.conrelid AND a.attnum = k.conkey[1] \
+     JOIN pg_attribute b ON b.attrelid = k.confrelid AND b.attnum = k.confkey[1] \
+     WHERE k.contype = 'f' AND cardinality(k.conkey) = 1 AND s.nspname = $1 AND t.relname = $2";
+
+/// `schema.table`, quoted.
+#[must_use]
+pub fn qualified(table: &TableName) -> String {
+    format!("{}.{}", quote(&table.schema), quote(&table.name))
+}
+
+/// The condition that finds some keys, with its values appended to `params`.
+pub fn key_condition(
+    engine: Engine,
+    shape: &Shape,
+    by: &[String],
+    keys: &[Vec<Raw>],
+    params: &mut Vec<Param>,
+) -> String {
+    let declared = |name: &str| shape.column(name).map_or(String::new(), |c| c.declared.clone());
+    let mut mark = |name: &str, value: &Raw| {
+        params.push(value.clone());
+        placeholder(engine, params.len(), value, &declared(name))
+    };
+    if let [name] = by {
+        let marks: Vec<String> = keys.iter().filter_map(|key| key.first()).map(|value| mark(name, value)).collect();
+        return format!("{} IN ({})", quote(name), marks.join(", "));
+    }
+    let one = |key: &Vec<Raw>, mark: &mut dyn FnMut(&str, &Raw) -> String| {
+        let parts: Vec<String> =
+            by.iter().zip(key).map(|(name, value)| format!("{} = {}", quote(name), mark(name, value))).collect();
+        format!("({})", parts.join(" AND "))
+    };
+    let keys: Vec<String> = keys.iter().map(|key| one(key, &mut mark)).collect();
+    format!("({})", keys.join(" OR "))
+}
+
+/// The statements that read the whole stored rows.
+#[must_use]
+pub fn image_statements(engine: Engine, shape: &Shape, rows: &Rows, lock: bool) -> Vec<(String, Vec<Param>)> {
+    let columns: Vec<String> = shape
+        .names()
+        .iter()
+        .map(|name| match (engine, shape.column(name)) {
+            (Engine::Postgres, Some(column)) if column.declared == "bytea" => {
+                format!("'\\x' || encode({}, 'hex')", quote(name))
+            }
+            (Engine::Postgres, _) => format!("{}::text", quote(name)),
+            (Engine::Sqlite, _) => quote(name),
+        })
+        .collect();
+    // Locks are taken in the order of the keys, so that two writers do not wait for each other.
+    let order: Vec<String> = rows.by.iter().map(|name| quote(name)).collect();
+    let lock = if lock && engine == Engine::Postgres {
+        format!(" ORDER BY {} FOR UPDATE", order.join(", "))
+    } else {
+        String::new()
+    };
+    let statement = |keys: &[Vec<Raw>]| {
+        let mut params = Vec::new();
+        let condition = key_condition(engine, shape, &rows.by, keys, &mut params);
+        (format!("SELECT {} FROM {} WHERE {condition}{lock}", columns.join(", "), qualified(&rows.table)), params)
+    };
+    rows.keys.chunks(KEYS).map(statement).collect()
+}
+
+/// The rows behind the answers.
+#[must_use]
+pub fn images(shape: &Shape, answers: Vec<RawRow>) -> Vec<Image> {
+    let names = shape.names();
+    answers.into_iter().map(|row| Image(names.iter().cloned().zip(row).collect())).collect()
+}
+
+impl Store {
+    /// The stored columns of a table.
+    ///
+    /// # Errors
+    /// [`StoreError::NoTable`] when it is not there, or the engine's refusal.
+    pub async fn shape(&self, table: &TableName) -> Result<Arc<Shape>, StoreError> {
+        if let Some(shape) = self.shapes.known(table) {
+            return Ok(shape);
+        }
+        let (sql, params) = question(self.engine(), table);
+        let rows = self.sessions.fetch(&sql, &params).await?;
+        self.shapes.keep(table, &rows).ok_or_else(|| StoreError::NoTable(table.title()))
+    }
+
+    /// The foreign keys of one column that refer to a table.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn references(&self, table: &TableName) -> Result<Vec<Reference>, StoreError> {
+        let sql = match self.engine() {
+            Engine::Sqlite => REFERENCES_SQLITE,
+            Engine::Postgres => REFERENCES_POSTGRES,
+        };
+        let params = [Raw::Text(table.schema.clone()), Raw::Text(table.name.clone())];
+        let text = |raw: Option<&Raw>| match raw {
+            Some(Raw::Text(text)) => text.clone(),
+            _ => String::new(),
+        };
+        let reference = |row: &RawRow| Reference {
+            from: TableName::new(text(row.first()), text(row.get(1))),
+            column: text(row.get(2)),
+            to: text(row.get(3)),
+        };
+        Ok(self.sessions.fetch(sql, &params).await?.iter().map(reference).collect())
+    }
+
+    /// Whole stored rows as they are now, without a lock.
+    ///
+    /// # Errors
+    /// As [`Store::shape`].
+    pub async fn images(&self, rows: &Rows) -> Result<Vec<Image>, StoreError> {
+        let shape = self.shape(&rows.table).await?;
+        let mut answers = Vec::new();
+        for (sql, params) in image_statements(self.engine(), &shape, rows, false) {
+            answers.extend(self.sessions.fetch(&sql, &params).await?);
+        }
+        Ok(images(&shape, answers))
+    }
+}

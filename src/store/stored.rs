@@ -1,0 +1,315 @@
+//! Stored values, rows and changes to them as plain data: what a plan holds, what an undo needs, what is hashed.
+
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+
+use super::session::Raw;
+use crate::layout::Spelling;
+
+/// The column name under which SQLite's hidden row number stands in an [`Image`].
+pub const ROW_NUMBER: &str = "_rowid_";
+
+/// A table: schema (PostgreSQL) or attached name (SQLite), and name.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct TableName {
+    /// Schema.
+    pub schema: String,
+    /// Name as stored.
+    pub name: String,
+}
+
+impl TableName {
+    /// A table by schema and name.
+    #[must_use]
+    pub fn new(schema: impl Into<String>, name: impl Into<String>) -> Self {
+        TableName { schema: schema.into(), name: name.into() }
+    }
+
+    /// Name for people: without the schemas that go without saying.
+    #[must_use]
+    pub fn title(&self) -> String {
+        match self.schema.as_str() {
+            "main" | "public" => self.name.clone(),
+            schema => format!("{schema}.{}", self.name),
+        }
+    }
+}
+
+/// Rows of a table: those whose columns `by` hold one of `keys`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Rows {
+    /// The table.
+    pub table: TableName,
+    /// Columns that are compared.
+    pub by: Vec<String>,
+    /// Values of these columns, one list a row or group of rows.
+    pub keys: Vec<Vec<Raw>>,
+}
+
+impl Rows {
+    /// The rows with one value in one column.
+    #[must_use]
+    pub fn with(table: &TableName, column: &str, value: Raw) -> Self {
+        Rows { table: table.clone(), by: vec![column.to_owned()], keys: vec![vec![value]] }
+    }
+}
+
+/// One stored row, column by column; on SQLite with its row number where it has a hidden one.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Image(pub Vec<(String, Raw)>);
+
+impl Image {
+    /// Value of a column; none when the row has no such column.
+    #[must_use]
+    pub fn get(&self, column: &str) -> Option<&Raw> {
+        self.0.iter().find(|(name, _)| name.eq_ignore_ascii_case(column)).map(|(_, value)| value)
+    }
+
+    /// The row as it is hashed: everything but the row number, which no one relies on.
+    fn canonical(&self, columns: &[String]) -> String {
+        let counts = |name: &String| name != ROW_NUMBER && (columns.is_empty() || columns.contains(name));
+        let values: Vec<Value> =
+            self.0.iter().filter(|(name, _)| counts(name)).map(|(name, value)| json!([name, value])).collect();
+        Value::from(values).to_string()
+    }
+}
+
+/// SHA-256, as hexadecimal digits, over rows in any order; over some of their columns when any are named.
+#[must_use]
+pub fn fingerprint(images: &[Image], columns: &[String]) -> String {
+    let mut texts: Vec<String> = images.iter().map(|image| image.canonical(columns)).collect();
+    texts.sort_unstable();
+    let mut hasher = Sha256::new();
+    for text in texts {
+        hasher.update((text.len() as u64).to_be_bytes());
+        hasher.update(text.as_bytes());
+    }
+    hex::encode(hasher.finalize())
+}
+
+/// What some rows were when they were read.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct State {
+    /// How many there were.
+    pub count: usize,
+    /// Columns that matter; empty for all of them.
+    pub columns: Vec<String>,
+    /// Their [`fingerprint`].
+    pub hash: String,
+}
+
+impl State {
+    /// The state of rows, as far as the columns go; all of them when none is named.
+    #[must_use]
+    pub fn of(images: &[Image], columns: Vec<String>) -> Self {
+        State { count: images.len(), hash: fingerprint(images, &columns), columns }
+    }
+
+    /// Whether rows are in this state.
+    #[must_use]
+    pub fn holds(&self, images: &[Image]) -> bool {
+        self.count == images.len() && self.hash == fingerprint(images, &self.columns)
+    }
+}
+
+/// Rows that a plan relies on, and what they were.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Watch {
+    /// Which rows.
+    pub rows: Rows,
+    /// What they were.
+    pub state: State,
+}
+
+/// A canonical time as a database spells it.
+#[must_use]
+pub fn spell(spelling: Spelling, canonical: &str) -> Raw {
+    let micros = || crate::memory::time::epoch_micros(canonical).unwrap_or_default();
+    match spelling {
+        Spelling::Canonical => Raw::Text(canonical.to_owned()),
+        Spelling::Naive => Raw::Text(canonical.replace('T', " ").replace('Z', "")),
+        Spelling::Epoch => Raw::Integer(micros() / 1_000_000),
+        Spelling::EpochMillis => Raw::Integer(micros() / 1_000),
+    }
+}
+
+/// A value to be written.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cell {
+    /// This value.
+    Is(Raw),
+    /// The time at which the change is applied.
+    Now(Spelling),
+}
+
+impl Cell {
+    /// The value at a time, given in the canonical spelling.
+    #[must_use]
+    pub fn at(&self, now: &str) -> Raw {
+        match self {
+            Cell::Is(raw) => raw.clone(),
+            Cell::Now(spelling) => spell(*spelling, now),
+        }
+    }
+}
+
+impl From<Raw> for Cell {
+    fn from(raw: Raw) -> Self {
+        Cell::Is(raw)
+    }
+}
+
+/// One change of stored rows.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mutation {
+    /// New rows.
+    Insert {
+        /// Where.
+        table: TableName,
+        /// Columns that tell the rows apart; empty when the engine numbers them.
+        key: Vec<String>,
+        /// Columns that are filled.
+        columns: Vec<String>,
+        /// Their values, row after row.
+        rows: Vec<Vec<Cell>>,
+    },
+    /// Columns of one row.
+    Update {
+        /// Where.
+        table: TableName,
+        /// Columns and values that find the row.
+        key: Vec<(String, Raw)>,
+        /// Columns and their new values.
+        set: Vec<(String, Cell)>,
+    },
+    /// Rows that go, each of which must be there.
+    Delete(Rows),
+}
+
+impl Mutation {
+    /// The table that is changed.
+    #[must_use]
+    pub fn table(&self) -> &TableName {
+        match self {
+            Mutation::Insert { table, .. } | Mutation::Update { table, .. } => table,
+            Mutation::Delete(rows) => &rows.table,
+        }
+    }
+
+    /// `insert`, `update` or `delete`, and how many rows it is about.
+    #[must_use]
+    pub fn count(&self) -> (&'static str, usize) {
+        match self {
+            Mutation::Insert { rows, .. } => ("insert", rows.len()),
+            Mutation::Update { .. } => ("update", 1),
+            Mutation::Delete(rows) => ("delete", rows.keys.len()),
+        }
+    }
+
+    /// The rows it is about, by their keys; none for rows that the engine numbers.
+    #[must_use]
+    pub fn rows(&self) -> Option<Rows> {
+        match self {
+            Mutation::Delete(rows) => Some(rows.clone()),
+            Mutation::Update { table, key, .. } => {
+                let (by, values) = key.iter().cloned().unzip();
+                Some(Rows { table: table.clone(), by, keys: vec![values] })
+            }
+            Mutation::Insert { table, key, columns, rows } => {
+                let places: Vec<usize> =
+                    key.iter().map(|k| columns.iter().position(|c| c == k)).collect::<Option<_>>()?;
+                let keys = rows
+                    .iter()
+                    .map(|row| places.iter().map(|i| row.get(*i).map(|c| c.at(""))).collect::<Option<Vec<_>>>())
+                    .collect::<Option<Vec<_>>>()?;
+                (!key.is_empty()).then(|| Rows { table: table.clone(), by: key.clone(), keys })
+            }
+        }
+    }
+}
+
+impl Serialize for Raw {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let value = match self {
+            Raw::Null => Value::Null,
+            Raw::Text(text) => Value::from(text.clone()),
+            Raw::BadText(bytes) => json!({ "text_bytes": hex::encode(bytes) }),
+            Raw::Bytes(bytes) => json!({ "bytes": hex::encode(bytes) }),
+            Raw::Integer(i) => json!({ "integer": i }),
+            // As text, which reads back to the same bits.
+            Raw::Real(x) => json!({ "real": x.to_string() }),
+        };
+        value.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Raw {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let value = Value::deserialize(deserializer)?;
+        let unknown = || D::Error::custom("a stored value is null, a text, or one of integer, real, bytes, text_bytes");
+        let object = match &value {
+            Value::Null => return Ok(Raw::Null),
+            Value::String(text) => return Ok(Raw::Text(text.clone())),
+            Value::Object(object) => object,
+            _ => return Err(unknown()),
+        };
+        let (kind, held) = object.iter().next().filter(|_| object.len() == 1).ok_or_else(unknown)?;
+        let bytes = || held.as_str().and_then(|text| hex::decode(text).ok());
+        match kind.as_str() {
+            "integer" => held.as_i64().map(Raw::Integer),
+            "real" => held.as_str().and_then(|text| text.parse().ok()).map(Raw::Real),
+            "bytes" => bytes().map(Raw::Bytes),
+            "text_bytes" => bytes().map(Raw::BadText),
+            _ => None,
+        }
+        .ok_or_else(unknown)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn any_raw() -> impl Strategy<Value = Raw> {
+        prop_oneof![
+            Just(Raw::Null),
+            any::<String>().prop_map(Raw::Text),
+            prop::collection::vec(any::<u8>(), 0..20).prop_map(Raw::Bytes),
+            prop::collection::vec(any::<u8>(), 0..20).prop_map(Raw::BadText),
+            any::<i64>().prop_map(Raw::Integer),
+            any::<f64>().prop_filter("SQLite stores no NaN", |x| !x.is_nan()).prop_map(Raw::Real),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn stored_values_survive_json(raw in any_raw()) {
+            let text = serde_json::to_string(&raw).unwrap();
+            let back: Raw = serde_json::from_str(&text).unwrap();
+            // The texts tell 0 from -0, which compare equal.
+            prop_assert_eq!(serde_json::to_string(&back).unwrap(), text);
+            prop_assert_eq!(&raw, &back);
+        }
+
+        #[test]
+        fn a_fingerprint_knows_no_order_but_every_value(a in any_raw(), b in any_raw()) {
+            let image = |raw: &Raw| Image(vec![("c".to_owned(), raw.clone())]);
+            let (one, two) = (image(&a), image(&b));
+            prop_assert_eq!(fingerprint(&[one.clone(), two.clone()], &[]), fingerprint(&[two.clone(), one.clone()], &[]));
+            let same = serde_json::to_string(&a).unwrap() == serde_json::to_string(&b).unwrap();
+            prop_assert_eq!(fingerprint(std::slice::from_ref(&one), &[]) == fingerprint(&[two], &[]), same);
+        }
+    }
+
+    #[test]
+    fn the_row_number_is_no_part_of_a_fingerprint() {
+        let image = |n| Image(vec![(ROW_NUMBER.to_owned(), Raw::Integer(n)), ("id".to_owned(), Raw::Null)]);
+        assert_eq!(fingerprint(&[image(1)], &[]), fingerprint(&[image(2)], &[]));
+    }
+}

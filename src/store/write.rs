@@ -1,0 +1,344 @@
+//! The only SQL that writes: one connection, opened when it is first needed, and one transaction at a time on it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use sqlx::postgres::PgConnection;
+use sqlx::sqlite::SqliteConnection;
+use sqlx::{AssertSqlSafe, Connection as _};
+use tokio::sync::MutexGuard;
+
+use super::dialect::quote;
+use super::session::{self, Opener, Param, Raw, RawRow};
+use super::shape::{self, Shape};
+use super::stored::{Cell, Image, Mutation, Rows, TableName};
+use super::{Store, StoreError, connect::explain};
+use crate::layout::Engine;
+
+/// Values in one INSERT.
+const VALUES: usize = 4_000;
+
+/// How long a writer waits for others before it gives way.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Why something was not written. Unless it is [`WriteError::Unknown`], nothing was.
+#[derive(Debug, thiserror::Error)]
+pub enum WriteError {
+    /// Somebody else was in the way: the same may work when tried again from the start.
+    #[error("somebody else is writing: {}", explain(.0))]
+    Busy(sqlx::Error),
+    /// The database takes no writes here.
+    #[error("the database cannot be written: {0}")]
+    ReadOnly(String),
+    /// The database does not accept a value.
+    #[error("the database does not accept this: {0}")]
+    Rejected(String),
+    /// A change hit more or fewer rows than it was about.
+    #[error("{table}: {hit} rows were hit, {expected} were meant")]
+    Missed {
+        /// Table.
+        table: String,
+        /// Rows it was about.
+        expected: usize,
+        /// Rows it hit.
+        hit: u64,
+    },
+    /// The connection was lost while the change was made final: it may have been or not.
+    #[error("the connection was lost at the end: {}", explain(.0))]
+    Unknown(sqlx::Error),
+    /// Reading failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl From<sqlx::Error> for WriteError {
+    fn from(error: sqlx::Error) -> Self {
+        let sqlx::Error::Database(about) = &error else { return WriteError::Store(error.into()) };
+        let code = about.code().unwrap_or_default();
+        let sqlite: Option<i32> = code.parse().ok().filter(|_| code.len() < 5);
+        match (sqlite.map(|c| c & 0xff), code.as_ref()) {
+            (Some(5 | 6), _) | (_, "40001" | "40P01" | "55P03") => WriteError::Busy(error),
+            (Some(8), _) | (_, "25006" | "42501") => WriteError::ReadOnly(explain(&error)),
+            (Some(19 | 18), _) => WriteError::Rejected(explain(&error)),
+            (None, code) if code.starts_with("23") || code.starts_with("22") => WriteError::Rejected(explain(&error)),
+            _ => WriteError::Store(error.into()),
+        }
+    }
+}
+
+/// A connection that may write.
+#[derive(Debug)]
+pub enum Link {
+    /// SQLite.
+    Sqlite(SqliteConnection),
+    /// PostgreSQL.
+    Postgres(PgConnection),
+}
+
+impl Link {
+    async fn open(opener: &Opener) -> Result<Link, sqlx::Error> {
+        match opener {
+            // Foreign keys are as SQLite has them unless told: not enforced. A cascade would change rows that no plan
+            // names. The journal's mode stays as it is.
+            Opener::Sqlite(options, _) => {
+                let options = options.clone().read_only(false).foreign_keys(false).busy_timeout(PATIENCE);
+                Ok(Link::Sqlite(SqliteConnection::connect_with(&options).await?))
+            }
+            Opener::Postgres(options) => Ok(Link::Postgres(PgConnection::connect_with(options).await?)),
+        }
+    }
+
+    async fn fetch(&mut self, sql: &str, params: &[Param]) -> Result<Vec<RawRow>, sqlx::Error> {
+        tracing::debug!(%sql, "fetch for writing");
+        let mut rows = Vec::new();
+        let mut each = |row| {
+            rows.push(row);
+            std::ops::ControlFlow::Continue(())
+        };
+        match self {
+            Link::Sqlite(link) => session::scan_sqlite(link, sql, params, &mut each).await.map(drop)?,
+            Link::Postgres(link) => session::scan_postgres(link, sql, params, &mut each).await.map(drop)?,
+        }
+        Ok(rows)
+    }
+
+    async fn execute(&mut self, sql: &str, params: &[Param]) -> Result<u64, sqlx::Error> {
+        tracing::debug!(%sql, "write");
+        match self {
+            Link::Sqlite(link) => {
+                session::bound_sqlite(sql, params).execute(link).await.map(|done| done.rows_affected())
+            }
+            Link::Postgres(link) => {
+                session::bound_postgres(sql, params).execute(link).await.map(|done| done.rows_affected())
+            }
+        }
+    }
+
+    /// Statements without values, parted by semicolons.
+    async fn script(&mut self, sql: &str) -> Result<(), sqlx::Error> {
+        let script = sqlx::raw_sql(AssertSqlSafe(sql.to_owned()));
+        match self {
+            Link::Sqlite(link) => script.execute(link).await.map(drop),
+            Link::Postgres(link) => script.execute(link).await.map(drop),
+        }
+    }
+}
+
+/// An open transaction that may write. Dropped without [`Writer::commit`], nothing of it remains.
+#[derive(Debug)]
+pub struct Writer<'a> {
+    store: &'a Store,
+    /// The connection while the transaction is sound.
+    link: Option<Link>,
+    home: MutexGuard<'a, Option<Link>>,
+    now: String,
+}
+
+impl Store {
+    /// Begins a transaction that may write; one at a time, further ones wait. `now` is the time that [`Cell::Now`]
+    /// stands for, in the canonical spelling.
+    ///
+    /// # Errors
+    /// [`WriteError::ReadOnly`] where nothing can be written, [`WriteError::Busy`] when another writer keeps the
+    /// database for too long.
+    pub async fn write(&self, now: &str) -> Result<Writer<'_>, WriteError> {
+        if let Some(reason) = &self.blocked {
+            return Err(WriteError::ReadOnly(reason.clone()));
+        }
+        let mut home = self.writer.lock().await;
+        let kept = home.take();
+        let fresh = kept.is_none();
+        let mut link = match kept {
+            Some(link) => link,
+            None => Link::open(self.sessions.opener()).await?,
+        };
+        let begin = match &link {
+            // A transaction that reads first and writes later fails at once when another has written meanwhile.
+            Link::Sqlite(_) => "BEGIN IMMEDIATE".to_owned(),
+            Link::Postgres(_) => format!(
+                "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL lock_timeout = '{}'",
+                PATIENCE.as_millis()
+            ),
+        };
+        match link.script(&begin).await {
+            Err(error) if session::lost(&error) && !fresh => {
+                link = Link::open(self.sessions.opener()).await?;
+                link.script(&begin).await?;
+            }
+            outcome => outcome?,
+        }
+        Ok(Writer { store: self, link: Some(link), home, now: now.to_owned() })
+    }
+
+    /// Why nothing can be written in this database, whatever the operator may do; none when it can.
+    #[must_use]
+    pub fn why_not_writable(&self) -> Option<&str> {
+        self.blocked.as_deref()
+    }
+}
+
+impl Writer<'_> {
+    fn link(&mut self) -> Result<&mut Link, WriteError> {
+        self.link.as_mut().ok_or_else(|| WriteError::Store(sqlx::Error::PoolClosed.into()))
+    }
+
+    fn engine(&self) -> Engine {
+        self.store.engine()
+    }
+
+    /// A whole number as it is bound on this engine.
+    #[must_use]
+    pub fn number(&self, number: i64) -> Raw {
+        match self.engine() {
+            Engine::Sqlite => Raw::Integer(number),
+            Engine::Postgres => Raw::Text(number.to_string()),
+        }
+    }
+
+    async fn shape(&mut self, table: &TableName) -> Result<Arc<Shape>, WriteError> {
+        if let Some(shape) = self.store.shapes.known(table) {
+            return Ok(shape);
+        }
+        let (sql, params) = shape::question(self.engine(), table);
+        let rows = self.link()?.fetch(&sql, &params).await?;
+        let missing = || WriteError::Store(StoreError::NoTable(table.title()));
+        self.store.shapes.keep(table, &rows).ok_or_else(missing)
+    }
+
+    /// Whole stored rows as they are now; on PostgreSQL they are locked until the end of the transaction, which on
+    /// SQLite holds the only lock there is.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn images(&mut self, rows: &Rows) -> Result<Vec<Image>, WriteError> {
+        let shape = self.shape(&rows.table).await?;
+        let mut answers = Vec::new();
+        for (sql, params) in shape::image_statements(self.engine(), &shape, rows, true) {
+            answers.extend(self.link()?.fetch(&sql, &params).await?);
+        }
+        Ok(shape::images(&shape, answers))
+    }
+
+    /// Makes one change.
+    ///
+    /// # Errors
+    /// [`WriteError::Missed`] when it hits other than the rows it is about, [`WriteError::Rejected`] when the database
+    /// does not accept a value.
+    pub async fn run(&mut self, mutation: &Mutation) -> Result<(), WriteError> {
+        let table = mutation.table().clone();
+        let shape = self.shape(&table).await?;
+        let statements = match mutation {
+            Mutation::Insert { columns, rows, .. } => self.inserts(&shape, &table, columns, rows),
+            Mutation::Update { key, set, .. } => vec![self.update(&shape, &table, key, set)],
+            Mutation::Delete(rows) => self.deletes(&shape, rows),
+        };
+        let mut hit = 0;
+        for (sql, params) in statements {
+            hit += self.link()?.execute(&sql, &params).await?;
+        }
+        let expected = mutation.count().1;
+        if hit == expected as u64 { Ok(()) } else { Err(WriteError::Missed { table: table.title(), expected, hit }) }
+    }
+
+    fn inserts(
+        &self,
+        shape: &Shape,
+        table: &TableName,
+        columns: &[String],
+        rows: &[Vec<Cell>],
+    ) -> Vec<(String, Vec<Param>)> {
+        let names: Vec<String> = columns.iter().map(|c| quote(c)).collect();
+        let head = format!("INSERT INTO {} ({}) VALUES ", shape::qualified(table), names.join(", "));
+        let statement = |rows: &[Vec<Cell>]| {
+            let mut params = Vec::new();
+            let rows: Vec<String> = rows
+                .iter()
+                .map(|row| format!("({})", self.marks(shape, columns, row, &mut params).join(", ")))
+                .collect();
+            (format!("{head}{}", rows.join(", ")), params)
+        };
+        rows.chunks((VALUES / columns.len().max(1)).max(1)).map(statement).collect()
+    }
+
+    fn marks(&self, shape: &Shape, columns: &[String], row: &[Cell], params: &mut Vec<Param>) -> Vec<String> {
+        let mut mark = |(name, cell): (&String, &Cell)| {
+            let value = cell.at(&self.now);
+            let declared = shape.column(name).map_or("", |c| c.declared.as_str());
+            let text = shape::placeholder(self.engine(), params.len() + 1, &value, declared);
+            params.push(value);
+            text
+        };
+        columns.iter().zip(row).map(&mut mark).collect()
+    }
+
+    fn update(
+        &self,
+        shape: &Shape,
+        table: &TableName,
+        key: &[(String, Raw)],
+        set: &[(String, Cell)],
+    ) -> (String, Vec<Param>) {
+        let (columns, cells): (Vec<String>, Vec<Cell>) = set.iter().cloned().unzip();
+        let mut params = Vec::new();
+        let marks = self.marks(shape, &columns, &cells, &mut params);
+        let sets: Vec<String> = columns.iter().zip(marks).map(|(c, m)| format!("{} = {m}", quote(c))).collect();
+        let (by, values): (Vec<String>, Vec<Raw>) = key.iter().cloned().unzip();
+        let condition = shape::key_condition(self.engine(), shape, &by, &[values], &mut params);
+        (format!("UPDATE {} SET {} WHERE {condition}", shape::qualified(table), sets.join(", ")), params)
+    }
+
+    fn deletes(&self, shape: &Shape, rows: &Rows) -> Vec<(String, Vec<Param>)> {
+        let statement = |keys: &[Vec<Raw>]| {
+            let mut params = Vec::new();
+            let condition = shape::key_condition(self.engine(), shape, &rows.by, keys, &mut params);
+            (format!("DELETE FROM {} WHERE {condition}", shape::qualified(&rows.table)), params)
+        };
+        rows.keys.chunks(400).map(statement).collect()
+    }
+
+    /// Runs a migration's script. On PostgreSQL a lock keeps others from migrating at the same time.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn script(&mut self, sql: &str) -> Result<(), WriteError> {
+        Ok(self.link()?.script(sql).await?)
+    }
+
+    /// Reads within the transaction.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub(super) async fn fetch(&mut self, sql: &str, params: &[Param]) -> Result<Vec<RawRow>, WriteError> {
+        Ok(self.link()?.fetch(sql, params).await?)
+    }
+
+    /// Makes everything final.
+    ///
+    /// # Errors
+    /// [`WriteError::Unknown`] when the connection was lost meanwhile; after any other error nothing was written.
+    pub async fn commit(mut self) -> Result<(), WriteError> {
+        match self.link()?.script("COMMIT").await {
+            Ok(()) => {
+                *self.home = self.link.take();
+                Ok(())
+            }
+            Err(error) => {
+                let decided = matches!(&error, sqlx::Error::Database(_)) && !session::lost(&error);
+                if decided {
+                    self.rollback().await;
+                    return Err(error.into());
+                }
+                Err(WriteError::Unknown(error))
+            }
+        }
+    }
+
+    /// Takes everything back. A connection that cannot do even that is closed, which does the same.
+    pub async fn rollback(mut self) {
+        if let Some(mut link) = self.link.take()
+            && link.script("ROLLBACK").await.is_ok()
+        {
+            *self.home = Some(link);
+        }
+    }
+}
