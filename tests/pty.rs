@@ -2,6 +2,8 @@
 
 #[path = "pty/bytes.rs"]
 mod bytes;
+#[path = "pty/everyday.rs"]
+mod everyday;
 #[path = "pty/hostile.rs"]
 mod hostile;
 #[path = "pty/terminal.rs"]
@@ -334,7 +336,7 @@ fn nothing_stored_reaches_the_terminal_with_power_from_any_command() {
     let home = Home::new();
     hostile::build(&home.path().join("hostile.db"));
     let on_terminal = |arguments: &[&str]| {
-        let all = [&["-d", "hostile.db", "--format", "table"], arguments].concat();
+        let all = [&["-d", "hostile.db"], arguments].concat();
         let mut terminal = Start::new(&home, &all).sized(200, 50).run();
         let code = terminal.ended_and_read();
         let found = read(&terminal.raw(), COMMAND).unwrap_or_else(|e| panic!("{arguments:?}: {e}"));
@@ -343,9 +345,13 @@ fn nothing_stored_reaches_the_terminal_with_power_from_any_command() {
     assert_eq!(on_terminal(&["status"]).0, 0);
     assert_eq!(on_terminal(&["-v", "layouts"]).0, 0);
     for entity in Entity::ALL {
-        let (code, text) = on_terminal(&["list", entity.name()]);
-        assert_eq!(code, 0, "{text}");
-        assert!(text.contains('␛'), "{text}");
+        for format in ["table", "json", "jsonl", "csv"] {
+            let (code, text) = on_terminal(&["list", entity.name(), "--limit", "40", "--format", format]);
+            assert_eq!(code, 0, "{text}");
+            let escape = if format.starts_with("json") { "\\u001b" } else { "␛" };
+            assert!(text.contains(escape), "{format}: {text}");
+        }
+        assert_eq!(on_terminal(&["export", entity.name()]).0, 0);
         assert_eq!(on_terminal(&["--mask", "list", entity.name()]).0, 0);
         if *entity == Entity::MemoryLink {
             // Its rows are named by what they link.
@@ -354,6 +360,7 @@ fn nothing_stored_reaches_the_terminal_with_power_from_any_command() {
         let ids = ids(&home, *entity);
         assert!(ids.len() > 3, "{entity}: {ids:?}");
         for id in ids.iter().take(6) {
+            assert!(matches!(on_terminal(&["show", entity.name(), id, "--format", "json"]).0, 0 | 3));
             let (code, text) = on_terminal(&["show", entity.name(), id]);
             // An id that is no UTF-8 cannot be named; saying so must not obey it either.
             assert!(matches!(code, 0 | 3), "{text}");

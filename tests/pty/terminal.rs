@@ -399,7 +399,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 fn cells(count: u16) -> NonZeroU16 {
-    NonZeroU16::new(count).unwrap()
+    NonZeroU16::new(count).unwrap_or(NonZeroU16::MIN)
 }
 
 fn pty_size((cols, rows): (u16, u16)) -> PtySize {

@@ -1,0 +1,177 @@
+//! Everyday life in a terminal: a shell's job control, the mouse, pastes, exports, colours and letters, and what is said
+//! when there is nothing to open.
+
+use vt100::MouseProtocolMode;
+
+use super::terminal::{Home, PROGRAM, Start, Terminal};
+
+/// The console at the list of episodes.
+fn episodes(start: Start) -> Terminal {
+    let terminal = start.run();
+    terminal.shows("newest episodes");
+    terminal.press("2");
+    terminal.shows("row 1 of 250");
+    terminal.settle();
+    terminal
+}
+
+fn quit(mut terminal: Terminal) {
+    terminal.press("q");
+    assert_eq!(terminal.ended_and_read(), 0);
+    terminal.is_given_back();
+}
+
+#[test]
+fn a_shell_stops_it_and_brings_it_back() {
+    let home = Home::new();
+    home.demo();
+    let mut terminal = Start::new(&home, &["-i"]).with("PS1", "ready> ").program("/bin/sh").run();
+    let prompts = |screen: &vt100::Screen| screen.contents().trim_end().ends_with("ready>");
+    terminal.screen_is("the shell", prompts);
+    terminal.press(&format!("{PROGRAM} demo.db\r"));
+    terminal.shows("newest episodes");
+    terminal.press("\x1a");
+    terminal.screen_is("the shell again", prompts);
+    terminal.press("echo a$((40 + 2))\r");
+    terminal.shows("a42");
+    terminal.press("fg\r");
+    terminal.shows("newest episodes");
+    terminal.press("q");
+    terminal.screen_is("the shell at the end", prompts);
+    terminal.press("exit 7\r");
+    assert_eq!(terminal.ended_and_read(), 7);
+}
+
+#[test]
+fn a_window_without_a_size_is_waited_for() {
+    let home = Home::new();
+    home.demo();
+    let terminal = Start::new(&home, &["demo.db"]).sized(0, 0).run();
+    terminal.screen_is("the console's screen", vt100::Screen::alternate_screen);
+    terminal.resize(120, 40);
+    terminal.shows("newest episodes");
+    quit(terminal);
+}
+
+#[test]
+fn a_paste_gives_no_commands_and_a_click_selects() {
+    let home = Home::new();
+    home.demo();
+    let terminal = episodes(Start::new(&home, &["demo.db"]));
+    terminal.press("\x1b[200~q\x1b[201~");
+    terminal.press("\x1b[<0;10;8M\x1b[<0;10;8m");
+    terminal.shows("row 4 of 250");
+    quit(terminal);
+}
+
+#[test]
+fn the_mouse_can_be_left_to_the_terminal() {
+    let home = Home::new();
+    home.demo();
+    let terminal = episodes(Start::new(&home, &["console", "demo.db", "--no-mouse"]));
+    terminal.with_screen(|screen| assert_eq!(screen.mouse_protocol_mode(), MouseProtocolMode::None));
+    terminal.press("m");
+    terminal.screen_is("the mouse taken", |screen| screen.mouse_protocol_mode() != MouseProtocolMode::None);
+    quit(terminal);
+}
+
+#[test]
+fn an_export_is_there_as_a_whole_and_takes_no_others_place() {
+    let home = Home::new();
+    home.demo();
+    let terminal = episodes(Start::new(&home, &["demo.db"]));
+    let export = |name: &str| {
+        terminal.press("e");
+        terminal.shows("Export to");
+        terminal.press(&format!("\x15{name}\r"));
+    };
+    let files = || std::fs::read_dir(home.path()).unwrap().map(|entry| entry.unwrap().path());
+    export("rows.jsonl");
+    terminal.shows("250 rows written to");
+    let text = std::fs::read_to_string(home.path().join("rows.jsonl")).unwrap();
+    assert!(text.lines().count() == 250 && text.ends_with('\n'));
+    for (name, told) in [("rows.jsonl", "that does not exist yet"), ("nowhere/rows.jsonl", "in a folder that exists")] {
+        export(name);
+        terminal.shows(told);
+        terminal.press("\x1b");
+        terminal.screen_is("no card", |screen| !screen.contents().contains(told));
+    }
+    assert_eq!(std::fs::read_to_string(home.path().join("rows.jsonl")).unwrap(), text);
+    assert!(files().all(|file| file.extension().is_none_or(|ending| ending != "part")));
+    quit(terminal);
+}
+
+#[test]
+fn an_editor_that_is_not_there_is_told_on_a_card() {
+    let home = Home::new();
+    home.demo();
+    let terminal = episodes(Start::new(&home, &["demo.db"]).with("EDITOR", "/nowhere/editor"));
+    terminal.press("o");
+    terminal.shows("The editor was not opened");
+    terminal.press("\x1b");
+    terminal.screen_is("no card", |screen| !screen.contents().contains("was not opened"));
+    quit(terminal);
+}
+
+#[test]
+fn without_colours_there_are_none() {
+    let home = Home::new();
+    home.demo();
+    let colours = |start: Start| {
+        let terminal = episodes(start);
+        let mut found = false;
+        terminal.with_screen(|screen| {
+            let cells = (0..40).flat_map(|row| (0..120).filter_map(move |column| screen.cell(row, column)));
+            found = cells
+                .into_iter()
+                .any(|cell| [cell.fgcolor(), cell.bgcolor()].iter().any(|colour| *colour != vt100::Color::Default));
+        });
+        quit(terminal);
+        found
+    };
+    assert!(colours(Start::new(&home, &["demo.db"]).with("NO_COLOR", "")));
+    assert!(!colours(Start::new(&home, &["demo.db"]).with("NO_COLOR", "1")));
+    assert!(!colours(Start::new(&home, &["demo.db", "--color", "never"])));
+}
+
+#[test]
+fn a_locale_without_unicode_is_drawn_with_ascii() {
+    let home = Home::new();
+    home.demo();
+    let terminal = episodes(Start::new(&home, &["demo.db"]).with("LANG", "C"));
+    // Frames, arrows, marks: what is ours. A stored name may hold letters of its own.
+    let ours = |c: char| matches!(c, '\u{2010}'..='\u{2bff}');
+    let contents = terminal.contents();
+    assert!(!contents.contains(ours), "{contents}");
+    quit(terminal);
+}
+
+#[test]
+fn what_cannot_be_opened_is_told_without_taking_the_screen() {
+    let home = Home::new();
+    home.demo();
+    for (arguments, told, code) in [
+        (&["missing.db"][..], "there is no such file", 3),
+        (&["console", "demo.db", "--theme", "purple"], "known are dark", 2),
+    ] {
+        let mut terminal = Start::new(&home, arguments).run();
+        assert_eq!(terminal.ended_and_read(), code);
+        assert!(terminal.contents().contains(told), "{}", terminal.contents());
+        assert!(!terminal.raw().contains(&0x1b));
+    }
+}
+
+#[test]
+fn where_nothing_is_named_the_demo_is_offered() {
+    let home = Home::new();
+    let mut terminal = Start::new(&home, &[]).run();
+    terminal.shows("Make a demo database");
+    terminal.press("n\r");
+    assert_eq!(terminal.ended_and_read(), 2);
+    assert!(!home.path().join("state").exists());
+    let terminal = Start::new(&home, &[]).run();
+    terminal.shows("Make a demo database");
+    terminal.press("\r");
+    terminal.shows("newest episodes");
+    quit(terminal);
+}
