@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use super::anchor;
 use super::audit::{self, AppendError, NewEntry};
 use super::draft::writable;
 use super::plan::{Plan, Receipt};
@@ -79,7 +80,10 @@ pub async fn apply(store: &Store, plan: &Plan, author: &Author) -> Result<Receip
             finish(writer, outcome).await
         };
         match settle(store, attempt.await, &receipt.receipt_id, tries).await? {
-            Settled::Done(seq) => return Ok(done(store, plan, receipt, seq)),
+            Settled::Done(seq) => {
+                anchor::after(store, seq).await;
+                return Ok(done(store, plan, receipt, seq));
+            }
             Settled::Again => wait(tries).await,
         }
     }
@@ -126,6 +130,7 @@ where
         match (settle(store, outcome, &receipt_id, tries).await?, planned) {
             (Settled::Done(_), Some((plan, receipt))) if plan.is_empty() => return Ok((plan, receipt)),
             (Settled::Done(seq), Some((plan, receipt))) => {
+                anchor::after(store, seq).await;
                 let receipt = done(store, &plan, receipt, seq);
                 return Ok((plan, receipt));
             }
@@ -356,7 +361,8 @@ fn entry(plan: &Plan, author: &Author, receipt: &Receipt, inverses: &[Inverse]) 
     let mut private = Map::new();
     private.insert("changes".to_owned(), json!(receipt.changes));
     if plan.undo_reason.is_none() {
-        let undo = json!({ "inverses": inverses, "trail": plan.undo_trail });
+        // Rows of the memory's own trail: those for an undo, and those for the undo of that.
+        let undo = json!({ "inverses": inverses, "trail": plan.undo_trail, "again": plan.trail });
         private.insert("undo".to_owned(), undo);
     }
     if let Some(reason) = author.reason.as_ref().or(plan.reason.as_ref()) {

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::draft::{Draft, check_id};
 use super::plan::{Danger, Plan};
 use super::{ChangeError, new_id};
-use crate::layout::{BoundSource, Engine, LinkBy};
+use crate::layout::{BoundSource, LinkBy};
 use crate::memory::filter::{Filter, Operand, Operator};
 use crate::memory::query::{Query, Start};
 use crate::memory::{Entity, Row, feedback, id_list, text_check};
@@ -320,16 +320,18 @@ async fn follow(
     let after = aggregate(&rows);
     let mut set: Vec<(String, Cell)> = Vec::new();
     let mut shown = episode.row.clone();
+    let shape = store.shape(&episode.table()).await?;
     if let Some(column) = feedback_list(episode.source) {
         let stored = episode.image.get(column).unwrap_or(&Raw::Null);
-        if let Some(new) = changed_list(store.engine(), stored, &list).map_err(|reason| {
+        let is_array = shape.column(column).is_some_and(|c| c.declared.ends_with("[]"));
+        if let Some((new, ids)) = changed_list(is_array, stored, &list).map_err(|reason| {
             ChangeError::Refused(format!(
                 "the list of feedback of episode {} cannot be changed: {reason}. Stored is {}",
                 episode.row.id(),
                 quoted(stored)
             ))
         })? {
-            shown.set("feedback_ids", list_of(&new));
+            shown.set("feedback_ids", Value::from(ids));
             set.push((column.to_owned(), Cell::Is(new)));
         }
     }
@@ -341,7 +343,6 @@ async fn follow(
         return Ok(());
     }
     writable(episode.source)?;
-    let shape = store.shape(&episode.table()).await?;
     let score = shown.get("feedback_score").clone();
     let values: &[(&str, Given)] = if stored == score.as_f64() { &[] } else { &[("feedback_score", Given::Is(score))] };
     let Mutation::Update { table, key, set: scored } =
@@ -422,32 +423,26 @@ fn aggregate(rows: &[Row]) -> Option<f64> {
     feedback::aggregate(counting.filter_map(|r| r.number("score")))
 }
 
-/// The stored list with or without an id, in its own storage class and spelling; none when it stays as it is.
-fn changed_list(engine: Engine, stored: &Raw, change: &ListChange<'_>) -> Result<Option<Raw>, String> {
+/// The stored list with or without an id, in its own storage class and spelling, and the ids in it; none when it stays
+/// as it is.
+fn changed_list(is_array: bool, stored: &Raw, change: &ListChange<'_>) -> Result<Option<(Raw, Vec<String>)>, String> {
     let text = match stored {
         Raw::Null => None,
         Raw::Text(text) => Some(text.as_str()),
         Raw::Bytes(bytes) => Some(std::str::from_utf8(bytes).map_err(|_| "it is packed or no text".to_owned())?),
         _ => return Err("it is no list".to_owned()),
     };
-    if engine == Engine::Postgres && text.is_some_and(|t| t.starts_with('{')) {
-        return Err("it is no JSON list".to_owned());
-    }
-    let new = match change {
-        ListChange::None => None,
-        ListChange::With(id) => Some(id_list::with(text, id)?),
-        ListChange::Without(id) => id_list::without(text, id)?,
+    let new = match (change, is_array) {
+        (ListChange::None, _) => None,
+        (ListChange::With(id), false) => Some(id_list::with(text, id)?),
+        (ListChange::With(id), true) => Some(id_list::array_with(text, id)?),
+        (ListChange::Without(id), false) => id_list::without(text, id)?,
+        (ListChange::Without(id), true) => id_list::array_without(text, id)?,
     };
-    Ok(new.map(|text| if matches!(stored, Raw::Bytes(_)) { Raw::Bytes(text.into_bytes()) } else { Raw::Text(text) }))
-}
-
-fn list_of(raw: &Raw) -> Value {
-    let text = match raw {
-        Raw::Text(text) => text.clone(),
-        Raw::Bytes(bytes) => String::from_utf8_lossy(bytes).into_owned(),
-        _ => String::new(),
-    };
-    Value::from(crate::memory::json::read_list(Some(&text)).items)
+    let Some(new) = new else { return Ok(None) };
+    let ids = if is_array { id_list::array_texts(&new)? } else { crate::memory::json::read_list(Some(&new)).items };
+    let raw = if matches!(stored, Raw::Bytes(_)) { Raw::Bytes(new.into_bytes()) } else { Raw::Text(new) };
+    Ok(Some((raw, ids)))
 }
 
 fn quoted(raw: &Raw) -> String {

@@ -1,16 +1,20 @@
 //! Adds our own tables to a database: the first migration makes changes possible, and is itself the first entry.
 
+use std::path::Path;
+
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::audit::{self, NewEntry};
 use super::{Author, ChangeError, new_id, now};
 use crate::layout::Engine;
-use crate::store::Store;
+use crate::store::bulk::NATIVE_SCHEMA;
+use crate::store::companion;
 use crate::store::own::{Migration, Own};
 use crate::store::session::Raw;
 use crate::store::stored::{Cell, Mutation, TableName};
 use crate::store::write::{WriteError, Writer};
+use crate::store::{OpenOptions, Store, Target};
 
 /// A migration that can be applied.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -42,7 +46,19 @@ pub struct State {
 /// The engine's refusal.
 pub async fn state(store: &Store) -> Result<State, ChangeError> {
     let own = store.own().await?;
-    Ok(state_of(own.as_ref(), store.engine()))
+    let mut state = state_of(own.as_ref(), store.engine());
+    if let Some(path) = store.missing_companion() {
+        state.pending.insert(
+            0,
+            Pending {
+                name: companion::STEP.to_owned(),
+                sql: NATIVE_SCHEMA.to_owned(),
+                lock_risk: "none: the palace itself is not touched".to_owned(),
+                effect: format!("{} is made: episodes, feedback and signals about the palace go there", path.display()),
+            },
+        );
+    }
+    Ok(state)
 }
 
 fn state_of(own: Option<&Own>, engine: Engine) -> State {
@@ -55,12 +71,29 @@ fn state_of(own: Option<&Own>, engine: Engine) -> State {
     }
 }
 
+/// Applies what is pending to the companion database of a palace, which is made when it is missing. The palace is to be
+/// opened anew then.
+async fn apply_to_companion(path: &Path, author: &Author, to: Option<i64>) -> Result<Vec<String>, ChangeError> {
+    let mut applied = Vec::new();
+    if !path.is_file() {
+        companion::make(path).await.map_err(|e| ChangeError::Failed(e.to_string()))?;
+        applied.push(companion::STEP.to_owned());
+    }
+    let store = Store::open(&Target::File(path.to_owned()), &OpenOptions::default()).await;
+    let store = store.map_err(|e| ChangeError::Failed(e.to_string()))?;
+    applied.extend(Box::pin(apply(&store, author, to)).await?);
+    Ok(applied)
+}
+
 /// Applies what is pending, up to a version when one is named, all in one transaction with its audit entry. Gives the
 /// names of what was applied: none when nothing was pending.
 ///
 /// # Errors
 /// [`ChangeError::Refused`] where nothing can be written or an applied migration is not what it was.
 pub async fn apply(store: &Store, author: &Author, to: Option<i64>) -> Result<Vec<String>, ChangeError> {
+    if let Some(path) = store.companion_path() {
+        return apply_to_companion(path, author, to).await;
+    }
     if store.recognised().sources.is_empty() {
         return Err(ChangeError::Refused(format!(
             "no known layout fits {}: our tables are added beside a memory only",

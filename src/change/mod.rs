@@ -4,6 +4,7 @@
 //! Each operation is a file: it reads what it needs through a [`Draft`], which remembers what was read, and says which
 //! stored rows change. No transaction is open while a person reads a plan.
 
+pub mod anchor;
 pub mod apply;
 pub mod audit;
 mod batch;
@@ -18,6 +19,7 @@ pub mod record;
 pub mod reward;
 pub mod signal;
 pub mod undo;
+mod uses;
 
 use std::future::Future;
 

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::draft::Draft;
 use super::feedback::writable;
 use super::plan::{Danger, Plan};
-use super::{ChangeError, new_id, now};
+use super::{ChangeError, new_id, now, uses};
 use crate::layout::BoundSource;
 use crate::memory::utility::{self, Signal};
 use crate::memory::{Entity, Row, text_check, time};
@@ -173,5 +173,5 @@ async fn settle(
     draft.effects.push(format!("episode {}: its utility goes from {word} to {new:.3}", episode.row.id()));
     draft.alters(&episode.row, &shown);
     draft.push(update);
-    Ok(())
+    uses::follow(draft, &shown).await
 }

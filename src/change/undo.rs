@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::ChangeError;
 use super::apply::{Inverse, describe};
 use super::audit::{self, Opened};
 use super::draft::Draft;
 use super::plan::{Change, Danger, Plan};
+use super::{ChangeError, new_id};
 use crate::memory::Entity;
 use crate::store::Store;
 use crate::store::session::Raw;
@@ -36,11 +36,12 @@ pub async fn undo(store: &Store, seq: i64) -> Result<Plan, ChangeError> {
     };
     let broken = |e: serde_json::Error| ChangeError::Broken(format!("entry {seq} cannot be read: {e}"));
     let inverses: Vec<Inverse> = serde_json::from_value(kept["inverses"].clone()).map_err(broken)?;
-    draft.trail = serde_json::from_value(kept["trail"].clone()).map_err(broken)?;
+    draft.trail = anew(serde_json::from_value(kept["trail"].clone()).map_err(broken)?);
+    // Entries of earlier versions do not say what the undo of an undo writes.
+    let again = kept.get("again").cloned().unwrap_or_else(|| json!([]));
+    draft.undo_trail = serde_json::from_value(again).map_err(broken)?;
     draft.facts.insert("undo_of".to_owned(), Value::from(seq));
     draft.facts.insert("undone".to_owned(), Value::from(opened.entry.action.clone()));
-    draft.undo_reason = (!draft.trail.is_empty())
-        .then(|| format!("it wrote to the memory's own trail; make the change of entry {seq} again instead"));
     let mut moved = Vec::new();
     for inverse in inverses {
         let Some(rows) = inverse.mutation.rows() else { continue };
@@ -62,6 +63,22 @@ pub async fn undo(store: &Store, seq: i64) -> Result<Plan, ChangeError> {
         draft.note(entity, &change.id, change.after, change.before);
     }
     Ok(draft.seal())
+}
+
+/// Rows for a trail under new keys: what was written under the old ones stays there.
+fn anew(trail: Vec<Mutation>) -> Vec<Mutation> {
+    let renewed = |mutation| match mutation {
+        Mutation::Insert { table, key, columns, mut rows } => {
+            for row in &mut rows {
+                for (_, cell) in columns.iter().zip(row).filter(|(name, _)| key.contains(name)) {
+                    *cell = Cell::Is(Raw::Text(new_id()));
+                }
+            }
+            Mutation::Insert { table, key, columns, rows }
+        }
+        other => other,
+    };
+    trail.into_iter().map(renewed).collect()
 }
 
 /// Rows that refer to rows which the undo takes away, and would go with them or be left hanging.

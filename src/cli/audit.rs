@@ -9,6 +9,7 @@ use super::args::Format;
 use super::change::read_input;
 use super::change_args::AuditCommand;
 use super::{Failure, Session, look, output};
+use crate::change::anchor;
 use crate::change::audit::{self, Anchor};
 use crate::memory::Kind;
 use crate::ui::text::SafeText;
@@ -21,7 +22,7 @@ pub async fn run(session: &Session<'_>, command: &AuditCommand) -> Result<(), Fa
     match command {
         AuditCommand::List { limit, before } => list(session, *limit, *before).await,
         AuditCommand::Verify { anchor } => verify(session, anchor.as_deref()).await,
-        AuditCommand::Anchor { file } => anchor(session, file).await,
+        AuditCommand::Anchor { file } => write_anchor(session, file).await,
     }
 }
 
@@ -77,7 +78,7 @@ fn read_anchors(file: &Path) -> Result<Vec<Anchor>, Failure> {
 async fn verify(session: &Session<'_>, anchor: Option<&Path>) -> Result<(), Failure> {
     let anchors = anchor.map(read_anchors).transpose()?.unwrap_or_default();
     let store = session.store().await?;
-    let verdict = audit::verify(&store, &anchors).await?;
+    let verdict = anchor::verify(&store, &anchors).await?;
     look::print_value(session, &json!(verdict))?;
     match verdict.faults.first() {
         None => Ok(()),
@@ -88,7 +89,7 @@ async fn verify(session: &Session<'_>, anchor: Option<&Path>) -> Result<(), Fail
     }
 }
 
-async fn anchor(session: &Session<'_>, file: &Path) -> Result<(), Failure> {
+async fn write_anchor(session: &Session<'_>, file: &Path) -> Result<(), Failure> {
     let store = session.store().await?;
     let anchor = audit::anchor(&store).await?;
     let line = format!("{}\n", json!(anchor));

@@ -10,10 +10,11 @@ use super::change_args::{By, ChangeCommand, Doing, FeedbackCommand, ProfileComma
 use super::{Failure, Session, audit, look, output};
 use crate::change::import::{self, Format as ImportFormat};
 use crate::change::{
-    self, Author, ChangeError, Plan, Receipt, chain, feedback, migrate, profile, record, reward, signal, undo,
+    self, Author, ChangeError, Plan, Receipt, anchor, chain, feedback, migrate, profile, record, reward, signal, undo,
 };
 use crate::memory::{Entity, Row};
 use crate::store::Store;
+use crate::ui::text::SafeText;
 
 /// Bytes that a plan file may have.
 const PLAN_BYTES: u64 = 1 << 30;
@@ -146,6 +147,7 @@ pub(super) fn actor(by: &By) -> String {
     let named = by.actor.clone().filter(|a| !a.trim().is_empty());
     named
         .or_else(|| ["MNEMOSCOPE_ACTOR", "USER", "LOGNAME"].into_iter().find_map(variable))
+        .or_else(|| whoami::username().ok().filter(|name| !name.trim().is_empty()))
         .unwrap_or_else(|| "unknown".to_owned())
 }
 
@@ -167,6 +169,7 @@ where
     let author = author(&doing.by);
     if doing.apply {
         let (planned, receipt) = change::plan_and_apply(store, &author, plan).await?;
+        keep_anchor(store).await;
         if let Some(file) = &doing.plan_out {
             keep(file, &planned)?;
         }
@@ -202,10 +205,20 @@ fn keep(file: &Path, plan: &Plan) -> Result<(), Failure> {
     written.map_err(|e| Failure::failed(format!("{}: the plan could not be kept: {e}", file.display())))
 }
 
+/// Keeps an anchor of the audit trail outside the database, as at the end of every session that wrote. What was done is
+/// done, whether or not that works.
+pub(super) async fn keep_anchor(store: &Store) {
+    use std::io::Write as _;
+    if let Err(error) = anchor::keep(store).await {
+        let _ = writeln!(std::io::stderr().lock(), "mnemoscope: {}", SafeText::new(&error.to_string()));
+    }
+}
+
 async fn apply_file(session: &Session<'_>, file: &Path, by: &By) -> Result<(), Failure> {
     let plan = Plan::from_file(&read_input(file, PLAN_BYTES)?)?;
     let store = session.store().await?;
     let receipt = change::apply(&store, &plan, &author(by)).await?;
+    keep_anchor(&store).await;
     print_receipt(session, &receipt)
 }
 
@@ -230,8 +243,14 @@ fn mask_changes(session: &Session<'_>, shown: &mut Value) {
 }
 
 async fn run_migrations(session: &Session<'_>, apply: bool, to: Option<i64>, by: &By) -> Result<(), Failure> {
-    let store = session.store().await?;
-    let applied = if apply { Some(migrate::apply(&store, &author(by), to).await?) } else { None };
+    let mut store = session.store().await?;
+    let mut applied = None;
+    if apply {
+        applied = Some(migrate::apply(&store, &author(by), to).await?);
+        // A palace has its companion only now.
+        store = session.store().await?;
+        keep_anchor(&store).await;
+    }
     let state = migrate::state(&store).await?;
     if session.format() == Format::Table {
         return output::piped(|out| {

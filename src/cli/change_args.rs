@@ -112,9 +112,9 @@ pub enum AuditCommand {
         #[arg(long, value_name = "SEQ")]
         before: Option<i64>,
     },
-    /// Check the whole chain, and that it still holds what an anchor saw.
+    /// Check the whole chain, and that it still holds what the anchors saw that were kept in the state folder.
     Verify {
-        /// File that `audit anchor` wrote.
+        /// File that `audit anchor` wrote, looked at as well.
         #[arg(long, value_name = "FILE")]
         anchor: Option<PathBuf>,
     },

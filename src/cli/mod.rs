@@ -268,7 +268,10 @@ impl Session<'_> {
             _ => None,
         };
         let layout = global.layout.clone().or_else(|| profile.and_then(|p| p.layout.clone()));
-        Ok(Some((target, OpenOptions { layout, companion, ..OpenOptions::default() })))
+        Ok(Some((
+            target,
+            OpenOptions { layout, companion, anchors: config::anchor_folder(), ..OpenOptions::default() },
+        )))
     }
 
     /// Opens the database of a command.

@@ -86,6 +86,12 @@ pub fn companion(palace: &Path) -> Option<PathBuf> {
     Some(state_folder()?.join("palaces").join(format!("{name}.db")))
 }
 
+/// Folder with the anchors of audit trails: outside every database.
+#[must_use]
+pub fn anchor_folder() -> Option<PathBuf> {
+    Some(state_folder()?.join("anchors"))
+}
+
 /// The key of the pseudonyms that `--mask` shows: made once, kept in the state folder, so that pseudonyms stay the
 /// same from run to run and cannot be guessed from the values. Where it cannot be kept, one for this run only.
 #[must_use]

@@ -1,4 +1,5 @@
-//! Changes a stored list of ids by one id and leaves every other character as its writer spelled it.
+//! Changes a stored list of ids by one id and leaves every other character as its writer spelled it: JSON lists, and
+//! arrays as PostgreSQL spells them.
 
 use serde_json::value::RawValue;
 
@@ -45,6 +46,82 @@ pub fn without(text: Option<&str>, id: &str) -> Result<Option<String>, String> {
         found = true;
     }
     Ok(found.then_some(text))
+}
+
+/// The array with an id added at its end. `None` (SQL NULL) and `{}` are empty.
+///
+/// # Errors
+/// Why the text is no array of one dimension.
+pub fn array_with(text: Option<&str>, id: &str) -> Result<String, String> {
+    let mut items = text.map_or_else(|| Ok(Vec::new()), array_items)?;
+    let quoted = array_item(id);
+    items.push(&quoted);
+    Ok(format!("{{{}}}", items.join(",")))
+}
+
+/// The array without an id, wherever it stands in it; none when it is not there.
+///
+/// # Errors
+/// As [`array_with`].
+pub fn array_without(text: Option<&str>, id: &str) -> Result<Option<String>, String> {
+    let items = text.map_or_else(|| Ok(Vec::new()), array_items)?;
+    let kept: Vec<&str> = items.iter().copied().filter(|item| array_text(item).as_deref() != Some(id)).collect();
+    Ok((kept.len() < items.len()).then(|| format!("{{{}}}", kept.join(","))))
+}
+
+/// The texts of an array; NULL elements are left out.
+///
+/// # Errors
+/// As [`array_with`].
+pub fn array_texts(text: &str) -> Result<Vec<String>, String> {
+    Ok(array_items(text)?.into_iter().filter_map(array_text).collect())
+}
+
+/// An element as it stands in an array: in quotes, which the server takes off where they are not needed.
+fn array_item(id: &str) -> String {
+    format!("\"{}\"", id.replace('\\', "\\\\").replace('"', "\\\""))
+}
+
+fn array_text(item: &str) -> Option<String> {
+    let Some(inner) = item.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) else {
+        return (!item.eq_ignore_ascii_case("null")).then(|| item.to_owned());
+    };
+    let mut text = String::with_capacity(inner.len());
+    let mut escaped = false;
+    for letter in inner.chars() {
+        if letter == '\\' && !escaped {
+            escaped = true;
+        } else {
+            text.push(letter);
+            escaped = false;
+        }
+    }
+    Some(text)
+}
+
+/// The elements of an array as they are spelled.
+fn array_items(text: &str) -> Result<Vec<&str>, String> {
+    let inner = text.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
+    let inner = inner.ok_or_else(|| "it is no array that begins at 1".to_owned())?;
+    let (mut items, mut start) = (Vec::new(), 0);
+    let (mut quoted, mut escaped) = (false, false);
+    for (at, letter) in inner.char_indices() {
+        match letter {
+            _ if escaped => escaped = false,
+            '\\' => escaped = true,
+            '"' => quoted = !quoted,
+            '{' if !quoted => return Err("it is an array of arrays".to_owned()),
+            ',' if !quoted => {
+                items.push(&inner[start..at]);
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    if !inner.is_empty() {
+        items.push(&inner[start..]);
+    }
+    Ok(items)
 }
 
 /// Where each element of a JSON list stands.
@@ -103,6 +180,25 @@ mod tests {
     fn what_is_no_list_is_refused() {
         for text in ["", "\"x\"", "{\"x\":1}", "['x']", "[NaN]", "[\"x\"", "5"] {
             assert!(with(Some(text), "x").is_err() && without(Some(text), "x").is_err(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn arrays_keep_their_other_elements_as_they_are() {
+        for (before, after) in [
+            (None, r#"{"x y"}"#),
+            (Some("{}"), r#"{"x y"}"#),
+            (Some("{a,NULL,\"b,c\",\"d\\\"e\"}"), "{a,NULL,\"b,c\",\"d\\\"e\",\"x y\"}"),
+        ] {
+            let added = array_with(before, "x y").unwrap();
+            assert_eq!(added, after);
+            assert_eq!(array_without(Some(&added), "x y").unwrap(), Some(before.unwrap_or("{}").to_owned()));
+        }
+        assert_eq!(array_without(Some("{x,a,\"x\"}"), "x").unwrap().as_deref(), Some("{a}"));
+        assert_eq!(array_without(Some("{a}"), "x").unwrap(), None);
+        assert_eq!(array_texts("{a,NULL,\"b,\\\\c\"}").unwrap(), ["a", "b,\\c"]);
+        for bad in ["", "[1:2]={a,b}", "{{a},{b}}", "a"] {
+            assert!(array_with(Some(bad), "x").is_err() && array_without(Some(bad), "x").is_err(), "{bad}");
         }
     }
 

@@ -5,6 +5,18 @@ use std::fmt;
 /// Utility before any signal, unless the data says otherwise.
 pub const START: f64 = 0.5;
 
+/// How many of the latest episodes that used a memory decide its utility.
+pub const LATEST: usize = 20;
+
+/// Utility of a memory, in 0..1: the mean over the episodes that used it, given newest first, the latest [`LATEST`] of
+/// them. None when no episode's utility is known.
+#[must_use]
+pub fn of_memory(newest_first: impl IntoIterator<Item = f64>) -> Option<f64> {
+    let latest: Vec<f64> = newest_first.into_iter().filter(|u| u.is_finite()).take(LATEST).collect();
+    // Oldest first, as whoever kept the sum while the episodes came has added them up.
+    (!latest.is_empty()).then(|| latest.iter().rev().sum::<f64>() / latest.len() as f64)
+}
+
 /// What the outcome of using an episode said of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Signal {
@@ -145,6 +157,15 @@ mod tests {
         ] {
             assert!(close(replay(START, [word]).utility(), expected), "{word}");
         }
+    }
+
+    #[test]
+    fn a_memory_has_the_mean_of_the_latest_episodes_that_used_it() {
+        assert_eq!(of_memory([]), None);
+        assert_eq!(of_memory([f64::NAN]), None);
+        assert_eq!(of_memory([0.25, 0.75]), Some(0.5));
+        let newest_first = std::iter::repeat_n(1.0, LATEST).chain([0.0, 0.0]);
+        assert_eq!(of_memory(newest_first), Some(1.0));
     }
 
     #[test]

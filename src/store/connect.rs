@@ -7,6 +7,7 @@ use std::time::Duration;
 use sqlx::postgres::PgConnectOptions;
 use sqlx::sqlite::SqliteConnectOptions;
 
+use super::companion::{self, Companion};
 use super::session::{Opener, Raw, Sessions};
 use super::{Store, catalog};
 use crate::layout::{Engine, Layout, LayoutError, builtin, parse, recognise, recognise::unmet};
@@ -37,6 +38,21 @@ impl Target {
         match self {
             Target::File(path) => shown_path(path),
             Target::Postgres(url) => without_password(url),
+        }
+    }
+
+    /// Where it is, spelled alike whichever way it was named: the real path, or server and name.
+    fn place(&self) -> String {
+        match self {
+            Target::File(path) => path.canonicalize().unwrap_or_else(|_| path.clone()).display().to_string(),
+            Target::Postgres(url) => PgConnectOptions::from_str(url).map_or_else(
+                |_| without_password(url),
+                |options| {
+                    let host = options.get_socket().map_or(options.get_host().to_owned(), |s| s.display().to_string());
+                    let name = options.get_database().unwrap_or_else(|| options.get_username());
+                    format!("postgres://{host}:{}/{name}", options.get_port())
+                },
+            ),
         }
     }
 }
@@ -84,11 +100,13 @@ pub struct OpenOptions {
     pub statement_timeout: Option<Duration>,
     /// A companion database to attach beside a palace, when it exists.
     pub companion: Option<PathBuf>,
+    /// Folder in which anchors of the audit trail are kept.
+    pub anchors: Option<PathBuf>,
 }
 
 impl Default for OpenOptions {
     fn default() -> Self {
-        OpenOptions { layout: None, connections: 1, statement_timeout: None, companion: None }
+        OpenOptions { layout: None, connections: 1, statement_timeout: None, companion: None, anchors: None }
     }
 }
 
@@ -197,6 +215,7 @@ struct Opened {
     /// Why nothing can be written, whatever the operator may do.
     blocked: Option<String>,
     copy: Option<PrivateCopy>,
+    companion: Option<Companion>,
 }
 
 impl Store {
@@ -240,11 +259,15 @@ impl Store {
             sessions: opened.sessions,
             catalog,
             location,
+            place: opened.companion.as_ref().map_or_else(|| target.place(), |c| c.path.display().to_string()),
+            companion: opened.companion,
+            anchors: options.anchors.clone(),
             version,
             notes,
             blocked,
             shapes: super::shape::Shapes::default(),
             writer: tokio::sync::Mutex::default(),
+            fault: super::fault::Fault::default(),
             sortable: std::sync::Mutex::default(),
             _copy: opened.copy,
         })
@@ -279,7 +302,7 @@ async fn open_file(path: &Path, layouts: &[Layout], options: &OpenOptions) -> Re
     })?;
     if !about.is_dir() {
         check_header(path)?;
-        return open_sqlite(path, Vec::new(), options).await;
+        return open_sqlite(path, Vec::new(), None, options).await;
     }
     let folder = layouts.iter().find(|l| l.folder.as_ref().is_some_and(|f| path.join(f).is_file()));
     let Some((layout, main)) = folder.and_then(|l| Some((l, path.join(l.folder.as_ref()?)))) else {
@@ -293,12 +316,12 @@ async fn open_file(path: &Path, layouts: &[Layout], options: &OpenOptions) -> Re
             attached.push((beside, file.schema.clone()));
         }
     }
-    if let Some(companion) = options.companion.as_ref().filter(|c| c.is_file()) {
-        attached.push((companion.clone(), "companion".to_owned()));
-    }
-    let opened = open_sqlite(&main, attached, options).await?;
-    let palace = "it is a palace, which only its own tools write";
-    Ok(Opened { blocked: opened.blocked.or(Some(palace.to_owned())), ..opened })
+    let companion = options.companion.clone().map(Companion::at);
+    let there = companion.as_ref().filter(|c| c.exists);
+    let opened = open_sqlite(&main, attached, there.map(|c| c.path.clone()), options).await?;
+    // The companion takes the writes, whatever the folder itself allows.
+    let blocked = if there.is_some() { None } else { Some(companion::PALACE.to_owned()) };
+    Ok(Opened { blocked, companion, ..opened })
 }
 
 /// Refuses a file that does not begin as an SQLite database does.
@@ -326,12 +349,15 @@ fn check_header(path: &Path) -> Result<(), OpenError> {
 async fn open_sqlite(
     path: &Path,
     attached: Vec<(PathBuf, String)>,
+    companion: Option<PathBuf>,
     options: &OpenOptions,
 ) -> Result<Opened, OpenError> {
     let location = path.display().to_string();
-    let first = try_sqlite(path, &attached, options, false).await;
+    let ours = companion.as_deref();
+    let opened = |sessions| Opened { sessions, notes: Vec::new(), blocked: None, copy: None, companion: None };
+    let first = try_sqlite(path, &attached, ours, options, false).await;
     let error = match first {
-        Ok(sessions) => return Ok(Opened { sessions, notes: Vec::new(), blocked: None, copy: None }),
+        Ok(sessions) => return Ok(opened(sessions)),
         Err(error) => error,
     };
     if !cannot_open(&error) {
@@ -341,20 +367,22 @@ async fn open_sqlite(
     let files: Vec<&PathBuf> = attached.iter().map(|(p, _)| p).collect();
     let in_wal = std::iter::once(path).chain(files.iter().map(|p| p.as_path())).any(has_wal);
     if !in_wal {
-        let sessions = try_sqlite(path, &attached, options, true).await.map_err(|e| classify(&location, &e))?;
-        let note = "opened as immutable: its folder cannot be written and nothing waits in a -wal file";
-        return Ok(Opened { sessions, notes: vec![note.to_owned()], blocked: Some(note.to_owned()), copy: None });
+        let sessions = try_sqlite(path, &attached, ours, options, true).await.map_err(|e| classify(&location, &e))?;
+        let note = "opened as immutable: its folder cannot be written and nothing waits in a -wal file".to_owned();
+        return Ok(Opened { notes: vec![note.clone()], blocked: Some(note), ..opened(sessions) });
     }
     let (copy, path, attached) = private_copy(path, attached)
         .map_err(|e| OpenError::Other { location: location.clone(), message: e.to_string() })?;
-    let sessions = try_sqlite(&path, &attached, options, false).await.map_err(|e| classify(&location, &e))?;
-    let note = "read from a private copy as of now: its folder cannot be written and rows wait in its -wal file";
-    Ok(Opened { sessions, notes: vec![note.to_owned()], blocked: Some(note.to_owned()), copy: Some(copy) })
+    let sessions = try_sqlite(&path, &attached, ours, options, false).await.map_err(|e| classify(&location, &e))?;
+    let note =
+        "read from a private copy as of now: its folder cannot be written and rows wait in its -wal file".to_owned();
+    Ok(Opened { notes: vec![note.clone()], blocked: Some(note), copy: Some(copy), ..opened(sessions) })
 }
 
 async fn try_sqlite(
     path: &Path,
     attached: &[(PathBuf, String)],
+    companion: Option<&Path>,
     options: &OpenOptions,
     immutable: bool,
 ) -> Result<Sessions, sqlx::Error> {
@@ -365,11 +393,9 @@ async fn try_sqlite(
         .busy_timeout(Duration::from_secs(3))
         .row_buffer_size(512);
     let mode = if immutable { "immutable=1" } else { "mode=ro" };
-    let uri = |p: &PathBuf| {
-        let escaped = p.display().to_string().replace('%', "%25").replace('?', "%3f").replace('#', "%23");
-        format!("file:{escaped}?{mode}")
-    };
-    let attached = attached.iter().map(|(p, schema)| (uri(p), schema.clone())).collect();
+    // Ours is written while the rest stands still: it is never taken for immutable.
+    let ours = companion.map(|path| (companion::uri(path, "mode=ro"), companion::SCHEMA.to_owned()));
+    let attached = attached.iter().map(|(p, schema)| (companion::uri(p, mode), schema.clone())).chain(ours).collect();
     let sessions = Sessions::open(Opener::Sqlite(connect, attached), options.connections).await?;
     sessions.fetch("SELECT count(*) FROM sqlite_schema", &[]).await?;
     Ok(sessions)
@@ -446,14 +472,14 @@ async fn open_postgres(url: &str, options: &OpenOptions) -> Result<Opened, OpenE
         ("statement_timeout", timeout.to_string()),
     ]);
     match Sessions::open(Opener::Postgres(guarded), options.connections).await {
-        Ok(sessions) => Ok(Opened { sessions, notes: Vec::new(), blocked: None, copy: None }),
+        Ok(sessions) => Ok(Opened { sessions, notes: Vec::new(), blocked: None, copy: None, companion: None }),
         Err(error) if error.to_string().contains("startup parameter") => {
             // A pooler keeps such settings from the server, and its servers forget prepared statements.
             let pooled = plain.statement_cache_capacity(0);
             let opener = Opener::Postgres(pooled);
             let sessions = Sessions::open(opener, options.connections).await.map_err(|e| classify(&location, &e))?;
             let note = "a connection pooler lies between: its sessions could not be set read-only (nothing is written)";
-            Ok(Opened { sessions, notes: vec![note.to_owned()], blocked: None, copy: None })
+            Ok(Opened { sessions, notes: vec![note.to_owned()], blocked: None, copy: None, companion: None })
         }
         Err(error) => Err(classify(&location, &error)),
     }

@@ -261,7 +261,7 @@ impl Store {
                 return Err(StoreError::Ambiguous(entity.title(), id.to_owned()));
             }
             let Some(key) = image.get(name).cloned() else { continue };
-            let Some(row) = self.related_in(source, "id", &[id.to_owned()]).await?.pop() else { continue };
+            let Some(row) = self.related_in(source, "id", &[id.to_owned()], None).await?.pop() else { continue };
             return Ok(Some(Located { source, key: vec![(name.to_owned(), key)], image, row }));
         }
         Ok(None)

@@ -4,11 +4,13 @@
 pub mod bulk;
 pub mod catalog;
 pub mod codec;
+pub mod companion;
 pub mod connect;
 mod context;
 mod derive;
 pub mod dialect;
 pub mod encode;
+mod fault;
 mod order;
 pub mod own;
 mod page;
@@ -74,12 +76,16 @@ pub struct Store {
     catalog: Catalog,
     recognised: Recognised,
     location: String,
+    place: String,
+    companion: Option<companion::Companion>,
+    anchors: Option<std::path::PathBuf>,
     version: String,
     notes: Vec<String>,
     /// Why nothing can be written here, whatever the operator may do.
     blocked: Option<String>,
     shapes: shape::Shapes,
     writer: tokio::sync::Mutex<Option<write::Link>>,
+    fault: fault::Fault,
     /// What the stored order of a column is worth, by the statement that found it out.
     sortable: Mutex<HashMap<String, Sortable>>,
     /// Kept until the store is dropped: a private copy of a database that could not be opened where it is.
@@ -111,6 +117,18 @@ impl Store {
         &self.location
     }
 
+    /// Where it is, spelled alike whichever way it was named: a real path, or a server and a name there.
+    #[must_use]
+    pub fn place(&self) -> &str {
+        &self.place
+    }
+
+    /// Folder in which anchors of the audit trail are kept; none where there is none.
+    #[must_use]
+    pub fn anchor_folder(&self) -> Option<&std::path::Path> {
+        self.anchors.as_deref()
+    }
+
     /// The sources of an entity.
     ///
     /// # Errors
@@ -132,6 +150,10 @@ impl Store {
             return ("no known layout fits it".to_owned(), Some(remedy.to_owned()));
         };
         let said = self.recognised.layouts.iter().flat_map(|l| &l.absent).find(|(e, _)| *e == entity);
+        if let Some(remedy) = self.companion_remedy() {
+            let reason = "a palace does not keep it: it lives in a companion database of ours, which is not there yet";
+            return (said.map_or_else(|| reason.to_owned(), |(_, reason)| reason.clone()), Some(remedy));
+        }
         let prefix = format!("{entity}.");
         let lost = || self.recognised.layouts.iter().flat_map(|l| &l.missing).find(|m| m.key.starts_with(&prefix));
         match said {

@@ -139,7 +139,8 @@ pub struct PrivateValue {
     pub value: String,
 }
 
-const EXISTS_SQLITE: &str = "SELECT 'main' FROM sqlite_schema WHERE type = 'table' AND name = 'memory_migrations'";
+// In the file itself, or in the companion that is attached to it.
+const EXISTS_SQLITE: &str = "SELECT schema FROM pragma_table_list WHERE type = 'table' AND name = 'memory_migrations'";
 const EXISTS_POSTGRES: &str = "SELECT n.nspname::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
      WHERE c.oid = to_regclass('memory_migrations')";
 const APPLIED: &str = "SELECT version, name, checksum, database_id FROM memory_migrations ORDER BY version";

@@ -304,6 +304,20 @@ impl Store {
     /// # Errors
     /// The engine's refusal; an entity that the database does not hold gives no rows.
     pub async fn related(&self, entity: Entity, column: &str, values: &[String]) -> Result<Vec<Row>, StoreError> {
+        self.related_columns(entity, column, values, None).await
+    }
+
+    /// As [`Store::related`], with some columns only: `wanted` must name the compared one, the id and the time.
+    ///
+    /// # Errors
+    /// As [`Store::related`].
+    pub async fn related_columns(
+        &self,
+        entity: Entity,
+        column: &str,
+        values: &[String],
+        wanted: Option<&[&str]>,
+    ) -> Result<Vec<Row>, StoreError> {
         let mut rows = Vec::new();
         if values.is_empty() {
             return Ok(rows);
@@ -311,7 +325,7 @@ impl Store {
         let Ok(sources) = self.sources_of(entity) else { return Ok(rows) };
         for source in sources.into_iter().filter(|s| !s.column(column).is_empty()) {
             for values in values.chunks(IN_LIST) {
-                rows.extend(self.related_in(source, column, values).await?);
+                rows.extend(self.related_in(source, column, values, wanted).await?);
             }
         }
         let order = Order { column: entity.time_column(), descending: false };
@@ -324,8 +338,9 @@ impl Store {
         source: &BoundSource,
         column: &str,
         values: &[String],
+        wanted_columns: Option<&[&str]>,
     ) -> Result<Vec<Row>, StoreError> {
-        let projection = Projection::new(self.engine(), source, None, None);
+        let projection = Projection::new(self.engine(), source, wanted_columns, None);
         let mut statement = projection.select(source, &[]);
         narrow_any(self.engine(), source, column, values, &mut statement);
         let wanted = |row: &Row| match row.get(column) {
@@ -342,7 +357,7 @@ impl Store {
             ControlFlow::Continue(())
         })
         .await?;
-        self.complete(source, None, rows.iter_mut()).await?;
+        self.complete(source, wanted_columns, rows.iter_mut()).await?;
         Ok(rows)
     }
 

@@ -139,10 +139,11 @@ pub struct Reference {
     pub to: String,
 }
 
-const REFERENCES_SQLITE: &str = "SELECT 'main', m.name, f.\"from\", coalesce(f.\"to\", (SELECT p.name \
-     FROM pragma_table_info($2) p WHERE p.pk = 1)) FROM sqlite_schema m JOIN pragma_foreign_key_list(m.name) f \
-     WHERE m.type = 'table' AND lower(f.\"table\") = lower($2) AND $1 = 'main' \
-     AND (SELECT count(*) FROM pragma_foreign_key_list(m.name) g WHERE g.id = f.id) = 1";
+const REFERENCES_SQLITE: &str = "SELECT m.schema, m.name, f.\"from\", coalesce(f.\"to\", (SELECT p.name \
+     FROM pragma_table_info($2, $1) p WHERE p.pk = 1)) FROM pragma_table_list m \
+     JOIN pragma_foreign_key_list(m.name, m.schema) f \
+     WHERE m.type = 'table' AND lower(f.\"table\") = lower($2) AND m.schema = $1 \
+     AND (SELECT count(*) FROM pragma_foreign_key_list(m.name, m.schema) g WHERE g.id = f.id) = 1";
 
 const REFERENCES_POSTGRES: &str = "SELECT n.nspname::text, c.relname::text, a.attname::text, b.attname::text \
      FROM pg_constraint k JOIN pg_class c ON c.oid = k.conrelid JOIN pg_namespace n ON n.oid = c.relnamespace \

@@ -56,7 +56,9 @@ impl Store {
             tables.push(TableStatus { name: table.title(), rows, bytes: table.bytes });
         }
         let own = self.own().await?;
-        let pending = Own::pending(own.as_ref(), self.engine()).into_iter().map(|m| m.name).collect();
+        let companion = self.missing_companion().map(|_| super::companion::STEP.to_owned());
+        let pending = Own::pending(own.as_ref(), self.engine()).into_iter().map(|m| m.name);
+        let pending = companion.into_iter().chain(pending).collect();
         Ok(Status {
             database: DatabaseStatus {
                 engine: self.engine().name().to_owned(),
@@ -75,7 +77,7 @@ impl Store {
     /// Whether changes can be made here, and what would make it so.
     fn may_write(&self, own: Option<&Own>) -> Capability {
         let (reason, remedy) = match (self.why_not_writable(), own) {
-            (Some(reason), _) => (Some(reason.to_owned()), None),
+            (Some(reason), _) => (Some(reason.to_owned()), self.companion_remedy()),
             (None, None) => (
                 Some("there is no audit trail yet, without which nothing is changed".to_owned()),
                 Some(format!("mnemoscope -d {} migrate --apply", self.location())),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sqlx::postgres::PgConnection;
-use sqlx::sqlite::SqliteConnection;
+use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use sqlx::{AssertSqlSafe, Connection as _};
 use tokio::sync::MutexGuard;
 
@@ -12,7 +12,7 @@ use super::dialect::quote;
 use super::session::{self, Opener, Param, Raw, RawRow};
 use super::shape::{self, Shape};
 use super::stored::{Cell, Image, Mutation, Rows, TableName};
-use super::{Store, StoreError, connect::explain};
+use super::{Store, StoreError, companion, connect::explain};
 use crate::layout::Engine;
 
 /// Values in one INSERT.
@@ -76,8 +76,17 @@ pub enum Link {
 }
 
 impl Link {
-    async fn open(opener: &Opener) -> Result<Link, sqlx::Error> {
-        match opener {
+    async fn open(store: &Store) -> Result<Link, sqlx::Error> {
+        if let Some(companion) = &store.companion {
+            let options = SqliteConnectOptions::new().in_memory(true).foreign_keys(false).busy_timeout(PATIENCE);
+            let mut link = SqliteConnection::connect_with(&options).await?;
+            // Under the name that reads know it by; what else is attached there cannot be written by mistake.
+            let attach = format!("ATTACH $1 AS {}", quote(companion::SCHEMA));
+            let file = companion::uri(&companion.path, "mode=rw");
+            sqlx::query(AssertSqlSafe(attach)).bind(file).execute(&mut link).await?;
+            return Ok(Link::Sqlite(link));
+        }
+        match store.sessions.opener() {
             // Foreign keys are as SQLite has them unless told: not enforced. A cascade would change rows that no plan
             // names. The journal's mode stays as it is.
             Opener::Sqlite(options, _) => {
@@ -150,7 +159,7 @@ impl Store {
         let fresh = kept.is_none();
         let mut link = match kept {
             Some(link) => link,
-            None => Link::open(self.sessions.opener()).await?,
+            None => Link::open(self).await?,
         };
         let begin = match &link {
             // A transaction that reads first and writes later fails at once when another has written meanwhile.
@@ -162,7 +171,7 @@ impl Store {
         };
         match link.script(&begin).await {
             Err(error) if session::lost(&error) && !fresh => {
-                link = Link::open(self.sessions.opener()).await?;
+                link = Link::open(self).await?;
                 link.script(&begin).await?;
             }
             outcome => outcome?,
@@ -178,7 +187,9 @@ impl Store {
 }
 
 impl Writer<'_> {
+    /// The connection, for one statement.
     fn link(&mut self) -> Result<&mut Link, WriteError> {
+        self.store.fault.step()?;
         self.link.as_mut().ok_or_else(|| WriteError::Store(sqlx::Error::PoolClosed.into()))
     }
 
@@ -320,6 +331,7 @@ impl Writer<'_> {
         match self.link()?.script("COMMIT").await {
             Ok(()) => {
                 *self.home = self.link.take();
+                super::fault::stop_if_asked();
                 Ok(())
             }
             Err(error) => {

@@ -1,0 +1,114 @@
+//! What episodes make of the memories that they used: how many used one, and the mean of their utilities, where the
+//! layout stores that with the memory.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use super::ChangeError;
+use super::draft::Draft;
+use super::feedback::writable;
+use crate::layout::BoundSource;
+use crate::memory::{Entity, Row, utility};
+use crate::store::encode::{Given, Located, plain_column, table_of};
+use crate::store::session::Raw;
+use crate::store::stored::Rows;
+
+/// Differences of utilities that come of adding in another order.
+const ROUNDING: f64 = 1e-9;
+
+/// Brings the memories that an episode used in line with its new utility; `episode` is the row as it will be. Nothing
+/// where memories are not stored with a utility or a number of uses.
+///
+/// # Errors
+/// The engine's refusal.
+pub(super) async fn follow(draft: &mut Draft<'_>, episode: &Row) -> Result<(), ChangeError> {
+    let store = draft.store;
+    let Ok(sources) = store.sources_of(Entity::Memory) else { return Ok(()) };
+    if !sources.iter().any(|s| keeps(s)) {
+        return Ok(());
+    }
+    let used = links(draft, "episode_id", episode.id()).await?;
+    let memories: BTreeSet<String> = used.iter().filter_map(|l| l.text("memory_id").map(str::to_owned)).collect();
+    for memory in memories {
+        // A link may lead nowhere, or into a memory that is only read here, such as a palace.
+        let Some(found) = draft.seek(Entity::Memory, &memory).await? else { continue };
+        if keeps(found.source) {
+            settle(draft, &found, episode).await?;
+        }
+    }
+    Ok(())
+}
+
+fn keeps(source: &BoundSource) -> bool {
+    let stored = |column: &&str| plain_column(source, column).is_some();
+    writable(source).is_ok() && ["utility", "uses"].iter().any(stored)
+}
+
+/// The links with a value in a column, read after they were noted down.
+async fn links(draft: &mut Draft<'_>, column: &str, value: &str) -> Result<Vec<Row>, ChangeError> {
+    let store = draft.store;
+    let Ok(sources) = store.sources_of(Entity::MemoryLink) else { return Ok(Vec::new()) };
+    for source in sources {
+        if let Some((name, way)) = plain_column(source, column)
+            && store.can_be(way, value)
+        {
+            draft.watch(Rows::with(&table_of(source), name, Raw::Text(value.to_owned()))).await?;
+        }
+    }
+    Ok(store.related(Entity::MemoryLink, column, &[value.to_owned()]).await?)
+}
+
+/// Sets uses and utility of one memory where they differ from what its episodes give.
+async fn settle(draft: &mut Draft<'_>, memory: &Located<'_>, episode: &Row) -> Result<(), ChangeError> {
+    let store = draft.store;
+    let links = links(draft, "memory_id", memory.row.id()).await?;
+    let users: BTreeSet<String> = links.iter().filter_map(|l| l.text("episode_id").map(str::to_owned)).collect();
+    let others: Vec<String> = users.iter().filter(|id| *id != episode.id()).cloned().collect();
+    let columns = ["id", "started_at", "utility"];
+    let mut rows: BTreeMap<(String, String), f64> = BTreeMap::new();
+    let read = store.related_columns(Entity::Episode, "id", &others, Some(&columns)).await?;
+    for row in read.iter().chain([episode]) {
+        let started = row.text("started_at").unwrap_or_default().to_owned();
+        rows.extend(row.number("utility").map(|utility| ((started, row.id().to_owned()), utility)));
+    }
+    let utility = utility::of_memory(rows.into_values().rev());
+    let mut shown = memory.row.clone();
+    let mut values: Vec<(&str, Given)> = Vec::new();
+    let stored = memory.row.number("utility");
+    let moved = match (stored, utility) {
+        (Some(a), Some(b)) => (a - b).abs() > ROUNDING,
+        (a, b) => a != b,
+    };
+    if moved && plain_column(memory.source, "utility").is_some() {
+        values.push(("utility", Given::Is(utility.map_or(Value::Null, Value::from))));
+        let word = |x: Option<f64>| x.map_or("unknown".to_owned(), |x| format!("{x:.3}"));
+        draft.effects.push(format!(
+            "memory {}: its utility goes from {} to {}, the mean of the latest {} of {} episodes that used it",
+            memory.row.id(),
+            word(stored),
+            word(utility),
+            users.len().min(utility::LATEST),
+            users.len()
+        ));
+    }
+    let uses = users.len() as i64;
+    if memory.row.get("uses").as_i64() != Some(uses) && plain_column(memory.source, "uses").is_some() {
+        values.push(("uses", Given::from(uses)));
+        let before = memory.row.get("uses").as_i64().map_or("unknown".to_owned(), |n| n.to_string());
+        draft.effects.push(format!("memory {}: its uses go from {before} to {uses}", memory.row.id()));
+    }
+    for (column, value) in &values {
+        if let Given::Is(value) = value {
+            shown.set(column, value.clone());
+        }
+    }
+    if values.is_empty() {
+        return Ok(());
+    }
+    let shape = store.shape(&memory.table()).await?;
+    let update = memory.update(store.engine(), &shape, &values).map_err(ChangeError::Refused)?;
+    draft.alters(&memory.row, &shown);
+    draft.push(update);
+    Ok(())
+}

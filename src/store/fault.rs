@@ -1,0 +1,67 @@
+//! Failures on purpose: a transaction that fails at its n-th statement, a process that stops there to be killed. For
+//! tests of what is left behind.
+
+use std::io::Write as _;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+
+use super::Store;
+use super::write::WriteError;
+
+/// Names the statement at which the process stops, counted from 1 over all its transactions. Not in a release build.
+const STOP_AT: &str = "MNEMOSCOPE_STOP_AT_WRITE";
+
+/// Statements that may still be run before one fails; below 0 none fails.
+#[derive(Debug)]
+pub struct Fault(AtomicI64);
+
+impl Default for Fault {
+    fn default() -> Self {
+        Fault(AtomicI64::new(-1))
+    }
+}
+
+impl Fault {
+    /// Counts a statement that is about to be run.
+    ///
+    /// # Errors
+    /// It is the one that is to fail.
+    pub(super) fn step(&self) -> Result<(), WriteError> {
+        stop_if_asked();
+        let left = self.0.load(Ordering::Relaxed);
+        if left < 0 {
+            return Ok(());
+        }
+        if left == 0 {
+            let words = "this statement was to fail: a test asked for it".to_owned();
+            return Err(WriteError::Store(sqlx::Error::InvalidArgument(words).into()));
+        }
+        self.0.store(left - 1, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+impl Store {
+    /// Lets every statement of a writing transaction fail that comes after so many further ones; none takes that back.
+    /// COMMIT counts as a statement. It is there for tests: whatever fails, the database must be as before or as after.
+    pub fn fail_after(&self, statements: Option<u32>) {
+        self.fault.0.store(statements.map_or(-1, i64::from), Ordering::Relaxed);
+    }
+}
+
+/// Stops the process for good at the statement that the environment names, and says so, so that it can be killed there.
+pub(super) fn stop_if_asked() {
+    static DONE: AtomicU64 = AtomicU64::new(0);
+    if !cfg!(debug_assertions) {
+        return;
+    }
+    let Some(stop) = std::env::var(STOP_AT).ok().and_then(|n| n.parse::<u64>().ok()) else { return };
+    let number = DONE.fetch_add(1, Ordering::Relaxed) + 1;
+    if number == stop {
+        let mut out = std::io::stderr().lock();
+        let _ = writeln!(out, "stopped at statement {number}");
+        let _ = out.flush();
+        loop {
+            std::thread::park();
+        }
+    }
+}
