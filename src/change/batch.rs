@@ -7,7 +7,9 @@ use serde_json::Value;
 use super::ChangeError;
 use super::draft::Draft;
 use super::feedback::writable;
-use crate::memory::{Entity, Row};
+use crate::layout::{BoundOrigin, BoundSource, Fill};
+use crate::memory::{Entity, Row, json};
+use crate::store::Store;
 use crate::store::encode::{Given, plain_column, table_of};
 use crate::store::session::Raw;
 use crate::store::stored::{Image, Rows};
@@ -52,13 +54,24 @@ pub struct Tally {
 /// # Errors
 /// [`ChangeError::Refused`] where the entity cannot be written.
 pub async fn add(draft: &mut Draft<'_>, entity: Entity, rows: &[NewRow]) -> Result<Tally, ChangeError> {
+    add_beside(draft, entity, rows, None).await
+}
+
+/// As [`add`], with the stored row that the new ones hang on, from which the layout may take columns.
+///
+/// # Errors
+/// As [`add`].
+pub async fn add_beside(
+    draft: &mut Draft<'_>,
+    entity: Entity,
+    rows: &[NewRow],
+    owner: Option<&Image>,
+) -> Result<Tally, ChangeError> {
     if rows.is_empty() {
         return Ok(Tally::default());
     }
     let store = draft.store;
-    let sources = store.sources_of(entity)?;
-    let source = sources.iter().copied().find(|s| writable(s).is_ok()).or(sources.first().copied());
-    let source = source.ok_or_else(|| ChangeError::Refused(format!("no {} is kept here", entity.title())))?;
+    let source = target(store, entity)?;
     writable(source)?;
     let key: &[&str] = if entity.column("id").is_some() { &["id"] } else { &["episode_id", "memory_id"] };
     let stored_key: Vec<String> =
@@ -76,8 +89,17 @@ pub async fn add(draft: &mut Draft<'_>, entity: Entity, rows: &[NewRow]) -> Resu
         return Ok(tally);
     }
     let used = |c: &&str| fresh.iter().any(|r| r.now.contains(c) || !r.row.get(c).is_null());
-    let columns: Vec<&str> =
-        entity.columns().iter().map(|c| c.name).filter(|c| plain_column(source, c).is_some()).filter(used).collect();
+    let used: Vec<&str> = entity.columns().iter().map(|c| c.name).filter(used).collect();
+    let (columns, lost): (Vec<&str>, Vec<&str>) = used.into_iter().partition(|c| has_place(source, c));
+    let lost: Vec<&str> = lost
+        .into_iter()
+        .filter(|c| !DERIVED.contains(c))
+        .filter(|c| fresh.iter().any(|r| !r.row.get(c).is_null() && !is_kept(source, &r.row, c)))
+        .collect();
+    if !lost.is_empty() {
+        let table = table_of(source).title();
+        draft.disclosures.push(format!("{table} has no place for `{}`: left out", lost.join("`, `")));
+    }
     let given = |new: &&NewRow| -> Vec<Given> {
         columns
             .iter()
@@ -85,10 +107,55 @@ pub async fn add(draft: &mut Draft<'_>, entity: Entity, rows: &[NewRow]) -> Resu
             .collect()
     };
     let values: Vec<Vec<Given>> = fresh.iter().map(given).collect();
-    let insertion = store.insertions(source, &columns, &values, None).await?;
+    let insertion = store.insertions(source, &columns, &values, owner).await?;
     fresh.iter().for_each(|r| draft.adds(&r.row));
     draft.push(insertion);
     Ok(tally)
+}
+
+/// Columns that follow from others wherever they are not stored.
+const DERIVED: &[&str] = &["score", "counts", "source", "has_vector", "episodes", "cases", "feedback"];
+
+/// The source that new rows of an entity go to.
+///
+/// # Errors
+/// [`ChangeError::Refused`] where none is kept.
+pub fn target(store: &Store, entity: Entity) -> Result<&BoundSource, ChangeError> {
+    let sources = store.sources_of(entity)?;
+    let source = sources.iter().copied().find(|s| writable(s).is_ok()).or(sources.first().copied());
+    source.ok_or_else(|| ChangeError::Refused(format!("no {} is kept here", entity.title())))
+}
+
+/// Whether a source stores a canonical column, as it is or in a column of its own words.
+#[must_use]
+pub fn has_place(source: &BoundSource, name: &str) -> bool {
+    let by_word = |fill: &Fill| matches!(fill, Fill::Word { column, .. } if column == name);
+    plain_column(source, name).is_some()
+        || source.write.as_ref().is_some_and(|w| w.insert.iter().any(|(_, fill)| by_word(fill)))
+}
+
+/// Whether a value is stored, in its own column, by a word, or as a part of another value that is stored.
+#[must_use]
+pub fn is_kept(source: &BoundSource, row: &Row, column: &str) -> bool {
+    if plain_column(source, column).is_some() {
+        return true;
+    }
+    let fills = source.write.as_ref().map(|w| w.insert.as_slice()).unwrap_or_default();
+    let by_word = |fill: &Fill| match fill {
+        Fill::Word { column: by, words } => by == column && words.iter().any(|(w, _)| row.text(column) == Some(w)),
+        _ => false,
+    };
+    if has_place(source, column) {
+        return fills.iter().any(|(_, fill)| by_word(fill));
+    }
+    source.column(column).iter().any(|way| match (&way.origin, &way.path) {
+        (BoundOrigin::Value(value), _) => value == row.get(column),
+        (BoundOrigin::Column { name, .. }, Some(path)) => row.entity.columns().iter().any(|whole| {
+            plain_column(source, whole.name).is_some_and(|(stored, _)| stored == name)
+                && json::path(row.get(whole.name), path).is_some_and(|part| part == *row.get(column))
+        }),
+        _ => false,
+    })
 }
 
 fn text(image: &Image, column: &str) -> String {

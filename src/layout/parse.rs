@@ -397,6 +397,7 @@ impl Reader<'_> {
         let extra: &[&str] = match entity {
             Entity::Feedback => &["kinds"],
             Entity::AuditEntry => &["actions"],
+            Entity::Episode => &["event"],
             _ => &[],
         };
         self.check_keys(table, &key, &[&["refuse", "insert", "touch", "times", "numbered"], extra].concat());
@@ -406,21 +407,28 @@ impl Reader<'_> {
         Some(Write {
             refuse: self.text(table, &key, "refuse"),
             kinds: table.get("kinds").is_some().then(|| texts(self, "kinds")),
-            insert: self.fills(table, &key),
+            insert: self.fills(entity, table, &key),
             touch: texts(self, "touch"),
             times: self.times(table, &key),
             numbered: self.boolean(table, &key, "numbered"),
+            event: self.text(table, &key, "event"),
             actions: table.get("actions").map(|n| self.pairs(n, &join(&key, "actions"))).unwrap_or_default(),
         })
     }
 
-    fn fills(&mut self, table: &DeTable<'_>, prefix: &str) -> Vec<(String, Fill)> {
+    fn fills(&mut self, entity: Entity, table: &DeTable<'_>, prefix: &str) -> Vec<(String, Fill)> {
         let key = join(prefix, "insert");
         let Some(table) = table.get("insert").and_then(|node| self.table(node, &key)) else { return Vec::new() };
         let mut fills = Vec::new();
         for (name, node) in table {
             let path = join(&key, name.get_ref());
             let fill = match node.get_ref() {
+                DeValue::Table(word) if word.contains_key("by") => {
+                    self.check_keys(word, &path, &["by", "words"]);
+                    let column = self.canonical(entity, word, &path, "by");
+                    let words = word.get("words").map(|n| self.constants(n, &join(&path, "words"))).unwrap_or_default();
+                    column.map(|column| Fill::Word { column, words })
+                }
                 DeValue::Table(owner) => {
                     self.check_keys(owner, &path, &["owner"]);
                     self.required_text(owner, &path, "owner").map(Fill::Owner)
@@ -436,6 +444,7 @@ impl Reader<'_> {
         const WORDS: &[(&str, Spelling)] = &[
             ("canonical", Spelling::Canonical),
             ("naive", Spelling::Naive),
+            ("offset", Spelling::Offset),
             ("epoch", Spelling::Epoch),
             ("epoch-millis", Spelling::EpochMillis),
         ];
@@ -521,6 +530,16 @@ impl Reader<'_> {
                 None
             }
         }
+    }
+
+    fn constants(&mut self, node: &Node<'_>, key: &str) -> Vec<(String, Value)> {
+        let Some(table) = self.table(node, key) else { return Vec::new() };
+        let mut constants = Vec::new();
+        for (name, value) in table {
+            let constant = self.constant(value, &join(key, name.get_ref()));
+            constants.extend(constant.map(|constant| (name.get_ref().to_string(), constant)));
+        }
+        constants
     }
 
     fn pairs(&mut self, node: &Node<'_>, key: &str) -> Vec<(String, String)> {

@@ -18,6 +18,8 @@ pub struct Write {
     pub times: Spelling,
     /// The engine numbers the rows; otherwise a new row gets a UUID.
     pub numbered: bool,
+    /// Episodes: a new one is no row of its own; it is appended to its run's event log as an event of this kind.
+    pub event: Option<String>,
     /// Audit trails: operation of ours to the action that the trail knows.
     pub actions: Vec<(String, String)>,
 }
@@ -27,8 +29,16 @@ pub struct Write {
 pub enum Fill {
     /// The same for every row.
     Value(Value),
-    /// The stored column of that name of the row that the new one hangs on: the episode of a feedback.
+    /// The stored column of that name of the row that the new one hangs on: the episode of a feedback; for an episode
+    /// its parent, else the agent's latest one.
     Owner(String),
+    /// By what a canonical column says that has no stored column of its own.
+    Word {
+        /// The canonical column.
+        column: String,
+        /// Its words, and what is stored for them.
+        words: Vec<(String, Value)>,
+    },
 }
 
 /// How a database spells the times that are written to it.
@@ -40,6 +50,8 @@ pub enum Spelling {
     Canonical,
     /// `2026-02-04 10:00:00.000000`, in UTC.
     Naive,
+    /// `2026-02-04T10:00:00.000000+00:00`
+    Offset,
     /// Seconds since 1970, whole.
     Epoch,
     /// Milliseconds since 1970.

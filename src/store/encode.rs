@@ -127,6 +127,10 @@ pub fn encode(
     for (position, way) in source.column(column).iter().enumerate() {
         let Some(name) = stored_in_table(way) else { continue };
         let Some(stored) = shape.column(name) else { continue };
+        // A further way in other words is the same value once more; one without is where to look when the first is empty.
+        if !cells.is_empty() && way.map.is_empty() {
+            continue;
+        }
         let cell = match given {
             Given::Now => Cell::Now(spelling(engine, way, times)),
             Given::Is(value) => {
@@ -155,6 +159,10 @@ fn mapped(way: &BoundColumn, value: &Value, first: bool) -> Value {
     let mut words = way.map.iter().filter(|(_, to)| to == word).map(|(from, _)| from.as_str());
     let is_flag = matches!(dialect::declared(&way.origin), "boolean" | "bool" | "integer" | "int");
     let numeric = |w: &&str| w.bytes().all(|b| b.is_ascii_digit());
+    // A map may say that a canonical word is a stored one too: `success = "success"`.
+    if words.clone().any(|from| from == word) {
+        return value.clone();
+    }
     let found = if is_flag { words.clone().find(numeric).or_else(|| words.next()) } else { words.next() };
     match found {
         Some(stored) if is_flag => stored.parse::<i64>().map_or_else(|_| Value::from(stored), Value::from),
@@ -197,7 +205,7 @@ fn raw(
         (_, _, Value::String(text)) => text.clone(),
         (_, _, value @ (Value::Bool(_) | Value::Number(_))) => {
             check_scale(declared, value)?;
-            return Ok(constant(engine, value));
+            return Ok(constant(engine, &whole(declared, value)));
         }
         (_, _, value) => value.to_string(),
     };
@@ -207,10 +215,25 @@ fn raw(
     Ok(Raw::Text(text))
 }
 
+/// A whole number as a column of whole numbers takes it: 60 where 60.0 would be an error.
+fn whole(declared: &str, value: &Value) -> Value {
+    match value.as_f64() {
+        Some(x) if keeps_whole(declared) && x.fract() == 0.0 && x.abs() < 9e15 => Value::from(x as i64),
+        _ => value.clone(),
+    }
+}
+
+/// Whether a column of that type keeps whole numbers only.
+#[must_use]
+pub fn keeps_whole(declared: &str) -> bool {
+    matches!(declared.to_ascii_lowercase().as_str(), "integer" | "bigint" | "smallint" | "int")
+}
+
 /// A number that the column would round is refused: nothing is dropped silently.
 fn check_scale(declared: &str, value: &Value) -> Result<(), String> {
     let inner = declared.strip_prefix("numeric(").and_then(|rest| rest.strip_suffix(')'));
     let scale = inner.and_then(|digits| digits.split(',').nth(1)?.trim().parse::<i32>().ok());
+    let scale = scale.or(keeps_whole(declared).then_some(0));
     let (Some(scale), Some(number)) = (scale, value.as_f64()) else { return Ok(()) };
     let shifted = number * 10_f64.powi(scale);
     if (shifted - shifted.round()).abs() < 1e-6 {
@@ -334,8 +357,11 @@ impl Store {
         owner: Option<&Image>,
     ) -> Result<Vec<(String, Cell)>, String> {
         let mut cells: Vec<(String, Cell)> = Vec::new();
+        let by_word = |c: &str| write.insert.iter().any(|(_, f)| matches!(f, Fill::Word { column, .. } if column == c));
         for (column, value) in values {
-            if *column != "id" || !write.numbered {
+            let elsewhere =
+                *column == "id" && write.numbered || by_word(column) && plain_column(source, column).is_none();
+            if !elsewhere {
                 cells.extend(encode(self.engine(), source, shape, column, value)?);
             }
         }
@@ -347,14 +373,37 @@ impl Store {
             let value = match fill {
                 Fill::Value(value) => constant(self.engine(), value),
                 Fill::Owner(from) => owner.and_then(|o| o.get(from)).cloned().unwrap_or(Raw::Null),
+                Fill::Word { column, words } => {
+                    let said = values.iter().find_map(|(c, given)| match given {
+                        Given::Is(Value::String(word)) if c == column => Some(word),
+                        _ => None,
+                    });
+                    match words.iter().find(|(word, _)| Some(word) == said) {
+                        Some((_, value)) => constant(self.engine(), value),
+                        None => continue,
+                    }
+                }
             };
             cells.retain(|(n, _)| *n != column.name);
             cells.push((column.name.clone(), Cell::Is(value)));
         }
         let filled = |name: &str| cells.iter().any(|(n, cell)| n == name && *cell != Cell::Is(Raw::Null));
         match shape.columns.iter().find(|c| c.required && !filled(&c.name)) {
-            Some(column) => Err(format!("{}.{} must have a value", table_of(source).title(), column.name)),
+            Some(column) => Err(lacking(source, write, &column.name)),
             None => Ok(cells),
         }
+    }
+}
+
+/// Why a new row cannot do without a column, and where its value would come from.
+fn lacking(source: &BoundSource, write: &Write, name: &str) -> String {
+    let title = table_of(source).title();
+    let canonical = source.entity.columns().iter().find(|c| plain_column(source, c.name).is_some_and(|p| p.0 == name));
+    match (canonical, write.insert.iter().find(|(n, _)| n == name)) {
+        (Some(column), _) => format!("{title}.{name} must have a value: give `{}`", column.name),
+        (None, Some((_, Fill::Owner(_)))) => format!(
+            "{title}.{name} must have a value, which would come from another row of the same owner, and there is none"
+        ),
+        (None, _) => format!("{title}.{name} must have a value, and nothing that is given says which"),
     }
 }

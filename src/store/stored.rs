@@ -130,6 +130,7 @@ pub fn spell(spelling: Spelling, canonical: &str) -> Raw {
     match spelling {
         Spelling::Canonical => Raw::Text(canonical.to_owned()),
         Spelling::Naive => Raw::Text(canonical.replace('T', " ").replace('Z', "")),
+        Spelling::Offset => Raw::Text(canonical.replace('Z', "+00:00")),
         Spelling::Epoch => Raw::Integer(micros() / 1_000_000),
         Spelling::EpochMillis => Raw::Integer(micros() / 1_000),
     }

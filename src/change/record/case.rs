@@ -1,0 +1,105 @@
+//! A curated case: goes into the bank of its user and agent, which is made when there is none.
+
+use serde_json::{Value, json};
+
+use super::{read, refuse_known_id, refuse_what_has_no_place};
+use crate::change::batch::{self, NewRow};
+use crate::change::draft::Draft;
+use crate::change::import::{bank, message_hash};
+use crate::change::plan::{Danger, Plan};
+use crate::change::reward::trail;
+use crate::change::{ChangeError, new_id};
+use crate::memory::{Entity, Row, reward};
+use crate::store::Store;
+
+/// Plans one new case.
+///
+/// # Errors
+/// [`ChangeError::Usage`] for what is no case, [`ChangeError::Refused`] for a duplicate or where it cannot be stored.
+pub async fn case(store: &Store, text: &str) -> Result<Plan, ChangeError> {
+    let mut draft = Draft::new(store, "record.case", Danger::Safe).await?;
+    let mut row = read(Entity::Case, text, &mut draft)?;
+    if row.get("prompt").is_null() {
+        return Err(ChangeError::Usage("a case needs a `prompt`: what it was asked".to_owned()));
+    }
+    refuse_known_id(&mut draft, &row).await?;
+    if row.text("message_hash").is_none() {
+        let prompt = row.get("prompt");
+        let message = prompt["message"].as_str().or(prompt.as_str()).map_or_else(|| prompt.to_string(), str::to_owned);
+        row.set("message_hash", Value::from(message_hash(&message)));
+    }
+    let profile = place_in_bank(&mut draft, &mut row).await?;
+    refuse_duplicate_case(&draft, &row).await?;
+    settle_reward(&mut draft, &mut row)?;
+    // Whose it is stands in the bank.
+    refuse_what_has_no_place(batch::target(store, Entity::Case)?, &row, &["user_id", "agent_id"])?;
+    let mut new = NewRow { now: Vec::new(), row };
+    if new.row.get("created_at").is_null() {
+        new.now.push("created_at");
+    }
+    if let Some(profile) = profile {
+        batch::add(&mut draft, Entity::Profile, &[profile]).await?;
+    }
+    let payload = json!({"caseId": new.row.id(), "profileId": new.row.get("profile_id"),
+        "rewardScore": new.row.get("reward"), "outcome": new.row.get("outcome"), "tags": new.row.get("tags")});
+    draft.trail = trail(store, "record.case", &new.row, &payload).await?;
+    batch::add(&mut draft, Entity::Case, &[new]).await?;
+    Ok(draft.seal())
+}
+
+/// Finds the bank of a case, or makes one.
+async fn place_in_bank(draft: &mut Draft<'_>, row: &mut Row) -> Result<Option<NewRow>, ChangeError> {
+    if let Some(id) = row.text("profile_id").map(str::to_owned) {
+        let profile = draft.locate(Entity::Profile, &id).await?.row;
+        for column in ["user_id", "agent_id"] {
+            if !row.get(column).is_null() && row.get(column) != profile.get(column) {
+                return Err(ChangeError::Usage(format!("the bank {id} is of another {}", column.replace("_id", ""))));
+            }
+            row.set(column, profile.get(column).clone());
+        }
+        return Ok(None);
+    }
+    let (Some(user), Some(agent)) = (row.text("user_id").map(str::to_owned), row.text("agent_id").map(str::to_owned))
+    else {
+        return Err(ChangeError::Usage("a case needs its `profile_id`, or `user_id` and `agent_id`".to_owned()));
+    };
+    if let Some(known) = bank(draft.store, Some(&user), Some(&agent)).await? {
+        row.set("profile_id", known.get("id").clone());
+        draft.locate(Entity::Profile, known.id()).await?;
+        return Ok(None);
+    }
+    let id = new_id();
+    row.set("profile_id", Value::from(id.clone()));
+    draft.effects.push(format!("a bank for {user} and {agent} is made: there was none"));
+    let values = [("id", Value::from(id)), ("user_id", Value::from(user)), ("agent_id", Value::from(agent))];
+    Ok(Some(NewRow::new(Entity::Profile, values).at_once("created_at").at_once("updated_at")))
+}
+
+async fn refuse_duplicate_case(draft: &Draft<'_>, row: &Row) -> Result<(), ChangeError> {
+    let Some(hash) = row.text("message_hash") else { return Ok(()) };
+    let alike = draft.store.related(Entity::Case, "message_hash", &[hash.to_owned()]).await?;
+    match alike.iter().find(|c| c.get("profile_id") == row.get("profile_id")) {
+        None => Ok(()),
+        Some(known) => Err(ChangeError::Refused(format!(
+            "the bank holds a case with the same message already: `{}` (hash {hash})",
+            known.id()
+        ))),
+    }
+}
+
+fn settle_reward(draft: &mut Draft<'_>, row: &mut Row) -> Result<(), ChangeError> {
+    match row.number("reward") {
+        Some(value) if (0.0..=1.0).contains(&value) => Ok(()),
+        Some(value) => Err(ChangeError::Usage(format!("a reward is a number from 0 to 1, not {value}"))),
+        None => {
+            match row.text("outcome").and_then(|outcome| reward::reward(outcome, None)) {
+                Some(value) => {
+                    row.set("reward", Value::from(value));
+                    draft.effects.push(format!("the reward is {value} by the rule for its outcome"));
+                }
+                None => draft.disclosures.push("no reward is given, and none follows from the outcome".to_owned()),
+            }
+            Ok(())
+        }
+    }
+}

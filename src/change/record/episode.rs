@@ -1,0 +1,132 @@
+//! A curated episode: no duplicate, its parent given or none, every value with a place.
+
+use serde_json::Value;
+
+use super::{event, read, refuse_known_id, refuse_what_has_no_place};
+use crate::change::batch::{self, NewRow};
+use crate::change::draft::Draft;
+use crate::change::import::message_hash;
+use crate::change::plan::{Danger, Plan};
+use crate::change::{ChangeError, uses};
+use crate::layout::BoundSource;
+use crate::memory::filter::{Filter, Operand, Operator};
+use crate::memory::query::Query;
+use crate::memory::{Entity, Row, time, utility};
+use crate::store::Store;
+use crate::store::encode::{keeps_whole, plain_column, table_of};
+use crate::store::stored::Image;
+
+/// Plans one new episode.
+///
+/// # Errors
+/// As [`super::case`]; [`ChangeError::NotFound`] for a parent that is not there.
+pub async fn episode(store: &Store, text: &str) -> Result<Plan, ChangeError> {
+    let mut draft = Draft::new(store, "record.episode", Danger::Safe).await?;
+    let mut row = read(Entity::Episode, text, &mut draft)?;
+    let source = batch::target(store, Entity::Episode)?;
+    if let Some(kind) = source.write.as_ref().and_then(|write| write.event.as_deref()) {
+        event::append(&mut draft, kind, &row, None).await?;
+        return Ok(draft.seal());
+    }
+    if ["title", "summary", "detail", "observation"].iter().all(|c| row.text(c).is_none_or(|t| t.trim().is_empty())) {
+        return Err(ChangeError::Usage("an episode needs a title, summary, detail or observation".to_owned()));
+    }
+    let Some(started) = row.text("started_at").map(str::to_owned) else {
+        return Err(ChangeError::Usage("an episode needs `started_at`".to_owned()));
+    };
+    refuse_known_id(&mut draft, &row).await?;
+    settle_time(store, source, &mut row, &started).await?;
+    if row.get("status").is_null() {
+        row.set("status", Value::from(if row.get("ended_at").is_null() { "active" } else { "closed" }));
+    }
+    if row.get("utility").is_null() && plain_column(source, "utility").is_some() {
+        row.set("utility", Value::from(utility::START));
+    }
+    let settled = settle_user(store, source, &row).await?;
+    refuse_what_has_no_place(source, &row, settled)?;
+    refuse_duplicate(store, source, &row, &started).await?;
+    match row.text("parent_id").map(str::to_owned) {
+        Some(parent) => {
+            draft.locate(Entity::Episode, &parent).await?;
+        }
+        None => draft
+            .disclosures
+            .push("no parent is given; none is looked for, since the episode comes without a vector".to_owned()),
+    }
+    let kin = kin(store, source, &row).await?;
+    batch::add_beside(&mut draft, Entity::Episode, &[NewRow { row: row.clone(), now: Vec::new() }], kin.as_ref())
+        .await?;
+    uses::follow(&mut draft, &row).await?;
+    Ok(draft.seal())
+}
+
+/// Checks that it ends after it starts, and fills its duration where that is stored.
+async fn settle_time(store: &Store, source: &BoundSource, row: &mut Row, started: &str) -> Result<(), ChangeError> {
+    let Some(seconds) = row.text("ended_at").and_then(|end| time::seconds_between(started, end)) else { return Ok(()) };
+    if seconds < 0.0 {
+        return Err(ChangeError::Usage("the episode ends before it starts".to_owned()));
+    }
+    let Some((column, _)) = plain_column(source, "duration_seconds") else { return Ok(()) };
+    if row.get("duration_seconds").is_null() {
+        let shape = store.shape(&table_of(source)).await?;
+        let whole = shape.column(column).is_some_and(|c| keeps_whole(&c.declared));
+        row.set("duration_seconds", Value::from(if whole { seconds.round() } else { seconds }));
+    }
+    Ok(())
+}
+
+/// Where the user follows from the session, the one that is given must be the session's. Gives what is settled by that.
+async fn settle_user(store: &Store, source: &BoundSource, row: &Row) -> Result<&'static [&'static str], ChangeError> {
+    let Some(user) = row.text("user_id").filter(|_| plain_column(source, "user_id").is_none()) else { return Ok(&[]) };
+    let table = table_of(source).title();
+    let Some(session) = row.text("session_id").filter(|_| plain_column(source, "session_id").is_some()) else {
+        return Err(ChangeError::Refused(format!(
+            "{table} does not store the user: it follows from the session. Give a `session_id` of {user}"
+        )));
+    };
+    let known = store.related(Entity::Episode, "session_id", &[session.to_owned()]).await?;
+    match known.iter().find_map(|episode| episode.text("user_id")) {
+        Some(theirs) if theirs == user => Ok(&["user_id"]),
+        Some(_) => Err(ChangeError::Usage(format!("the session {session} is of another user than {user}"))),
+        None => Err(ChangeError::Refused(format!(
+            "{table} does not store the user, and no episode of session {session} tells whose it is: leave `user_id` out"
+        ))),
+    }
+}
+
+/// The stored row that a new episode hangs on: its parent, else the agent's latest one.
+async fn kin(store: &Store, source: &BoundSource, row: &Row) -> Result<Option<Image>, ChangeError> {
+    let id = match (row.text("parent_id"), row.text("agent_id")) {
+        (Some(parent), _) => Some(parent.to_owned()),
+        (None, Some(agent)) => {
+            let filters = equal("agent_id", Operand::Text(agent.to_owned())).into_iter().collect();
+            let columns = Some(vec!["id", "started_at"]);
+            let query = Query { filters, columns, limit: 1, ..Query::new(Entity::Episode) };
+            store.page(&query).await?.rows.first().map(|found| found.id().to_owned())
+        }
+        (None, None) => None,
+    };
+    let Some(id) = id else { return Ok(None) };
+    Ok(store.locate(Entity::Episode, &id).await?.filter(|l| l.table() == table_of(source)).map(|l| l.image))
+}
+
+fn equal(column: &str, value: Operand) -> Option<Filter> {
+    Entity::Episode.column(column).map(|c| Filter { column: c.name, op: Operator::Equal, value })
+}
+
+/// An episode of the same agent and user that started at the same moment and says the same is the same episode.
+async fn refuse_duplicate(store: &Store, source: &BoundSource, row: &Row, started: &str) -> Result<(), ChangeError> {
+    let mut query = Query::new(Entity::Episode);
+    query.filters.extend(equal("started_at", Operand::Time(started.to_owned())));
+    query.filters.extend(row.text("agent_id").and_then(|agent| equal("agent_id", Operand::Text(agent.to_owned()))));
+    let said = |row: &Row| {
+        let columns = ["agent_id", "user_id", "title", "summary", "detail", "observation"];
+        let stored = columns.iter().filter(|c| plain_column(source, c).is_some());
+        message_hash(&stored.map(|c| row.get(c).to_string()).collect::<Vec<_>>().join("\n"))
+    };
+    let alike = store.page(&query).await?.rows;
+    match alike.iter().find(|other| said(other) == said(row)) {
+        None => Ok(()),
+        Some(known) => Err(ChangeError::Refused(format!("the same episode is there already: `{}`", known.id()))),
+    }
+}

@@ -1,0 +1,92 @@
+//! A curated episode where episodes are runs of a workflow engine: one event in the run's log, at most one a run.
+
+use serde_json::{Map, Value, json};
+
+use crate::change::batch::{self, NewRow};
+use crate::change::draft::Draft;
+use crate::change::{ChangeError, now};
+use crate::memory::{Entity, Row};
+use crate::store::encode::{plain_column, table_of};
+use crate::store::session::Raw;
+use crate::store::stored::Rows;
+
+/// Canonical columns that the event holds; others have no place in it.
+const HELD: &[&str] = &[
+    "id",
+    "execution_ids",
+    "observation",
+    "thoughts",
+    "actions",
+    "result",
+    "success",
+    "workflow_name",
+    "insight",
+    "ended_at",
+    "duration_seconds",
+];
+
+/// Adds the event to the plan. The run is the episode's first execution, else the episode's own id; what is not given
+/// is taken from the run's log.
+///
+/// # Errors
+/// [`ChangeError::NotFound`] without such a run, [`ChangeError::Refused`] when its log holds such an event already.
+pub(super) async fn append(
+    draft: &mut Draft<'_>,
+    kind: &str,
+    given: &Row,
+    embedding: Option<&[f32]>,
+) -> Result<(), ChangeError> {
+    let store = draft.store;
+    let nothing = |value: &Value| value.is_null() || value.as_array().is_some_and(Vec::is_empty);
+    let columns = Entity::Episode.columns().iter().map(|c| c.name);
+    let lost: Vec<&str> = columns.filter(|c| !HELD.contains(c) && !nothing(given.get(c))).collect();
+    if !lost.is_empty() {
+        return Err(ChangeError::Refused(format!("an event `{kind}` has no place for `{}`", lost.join("`, `"))));
+    }
+    let run = given.list("execution_ids").first().map_or_else(|| given.id().to_owned(), |run| (*run).to_owned());
+    let found = draft.locate(Entity::Episode, &run).await?;
+    let log = batch::target(store, Entity::WorkflowEvent)?;
+    if let Some((column, _)) = plain_column(log, "run_id") {
+        draft.watch(Rows::with(&table_of(log), column, Raw::Text(run.clone()))).await?;
+    }
+    let events = store.related(Entity::WorkflowEvent, "run_id", std::slice::from_ref(&run)).await?;
+    if let Some(known) = events.iter().find(|e| e.text("kind") == Some(kind)) {
+        return Err(ChangeError::Refused(format!(
+            "the log of run `{run}` holds a stored episode already, the event `{}`: there is one a run at most",
+            known.id()
+        )));
+    }
+    let sequence = events.iter().filter_map(|e| e.get("sequence").as_i64()).max().map_or(0, |last| last + 1);
+    let value = |column: &str| match given.get(column) {
+        Value::Null => found.row.get(column).clone(),
+        said => said.clone(),
+    };
+    let mut data = Map::new();
+    data.insert("episode_id".to_owned(), Value::from(given.id()));
+    for column in ["observation", "thoughts", "actions", "result", "success", "workflow_name"] {
+        data.insert(column.to_owned(), value(column));
+    }
+    // Stored or empty, never invented.
+    data.insert(
+        "why_it_worked".to_owned(),
+        json!(given.text("insight").or(found.row.text("insight")).unwrap_or_default()),
+    );
+    data.insert("embedding".to_owned(), json!(embedding));
+    let ended = value("ended_at");
+    data.insert("timestamp".to_owned(), if ended.is_null() { Value::from(now()) } else { ended });
+    data.insert("duration_seconds".to_owned(), value("duration_seconds"));
+    let id = format!("evt_{}", hex::encode(rand::random::<[u8; 8]>()));
+    let event = NewRow::new(
+        Entity::WorkflowEvent,
+        [
+            ("id", Value::from(id)),
+            ("run_id", Value::from(run.clone())),
+            ("sequence", Value::from(sequence)),
+            ("kind", Value::from(kind)),
+            ("data", Value::Object(data)),
+        ],
+    );
+    draft.effects.push(format!("the episode of run `{run}` is stored as event {sequence} of its log"));
+    batch::add(draft, Entity::WorkflowEvent, &[event.at_once("created_at")]).await?;
+    Ok(())
+}

@@ -1,0 +1,92 @@
+//! One curated memory added from JSON, retained as an agent would have: duplicates refused, the reward by its rule.
+
+mod case;
+mod episode;
+mod event;
+
+use serde_json::{Map, Value};
+
+use super::draft::{Draft, check_id};
+use super::{ChangeError, batch, new_id};
+use crate::layout::BoundSource;
+use crate::memory::entity::Personal;
+use crate::memory::nearest::nearest;
+use crate::memory::text_check::{self, Found};
+use crate::memory::{Entity, Kind, Row, time};
+use crate::store::encode::table_of;
+
+pub use case::case;
+pub use episode::episode;
+
+/// A canonical row from a JSON object, with every value checked by its column; texts pass the check for secrets.
+///
+/// # Errors
+/// An unknown column with the nearest known one, or a value of the wrong kind.
+pub fn canonical_row(entity: Entity, object: &Map<String, Value>, found: &mut Found) -> Result<Row, String> {
+    let mut row = Row::empty(entity);
+    for (name, value) in object {
+        let Some(column) = entity.column(name) else {
+            let near = nearest(name, entity.columns().iter().map(|c| c.name));
+            let hint = near.map(|n| format!("; did you mean `{n}`?")).unwrap_or_default();
+            return Err(format!("{} has no column `{name}`{hint}", entity.title()));
+        };
+        let wrong = |what: &str| format!("`{name}` must be {what}");
+        let value = match (column.kind, value) {
+            (_, Value::Null) => Value::Null,
+            (Kind::Text, Value::String(_)) | (Kind::Json, _) => value.clone(),
+            (Kind::Text, _) => return Err(wrong("a text")),
+            (Kind::Integer, value) => value.as_i64().map(Value::from).ok_or_else(|| wrong("a whole number"))?,
+            (Kind::Real, value) => value.as_f64().map(Value::from).ok_or_else(|| wrong("a number"))?,
+            (Kind::Boolean, value) => value.as_bool().map(Value::from).ok_or_else(|| wrong("true or false"))?,
+            (Kind::Time, value) => {
+                let moment = value.as_str().and_then(time::canonical);
+                moment.map(Value::from).ok_or_else(|| wrong("a time such as 2026-02-04T10:00:00Z"))?
+            }
+            (Kind::List, Value::Array(items)) if items.iter().all(Value::is_string) => value.clone(),
+            (Kind::List, _) => return Err(wrong("a list of texts")),
+        };
+        let checked = if column.personal == Personal::Content { text_check::check_value(&value, found) } else { value };
+        row.set(name, checked);
+    }
+    Ok(row)
+}
+
+fn read(entity: Entity, text: &str, draft: &mut Draft<'_>) -> Result<Row, ChangeError> {
+    let usage = |words: String| ChangeError::Usage(words);
+    let value: Value = serde_json::from_str(text).map_err(|e| usage(format!("this is no JSON: {e}")))?;
+    let object = value.as_object().ok_or_else(|| usage("one JSON object is expected".to_owned()))?;
+    let mut found = Found::default();
+    let mut row = canonical_row(entity, object, &mut found).map_err(usage)?;
+    draft.disclosures.extend(found.sentences());
+    match row.text("id") {
+        Some(id) => check_id(entity, id)?,
+        None => row.set("id", Value::from(new_id())),
+    }
+    Ok(row)
+}
+
+async fn refuse_known_id(draft: &mut Draft<'_>, row: &Row) -> Result<(), ChangeError> {
+    match draft.store.locate(row.entity, row.id()).await? {
+        None => Ok(()),
+        Some(_) => Err(ChangeError::Refused(format!("there is a {} `{}` already", row.entity.title(), row.id()))),
+    }
+}
+
+/// Refuses what a source has no place for: nothing is dropped silently. `settled` are columns that were dealt with.
+fn refuse_what_has_no_place(source: &BoundSource, row: &Row, settled: &[&str]) -> Result<(), ChangeError> {
+    let nothing = |value: &Value| match value {
+        Value::Null | Value::Bool(false) => true,
+        Value::Array(items) => items.is_empty(),
+        _ => false,
+    };
+    let columns = row.entity.columns().iter().map(|c| c.name).filter(|c| !settled.contains(c));
+    let lost: Vec<&str> = columns.filter(|c| !nothing(row.get(c)) && !batch::is_kept(source, row, c)).collect();
+    if lost.is_empty() {
+        return Ok(());
+    }
+    Err(ChangeError::Refused(format!(
+        "{} has no place for `{}`: leave that out, nothing is dropped silently",
+        table_of(source).title(),
+        lost.join("`, `")
+    )))
+}
