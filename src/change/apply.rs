@@ -172,10 +172,14 @@ async fn settle(
         Ok(seq) => Ok(Settled::Done(seq)),
         Err(Failed::Write(WriteError::Busy(_))) if tries < TRIES => Ok(Settled::Again),
         // Lost at the end: the trail says whether it was done. Never repeated blindly.
-        Err(Failed::Unknown(seq, cause)) => match committed(store, seq, receipt_id).await? {
-            true => Ok(Settled::Done(seq)),
-            false if tries < TRIES => Ok(Settled::Again),
-            false => Err(cause.into()),
+        Err(Failed::Unknown(seq, cause)) => match committed(store, seq, receipt_id).await {
+            Ok(true) => Ok(Settled::Done(seq)),
+            Ok(false) if tries < TRIES => Ok(Settled::Again),
+            Ok(false) => Err(cause.into()),
+            Err(error) => Err(ChangeError::Failed(format!(
+                "{cause}, and it could not be found out whether the change was made ({error}). Before doing it again look \
+                 with `audit list` for the receipt {receipt_id}: where it stands, the change was made"
+            ))),
         },
         Err(Failed::Write(error)) => Err(error.into()),
         Err(Failed::Change(error)) => Err(error),
@@ -378,9 +382,35 @@ fn entry(plan: &Plan, author: &Author, receipt: &Receipt, inverses: &[Inverse]) 
     }
 }
 
-/// Whether the entry of that number is the one of this receipt.
+/// Whether the entry of that number is the one of this receipt. The head is locked first: a COMMIT that is still under
+/// way holds it, and is waited for.
 async fn committed(store: &Store, seq: i64, receipt_id: &str) -> Result<bool, ChangeError> {
-    let entry = store.trail(seq - 1, 1).await?.into_iter().next();
-    let public = entry.and_then(|e| serde_json::from_str::<Value>(&e.public).ok());
-    Ok(public.is_some_and(|p| p["receipt_id"] == receipt_id))
+    let own = writable(store).await?;
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        match under_head(store, &own).await {
+            Err(WriteError::Busy(_)) if tries < TRIES => wait(tries).await,
+            Err(error) => return Err(error.into()),
+            Ok(writer) => {
+                let entry = store.trail(seq - 1, 1).await;
+                writer.rollback().await;
+                let public = entry?.first().and_then(|e| serde_json::from_str::<Value>(&e.public).ok());
+                return Ok(public.is_some_and(|p| p["receipt_id"] == receipt_id));
+            }
+        }
+    }
+}
+
+/// A transaction that holds the head of the trail.
+async fn under_head<'s>(store: &'s Store, own: &Own) -> Result<Writer<'s>, WriteError> {
+    let mut writer = store.write(&now()).await?;
+    let head = Rows::with(&own.table("memory_audit_head"), "id", writer.number(1));
+    match writer.images(&head).await {
+        Ok(_) => Ok(writer),
+        Err(error) => {
+            writer.rollback().await;
+            Err(error)
+        }
+    }
 }

@@ -3,6 +3,7 @@
 
 pub mod fixtures;
 pub mod postgres;
+pub mod world;
 
 use std::future::Future;
 

@@ -1,0 +1,234 @@
+//! Databases to change, with our tables in them, and how to look at every byte of their rows.
+
+use super::fixtures::{Layout, build_postgres, build_sqlite};
+use super::postgres::Database;
+use mnemoscope::change::{self, Author, ChangeError, Plan, Receipt, audit, feedback, migrate};
+use mnemoscope::demo;
+use mnemoscope::layout::CatalogTable;
+use mnemoscope::memory::Entity;
+use mnemoscope::memory::query::Query;
+use mnemoscope::store::{OpenOptions, Store, Target};
+use serde_json::Value;
+use sqlx::{AssertSqlSafe, Connection, PgConnection, Row, SqliteConnection};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// A database to change, with our tables in it.
+pub struct World {
+    pub store: Store,
+    pub target: Target,
+    _folder: tempfile::TempDir,
+    _database: Option<Database>,
+}
+
+pub fn author() -> Author {
+    Author { actor: "tester".to_owned(), reason: Some("because".to_owned()), ticket: Some("T-1".to_owned()) }
+}
+
+pub async fn open(target: &Target) -> Store {
+    Store::open(target, &OpenOptions::default()).await.unwrap_or_else(|error| panic!("{error}"))
+}
+
+pub async fn world(target: Target, folder: tempfile::TempDir, database: Option<Database>) -> World {
+    let store = open(&target).await;
+    migrate::apply(&store, &author(), None).await.expect("our tables");
+    let store = open(&target).await;
+    World { store, target, _folder: folder, _database: database }
+}
+
+pub async fn native() -> World {
+    native_of(60).await
+}
+
+async fn native_of(episodes: u64) -> World {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("native.db");
+    let options = demo::Options { episodes, ..demo::Options::default() };
+    demo::build(&path, &options, |_| {}).await.expect("the demo");
+    world(Target::File(path), folder, None).await
+}
+
+/// As [`native`], with few episodes: quick to look at.
+pub async fn small() -> World {
+    native_of(24).await
+}
+
+pub async fn on_sqlite(layout: Layout) -> World {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("memory.db");
+    build_sqlite(layout, &path).await;
+    world(Target::File(path), folder, None).await
+}
+
+pub async fn on_postgres(layout: Layout) -> Option<World> {
+    let database = Database::fresh()?;
+    build_postgres(layout, database.url()).await;
+    let target = Target::Postgres(database.url().to_owned());
+    Some(world(target, tempfile::tempdir().expect("a folder"), Some(database)).await)
+}
+
+/// A small native database on PostgreSQL.
+pub async fn native_on_postgres() -> Option<World> {
+    let database = Database::fresh()?;
+    let mut server = PgConnection::connect(database.url()).await.expect("the server");
+    let schema = include_str!("../../assets/migrations/mnemoscope/postgres/0001_native.sql");
+    let rows = "INSERT INTO episodes (id, agent_id, user_id, execution_ids, title, started_at, feedback_ids, metadata) \
+        SELECT 'ep-' || n, 'agent-1', 'user-' || n % 3, jsonb_build_array('run-' || n), 'Episode ' || n, \
+        timestamptz '2026-02-01' + n * interval '1 hour', CASE n % 3 WHEN 0 THEN NULL WHEN 1 THEN '[]'::jsonb ELSE 'null' END, \
+        '{\"b\": 1.10, \"a\": \"\\u00e9\"}' FROM generate_series(1, 12) n; \
+        INSERT INTO agent_feedback (id, episode_id, user_id, kind, created_at) VALUES \
+        ('fb-1', 'ep-1', 'user-1', 'thumbs_up', '2026-02-02'), ('fb-2', 'ep-1', 'user-1', 'thumbs_down', '2026-02-03'); \
+        UPDATE episodes SET feedback_ids = '[\"fb-1\", \"fb-2\"]', feedback_score = 0 WHERE id = 'ep-1'; \
+        UPDATE episodes SET parent_id = 'ep-6', utility = 0.7 WHERE id = 'ep-7'; \
+        INSERT INTO utility_events (id, episode_id, signal, delta, before, after, created_at) VALUES \
+        ('ut-1', 'ep-7', 'confirmed', 0.2, 0.5, 0.7, '2026-02-02'); \
+        INSERT INTO memories (id, kind, text, uses, utility) VALUES ('me-1', 'drawer', 'x', 2, 0.6); \
+        INSERT INTO episode_memories (episode_id, memory_id) VALUES ('ep-7', 'me-1'), ('ep-8', 'me-1'); \
+        INSERT INTO agent_memory_profiles (id, user_id, agent_id) VALUES ('pr-1', 'user-1', 'agent-1'); \
+        INSERT INTO agent_memory_cases (id, profile_id, user_id, agent_id, message_hash, outcome, reward, created_at) \
+        VALUES ('ca-1', 'pr-1', 'user-1', 'agent-1', 'h', 'partial', 0.5, '2026-02-02')";
+    for sql in [schema, rows] {
+        sqlx::raw_sql(AssertSqlSafe(sql.to_owned())).execute(&mut server).await.expect("the native schema");
+    }
+    let target = Target::Postgres(database.url().to_owned());
+    Some(world(target, tempfile::tempdir().expect("a folder"), Some(database)).await)
+}
+
+/// Every row of every table that is not ours, as text.
+pub async fn dump(world: &World) -> BTreeMap<String, Vec<String>> {
+    let tables: Vec<String> = world
+        .store
+        .catalog()
+        .tables
+        .iter()
+        .filter(|t| !ours(&t.name))
+        .map(CatalogTable::title)
+        .collect();
+    let mut dump = BTreeMap::new();
+    match &world.target {
+        Target::File(path) => {
+            let mut link = sqlite(path).await;
+            for table in tables {
+                let columns = sqlx::query(AssertSqlSafe(format!("SELECT name FROM pragma_table_info('{table}')")));
+                let columns = columns.fetch_all(&mut link).await.expect("columns");
+                let quoted: Vec<String> = columns
+                    .iter()
+                    .map(|c| {
+                        format!(
+                            "typeof(\"{0}\") || hex(\"{0}\") || coalesce(printf('%!.17g', \"{0}\"), '')",
+                            c.get::<String, _>(0)
+                        )
+                    })
+                    .collect();
+                let sql = format!("SELECT {} FROM \"{table}\"", quoted.join(" || ',' || "));
+                let rows = sqlx::query(AssertSqlSafe(sql)).fetch_all(&mut link).await.expect("rows");
+                dump.insert(table, rows.iter().map(|r| r.get::<String, _>(0)).collect());
+            }
+        }
+        Target::Postgres(url) => {
+            let mut link = PgConnection::connect(url).await.expect("the server");
+            for table in tables {
+                let sql = format!("SELECT t::text FROM {table} t ORDER BY 1");
+                let rows = sqlx::query(AssertSqlSafe(sql)).fetch_all(&mut link).await.expect("rows");
+                dump.insert(table, rows.iter().map(|r| r.get::<String, _>(0)).collect());
+            }
+        }
+    }
+    dump
+}
+
+pub fn ours(name: &str) -> bool {
+    name.starts_with("memory_audit") || name == "memory_migrations"
+}
+
+pub async fn sqlite(path: &Path) -> SqliteConnection {
+    let options = sqlx::sqlite::SqliteConnectOptions::new().filename(path).foreign_keys(false);
+    SqliteConnection::connect_with(&options).await.expect("the file")
+}
+
+/// Somebody else who writes.
+pub enum Agent {
+    Sqlite(SqliteConnection),
+    Postgres(PgConnection),
+}
+
+impl Agent {
+    pub async fn of(target: &Target) -> Agent {
+        match target {
+            Target::File(path) => Agent::Sqlite(sqlite(path).await),
+            Target::Postgres(url) => Agent::Postgres(PgConnection::connect(url).await.expect("the server")),
+        }
+    }
+
+    pub async fn run(&mut self, sql: &str) {
+        let script = sqlx::raw_sql(AssertSqlSafe(sql.to_owned()));
+        let outcome = match self {
+            Agent::Sqlite(link) => script.execute(link).await.map(drop),
+            Agent::Postgres(link) => script.execute(link).await.map(drop),
+        };
+        outcome.unwrap_or_else(|error| panic!("{sql}: {error}"));
+    }
+}
+
+/// Runs SQL as somebody else would.
+pub async fn meddle(world: &World, sql: &str) {
+    Agent::of(&world.target).await.run(sql).await;
+}
+
+pub async fn done(world: &World, plan: Result<Plan, ChangeError>) -> Receipt {
+    let plan = plan.unwrap_or_else(|error| panic!("{error}"));
+    let receipt = change::apply(&world.store, &plan, &author()).await.unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(receipt.counts, plan.counts);
+    receipt
+}
+
+pub fn said(kind: &str, rating: Option<i64>, correction: Option<&str>) -> feedback::Said {
+    feedback::Said {
+        kind: Some(kind.to_owned()),
+        rating,
+        correction: correction.map(str::to_owned),
+        user: Some("u-1".to_owned()),
+    }
+}
+
+pub async fn assert_sound(world: &World) {
+    let verdict = audit::verify(&world.store, &[]).await.expect("a trail");
+    assert!(verdict.ok, "{:?}", verdict.faults);
+}
+
+/// The stored aggregate is the mean of the rows that count.
+pub async fn assert_mean(world: &World, episode: &str) {
+    let context = world.store.episode(episode).await.expect("an answer").expect("the episode");
+    let scores: Vec<f64> = context
+        .feedback
+        .iter()
+        .filter(|row| row.get("counts") == &Value::Bool(true))
+        .filter_map(|row| row.number("score"))
+        .collect();
+    let mean = (!scores.is_empty()).then(|| scores.iter().sum::<f64>() / scores.len() as f64);
+    assert_eq!(context.episode.number("feedback_score"), mean, "{episode}");
+}
+
+pub async fn ids(world: &World, entity: Entity) -> Vec<String> {
+    let page = world.store.page(&Query { limit: 500, ..Query::new(entity) }).await.expect("a page");
+    page.rows.iter().map(|row| row.id().to_owned()).collect()
+}
+
+/// Makes a user that foreign keys may ask for.
+pub async fn with_user(world: &World) {
+    if world.store.catalog().table("users").is_some() {
+        let sql = "INSERT INTO users (id, email, first_name, last_name, role, status) \
+            VALUES ('u-1', 'u1@example.com', 'U', 'One', 'member', 'active')";
+        meddle(world, sql).await;
+    }
+}
+
+/// An episode that can get feedback.
+pub async fn some_episode(world: &World) -> String {
+    for id in ids(world, Entity::Episode).await {
+        if feedback::add(&world.store, &id, &said("thumbs_up", None, None)).await.is_ok() {
+            return id;
+        }
+    }
+    panic!("no episode can get feedback");
+}
