@@ -226,6 +226,12 @@ fn an_export_comes_back_row_for_row_on_the_other_engine() {
         }
         let twice = import::plan(&world.store, Format::Jsonl, "export.jsonl", &lines, false).await.expect("a plan");
         assert!(twice.is_empty(), "{:?}", twice.effects);
+        // As deep as a stored value can be, in a line that is a level more.
+        let deep = format!("{}1{}", "[".repeat(128), "]".repeat(128));
+        let line = format!("{{\"entity\": \"episode\", \"id\": \"deep\", \"metadata\": {deep}}}");
+        done(&world, import::plan(&world.store, Format::Jsonl, "x", &line, false).await).await;
+        let stored = world.store.row(Entity::Episode, "deep").await.unwrap().expect("the episode");
+        assert_eq!(stored.get("metadata").to_string(), deep);
         for bad in [
             "{\"id\": 1}",
             "{\"entity\": \"unicorn\"}",

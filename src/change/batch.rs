@@ -150,6 +150,8 @@ pub fn is_kept(source: &BoundSource, row: &Row, column: &str) -> bool {
     }
     source.column(column).iter().any(|way| match (&way.origin, &way.path) {
         (BoundOrigin::Value(value), _) => value == row.get(column),
+        // Of the row that this one hangs on, such as a case's bank: it says whose it is.
+        (BoundOrigin::Column { alias, .. }, _) if alias != "t" => true,
         (BoundOrigin::Column { name, .. }, Some(path)) => row.entity.columns().iter().any(|whole| {
             plain_column(source, whole.name).is_some_and(|(stored, _)| stored == name)
                 && json::path(row.get(whole.name), path).is_some_and(|part| part == *row.get(column))

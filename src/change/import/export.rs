@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 
 use super::super::batch::NewRow;
 use super::super::record::canonical_row;
 use super::Contents;
-use crate::memory::Entity;
+use crate::memory::{Entity, json};
 use crate::store::Store;
 use crate::store::encode::plain_column;
 
@@ -41,11 +42,25 @@ fn kept(store: &Store, entity: Entity) -> bool {
             .any(|s| s.entity == entity && s.write.is_some() && plain_column(s, key).is_some())
 }
 
+/// The object of a line, each value read by itself: one may nest as deep as a stored value can, and the line is a level
+/// more.
+fn object(line: &str) -> Result<Map<String, Value>, String> {
+    let parts: BTreeMap<String, &RawValue> = serde_json::from_str(line).map_err(|e| format!("not a JSON object: {e}"))?;
+    let mut object = Map::new();
+    for (name, part) in parts {
+        let reading = json::read(part.get());
+        if let Some(problem) = reading.problems.into_iter().next() {
+            return Err(format!("`{name}`: {problem}"));
+        }
+        object.insert(name, reading.value);
+    }
+    Ok(object)
+}
+
 fn row(contents: &mut Contents, line: &str) -> Result<NewRow, String> {
-    let value: Value = serde_json::from_str(line).map_err(|e| format!("not JSON: {e}"))?;
-    let name = value["entity"].as_str().ok_or("it does not say its `entity`")?;
+    let mut object = object(line)?;
+    let name = object.get("entity").and_then(Value::as_str).ok_or("it does not say its `entity`")?;
     let entity = Entity::parse(name).ok_or_else(|| format!("unknown entity `{name}`"))?;
-    let mut object = value.as_object().cloned().unwrap_or_default();
     object.remove("entity");
     object.remove("problems");
     let row = canonical_row(entity, &object, &mut contents.found)?;

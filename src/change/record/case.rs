@@ -31,8 +31,7 @@ pub async fn case(store: &Store, text: &str) -> Result<Plan, ChangeError> {
     let profile = place_in_bank(&mut draft, &mut row).await?;
     refuse_duplicate_case(&draft, &row).await?;
     settle_reward(&mut draft, &mut row)?;
-    // Whose it is stands in the bank.
-    refuse_what_has_no_place(batch::target(store, Entity::Case)?, &row, &["user_id", "agent_id"])?;
+    refuse_what_has_no_place(batch::target(store, Entity::Case)?, &row, &[])?;
     let mut new = NewRow { now: Vec::new(), row };
     if new.row.get("created_at").is_null() {
         new.now.push("created_at");
