@@ -1,4 +1,5 @@
-//! Adds our own tables to a database: the first migration makes changes possible, and is itself the first entry.
+//! Migrations: our own tables, which make changes possible, and what a layout lacks. Each is shown before it is applied,
+//! leaves an entry in the trail with its statements, and is verified: its things are there and every row can be read.
 
 use std::path::Path;
 
@@ -10,15 +11,33 @@ use super::{Author, ChangeError, new_id, now};
 use crate::layout::Engine;
 use crate::store::bulk::NATIVE_SCHEMA;
 use crate::store::companion;
-use crate::store::own::{Migration, Own};
+use crate::store::migrating::{Foreign, Readable};
+use crate::store::migration::{Migration, Standing, Step};
+use crate::store::own::{Applied, Own};
 use crate::store::session::Raw;
 use crate::store::stored::{Cell, Mutation, TableName};
 use crate::store::write::{WriteError, Writer};
 use crate::store::{OpenOptions, Store, Target};
 
+/// Times that a step is tried while others hold a lock that it needs.
+const TRIES: u32 = 40;
+
+/// A step of a migration.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct StepState {
+    /// Name.
+    pub name: String,
+    /// What is run.
+    pub sql: String,
+    /// What it makes is there.
+    pub done: bool,
+}
+
 /// A migration that can be applied.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Pending {
+    /// Number, for `--to`.
+    pub version: i64,
     /// Name.
     pub name: String,
     /// What will be run.
@@ -27,6 +46,37 @@ pub struct Pending {
     pub lock_risk: String,
     /// What it makes possible.
     pub effect: String,
+    /// Its steps, where it has several.
+    pub steps: Vec<StepState>,
+    /// The step at which it goes on, where it was begun and stopped.
+    pub goes_on_at: Option<String>,
+}
+
+/// A migration that is applied only when its name is said.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Offered {
+    /// The name to say.
+    pub option: String,
+    /// The migration.
+    #[serde(flatten)]
+    pub migration: Pending,
+    /// It has been applied.
+    pub applied: bool,
+}
+
+/// An applied migration that is not the one of this version.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Drift {
+    /// Name.
+    pub name: String,
+    /// Checksum of what was applied.
+    pub applied: String,
+    /// Checksum of this version's statements; none where it knows no such migration.
+    pub known: Option<String>,
+    /// What that means.
+    pub message: String,
+    /// From what was applied to what this version has, line by line; empty where it cannot be known.
+    pub diff: String,
 }
 
 /// The migrations of a database.
@@ -36,8 +86,38 @@ pub struct State {
     pub pending: Vec<Pending>,
     /// Names of the applied ones, in order.
     pub applied: Vec<String>,
+    /// Names of those whose things are all there although they were never applied: the system made them itself.
+    pub present: Vec<String>,
+    /// Those that are applied only by name.
+    pub optional: Vec<Offered>,
     /// Applied ones whose statements differ from this version's; shown, never stamped over.
-    pub drift: Vec<String>,
+    pub drift: Vec<Drift>,
+    /// What the memory's own system keeps of its migrations: shown, never touched.
+    pub foreign: Vec<Foreign>,
+    /// Layouts that fit, each with its variant.
+    pub layouts: Vec<String>,
+}
+
+/// Which migrations to apply.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Choice {
+    /// Up to this number only.
+    pub to: Option<i64>,
+    /// Optional ones that are wanted, by name.
+    pub optional: Vec<String>,
+}
+
+/// What was applied, and what is so now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Outcome {
+    /// Names of the migrations that were applied, in order.
+    pub applied: Vec<String>,
+    /// Each source's rows: those there were, and those that can be read now.
+    pub readable: Vec<Readable>,
+    /// Whether all rows can be read and everything is there.
+    pub verified: bool,
+    /// Layouts that fit now, each with its variant.
+    pub layouts: Vec<String>,
 }
 
 /// What is applied and what is not.
@@ -46,60 +126,193 @@ pub struct State {
 /// The engine's refusal.
 pub async fn state(store: &Store) -> Result<State, ChangeError> {
     let own = store.own().await?;
-    let mut state = state_of(own.as_ref(), store.engine());
+    let standings = store.standings(own.as_ref(), &store.structure().await?);
+    let (optional, plain): (Vec<&Standing>, Vec<&Standing>) =
+        standings.iter().partition(|s| s.migration.optional.is_some());
+    let mut pending: Vec<Pending> = plain.iter().filter(|s| s.is_pending()).map(|s| pending(s)).collect();
     if let Some(path) = store.missing_companion() {
-        state.pending.insert(
-            0,
-            Pending {
-                name: companion::STEP.to_owned(),
-                sql: NATIVE_SCHEMA.to_owned(),
-                lock_risk: "none: the palace itself is not touched".to_owned(),
-                effect: format!("{} is made: episodes, feedback and signals about the palace go there", path.display()),
-            },
-        );
+        pending.insert(0, companion_step(path));
     }
-    Ok(state)
+    let offered = |s: &&Standing| Offered {
+        option: s.migration.optional.clone().unwrap_or_default(),
+        applied: !s.is_pending(),
+        migration: self::pending(s),
+    };
+    Ok(State {
+        pending,
+        applied: own.iter().flat_map(|o| &o.applied).filter(|a| !a.begun).map(|a| a.name.clone()).collect(),
+        present: plain.iter().filter(|s| !s.is_pending() && !s.recorded).map(|s| s.migration.name.clone()).collect(),
+        optional: optional.iter().map(offered).collect(),
+        drift: drift(store, own.as_ref()).await?,
+        foreign: store.foreign_migrations().await?,
+        layouts: layouts(store),
+    })
 }
 
-fn state_of(own: Option<&Own>, engine: Engine) -> State {
-    let pending =
-        |m: Migration| Pending { name: m.name, sql: m.sql.to_owned(), lock_risk: m.lock_risk, effect: m.effect };
-    State {
-        pending: Own::pending(own, engine).into_iter().map(pending).collect(),
-        applied: own.map(|o| o.applied.iter().map(|a| a.name.clone()).collect()).unwrap_or_default(),
-        drift: own.map(|o| o.drift(engine)).unwrap_or_default(),
+fn pending(standing: &Standing) -> Pending {
+    let migration = &standing.migration;
+    let step = |(step, done): &(Step, bool)| StepState { name: step.name.clone(), sql: step.sql.clone(), done: *done };
+    Pending {
+        version: migration.version,
+        name: migration.name.clone(),
+        sql: migration.sql.to_owned(),
+        lock_risk: migration.lock_risk.clone(),
+        effect: migration.effect.clone(),
+        steps: standing.steps.iter().map(step).collect(),
+        goes_on_at: standing.goes_on_at().map(str::to_owned),
+    }
+}
+
+fn companion_step(path: &Path) -> Pending {
+    Pending {
+        version: 0,
+        name: companion::STEP.to_owned(),
+        sql: NATIVE_SCHEMA.to_owned(),
+        lock_risk: "none: the palace itself is not touched".to_owned(),
+        effect: format!("{} is made: episodes, feedback and signals about the palace go there", path.display()),
+        steps: Vec::new(),
+        goes_on_at: None,
+    }
+}
+
+fn layouts(store: &Store) -> Vec<String> {
+    let named = |l: &crate::layout::Attachment| match &l.variant {
+        Some(variant) => format!("{}: {variant}", l.name),
+        None => l.name.clone(),
+    };
+    store.recognised().layouts.iter().map(named).collect()
+}
+
+async fn drift(store: &Store, own: Option<&Own>) -> Result<Vec<Drift>, ChangeError> {
+    let Some(own) = own else { return Ok(Vec::new()) };
+    let drifted = own.drift(store.engine());
+    if drifted.is_empty() {
+        return Ok(Vec::new());
+    }
+    let kept: Vec<Value> =
+        store.migration_entries().await?.iter().filter_map(|text| serde_json::from_str(text).ok()).collect();
+    let text = |name: &str| kept.iter().rev().find_map(|entry| entry["sql"][name].as_str());
+    Ok(drifted.into_iter().map(|applied| explain_drift(applied, text(&applied.name), store.engine())).collect())
+}
+
+fn explain_drift(applied: &Applied, text: Option<&str>, engine: Engine) -> Drift {
+    let known = crate::store::migration::all(engine).into_iter().find(|m| m.name == applied.name);
+    let (message, diff) = match (&known, text) {
+        (None, _) => ("this version knows no such migration: another version applied it", String::new()),
+        (Some(_), None) => ("the statements that were applied were not kept: they cannot be compared", String::new()),
+        (Some(known), Some(text)) if known.sql == text => (
+            "the statements that were applied are those of this version: the recorded checksum was altered",
+            String::new(),
+        ),
+        (Some(known), Some(text)) => {
+            let diff = similar::TextDiff::from_lines(text, known.sql);
+            (
+                "other statements were applied than this version has",
+                diff.unified_diff().header("applied", "here").to_string(),
+            )
+        }
+    };
+    Drift {
+        name: applied.name.clone(),
+        applied: applied.checksum.clone(),
+        known: known.map(|m| m.checksum),
+        message: message.to_owned(),
+        diff,
     }
 }
 
 /// Applies what is pending to the companion database of a palace, which is made when it is missing. The palace is to be
 /// opened anew then.
-async fn apply_to_companion(path: &Path, author: &Author, to: Option<i64>) -> Result<Vec<String>, ChangeError> {
-    let mut applied = Vec::new();
+async fn apply_to_companion(path: &Path, author: &Author, choice: &Choice) -> Result<Outcome, ChangeError> {
+    let mut made = Vec::new();
     if !path.is_file() {
         companion::make(path).await.map_err(|e| ChangeError::Failed(e.to_string()))?;
-        applied.push(companion::STEP.to_owned());
+        made.push(companion::STEP.to_owned());
     }
     let store = Store::open(&Target::File(path.to_owned()), &OpenOptions::default()).await;
     let store = store.map_err(|e| ChangeError::Failed(e.to_string()))?;
-    applied.extend(Box::pin(apply(&store, author, to)).await?);
-    Ok(applied)
+    let mut outcome = Box::pin(apply_chosen(&store, author, choice)).await?;
+    outcome.applied.splice(0..0, made);
+    Ok(outcome)
 }
 
-/// Applies what is pending, up to a version when one is named, all in one transaction with its audit entry. Gives the
-/// names of what was applied: none when nothing was pending.
+/// Applies what is pending, up to a number when one is said. Gives the names of what was applied: none when nothing was
+/// pending.
 ///
 /// # Errors
-/// [`ChangeError::Refused`] where nothing can be written or an applied migration is not what it was.
+/// As [`apply_chosen`].
 pub async fn apply(store: &Store, author: &Author, to: Option<i64>) -> Result<Vec<String>, ChangeError> {
+    let choice = Choice { to, optional: Vec::new() };
+    Ok(apply_chosen(store, author, &choice).await?.applied)
+}
+
+/// Applies what is pending: our own tables in one transaction with their entry, a layout's migration step by step, each
+/// step in a transaction of its own or, where it must not keep writers out, in none. Stopped anywhere, it goes on at the
+/// next step when it is applied again.
+///
+/// # Errors
+/// [`ChangeError::Refused`] where nothing can be written or an applied migration is not what it was;
+/// [`ChangeError::Usage`] for an option that is not offered here; [`ChangeError::Failed`] when a step did not succeed.
+pub async fn apply_chosen(store: &Store, author: &Author, choice: &Choice) -> Result<Outcome, ChangeError> {
     if let Some(path) = store.companion_path() {
-        return apply_to_companion(path, author, to).await;
+        return apply_to_companion(path, author, choice).await;
     }
-    if store.recognised().sources.is_empty() {
+    if store.recognised().sources.is_empty() && !store.is_blank() {
         return Err(ChangeError::Refused(format!(
-            "no known layout fits {}: our tables are added beside a memory only",
+            "no known layout fits {}: our tables are added beside a memory, or into an empty database",
             store.location()
         )));
     }
+    let own = store.own().await?;
+    if let Some(drifted) = drift(store, own.as_ref()).await?.into_iter().next() {
+        return Err(ChangeError::Refused(format!(
+            "the migration {} that was applied here is not the one of this version ({}): use the version that applied it, \
+             or look into memory_migrations; `migrate` shows the difference",
+            drifted.name, drifted.message
+        )));
+    }
+    let wanted = choose(&store.standings(own.as_ref(), &store.structure().await?), choice)?;
+    let mut applied = apply_own(store, author, choice.to).await?;
+    let mut readable = Vec::new();
+    for migration in wanted {
+        readable = apply_steps(store, author, &migration).await?;
+        applied.push(migration.name);
+    }
+    let after = store.look_again().await?;
+    if store.is_blank() && !after.is_blank() {
+        // What goes on top of tables is found only when they are there.
+        let more = Box::pin(apply_chosen(&after, author, choice)).await?;
+        applied.extend(more.applied);
+        readable.extend(more.readable);
+    }
+    let verified = readable.iter().all(|r| r.read >= r.before);
+    Ok(Outcome { applied, readable, verified, layouts: layouts(&after) })
+}
+
+/// The migrations of layouts that are to be applied.
+fn choose(standings: &[Standing], choice: &Choice) -> Result<Vec<Migration>, ChangeError> {
+    let offered: Vec<&str> = standings.iter().filter_map(|s| s.migration.optional.as_deref()).collect();
+    if let Some(unknown) = choice.optional.iter().find(|name| !offered.contains(&name.as_str())) {
+        let known = if offered.is_empty() {
+            "none is offered here".to_owned()
+        } else {
+            format!("there is {}", offered.join(", "))
+        };
+        return Err(ChangeError::Usage(format!(
+            "there is no optional migration `{unknown}` for this database; {known}"
+        )));
+    }
+    let wanted = |s: &&Standing| match &s.migration.optional {
+        Some(name) => s.begun || choice.optional.contains(name),
+        None => true,
+    };
+    let due = standings.iter().filter(|s| s.migration.series != crate::store::migration::OWN && s.is_pending());
+    let due = due.filter(wanted).map(|s| s.migration.clone());
+    Ok(due.filter(|m| choice.to.is_none_or(|to| m.version <= to)).collect())
+}
+
+/// Applies the migrations of our own tables that are pending, all in one transaction with their entry.
+async fn apply_own(store: &Store, author: &Author, to: Option<i64>) -> Result<Vec<String>, ChangeError> {
     let mut tries = 0;
     loop {
         tries += 1;
@@ -116,10 +329,7 @@ pub async fn apply(store: &Store, author: &Author, to: Option<i64>) -> Result<Ve
             }
             Err(failed) => {
                 writer.rollback().await;
-                return Err(match failed {
-                    Failed::Write(error) => error.into(),
-                    Failed::Change(error) => error,
-                });
+                return Err(failed.into());
             }
         }
     }
@@ -136,6 +346,15 @@ impl From<WriteError> for Failed {
     }
 }
 
+impl From<Failed> for ChangeError {
+    fn from(failed: Failed) -> Self {
+        match failed {
+            Failed::Write(error) => error.into(),
+            Failed::Change(error) => error,
+        }
+    }
+}
+
 async fn within(
     store: &Store,
     writer: &mut Writer<'_>,
@@ -145,12 +364,6 @@ async fn within(
 ) -> Result<Vec<String>, Failed> {
     let engine = store.engine();
     let own = writer.own_for_migration(engine).await?;
-    if let Some(drifted) = own.as_ref().and_then(|o| o.drift(engine).into_iter().next()) {
-        return Err(Failed::Change(ChangeError::Refused(format!(
-            "the migration {drifted} that was applied here is not the one of this version: use the version that applied \
-             it, or look into memory_migrations"
-        ))));
-    }
     let mut pending = Own::pending(own.as_ref(), engine);
     pending.retain(|m| to.is_none_or(|to| m.version <= to));
     if pending.is_empty() {
@@ -163,13 +376,38 @@ async fn within(
     let database_id = own.map_or_else(new_id, |o| o.database_id);
     let own = Own { database_id, schema, applied: Vec::new() };
     let rows = pending.iter().map(|m| row(writer, &own, m, at)).collect();
+    writer.run(&recorded(&own, rows)).await?;
+    enter(writer, &own, author, at, &pending, Map::new()).await?;
+    Ok(pending.into_iter().map(|m| m.name).collect())
+}
+
+fn recorded(own: &Own, rows: Vec<Vec<Cell>>) -> Mutation {
     let columns = ["version", "name", "checksum", "applied_at", "database_id"].map(str::to_owned).to_vec();
     let table: TableName = own.table("memory_migrations");
-    writer.run(&Mutation::Insert { table, key: Vec::new(), columns, rows }).await?;
-    let names: Vec<String> = pending.into_iter().map(|m| m.name).collect();
-    let mut public = Map::new();
+    Mutation::Insert { table, key: Vec::new(), columns, rows }
+}
+
+/// A row of the list of migrations; without a time the migration is begun.
+fn row(writer: &Writer<'_>, own: &Own, migration: &Migration, at: &str) -> Vec<Cell> {
+    let texts = [&migration.name, &migration.checksum, &at.to_owned(), &own.database_id];
+    let version = Cell::Is(writer.number(migration.version));
+    std::iter::once(version).chain(texts.into_iter().map(|t| Cell::Is(Raw::Text(t.clone())))).collect()
+}
+
+/// Enters migrations into the trail, with their statements: what was run can be compared with what a later version has.
+async fn enter(
+    writer: &mut Writer<'_>,
+    own: &Own,
+    author: &Author,
+    at: &str,
+    migrations: &[Migration],
+    mut public: Map<String, Value>,
+) -> Result<(), Failed> {
+    let names: Vec<&str> = migrations.iter().map(|m| m.name.as_str()).collect();
+    let sql: Map<String, Value> = migrations.iter().map(|m| (m.name.clone(), Value::from(m.sql))).collect();
     public.insert("operation".to_owned(), Value::from("migrate"));
     public.insert("migrations".to_owned(), json!(names));
+    public.insert("sql".to_owned(), Value::Object(sql));
     public.insert("schema".to_owned(), Value::from(audit::SCHEMA));
     public.insert("undo_reason".to_owned(), Value::from("a migration is not undone"));
     if let Some(ticket) = &author.ticket {
@@ -182,15 +420,143 @@ async fn within(
         public: Value::Object(public),
         private: author.reason.iter().map(|r| ("reason".to_owned(), Value::from(r.clone()))).collect(),
     };
-    audit::append(writer, &own, &entry).await.map_err(|error| match error {
+    audit::append(writer, own, &entry).await.map(drop).map_err(|error| match error {
         audit::AppendError::Write(error) => Failed::Write(error),
         head @ audit::AppendError::Head => Failed::Change(head.into()),
-    })?;
-    Ok(names)
+    })
 }
 
-fn row(writer: &Writer<'_>, own: &Own, migration: &Migration, at: &str) -> Vec<Cell> {
-    let texts = [&migration.name, &migration.checksum, &at.to_owned(), &own.database_id];
-    let version = Cell::Is(writer.number(migration.version));
-    std::iter::once(version).chain(texts.into_iter().map(|t| Cell::Is(Raw::Text(t.clone())))).collect()
+/// Applies a layout's migration: notes that it is begun, runs what is not there yet, verifies, enters it into the trail.
+async fn apply_steps(store: &Store, author: &Author, migration: &Migration) -> Result<Vec<Readable>, ChangeError> {
+    begin(store, migration).await?;
+    let before = store.source_counts().await?;
+    let structure = store.structure().await?;
+    let steps = migration.steps(&structure);
+    let due: Vec<&Step> = steps.iter().filter(|step| !step.done(&structure)).collect();
+    let together = store.is_blank() && due.iter().all(|step| !step.concurrent);
+    if together {
+        run(store, migration, &due).await?;
+    } else {
+        for step in &due {
+            run(store, migration, &[step]).await?;
+        }
+    }
+    let structure = store.structure().await?;
+    let missing: Vec<String> =
+        steps.iter().flat_map(|s| &s.makes).filter(|part| !structure.has(part)).map(ToString::to_string).collect();
+    if !missing.is_empty() {
+        return Err(ChangeError::Failed(format!(
+            "{} is not complete: {} did not come to be; apply it again",
+            migration.name,
+            missing.join(", ")
+        )));
+    }
+    let readable = store.look_again().await?.read_all(before).await?;
+    let lost: Vec<String> = readable
+        .iter()
+        .filter(|r| r.read < r.before)
+        .map(|r| format!("{} of {} rows of {}", r.read, r.before, r.source))
+        .collect();
+    let done: Vec<&str> = due.iter().map(|s| s.name.as_str()).collect();
+    let mut facts = Map::new();
+    facts.insert("steps".to_owned(), json!(done));
+    facts.insert("readable".to_owned(), json!(readable));
+    end(store, author, migration, facts).await?;
+    if !lost.is_empty() {
+        return Err(ChangeError::Failed(format!(
+            "{} was applied, but only {} can be read now",
+            migration.name,
+            lost.join(", ")
+        )));
+    }
+    Ok(readable)
+}
+
+/// Runs steps that go together, as often as it takes to get their locks.
+async fn run(store: &Store, migration: &Migration, steps: &[&Step]) -> Result<(), ChangeError> {
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        match store.run_steps(steps, &now()).await {
+            Ok(()) => return Ok(()),
+            // Others have their turn in between.
+            Err(WriteError::Busy(_)) if tries < TRIES => super::apply::wait(tries.max(4)).await,
+            Err(error) => {
+                let name = steps.first().map_or("", |step| step.name.as_str());
+                let after = format!(
+                    "{}: the step \"{name}\" did not succeed: {error}. What was done before it stays; `migrate --apply` goes \
+                     on there",
+                    migration.name
+                );
+                return Err(match error {
+                    WriteError::ReadOnly(_) => ChangeError::Refused(after),
+                    _ => ChangeError::Failed(after),
+                });
+            }
+        }
+    }
+}
+
+/// Notes that a migration is begun, unless that is noted already.
+async fn begin(store: &Store, migration: &Migration) -> Result<(), ChangeError> {
+    let mut writer = store.write(&now()).await?;
+    let own = writer.own_for_migration(store.engine()).await?;
+    let Some(own) = own else {
+        writer.rollback().await;
+        return Err(ChangeError::Refused("our own tables come first: apply with no or a higher --to".to_owned()));
+    };
+    if !own.applied.iter().any(|a| a.name == migration.name) {
+        let row = row(&writer, &own, migration, "");
+        if let Err(error) = writer.run(&recorded(&own, vec![row])).await {
+            writer.rollback().await;
+            return Err(error.into());
+        }
+    }
+    Ok(writer.commit().await?)
+}
+
+/// Records that a migration has been applied, with its entry.
+async fn end(
+    store: &Store,
+    author: &Author,
+    migration: &Migration,
+    facts: Map<String, Value>,
+) -> Result<(), ChangeError> {
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        let at = now();
+        let mut writer = store.write(&at).await?;
+        match end_within(store, &mut writer, author, migration, &at, facts.clone()).await {
+            Ok(()) => return Ok(writer.commit().await?),
+            Err(Failed::Write(WriteError::Busy(_))) if tries < 5 => {
+                writer.rollback().await;
+                super::apply::wait(tries).await;
+            }
+            Err(failed) => {
+                writer.rollback().await;
+                return Err(failed.into());
+            }
+        }
+    }
+}
+
+async fn end_within(
+    store: &Store,
+    writer: &mut Writer<'_>,
+    author: &Author,
+    migration: &Migration,
+    at: &str,
+    facts: Map<String, Value>,
+) -> Result<(), Failed> {
+    let Some(own) = writer.own_for_migration(store.engine()).await? else {
+        return Err(Failed::Change(ChangeError::Refused("our own tables are gone".to_owned())));
+    };
+    // One that was recorded before keeps its record: what was lost of it was made anew.
+    if own.applied.iter().any(|a| a.name == migration.name && a.begun) {
+        let key = vec![("version".to_owned(), writer.number(migration.version))];
+        let set = vec![("applied_at".to_owned(), Cell::Is(Raw::Text(at.to_owned())))];
+        writer.run(&Mutation::Update { table: own.table("memory_migrations"), key, set }).await?;
+    }
+    enter(writer, &own, author, at, std::slice::from_ref(migration), facts).await
 }

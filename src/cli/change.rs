@@ -3,14 +3,14 @@
 use std::io::{IsTerminal as _, Read as _};
 use std::path::Path;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::args::Format;
 use super::change_args::{By, ChangeCommand, Doing, FeedbackCommand, ProfileCommand, Said};
-use super::{Failure, Session, audit, look, output};
+use super::{Failure, Session, audit, look};
 use crate::change::import::{self, Format as ImportFormat};
 use crate::change::{
-    self, Author, ChangeError, Plan, Receipt, anchor, chain, feedback, migrate, profile, record, reward, signal, undo,
+    self, Author, ChangeError, Plan, Receipt, anchor, chain, feedback, migrate::Choice, profile, record, reward,
+    signal, undo,
 };
 use crate::memory::{Entity, Row};
 use crate::store::Store;
@@ -93,7 +93,10 @@ pub async fn run(session: &Session<'_>, command: &ChangeCommand) -> Result<(), F
             carry_out(session, &store, doing, || undo::undo(&store, *seq)).await
         }
         ChangeCommand::Apply { file, by } => apply_file(session, file, by).await,
-        ChangeCommand::Migrate { apply, to, by } => run_migrations(session, *apply, *to, by).await,
+        ChangeCommand::Migrate { apply, to, optional, by } => {
+            let choice = Choice { to: *to, optional: optional.clone() };
+            super::migrate::run(session, *apply, &choice, &author(by)).await
+        }
         ChangeCommand::Audit { command } => audit::run(session, command).await,
     }
 }
@@ -240,41 +243,4 @@ fn mask_changes(session: &Session<'_>, shown: &mut Value) {
             object.iter_mut().for_each(|(column, value)| *value = row.get(column).clone());
         }
     }
-}
-
-async fn run_migrations(session: &Session<'_>, apply: bool, to: Option<i64>, by: &By) -> Result<(), Failure> {
-    let mut store = session.store().await?;
-    let mut applied = None;
-    if apply {
-        applied = Some(migrate::apply(&store, &author(by), to).await?);
-        // A palace has its companion only now.
-        store = session.store().await?;
-        keep_anchor(&store).await;
-    }
-    let state = migrate::state(&store).await?;
-    if session.format() == Format::Table {
-        return output::piped(|out| {
-            for name in applied.iter().flatten() {
-                writeln!(out, "applied {name}")?;
-            }
-            for name in &state.drift {
-                writeln!(out, "! {name} was applied with other statements than this version has")?;
-            }
-            for migration in &state.pending {
-                let lines = [("effect", &migration.effect), ("lock risk", &migration.lock_risk)];
-                writeln!(out, "pending {}", migration.name)?;
-                lines.iter().try_for_each(|(what, words)| writeln!(out, "  {what}: {words}"))?;
-                writeln!(out, "\n{}", migration.sql)?;
-            }
-            if state.pending.is_empty() {
-                writeln!(out, "nothing is pending")?;
-            }
-            Ok(())
-        });
-    }
-    let mut shown = json!(state);
-    if let Some(applied) = applied {
-        shown["applied_now"] = json!(applied);
-    }
-    look::print_value(session, &shown)
 }

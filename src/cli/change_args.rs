@@ -230,6 +230,9 @@ pub enum ChangeCommand {
         /// Only up to this number.
         #[arg(long, value_name = "N")]
         to: Option<i64>,
+        /// An optional one by its name too; may be repeated.
+        #[arg(long, value_name = "NAME")]
+        optional: Vec<String>,
         /// Who does it, and why.
         #[command(flatten)]
         by: By,

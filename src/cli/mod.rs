@@ -7,6 +7,7 @@ pub mod change_args;
 mod demo;
 mod layouts;
 mod look;
+mod migrate;
 pub mod output;
 
 use std::io::Write as _;

@@ -8,6 +8,7 @@ use sqlx::postgres::PgConnectOptions;
 use sqlx::sqlite::SqliteConnectOptions;
 
 use super::companion::{self, Companion};
+use super::migration::is_blank;
 use super::session::{Opener, Raw, Sessions};
 use super::{Store, catalog};
 use crate::layout::{Engine, Layout, LayoutError, builtin, parse, recognise, recognise::unmet};
@@ -235,7 +236,7 @@ impl Store {
         let catalog = catalog::read(&opened.sessions).await.map_err(failed)?;
         if let (Some(name), [layout]) = (&options.layout, &layouts[..]) {
             let reasons = unmet(layout, engine, &catalog);
-            if !reasons.is_empty() {
+            if !reasons.is_empty() && !is_blank(&catalog, engine) {
                 return Err(OpenError::LayoutDoesNotFit(name.clone(), reasons.join("; ")));
             }
         }
@@ -254,7 +255,9 @@ impl Store {
             blocked = about.iter().find(|note| *note == STANDBY).cloned();
             notes.extend(about);
         }
+        let intended = options.layout.as_ref().and(layouts.first()).map(|l| l.name.clone());
         Ok(Store {
+            intended: intended.filter(|_| is_blank(&catalog, engine)),
             recognised: recognise(&layouts, engine, &catalog),
             sessions: opened.sessions,
             catalog,
@@ -265,6 +268,7 @@ impl Store {
             version,
             notes,
             blocked,
+            layouts,
             shapes: super::shape::Shapes::default(),
             writer: tokio::sync::Mutex::default(),
             fault: super::fault::Fault::default(),
@@ -333,8 +337,8 @@ fn check_header(path: &Path) -> Result<(), OpenError> {
     match read {
         Err(e) if e.kind() == std::io::ErrorKind::PermissionDenied => Err(OpenError::Denied(shown)),
         Err(e) => Err(OpenError::Other { location: shown, message: e.to_string() }),
-        Ok(_) if head == b"SQLite format 3\0" => Ok(()),
-        Ok(0) => Err(OpenError::NotSqlite(shown, ": the file is empty".to_owned())),
+        // SQLite takes a file without a byte for a database without a table.
+        Ok(_) if head.is_empty() || head == b"SQLite format 3\0" => Ok(()),
         Ok(_) => {
             let hint = if head.starts_with(b"--") || head.starts_with(b"PGDMP") {
                 ": it looks like a dump; load it into a server first (psql or pg_restore) and open that"

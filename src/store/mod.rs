@@ -11,6 +11,8 @@ mod derive;
 pub mod dialect;
 pub mod encode;
 mod fault;
+pub mod migrating;
+pub mod migration;
 mod order;
 pub mod own;
 mod page;
@@ -19,6 +21,7 @@ pub mod session;
 pub mod shape;
 mod status;
 pub mod stored;
+pub mod structure;
 pub mod write;
 
 use std::collections::HashMap;
@@ -83,6 +86,10 @@ pub struct Store {
     notes: Vec<String>,
     /// Why nothing can be written here, whatever the operator may do.
     blocked: Option<String>,
+    /// Layouts that recognition had to choose from.
+    layouts: Vec<crate::layout::Layout>,
+    /// A layout that was asked for and that an empty database does not have yet.
+    intended: Option<String>,
     shapes: shape::Shapes,
     writer: tokio::sync::Mutex<Option<write::Link>>,
     fault: fault::Fault,

@@ -1,60 +1,19 @@
 //! Our own tables beside any layout: the migrations that make them, and what is read of the audit trail.
 
-use include_dir::{Dir, include_dir};
-use sha2::{Digest as _, Sha256};
-
+use super::migration::{self, Migration};
 use super::session::{Param, Raw, RawRow};
 use super::stored::TableName;
 use super::write::{WriteError, Writer};
 use super::{Store, StoreError};
 use crate::layout::Engine;
 
-static FILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/assets/migrations/own");
-
 /// Entries read at a time.
 const STRIDE: usize = 1_000;
-
-/// A migration that makes or changes tables of ours.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Migration {
-    /// Number, from 1.
-    pub version: i64,
-    /// File name without its ending.
-    pub name: String,
-    /// Its statements.
-    pub sql: &'static str,
-    /// SHA-256 of the statements.
-    pub checksum: String,
-    /// What it makes possible.
-    pub effect: String,
-    /// What it locks, and for how long.
-    pub lock_risk: String,
-}
 
 /// All migrations of ours for an engine, in order.
 #[must_use]
 pub fn migrations(engine: Engine) -> Vec<Migration> {
-    let Some(folder) = FILES.get_dir(engine.name()) else { return Vec::new() };
-    let mut all: Vec<Migration> = folder
-        .files()
-        .filter_map(|file| {
-            let (name, sql) = (file.path().file_stem()?.to_str()?.to_owned(), file.contents_utf8()?);
-            let said = |key: &str| {
-                let line = sql.lines().find_map(|line| line.strip_prefix(&format!("-- {key}: ")));
-                line.unwrap_or_default().to_owned()
-            };
-            Some(Migration {
-                version: name.split('_').next()?.parse().ok()?,
-                checksum: hex::encode(Sha256::digest(sql.as_bytes())),
-                effect: said("effect"),
-                lock_risk: said("lock risk"),
-                name,
-                sql,
-            })
-        })
-        .collect();
-    all.sort_by_key(|m| m.version);
-    all
+    migration::of(migration::OWN, engine)
 }
 
 /// A migration that has been applied.
@@ -66,6 +25,8 @@ pub struct Applied {
     pub name: String,
     /// Checksum of the statements that were run.
     pub checksum: String,
+    /// It was begun and has not ended: its steps are being run, or whoever ran them was stopped.
+    pub begun: bool,
 }
 
 /// Our tables in a database.
@@ -93,13 +54,12 @@ impl Own {
         migrations(engine).into_iter().filter(|m| !applied(m)).collect()
     }
 
-    /// Applied migrations whose statements are not those of this version of the product.
+    /// Applied migrations whose statements are not those of this version of the product, or that it does not know.
     #[must_use]
-    pub fn drift(&self, engine: Engine) -> Vec<String> {
-        let known = migrations(engine);
-        let differs =
-            |a: &&Applied| known.iter().find(|m| m.version == a.version).is_none_or(|m| m.checksum != a.checksum);
-        self.applied.iter().filter(differs).map(|a| a.name.clone()).collect()
+    pub fn drift(&self, engine: Engine) -> Vec<&Applied> {
+        let known = migration::all(engine);
+        let differs = |a: &&Applied| known.iter().find(|m| m.name == a.name).is_none_or(|m| m.checksum != a.checksum);
+        self.applied.iter().filter(differs).collect()
     }
 }
 
@@ -143,7 +103,8 @@ pub struct PrivateValue {
 const EXISTS_SQLITE: &str = "SELECT schema FROM pragma_table_list WHERE type = 'table' AND name = 'memory_migrations'";
 const EXISTS_POSTGRES: &str = "SELECT n.nspname::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
      WHERE c.oid = to_regclass('memory_migrations')";
-const APPLIED: &str = "SELECT version, name, checksum, database_id FROM memory_migrations ORDER BY version";
+const APPLIED: &str = "SELECT version, name, checksum, database_id, applied_at FROM memory_migrations ORDER BY version";
+const MIGRATED: &str = "SELECT public FROM memory_audit WHERE action = 'migrate' ORDER BY seq";
 const HEAD: &str = "SELECT seq, hash FROM memory_audit_head WHERE id = 1";
 
 fn exists(engine: Engine) -> &'static str {
@@ -156,7 +117,12 @@ fn exists(engine: Engine) -> &'static str {
 fn read_own(schema: String, rows: &[RawRow]) -> Option<Own> {
     let applied = rows
         .iter()
-        .map(|row| Applied { version: integer(row, 0), name: text(row, 1), checksum: text(row, 2) })
+        .map(|row| Applied {
+            version: integer(row, 0),
+            name: text(row, 1),
+            checksum: text(row, 2),
+            begun: text(row, 4).is_empty(),
+        })
         .collect();
     Some(Own { database_id: text(rows.first()?, 3), schema, applied })
 }
@@ -170,6 +136,14 @@ impl Store {
         let there = self.fetch_text(exists(self.engine())).await?;
         let Some(schema) = there.first().map(|row| text(row, 0)) else { return Ok(None) };
         Ok(read_own(schema, &self.fetch_text(APPLIED).await?))
+    }
+
+    /// The public facts of the entries that migrations left, as JSON texts, oldest first.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn migration_entries(&self) -> Result<Vec<String>, StoreError> {
+        Ok(self.fetch_text(MIGRATED).await?.iter().map(|row| text(row, 0)).collect())
     }
 
     /// Number and hash of the last entry of the trail; none when the head is gone.
@@ -294,7 +268,7 @@ mod tests {
         assert_eq!(names(&sqlite), names(&postgres));
         assert_eq!(sqlite.first().map(|m| m.version), Some(1));
         for migration in sqlite.iter().chain(&postgres) {
-            assert!(!migration.effect.is_empty() && !migration.lock_risk.is_empty(), "{}", migration.name);
+            assert!(!migration.sql.is_empty(), "{}", migration.name);
         }
     }
 }

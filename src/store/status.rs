@@ -57,7 +57,9 @@ impl Store {
         }
         let own = self.own().await?;
         let companion = self.missing_companion().map(|_| super::companion::STEP.to_owned());
-        let pending = Own::pending(own.as_ref(), self.engine()).into_iter().map(|m| m.name);
+        let standings = self.standings(own.as_ref(), &self.structure().await?);
+        let due = standings.into_iter().filter(|s| s.is_pending() && (s.begun || s.migration.optional.is_none()));
+        let pending = due.map(|s| s.migration.name);
         let pending = companion.into_iter().chain(pending).collect();
         Ok(Status {
             database: DatabaseStatus {

@@ -1,4 +1,7 @@
 -- The native layout on PostgreSQL (13 and later): every entity that mnemoscope knows, under its canonical column names.
+-- effect: the database is a memory of its own: every entity has its table
+-- lock risk: none worth naming in an empty database; tables and indexes that are there are left as they are
+-- blank: yes
 --
 -- Ids are text, times timestamptz, JSON values and lists jsonb, numbers double precision, booleans boolean. Vectors are
 -- pgvector's type where the extension is, or can be, installed; else bytea of little-endian 32-bit floats, compared by

@@ -1,4 +1,7 @@
 -- The native layout on SQLite: every entity that mnemoscope knows, under its canonical column names.
+-- effect: the database is a memory of its own: every entity has its table
+-- lock risk: none worth naming in an empty database; tables and indexes that are there are left as they are
+-- blank: yes
 --
 -- Times are text in one spelling, YYYY-MM-DDTHH:MM:SS.ffffffZ (UTC, microseconds), so that text order is time order.
 -- JSON values and lists are JSON text, vectors are BLOBs of little-endian 32-bit floats, booleans are 0 or 1.

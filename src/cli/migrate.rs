@@ -1,0 +1,92 @@
+//! `migrate`: what a database lacks, with its statements, what was applied with other statements, and applying it.
+
+use std::io::Write;
+
+use serde_json::json;
+
+use super::args::Format;
+use super::{Failure, Session, look, output};
+use crate::change::Author;
+use crate::change::migrate::{self, Choice, Outcome, Pending, State};
+use crate::ui::text::SafeText;
+
+/// Shows the migrations of the database, after applying those that are wanted where that was asked.
+///
+/// # Errors
+/// As [`migrate::apply_chosen`]; code 6 when it was applied and not every row can be read.
+pub(super) async fn run(session: &Session<'_>, apply: bool, choice: &Choice, author: &Author) -> Result<(), Failure> {
+    let mut store = session.store().await?;
+    let mut outcome = None;
+    if apply {
+        outcome = Some(migrate::apply_chosen(&store, author, choice).await?);
+        // What is there now is recognised anew: a palace has its companion, a layout another variant.
+        store = session.store().await?;
+        super::change::keep_anchor(&store).await;
+    }
+    let state = migrate::state(&store).await?;
+    if session.format() == Format::Table {
+        return output::piped(|out| {
+            if let Some(outcome) = &outcome {
+                told_outcome(out, outcome)?;
+            }
+            told(out, &state)
+        });
+    }
+    let mut shown = json!(state);
+    if let Some(outcome) = &outcome {
+        shown["applied_now"] = json!(outcome.applied);
+        shown["verification"] = json!({ "verified": outcome.verified, "readable": outcome.readable });
+    }
+    look::print_value(session, &shown)
+}
+
+fn told_outcome(out: &mut dyn Write, outcome: &Outcome) -> std::io::Result<()> {
+    for name in &outcome.applied {
+        writeln!(out, "applied {name}")?;
+    }
+    let (before, read) = outcome.readable.iter().fold((0, 0), |(b, r), one| (b + one.before, r + one.read));
+    if !outcome.readable.is_empty() {
+        let verdict = if outcome.verified { "verified" } else { "NOT verified" };
+        writeln!(out, "{verdict}: {read} rows can be read, {before} there were before")?;
+    }
+    Ok(())
+}
+
+fn told(out: &mut dyn Write, state: &State) -> std::io::Result<()> {
+    for drift in &state.drift {
+        writeln!(out, "! {}: {}", SafeText::new(&drift.name), drift.message)?;
+        for line in drift.diff.lines() {
+            writeln!(out, "  {}", SafeText::new(line))?;
+        }
+    }
+    for migration in &state.pending {
+        told_migration(out, "pending", migration)?;
+    }
+    for offered in state.optional.iter().filter(|o| !o.applied) {
+        writeln!(out, "optional {} (--optional {})", offered.migration.name, offered.option)?;
+        writeln!(out, "  effect: {}", offered.migration.effect)?;
+        writeln!(out, "  lock risk: {}", offered.migration.lock_risk)?;
+    }
+    for foreign in &state.foreign {
+        writeln!(out, "the system's own list, left alone: {}", SafeText::new(&foreign.table))?;
+        for row in &foreign.rows {
+            let cells: Vec<String> =
+                row.iter().map(|c| SafeText::new(c.as_deref().unwrap_or("-")).to_string()).collect();
+            writeln!(out, "  {}", cells.join("  "))?;
+        }
+    }
+    if state.pending.is_empty() {
+        writeln!(out, "nothing is pending")?;
+    }
+    Ok(())
+}
+
+fn told_migration(out: &mut dyn Write, what: &str, migration: &Pending) -> std::io::Result<()> {
+    writeln!(out, "{what} {} (number {})", migration.name, migration.version)?;
+    writeln!(out, "  effect: {}", migration.effect)?;
+    writeln!(out, "  lock risk: {}", migration.lock_risk)?;
+    if let Some(step) = &migration.goes_on_at {
+        writeln!(out, "  was stopped: goes on at \"{step}\"")?;
+    }
+    writeln!(out, "\n{}", migration.sql)
+}

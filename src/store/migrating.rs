@@ -1,0 +1,242 @@
+//! Runs the steps of migrations, and finds out whether every row can still be read afterwards.
+
+use std::ops::ControlFlow;
+
+use sqlx::postgres::PgConnection;
+use sqlx::{AssertSqlSafe, Connection as _};
+
+use super::dialect::quote;
+use super::migration::{self, NATIVE, Standing, Step};
+use super::own::Own;
+use super::select::{Projection, from_clause};
+use super::session::{Opener, Raw, Sessions};
+use super::structure::Structure;
+use super::write::WriteError;
+use super::{Store, StoreError, catalog};
+use crate::layout::{Engine, recognise};
+
+/// How long a step waits for a lock: whoever comes after it waits as long.
+const LOCK_TIMEOUT: &str = "500ms";
+
+/// Rows shown of another system's list of migrations.
+const FOREIGN_ROWS: usize = 20;
+
+/// Lists of migrations that other systems keep; each is shown where it is there, and never touched.
+const FOREIGN: &[&str] = &[
+    "alembic_version",
+    "nous_system.schema_migrations",
+    "schema_migrations",
+    "_sqlx_migrations",
+    "_prisma_migrations",
+    "__drizzle_migrations",
+    "drizzle.__drizzle_migrations",
+    "django_migrations",
+    "flyway_schema_history",
+    "knex_migrations",
+    "migrations",
+];
+
+/// Another system's list of migrations.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Foreign {
+    /// Its table.
+    pub table: String,
+    /// Its columns.
+    pub columns: Vec<String>,
+    /// Its last rows, as texts.
+    pub rows: Vec<Vec<Option<String>>>,
+}
+
+/// The rows of one source: how many there are and how many came when all were read.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Readable {
+    /// Kind of rows.
+    pub entity: String,
+    /// Source.
+    pub source: String,
+    /// Rows before.
+    pub before: u64,
+    /// Rows that were read.
+    pub read: u64,
+}
+
+impl Store {
+    /// How the migrations that concern this database stand to it.
+    #[must_use]
+    pub fn standings(&self, own: Option<&Own>, structure: &Structure) -> Vec<Standing> {
+        let blank = migration::is_blank(structure.catalog(), self.engine());
+        if blank {
+            let series = self.intended.as_deref().unwrap_or(NATIVE);
+            return migration::standings(&[series], own, structure, true);
+        }
+        let series: Vec<&str> = self.recognised.layouts.iter().map(|l| l.name.as_str()).collect();
+        migration::standings(&series, own, structure, false)
+    }
+
+    /// Whether the database has no table but, perhaps, ours.
+    #[must_use]
+    pub fn is_blank(&self) -> bool {
+        migration::is_blank(&self.catalog, self.engine())
+    }
+
+    /// The same database, looked at anew: its tables, and the layouts that fit them now.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn look_again(&self) -> Result<Store, StoreError> {
+        let sessions = Sessions::open(self.sessions.opener().clone(), 1).await?;
+        let catalog = catalog::read(&sessions).await?;
+        Ok(Store {
+            recognised: recognise(&self.layouts, self.engine(), &catalog),
+            sessions,
+            intended: self.intended.clone().filter(|_| migration::is_blank(&catalog, self.engine())),
+            catalog,
+            location: self.location.clone(),
+            place: self.place.clone(),
+            companion: self.companion.clone(),
+            anchors: self.anchors.clone(),
+            version: self.version.clone(),
+            notes: self.notes.clone(),
+            blocked: self.blocked.clone(),
+            layouts: self.layouts.clone(),
+            shapes: super::shape::Shapes::default(),
+            writer: tokio::sync::Mutex::default(),
+            fault: super::fault::Fault::default(),
+            sortable: std::sync::Mutex::default(),
+            _copy: None,
+        })
+    }
+
+    /// Runs steps: those of one transaction together, or one that runs outside of any.
+    ///
+    /// # Errors
+    /// [`WriteError::Busy`] when a lock was not to be had in time: nothing was done then, and it can be tried again.
+    pub async fn run_steps(&self, steps: &[&Step], now: &str) -> Result<(), WriteError> {
+        if let [step] = steps
+            && step.concurrent
+        {
+            return self.run_outside(step).await;
+        }
+        let mut writer = self.write(now).await?;
+        if self.engine() == Engine::Postgres {
+            writer.script(&format!("SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'")).await?;
+        }
+        for step in steps {
+            if let Err(error) = writer.script(&step.sql).await {
+                writer.rollback().await;
+                return Err(error);
+            }
+        }
+        writer.commit().await
+    }
+
+    /// Builds an index while others write. What an attempt left behind that was broken off is taken away first.
+    async fn run_outside(&self, step: &Step) -> Result<(), WriteError> {
+        if let Some(reason) = self.why_not_writable() {
+            return Err(WriteError::ReadOnly(reason.to_owned()));
+        }
+        let Opener::Postgres(options) = self.sessions.opener() else { return Ok(()) };
+        // A pooler takes no such settings, and keeps none: there the session writes as it is, and its waiting for a
+        // lock that keeps nobody out may last.
+        let direct = options.get_options().is_some_and(|o| o.contains("default_transaction_read_only"));
+        let options = if direct {
+            options.clone().options([
+                ("default_transaction_read_only", "off"),
+                ("lock_timeout", LOCK_TIMEOUT),
+                ("statement_timeout", "0"),
+            ])
+        } else {
+            options.clone()
+        };
+        let structure = self.structure().await?;
+        let mut link = PgConnection::connect_with(&options).await?;
+        for part in &step.makes {
+            if let (Some(schema), migration::Part::Index(index, _)) = (structure.broken_index(part), part) {
+                let drop = format!("DROP INDEX CONCURRENTLY IF EXISTS {}.{}", quote(schema), quote(index));
+                sqlx::raw_sql(AssertSqlSafe(drop)).execute(&mut link).await?;
+            }
+        }
+        let built = sqlx::raw_sql(AssertSqlSafe(step.sql.clone())).execute(&mut link).await;
+        let _ = link.close().await;
+        built.map(drop).map_err(WriteError::from)
+    }
+
+    /// The rows of each source, as they are counted.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn source_counts(&self) -> Result<Vec<Readable>, StoreError> {
+        let mut counts = Vec::new();
+        for source in &self.recognised.sources {
+            let keep = source.keep.as_deref().unwrap_or("1 = 1");
+            let sql = format!("SELECT count(*) FROM {} WHERE {keep}", from_clause(source));
+            let before = match self.fetch_text(&sql).await?.first().and_then(|row| row.first()) {
+                Some(Raw::Integer(n)) => *n as u64,
+                _ => 0,
+            };
+            let entity = source.entity.name().to_owned();
+            counts.push(Readable { entity, source: source.label.clone(), before, read: 0 });
+        }
+        Ok(counts)
+    }
+
+    /// Reads every row of the sources that were counted before and says how many came.
+    ///
+    /// # Errors
+    /// The engine's refusal: then they cannot be read.
+    pub async fn read_all(&self, before: Vec<Readable>) -> Result<Vec<Readable>, StoreError> {
+        let mut counted = Vec::new();
+        for mut readable in before {
+            let same =
+                |s: &&crate::layout::BoundSource| s.entity.name() == readable.entity && s.label == readable.source;
+            for source in self.recognised.sources.iter().filter(same) {
+                let projection = Projection::new(self.engine(), source, None, None);
+                let statement = projection.select(source, &[]);
+                let mut read = 0;
+                self.scan(&statement, |_| {
+                    read += 1;
+                    ControlFlow::Continue(())
+                })
+                .await?;
+                readable.read += read;
+            }
+            counted.push(readable);
+        }
+        Ok(counted)
+    }
+
+    /// What other systems say of their own migrations here.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn foreign_migrations(&self) -> Result<Vec<Foreign>, StoreError> {
+        let mut found = Vec::new();
+        for name in FOREIGN {
+            let Some(table) = self.catalog.table(name) else { continue };
+            if found.iter().any(|f: &Foreign| f.table == table.title()) {
+                continue;
+            }
+            let columns: Vec<String> = table.columns.iter().map(|c| c.name.clone()).collect();
+            let texts: Vec<String> = columns.iter().map(|c| format!("CAST({} AS text)", quote(c))).collect();
+            let last = if columns.is_empty() { "" } else { " ORDER BY 1 DESC" };
+            let sql = format!(
+                "SELECT {} FROM {}.{}{last} LIMIT {FOREIGN_ROWS}",
+                texts.join(", "),
+                quote(&table.schema),
+                quote(&table.name)
+            );
+            let text = |raw: &Raw| match raw {
+                Raw::Text(text) => Some(text.clone()),
+                Raw::BadText(bytes) | Raw::Bytes(bytes) => Some(String::from_utf8_lossy(bytes).into_owned()),
+                Raw::Integer(i) => Some(i.to_string()),
+                Raw::Real(x) => Some(x.to_string()),
+                Raw::Null => None,
+            };
+            // A list that may not be read is still said to be there.
+            let rows = self.fetch_text(&sql).await.unwrap_or_default();
+            let rows = rows.iter().map(|row| row.iter().map(text).collect()).collect();
+            found.push(Foreign { table: table.title(), columns, rows });
+        }
+        Ok(found)
+    }
+}

@@ -1,0 +1,344 @@
+//! Migrations as they ship: read from their files, taken apart into steps, and held against what a database has.
+//!
+//! A file of `assets/migrations/SERIES/ENGINE/` opens with comment lines `-- key: words` (`effect`, `lock risk`,
+//! `requires`, `optional`, `blank`) and consists of steps, each begun by `-- step: NAME`. What a step makes is read from
+//! its statement: a step whose things are all there is not run again, so that a migration can be taken up where it stopped.
+
+use include_dir::{Dir, include_dir};
+use sha2::{Digest as _, Sha256};
+
+use super::own::Own;
+use super::structure::Structure;
+use crate::layout::{Catalog, Engine};
+
+static FILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/assets/migrations");
+
+/// The series, each with the number that its own are counted from, so that one list holds them all.
+const SERIES: &[(&str, i64)] =
+    &[(OWN, 0), (NATIVE, 1_000), ("atom-2026-02", 2_000), ("atom", 3_000), ("nous", 4_000), ("ennube", 5_000)];
+
+/// The series of our own tables, which go beside any layout.
+pub const OWN: &str = "own";
+
+/// The series of the native layout, which an empty database can be made into.
+pub const NATIVE: &str = "mnemoscope";
+
+/// A migration as it ships.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Migration {
+    /// Number: unlike that of any other migration; the list goes by it.
+    pub version: i64,
+    /// What it belongs to: our own tables, or a layout by name.
+    pub series: &'static str,
+    /// Name, unlike that of any other: the file's, after the layout's where it belongs to one.
+    pub name: String,
+    /// Its statements.
+    pub sql: &'static str,
+    /// SHA-256 of the statements.
+    pub checksum: String,
+    /// What it makes possible.
+    pub effect: String,
+    /// What it locks, and for how long.
+    pub lock_risk: String,
+    /// Word by which it is asked for, where it is not applied unless asked for.
+    pub optional: Option<String>,
+    /// Tables, or columns as `table/column`, without which it makes no sense.
+    requires: Vec<String>,
+    /// It can be applied to an empty database.
+    pub blank: bool,
+}
+
+/// A part of a migration that is run in one go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Step {
+    /// Name, for people.
+    pub name: String,
+    /// What is run.
+    pub sql: String,
+    /// What is there afterwards.
+    pub makes: Vec<Part>,
+    /// What must be to be had, or the step is left out.
+    needs: Option<Part>,
+    /// It runs outside a transaction, without keeping writers out.
+    pub concurrent: bool,
+}
+
+/// Something of a database's structure.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Part {
+    /// A table.
+    Table(String),
+    /// A column of a table.
+    Column(String, String),
+    /// An index, with its table.
+    Index(String, String),
+    /// A policy of row-level security, with its table.
+    Policy(String, String),
+    /// A table's row-level security.
+    Security(String),
+    /// An extension of the server.
+    Extension(String),
+}
+
+impl std::fmt::Display for Part {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Part::Table(table) => write!(f, "table {table}"),
+            Part::Column(table, column) => write!(f, "column {table}.{column}"),
+            Part::Index(index, table) => write!(f, "index {index} of {table}"),
+            Part::Policy(policy, table) => write!(f, "policy {policy} of {table}"),
+            Part::Security(table) => write!(f, "row-level security of {table}"),
+            Part::Extension(extension) => write!(f, "extension {extension}"),
+        }
+    }
+}
+
+/// The migrations of a series for an engine, in order.
+#[must_use]
+pub fn of(series: &str, engine: Engine) -> Vec<Migration> {
+    let Some((series, base)) = SERIES.iter().find(|(name, _)| *name == series).copied() else { return Vec::new() };
+    let Some(folder) = FILES.get_dir(format!("{series}/{}", engine.name())) else { return Vec::new() };
+    let read = |file: &'static include_dir::File<'static>| {
+        read(series, base, file.path().file_stem()?.to_str()?, file.contents_utf8()?)
+    };
+    let mut all: Vec<Migration> = folder.files().filter_map(read).collect();
+    all.sort_by_key(|m| m.version);
+    all
+}
+
+/// Every migration for an engine, in the order of their numbers.
+#[must_use]
+pub fn all(engine: Engine) -> Vec<Migration> {
+    SERIES.iter().flat_map(|(series, _)| of(series, engine)).collect()
+}
+
+fn read(series: &'static str, base: i64, file: &str, sql: &'static str) -> Option<Migration> {
+    let said = |key: &str| header(sql, key).map(str::to_owned);
+    Some(Migration {
+        version: base + file.split('_').next()?.parse::<i64>().ok()?,
+        series,
+        name: if series == OWN { file.to_owned() } else { format!("{series}/{file}") },
+        checksum: hex::encode(Sha256::digest(sql.as_bytes())),
+        effect: said("effect").unwrap_or_default(),
+        lock_risk: said("lock risk").unwrap_or_default(),
+        optional: said("optional"),
+        requires: said("requires").iter().flat_map(|r| r.split(' ')).map(str::to_owned).collect(),
+        blank: said("blank").is_some(),
+        sql,
+    })
+}
+
+fn header<'a>(sql: &'a str, key: &str) -> Option<&'a str> {
+    sql.lines().find_map(|line| line.strip_prefix("-- ")?.strip_prefix(key)?.strip_prefix(": "))
+}
+
+impl Migration {
+    /// Whether the database has what the migration is about.
+    #[must_use]
+    pub fn fits(&self, structure: &Structure) -> bool {
+        let there = |need: &String| match need.split_once('/') {
+            Some((table, column)) => structure.has(&Part::Column(table.to_owned(), column.to_owned())),
+            None => structure.has(&Part::Table(need.clone())),
+        };
+        self.requires.iter().all(there)
+    }
+
+    /// Its steps for a database, those included that are done.
+    #[must_use]
+    pub fn steps(&self, structure: &Structure) -> Vec<Step> {
+        let mut steps = self.written_steps();
+        if steps.is_empty() {
+            steps = self.steps_of_script(structure);
+        }
+        steps.retain(|step| step.needs.as_ref().is_none_or(|need| structure.can_have(need)));
+        for step in &mut steps {
+            // A table that is being made has nobody in it yet, and an index on it takes no time.
+            let fresh =
+                |part: &Part| matches!(part, Part::Index(_, table) if !structure.has(&Part::Table(table.clone())));
+            if step.concurrent && step.makes.iter().any(fresh) {
+                step.concurrent = false;
+                step.sql = step.sql.replace(" CONCURRENTLY", "");
+            }
+        }
+        steps
+    }
+
+    /// The steps that are marked in the file.
+    fn written_steps(&self) -> Vec<Step> {
+        let mut steps = Vec::new();
+        let begins = |line: &&str| line.starts_with("-- step: ");
+        let mut lines = self.sql.lines().skip_while(|line| !begins(line)).peekable();
+        while let Some(name) = lines.next().and_then(|line| line.strip_prefix("-- step: ")) {
+            let mut body = String::new();
+            while let Some(line) = lines.next_if(|line| !begins(line)) {
+                body.push_str(line);
+                body.push('\n');
+            }
+            steps.push(Step::read(name, body.trim_end()));
+        }
+        steps
+    }
+
+    /// The steps of a file without marks: all of it where a table is missing, and each missing index by itself.
+    fn steps_of_script(&self, structure: &Structure) -> Vec<Step> {
+        let whole = Step::read("tables and indexes", self.sql);
+        let lacks_table = |part: &Part| matches!(part, Part::Table(_)) && !structure.has(part);
+        if whole.makes.iter().any(lacks_table) {
+            return vec![whole];
+        }
+        let concurrently = structure.engine() == Engine::Postgres;
+        let index = |line: &str| {
+            let step = Step::read("", line);
+            let Some(Part::Index(name, _)) = step.makes.first() else { return None };
+            let sql = if concurrently { line.replacen(" INDEX ", " INDEX CONCURRENTLY ", 1) } else { line.to_owned() };
+            Some(Step { name: format!("index {name}"), concurrent: concurrently, sql, ..step })
+        };
+        self.sql.lines().filter(|line| line.starts_with("CREATE ") && line.ends_with(';')).filter_map(index).collect()
+    }
+}
+
+impl Step {
+    fn read(name: &str, sql: &str) -> Step {
+        let extension = |key: &str| header(sql, key).and_then(named_part);
+        let mut makes = made_by(sql);
+        makes.extend(extension("makes"));
+        Step {
+            name: name.to_owned(),
+            makes,
+            needs: extension("needs"),
+            concurrent: sql.contains(" CONCURRENTLY "),
+            sql: sql.to_owned(),
+        }
+    }
+
+    /// Whether all that it makes is there.
+    #[must_use]
+    pub fn done(&self, structure: &Structure) -> bool {
+        self.makes.iter().all(|part| structure.has(part))
+    }
+}
+
+/// `table NAME` or `extension NAME`.
+fn named_part(words: &str) -> Option<Part> {
+    let (kind, name) = words.split_once(' ')?;
+    match kind {
+        "table" => Some(Part::Table(name.to_owned())),
+        "extension" => Some(Part::Extension(name.to_owned())),
+        _ => None,
+    }
+}
+
+/// What statements make, by their first words.
+fn made_by(sql: &str) -> Vec<Part> {
+    let bare: String =
+        sql.lines().filter(|line| !line.trim_start().starts_with("--")).flat_map(|l| [l, "\n"]).collect();
+    let words: Vec<&str> = bare.split(|c: char| c.is_whitespace() || matches!(c, '(' | ';' | '\'')).collect();
+    let words: Vec<&str> = words.into_iter().filter(|w| !w.is_empty()).collect();
+    let mut parts = Vec::new();
+    for at in 0..words.len() {
+        let rest: Vec<&str> = words[at..].iter().copied().filter(|w| !FILLERS.contains(w)).take(7).collect();
+        let owned = |text: &str| text.trim_matches('"').to_owned();
+        match rest[..] {
+            // The fillers stand between the keyword and the name, never before it.
+            _ if FILLERS.contains(&words[at]) => {}
+            ["CREATE", "TABLE", table, ..] => parts.push(Part::Table(owned(table))),
+            ["CREATE", "INDEX", index, "ON", table, ..] => parts.push(Part::Index(owned(index), owned(table))),
+            ["CREATE", "POLICY", policy, "ON", table, ..] => parts.push(Part::Policy(owned(policy), owned(table))),
+            ["ALTER", "TABLE", table, "ADD", "COLUMN", column, ..] => {
+                parts.push(Part::Column(owned(table), owned(column)));
+            }
+            ["ALTER", "TABLE", table, "ENABLE", "ROW", "LEVEL", ..] => parts.push(Part::Security(owned(table))),
+            _ => {}
+        }
+    }
+    parts
+}
+
+const FILLERS: &[&str] = &["IF", "NOT", "EXISTS", "UNIQUE", "CONCURRENTLY"];
+
+/// Whether a database has no table but, perhaps, ours.
+#[must_use]
+pub fn is_blank(catalog: &Catalog, engine: Engine) -> bool {
+    let ours: Vec<Part> = of(OWN, engine).iter().flat_map(|m| made_by(m.sql)).collect();
+    catalog.tables.iter().all(|t| ours.contains(&Part::Table(t.name.clone())))
+}
+
+/// How a migration stands to a database.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Standing {
+    /// The migration.
+    pub migration: Migration,
+    /// Its steps, each with whether it is done.
+    pub steps: Vec<(Step, bool)>,
+    /// It was begun and not ended.
+    pub begun: bool,
+    /// It is recorded as applied.
+    pub recorded: bool,
+}
+
+impl Standing {
+    /// Whether something is left to do.
+    #[must_use]
+    pub fn is_pending(&self) -> bool {
+        if self.migration.series == OWN {
+            return !self.recorded;
+        }
+        self.begun || self.steps.iter().any(|(_, done)| !done)
+    }
+
+    /// The step at which it goes on, where it was begun.
+    #[must_use]
+    pub fn goes_on_at(&self) -> Option<&str> {
+        let next = self.steps.iter().find(|(_, done)| !done);
+        self.begun.then(|| next.map_or("verification", |(step, _)| step.name.as_str()))
+    }
+}
+
+/// How the migrations that concern a database stand to it: our own first, then those of its layouts.
+#[must_use]
+pub fn standings(series: &[&str], own: Option<&Own>, structure: &Structure, blank: bool) -> Vec<Standing> {
+    let engine = structure.engine();
+    let wanted = std::iter::once(OWN).chain(series.iter().copied().filter(|s| *s != OWN));
+    let fitting = wanted
+        .flat_map(|s| of(s, engine))
+        .filter(|m| if blank { m.blank || m.series == OWN } else { m.fits(structure) });
+    let standing = |migration: Migration| {
+        let entry = own.and_then(|o| o.applied.iter().find(|a| a.name == migration.name));
+        let steps = if migration.series == OWN { Vec::new() } else { migration.steps(structure) };
+        let steps =
+            steps.into_iter().map(|step| (step.done(structure), step)).map(|(done, step)| (step, done)).collect();
+        Standing { begun: entry.is_some_and(|e| e.begun), recorded: entry.is_some_and(|e| !e.begun), steps, migration }
+    };
+    fitting.map(standing).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_migration_has_a_number_of_its_own_and_says_what_it_does() {
+        for engine in [Engine::Sqlite, Engine::Postgres] {
+            let mut numbers = std::collections::HashSet::new();
+            for migration in all(engine) {
+                assert!(numbers.insert(migration.version), "{}", migration.name);
+                assert!(!migration.effect.is_empty() && !migration.lock_risk.is_empty(), "{}", migration.name);
+                for step in migration.written_steps() {
+                    assert!(!step.makes.is_empty(), "{}: {} makes nothing that can be seen", migration.name, step.name);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_a_statement_makes_is_read_from_it() {
+        let column = |t: &str, c: &str| Part::Column(t.to_owned(), c.to_owned());
+        assert_eq!(made_by("ALTER TABLE heart.a ADD COLUMN IF NOT EXISTS b uuid"), [column("heart.a", "b")]);
+        assert_eq!(
+            made_by("-- CREATE TABLE c (\nCREATE INDEX CONCURRENTLY IF NOT EXISTS x ON t (a, b)"),
+            [Part::Index("x".to_owned(), "t".to_owned())]
+        );
+        assert_eq!(made_by("CREATE TABLE IF NOT EXISTS t (\n id text)"), [Part::Table("t".to_owned())]);
+        assert_eq!(made_by("EXECUTE format('CREATE TABLE IF NOT EXISTS t (')"), [Part::Table("t".to_owned())]);
+    }
+}

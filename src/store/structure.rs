@@ -1,0 +1,128 @@
+//! What a database's structure is at the moment: tables, columns, sound indexes, row-level security, extensions.
+
+use std::collections::HashSet;
+
+use super::migration::Part;
+use super::session::{Raw, RawRow};
+use super::{Store, StoreError, catalog};
+use crate::layout::{Catalog, Engine};
+
+/// The structure of a database.
+#[derive(Debug, Clone)]
+pub struct Structure {
+    engine: Engine,
+    catalog: Catalog,
+    /// Indexes that serve: schema and name.
+    indexes: HashSet<(String, String)>,
+    /// Indexes that were begun and never ended: schema and name.
+    broken: HashSet<(String, String)>,
+    /// Policies: schema, table, name.
+    policies: HashSet<(String, String, String)>,
+    /// Tables with row-level security: schema and name.
+    secured: HashSet<(String, String)>,
+    /// Extensions that are there, and those that could be.
+    extensions: (HashSet<String>, HashSet<String>),
+}
+
+const SQLITE: &str = "SELECT 'index', d.name, l.name, '' FROM pragma_database_list d, pragma_table_list(NULL) t, \
+     pragma_index_list(t.name, d.name) l WHERE t.schema = d.name AND t.type = 'table' AND d.name <> 'temp'";
+
+const POSTGRES: &str = "SELECT CASE WHEN i.indisvalid THEN 'index' ELSE 'broken' END, n.nspname::text, c.relname::text, '' \
+       FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_namespace n ON n.oid = c.relnamespace \
+       WHERE n.nspname !~ '^pg_' \
+     UNION ALL SELECT 'policy', schemaname::text, tablename::text, policyname::text FROM pg_policies \
+     UNION ALL SELECT 'secured', n.nspname::text, c.relname::text, '' FROM pg_class c \
+       JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relrowsecurity \
+     UNION ALL SELECT 'extension', '', extname::text, '' FROM pg_extension \
+     UNION ALL SELECT 'available', '', name::text, '' FROM pg_available_extensions";
+
+impl Store {
+    /// The structure of the database as it is now, not as it was when it was opened.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn structure(&self) -> Result<Structure, StoreError> {
+        let catalog = catalog::read(&self.sessions).await?;
+        let engine = self.engine();
+        let rows = self.fetch_text(if engine == Engine::Sqlite { SQLITE } else { POSTGRES }).await?;
+        let mut structure = Structure {
+            engine,
+            catalog,
+            indexes: HashSet::new(),
+            broken: HashSet::new(),
+            policies: HashSet::new(),
+            secured: HashSet::new(),
+            extensions: (HashSet::new(), HashSet::new()),
+        };
+        for row in &rows {
+            structure.note(row);
+        }
+        Ok(structure)
+    }
+}
+
+impl Structure {
+    fn note(&mut self, row: &RawRow) {
+        let text = |at: usize| match row.get(at) {
+            Some(Raw::Text(text)) => text.clone(),
+            _ => String::new(),
+        };
+        let (schema, name) = (text(1), text(2));
+        match text(0).as_str() {
+            "index" => drop(self.indexes.insert((schema, name))),
+            "broken" => drop(self.broken.insert((schema, name))),
+            "policy" => drop(self.policies.insert((schema, name, text(3)))),
+            "secured" => drop(self.secured.insert((schema, name))),
+            "extension" => drop(self.extensions.0.insert(name)),
+            _ => drop(self.extensions.1.insert(name)),
+        }
+    }
+
+    /// The engine.
+    #[must_use]
+    pub fn engine(&self) -> Engine {
+        self.engine
+    }
+
+    /// Tables and columns.
+    #[must_use]
+    pub fn catalog(&self) -> &Catalog {
+        &self.catalog
+    }
+
+    fn place(&self, table: &str) -> Option<(String, String)> {
+        self.catalog.table(table).map(|t| (t.schema.clone(), t.name.clone()))
+    }
+
+    /// Whether a part is there, and sound.
+    #[must_use]
+    pub fn has(&self, part: &Part) -> bool {
+        let beside = |table: &str, name: &str, set: &HashSet<(String, String)>| {
+            self.place(table).is_some_and(|(schema, _)| set.contains(&(schema, name.to_owned())))
+        };
+        match part {
+            Part::Table(table) => self.catalog.table(table).is_some(),
+            Part::Column(table, column) => self.catalog.table(table).is_some_and(|t| t.column(column).is_some()),
+            Part::Index(index, table) => beside(table, index, &self.indexes),
+            Part::Policy(policy, table) => {
+                self.place(table).is_some_and(|(schema, name)| self.policies.contains(&(schema, name, policy.clone())))
+            }
+            Part::Security(table) => self.place(table).is_some_and(|place| self.secured.contains(&place)),
+            Part::Extension(name) => self.extensions.0.contains(name),
+        }
+    }
+
+    /// Whether a part is there or can be had.
+    #[must_use]
+    pub fn can_have(&self, part: &Part) -> bool {
+        self.has(part) || matches!(part, Part::Extension(name) if self.extensions.1.contains(name))
+    }
+
+    /// The schema of an index that was begun and never ended, for example by a process that was killed.
+    #[must_use]
+    pub fn broken_index(&self, part: &Part) -> Option<&str> {
+        let Part::Index(index, table) = part else { return None };
+        let (schema, _) = self.place(table)?;
+        self.broken.get(&(schema, index.clone())).map(|(schema, _)| schema.as_str())
+    }
+}
