@@ -1,0 +1,3 @@
+//! How memories are ranked, explained, judged and learned. Pure over [`crate::memory`].
+
+pub mod policy;
