@@ -170,6 +170,17 @@ pub enum Command {
         /// The episode's id.
         episode: String,
     },
+    /// What people do with canvases, what is forgotten, which memories mislead and which help.
+    Insights {
+        /// Of this agent only.
+        #[arg(long)]
+        agent: Option<String>,
+    },
+    /// Quality, interventions and readiness of an agent, by the documented and the coded formula.
+    Graduation {
+        /// The agent's id.
+        agent: String,
+    },
     /// The layouts that are known; show or check one.
     Layouts {
         /// What to do; lists them when nothing is said.

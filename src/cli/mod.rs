@@ -5,6 +5,7 @@ mod audit;
 mod change;
 pub mod change_args;
 mod demo;
+mod insights;
 mod layouts;
 mod look;
 pub mod output;
@@ -17,6 +18,7 @@ use clap::{CommandFactory as _, Parser as _};
 
 use crate::change::ChangeError;
 use crate::config::{self, Config, Profile};
+use crate::lab::LabError;
 use crate::memory::mask::Mask;
 use crate::memory::nearest::nearest;
 use crate::shell;
@@ -113,6 +115,18 @@ impl From<ChangeError> for Failure {
     }
 }
 
+impl From<LabError> for Failure {
+    fn from(error: LabError) -> Self {
+        let code = match error {
+            LabError::Store(error) => return error.into(),
+            LabError::Usage(_) => 2,
+            LabError::NotFound(_) => 3,
+            LabError::Refused(_) => 5,
+        };
+        Failure { code, message: error.to_string() }
+    }
+}
+
 impl From<std::io::Error> for Failure {
     fn from(error: std::io::Error) -> Self {
         Failure::failed(error.to_string())
@@ -186,6 +200,8 @@ async fn dispatch(cli: &Cli, config: &Config) -> Result<(), Failure> {
         }
         Some(Command::Show { entity, id }) => look::show(&session, entity, id).await,
         Some(Command::Chain { episode }) => look::chain(&session, episode).await,
+        Some(Command::Insights { agent }) => insights::insights(&session, agent.as_deref()).await,
+        Some(Command::Graduation { agent }) => insights::graduation(&session, agent).await,
         Some(Command::Layouts { command }) => layouts::run(&session, command.as_ref()).await,
         Some(Command::Export { entities, selection }) => look::export(&session, entities, selection).await,
         Some(Command::Change(command)) => change::run(&session, command).await,

@@ -1,3 +1,4 @@
 //! How memories are ranked, explained, judged and learned. Pure over [`crate::memory`].
 
 pub mod policy;
+pub mod understand;

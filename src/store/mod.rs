@@ -12,6 +12,7 @@ pub mod encode;
 mod order;
 pub mod own;
 mod page;
+mod scan;
 mod select;
 pub mod session;
 pub mod shape;
