@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::args::Format;
 use super::change_args::{By, ChangeCommand, Doing, FeedbackCommand, ProfileCommand, Said};
-use super::{Failure, Session, audit, look, output};
+use super::{Failure, Session, audit, look, output, policy};
 use crate::change::import::{self, Format as ImportFormat};
 use crate::change::{
     self, Author, ChangeError, Plan, Receipt, chain, feedback, migrate, profile, record, reward, signal, undo,
@@ -16,7 +16,7 @@ use crate::memory::{Entity, Row};
 use crate::store::Store;
 
 /// Bytes that a plan file may have.
-const PLAN_BYTES: u64 = 1 << 30;
+pub(super) const PLAN_BYTES: u64 = 1 << 30;
 
 /// Bytes that one recorded memory may have.
 const RECORD_BYTES: u64 = 4 << 20;
@@ -93,6 +93,7 @@ pub async fn run(session: &Session<'_>, command: &ChangeCommand) -> Result<(), F
         }
         ChangeCommand::Apply { file, by } => apply_file(session, file, by).await,
         ChangeCommand::Migrate { apply, to, by } => run_migrations(session, *apply, *to, by).await,
+        ChangeCommand::Policy { command } => policy::run(session, command).await,
         ChangeCommand::Audit { command } => audit::run(session, command).await,
     }
 }

@@ -9,6 +9,7 @@ mod insights;
 mod layouts;
 mod look;
 pub mod output;
+mod policy;
 
 use std::io::Write as _;
 use std::process::ExitCode;

@@ -1,6 +1,8 @@
 //! The recall lab's hands: reads by the store what the rules of [`crate::recall`] look at, and hands it to them. Only
 //! reads; the same for commands and console.
 
+pub mod assess;
+pub mod training;
 pub mod understand;
 
 use std::collections::HashMap;
