@@ -99,7 +99,7 @@ fn stored_metrics(trained: &Trained, pairs: &Pairs, seed: u64) -> Value {
     let numbers = &held.metrics;
     let marks: Vec<String> = pairs.cases.iter().map(|id| training::mark(id)).collect();
     json!({
-        "loss": numbers.loss, "auc": numbers.auc, "brier": numbers.brier, "ece": numbers.ece,
+        "loss": numbers.loss, "accuracy": trained.accuracy, "auc": numbers.auc, "brier": numbers.brier, "ece": numbers.ece,
         "n": held.n, "positives": held.positives, "queries": held.queries, "interval": held.interval,
         "measured_on": "held-out queries", "verdict": held.verdict,
         "trained_on": {"n": trained.n, "loss": trained.trained_on.loss, "auc": trained.trained_on.auc},

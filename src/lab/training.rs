@@ -3,13 +3,14 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde::Serialize;
+use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use super::{LabError, each};
 use crate::memory::filter::{Filter, Operand, Operator};
 use crate::memory::query::Query;
 use crate::memory::{Entity, Row, reward};
-use crate::recall::features::{Facets, features};
+use crate::recall::features::{Situation, features};
 use crate::recall::learn::Example;
 use crate::recall::learn::pairs;
 use crate::recall::policy::{Policy, Spelling};
@@ -38,18 +39,16 @@ pub struct Pairs {
 /// [`LabError::Usage`] with the line that is no pair.
 pub fn from_file(name: &str, text: &str) -> Result<Pairs, LabError> {
     let read = pairs::parse(text).map_err(|why| LabError::Usage(format!("{name}: {why}")))?;
-    let mut queries: HashMap<usize, Facets> = HashMap::new();
+    let mut queries: HashMap<usize, Situation> = HashMap::new();
     let mut examples = Vec::with_capacity(read.len());
     for pair in &read {
-        let query = queries.entry(pair.query).or_insert_with(|| Facets::of_text(&pair.text));
-        let word = |well: bool| if well { "success" } else { "failure" };
-        let worth = |well: bool| if well { 1.0 } else { 0.0 };
-        let case = Facets {
-            reward: pair.reward.or(pair.case_went_well.map(worth)),
-            outcome: pair.case_went_well.map(word).map(str::to_owned),
-            ..Facets::of_text(&pair.case)
-        };
-        examples.push(Example { query: pair.query, features: features(query, &case), label: pair.label });
+        let situation = queries.entry(pair.query).or_insert_with(|| Situation::of_text(&pair.text, ""));
+        let mut case = Row::empty(Entity::Case);
+        case.set("prompt", Value::from(pair.case.as_str()));
+        case.set("reward", pair.reward.map_or(Value::Null, Value::from));
+        let word = |well: bool| Value::from(if well { "success" } else { "failure" });
+        case.set("outcome", pair.case_went_well.map_or(Value::Null, word));
+        examples.push(Example { query: pair.query, features: features(situation, &case, None), label: pair.label });
     }
     Ok(Pairs {
         examples,
@@ -83,7 +82,7 @@ pub async fn from_bank(store: &Store, profile: Option<&str>) -> Result<Pairs, La
     query.filters.extend(profile.map(|id| equal("profile_id", id)));
     each(store, &query, |row| {
         if row.get("quarantined").as_bool() != Some(true) {
-            cases.insert(row.id().to_owned(), Case::of(&row));
+            cases.insert(row.id().to_owned(), Case::of(row));
         }
     })
     .await?;
@@ -99,10 +98,11 @@ pub async fn from_bank(store: &Store, profile: Option<&str>) -> Result<Pairs, La
         if case.references.is_empty() {
             continue;
         }
-        let Some(label) = case.facets.reward.map(reward::label) else {
+        let Some(label) = case.row.number("reward").map(reward::label) else {
             unrewarded += 1;
             continue;
         };
+        let situation = Situation::of_case(&case.row, case.row.text("created_at").unwrap_or_default());
         for reference in &case.references {
             let Some((known, recalled)) = cases.get_key_value(reference).filter(|(_, c)| c.profile == case.profile)
             else {
@@ -110,7 +110,7 @@ pub async fn from_bank(store: &Store, profile: Option<&str>) -> Result<Pairs, La
                 continue;
             };
             used.extend([id.as_str(), known.as_str()]);
-            let features = features(&case.facets, &recalled.facets);
+            let features = features(&situation, &recalled.row, None);
             found.examples.push(Example { query: number, features, label });
             found.banks.push(case.profile.clone());
         }
@@ -128,21 +128,17 @@ pub async fn from_bank(store: &Store, profile: Option<&str>) -> Result<Pairs, La
 
 struct Case {
     profile: String,
-    facets: Facets,
+    row: Row,
     references: Vec<String>,
 }
 
 impl Case {
-    fn of(row: &Row) -> Self {
+    fn of(row: Row) -> Self {
         let mut references: Vec<String> = row.list("reference_case_ids").into_iter().map(str::to_owned).collect();
         references.sort_unstable();
         references.dedup();
         references.retain(|id| id != row.id());
-        Case {
-            profile: row.text("profile_id").unwrap_or_default().to_owned(),
-            facets: Facets::of_case(row),
-            references,
-        }
+        Case { profile: row.text("profile_id").unwrap_or_default().to_owned(), row, references }
     }
 }
 

@@ -3,8 +3,7 @@
 
 use serde_json::{Map, Value};
 
-/// The features of a (query, case) pair, in the order of all weights and feature vectors.
-pub const FEATURES: [&str; 6] = ["similarity", "reward", "outcome", "recency", "text_overlap", "tag_overlap"];
+pub use super::features::NAMES as FEATURES;
 
 /// The same in the spelling of ennube, whose readers know these names only.
 const CAMEL: [&str; 6] =

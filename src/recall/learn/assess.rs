@@ -8,6 +8,9 @@ use super::split::{PARTS, parts};
 use super::{Example, LearnError, check};
 use crate::recall::policy::{FEATURES, Policy, Spelling};
 
+/// Queries from which an interval says something: a few drawn anew are the same few again.
+const ENOUGH: usize = 10;
+
 /// How good predictions are, with everything that is shown of them.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Assessment {
@@ -25,7 +28,7 @@ pub struct Assessment {
     pub calibration: Vec<Bin>,
     /// Each feature by itself.
     pub features: Vec<Single>,
-    /// `better than chance`, `no better than chance` or `unknown`.
+    /// `better than chance`, `no better than chance`, `worse than chance` or `unknown`.
     pub verdict: &'static str,
     /// What to do about it, for people.
     pub advice: String,
@@ -51,10 +54,10 @@ pub fn assess(examples: &[Example], scores: &[f64], policy: Option<&Policy>, see
     let predicted: Vec<Predicted> = examples.iter().zip(scores).map(one).collect();
     let metrics = metrics::metrics(&predicted);
     let interval = metrics::intervals(&predicted, seed);
-    let (verdict, advice) = verdict(interval.auc);
     let mut queries: Vec<usize> = examples.iter().map(|e| e.query).collect();
     queries.sort_unstable();
     queries.dedup();
+    let (verdict, advice) = verdict(interval.auc, queries.len());
     Assessment {
         metrics,
         n: examples.len(),
@@ -82,8 +85,14 @@ fn single(examples: &[Example], i: usize, policy: Option<&Policy>, seed: u64) ->
     }
 }
 
-fn verdict(auc: Option<[f64; 2]>) -> (&'static str, String) {
+fn verdict(auc: Option<[f64; 2]>, queries: usize) -> (&'static str, String) {
     match auc {
+        Some(_) if queries < ENOUGH => (
+            "unknown",
+            format!(
+                "{queries} queries are too few to tell it from chance ({ENOUGH} are asked for): do not activate it on this"
+            ),
+        ),
         None => ("unknown", "there are not pairs of both kinds to measure by: do not activate it on this".to_owned()),
         Some([low, high]) if low > 0.5 => (
             "better than chance",
@@ -114,6 +123,8 @@ pub struct Trained {
     pub trained_on: Metrics,
     /// Pairs that it was trained on.
     pub n: usize,
+    /// Share of held-out pairs on the right side of an even chance; none without any.
+    pub accuracy: Option<f64>,
 }
 
 /// The pairs of an even share of the queries, and the others: (trained on, held out).
@@ -139,8 +150,10 @@ pub fn train_and_hold_out(examples: &[Example], spelling: Spelling, seed: u64) -
     let score = |all: &[Example]| -> Vec<f64> { all.iter().map(|e| policy.score(&e.features)).collect() };
     let predicted: Vec<Predicted> =
         seen.iter().zip(score(&seen)).map(|(e, score)| Predicted { query: e.query, score, label: e.label }).collect();
+    let right = held.iter().filter(|e| (policy.score(&e.features) >= 0.0) == e.label).count();
+    let accuracy = (!held.is_empty()).then(|| right as f64 / held.len() as f64);
     let held_out = assess(&held, &score(&held), Some(&policy), seed);
-    Ok(Trained { held_out, trained_on: metrics::metrics(&predicted), n: seen.len(), policy })
+    Ok(Trained { held_out, accuracy, trained_on: metrics::metrics(&predicted), n: seen.len(), policy })
 }
 
 /// What training on such pairs is worth: every pair is predicted by a policy that was trained without its query.
