@@ -23,13 +23,11 @@ pub async fn run(session: &Session<'_>, command: &PolicyCommand) -> Result<(), F
             let given = pairs.as_deref().map(read_pairs).transpose()?;
             let store = session.store().await?;
             carry_out(session, &store, doing, || async {
-                match &given {
-                    Some(pairs) => policy::train(&store, bank, pairs, *seed).await,
-                    None => {
-                        let pairs = training::from_bank(&store, Some(bank)).await?;
-                        policy::train(&store, bank, &pairs, *seed).await
-                    }
+                if let Some(pairs) = &given {
+                    return policy::train(&store, bank, pairs, *seed).await;
                 }
+                let pairs = training::from_bank(&store, Some(bank)).await?;
+                policy::train(&store, bank, &pairs, *seed).await
             })
             .await
         }

@@ -110,12 +110,11 @@ fn score_all(examples: &[Example], policy: &Policy, seed: u64) -> Assessment {
 fn held_out(policy: &Row, pairs: &Pairs) -> Option<Vec<Example>> {
     let metrics = policy.get("metrics");
     let seed = metrics.get("seed")?.as_u64()?;
-    let same = match &pairs.fingerprint {
-        Some(print) => metrics.get("pairs_sha256").and_then(Value::as_str) == Some(print),
-        None => {
-            let marks: Vec<Value> = pairs.cases.iter().map(|id| Value::from(training::mark(id))).collect();
-            !marks.is_empty() && metrics.get("training_cases").and_then(Value::as_array) == Some(&marks)
-        }
+    let same = if let Some(print) = &pairs.fingerprint {
+        metrics.get("pairs_sha256").and_then(Value::as_str) == Some(print)
+    } else {
+        let marks: Vec<Value> = pairs.cases.iter().map(|id| Value::from(training::mark(id))).collect();
+        !marks.is_empty() && metrics.get("training_cases").and_then(Value::as_array) == Some(&marks)
     };
     let held = hold_out(&pairs.examples, 0, seed).1;
     (same && check(&held).is_ok()).then_some(held)

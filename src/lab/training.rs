@@ -221,7 +221,7 @@ fn trained_on(policy: &Row) -> Vec<&str> {
 fn purged(policy: &Row, there: &HashSet<String>) -> Purged {
     let marks = trained_on(policy);
     if marks.is_empty() {
-        let from_file = policy.get("metrics").get("pairs_sha256").is_some_and(|p| p.is_string());
+        let from_file = policy.get("metrics").get("pairs_sha256").is_some_and(Value::is_string);
         let reason = if from_file {
             "it was trained on pairs of a file"
         } else {

@@ -115,6 +115,7 @@ pub fn probability(score: f64) -> f64 {
 }
 
 #[cfg(test)]
+#[allow(clippy::float_cmp, reason = "the same numbers come out to the bit")]
 mod tests {
     use proptest::prelude::*;
     use serde_json::json;

@@ -76,7 +76,9 @@ fn objective(rows: &[([f64; M], f64)], weights: &[f64; M]) -> f64 {
     rows.iter().map(one).sum::<f64>() + RIDGE / 2.0 * ridge
 }
 
-/// Newton's step: the Hessian's inverse times the gradient.
+type Matrix = [[f64; M]; M];
+
+/// Newton's step: the Hessian's inverse times the gradient. Only the lower half of the Hessian is looked at.
 fn newton(rows: &[([f64; M], f64)], weights: &[f64; M]) -> [f64; M] {
     let mut gradient = [0.0; M];
     let mut hessian = [[0.0; M]; M];
@@ -91,36 +93,34 @@ fn newton(rows: &[([f64; M], f64)], weights: &[f64; M]) -> [f64; M] {
         }
     }
     for i in 0..M {
-        for j in 0..i {
-            hessian[j][i] = hessian[i][j];
-        }
         // The bias has no ridge; a hair keeps the system solvable where all is sure.
         hessian[i][i] += if i == N { 1e-9 } else { RIDGE };
         gradient[i] += if i == N { 0.0 } else { RIDGE * weights[i] };
     }
-    solve(hessian, gradient)
+    solve(&hessian, &gradient)
 }
 
-/// Solves a x = b for a symmetric positive definite a, by Cholesky's decomposition.
-fn solve(a: [[f64; M]; M], b: [f64; M]) -> [f64; M] {
-    let mut l = [[0.0; M]; M];
+/// Solves `matrix` x = `right` for a symmetric positive definite matrix, by Cholesky's decomposition.
+fn solve(matrix: &Matrix, right: &[f64; M]) -> [f64; M] {
+    let mut root = [[0.0; M]; M];
     for i in 0..M {
         for j in 0..=i {
-            let sum: f64 = (0..j).map(|k| l[i][k] * l[j][k]).sum();
-            l[i][j] = if i == j { (a[i][i] - sum).max(1e-12).sqrt() } else { (a[i][j] - sum) / l[j][j] };
+            let sum: f64 = (0..j).map(|k| root[i][k] * root[j][k]).sum();
+            root[i][j] =
+                if i == j { (matrix[i][i] - sum).max(1e-12).sqrt() } else { (matrix[i][j] - sum) / root[j][j] };
         }
     }
-    let mut y = [0.0; M];
+    let mut forward = [0.0; M];
     for i in 0..M {
-        let sum: f64 = (0..i).map(|k| l[i][k] * y[k]).sum();
-        y[i] = (b[i] - sum) / l[i][i];
+        let sum: f64 = (0..i).map(|k| root[i][k] * forward[k]).sum();
+        forward[i] = (right[i] - sum) / root[i][i];
     }
-    let mut x = [0.0; M];
+    let mut solved = [0.0; M];
     for i in (0..M).rev() {
-        let sum: f64 = (i + 1..M).map(|k| l[k][i] * x[k]).sum();
-        x[i] = (y[i] - sum) / l[i][i];
+        let sum: f64 = (i + 1..M).map(|k| root[k][i] * solved[k]).sum();
+        solved[i] = (forward[i] - sum) / root[i][i];
     }
-    x
+    solved
 }
 
 #[cfg(test)]

@@ -73,7 +73,7 @@ pub fn auc(scored: impl IntoIterator<Item = (f64, bool)>) -> Option<f64> {
 /// AUC of sorted scores, each counted as often as its weight says.
 fn weighted_auc(sorted: &[(f64, bool, f64)]) -> Option<f64> {
     let (mut below, mut wins, mut positives) = (0.0, 0.0, 0.0);
-    for tied in sorted.chunk_by(|a, b| a.0 == b.0) {
+    for tied in sorted.chunk_by(|a, b| a.0.total_cmp(&b.0).is_eq()) {
         let of = |kind: bool| tied.iter().filter(|t| t.1 == kind).map(|t| t.2).sum::<f64>();
         let (up, down) = (of(true), of(false));
         wins += up * (below + down / 2.0);
@@ -212,6 +212,8 @@ pub fn percentiles(mut values: Vec<f64>) -> Option<[f64; 2]> {
 
 #[cfg(test)]
 mod tests {
+    use std::cmp::Ordering;
+
     use proptest::prelude::*;
 
     use super::*;
@@ -277,7 +279,7 @@ mod tests {
                 for (s, _) in scored.iter().filter(|x| x.1) {
                     for (z, _) in scored.iter().filter(|x| !x.1) {
                         pairs += 1.0;
-                        wins += if s > z { 1.0 } else if s == z { 0.5 } else { 0.0 };
+                        wins += match s.cmp(z) { Ordering::Greater => 1.0, Ordering::Equal => 0.5, Ordering::Less => 0.0 };
                     }
                 }
                 prop_assert!((a - wins / pairs).abs() < 1e-12);

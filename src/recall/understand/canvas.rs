@@ -155,12 +155,12 @@ pub fn understand<S: std::hash::BuildHasher>(mut events: Vec<Event>, feedback: &
     let mut components: BTreeMap<(&str, &str), Tally> = BTreeMap::new();
     let mut outcomes = Vec::new();
     for canvas in events.chunk_by(|a, b| a.canvas.is_some() && a.canvas == b.canvas) {
-        let mut presented: Option<Option<i64>> = None;
+        let (mut presented, mut presented_at) = (false, None);
         let mut outcome = Outcome { value: 0.5, at: None };
         for event in canvas {
-            let seen = Seen::of(event, presented);
+            let seen = Seen::of(event, presented, presented_at);
             if seen == Seen::Presented {
-                presented = Some(event.at);
+                (presented, presented_at) = (true, event.at);
             }
             outcome.value = seen.moves(outcome.value);
             outcome.at = outcome.at.max(event.at);
@@ -206,17 +206,17 @@ enum Seen {
 }
 
 impl Seen {
-    fn of(event: &Event, presented: Option<Option<i64>>) -> Seen {
+    fn of(event: &Event, presented: bool, presented_at: Option<i64>) -> Seen {
         match event.action.as_str() {
             "present" => Seen::Presented,
             "close" => {
                 let recorded = event.open_seconds.filter(|s| s.is_finite() && *s >= 0.0).map(|s| (s, true));
-                let between = || Some((event.at? - presented??) as f64 / 1e6).filter(|s| *s >= 0.0);
+                let between = || Some((event.at? - presented_at?) as f64 / 1e6).filter(|s| *s >= 0.0);
                 Seen::Closed(recorded.or_else(|| between().map(|s| (s, false))))
             }
             "submit" => Seen::Submitted,
             "execute" => Seen::Executed,
-            "update" => Seen::Updated { corrects: presented.is_some() && !event.by_agent },
+            "update" => Seen::Updated { corrects: presented && !event.by_agent },
             "error" => Seen::Error,
             _ => Seen::Other,
         }
@@ -275,7 +275,7 @@ impl Tally {
 
     fn close(self, kind: &str, component: Option<&str>, feedback: &[Option<f64>]) -> Engagement {
         let mut counts = self.counts;
-        counts.canvas_type = kind.to_owned();
+        kind.clone_into(&mut counts.canvas_type);
         counts.component_type = component.map(str::to_owned);
         counts.dwell_seconds = (counts.dwell_n > 0).then(|| self.dwell / counts.dwell_n as f64);
         counts.episodes = self.episodes.len();

@@ -99,6 +99,7 @@ fn of_one(id: String, mut uses: Vec<(Option<String>, f64)>) -> Option<Usefulness
 }
 
 #[cfg(test)]
+#[allow(clippy::float_cmp, reason = "the same numbers come out to the bit")]
 mod tests {
     use super::*;
 
