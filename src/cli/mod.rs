@@ -5,6 +5,7 @@ mod audit;
 mod change;
 pub mod change_args;
 mod demo;
+mod evaluate;
 mod insights;
 mod layouts;
 mod look;
@@ -203,6 +204,9 @@ async fn dispatch(cli: &Cli, config: &Config) -> Result<(), Failure> {
         Some(Command::Chain { episode }) => look::chain(&session, episode).await,
         Some(Command::Insights { agent }) => insights::insights(&session, agent.as_deref()).await,
         Some(Command::Graduation { agent }) => insights::graduation(&session, agent).await,
+        Some(Command::Evaluate { judged, of, k, seed }) => {
+            evaluate::run(&session, judged.as_deref(), of.as_deref(), *k, *seed).await
+        }
         Some(Command::Layouts { command }) => layouts::run(&session, command.as_ref()).await,
         Some(Command::Export { entities, selection }) => look::export(&session, entities, selection).await,
         Some(Command::Change(command)) => change::run(&session, command).await,

@@ -2,6 +2,7 @@
 //! reads; the same for commands and console.
 
 pub mod assess;
+pub mod judge;
 pub mod training;
 pub mod understand;
 
