@@ -9,7 +9,9 @@ use std::process::{Command, Output};
 
 use mnemoscope::change::{self, Author, ChangeError, migrate, policy, undo};
 use mnemoscope::lab::training::{self, Pairs};
-use mnemoscope::lab::{LabError, assess, understand};
+use mnemoscope::lab::{LabError, assess, silent, understand};
+use mnemoscope::recall::learn::version::Version;
+use mnemoscope::recall::understand::report::insights_json;
 use mnemoscope::store::{OpenOptions, Store, Target};
 use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, Connection, PgConnection, SqliteConnection};
@@ -159,8 +161,8 @@ fn insights_are_the_same_on_both_engines_and_right_by_hand() {
     block_on(async {
         let mut said = Vec::new();
         for world in both().await {
-            let found = understand::insights(&world.store, Some("ag-1"), NOW, None).await.expect("insights");
-            said.push(understand::insights_json(&found));
+            let found = understand::insights(&world.store, Some("ag-1"), NOW, None, &silent).await.expect("insights");
+            said.push(insights_json(&found));
         }
         let first = &said[0];
         assert!(said.iter().all(|s| s == first), "{said:#?}");
@@ -198,10 +200,11 @@ fn graduation_takes_quality_apart_and_counts_interventions_by_source() {
     block_on(async {
         let mut said = Vec::new();
         for world in both().await {
-            said.push(json!(understand::graduation(&world.store, "ag-1", NOW).await.expect("graduation")));
-            let nobody = understand::graduation(&world.store, "nobody", NOW).await;
+            said.push(json!(understand::graduation(&world.store, "ag-1", NOW, &silent).await.expect("graduation")));
+            let nobody = understand::graduation(&world.store, "nobody", NOW, &silent).await;
             assert!(matches!(nobody, Err(LabError::NotFound(_))), "{nobody:?}");
-            let other = understand::graduation(&world.store, "ag-2", NOW).await.expect("an agent without episodes");
+            let other =
+                understand::graduation(&world.store, "ag-2", NOW, &silent).await.expect("an agent without episodes");
             assert_eq!((other.quality.score, other.interventions.rate), (None, None));
         }
         let first = &said[0];
@@ -245,15 +248,15 @@ fn atom_shows_the_coded_formula_beside_the_documented_one() {
             let agents = understand::agents(store).await.expect("agents");
             let mut all = Vec::new();
             for agent in &agents {
-                let found = understand::graduation(store, agent, NOW).await.expect("graduation");
+                let found = understand::graduation(store, agent, NOW, &silent).await.expect("graduation");
                 let coded = found.coded.as_ref().expect("the coded formula");
                 assert_eq!(coded.readiness.terms.len(), 7);
                 assert!(coded.readiness.terms[4].missing.is_some());
                 all.push(json!(found));
             }
-            let insights = understand::insights(store, None, NOW, None).await.expect("insights");
+            let insights = understand::insights(store, None, NOW, None, &silent).await.expect("insights");
             assert!(insights.rules.iter().any(|r| r.name.contains("as coded")));
-            all.push(understand::insights_json(&insights));
+            all.push(insights_json(&insights));
             said.push(Value::from(all));
         }
         assert!(said.iter().all(|s| *s == said[0]));
@@ -270,11 +273,12 @@ fn every_layout_answers_or_says_what_is_missing() {
             let store = Store::open(&Target::parse(&path.display().to_string()), &OpenOptions::default())
                 .await
                 .expect("it opens");
-            let found =
-                understand::insights(&store, None, NOW, None).await.unwrap_or_else(|e| panic!("{layout:?}: {e}"));
+            let found = understand::insights(&store, None, NOW, None, &silent)
+                .await
+                .unwrap_or_else(|e| panic!("{layout:?}: {e}"));
             assert!(found.canvas_events > 0 || found.notes.iter().any(|n| n.contains("canvas")), "{layout:?}");
             for agent in understand::agents(&store).await.expect("agents") {
-                let graduated = understand::graduation(&store, &agent, NOW).await;
+                let graduated = understand::graduation(&store, &agent, NOW, &silent).await;
                 assert!(graduated.is_ok() || matches!(graduated, Err(LabError::Store(_))), "{layout:?}: {graduated:?}");
             }
         }
@@ -287,18 +291,18 @@ fn a_policy_learns_from_what_a_bank_recalled_and_is_stored_for_review() {
         let mut weights = Vec::new();
         for world in both().await {
             let store = &world.store;
-            let pairs = training::from_bank(store, Some("pr-1")).await.expect("pairs");
+            let pairs = training::from_bank(store, Some("pr-1"), &silent).await.expect("pairs");
             assert_eq!(pairs.examples.len(), 120);
             let plan = policy::train(store, "pr-1", &pairs, 1).await.expect("a plan");
             let again = policy::train(store, "pr-1", &pairs, 1).await.expect("a plan");
             assert_eq!(plan.changes[0].after["weights"], again.changes[0].after["weights"]);
-            assert!(training::versions(store, None).await.expect("versions").is_empty());
+            assert!(training::versions(store, None, &silent).await.expect("versions").is_empty());
             let receipt = change::apply(store, &plan, &author()).await.expect("a receipt");
             assert_eq!(
                 (receipt.counts["agent_memory_policies"]["insert"], receipt.counts["agent_memory_audit"]["insert"]),
                 (1, 1)
             );
-            let versions = training::versions(store, None).await.expect("versions");
+            let versions = training::versions(store, None, &silent).await.expect("versions");
             let [version] = &versions[..] else { panic!("{versions:?}") };
             assert_eq!((version.row.text("status"), version.in_use), (Some("training"), false));
             assert_eq!((version.purged.cases, version.purged.gone), (Some(48), Some(0)));
@@ -306,7 +310,7 @@ fn a_policy_learns_from_what_a_bank_recalled_and_is_stored_for_review() {
             assert!(learned.weights[1] + learned.weights[2] > 2.0, "{learned:?}");
             weights.push(version.row.get("weights").clone());
 
-            let measured = assess::measure(store, Some(version.row.id()), None, 1).await.expect("numbers");
+            let measured = assess::measure(store, Some(version.row.id()), None, 1, &silent).await.expect("numbers");
             assert_eq!(measured.assessment.verdict, "unknown");
             assert!(measured.assessment.n < 120 && measured.all_pairs.is_some());
             // A stale plan does not make a second version 1.
@@ -314,7 +318,7 @@ fn a_policy_learns_from_what_a_bank_recalled_and_is_stored_for_review() {
             assert!(matches!(stale, Err(ChangeError::Conflict { .. })), "{stale:?}");
             let plan = undo::undo(store, receipt.audit_seq.unwrap()).await.expect("an undo");
             change::apply(store, &plan, &author()).await.expect("it is undone");
-            assert!(training::versions(store, None).await.expect("versions").is_empty());
+            assert!(training::versions(store, None, &silent).await.expect("versions").is_empty());
         }
         assert!(weights.iter().all(|w| *w == weights[0]), "{weights:?}");
     });
@@ -325,17 +329,16 @@ fn readers_take_the_highest_active_version_so_an_older_one_is_copied_as_the_newe
     block_on(async {
         for world in both().await {
             let store = &world.store;
-            let pairs = training::from_bank(store, Some("pr-1")).await.expect("pairs");
+            let pairs = training::from_bank(store, Some("pr-1"), &silent).await.expect("pairs");
             for seed in 1..=2 {
                 let plan = policy::train(store, "pr-1", &pairs, seed).await.expect("a plan");
                 change::apply(store, &plan, &author()).await.expect("a receipt");
             }
-            let ids = |versions: &[training::Version]| -> Vec<(i64, bool, String)> {
-                let one =
-                    |v: &training::Version| (v.row.get("version").as_i64().unwrap(), v.in_use, v.row.id().to_owned());
+            let ids = |versions: &[Version]| -> Vec<(i64, bool, String)> {
+                let one = |v: &Version| (v.row.get("version").as_i64().unwrap(), v.in_use, v.row.id().to_owned());
                 versions.iter().map(one).collect()
             };
-            let found = ids(&training::versions(store, Some("pr-1")).await.expect("versions"));
+            let found = ids(&training::versions(store, Some("pr-1"), &silent).await.expect("versions"));
             let (newer, older) = (found[0].2.clone(), found[1].2.clone());
             let plan = policy::activate(store, &newer).await.expect("a plan");
             assert_eq!(plan.counts["agent_memory_policies"]["update"], 1);
@@ -345,7 +348,7 @@ fn readers_take_the_highest_active_version_so_an_older_one_is_copied_as_the_newe
             let plan = policy::activate(store, &older).await.expect("a plan");
             assert_eq!(plan.counts["agent_memory_policies"]["insert"], 1);
             change::apply(store, &plan, &author()).await.expect("a receipt");
-            let found = training::versions(store, Some("pr-1")).await.expect("versions");
+            let found = training::versions(store, Some("pr-1"), &silent).await.expect("versions");
             let used = found.iter().filter(|v| v.in_use).map(|v| v.row.clone()).collect::<Vec<_>>();
             assert_eq!(used[0].get("version"), &json!(3));
             let original = found.iter().find(|v| v.row.id() == older).unwrap();
@@ -364,7 +367,7 @@ fn ennube_gets_its_own_spelling_and_a_row_in_its_own_trail() {
         let target = Target::Postgres(database.url().to_owned());
         let world = world(target, tempfile::tempdir().expect("a folder"), Some(database)).await;
         let store = &world.store;
-        let before = training::versions(store, None).await.expect("versions");
+        let before = training::versions(store, None, &silent).await.expect("versions");
         assert_eq!(
             before.iter().filter(|v| v.in_use).map(|v| v.row.get("version").clone()).collect::<Vec<_>>(),
             [json!(2)]
@@ -373,7 +376,7 @@ fn ennube_gets_its_own_spelling_and_a_row_in_its_own_trail() {
         let plan = policy::train(store, &profile, &made_up_pairs(), 1).await.expect("a plan");
         let receipt = change::apply(store, &plan, &author()).await.expect("a receipt");
         assert_eq!(receipt.counts["agent_memory_audit"]["insert"], 1);
-        let versions = training::versions(store, Some(&profile)).await.expect("versions");
+        let versions = training::versions(store, Some(&profile), &silent).await.expect("versions");
         let newest = &versions[0].row;
         assert_eq!((newest.get("version"), newest.text("status")), (&json!(4), Some("training")));
         assert!(newest.get("weights").get("semanticWeight").is_some() && newest.get("metrics").get("loss").is_some());
@@ -381,7 +384,7 @@ fn ennube_gets_its_own_spelling_and_a_row_in_its_own_trail() {
         let first = versions.last().unwrap().row.id().to_owned();
         let plan = policy::activate(store, &first).await.expect("a plan");
         change::apply(store, &plan, &author()).await.expect("a receipt");
-        let used = training::versions(store, Some(&profile)).await.expect("versions");
+        let used = training::versions(store, Some(&profile), &silent).await.expect("versions");
         assert_eq!(used.iter().find(|v| v.in_use).unwrap().row.get("version"), &json!(5));
     });
 }

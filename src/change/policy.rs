@@ -9,10 +9,11 @@ use super::feedback::writable;
 use super::plan::{Danger, Plan};
 use super::reward::trail;
 use super::{ChangeError, new_id};
-use crate::lab::LabError;
-use crate::lab::training::{self, Pairs, Version};
+use crate::lab::training::{self, Pairs};
+use crate::lab::{LabError, silent};
 use crate::memory::{Entity, Row};
 use crate::recall::learn::assess::{Trained, train_and_hold_out};
+use crate::recall::learn::version::Version;
 use crate::store::Store;
 use crate::store::encode::{Given, plain_column};
 use crate::store::stored::Rows;
@@ -43,7 +44,7 @@ async fn watched_versions(draft: &mut Draft<'_>, profile: &str) -> Result<Vec<Ve
             draft.watch(Rows::with(&table, name, crate::store::session::Raw::Text(profile.to_owned()))).await?;
         }
     }
-    Ok(training::versions(store, Some(profile)).await?)
+    Ok(training::versions(store, Some(profile), &silent).await?)
 }
 
 fn highest(versions: &[Version]) -> i64 {

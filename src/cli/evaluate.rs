@@ -9,11 +9,13 @@ use super::args::Format;
 use super::change::{PLAN_BYTES, read_input};
 use super::policy::with_interval;
 use super::{Failure, Session, look, output};
-use crate::lab::judge::{self, Ask, Evaluation};
+use crate::lab::judge::{self, Ask};
+use crate::lab::silent;
 use crate::memory::Entity;
 use crate::recall::judge::file;
 use crate::recall::judge::latency::Times;
 use crate::recall::judge::ranked::Estimate;
+use crate::recall::judge::report::Evaluation;
 use crate::recall::judge::spread::Spread;
 use crate::ui::text::SafeText;
 
@@ -42,7 +44,7 @@ pub async fn run(
     };
     let judged = judged.map(queries).transpose()?;
     let store = session.store().await?;
-    let found = judge::evaluate(&store, &Ask { kind, k, seed, judged }).await?;
+    let found = judge::evaluate(&store, &Ask { kind, k, seed, judged }, &silent).await?;
     match session.format() {
         Format::Table => output::piped(|out| print(out, &found)),
         _ => look::print_value(session, &json!(found)),

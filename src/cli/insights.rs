@@ -7,9 +7,10 @@ use serde_json::json;
 use super::args::Format;
 use super::{Failure, Session, look, output};
 use crate::change;
-use crate::lab::understand::{self, Graduation, Insights};
+use crate::lab::{silent, understand};
 use crate::recall::understand::Mean;
 use crate::recall::understand::canvas::Engagement;
+use crate::recall::understand::report::{Graduation, Insights, insights_json};
 use crate::recall::understand::usefulness::Usefulness;
 use crate::ui::text::SafeText;
 
@@ -17,17 +18,17 @@ use crate::ui::text::SafeText;
 pub async fn insights(session: &Session<'_>, agent: Option<&str>) -> Result<(), Failure> {
     let store = session.store().await?;
     let mask = session.mask();
-    let found = understand::insights(&store, agent, &change::now(), mask.as_ref()).await?;
+    let found = understand::insights(&store, agent, &change::now(), mask.as_ref(), &silent).await?;
     match session.format() {
         Format::Table => output::piped(|out| print_insights(out, &found)),
-        _ => look::print_value(session, &understand::insights_json(&found)),
+        _ => look::print_value(session, &insights_json(&found)),
     }
 }
 
 /// `graduation`.
 pub async fn graduation(session: &Session<'_>, agent: &str) -> Result<(), Failure> {
     let store = session.store().await?;
-    let found = understand::graduation(&store, agent, &change::now()).await?;
+    let found = understand::graduation(&store, agent, &change::now(), &silent).await?;
     match session.format() {
         Format::Table => output::piped(|out| print_graduation(out, &found)),
         _ => look::print_value(session, &json!(found)),

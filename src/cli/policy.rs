@@ -10,9 +10,12 @@ use super::change::{PLAN_BYTES, carry_out, read_input};
 use super::change_args::PolicyCommand;
 use super::{Failure, Session, look, output};
 use crate::change::policy;
-use crate::lab::assess::{self, Measured};
-use crate::lab::training::{self, Pairs, Version};
+use crate::lab::assess;
+use crate::lab::silent;
+use crate::lab::training::{self, Pairs};
 use crate::memory::Entity;
+use crate::recall::learn::measured::Measured;
+use crate::recall::learn::version::Version;
 use crate::ui::text::SafeText;
 
 /// Runs a command on policies.
@@ -26,7 +29,7 @@ pub async fn run(session: &Session<'_>, command: &PolicyCommand) -> Result<(), F
                 if let Some(pairs) = &given {
                     return policy::train(&store, bank, pairs, *seed).await;
                 }
-                let pairs = training::from_bank(&store, Some(bank)).await?;
+                let pairs = training::from_bank(&store, Some(bank), &silent).await?;
                 policy::train(&store, bank, &pairs, *seed).await
             })
             .await
@@ -38,7 +41,7 @@ pub async fn run(session: &Session<'_>, command: &PolicyCommand) -> Result<(), F
         PolicyCommand::Evaluate { id, pairs, seed } => {
             let given = pairs.as_deref().map(read_pairs).transpose()?;
             let store = session.store().await?;
-            let measured = assess::measure(&store, id.as_deref(), given, *seed).await?;
+            let measured = assess::measure(&store, id.as_deref(), given, *seed, &silent).await?;
             match session.format() {
                 Format::Table => output::piped(|out| print(out, &measured)),
                 _ => look::print_value(session, &json!(measured)),
@@ -53,7 +56,7 @@ fn read_pairs(file: &Path) -> Result<Pairs, Failure> {
 
 async fn list(session: &Session<'_>, bank: Option<&str>) -> Result<(), Failure> {
     let store = session.store().await?;
-    let versions = training::versions(&store, bank).await?;
+    let versions = training::versions(&store, bank, &silent).await?;
     if let Some(bank) = bank.filter(|_| versions.is_empty())
         && store.row(Entity::Profile, bank).await?.is_none()
     {

@@ -2,41 +2,17 @@
 
 use std::collections::HashMap;
 
-use serde::Serialize;
 use serde_json::Value;
 
-use super::LabError;
-use super::training::{self, Pairs, Purged, Version};
+use super::training::{self, Pairs};
+use super::{LabError, Told};
 use crate::memory::{Entity, Row};
 use crate::recall::learn::assess::{self, Assessment, cross_validate, hold_out};
-use crate::recall::learn::metrics::Metrics;
+use crate::recall::learn::measured::Measured;
+use crate::recall::learn::version::Version;
 use crate::recall::learn::{Example, LearnError, check};
 use crate::recall::policy::Policy;
 use crate::store::Store;
-
-/// An assessment with what was assessed, on what.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Measured {
-    /// The policy; none for several, or for none.
-    pub policy: Option<String>,
-    /// Its version.
-    pub version: Option<i64>,
-    /// Its bank.
-    pub profile_id: Option<String>,
-    /// What was assessed, for people.
-    pub what: String,
-    /// Where the pairs come from.
-    pub pairs: String,
-    /// The numbers.
-    #[serde(flatten)]
-    pub assessment: Assessment,
-    /// On all pairs, where the numbers are of the held-out ones only.
-    pub all_pairs: Option<Metrics>,
-    /// What became of the cases that it was trained on.
-    pub purged: Option<Purged>,
-    /// What should be known, for people.
-    pub notes: Vec<String>,
-}
 
 /// Measures a version; without an id the versions in use on the banks' own pairs, and on given pairs what a policy
 /// trained on them is worth: each pair is then predicted by one that did not see its query.
@@ -44,11 +20,17 @@ pub struct Measured {
 /// # Errors
 /// [`LabError::NotFound`] for a version that is not there, [`LabError::Refused`] for weights that cannot be used and
 /// pairs that nothing can be measured by.
-pub async fn measure(store: &Store, id: Option<&str>, given: Option<Pairs>, seed: u64) -> Result<Measured, LabError> {
+pub async fn measure(
+    store: &Store,
+    id: Option<&str>,
+    given: Option<Pairs>,
+    seed: u64,
+    told: Told<'_>,
+) -> Result<Measured, LabError> {
     match (id, given) {
-        (Some(id), given) => one(store, id, given, seed).await,
+        (Some(id), given) => one(store, id, given, seed, told).await,
         (None, Some(pairs)) => training_on(&pairs, seed),
-        (None, None) => in_use(store, seed).await,
+        (None, None) => in_use(store, seed, told).await,
     }
 }
 
@@ -56,13 +38,13 @@ fn refused(pairs: &Pairs) -> impl Fn(LearnError) -> LabError + '_ {
     |why| LabError::Refused(format!("nothing can be measured by {}: {why}", pairs.source))
 }
 
-async fn one(store: &Store, id: &str, given: Option<Pairs>, seed: u64) -> Result<Measured, LabError> {
+async fn one(store: &Store, id: &str, given: Option<Pairs>, seed: u64, told: Told<'_>) -> Result<Measured, LabError> {
     let stored = store.row(Entity::Policy, id).await?;
     let row = stored.ok_or_else(|| {
         LabError::NotFound(format!("there is no policy `{id}` in {}; `policy list` shows them", store.location()))
     })?;
     let profile = row.text("profile_id").map(str::to_owned);
-    let versions = training::versions(store, profile.as_deref()).await?;
+    let versions = training::versions(store, profile.as_deref(), told).await?;
     let version = versions.into_iter().find(|v| v.row.id() == id);
     let policy = match version.as_ref().map(|v| v.policy.clone()) {
         Some(Ok(policy)) => policy,
@@ -71,7 +53,7 @@ async fn one(store: &Store, id: &str, given: Option<Pairs>, seed: u64) -> Result
     };
     let pairs = match given {
         Some(pairs) => pairs,
-        None => training::from_bank(store, profile.as_deref()).await?,
+        None => training::from_bank(store, profile.as_deref(), told).await?,
     };
     check(&pairs.examples).map_err(refused(&pairs))?;
     let mut notes = pairs.notes.clone();
@@ -136,14 +118,14 @@ fn training_on(pairs: &Pairs, seed: u64) -> Result<Measured, LabError> {
     })
 }
 
-async fn in_use(store: &Store, seed: u64) -> Result<Measured, LabError> {
-    let used: HashMap<String, Policy> = training::versions(store, None)
+async fn in_use(store: &Store, seed: u64, told: Told<'_>) -> Result<Measured, LabError> {
+    let used: HashMap<String, Policy> = training::versions(store, None, told)
         .await?
         .into_iter()
         .filter(|v| v.in_use)
         .filter_map(|Version { row, policy, .. }| Some((row.text("profile_id")?.to_owned(), policy.ok()?)))
         .collect();
-    let mut pairs = training::from_bank(store, None).await?;
+    let mut pairs = training::from_bank(store, None, told).await?;
     if used.is_empty() {
         let mut measured = training_on(&pairs, seed)?;
         measured.notes.insert(0, "no policy is in use".to_owned());

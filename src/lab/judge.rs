@@ -2,16 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use serde::Serialize;
-
-use super::{LabError, each};
+use super::{LabError, Told, each};
 use crate::memory::query::Query;
 use crate::memory::{Entity, Row, reward, time};
 use crate::recall::features::{case_text, overlap, tags, words};
 use crate::recall::judge::file::{self, Asked};
-use crate::recall::judge::latency::{Access, Trail, trail};
-use crate::recall::judge::ranked::{DEPTH, Estimate, Judged, Quality, estimate, quality};
-use crate::recall::judge::spread::{ALIKE, Recall, Recalled, Spread, spread};
+use crate::recall::judge::latency::{Access, trail};
+use crate::recall::judge::ranked::{DEPTH, Judged, estimate, quality};
+use crate::recall::judge::report::{Control, Evaluation, Returned, Stored};
+use crate::recall::judge::spread::{ALIKE, Recall, Recalled, spread};
 use crate::recall::learn::split::Random;
 use crate::recall::understand::quality::completion;
 use crate::store::{Store, StoreError};
@@ -38,75 +37,6 @@ pub struct Ask {
     pub seed: u64,
     /// Judged queries; stored outcomes when none are given.
     pub judged: Option<Vec<file::Query>>,
-}
-
-/// What an evaluation found.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Evaluation {
-    /// `case` or `episode`.
-    pub kind: &'static str,
-    /// Rows of the kind.
-    pub rows: usize,
-    /// Of these, with a vector.
-    pub with_vector: usize,
-    /// How rows are ranked here.
-    pub ranking: &'static str,
-    /// Where the judgements come from.
-    pub judged_by: String,
-    /// Hit rate, precision, nDCG and reciprocal rank.
-    pub quality: Quality,
-    /// Whether a row that is queried with itself comes back.
-    pub self_retrieval: Vec<Returned>,
-    /// Whether nonsense comes back with something.
-    pub negative_controls: Vec<Control>,
-    /// Coverage, swamping, redundancy, staleness and bad feedback of the rankings here.
-    pub spread: Spread,
-    /// What the trail of accesses says; none where none is kept.
-    pub stored: Option<Stored>,
-    /// What should be known, for people.
-    pub notes: Vec<String>,
-}
-
-/// How often a row that is queried with itself comes back among the first k.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Returned {
-    /// `text` or `vector`.
-    pub by: &'static str,
-    /// Rows asked.
-    pub n: usize,
-    /// Of these, that came back.
-    pub found: usize,
-    /// Their share.
-    pub share: Option<f64>,
-}
-
-/// What nonsense gives.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Control {
-    /// `text` or `vector`.
-    pub by: &'static str,
-    /// Nonsense queries.
-    pub n: usize,
-    /// Of these, that gave something above the threshold: each is a failure.
-    pub answered: usize,
-    /// The threshold.
-    pub threshold: f64,
-    /// The highest score that nonsense got.
-    pub highest: Option<f64>,
-}
-
-/// Recalls as they happened.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Stored {
-    /// Times, tokens, policy versions.
-    #[serde(flatten)]
-    pub trail: Trail,
-    /// Share of recalls with a row that is known to have gone well.
-    pub hit_rate: Estimate,
-    /// Share of the first k rows that are known to have gone well.
-    pub precision_at_k: Estimate,
-    /// Coverage, swamping, redundancy, staleness and bad feedback of what agents recalled.
-    pub spread: Spread,
 }
 
 /// A row that can be recalled.
@@ -234,7 +164,7 @@ fn rank<'m>(memory: &'m Memory, probe: &Probe<'_>, pool: impl Iterator<Item = us
     chosen
 }
 
-async fn read(store: &Store, kind: Entity) -> Result<Vec<Item>, StoreError> {
+async fn read(store: &Store, kind: Entity, told: Told<'_>) -> Result<Vec<Item>, StoreError> {
     let mut query = Query::new(kind);
     query.columns = Some(match kind {
         Entity::Case => {
@@ -255,7 +185,7 @@ async fn read(store: &Store, kind: Entity) -> Result<Vec<Item>, StoreError> {
         ],
     });
     let mut items = Vec::new();
-    each(store, &query, |row| {
+    each(store, &query, told, |row| {
         if row.get("quarantined").as_bool() != Some(true) {
             items.push(Item::of(&row));
         }
@@ -442,12 +372,13 @@ fn negative_controls(memory: &Memory, seed: u64) -> Vec<Control> {
     controls
 }
 
-async fn read_trail(store: &Store, memory: &Memory, k: usize, seed: u64) -> Result<Option<Stored>, StoreError> {
+async fn read_trail(store: &Store, memory: &Memory, ask: &Ask, told: Told<'_>) -> Result<Option<Stored>, StoreError> {
+    let (k, seed) = (ask.k, ask.seed);
     let mut query = Query::new(Entity::Access);
     query.columns = Some(vec!["ids", "kind", "latency_ms", "tokens", "policy_version", "created_at"]);
     let (mut accesses, mut recalls) = (Vec::new(), Vec::new());
     let (mut hits, mut precisions) = (Vec::new(), Vec::new());
-    let there = each(store, &query, |row| {
+    let there = each(store, &query, told, |row| {
         let ids = row.list("ids");
         accesses.push(Access {
             kind: row.text("kind").unwrap_or_default().to_owned(),
@@ -483,12 +414,12 @@ async fn read_trail(store: &Store, memory: &Memory, k: usize, seed: u64) -> Resu
 ///
 /// # Errors
 /// [`LabError::Refused`] where there is nothing to judge by, or the engine's refusal.
-pub async fn evaluate(store: &Store, ask: &Ask) -> Result<Evaluation, LabError> {
+pub async fn evaluate(store: &Store, ask: &Ask, told: Told<'_>) -> Result<Evaluation, LabError> {
     let kind = find_kind(store, ask).await?;
     if ask.judged.as_ref().is_some_and(Vec::is_empty) {
         return Err(LabError::Refused("the file holds no judged queries".to_owned()));
     }
-    let items = read(store, kind).await?;
+    let items = read(store, kind, told).await?;
     if items.is_empty() {
         return Err(LabError::Refused(format!("there is no {} to judge recall by", kind.title())));
     }
@@ -514,7 +445,7 @@ pub async fn evaluate(store: &Store, ask: &Ask) -> Result<Evaluation, LabError> 
         notes.push(format!("of an owner with more than {POOL} rows the newest {POOL} are searched"));
     }
     let (judged, recalls): (Vec<Judged>, Vec<Recall>) = trials.into_iter().map(|t| (t.judged, t.recall)).unzip();
-    let stored = read_trail(store, &memory, ask.k, ask.seed).await?;
+    let stored = read_trail(store, &memory, ask, told).await?;
     if stored.is_none() {
         notes.push(
             "no recalls are recorded, so nothing is known of latencies, tokens and what agents really recalled"

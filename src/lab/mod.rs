@@ -41,13 +41,28 @@ fn of_agent(entity: Entity, columns: &[&'static str], agent: Option<&str>) -> Qu
     query
 }
 
+/// Is told what is being read and how many rows of it were, now and then.
+pub type Told<'a> = &'a (dyn Fn(Entity, usize) + Send + Sync);
+
+/// Nobody is told.
+pub fn silent(_: Entity, _: usize) {}
+
+/// Rows after which it is told how many there were.
+const TOLD_EVERY: usize = 2_000;
+
 /// All rows of a query, in no order; none where the database does not hold the entity.
-async fn each(store: &Store, query: &Query, mut row: impl FnMut(Row)) -> Result<bool, StoreError> {
+async fn each(store: &Store, query: &Query, told: Told<'_>, mut row: impl FnMut(Row)) -> Result<bool, StoreError> {
     if store.sources_of(query.entity).is_err() {
         return Ok(false);
     }
+    let mut rows = 0;
+    told(query.entity, rows);
     store
         .each_row(query, |found| {
+            rows += 1;
+            if rows % TOLD_EVERY == 0 {
+                told(query.entity, rows);
+            }
             row(found);
             ControlFlow::Continue(())
         })

@@ -2,17 +2,17 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use serde::Serialize;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use super::{LabError, each};
+use super::{LabError, Told, each};
 use crate::memory::filter::{Filter, Operand, Operator};
 use crate::memory::query::Query;
 use crate::memory::{Entity, Row, reward};
 use crate::recall::features::{Situation, features};
 use crate::recall::learn::Example;
 use crate::recall::learn::pairs;
+use crate::recall::learn::version::{Purged, Version};
 use crate::recall::policy::{Policy, Spelling};
 use crate::store::{Store, StoreError};
 
@@ -65,7 +65,7 @@ pub fn from_file(name: &str, text: &str) -> Result<Pairs, LabError> {
 ///
 /// # Errors
 /// A database without cases, or the engine's refusal.
-pub async fn from_bank(store: &Store, profile: Option<&str>) -> Result<Pairs, LabError> {
+pub async fn from_bank(store: &Store, profile: Option<&str>, told: Told<'_>) -> Result<Pairs, LabError> {
     store.sources_of(Entity::Case)?;
     let mut cases: BTreeMap<String, Case> = BTreeMap::new();
     let mut query = Query::new(Entity::Case);
@@ -80,7 +80,7 @@ pub async fn from_bank(store: &Store, profile: Option<&str>) -> Result<Pairs, La
         "quarantined",
     ]);
     query.filters.extend(profile.map(|id| equal("profile_id", id)));
-    each(store, &query, |row| {
+    each(store, &query, told, |row| {
         if row.get("quarantined").as_bool() != Some(true) {
             cases.insert(row.id().to_owned(), Case::of(row));
         }
@@ -146,45 +146,20 @@ fn equal(column: &'static str, value: &str) -> Filter {
     Filter { column, op: Operator::Equal, value: Operand::Text(value.to_owned()) }
 }
 
-/// A policy version as it is stored, with what it is to readers.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Version {
-    /// The stored row.
-    pub row: Row,
-    /// Its weights, or why they cannot be used.
-    pub policy: Result<Policy, String>,
-    /// Readers take it: the highest active version of its bank.
-    pub in_use: bool,
-    /// What became of the cases it was trained on.
-    pub purged: Purged,
-}
-
-/// How many of the cases that a policy was trained on are gone since.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Purged {
-    /// Cases that it was trained on; none when that was not recorded.
-    pub cases: Option<usize>,
-    /// Of these, those that are gone.
-    pub gone: Option<usize>,
-    /// Their share; none when not recorded.
-    pub share: Option<f64>,
-    /// Why nothing is known.
-    pub reason: Option<&'static str>,
-}
-
 /// All policy versions, of one bank or of all, by bank and version, the newest first.
 ///
 /// # Errors
 /// A database without policies, or the engine's refusal.
-pub async fn versions(store: &Store, profile: Option<&str>) -> Result<Vec<Version>, LabError> {
+pub async fn versions(store: &Store, profile: Option<&str>, told: Told<'_>) -> Result<Vec<Version>, LabError> {
     let mut query = Query::new(Entity::Policy);
     query.filters.extend(profile.map(|id| equal("profile_id", id)));
     store.sources_of(Entity::Policy)?;
     let mut rows = Vec::new();
-    each(store, &query, |row| rows.push(row)).await?;
+    each(store, &query, told, |row| rows.push(row)).await?;
     let place = |r: &Row| (r.text("profile_id").map(str::to_owned), std::cmp::Reverse(r.get("version").as_i64()));
     rows.sort_by_cached_key(|r| (place(r), r.id().to_owned()));
-    let there = if rows.iter().any(|r| !trained_on(r).is_empty()) { case_marks(store).await? } else { HashSet::new() };
+    let there =
+        if rows.iter().any(|r| !trained_on(r).is_empty()) { case_marks(store, told).await? } else { HashSet::new() };
     let mut taken: HashSet<Option<String>> = HashSet::new();
     let version = |row: Row| {
         let policy = Policy::parse(row.get("weights"));
@@ -202,11 +177,11 @@ pub fn mark(case: &str) -> String {
     hex::encode(digest.iter().take(6).copied().collect::<Vec<u8>>())
 }
 
-async fn case_marks(store: &Store) -> Result<HashSet<String>, StoreError> {
+async fn case_marks(store: &Store, told: Told<'_>) -> Result<HashSet<String>, StoreError> {
     let mut marks = HashSet::new();
     let mut query = Query::new(Entity::Case);
     query.columns = Some(vec!["id"]);
-    each(store, &query, |row| {
+    each(store, &query, told, |row| {
         marks.insert(mark(row.id()));
     })
     .await?;

@@ -2,94 +2,21 @@
 
 use std::collections::HashMap;
 
-use serde::Serialize;
-use serde_json::Value;
-
-use super::{LabError, Means, each, of_agent};
+use super::{LabError, Means, Told, each, of_agent, silent};
 use crate::layout::LinkBy;
 use crate::memory::mask::Mask;
 use crate::memory::query::Query;
 use crate::memory::{Entity, Row, feedback, time};
-use crate::recall::understand::Mean;
-use crate::recall::understand::canvas::{self, Canvases, Engagement, Event, Observation};
-use crate::recall::understand::forgetting::{self, Aged, Curve};
-use crate::recall::understand::graduation::{self, Coded, Documented};
-use crate::recall::understand::quality::{self, Interventions, Periods, Worked};
+use crate::recall::understand::canvas::{self, Canvases, Event};
+use crate::recall::understand::forgetting::{self, Aged};
+use crate::recall::understand::graduation;
+use crate::recall::understand::quality::{self, Worked};
+use crate::recall::understand::report::{Graduation, Insights, Pattern, Rule};
 use crate::recall::understand::usefulness::{self, Judged, Use};
 use crate::store::{Store, StoreError, named_ids};
 
 /// Memories shown that mislead, and that help.
 const SHOWN: usize = 10;
-
-/// What the memory says of canvases, of its age and of its uses.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Insights {
-    /// The agent; all of them when none was named.
-    pub agent: Option<String>,
-    /// The rules behind the words.
-    pub rules: Vec<Rule>,
-    /// Canvas types by word: `closes_quickly`, `engages`, `submits`.
-    pub user_interaction_patterns: Vec<Pattern>,
-    /// By canvas type.
-    pub types: Vec<Engagement>,
-    /// By canvas and component type.
-    pub components: Vec<Engagement>,
-    /// Observations with their rewards.
-    pub observations: Vec<Observation>,
-    /// Canvas events looked at.
-    pub canvas_events: usize,
-    /// Feedback rows looked at.
-    pub feedback_rows: usize,
-    /// The forgetting curve; none where there are no episodes.
-    pub forgetting: Option<Curve>,
-    /// Memories that mislead and that help; none where nothing says which memory was used.
-    pub memories: Option<Judged>,
-    /// What is not there, and why.
-    pub notes: Vec<String>,
-}
-
-/// A rule by its name.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Rule {
-    /// The word it decides.
-    pub name: String,
-    /// The rule, for people.
-    pub rule: String,
-}
-
-/// Canvas types that share a word.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Pattern {
-    /// The word.
-    pub pattern: &'static str,
-    /// Canvas types, sorted.
-    pub canvas_types: Vec<String>,
-}
-
-/// Whether an agent is ready for more.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Graduation {
-    /// The agent.
-    pub agent: String,
-    /// Its name, where one is known.
-    pub name: Option<String>,
-    /// Its status as stored.
-    pub status: Option<String>,
-    /// Its episodes.
-    pub episodes: usize,
-    /// Its episodes by outcome word; those without one under the empty word.
-    pub outcomes: std::collections::BTreeMap<String, usize>,
-    /// Quality = 0.4 task completion + 0.3 canvas success + 0.2 feedback quality + 0.1 consistency.
-    pub quality: Mean,
-    /// Canvas success of the last 30 days beside the 30 before.
-    pub canvas_periods: Periods,
-    /// Corrections per episode, by source.
-    pub interventions: Interventions,
-    /// Readiness by the documented formula.
-    pub documented: Documented,
-    /// Readiness by the formula that the system's own code has; none for systems without one.
-    pub coded: Option<Coded>,
-}
 
 /// Episodes with what canvases and figures need of them.
 #[derive(Default)]
@@ -116,10 +43,10 @@ struct Said {
     there: bool,
 }
 
-async fn read_feedback(store: &Store, agent: Option<&str>) -> Result<Said, StoreError> {
+async fn read_feedback(store: &Store, agent: Option<&str>, told: Told<'_>) -> Result<Said, StoreError> {
     let mut said = Said::default();
     let columns = ["kind", "rating", "correction", "episode_id", "score", "counts"];
-    said.there = each(store, &of_agent(Entity::Feedback, &columns, agent), |row| {
+    said.there = each(store, &of_agent(Entity::Feedback, &columns, agent), told, |row| {
         said.rows += 1;
         let kind = row.text("kind").unwrap_or_default();
         said.thumbs_up += usize::from(kind == feedback::THUMBS_UP);
@@ -142,6 +69,7 @@ async fn read_episodes(
     said: &Said,
     now: &str,
     more: &[&'static str],
+    told: Told<'_>,
 ) -> Result<Episodes, StoreError> {
     let links = store.episode_links();
     let mut columns = vec![
@@ -168,7 +96,7 @@ async fn read_episodes(
     }
     let today = time::epoch_micros(now);
     let mut found = Episodes::default();
-    found.there = each(store, &of_agent(Entity::Episode, &columns, agent), |row| {
+    found.there = each(store, &of_agent(Entity::Episode, &columns, agent), told, |row| {
         let id = row.id().to_owned();
         let started = row.text("started_at").map(str::to_owned);
         let aggregate = row.number("feedback_score").or_else(|| said.scores.get(&id));
@@ -210,10 +138,11 @@ async fn read_canvases(
     store: &Store,
     agent: Option<&str>,
     episodes: &Episodes,
+    told: Told<'_>,
 ) -> Result<Option<Canvases>, StoreError> {
     let columns = ["canvas_id", "canvas_type", "component_type", "action", "created_at", "episode_id", "metadata"];
     let mut events = Vec::new();
-    let there = each(store, &of_agent(Entity::CanvasEvent, &columns, agent), |row| {
+    let there = each(store, &of_agent(Entity::CanvasEvent, &columns, agent), told, |row| {
         let text = |column: &str| row.text(column).map(str::to_owned);
         let metadata = row.get("metadata");
         let open = ["open_seconds", "dwell_seconds", "open_duration_seconds"];
@@ -235,12 +164,17 @@ async fn read_canvases(
 }
 
 /// Uses of memories: by episodes with a utility, and by cases that name other cases, whose reward stands for it.
-async fn read_uses(store: &Store, agent: Option<&str>, episodes: &Episodes) -> Result<Option<Vec<Use>>, StoreError> {
+async fn read_uses(
+    store: &Store,
+    agent: Option<&str>,
+    episodes: &Episodes,
+    told: Told<'_>,
+) -> Result<Option<Vec<Use>>, StoreError> {
     let mut uses = Vec::new();
     let mut links = Query::new(Entity::MemoryLink);
     links.columns = Some(vec!["episode_id", "memory_id"]);
     let linked = !episodes.utility.is_empty()
-        && each(store, &links, |row| {
+        && each(store, &links, told, |row| {
             let known = row.text("episode_id").and_then(|id| episodes.utility.get(id));
             if let (Some(memory), Some((utility, at))) = (row.text("memory_id"), known) {
                 uses.push(Use { memory: memory.to_owned(), utility: *utility, at: at.clone() });
@@ -248,7 +182,7 @@ async fn read_uses(store: &Store, agent: Option<&str>, episodes: &Episodes) -> R
         })
         .await?;
     let cases = of_agent(Entity::Case, &["reward", "reference_case_ids", "created_at"], agent);
-    let referred = each(store, &cases, |row| {
+    let referred = each(store, &cases, told, |row| {
         let Some(reward) = row.number("reward") else { return };
         let at = row.text("created_at").map(str::to_owned);
         uses.extend(row.list("reference_case_ids").into_iter().map(|memory| Use {
@@ -286,11 +220,12 @@ pub async fn insights(
     agent: Option<&str>,
     now: &str,
     mask: Option<&Mask>,
+    told: Told<'_>,
 ) -> Result<Insights, LabError> {
-    let said = read_feedback(store, agent).await?;
-    let episodes = read_episodes(store, agent, &said, now, &[]).await?;
-    let canvases = read_canvases(store, agent, &episodes).await?;
-    let uses = read_uses(store, agent, &episodes).await?;
+    let said = read_feedback(store, agent, told).await?;
+    let episodes = read_episodes(store, agent, &said, now, &[], told).await?;
+    let canvases = read_canvases(store, agent, &episodes, told).await?;
+    let uses = read_uses(store, agent, &episodes, told).await?;
     if let Some(agent) = agent {
         let nothing = episodes.worked.is_empty() && said.rows == 0 && canvases.as_ref().is_none_or(|c| c.events == 0);
         if nothing && uses.as_ref().is_none_or(Vec::is_empty) && find_agent(store, agent).await?.is_none() {
@@ -346,17 +281,17 @@ pub async fn insights(
 ///
 /// # Errors
 /// As [`insights`]; a database without episodes is [`StoreError::Missing`].
-pub async fn graduation(store: &Store, agent: &str, now: &str) -> Result<Graduation, LabError> {
+pub async fn graduation(store: &Store, agent: &str, now: &str, told: Told<'_>) -> Result<Graduation, LabError> {
     store.sources_of(Entity::Episode)?;
     let known = find_agent(store, agent).await?;
-    let said = read_feedback(store, Some(agent)).await?;
+    let said = read_feedback(store, Some(agent), told).await?;
     let coded = has_code(store);
     let more: &[&'static str] = if coded { &["constitutional_score", "confidence", "success"] } else { &[] };
-    let episodes = read_episodes(store, Some(agent), &said, now, more).await?;
+    let episodes = read_episodes(store, Some(agent), &said, now, more, told).await?;
     if known.is_none() && episodes.worked.is_empty() {
         return Err(no_agent(store, agent));
     }
-    let canvases = read_canvases(store, Some(agent), &episodes).await?;
+    let canvases = read_canvases(store, Some(agent), &episodes, told).await?;
     let outcomes = canvases.as_ref().map(|c| c.outcomes.clone()).unwrap_or_default();
     let quality = quality::quality(&episodes.worked, &outcomes);
     let canvas_periods = quality::periods(&outcomes);
@@ -407,18 +342,8 @@ pub async fn agents(store: &Store) -> Result<Vec<String>, StoreError> {
     let mut ids = Vec::new();
     let mut query = Query::new(Entity::Agent);
     query.columns = Some(vec!["id"]);
-    each(store, &query, |row| ids.push(row.id().to_owned())).await?;
+    each(store, &query, &silent, |row| ids.push(row.id().to_owned())).await?;
     ids.retain(|id| !id.is_empty());
     ids.sort_unstable();
     Ok(ids)
-}
-
-/// Insights as JSON, the patterns as an object of lists.
-#[must_use]
-pub fn insights_json(insights: &Insights) -> Value {
-    let mut value = serde_json::to_value(insights).unwrap_or_default();
-    value["rules"] = insights.rules.iter().map(|r| (r.name.clone(), Value::from(r.rule.clone()))).collect();
-    let pattern = |p: &Pattern| (p.pattern.to_owned(), Value::from(p.canvas_types.clone()));
-    value["user_interaction_patterns"] = insights.user_interaction_patterns.iter().map(pattern).collect();
-    value
 }

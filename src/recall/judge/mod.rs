@@ -3,4 +3,5 @@
 pub mod file;
 pub mod latency;
 pub mod ranked;
+pub mod report;
 pub mod spread;

@@ -3,9 +3,11 @@
 
 pub mod assess;
 pub mod logistic;
+pub mod measured;
 pub mod metrics;
 pub mod pairs;
 pub mod split;
+pub mod version;
 
 use super::policy::FEATURES;
 

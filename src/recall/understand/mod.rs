@@ -4,6 +4,7 @@ pub mod canvas;
 pub mod forgetting;
 pub mod graduation;
 pub mod quality;
+pub mod report;
 pub mod usefulness;
 
 use serde::Serialize;
