@@ -9,8 +9,10 @@
 //! ```
 //!
 //! - [`memory`]: what agents remember: types and pure rules
+//! - [`recall`]: how memories are ranked, explained, judged and learned
 //! - [`layout`]: where a database keeps them: layouts as data
 //! - [`store`]: the only SQL: connecting, building queries, reading rows
+//! - [`lab`]: reads what the rules of recall look at: insights, training, judging
 //! - [`change`]: the only door to writing: plan, apply, receipt, audit trail; a file per operation
 //! - [`ui`]: how things look: safe text, glyphs, themes, tables, charts; no domain words
 //! - [`demo`]: a made-up memory database that tells a story; sees what cli sees
@@ -21,8 +23,10 @@ pub mod change;
 pub mod cli;
 pub mod config;
 pub mod demo;
+pub mod lab;
 pub mod layout;
 pub mod memory;
+pub mod recall;
 pub mod screen;
 pub mod shell;
 pub mod store;

@@ -14,6 +14,7 @@ pub mod feedback;
 pub mod import;
 pub mod migrate;
 pub mod plan;
+pub mod policy;
 pub mod profile;
 pub mod record;
 pub mod reward;

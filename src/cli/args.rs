@@ -170,6 +170,33 @@ pub enum Command {
         /// The episode's id.
         episode: String,
     },
+    /// What people do with canvases, what is forgotten, which memories mislead and which help.
+    Insights {
+        /// Of this agent only.
+        #[arg(long)]
+        agent: Option<String>,
+    },
+    /// Quality, interventions and readiness of an agent, by the documented and the coded formula.
+    Graduation {
+        /// The agent's id.
+        agent: String,
+    },
+    /// Judge recall: hit rate, precision, nDCG and MRR, self-retrieval, nonsense, coverage, swamping, age, latency.
+    #[command(after_help = crate::recall::judge::file::SHAPE)]
+    Evaluate {
+        /// Judged queries; stored outcomes are taken when not said. `-` is standard input.
+        #[arg(long, value_name = "FILE")]
+        judged: Option<PathBuf>,
+        /// case or episode; found out when not said.
+        #[arg(long, value_name = "ENTITY")]
+        of: Option<String>,
+        /// Rows that count.
+        #[arg(short, default_value_t = crate::recall::judge::ranked::K)]
+        k: usize,
+        /// Seed of samples, nonsense and intervals.
+        #[arg(long, default_value_t = crate::change::policy::SEED)]
+        seed: u64,
+    },
     /// The layouts that are known; show or check one.
     Layouts {
         /// What to do; lists them when nothing is said.

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::change_args::{By, ChangeCommand, Doing, FeedbackCommand, ProfileCommand, Said};
-use super::{Failure, Session, audit, look};
+use super::{Failure, Session, audit, look, policy};
 use crate::change::import::{self, Format as ImportFormat};
 use crate::change::{
     self, Author, ChangeError, Plan, Receipt, anchor, chain, feedback, migrate::Choice, profile, record, reward,
@@ -17,7 +17,7 @@ use crate::store::Store;
 use crate::ui::text::SafeText;
 
 /// Bytes that a plan file may have.
-const PLAN_BYTES: u64 = 1 << 30;
+pub(super) const PLAN_BYTES: u64 = 1 << 30;
 
 /// Bytes that one recorded memory may have.
 const RECORD_BYTES: u64 = 4 << 20;
@@ -97,6 +97,7 @@ pub async fn run(session: &Session<'_>, command: &ChangeCommand) -> Result<(), F
             let choice = Choice { to: *to, optional: optional.clone() };
             super::migrate::run(session, *apply, &choice, &author(by)).await
         }
+        ChangeCommand::Policy { command } => policy::run(session, command).await,
         ChangeCommand::Audit { command } => audit::run(session, command).await,
     }
 }
@@ -146,12 +147,15 @@ pub(super) fn read_input(path: &Path, most: u64) -> Result<String, Failure> {
 
 /// Who does it: as said, else from the environment.
 pub(super) fn actor(by: &By) -> String {
+    by.actor.clone().filter(|a| !a.trim().is_empty()).unwrap_or_else(login)
+}
+
+/// Who sits here, as the environment says.
+pub(super) fn login() -> String {
     let variable = |name: &str| std::env::var(name).ok().filter(|v| !v.trim().is_empty());
-    let named = by.actor.clone().filter(|a| !a.trim().is_empty());
-    named
-        .or_else(|| ["MNEMOSCOPE_ACTOR", "USER", "LOGNAME"].into_iter().find_map(variable))
-        .or_else(|| whoami::username().ok().filter(|name| !name.trim().is_empty()))
-        .unwrap_or_else(|| "unknown".to_owned())
+    let named = ["MNEMOSCOPE_ACTOR", "USER", "LOGNAME"].into_iter().find_map(variable);
+    let account = || whoami::username().ok().filter(|name| !name.trim().is_empty());
+    named.or_else(account).unwrap_or_else(|| "unknown".to_owned())
 }
 
 fn author(by: &By) -> Author {

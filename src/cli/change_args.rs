@@ -100,6 +100,57 @@ pub enum ProfileCommand {
     },
 }
 
+/// Commands on retrieval policies that change something.
+#[derive(Debug, Subcommand)]
+pub enum PolicyCommand {
+    /// List versions with their weights, metrics and which one is in use.
+    List {
+        /// Of this bank only.
+        #[arg(long, value_name = "ID")]
+        bank: Option<String>,
+    },
+    /// Train a new version of a bank's policy; it is stored with the status `training` and never used by itself.
+    #[command(after_help = PAIRS)]
+    Train {
+        /// The bank's id (`list profile`).
+        bank: String,
+        /// Pairs to learn from; what the bank's own cases recalled when not said. `-` is standard input.
+        #[arg(long, value_name = "FILE")]
+        pairs: Option<PathBuf>,
+        /// Seed of the split into training and held-out queries: the same seed gives the same weights.
+        #[arg(long, default_value_t = crate::change::policy::SEED)]
+        seed: u64,
+        /// What to do.
+        #[command(flatten)]
+        doing: Doing,
+    },
+    /// Put a version to use; the others stay.
+    Activate {
+        /// The version's id.
+        id: String,
+        /// What to do.
+        #[command(flatten)]
+        doing: Doing,
+    },
+    /// Measure a version on pairs: AUC, Brier score, calibration, loss, with intervals by drawing queries anew.
+    #[command(after_help = PAIRS)]
+    Evaluate {
+        /// The version's id. Without one: the versions in use on the banks' own pairs; on given pairs, what a policy
+        /// trained on them is worth.
+        id: Option<String>,
+        /// Pairs to measure by; what the banks' own cases recalled when not said. `-` is standard input.
+        #[arg(long, value_name = "FILE")]
+        pairs: Option<PathBuf>,
+        /// Seed of splits and intervals.
+        #[arg(long, default_value_t = crate::change::policy::SEED)]
+        seed: u64,
+    },
+}
+
+const PAIRS: &str = "A file of pairs holds JSON lines with `query`, `case` and `truth_label` (or `label`: true, false, 1, 0), \
+and, where known, `case_label` (positive, negative), `reward` and `plan`. Pairs of which nothing can be learned (none, or all \
+of one kind) are refused with exit code 5, a line that is no pair with exit code 2.";
+
 /// Commands on the audit trail.
 #[derive(Debug, Subcommand)]
 pub enum AuditCommand {
@@ -236,6 +287,12 @@ pub enum ChangeCommand {
         /// Who does it, and why.
         #[command(flatten)]
         by: By,
+    },
+    /// Retrieval policies: list, train, activate, evaluate.
+    Policy {
+        /// What to do.
+        #[command(subcommand)]
+        command: PolicyCommand,
     },
     /// The audit trail: list, verify, anchor.
     Audit {

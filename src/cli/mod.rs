@@ -5,19 +5,24 @@ mod audit;
 mod change;
 pub mod change_args;
 mod demo;
+mod evaluate;
+mod insights;
 mod layouts;
 mod look;
 mod migrate;
 pub mod output;
+mod policy;
 
 use std::io::Write as _;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{CommandFactory as _, Parser as _};
 
 use crate::change::ChangeError;
 use crate::config::{self, Config, Profile};
+use crate::lab::LabError;
 use crate::memory::mask::Mask;
 use crate::memory::nearest::nearest;
 use crate::shell;
@@ -114,6 +119,18 @@ impl From<ChangeError> for Failure {
     }
 }
 
+impl From<LabError> for Failure {
+    fn from(error: LabError) -> Self {
+        let code = match error {
+            LabError::Store(error) => return error.into(),
+            LabError::Usage(_) => 2,
+            LabError::NotFound(_) => 3,
+            LabError::Refused(_) => 5,
+        };
+        Failure { code, message: error.to_string() }
+    }
+}
+
 impl From<std::io::Error> for Failure {
     fn from(error: std::io::Error) -> Self {
         Failure::failed(error.to_string())
@@ -187,6 +204,11 @@ async fn dispatch(cli: &Cli, config: &Config) -> Result<(), Failure> {
         }
         Some(Command::Show { entity, id }) => look::show(&session, entity, id).await,
         Some(Command::Chain { episode }) => look::chain(&session, episode).await,
+        Some(Command::Insights { agent }) => insights::insights(&session, agent.as_deref()).await,
+        Some(Command::Graduation { agent }) => insights::graduation(&session, agent).await,
+        Some(Command::Evaluate { judged, of, k, seed }) => {
+            evaluate::run(&session, judged.as_deref(), of.as_deref(), *k, *seed).await
+        }
         Some(Command::Layouts { command }) => layouts::run(&session, command.as_ref()).await,
         Some(Command::Export { entities, selection }) => look::export(&session, entities, selection).await,
         Some(Command::Change(command)) => change::run(&session, command).await,
@@ -236,8 +258,13 @@ impl Session<'_> {
 
     /// The profile whose settings hold: `--profile`, else the one that the database is named by.
     fn profile_named(&self, named: Option<&str>) -> Option<&Profile> {
+        self.config.profile.get(&self.profile_name(named)?)
+    }
+
+    /// Its name.
+    fn profile_name(&self, named: Option<&str>) -> Option<String> {
         let name = self.cli.global.profile.clone().or_else(|| self.chosen(named))?;
-        self.config.profile.get(&name)
+        self.config.profile.contains_key(&name).then_some(name)
     }
 
     /// What to open: named, else from the environment, else the default profile; none when nothing says so.
@@ -307,8 +334,16 @@ impl Session<'_> {
             no_color: self.cli.global.color == When::Never,
             mask: Mask::new(config::mask_key()),
             masked,
+            profile: self.profile_name(named),
+            production: self.profile_named(named).is_some_and(|p| p.production),
+            actor: change::login(),
         };
-        let running = Box::pin(shell::run(Store::open(&target, &options), shown));
+        let opening = Arc::new((target, options));
+        let open: shell::Opener = Arc::new(move || {
+            let opening = Arc::clone(&opening);
+            Box::pin(async move { Store::open(&opening.0, &opening.1).await })
+        });
+        let running = Box::pin(shell::run(open, shown));
         match running.await? {
             0 => Ok(()),
             code => Err(Failure { code, message: String::new() }),

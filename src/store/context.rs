@@ -87,7 +87,9 @@ impl Store {
         Ok((chain, known))
     }
 
-    fn episode_links(&self) -> Vec<Link> {
+    /// How canvas events and feedback hang on episodes, over all their sources.
+    #[must_use]
+    pub fn episode_links(&self) -> Vec<Link> {
         let mut links: Vec<Link> = Vec::new();
         for source in self.recognised().sources.iter().filter(|s| s.entity == Entity::Episode) {
             for link in &source.links {
@@ -100,7 +102,10 @@ impl Store {
     }
 
     /// The memories of these ids. A case is one too: it is shown as a memory of its own kind.
-    async fn memories(&self, ids: &[String]) -> Result<Vec<Row>, StoreError> {
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn memories(&self, ids: &[String]) -> Result<Vec<Row>, StoreError> {
         let mut memories = self.related(Entity::Memory, "id", ids).await?;
         let others: Vec<String> = ids.iter().filter(|id| !memories.iter().any(|m| m.id() == *id)).cloned().collect();
         memories.extend(self.related(Entity::Case, "id", &others).await?.iter().map(case_as_memory));

@@ -16,6 +16,7 @@ pub mod migration;
 mod order;
 pub mod own;
 mod page;
+mod scan;
 mod select;
 pub mod session;
 pub mod shape;

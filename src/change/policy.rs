@@ -1,0 +1,208 @@
+//! Retrieval policies: a new version is trained and stored for review, and one version is put to use. Older versions
+//! stay.
+
+use serde_json::{Value, json};
+
+use super::batch::{self, NewRow};
+use super::draft::Draft;
+use super::feedback::writable;
+use super::plan::{Danger, Plan};
+use super::reward::trail;
+use super::{ChangeError, new_id};
+use crate::lab::training::{self, Pairs};
+use crate::lab::{LabError, silent};
+use crate::memory::{Entity, Row};
+use crate::recall::learn::assess::{Trained, train_and_hold_out};
+use crate::recall::learn::version::Version;
+use crate::store::Store;
+use crate::store::encode::{Given, plain_column};
+use crate::store::stored::Rows;
+
+/// Seed of the split when none is given.
+pub const SEED: u64 = 1;
+
+impl From<LabError> for ChangeError {
+    fn from(error: LabError) -> Self {
+        match error {
+            LabError::NotFound(words) => ChangeError::NotFound(words),
+            LabError::Refused(words) => ChangeError::Refused(words),
+            LabError::Usage(words) => ChangeError::Usage(words),
+            LabError::Store(error) => ChangeError::Store(error),
+        }
+    }
+}
+
+/// The versions of a bank, all of them remembered: a version that somebody else adds meanwhile is a conflict.
+async fn watched_versions(draft: &mut Draft<'_>, profile: &str) -> Result<Vec<Version>, ChangeError> {
+    let store = draft.store;
+    for source in store.sources_of(Entity::Policy)? {
+        writable(source)?;
+        if let Some((name, way)) = plain_column(source, "profile_id")
+            && store.can_be(way, profile)
+        {
+            let table = crate::store::encode::table_of(source);
+            draft.watch(Rows::with(&table, name, crate::store::session::Raw::Text(profile.to_owned()))).await?;
+        }
+    }
+    Ok(training::versions(store, Some(profile), &silent).await?)
+}
+
+fn highest(versions: &[Version]) -> i64 {
+    versions.iter().filter_map(|v| v.row.get("version").as_i64()).max().unwrap_or(0)
+}
+
+/// Plans a new version of a bank's policy, trained on pairs, stored with the status `training`. It is never put to use
+/// by itself.
+///
+/// # Errors
+/// [`ChangeError::NotFound`] for a bank that is not there; [`ChangeError::Refused`] for pairs that nothing can be
+/// learned from (none, or all of one kind), and where policies cannot be stored.
+pub async fn train(store: &Store, profile: &str, pairs: &Pairs, seed: u64) -> Result<Plan, ChangeError> {
+    store.sources_of(Entity::Policy)?;
+    let mut draft = Draft::new(store, "policy.train", Danger::Safe).await?;
+    let bank = draft.locate(Entity::Profile, profile).await?.row;
+    let versions = watched_versions(&mut draft, profile).await?;
+    let spelling = training::spelling(store, &versions);
+    let trained = train_and_hold_out(&pairs.examples, spelling, seed)
+        .map_err(|why| ChangeError::Refused(format!("nothing is trained from {}: {why}", pairs.source)))?;
+    let version = highest(&versions) + 1;
+    let id = new_id();
+    let row = NewRow::new(
+        Entity::Policy,
+        [
+            ("id", Value::from(id.clone())),
+            ("profile_id", Value::from(profile)),
+            ("version", Value::from(version)),
+            ("weights", trained.policy.to_json()),
+            ("metrics", stored_metrics(&trained, pairs, seed)),
+            ("status", Value::from("training")),
+        ],
+    )
+    .at_once("trained_at");
+    say(&mut draft, &trained, pairs);
+    draft.effects.push(format!(
+        "version {version} is stored for review and not used: `policy activate {id}` puts it to use, `policy evaluate \
+         {id}` measures it"
+    ));
+    for (name, value) in [("profile", json!(profile)), ("version", json!(version)), ("pairs", json!(trained.n))] {
+        draft.facts.insert(name.to_owned(), value);
+    }
+    let payload = json!({"profileId": profile, "policyId": id, "newVersion": version, "status": "training",
+        "examplesCount": trained.n, "newLoss": trained.held_out.metrics.loss});
+    draft.trail = trail(store, "policy.train", &bank, &payload).await?;
+    batch::add(&mut draft, Entity::Policy, &[row]).await?;
+    Ok(draft.seal())
+}
+
+/// What is stored of the training beside the weights: metrics on held-out pairs, and what is needed to measure again.
+fn stored_metrics(trained: &Trained, pairs: &Pairs, seed: u64) -> Value {
+    let held = &trained.held_out;
+    let numbers = &held.metrics;
+    let marks: Vec<String> = pairs.cases.iter().map(|id| training::mark(id)).collect();
+    json!({
+        "loss": numbers.loss, "accuracy": trained.accuracy, "auc": numbers.auc, "brier": numbers.brier, "ece": numbers.ece,
+        "n": held.n, "positives": held.positives, "queries": held.queries, "interval": held.interval,
+        "measured_on": "held-out queries", "verdict": held.verdict,
+        "trained_on": {"n": trained.n, "loss": trained.trained_on.loss, "auc": trained.trained_on.auc},
+        "seed": seed, "pairs": pairs.source, "pairs_sha256": pairs.fingerprint, "training_cases": marks,
+    })
+}
+
+fn say(draft: &mut Draft<'_>, trained: &Trained, pairs: &Pairs) {
+    let held = &trained.held_out;
+    let number = |x: Option<f64>| x.map_or("unknown".to_owned(), |x| format!("{x:.3}"));
+    draft.effects.push(format!("trained on {} pairs, from {}", trained.n, pairs.source));
+    draft.effects.push(format!(
+        "on {} held-out pairs of {} queries: AUC {}, Brier {}, calibration error {}, loss {}",
+        held.n,
+        held.queries,
+        number(held.metrics.auc),
+        number(held.metrics.brier),
+        number(held.metrics.ece),
+        number(held.metrics.loss)
+    ));
+    for single in &held.features {
+        if let Some(auc) = single.auc {
+            draft.effects.push(format!("{} by itself: AUC {auc:.3}", single.name));
+        }
+    }
+    draft.disclosures.extend(pairs.notes.iter().cloned());
+    draft.disclosures.push(held.advice.clone());
+}
+
+/// Plans to put a version to use. Readers take the highest active version of a bank: a newer one becomes active, an
+/// older one is copied as the newest. The others stay as they are and are not used any more.
+///
+/// # Errors
+/// [`ChangeError::NotFound`]; [`ChangeError::Refused`] for weights that cannot be used, and where policies cannot be
+/// stored.
+pub async fn activate(store: &Store, id: &str) -> Result<Plan, ChangeError> {
+    store.sources_of(Entity::Policy)?;
+    let mut draft = Draft::new(store, "policy.activate", Danger::Guarded).await?;
+    let located = draft.locate(Entity::Policy, id).await?;
+    writable(located.source)?;
+    let chosen = located.row.clone();
+    let Some(profile) = chosen.text("profile_id").map(str::to_owned) else {
+        return Err(ChangeError::Refused(format!("the policy {id} belongs to no bank: nothing would use it")));
+    };
+    let versions = watched_versions(&mut draft, &profile).await?;
+    let found = versions.iter().find(|v| v.row.id() == id);
+    if let Some(Err(why)) = found.map(|v| &v.policy) {
+        return Err(ChangeError::Refused(format!("the policy {id} cannot be used: {why}")));
+    }
+    let used = versions.iter().find(|v| v.in_use).map(|v| v.row.clone());
+    if used.as_ref().is_some_and(|u| u.id() == id) {
+        draft.effects.push("it is in use already".to_owned());
+        return Ok(draft.seal());
+    }
+    warn(&mut draft, &chosen);
+    let of = |row: &Row| row.get("version").as_i64().unwrap_or_default();
+    draft.effects.push(match &used {
+        Some(used) => format!("version {} is not used any more; it stays as it is", of(used)),
+        None => "no version was in use before".to_owned(),
+    });
+    let bank = store.row(Entity::Profile, &profile).await?.unwrap_or_else(|| Row::empty(Entity::Profile));
+    let version = if used.as_ref().is_none_or(|u| of(u) < of(&chosen)) {
+        let shape = store.shape(&located.table()).await?;
+        let values = [("status", Given::from("active"))];
+        draft.push(located.update(store.engine(), &shape, &values).map_err(ChangeError::Refused)?);
+        let mut shown = chosen.clone();
+        shown.set("status", Value::from("active"));
+        draft.alters(&chosen, &shown);
+        of(&chosen)
+    } else {
+        let newest = highest(&versions) + 1;
+        let mut copy = chosen.clone();
+        copy.set("id", Value::from(new_id()));
+        copy.set("version", Value::from(newest));
+        copy.set("status", Value::from("active"));
+        draft.effects.push(format!(
+            "version {} is older than the one in use: it is copied as version {newest}, because readers take the highest \
+             active version",
+            of(&chosen)
+        ));
+        batch::add(&mut draft, Entity::Policy, &[NewRow { row: copy, now: Vec::new() }]).await?;
+        newest
+    };
+    for (name, value) in [("profile", json!(profile)), ("policy", json!(id)), ("version", json!(version))] {
+        draft.facts.insert(name.to_owned(), value);
+    }
+    let payload = json!({"profileId": profile, "policyId": id, "newVersion": version, "status": "active"});
+    draft.trail = trail(store, "policy.activate", &bank, &payload).await?;
+    Ok(draft.seal())
+}
+
+/// Says what was found when the version was trained, where that speaks against it.
+fn warn(draft: &mut Draft<'_>, policy: &Row) {
+    let metrics = policy.get("metrics");
+    match metrics.get("verdict").and_then(Value::as_str) {
+        Some("better than chance") => {}
+        Some(verdict) => draft
+            .disclosures
+            .push(format!("when it was trained it was {verdict} on held-out pairs: it is advised not to activate it")),
+        None => draft.disclosures.push(format!(
+            "how good it is on held-out pairs is not recorded; `policy evaluate {}` measures it",
+            policy.id()
+        )),
+    }
+}

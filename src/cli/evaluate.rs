@@ -1,0 +1,125 @@
+//! `evaluate`: how good recall is, and what it does to a memory.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use serde_json::json;
+
+use super::args::Format;
+use super::change::{PLAN_BYTES, read_input};
+use super::policy::with_interval;
+use super::{Failure, Session, look, output};
+use crate::lab::judge::{self, Ask};
+use crate::lab::silent;
+use crate::memory::Entity;
+use crate::recall::judge::file;
+use crate::recall::judge::latency::Times;
+use crate::recall::judge::ranked::Estimate;
+use crate::recall::judge::report::Evaluation;
+use crate::recall::judge::spread::Spread;
+use crate::ui::text::SafeText;
+
+/// `evaluate`.
+pub async fn run(
+    session: &Session<'_>,
+    judged: Option<&Path>,
+    of: Option<&str>,
+    k: usize,
+    seed: u64,
+) -> Result<(), Failure> {
+    if k == 0 {
+        return Err(Failure::usage("-k 0 recalls nothing: give 1 or more"));
+    }
+    let kind = match of.map(|name| (name, Entity::parse(name))) {
+        None => None,
+        Some((_, Some(kind @ (Entity::Case | Entity::Episode)))) => Some(kind),
+        Some((name, _)) => {
+            return Err(Failure::usage(format!("recall is judged of `case` or `episode`, not `{name}`")));
+        }
+    };
+    let queries = |path: &Path| {
+        let text = read_input(path, PLAN_BYTES)?;
+        let shown = path.display();
+        file::parse(&text).map_err(|why| Failure::usage(format!("{shown}: {why}")))
+    };
+    let judged = judged.map(queries).transpose()?;
+    let store = session.store().await?;
+    let found = judge::evaluate(&store, &Ask { kind, k, seed, judged }, &silent).await?;
+    match session.format() {
+        Format::Table => output::piped(|out| print(out, &found)),
+        _ => look::print_value(session, &json!(found)),
+    }
+}
+
+fn print(out: &mut dyn Write, found: &Evaluation) -> io::Result<()> {
+    writeln!(out, "{} {} rows, {} with a vector", found.rows, found.kind, found.with_vector)?;
+    writeln!(out, "ranking: {}", found.ranking)?;
+    writeln!(out, "judged by {}", found.judged_by)?;
+    for note in &found.notes {
+        writeln!(out, "note: {}", SafeText::new(note))?;
+    }
+    let quality = &found.quality;
+    writeln!(out, "\n{} queries ({} more have nothing relevant)", quality.n, quality.without_relevant)?;
+    let k = quality.k;
+    for (name, value) in [
+        ("hit rate".to_owned(), &quality.hit_rate),
+        (format!("precision@{k}"), &quality.precision_at_k),
+        (format!("nDCG@{k}"), &quality.ndcg_at_k),
+        ("MRR".to_owned(), &quality.mrr),
+    ] {
+        writeln!(out, "  {name:<14} {}", estimate(value))?;
+    }
+    for at in &quality.sweep {
+        let (hit, precision, ndcg) = (at.hit_rate, at.precision, at.ndcg);
+        writeln!(out, "  K {:<2}  hit rate {hit:.3}  precision {precision:.3}  nDCG {ndcg:.3}", at.k)?;
+    }
+    writeln!(out, "\ncontrols")?;
+    for back in &found.self_retrieval {
+        writeln!(out, "  queried with its own {}: {} of {} come back", back.by, back.found, back.n)?;
+    }
+    for control in &found.negative_controls {
+        let highest = control.highest.unwrap_or_default();
+        let (by, n, answered, threshold) = (control.by, control.n, control.answered, control.threshold);
+        writeln!(out, "  nonsense by {by}: {answered} of {n} above {threshold:.2}, highest {highest:.3}")?;
+    }
+    print_spread(out, "rankings here", &found.spread)?;
+    let Some(stored) = &found.stored else { return Ok(()) };
+    print_spread(out, "recalls as they happened", &stored.spread)?;
+    writeln!(out, "  hit rate {}", estimate(&stored.hit_rate))?;
+    writeln!(out, "  precision@{k} {}", estimate(&stored.precision_at_k))?;
+    let trail = &stored.trail;
+    let number = |x: Option<f64>| x.map_or("unknown".to_owned(), |x| format!("{x:.1}"));
+    writeln!(out, "  tokens a recall {} (n {}), rows {}", number(trail.tokens), trail.tokens_n, number(trail.rows))?;
+    writeln!(out, "\nlatency, ms")?;
+    let row = |times: &Times| {
+        let cells = [
+            times.name.clone(),
+            times.n.to_string(),
+            number(times.mean_ms),
+            number(times.p50_ms),
+            number(times.p95_ms),
+        ];
+        cells.iter().map(|c| SafeText::new(c)).collect::<Vec<_>>()
+    };
+    let rows: Vec<_> = trail.stages.iter().chain(&trail.kinds).map(row).collect();
+    output::table(out, &["STAGE OR KIND", "N", "MEAN", "P50", "P95"], &rows, output::width()).map(drop)
+}
+
+fn estimate(value: &Estimate) -> String {
+    format!("{}  n {}", with_interval(value.value, value.interval), value.n)
+}
+
+fn print_spread(out: &mut dyn Write, title: &str, spread: &Spread) -> io::Result<()> {
+    let share = |x: Option<f64>| x.map_or("unknown".to_owned(), |x| format!("{:.1} %", x * 100.0));
+    writeln!(out, "\n{title}: {} queries, {} places", spread.queries, spread.places)?;
+    writeln!(out, "  coverage {} ({} of {})", share(spread.coverage), spread.recalled, spread.candidates)?;
+    let (top, even) = (share(spread.top_1_percent_share), share(spread.top_1_percent_even));
+    writeln!(out, "  the most recalled 1 % take {top} of the places ({even} would be even)")?;
+    if let Some((id, times)) = &spread.most_recalled {
+        writeln!(out, "  most recalled: {} in {times}", SafeText::new(id))?;
+    }
+    writeln!(out, "  pairs that say the same {} (n {})", share(spread.redundancy), spread.pairs)?;
+    let age = spread.age_days.map_or("unknown".to_owned(), |d| format!("{d:.1} days"));
+    writeln!(out, "  mean age {age}, older than 90 days {}", share(spread.stale_share))?;
+    writeln!(out, "  with bad feedback or reward {} (n {})", share(spread.bad_share), spread.bad_n)
+}

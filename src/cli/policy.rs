@@ -1,0 +1,149 @@
+//! `policy list`, `train`, `activate` and `evaluate`.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::args::Format;
+use super::change::{PLAN_BYTES, carry_out, read_input};
+use super::change_args::PolicyCommand;
+use super::{Failure, Session, look, output};
+use crate::change::policy;
+use crate::lab::assess;
+use crate::lab::silent;
+use crate::lab::training::{self, Pairs};
+use crate::memory::Entity;
+use crate::recall::learn::measured::Measured;
+use crate::recall::learn::version::Version;
+use crate::ui::text::SafeText;
+
+/// Runs a command on policies.
+pub async fn run(session: &Session<'_>, command: &PolicyCommand) -> Result<(), Failure> {
+    match command {
+        PolicyCommand::List { bank } => list(session, bank.as_deref()).await,
+        PolicyCommand::Train { bank, pairs, seed, doing } => {
+            let given = pairs.as_deref().map(read_pairs).transpose()?;
+            let store = session.store().await?;
+            carry_out(session, &store, doing, || async {
+                if let Some(pairs) = &given {
+                    return policy::train(&store, bank, pairs, *seed).await;
+                }
+                let pairs = training::from_bank(&store, Some(bank), &silent).await?;
+                policy::train(&store, bank, &pairs, *seed).await
+            })
+            .await
+        }
+        PolicyCommand::Activate { id, doing } => {
+            let store = session.store().await?;
+            carry_out(session, &store, doing, || policy::activate(&store, id)).await
+        }
+        PolicyCommand::Evaluate { id, pairs, seed } => {
+            let given = pairs.as_deref().map(read_pairs).transpose()?;
+            let store = session.store().await?;
+            let measured = assess::measure(&store, id.as_deref(), given, *seed, &silent).await?;
+            match session.format() {
+                Format::Table => output::piped(|out| print(out, &measured)),
+                _ => look::print_value(session, &json!(measured)),
+            }
+        }
+    }
+}
+
+fn read_pairs(file: &Path) -> Result<Pairs, Failure> {
+    Ok(training::from_file(&file.display().to_string(), &read_input(file, PLAN_BYTES)?)?)
+}
+
+async fn list(session: &Session<'_>, bank: Option<&str>) -> Result<(), Failure> {
+    let store = session.store().await?;
+    let versions = training::versions(&store, bank, &silent).await?;
+    if let Some(bank) = bank.filter(|_| versions.is_empty())
+        && store.row(Entity::Profile, bank).await?.is_none()
+    {
+        return Err(Failure::not_found(format!("there is no profile `{bank}` in {}", store.location())));
+    }
+    let rows: Vec<Value> = versions.iter().map(as_json).collect();
+    match session.format() {
+        Format::Table => output::piped(|out| {
+            let rows: Vec<Vec<SafeText>> = versions.iter().map(as_cells).collect();
+            let titles = ["BANK", "VERSION", "ID", "STATUS", "USED", "AUC", "TRAINED", "CASES GONE", "WEIGHTS"];
+            output::table(out, &titles, &rows, output::width()).map(drop)
+        }),
+        Format::Jsonl => output::piped(|out| rows.iter().try_for_each(|row| output::json_line(out, row))),
+        _ => look::print_value(session, &json!({ "rows": rows })),
+    }
+}
+
+fn as_json(version: &Version) -> Value {
+    let mut row = version.row.to_json();
+    row["in_use"] = json!(version.in_use);
+    row["weights_problem"] = json!(version.policy.as_ref().err());
+    row["purged"] = json!(version.purged);
+    row
+}
+
+fn as_cells(version: &Version) -> Vec<SafeText> {
+    let row = &version.row;
+    let text = |column: &str| SafeText::new(row.text(column).unwrap_or("·"));
+    let auc = row.get("metrics").get("auc").and_then(Value::as_f64);
+    let share = version.purged.share.map_or("·".to_owned(), |s| format!("{:.0} %", s * 100.0));
+    let weights = match &version.policy {
+        Ok(policy) => policy.weights.map(|w| format!("{w:.2}")).join(" "),
+        Err(why) => why.clone(),
+    };
+    let trained: String = row.text("trained_at").unwrap_or("·").chars().take(19).collect();
+    vec![
+        text("profile_id"),
+        SafeText::new(&row.get("version").to_string()),
+        text("id"),
+        text("status"),
+        SafeText::new(if version.in_use { "in use" } else { "" }),
+        SafeText::new(&auc.map_or("·".to_owned(), |x| format!("{x:.3}"))),
+        SafeText::new(&trained.replace('T', " ")),
+        SafeText::new(&share),
+        SafeText::new(&weights),
+    ]
+}
+
+fn print(out: &mut dyn Write, measured: &Measured) -> io::Result<()> {
+    let found = &measured.assessment;
+    writeln!(out, "{}", measured.what)?;
+    writeln!(out, "on {}", SafeText::new(&measured.pairs))?;
+    writeln!(out, "{} pairs, {} positive, {} queries", found.n, found.positives, found.queries)?;
+    for note in &measured.notes {
+        writeln!(out, "note: {}", SafeText::new(note))?;
+    }
+    let (m, i) = (&found.metrics, &found.interval);
+    writeln!(out)?;
+    for (name, value, interval) in [
+        ("AUC", m.auc, i.auc),
+        ("Brier", m.brier, i.brier),
+        ("calibration error", m.ece, i.ece),
+        ("loss", m.loss, i.loss),
+    ] {
+        writeln!(out, "{name:<18} {}", with_interval(value, interval))?;
+    }
+    writeln!(out, "\n{}: {}", found.verdict, found.advice)?;
+    writeln!(out, "\neach feature by itself")?;
+    for single in &found.features {
+        let auc = match single.auc {
+            Some(_) => with_interval(single.auc, single.interval),
+            None => "the same in all pairs".to_owned(),
+        };
+        let weight = single.weight.map(|w| format!("  weight {w:+.3}")).unwrap_or_default();
+        writeln!(out, "  {:<14} {auc}{weight}", single.name)?;
+    }
+    writeln!(out, "\ncalibration: predicted and observed")?;
+    for bin in found.calibration.iter().filter(|b| b.n > 0) {
+        let number = |x: Option<f64>| x.map_or("·".to_owned(), |x| format!("{x:.3}"));
+        let (predicted, observed) = (number(bin.predicted), number(bin.observed));
+        writeln!(out, "  {:.1}-{:.1}  {predicted}  {observed}  n {}", bin.from, bin.to, bin.n)?;
+    }
+    Ok(())
+}
+
+pub(super) fn with_interval(value: Option<f64>, interval: Option<[f64; 2]>) -> String {
+    let value = value.map_or("unknown".to_owned(), |x| format!("{x:.3}"));
+    let interval = interval.map(|[low, high]| format!("  ({low:.3} to {high:.3})")).unwrap_or_default();
+    format!("{value}{interval}")
+}

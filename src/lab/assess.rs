@@ -1,0 +1,156 @@
+//! What a policy is worth on pairs: one version, the versions in use, or what training would come to.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+use super::training::{self, Pairs};
+use super::{LabError, Told};
+use crate::memory::{Entity, Row};
+use crate::recall::learn::assess::{self, Assessment, cross_validate, hold_out};
+use crate::recall::learn::measured::Measured;
+use crate::recall::learn::version::Version;
+use crate::recall::learn::{Example, LearnError, check};
+use crate::recall::policy::Policy;
+use crate::store::Store;
+
+/// Measures a version; without an id the versions in use on the banks' own pairs, and on given pairs what a policy
+/// trained on them is worth: each pair is then predicted by one that did not see its query.
+///
+/// # Errors
+/// [`LabError::NotFound`] for a version that is not there, [`LabError::Refused`] for weights that cannot be used and
+/// pairs that nothing can be measured by.
+pub async fn measure(
+    store: &Store,
+    id: Option<&str>,
+    given: Option<Pairs>,
+    seed: u64,
+    told: Told<'_>,
+) -> Result<Measured, LabError> {
+    match (id, given) {
+        (Some(id), given) => one(store, id, given, seed, told).await,
+        (None, Some(pairs)) => training_on(&pairs, seed),
+        (None, None) => in_use(store, seed, told).await,
+    }
+}
+
+fn refused(pairs: &Pairs) -> impl Fn(LearnError) -> LabError + '_ {
+    |why| LabError::Refused(format!("nothing can be measured by {}: {why}", pairs.source))
+}
+
+async fn one(store: &Store, id: &str, given: Option<Pairs>, seed: u64, told: Told<'_>) -> Result<Measured, LabError> {
+    let stored = store.row(Entity::Policy, id).await?;
+    let row = stored.ok_or_else(|| {
+        LabError::NotFound(format!("there is no policy `{id}` in {}; `policy list` shows them", store.location()))
+    })?;
+    let profile = row.text("profile_id").map(str::to_owned);
+    let versions = training::versions(store, profile.as_deref(), told).await?;
+    let version = versions.into_iter().find(|v| v.row.id() == id);
+    let policy = match version.as_ref().map(|v| v.policy.clone()) {
+        Some(Ok(policy)) => policy,
+        Some(Err(why)) => return Err(LabError::Refused(format!("the policy {id} cannot be used: {why}"))),
+        None => return Err(LabError::NotFound(format!("the policy `{id}` belongs to no bank"))),
+    };
+    let pairs = match given {
+        Some(pairs) => pairs,
+        None => training::from_bank(store, profile.as_deref(), told).await?,
+    };
+    check(&pairs.examples).map_err(refused(&pairs))?;
+    let mut notes = pairs.notes.clone();
+    if !policy.unknown.is_empty() {
+        notes.push(format!("weights that count for nothing here: {}", policy.unknown.join(", ")));
+    }
+    let held = held_out(&row, &pairs);
+    let (examples, all_pairs) = match held {
+        Some(held) => {
+            notes.push(
+                "it was trained on these pairs: the numbers are of the queries that were held out then".to_owned(),
+            );
+            (held, Some(score_all(&pairs.examples, &policy, seed).metrics))
+        }
+        None => (pairs.examples.clone(), None),
+    };
+    Ok(Measured {
+        policy: Some(id.to_owned()),
+        version: row.get("version").as_i64(),
+        what: "this version".to_owned(),
+        pairs: pairs.source,
+        assessment: score_all(&examples, &policy, seed),
+        all_pairs,
+        purged: version.map(|v| v.purged),
+        profile_id: profile,
+        notes,
+    })
+}
+
+fn score_all(examples: &[Example], policy: &Policy, seed: u64) -> Assessment {
+    let scores: Vec<f64> = examples.iter().map(|e| policy.score(&e.features)).collect();
+    assess::assess(examples, &scores, Some(policy), seed)
+}
+
+/// The pairs that were held out when the policy was trained on just these pairs; none when it was not.
+fn held_out(policy: &Row, pairs: &Pairs) -> Option<Vec<Example>> {
+    let metrics = policy.get("metrics");
+    let seed = metrics.get("seed")?.as_u64()?;
+    let same = if let Some(print) = &pairs.fingerprint {
+        metrics.get("pairs_sha256").and_then(Value::as_str) == Some(print)
+    } else {
+        let marks: Vec<Value> = pairs.cases.iter().map(|id| Value::from(training::mark(id))).collect();
+        !marks.is_empty() && metrics.get("training_cases").and_then(Value::as_array) == Some(&marks)
+    };
+    let held = hold_out(&pairs.examples, 0, seed).1;
+    (same && check(&held).is_ok()).then_some(held)
+}
+
+fn training_on(pairs: &Pairs, seed: u64) -> Result<Measured, LabError> {
+    let assessment = cross_validate(&pairs.examples, seed).map_err(refused(pairs))?;
+    Ok(Measured {
+        policy: None,
+        version: None,
+        profile_id: None,
+        what: "what a policy trained on these pairs is worth: each pair is predicted by one that did not see its query"
+            .to_owned(),
+        pairs: pairs.source.clone(),
+        assessment,
+        all_pairs: None,
+        purged: None,
+        notes: pairs.notes.clone(),
+    })
+}
+
+async fn in_use(store: &Store, seed: u64, told: Told<'_>) -> Result<Measured, LabError> {
+    let used: HashMap<String, Policy> = training::versions(store, None, told)
+        .await?
+        .into_iter()
+        .filter(|v| v.in_use)
+        .filter_map(|Version { row, policy, .. }| Some((row.text("profile_id")?.to_owned(), policy.ok()?)))
+        .collect();
+    let mut pairs = training::from_bank(store, None, told).await?;
+    if used.is_empty() {
+        let mut measured = training_on(&pairs, seed)?;
+        measured.notes.insert(0, "no policy is in use".to_owned());
+        return Ok(measured);
+    }
+    let (mut examples, mut scores) = (Vec::new(), Vec::new());
+    for (example, bank) in pairs.examples.iter().zip(&pairs.banks) {
+        if let Some(policy) = used.get(bank) {
+            examples.push(*example);
+            scores.push(policy.score(&example.features));
+        }
+    }
+    pairs.examples = examples;
+    check(&pairs.examples).map_err(refused(&pairs))?;
+    let mut notes = pairs.notes.clone();
+    notes.push("the versions may have been trained on some of these pairs: the numbers may flatter them".to_owned());
+    Ok(Measured {
+        policy: None,
+        version: None,
+        profile_id: None,
+        what: format!("the versions in use, of {} banks", used.len()),
+        assessment: assess::assess(&pairs.examples, &scores, None, seed),
+        pairs: pairs.source,
+        all_pairs: None,
+        purged: None,
+        notes,
+    })
+}

@@ -1,0 +1,212 @@
+//! Hit rate, precision, nDCG and reciprocal rank of ranked rows against what is relevant, with intervals.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::recall::learn::metrics::{DRAWS, percentiles};
+use crate::recall::learn::split::Random;
+
+/// Rows that are recalled unless told otherwise.
+pub const K: usize = 4;
+/// The K that are tried beside each other.
+pub const SWEEP: [usize; 7] = [1, 2, 3, 4, 5, 8, 10];
+/// Rows that a ranking is looked at for, at most.
+pub const DEPTH: usize = 10;
+
+/// One judged query: the grades of what was ranked, best rank first, and the grades of all that is relevant.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Judged {
+    /// Grade of each ranked row, 0 for one that is not relevant.
+    pub ranked: Vec<f64>,
+    /// Grades of all relevant rows, in any order; all above 0.
+    pub relevant: Vec<f64>,
+}
+
+impl Judged {
+    /// Grades a ranking of ids by the grades of relevant ones.
+    #[must_use]
+    pub fn of(ranking: &[String], relevant: &BTreeMap<String, f64>) -> Self {
+        let ranked = ranking.iter().map(|id| relevant.get(id).copied().unwrap_or(0.0).max(0.0)).collect();
+        Judged { ranked, relevant: relevant.values().copied().filter(|grade| *grade > 0.0).collect() }
+    }
+
+    fn first(&self, k: usize) -> &[f64] {
+        self.ranked.get(..k.min(self.ranked.len())).unwrap_or_default()
+    }
+
+    /// 1 when one of the first k is relevant, else 0.
+    #[must_use]
+    pub fn hit(&self, k: usize) -> f64 {
+        if self.first(k).iter().any(|g| *g > 0.0) { 1.0 } else { 0.0 }
+    }
+
+    /// Relevant ones among the first k / k: places that stay empty count as misses.
+    #[must_use]
+    pub fn precision(&self, k: usize) -> f64 {
+        self.first(k).iter().filter(|g| **g > 0.0).count() as f64 / k.max(1) as f64
+    }
+
+    /// Discounted gain of the first k (grade / log2(rank + 1)) as a share of the best that any order gives.
+    #[must_use]
+    pub fn ndcg(&self, k: usize) -> f64 {
+        let gain = |grades: &[f64]| -> f64 {
+            grades.iter().take(k).enumerate().map(|(i, g)| g / (i as f64 + 2.0).log2()).sum()
+        };
+        let mut best = self.relevant.clone();
+        best.sort_by(|a, b| b.total_cmp(a));
+        let most = gain(&best);
+        if most > 0.0 { gain(self.first(k)) / most } else { 0.0 }
+    }
+
+    /// 1 / rank of the first relevant one; 0 when there is none.
+    #[must_use]
+    pub fn reciprocal_rank(&self) -> f64 {
+        self.ranked.iter().position(|g| *g > 0.0).map_or(0.0, |i| 1.0 / (i + 1) as f64)
+    }
+}
+
+/// A mean over queries with its 95 % interval by drawing queries anew.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Estimate {
+    /// The mean; none without queries.
+    pub value: Option<f64>,
+    /// Queries.
+    pub n: usize,
+    /// The interval.
+    pub interval: Option<[f64; 2]>,
+}
+
+/// Mean and interval of one number a query.
+#[must_use]
+pub fn estimate(values: &[f64], seed: u64) -> Estimate {
+    let n = values.len();
+    if n == 0 {
+        return Estimate { value: None, n, interval: None };
+    }
+    let mut random = Random::new(seed);
+    let drawn = (0..DRAWS).map(|_| {
+        let sum: f64 = (0..n).filter_map(|_| values.get(random.below(n))).sum();
+        sum / n as f64
+    });
+    let interval = percentiles(drawn.collect());
+    Estimate { value: Some(values.iter().sum::<f64>() / n as f64), n, interval }
+}
+
+/// How good rankings are on judged queries.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Quality {
+    /// Judged queries with at least one relevant row.
+    pub n: usize,
+    /// Queries left out because nothing is relevant to them.
+    pub without_relevant: usize,
+    /// Rows that count.
+    pub k: usize,
+    /// Share of queries with a relevant row among the first k.
+    pub hit_rate: Estimate,
+    /// Share of relevant rows among the first k.
+    pub precision_at_k: Estimate,
+    /// Discounted gain of the first k, as a share of the best order's.
+    pub ndcg_at_k: Estimate,
+    /// Mean reciprocal rank of the first relevant row, within the first ten.
+    pub mrr: Estimate,
+    /// The same for other k, without intervals.
+    pub sweep: Vec<Sweep>,
+}
+
+/// The means at one k.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Sweep {
+    /// Rows that count.
+    pub k: usize,
+    /// Share of queries with a relevant row.
+    pub hit_rate: f64,
+    /// Share of relevant rows.
+    pub precision: f64,
+    /// Discounted gain.
+    pub ndcg: f64,
+}
+
+/// Judges rankings at k; queries to which nothing is relevant are counted and left out.
+#[must_use]
+pub fn quality(queries: &[Judged], k: usize, seed: u64) -> Quality {
+    let judged: Vec<&Judged> = queries.iter().filter(|q| !q.relevant.is_empty()).collect();
+    let each = |number: &dyn Fn(&Judged) -> f64| -> Vec<f64> { judged.iter().map(|q| number(q)).collect() };
+    let mean = |values: Vec<f64>| values.iter().sum::<f64>() / values.len().max(1) as f64;
+    let at = |k: usize| Sweep {
+        k,
+        hit_rate: mean(each(&|q| q.hit(k))),
+        precision: mean(each(&|q| q.precision(k))),
+        ndcg: mean(each(&|q| q.ndcg(k))),
+    };
+    Quality {
+        n: judged.len(),
+        without_relevant: queries.len() - judged.len(),
+        k,
+        hit_rate: estimate(&each(&|q| q.hit(k)), seed),
+        precision_at_k: estimate(&each(&|q| q.precision(k)), seed),
+        ndcg_at_k: estimate(&each(&|q| q.ndcg(k)), seed),
+        mrr: estimate(&each(&Judged::reciprocal_rank), seed),
+        sweep: if judged.is_empty() { Vec::new() } else { SWEEP.map(at).to_vec() },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn judged(ranked: &[f64], relevant: &[f64]) -> Judged {
+        Judged { ranked: ranked.to_vec(), relevant: relevant.to_vec() }
+    }
+
+    #[test]
+    fn numbers_by_hand() {
+        // Relevant at ranks 2 and 4, three relevant in all.
+        let q = judged(&[0.0, 1.0, 0.0, 1.0, 1.0], &[1.0, 1.0, 1.0]);
+        let gain = 1.0 / 3.0_f64.log2() + 1.0 / 5.0_f64.log2();
+        let best = 1.0 + 1.0 / 3.0_f64.log2() + 0.5;
+        assert_eq!((q.hit(1), q.hit(4), q.precision(4), q.reciprocal_rank()), (0.0, 1.0, 0.5, 0.5));
+        assert!((q.ndcg(4) - gain / best).abs() < 1e-12);
+        let nothing = judged(&[0.0], &[1.0]);
+        assert_eq!((nothing.ndcg(4), nothing.reciprocal_rank(), nothing.precision(4)), (0.0, 0.0, 0.0));
+        let found = quality(&[q, nothing, judged(&[1.0], &[])], 4, 1);
+        assert_eq!((found.n, found.without_relevant, found.hit_rate.value), (2, 1, Some(0.5)));
+        assert_eq!(found.precision_at_k.value, Some(0.25));
+        assert_eq!((found.sweep[0].k, found.sweep[0].hit_rate), (1, 0.0));
+    }
+
+    #[test]
+    fn grades_and_short_rankings_count() {
+        let relevant = BTreeMap::from([("a".to_owned(), 2.0), ("b".to_owned(), 1.0), ("c".to_owned(), 0.0)]);
+        let q = Judged::of(&["b".to_owned(), "a".to_owned()], &relevant);
+        assert_eq!((q.ranked.as_slice(), q.relevant.len(), q.precision(4)), (&[1.0, 2.0][..], 2, 0.5));
+        let second = 1.0 / 3.0_f64.log2();
+        assert!((q.ndcg(4) - (1.0 + 2.0 * second) / (2.0 + second)).abs() < 1e-12);
+    }
+
+    #[test]
+    fn nothing_judged_is_unknown() {
+        let found = quality(&[], 4, 1);
+        assert_eq!((found.hit_rate.value, found.hit_rate.interval, found.sweep.len()), (None, None, 0));
+    }
+
+    proptest! {
+        #[test]
+        fn numbers_stay_in_range_and_the_best_order_is_perfect(
+            ranked in prop::collection::vec(0..3u8, 0..12), k in 1..10usize
+        ) {
+            let mut grades: Vec<f64> = ranked.iter().map(|g| f64::from(*g)).collect();
+            let relevant: Vec<f64> = grades.iter().copied().filter(|g| *g > 0.0).collect();
+            let q = judged(&grades, &relevant);
+            for value in [q.hit(k), q.precision(k), q.ndcg(k), q.reciprocal_rank()] {
+                prop_assert!((0.0..=1.0 + 1e-12).contains(&value));
+            }
+            grades.sort_by(|a, b| b.total_cmp(a));
+            let best = judged(&grades, &relevant);
+            prop_assert!(best.ndcg(k) >= q.ndcg(k) - 1e-12);
+            prop_assert!(relevant.is_empty() || (best.ndcg(k) - 1.0).abs() < 1e-12);
+        }
+    }
+}

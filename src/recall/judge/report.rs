@@ -1,0 +1,76 @@
+//! What an evaluation of recall found, as plain data.
+
+use serde::Serialize;
+
+use super::latency::Trail;
+use super::ranked::{Estimate, Quality};
+use super::spread::Spread;
+
+/// What an evaluation found.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Evaluation {
+    /// `case` or `episode`.
+    pub kind: &'static str,
+    /// Rows of the kind.
+    pub rows: usize,
+    /// Of these, with a vector.
+    pub with_vector: usize,
+    /// How rows are ranked here.
+    pub ranking: &'static str,
+    /// Where the judgements come from.
+    pub judged_by: String,
+    /// Hit rate, precision, nDCG and reciprocal rank.
+    pub quality: Quality,
+    /// Whether a row that is queried with itself comes back.
+    pub self_retrieval: Vec<Returned>,
+    /// Whether nonsense comes back with something.
+    pub negative_controls: Vec<Control>,
+    /// Coverage, swamping, redundancy, staleness and bad feedback of the rankings here.
+    pub spread: Spread,
+    /// What the trail of accesses says; none where none is kept.
+    pub stored: Option<Stored>,
+    /// What should be known, for people.
+    pub notes: Vec<String>,
+}
+
+/// How often a row that is queried with itself comes back among the first k.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Returned {
+    /// `text` or `vector`.
+    pub by: &'static str,
+    /// Rows asked.
+    pub n: usize,
+    /// Of these, that came back.
+    pub found: usize,
+    /// Their share.
+    pub share: Option<f64>,
+}
+
+/// What nonsense gives.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Control {
+    /// `text` or `vector`.
+    pub by: &'static str,
+    /// Nonsense queries.
+    pub n: usize,
+    /// Of these, that gave something above the threshold: each is a failure.
+    pub answered: usize,
+    /// The threshold.
+    pub threshold: f64,
+    /// The highest score that nonsense got.
+    pub highest: Option<f64>,
+}
+
+/// Recalls as they happened.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Stored {
+    /// Times, tokens, policy versions.
+    #[serde(flatten)]
+    pub trail: Trail,
+    /// Share of recalls with a row that is known to have gone well.
+    pub hit_rate: Estimate,
+    /// Share of the first k rows that are known to have gone well.
+    pub precision_at_k: Estimate,
+    /// Coverage, swamping, redundancy, staleness and bad feedback of what agents recalled.
+    pub spread: Spread,
+}

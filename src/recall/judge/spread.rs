@@ -1,0 +1,134 @@
+//! What recall does to a memory as a whole: what is never recalled, what is recalled all the time, how alike, how old
+//! and how good what is recalled is.
+
+use std::collections::HashMap;
+
+use serde::Serialize;
+
+use crate::recall::understand::mean;
+
+/// Similarity above which two recalled rows say the same.
+pub const ALIKE: f64 = 0.95;
+/// Age from which a recalled row is stale, in days.
+pub const STALE_DAYS: f64 = 90.0;
+
+/// One recalled row.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Recalled {
+    /// Its id.
+    pub id: String,
+    /// Its age when it was recalled, in days; none when unknown.
+    pub age_days: Option<f64>,
+    /// Whether what is known of it is bad: negative feedback, a reward below 0.5; none when nothing is known.
+    pub bad: Option<bool>,
+}
+
+/// What was recalled for one query, with the similarities of all pairs of it that are known.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Recall {
+    /// The rows, best first.
+    pub rows: Vec<Recalled>,
+    /// Similarity of each pair among them, where both can be compared.
+    pub alike: Vec<f64>,
+}
+
+/// How recall spreads over a memory.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Spread {
+    /// Queries.
+    pub queries: usize,
+    /// Places filled, over all queries.
+    pub places: usize,
+    /// Rows that could have been recalled.
+    pub candidates: usize,
+    /// Distinct rows that were recalled.
+    pub recalled: usize,
+    /// Recalled / candidates.
+    pub coverage: Option<f64>,
+    /// Share of all places that the most recalled 1 % of the candidates (at least one) take: swamping.
+    pub top_1_percent_share: Option<f64>,
+    /// What that share would be if all candidates were recalled alike.
+    pub top_1_percent_even: Option<f64>,
+    /// The row that is recalled most, and for how many queries.
+    pub most_recalled: Option<(String, usize)>,
+    /// Share of pairs within one recall that say the same (similarity above 0.95).
+    pub redundancy: Option<f64>,
+    /// Pairs compared.
+    pub pairs: usize,
+    /// Mean age of what is recalled, in days.
+    pub age_days: Option<f64>,
+    /// Share of it that is older than 90 days.
+    pub stale_share: Option<f64>,
+    /// Share of what is recalled and known that is bad.
+    pub bad_share: Option<f64>,
+    /// Places behind that share.
+    pub bad_n: usize,
+}
+
+/// Looks at recalls over a number of candidates.
+#[must_use]
+pub fn spread(recalls: &[Recall], candidates: usize) -> Spread {
+    let rows = || recalls.iter().flat_map(|r| &r.rows);
+    let places = rows().count();
+    let mut times: HashMap<&str, usize> = HashMap::new();
+    rows().for_each(|row| *times.entry(&row.id).or_default() += 1);
+    let mut counts: Vec<(&str, usize)> = times.into_iter().collect();
+    counts.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
+    let top = candidates.div_ceil(100).max(1);
+    let share = |n: usize, of: usize| (of > 0).then(|| n as f64 / of as f64);
+    let taken: usize = counts.iter().take(top).map(|(_, n)| n).sum();
+    let pairs: Vec<f64> = recalls.iter().flat_map(|r| r.alike.iter().copied()).collect();
+    let ages: Vec<f64> = rows().filter_map(|r| r.age_days).collect();
+    let known: Vec<bool> = rows().filter_map(|r| r.bad).collect();
+    Spread {
+        queries: recalls.len(),
+        places,
+        candidates,
+        recalled: counts.len(),
+        coverage: share(counts.len(), candidates),
+        top_1_percent_share: share(taken, places),
+        top_1_percent_even: share(top.min(candidates), candidates),
+        most_recalled: counts.first().map(|(id, n)| ((*id).to_owned(), *n)),
+        redundancy: share(pairs.iter().filter(|s| **s > ALIKE).count(), pairs.len()),
+        pairs: pairs.len(),
+        stale_share: share(ages.iter().filter(|a| **a > STALE_DAYS).count(), ages.len()),
+        age_days: mean(ages),
+        bad_share: share(known.iter().filter(|b| **b).count(), known.len()),
+        bad_n: known.len(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(id: &str, age: f64, bad: Option<bool>) -> Recalled {
+        Recalled { id: id.to_owned(), age_days: Some(age), bad }
+    }
+
+    #[test]
+    fn one_case_in_every_recall_swamps() {
+        let recalls: Vec<Recall> = (0..10)
+            .map(|i| Recall {
+                rows: vec![row("poison", 1.0, Some(true)), row(&format!("c{i}"), 100.0, None)],
+                alike: vec![if i == 0 { 0.99 } else { 0.2 }],
+            })
+            .collect();
+        let found = spread(&recalls, 100);
+        assert_eq!((found.recalled, found.coverage, found.places), (11, Some(0.11), 20));
+        assert_eq!((found.top_1_percent_share, found.top_1_percent_even), (Some(0.5), Some(0.01)));
+        assert_eq!(found.most_recalled, Some(("poison".to_owned(), 10)));
+        assert_eq!((found.redundancy, found.pairs), (Some(0.1), 10));
+        assert_eq!((found.age_days, found.stale_share), (Some(50.5), Some(0.5)));
+        assert_eq!((found.bad_share, found.bad_n), (Some(1.0), 10));
+    }
+
+    #[test]
+    fn nothing_recalled_is_unknown() {
+        let found = spread(&[], 0);
+        assert_eq!(
+            (found.coverage, found.top_1_percent_share, found.redundancy, found.bad_share),
+            (None, None, None, None)
+        );
+    }
+}

@@ -1,0 +1,223 @@
+//! What a policy is worth on pairs that it did not see, and whether it should be used.
+
+use serde::Serialize;
+
+use super::logistic::train;
+use super::metrics::{self, Bin, Interval, Metrics, Predicted};
+use super::split::{PARTS, parts};
+use super::{Example, LearnError, check};
+use crate::recall::policy::{FEATURES, Policy, Spelling};
+
+/// Queries from which an interval says something: a few drawn anew are the same few again.
+const ENOUGH: usize = 10;
+
+/// How good predictions are, with everything that is shown of them.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Assessment {
+    /// The four numbers.
+    pub metrics: Metrics,
+    /// Predictions behind them.
+    pub n: usize,
+    /// Of these, how many came true.
+    pub positives: usize,
+    /// Queries, which are what is drawn anew for the intervals.
+    pub queries: usize,
+    /// 95 % intervals by drawing queries anew.
+    pub interval: Interval,
+    /// How often what was predicted came true.
+    pub calibration: Vec<Bin>,
+    /// Each feature by itself.
+    pub features: Vec<Single>,
+    /// `better than chance`, `no better than chance`, `worse than chance` or `unknown`.
+    pub verdict: &'static str,
+    /// What to do about it, for people.
+    pub advice: String,
+}
+
+/// A feature by itself.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Single {
+    /// Its name.
+    pub name: &'static str,
+    /// Its AUC; none where it is the same in all pairs.
+    pub auc: Option<f64>,
+    /// 95 % interval.
+    pub interval: Option<[f64; 2]>,
+    /// Its weight in the policy; none where several policies were used.
+    pub weight: Option<f64>,
+}
+
+/// Assesses predictions made for examples, one for each. `policy` is the one they come from, where it is one.
+#[must_use]
+pub fn assess(examples: &[Example], scores: &[f64], policy: Option<&Policy>, seed: u64) -> Assessment {
+    let one = |(e, score): (&Example, &f64)| Predicted { query: e.query, score: *score, label: e.label };
+    let predicted: Vec<Predicted> = examples.iter().zip(scores).map(one).collect();
+    let metrics = metrics::metrics(&predicted);
+    let interval = metrics::intervals(&predicted, seed);
+    let mut queries: Vec<usize> = examples.iter().map(|e| e.query).collect();
+    queries.sort_unstable();
+    queries.dedup();
+    let (verdict, advice) = verdict(interval.auc, queries.len());
+    Assessment {
+        metrics,
+        n: examples.len(),
+        positives: examples.iter().filter(|e| e.label).count(),
+        queries: queries.len(),
+        interval,
+        calibration: metrics::calibration(&predicted),
+        features: (0..FEATURES.len()).map(|i| single(examples, i, policy, seed)).collect(),
+        verdict,
+        advice,
+    }
+}
+
+fn single(examples: &[Example], i: usize, policy: Option<&Policy>, seed: u64) -> Single {
+    let value = |e: &Example| e.features.get(i).copied().unwrap_or_default();
+    let first = examples.first().map(value);
+    let varies = examples.iter().any(|e| Some(value(e)) != first);
+    let all: Vec<Predicted> =
+        examples.iter().map(|e| Predicted { query: e.query, score: value(e), label: e.label }).collect();
+    Single {
+        name: FEATURES.get(i).copied().unwrap_or_default(),
+        auc: metrics::metrics(&all).auc.filter(|_| varies),
+        interval: if varies { metrics::intervals(&all, seed).auc } else { None },
+        weight: policy.and_then(|p| p.weights.get(i).copied()),
+    }
+}
+
+fn verdict(auc: Option<[f64; 2]>, queries: usize) -> (&'static str, String) {
+    match auc {
+        Some(_) if queries < ENOUGH => (
+            "unknown",
+            format!(
+                "{queries} queries are too few to tell it from chance ({ENOUGH} are asked for): do not activate it on this"
+            ),
+        ),
+        None => ("unknown", "there are not pairs of both kinds to measure by: do not activate it on this".to_owned()),
+        Some([low, high]) if low > 0.5 => (
+            "better than chance",
+            format!("the AUC's interval {low:.3} to {high:.3} lies above 0.5: it orders cases better than chance does"),
+        ),
+        Some([low, high]) if high < 0.5 => (
+            "worse than chance",
+            format!("the AUC's interval {low:.3} to {high:.3} lies below 0.5: do not activate it"),
+        ),
+        Some([low, high]) => (
+            "no better than chance",
+            format!(
+                "the AUC's interval {low:.3} to {high:.3} includes 0.5: it is no better than chance on these pairs, \
+                 do not activate it"
+            ),
+        ),
+    }
+}
+
+/// A trained policy with what it is worth on the pairs that were held out.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Trained {
+    /// The policy.
+    pub policy: Policy,
+    /// On held-out pairs.
+    pub held_out: Assessment,
+    /// On the pairs it was trained on.
+    pub trained_on: Metrics,
+    /// Pairs that it was trained on.
+    pub n: usize,
+    /// Share of held-out pairs on the right side of an even chance; none without any.
+    pub accuracy: Option<f64>,
+}
+
+/// The pairs of an even share of the queries, and the others: (trained on, held out).
+#[must_use]
+pub fn hold_out(examples: &[Example], part: u64, seed: u64) -> (Vec<Example>, Vec<Example>) {
+    let queries = examples.iter().map(|e| e.query + 1).max().unwrap_or_default();
+    let parts = parts(queries, seed);
+    examples.iter().partition(|e| parts.get(e.query) != Some(&part))
+}
+
+/// Trains on four fifths of the queries and measures on the fifth that was held out.
+///
+/// # Errors
+/// [`LearnError`] where there is nothing to learn from.
+pub fn train_and_hold_out(examples: &[Example], spelling: Spelling, seed: u64) -> Result<Trained, LearnError> {
+    check(examples)?;
+    let first = examples.first().map(|e| e.query);
+    if examples.iter().all(|e| Some(e.query) == first) {
+        return Err(LearnError::OneQuery(examples.len()));
+    }
+    let (seen, held) = hold_out(examples, 0, seed);
+    let policy = train(&seen, spelling)?;
+    let score = |all: &[Example]| -> Vec<f64> { all.iter().map(|e| policy.score(&e.features)).collect() };
+    let predicted: Vec<Predicted> =
+        seen.iter().zip(score(&seen)).map(|(e, score)| Predicted { query: e.query, score, label: e.label }).collect();
+    let right = held.iter().filter(|e| (policy.score(&e.features) >= 0.0) == e.label).count();
+    let accuracy = (!held.is_empty()).then(|| right as f64 / held.len() as f64);
+    let held_out = assess(&held, &score(&held), Some(&policy), seed);
+    Ok(Trained { held_out, accuracy, trained_on: metrics::metrics(&predicted), n: seen.len(), policy })
+}
+
+/// What training on such pairs is worth: every pair is predicted by a policy that was trained without its query.
+///
+/// # Errors
+/// As [`train_and_hold_out`].
+pub fn cross_validate(examples: &[Example], seed: u64) -> Result<Assessment, LearnError> {
+    check(examples)?;
+    let (mut all, mut scores) = (Vec::new(), Vec::new());
+    for part in 0..PARTS {
+        let (seen, held) = hold_out(examples, part, seed);
+        if held.is_empty() {
+            continue;
+        }
+        let policy = train(&seen, Spelling::Snake)?;
+        scores.extend(held.iter().map(|e| policy.score(&e.features)));
+        all.extend(held);
+    }
+    Ok(assess(&all, &scores, None, seed))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recall::learn::split::Random;
+    use crate::recall::policy::probability;
+
+    fn pairs(n: usize, strength: f64) -> Vec<Example> {
+        let mut random = Random::new(11);
+        let one = |i: usize| {
+            let features = std::array::from_fn(|k| if k == 1 { 0.4 } else { random.unit() });
+            Example { query: i / 5, features, label: random.unit() < probability(strength * (features[0] - 0.5)) }
+        };
+        (0..n).map(one).collect()
+    }
+
+    #[test]
+    fn a_policy_that_learned_something_is_told_from_one_that_did_not() {
+        let found = train_and_hold_out(&pairs(2_000, 6.0), Spelling::Snake, 1).unwrap();
+        assert_eq!(found.held_out.verdict, "better than chance");
+        assert_eq!(found.held_out.n + found.n, 2_000);
+        assert!(found.held_out.features[0].auc.unwrap() > 0.7 && found.held_out.features[1].auc.is_none());
+        let nothing = train_and_hold_out(&pairs(2_000, 0.0), Spelling::Snake, 1).unwrap();
+        assert_eq!(nothing.held_out.verdict, "no better than chance");
+        assert!(nothing.held_out.advice.contains("do not activate"));
+    }
+
+    #[test]
+    fn no_query_stands_on_both_sides() {
+        let all = pairs(500, 1.0);
+        let (seen, held) = hold_out(&all, 0, 3);
+        assert_eq!(seen.len() + held.len(), 500);
+        assert!(held.iter().all(|h| seen.iter().all(|s| s.query != h.query)));
+    }
+
+    #[test]
+    fn cross_validation_predicts_every_pair() {
+        let found = cross_validate(&pairs(600, 6.0), 1).unwrap();
+        assert_eq!((found.n, found.queries), (600, 120));
+        assert_eq!(
+            train_and_hold_out(&[pairs(5, 0.0), pairs(5, 9.0)].concat()[..5], Spelling::Snake, 1)
+                .err()
+                .map(|e| { matches!(e, LearnError::OneQuery(5) | LearnError::OneClass { .. }) }),
+            Some(true)
+        );
+    }
+}

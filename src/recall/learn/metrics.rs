@@ -1,0 +1,289 @@
+//! How good predictions are: AUC, Brier score, calibration and loss, with intervals by drawing queries anew.
+
+use serde::Serialize;
+
+use super::split::Random;
+use crate::recall::policy::probability;
+
+/// Bins of the calibration, of equal width over 0..1.
+pub const BINS: usize = 10;
+/// Times that queries are drawn anew for an interval.
+pub const DRAWS: usize = 1_000;
+
+/// A prediction with what came of it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Predicted {
+    /// Number of the query: drawn anew as a whole.
+    pub query: usize,
+    /// Score on the logit scale.
+    pub score: f64,
+    /// What came of it.
+    pub label: bool,
+}
+
+/// The four numbers. AUC is none where there are not both kinds of label, all are none without predictions.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Metrics {
+    /// Chance that a positive is scored above a negative, ties counting half: 0..1, 0.5 is chance.
+    pub auc: Option<f64>,
+    /// Mean squared difference of probability and outcome, in 0..1.
+    pub brier: Option<f64>,
+    /// Expected calibration error: mean distance of predicted and observed share over the bins, by their size.
+    pub ece: Option<f64>,
+    /// Mean binary cross-entropy, in nats.
+    pub loss: Option<f64>,
+}
+
+/// One bin of the calibration.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Bin {
+    /// Lower edge of the predicted probability.
+    pub from: f64,
+    /// Upper edge.
+    pub to: f64,
+    /// Predictions in it.
+    pub n: usize,
+    /// Their mean probability; none of none.
+    pub predicted: Option<f64>,
+    /// The share that came true; none of none.
+    pub observed: Option<f64>,
+}
+
+/// The 2.5th and 97.5th percentile of each number over the draws; none where it could not be computed.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Interval {
+    /// Of the AUC.
+    pub auc: Option<[f64; 2]>,
+    /// Of the Brier score.
+    pub brier: Option<[f64; 2]>,
+    /// Of the calibration error.
+    pub ece: Option<[f64; 2]>,
+    /// Of the loss.
+    pub loss: Option<[f64; 2]>,
+}
+
+/// AUC of scores with labels; none where there are not both kinds.
+#[must_use]
+pub fn auc(scored: impl IntoIterator<Item = (f64, bool)>) -> Option<f64> {
+    let mut scored: Vec<(f64, bool, f64)> = scored.into_iter().map(|(score, label)| (score, label, 1.0)).collect();
+    scored.sort_by(|a, b| a.0.total_cmp(&b.0));
+    weighted_auc(&scored)
+}
+
+/// AUC of sorted scores, each counted as often as its weight says.
+fn weighted_auc(sorted: &[(f64, bool, f64)]) -> Option<f64> {
+    let (mut below, mut wins, mut positives) = (0.0, 0.0, 0.0);
+    for tied in sorted.chunk_by(|a, b| a.0.total_cmp(&b.0).is_eq()) {
+        let of = |kind: bool| tied.iter().filter(|t| t.1 == kind).map(|t| t.2).sum::<f64>();
+        let (up, down) = (of(true), of(false));
+        wins += up * (below + down / 2.0);
+        positives += up;
+        below += down;
+    }
+    (positives > 0.0 && below > 0.0).then(|| wins / (positives * below))
+}
+
+/// Cross-entropy of one prediction on the logit scale, without overflow.
+fn cross_entropy(score: f64, label: bool) -> f64 {
+    score.max(0.0) + (-score.abs()).exp().ln_1p() - if label { score } else { 0.0 }
+}
+
+fn bin_of(probability: f64) -> usize {
+    ((probability * BINS as f64) as usize).min(BINS - 1)
+}
+
+/// Calibration: how often what was predicted came true.
+#[must_use]
+pub fn calibration(predicted: &[Predicted]) -> Vec<Bin> {
+    let mut sums = [(0_usize, 0.0, 0_usize); BINS];
+    for one in predicted {
+        let p = probability(one.score);
+        if let Some(sum) = sums.get_mut(bin_of(p)) {
+            *sum = (sum.0 + 1, sum.1 + p, sum.2 + usize::from(one.label));
+        }
+    }
+    let bin = |(i, (n, p, hits)): (usize, (usize, f64, usize))| Bin {
+        from: i as f64 / BINS as f64,
+        to: (i + 1) as f64 / BINS as f64,
+        n,
+        predicted: (n > 0).then(|| p / n as f64),
+        observed: (n > 0).then(|| hits as f64 / n as f64),
+    };
+    sums.into_iter().enumerate().map(bin).collect()
+}
+
+/// A prediction made ready to be counted many times.
+struct Ready {
+    query: usize,
+    score: f64,
+    label: bool,
+    brier: f64,
+    loss: f64,
+    bin: usize,
+    probability: f64,
+}
+
+fn ready(predicted: &[Predicted]) -> Vec<Ready> {
+    let one = |p: &Predicted| {
+        let probability = probability(p.score);
+        let miss = probability - f64::from(u8::from(p.label));
+        Ready {
+            query: p.query,
+            score: p.score,
+            label: p.label,
+            brier: miss * miss,
+            loss: cross_entropy(p.score, p.label),
+            bin: bin_of(probability),
+            probability,
+        }
+    };
+    let mut ready: Vec<Ready> = predicted.iter().map(one).collect();
+    ready.sort_by(|a, b| a.score.total_cmp(&b.score));
+    ready
+}
+
+/// The metrics of sorted predictions, each counted as often as `times` of its query says.
+fn counted(ready: &[Ready], times: impl Fn(usize) -> f64) -> Metrics {
+    let (mut n, mut brier, mut loss) = (0.0, 0.0, 0.0);
+    let mut gaps = [0.0; BINS];
+    let mut scored = Vec::with_capacity(ready.len());
+    for one in ready {
+        let weight = times(one.query);
+        if weight == 0.0 {
+            continue;
+        }
+        n += weight;
+        brier += weight * one.brier;
+        loss += weight * one.loss;
+        gaps[one.bin] += weight * (one.probability - f64::from(u8::from(one.label)));
+        scored.push((one.score, one.label, weight));
+    }
+    let some = |value: f64| (n > 0.0).then(|| value / n);
+    Metrics {
+        auc: weighted_auc(&scored),
+        brier: some(brier),
+        ece: some(gaps.iter().map(|gap| gap.abs()).sum()),
+        loss: some(loss),
+    }
+}
+
+/// The metrics of predictions.
+#[must_use]
+pub fn metrics(predicted: &[Predicted]) -> Metrics {
+    counted(&ready(predicted), |_| 1.0)
+}
+
+/// Intervals of the metrics: queries are drawn anew, with all their predictions, [`DRAWS`] times.
+#[must_use]
+pub fn intervals(predicted: &[Predicted], seed: u64) -> Interval {
+    let queries = predicted.iter().map(|p| p.query + 1).max().unwrap_or_default();
+    let ready = ready(predicted);
+    let there: Vec<usize> = {
+        let mut there: Vec<usize> = predicted.iter().map(|p| p.query).collect();
+        there.sort_unstable();
+        there.dedup();
+        there
+    };
+    let mut random = Random::new(seed);
+    let drawn: Vec<Metrics> = (0..DRAWS)
+        .map(|_| {
+            let mut times = vec![0.0; queries];
+            for _ in 0..there.len() {
+                if let Some(query) = there.get(random.below(there.len()))
+                    && let Some(times) = times.get_mut(*query)
+                {
+                    *times += 1.0;
+                }
+            }
+            counted(&ready, |query| times.get(query).copied().unwrap_or(0.0))
+        })
+        .collect();
+    let of = |pick: fn(&Metrics) -> Option<f64>| percentiles(drawn.iter().filter_map(pick).collect());
+    Interval { auc: of(|m| m.auc), brier: of(|m| m.brier), ece: of(|m| m.ece), loss: of(|m| m.loss) }
+}
+
+/// The 2.5th and 97.5th percentile; none of none.
+#[must_use]
+pub fn percentiles(mut values: Vec<f64>) -> Option<[f64; 2]> {
+    values.sort_by(f64::total_cmp);
+    let at = |share: f64| values.get((share * (values.len().saturating_sub(1)) as f64).round() as usize).copied();
+    Some([at(0.025)?, at(0.975)?])
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cmp::Ordering;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn predicted(scores: &[(f64, bool)]) -> Vec<Predicted> {
+        scores
+            .iter()
+            .enumerate()
+            .map(|(query, (score, label))| Predicted { query, score: *score, label: *label })
+            .collect()
+    }
+
+    #[test]
+    fn metrics_by_hand() {
+        // Probabilities 0.5, 0.5, 0.75 with outcomes no, yes, yes.
+        let all = predicted(&[(0.0, false), (0.0, true), (3.0_f64.ln(), true)]);
+        let found = metrics(&all);
+        assert_eq!(found.auc, Some(0.75));
+        assert!((found.brier.unwrap() - (0.25 + 0.25 + 0.0625) / 3.0).abs() < 1e-12);
+        let loss = (2.0 * 2.0_f64.ln() + (4.0_f64 / 3.0).ln()) / 3.0;
+        assert!((found.loss.unwrap() - loss).abs() < 1e-12);
+        // Bin 0.5: predicted 0.5, observed 0.5; bin 0.7: predicted 0.75, observed 1.
+        assert!((found.ece.unwrap() - 0.25 / 3.0).abs() < 1e-12);
+        let bins = calibration(&all);
+        assert_eq!((bins[5].n, bins[5].observed, bins[7].observed, bins[0].predicted), (2, Some(0.5), Some(1.0), None));
+    }
+
+    #[test]
+    fn nothing_and_one_class_have_no_auc() {
+        assert_eq!(auc([]), None);
+        assert_eq!(metrics(&[]).brier, None);
+        assert_eq!(auc([(1.0, true), (2.0, true)]), None);
+        assert_eq!(intervals(&[], 1).auc, None);
+    }
+
+    #[test]
+    fn an_interval_holds_the_value_and_is_the_same_each_time() {
+        let all: Vec<Predicted> = (0..300)
+            .map(|i| Predicted { query: i / 3, score: f64::from((i * 7919 % 100) as u8), label: i * 31 % 7 < 3 })
+            .collect();
+        let (value, found) = (metrics(&all).auc.unwrap(), intervals(&all, 5));
+        let [low, high] = found.auc.unwrap();
+        assert!(low < value && value < high && low > 0.3 && high < 0.7, "{low} {value} {high}");
+        assert_eq!(found, intervals(&all, 5));
+    }
+
+    proptest! {
+        #[test]
+        fn auc_does_not_mind_a_rising_change_of_scores_and_turns_with_the_labels(
+            scored in prop::collection::vec((-50..50i32, any::<bool>()), 2..60)
+        ) {
+            let as_is = auc(scored.iter().map(|(s, l)| (f64::from(*s), *l)));
+            let risen = auc(scored.iter().map(|(s, l)| ((f64::from(*s) / 9.0).exp(), *l)));
+            let turned = auc(scored.iter().map(|(s, l)| (f64::from(*s), !*l)));
+            let negated = auc(scored.iter().map(|(s, l)| (-f64::from(*s), *l)));
+            prop_assert_eq!(as_is.is_some(), turned.is_some());
+            if let (Some(a), Some(r), Some(t), Some(n)) = (as_is, risen, turned, negated) {
+                prop_assert!((a - r).abs() < 1e-12);
+                prop_assert!((a + t - 1.0).abs() < 1e-12);
+                prop_assert!((a + n - 1.0).abs() < 1e-12);
+                // The definition: over all pairs of a positive and a negative.
+                let (mut wins, mut pairs) = (0.0, 0.0);
+                for (s, _) in scored.iter().filter(|x| x.1) {
+                    for (z, _) in scored.iter().filter(|x| !x.1) {
+                        pairs += 1.0;
+                        wins += match s.cmp(z) { Ordering::Greater => 1.0, Ordering::Equal => 0.5, Ordering::Less => 0.0 };
+                    }
+                }
+                prop_assert!((a - wins / pairs).abs() < 1e-12);
+            }
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! Learning which cases to recall: pairs of a query and a case with a label, features by name, a logistic policy and
+//! how good it is on pairs that it did not see.
+
+pub mod assess;
+pub mod logistic;
+pub mod measured;
+pub mod metrics;
+pub mod pairs;
+pub mod split;
+pub mod version;
+
+use super::policy::FEATURES;
+
+/// Why nothing can be learned or measured.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LearnError {
+    /// There are no pairs.
+    #[error("there are no pairs of a query and a case to learn from")]
+    Empty,
+    /// All labels are the same.
+    #[error("all {n} pairs are {label}: a policy needs pairs of both kinds to tell them apart")]
+    OneClass {
+        /// Pairs.
+        n: usize,
+        /// `positive` or `negative`.
+        label: &'static str,
+    },
+    /// One query: nothing can be held out.
+    #[error("all {0} pairs are of one query: none can be held out to measure by, so nothing is trained")]
+    OneQuery(usize),
+}
+
+/// A pair of a query and a case, as numbers.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Example {
+    /// Number of the query: pairs of one query are never parted.
+    pub query: usize,
+    /// Features in 0..1, in the order of [`FEATURES`]; 0 where a feature is not known.
+    pub features: [f64; FEATURES.len()],
+    /// Whether recalling the case went well.
+    pub label: bool,
+}
+
+/// Checks that there are pairs of both kinds.
+///
+/// # Errors
+/// [`LearnError::Empty`], [`LearnError::OneClass`].
+pub fn check(examples: &[Example]) -> Result<(), LearnError> {
+    let positives = examples.iter().filter(|e| e.label).count();
+    match (examples.len(), positives) {
+        (0, _) => Err(LearnError::Empty),
+        (n, 0) => Err(LearnError::OneClass { n, label: "negative" }),
+        (n, p) if n == p => Err(LearnError::OneClass { n, label: "positive" }),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,129 @@
+//! Pairs of a query and a case with a label, read from JSON lines.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+/// A pair as it stands in a file.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Pair {
+    /// Number of the query among the file's queries.
+    pub query: usize,
+    /// What was asked.
+    pub text: String,
+    /// What the case was asked.
+    pub case: String,
+    /// What the case planned; empty when not given.
+    pub plan: String,
+    /// Whether the case itself had gone well; none when not given.
+    pub case_went_well: Option<bool>,
+    /// Reward of the case, in 0..1; none when not given.
+    pub reward: Option<f64>,
+    /// Whether recalling the case for the query went well.
+    pub label: bool,
+}
+
+/// Names under which a label may stand.
+const LABELS: [&str; 3] = ["truth_label", "label", "relevant"];
+/// Names under which the word for the case may stand.
+const CASE_LABELS: [&str; 3] = ["case_label", "outcome", "case_outcome"];
+
+/// Reads pairs: JSON lines with `query`, `case`, `truth_label` (or `label`), and `case_label`, `plan`, `reward` where
+/// they are known. Blank lines are passed over; a JSON list of such objects is taken too.
+///
+/// # Errors
+/// The first line that is no pair, with what is wrong.
+pub fn parse(text: &str) -> Result<Vec<Pair>, String> {
+    let mut numbers: HashMap<String, usize> = HashMap::new();
+    let mut pairs = Vec::new();
+    let mut take = |place: String, value: &Value| -> Result<(), String> {
+        let (query, pair) = pair(value).map_err(|why| format!("{place}: {why}"))?;
+        let next = numbers.len();
+        let number = *numbers.entry(query).or_insert(next);
+        pairs.push(Pair { query: number, ..pair });
+        Ok(())
+    };
+    if text.trim_start().starts_with('[') {
+        let all: Vec<Value> = serde_json::from_str(text).map_err(|e| format!("this is no JSON: {e}"))?;
+        all.iter().enumerate().try_for_each(|(i, value)| take(format!("entry {}", i + 1), value))?;
+        return Ok(pairs);
+    }
+    for (i, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+        let place = format!("line {}", i + 1);
+        let value = serde_json::from_str(line).map_err(|e| format!("{place}: this is no JSON: {e}"))?;
+        take(place, &value)?;
+    }
+    Ok(pairs)
+}
+
+fn pair(value: &Value) -> Result<(String, Pair), String> {
+    let object = value.as_object().ok_or("a JSON object is expected")?;
+    let text = |name: &str| match object.get(name) {
+        Some(Value::String(text)) => Ok(text.clone()),
+        Some(Value::Null) | None => Err(format!("`{name}` is missing")),
+        Some(other) => Ok(other.to_string()),
+    };
+    let query = text("query")?;
+    let label = LABELS.iter().find_map(|name| object.get(*name)).ok_or("`truth_label` is missing")?;
+    let label = truth(label).ok_or_else(|| format!("`truth_label` is true or false, not {label}"))?;
+    let pair = Pair {
+        query: 0,
+        text: query.clone(),
+        case: text("case")?,
+        plan: text("plan").unwrap_or_default(),
+        case_went_well: CASE_LABELS.iter().find_map(|name| object.get(*name)).and_then(truth),
+        reward: object.get("reward").and_then(Value::as_f64).filter(|r| (0.0..=1.0).contains(r)),
+        label,
+    };
+    Ok((query, pair))
+}
+
+/// A label as files spell it.
+fn truth(value: &Value) -> Option<bool> {
+    match value {
+        Value::Bool(b) => Some(*b),
+        Value::Number(n) => n.as_f64().map(|x| x >= 0.5),
+        Value::String(word) => match word.to_ascii_lowercase().as_str() {
+            "true" | "positive" | "success" | "yes" | "1" => Some(true),
+            "false" | "negative" | "failure" | "no" | "0" => Some(false),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_come_in_several_spellings() {
+        let lines = r#"{"query":"q","case":"c","case_label":"positive","plan":"p","truth_label":false}
+
+            {"query":"r","case":"c","label":1,"reward":0.25}
+            {"query":"q","case":{"a":1},"truth_label":"true"}"#;
+        let found = parse(lines).unwrap();
+        assert_eq!(found.iter().map(|p| (p.query, p.label)).collect::<Vec<_>>(), [(0, false), (1, true), (0, true)]);
+        assert_eq!(
+            (found[0].case_went_well, found[1].reward, found[2].case.as_str()),
+            (Some(true), Some(0.25), "{\"a\":1}")
+        );
+        assert_eq!(parse(&format!("[{}]", lines.lines().next().unwrap())).unwrap().len(), 1);
+        assert!(parse(" \n").unwrap().is_empty());
+    }
+
+    #[test]
+    fn what_is_no_pair_is_named_by_its_line() {
+        for (text, words) in [
+            ("{\"query\":\"q\"}", "line 1: `truth_label` is missing"),
+            ("\n{\"query\":\"q\",\"truth_label\":true}", "line 2: `case` is missing"),
+            ("{\"case\":\"q\",\"truth_label\":true}", "`query` is missing"),
+            ("{\"query\":\"q\",\"case\":\"c\",\"truth_label\":\"maybe\"}", "true or false"),
+            ("nonsense", "no JSON"),
+            ("3", "a JSON object"),
+        ] {
+            let why = parse(text).unwrap_err();
+            assert!(why.contains(words), "{text}: {why}");
+        }
+    }
+}

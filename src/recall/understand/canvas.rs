@@ -1,0 +1,416 @@
+//! What people do with what is shown to them on canvases: dwell, engagement, rewards of observations, success.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use serde::Serialize;
+
+use super::mean;
+
+/// A canvas that is closed sooner, in seconds, was closed quickly.
+pub const QUICK: f64 = 5.0;
+
+/// Reward of an observation: closed under 5 s -0.2, closed at 5 s or later +0.1, form submitted +0.5, thumbs up +0.3,
+/// thumbs down -0.3. Presented and error shown are observations without a stated reward.
+pub const REWARDS: [(&str, Option<f64>); 7] = [
+    ("canvas_presented", None),
+    ("canvas_closed_quickly", Some(-0.2)),
+    ("canvas_closed_slowly", Some(0.1)),
+    ("canvas_form_submitted", Some(0.5)),
+    ("canvas_error_shown", None),
+    ("thumbs_up_feedback", Some(0.3)),
+    ("thumbs_down_feedback", Some(-0.3)),
+];
+
+/// The rules by which a canvas type gets its words, for people.
+pub const RULES: [(&str, &str); 4] = [
+    ("closes_quickly", "more than half of the closes whose time is known came under 5 s"),
+    (
+        "engages",
+        "not closed quickly, and at least half of the closes whose time is known came at 5 s or later, or at least half \
+         of the presentations were submitted, executed or updated by the user",
+    ),
+    ("submits", "at least one in five presentations was submitted"),
+    ("dwell", "the recorded `open_seconds` of a close, else the time since the canvas was last presented"),
+];
+
+/// A canvas event as far as these rules look at it.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Event {
+    /// Its id, which orders events of the same time.
+    pub id: String,
+    /// The canvas; an event without one stands alone.
+    pub canvas: Option<String>,
+    /// Canvas type as stored; empty when none is.
+    pub canvas_type: String,
+    /// Component type as stored; empty when none is.
+    pub component: String,
+    /// What happened, as stored.
+    pub action: String,
+    /// When, in microseconds since 1970.
+    pub at: Option<i64>,
+    /// How long the canvas was open, as recorded with a close, in seconds.
+    pub open_seconds: Option<f64>,
+    /// Recorded as done by the agent or the system itself.
+    pub by_agent: bool,
+    /// The episode it hangs on.
+    pub episode: Option<String>,
+}
+
+/// Counts of one canvas type, or of one of its component types.
+#[derive(Debug, Clone, PartialEq, Serialize, Default)]
+pub struct Engagement {
+    /// Canvas type; empty where none is stored.
+    pub canvas_type: String,
+    /// Component type; none for the type as a whole.
+    pub component_type: Option<String>,
+    /// `closes_quickly`, `engages`, `submits`: those whose rule holds.
+    pub verdicts: Vec<&'static str>,
+    /// Times presented.
+    pub presented: usize,
+    /// Times closed.
+    pub closed: usize,
+    /// Closed under 5 s.
+    pub closed_quickly: usize,
+    /// Closed at 5 s or later.
+    pub closed_slowly: usize,
+    /// Closed with no time to tell by.
+    pub closed_untimed: usize,
+    /// Times submitted.
+    pub submitted: usize,
+    /// Times executed.
+    pub executed: usize,
+    /// Times updated, by whomever.
+    pub updated: usize,
+    /// Updates by the user after the canvas was presented: corrections.
+    pub corrected: usize,
+    /// Errors shown.
+    pub errors: usize,
+    /// Other actions, as stored.
+    pub other: BTreeMap<String, usize>,
+    /// Mean time open, in seconds; none where no time is known.
+    pub dwell_seconds: Option<f64>,
+    /// Closes behind the mean.
+    pub dwell_n: usize,
+    /// Of these, how many carry a recorded time; the others go by the times of the events.
+    pub dwell_recorded: usize,
+    /// Episodes that it was shown in.
+    pub episodes: usize,
+    /// Mean feedback aggregate of those episodes, in -1..1; none when unknown for all.
+    pub feedback: Option<f64>,
+    /// Episodes behind the mean.
+    pub feedback_n: usize,
+    /// Sum of the rewards of its observations.
+    pub reward: f64,
+    /// Observations with a reward.
+    pub reward_n: usize,
+}
+
+/// An observation with its reward and how often it was made.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Observation {
+    /// Its name.
+    pub observation: &'static str,
+    /// Its reward; none is stated.
+    pub reward: Option<f64>,
+    /// How often.
+    pub n: usize,
+}
+
+/// How one canvas went: 1 if submitted or executed, 0 if closed under 5 s or in error, else 0.5.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Outcome {
+    /// 0, 0.5 or 1.
+    pub value: f64,
+    /// Time of its last event, in microseconds since 1970.
+    pub at: Option<i64>,
+}
+
+/// What canvas events come to.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Canvases {
+    /// By canvas type, most presented first.
+    pub types: Vec<Engagement>,
+    /// By canvas and component type.
+    pub components: Vec<Engagement>,
+    /// How each canvas went.
+    pub outcomes: Vec<Outcome>,
+    /// Events in all.
+    pub events: usize,
+}
+
+#[derive(Default)]
+struct Tally {
+    counts: Engagement,
+    dwell: f64,
+    episodes: BTreeSet<usize>,
+}
+
+/// Looks at events in any order. `feedback` is the known feedback aggregate of episodes, by id.
+#[must_use]
+pub fn understand<S: std::hash::BuildHasher>(mut events: Vec<Event>, feedback: &HashMap<String, f64, S>) -> Canvases {
+    events.sort_by(|a, b| (&a.canvas, a.at, &a.id).cmp(&(&b.canvas, b.at, &b.id)));
+    let mut numbers: HashMap<&str, usize> = HashMap::new();
+    let mut known: Vec<Option<f64>> = Vec::new();
+    let mut types: BTreeMap<&str, Tally> = BTreeMap::new();
+    let mut components: BTreeMap<(&str, &str), Tally> = BTreeMap::new();
+    let mut outcomes = Vec::new();
+    for canvas in events.chunk_by(|a, b| a.canvas.is_some() && a.canvas == b.canvas) {
+        let (mut presented, mut presented_at) = (false, None);
+        let mut outcome = Outcome { value: 0.5, at: None };
+        for event in canvas {
+            let seen = Seen::of(event, presented, presented_at);
+            if seen == Seen::Presented {
+                (presented, presented_at) = (true, event.at);
+            }
+            outcome.value = seen.moves(outcome.value);
+            outcome.at = outcome.at.max(event.at);
+            let episode = event.episode.as_deref().map(|id| {
+                *numbers.entry(id).or_insert_with(|| {
+                    known.push(feedback.get(id).copied());
+                    known.len() - 1
+                })
+            });
+            let whole = types.entry(&event.canvas_type).or_default();
+            let part = components.entry((&event.canvas_type, &event.component)).or_default();
+            for tally in [whole, part] {
+                tally.add(event, seen);
+                tally.episodes.extend(episode);
+            }
+        }
+        outcomes.push(outcome);
+    }
+    let types = types.into_iter().map(|(kind, tally)| tally.close(kind, None, &known));
+    let components = components.into_iter().map(|((kind, part), tally)| tally.close(kind, Some(part), &known));
+    Canvases { types: ranked(types), components: ranked(components), outcomes, events: events.len() }
+}
+
+fn ranked(groups: impl Iterator<Item = Engagement>) -> Vec<Engagement> {
+    let mut groups: Vec<Engagement> = groups.collect();
+    groups.sort_by_key(|group| std::cmp::Reverse(group.presented));
+    groups
+}
+
+/// What an event is to these rules.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Seen {
+    Presented,
+    /// Closed: seconds open where known, and whether they were recorded.
+    Closed(Option<(f64, bool)>),
+    Submitted,
+    Executed,
+    Updated {
+        corrects: bool,
+    },
+    Error,
+    Other,
+}
+
+impl Seen {
+    fn of(event: &Event, presented: bool, presented_at: Option<i64>) -> Seen {
+        match event.action.as_str() {
+            "present" => Seen::Presented,
+            "close" => {
+                let recorded = event.open_seconds.filter(|s| s.is_finite() && *s >= 0.0).map(|s| (s, true));
+                let between = || Some((event.at? - presented_at?) as f64 / 1e6).filter(|s| *s >= 0.0);
+                Seen::Closed(recorded.or_else(|| between().map(|s| (s, false))))
+            }
+            "submit" => Seen::Submitted,
+            "execute" => Seen::Executed,
+            "update" => Seen::Updated { corrects: presented && !event.by_agent },
+            "error" => Seen::Error,
+            _ => Seen::Other,
+        }
+    }
+
+    /// The value of a canvas after this: an act decides, then a quick close or an error.
+    fn moves(self, value: f64) -> f64 {
+        match self {
+            Seen::Submitted | Seen::Executed => 1.0,
+            Seen::Closed(Some((seconds, _))) if seconds < QUICK && value < 1.0 => 0.0,
+            Seen::Error if value < 1.0 => 0.0,
+            _ => value,
+        }
+    }
+}
+
+impl Tally {
+    fn add(&mut self, event: &Event, seen: Seen) {
+        let counts = &mut self.counts;
+        let mut observe = |name: &str| {
+            let reward = REWARDS.iter().find(|(n, _)| *n == name).and_then(|(_, reward)| *reward);
+            counts.reward += reward.unwrap_or(0.0);
+            counts.reward_n += usize::from(reward.is_some());
+        };
+        match seen {
+            Seen::Closed(Some((seconds, _))) if seconds < QUICK => observe("canvas_closed_quickly"),
+            Seen::Closed(Some(_)) => observe("canvas_closed_slowly"),
+            Seen::Submitted => observe("canvas_form_submitted"),
+            _ => {}
+        }
+        match seen {
+            Seen::Presented => counts.presented += 1,
+            Seen::Closed(time) => {
+                counts.closed += 1;
+                match time {
+                    Some((seconds, recorded)) => {
+                        self.dwell += seconds;
+                        counts.dwell_n += 1;
+                        counts.dwell_recorded += usize::from(recorded);
+                        counts.closed_quickly += usize::from(seconds < QUICK);
+                        counts.closed_slowly += usize::from(seconds >= QUICK);
+                    }
+                    None => counts.closed_untimed += 1,
+                }
+            }
+            Seen::Submitted => counts.submitted += 1,
+            Seen::Executed => counts.executed += 1,
+            Seen::Updated { corrects } => {
+                counts.updated += 1;
+                counts.corrected += usize::from(corrects);
+            }
+            Seen::Error => counts.errors += 1,
+            Seen::Other => *counts.other.entry(event.action.clone()).or_default() += 1,
+        }
+    }
+
+    fn close(self, kind: &str, component: Option<&str>, feedback: &[Option<f64>]) -> Engagement {
+        let mut counts = self.counts;
+        kind.clone_into(&mut counts.canvas_type);
+        counts.component_type = component.map(str::to_owned);
+        counts.dwell_seconds = (counts.dwell_n > 0).then(|| self.dwell / counts.dwell_n as f64);
+        counts.episodes = self.episodes.len();
+        let known: Vec<f64> = self.episodes.iter().filter_map(|e| feedback.get(*e).copied().flatten()).collect();
+        counts.feedback_n = known.len();
+        counts.feedback = mean(known);
+        counts.verdicts = verdicts(&counts);
+        counts
+    }
+}
+
+/// The words whose rule in [`RULES`] holds.
+fn verdicts(counts: &Engagement) -> Vec<&'static str> {
+    let timed = counts.closed_quickly + counts.closed_slowly;
+    let acts = counts.submitted + counts.executed + counts.corrected;
+    let quick = counts.closed_quickly * 2 > timed;
+    let stays = timed > 0 && counts.closed_slowly * 2 >= timed;
+    let acted = acts > 0 && acts * 2 >= counts.presented;
+    let submits = counts.submitted > 0 && counts.submitted * 5 >= counts.presented;
+    [("closes_quickly", quick), ("engages", !quick && (stays || acted)), ("submits", submits)]
+        .into_iter()
+        .filter_map(|(word, holds)| holds.then_some(word))
+        .collect()
+}
+
+impl Canvases {
+    /// Canvas types with a word, sorted.
+    #[must_use]
+    pub fn with(&self, verdict: &str) -> Vec<&str> {
+        let mut types: Vec<&str> =
+            self.types.iter().filter(|t| t.verdicts.contains(&verdict)).map(|t| t.canvas_type.as_str()).collect();
+        types.sort_unstable();
+        types
+    }
+
+    /// Every observation of [`REWARDS`] with how often it was made; the thumbs are counted elsewhere.
+    #[must_use]
+    pub fn observations(&self, thumbs_up: usize, thumbs_down: usize) -> Vec<Observation> {
+        let sum = |count: fn(&Engagement) -> usize| self.types.iter().map(count).sum();
+        let count = |name: &str| match name {
+            "canvas_presented" => sum(|t| t.presented),
+            "canvas_closed_quickly" => sum(|t| t.closed_quickly),
+            "canvas_closed_slowly" => sum(|t| t.closed_slowly),
+            "canvas_form_submitted" => sum(|t| t.submitted),
+            "canvas_error_shown" => sum(|t| t.errors),
+            "thumbs_up_feedback" => thumbs_up,
+            _ => thumbs_down,
+        };
+        REWARDS
+            .iter()
+            .map(|(name, reward)| Observation { observation: name, reward: *reward, n: count(name) })
+            .collect()
+    }
+
+    /// Corrections on canvases: updates by the user after a canvas was presented.
+    #[must_use]
+    pub fn corrections(&self) -> usize {
+        self.types.iter().map(|t| t.corrected).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(canvas: &str, action: &str, second: i64) -> Event {
+        Event {
+            id: format!("{canvas}-{second}"),
+            canvas: Some(canvas.to_owned()),
+            canvas_type: "sheets".to_owned(),
+            component: "table".to_owned(),
+            action: action.to_owned(),
+            at: Some(second * 1_000_000),
+            ..Event::default()
+        }
+    }
+
+    #[test]
+    fn dwell_is_the_recorded_time_else_that_since_the_canvas_was_presented() {
+        let mut recorded = event("b", "close", 20);
+        recorded.open_seconds = Some(12.0);
+        let events = vec![
+            event("a", "close", 3),
+            event("a", "present", 0),
+            event("b", "present", 19),
+            recorded,
+            event("c", "close", 1),
+        ];
+        let found = understand(events, &HashMap::new());
+        let sheets = &found.types[0];
+        assert_eq!((sheets.closed_quickly, sheets.closed_slowly, sheets.closed_untimed), (1, 1, 1));
+        assert_eq!((sheets.dwell_seconds, sheets.dwell_n, sheets.dwell_recorded), (Some(7.5), 2, 1));
+        assert!((sheets.reward - -0.1).abs() < 1e-12);
+        assert_eq!(sheets.reward_n, 2);
+        assert_eq!(found.with("engages"), ["sheets"]);
+    }
+
+    #[test]
+    fn five_seconds_sharp_are_not_quick() {
+        let found = understand(vec![event("a", "present", 0), event("a", "close", 5)], &HashMap::new());
+        assert_eq!(found.types[0].closed_slowly, 1);
+    }
+
+    #[test]
+    fn an_act_decides_how_a_canvas_went() {
+        let events = vec![
+            event("acted", "present", 0),
+            event("acted", "submit", 2),
+            event("acted", "close", 3),
+            event("shut", "present", 0),
+            event("shut", "close", 1),
+            event("open", "present", 0),
+            event("broken", "error", 0),
+        ];
+        let values: Vec<f64> = understand(events, &HashMap::new()).outcomes.iter().map(|o| o.value).collect();
+        assert_eq!(values, [1.0, 0.0, 0.5, 0.0]);
+    }
+
+    #[test]
+    fn only_a_users_update_after_a_presentation_corrects() {
+        let mut own = event("a", "update", 3);
+        own.by_agent = true;
+        let events = vec![event("a", "present", 0), own, event("a", "update", 4), event("b", "update", 0)];
+        let found = understand(events, &HashMap::new());
+        assert_eq!((found.types[0].updated, found.corrections()), (3, 1));
+    }
+
+    #[test]
+    fn feedback_counts_once_an_episode() {
+        let mut events = vec![event("a", "present", 0), event("b", "present", 0), event("c", "present", 0)];
+        for (event, episode) in events.iter_mut().zip(["e1", "e1", "e2"]) {
+            event.episode = Some(episode.to_owned());
+        }
+        let feedback = HashMap::from([("e1".to_owned(), 1.0), ("e2".to_owned(), -0.5)]);
+        let found = understand(events, &feedback);
+        assert_eq!((found.types[0].feedback, found.types[0].feedback_n), (Some(0.25), 2));
+    }
+}

@@ -1,0 +1,93 @@
+//! What is said of agents: insights and graduation as plain data.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::Mean;
+use super::canvas::{Engagement, Observation};
+use super::forgetting::Curve;
+use super::graduation::{Coded, Documented};
+use super::quality::{Interventions, Periods};
+use super::usefulness::Judged;
+
+/// What the memory says of canvases, of its age and of its uses.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Insights {
+    /// The agent; all of them when none was named.
+    pub agent: Option<String>,
+    /// The rules behind the words.
+    pub rules: Vec<Rule>,
+    /// Canvas types by word: `closes_quickly`, `engages`, `submits`.
+    pub user_interaction_patterns: Vec<Pattern>,
+    /// By canvas type.
+    pub types: Vec<Engagement>,
+    /// By canvas and component type.
+    pub components: Vec<Engagement>,
+    /// Observations with their rewards.
+    pub observations: Vec<Observation>,
+    /// Canvas events looked at.
+    pub canvas_events: usize,
+    /// Feedback rows looked at.
+    pub feedback_rows: usize,
+    /// The forgetting curve; none where there are no episodes.
+    pub forgetting: Option<Curve>,
+    /// Memories that mislead and that help; none where nothing says which memory was used.
+    pub memories: Option<Judged>,
+    /// What is not there, and why.
+    pub notes: Vec<String>,
+}
+
+/// A rule by its name.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Rule {
+    /// The word it decides.
+    pub name: String,
+    /// The rule, for people.
+    pub rule: String,
+}
+
+/// Canvas types that share a word.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Pattern {
+    /// The word.
+    pub pattern: &'static str,
+    /// Canvas types, sorted.
+    pub canvas_types: Vec<String>,
+}
+
+/// Whether an agent is ready for more.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Graduation {
+    /// The agent.
+    pub agent: String,
+    /// Its name, where one is known.
+    pub name: Option<String>,
+    /// Its status as stored.
+    pub status: Option<String>,
+    /// Its episodes.
+    pub episodes: usize,
+    /// Its episodes by outcome word; those without one under the empty word.
+    pub outcomes: BTreeMap<String, usize>,
+    /// Quality = 0.4 task completion + 0.3 canvas success + 0.2 feedback quality + 0.1 consistency.
+    pub quality: Mean,
+    /// Canvas success of the last 30 days beside the 30 before.
+    pub canvas_periods: Periods,
+    /// Corrections per episode, by source.
+    pub interventions: Interventions,
+    /// Readiness by the documented formula.
+    pub documented: Documented,
+    /// Readiness by the formula that the system's own code has; none for systems without one.
+    pub coded: Option<Coded>,
+}
+
+/// Insights as JSON, the patterns as an object of lists.
+#[must_use]
+pub fn insights_json(insights: &Insights) -> Value {
+    let mut value = serde_json::to_value(insights).unwrap_or_default();
+    value["rules"] = insights.rules.iter().map(|r| (r.name.clone(), Value::from(r.rule.clone()))).collect();
+    let pattern = |p: &Pattern| (p.pattern.to_owned(), Value::from(p.canvas_types.clone()));
+    value["user_interaction_patterns"] = insights.user_interaction_patterns.iter().map(pattern).collect();
+    value
+}
