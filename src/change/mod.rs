@@ -11,6 +11,7 @@ mod batch;
 pub mod chain;
 mod draft;
 pub mod feedback;
+pub mod findings;
 pub mod import;
 pub mod migrate;
 pub mod plan;

@@ -197,6 +197,12 @@ pub enum Command {
         #[arg(long, default_value_t = crate::change::policy::SEED)]
         seed: u64,
     },
+    /// What is wrong or suspicious, each with the command that mends it.
+    Findings {
+        /// This kind only, with up to 1,000 examples.
+        #[arg(long, value_name = "KIND")]
+        kind: Option<String>,
+    },
     /// The layouts that are known; show or check one.
     Layouts {
         /// What to do; lists them when nothing is said.

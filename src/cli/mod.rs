@@ -6,6 +6,7 @@ mod change;
 pub mod change_args;
 mod demo;
 mod evaluate;
+mod findings;
 mod insights;
 mod layouts;
 mod look;
@@ -209,6 +210,7 @@ async fn dispatch(cli: &Cli, config: &Config) -> Result<(), Failure> {
         Some(Command::Evaluate { judged, of, k, seed }) => {
             evaluate::run(&session, judged.as_deref(), of.as_deref(), *k, *seed).await
         }
+        Some(Command::Findings { kind }) => findings::run(&session, kind.as_deref()).await,
         Some(Command::Layouts { command }) => layouts::run(&session, command.as_ref()).await,
         Some(Command::Export { entities, selection }) => look::export(&session, entities, selection).await,
         Some(Command::Change(command)) => change::run(&session, command).await,

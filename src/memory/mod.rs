@@ -5,6 +5,7 @@ pub mod chain;
 pub mod entity;
 pub mod feedback;
 pub mod filter;
+pub mod findings;
 pub mod id_list;
 pub mod json;
 pub mod mask;

@@ -35,11 +35,20 @@ impl Found {
     }
 }
 
+/// Flag of text that addresses a model.
+pub(super) const INSTRUCTION: &str = "reads like an instruction to an agent";
+
+/// Whether a text holds characters that nobody sees, or that control a terminal.
+#[must_use]
+pub fn hides(text: &str) -> bool {
+    hidden_characters(text) > 0
+}
+
 /// What a secret is replaced by.
 const REDACTED: &str = "[secret removed]";
 
 /// Beginnings of tokens, what they are, and how many letters, digits, `_` or `-` must follow at least.
-const TOKENS: &[(&str, &str, usize)] = &[
+pub(super) const TOKENS: &[(&str, &str, usize)] = &[
     ("AKIA", "AWS access key", 16),
     ("ASIA", "AWS access key", 16),
     ("AIza", "Google API key", 30),
@@ -60,7 +69,7 @@ const TOKENS: &[(&str, &str, usize)] = &[
 ];
 
 /// Words after which a value is a secret, when `=` or `:` stands between.
-const NAMES: &[&str] = &[
+pub(super) const NAMES: &[&str] = &[
     "password",
     "passwd",
     "pwd",
@@ -76,7 +85,7 @@ const NAMES: &[&str] = &[
 ];
 
 /// Phrases that address a model rather than a person, in lower case.
-const INSTRUCTIONS: &[&str] = &[
+pub(super) const INSTRUCTIONS: &[&str] = &[
     "ignore all previous",
     "ignore previous instructions",
     "ignore the above",
@@ -109,6 +118,7 @@ const INSTRUCTIONS: &[&str] = &[
     "### system",
     "begin system prompt",
     "jailbreak",
+    "always answer that",
 ];
 
 /// Takes secrets out of a text and says what is odd about it.
@@ -124,7 +134,7 @@ pub fn check(text: &str) -> (String, Found) {
     let flat = visible.to_lowercase().split_whitespace().collect::<Vec<_>>().join(" ");
     let orders = INSTRUCTIONS.iter().filter(|phrase| flat.contains(**phrase)).count();
     if orders > 0 {
-        found.flags.insert("reads like an instruction to an agent", orders);
+        found.flags.insert(INSTRUCTION, orders);
     }
     (clean, found)
 }

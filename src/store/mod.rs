@@ -23,6 +23,7 @@ pub mod shape;
 mod status;
 pub mod stored;
 pub mod structure;
+pub mod vectors;
 pub mod write;
 
 use std::collections::HashMap;

@@ -69,12 +69,24 @@ impl Structure {
         };
         let (schema, name) = (text(1), text(2));
         match text(0).as_str() {
-            "index" => drop(self.indexes.insert((schema, name))),
-            "broken" => drop(self.broken.insert((schema, name))),
-            "policy" => drop(self.policies.insert((schema, name, text(3)))),
-            "secured" => drop(self.secured.insert((schema, name))),
-            "extension" => drop(self.extensions.0.insert(name)),
-            _ => drop(self.extensions.1.insert(name)),
+            "index" => {
+                self.indexes.insert((schema, name));
+            }
+            "broken" => {
+                self.broken.insert((schema, name));
+            }
+            "policy" => {
+                self.policies.insert((schema, name, text(3)));
+            }
+            "secured" => {
+                self.secured.insert((schema, name));
+            }
+            "extension" => {
+                self.extensions.0.insert(name);
+            }
+            _ => {
+                self.extensions.1.insert(name);
+            }
         }
     }
 

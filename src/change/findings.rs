@@ -1,0 +1,374 @@
+//! Looks through a whole database for findings, each told as soon as it is known: structure and trail first, then banks,
+//! episodes and what hangs on them, text last. Reads only; each kind of row is read once, in no order.
+
+use std::collections::{BTreeMap, HashSet};
+use std::ops::ControlFlow;
+
+use super::{ChangeError, anchor};
+use crate::layout::{Link, LinkBy};
+use crate::memory::findings::{Bank, Finding, KINDS, Kind, Named, NotApplicable, Scanner, Story, Tally, kind_named};
+use crate::memory::query::Query;
+use crate::memory::{Entity, Row};
+use crate::store::migration::{OWN, Part};
+use crate::store::{Store, named_ids};
+
+/// Something to tell while looking.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Told {
+    /// A finding.
+    Found(Finding),
+    /// A kind that cannot be looked for here.
+    NotApplicable(NotApplicable),
+    /// Rows read so far, and of which entity the last ones were.
+    Read(u64, &'static str),
+}
+
+/// What to look for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Wanted {
+    /// This kind only.
+    pub kind: Option<&'static str>,
+    /// Examples of each at most.
+    pub examples: usize,
+}
+
+/// Rows between two words of progress.
+const PROGRESS: u64 = 5_000;
+
+/// Looks for findings and tells each when it is known; stops early when `told` breaks off.
+///
+/// # Errors
+/// The engine's refusal.
+pub async fn look(
+    store: &Store,
+    wanted: &Wanted,
+    told: &mut (dyn FnMut(Told) -> ControlFlow<()> + Send),
+) -> Result<(), ChangeError> {
+    let mut survey =
+        Survey { store, wanted, told, stopped: false, read: 0, scanner: Scanner::default(), text: BTreeMap::new() };
+    survey.structure().await?;
+    survey.trail().await?;
+    survey.vectors().await?;
+    survey.banks().await?;
+    survey.episodes().await?;
+    survey.rest().await?;
+    survey.texts();
+    Ok(())
+}
+
+/// Kinds of text and reading, gathered over all entities.
+type Gathered = BTreeMap<(&'static str, Entity), Tally>;
+
+struct Survey<'a> {
+    store: &'a Store,
+    wanted: &'a Wanted,
+    told: &'a mut (dyn FnMut(Told) -> ControlFlow<()> + Send),
+    stopped: bool,
+    read: u64,
+    scanner: Scanner,
+    text: Gathered,
+}
+
+/// Kinds that come from one another's reading.
+const STRUCTURE: &[&str] = &["missing_table", "missing_column", "missing_index"];
+const BANK: &[&str] = &[
+    "over_window",
+    "policy_without_cases",
+    "duplicate_case",
+    "vector_duplicates_left",
+    "write_burst",
+    "dangling_reference",
+    "low_reward_often_recalled",
+    "swamping_case",
+    "vector_missing",
+];
+const EPISODES: &[&str] = &[
+    "write_burst",
+    "chain_cycle",
+    "missing_parent",
+    "cross_agent_parent",
+    "parent_younger",
+    "not_linked",
+    "feedback_not_linked",
+    "dangling_id",
+    "repeated_id",
+    "one_way_link",
+    "wrong_back_link",
+    "count_differs",
+    "aggregate_differs",
+    "orphan_segment",
+    "missing_memory",
+];
+const TEXT: &[&str] = &["unreadable_value", "secret", "instruction", "hidden_characters"];
+
+impl Survey<'_> {
+    fn wants(&self, kinds: &[&str]) -> bool {
+        !self.stopped && self.wanted.kind.is_none_or(|kind| kinds.contains(&kind))
+    }
+
+    fn tell(&mut self, told: Told) {
+        if !self.stopped {
+            self.stopped = (self.told)(told).is_break();
+        }
+    }
+
+    fn found(&mut self, kind: &str, entity: Option<Entity>, tally: Tally) {
+        let Some(kind) = kind_named(kind).filter(|_| tally.count > 0) else { return };
+        if self.wants(&[kind.name]) {
+            self.tell(Told::Found(Finding::new(kind, entity.map(Entity::name), tally)));
+        }
+    }
+
+    fn not_applicable(&mut self, kinds: &[&str], reason: &str) {
+        let known: Vec<&'static Kind> = KINDS.iter().filter(|k| kinds.contains(&k.name)).collect();
+        for kind in known {
+            if self.wants(&[kind.name]) {
+                self.tell(Told::NotApplicable(NotApplicable { kind: kind.name, reason: reason.to_owned() }));
+            }
+        }
+    }
+
+    /// Why an entity is not there; none where it is.
+    fn lacks(&self, entity: Entity) -> Option<String> {
+        self.store.sources_of(entity).err().map(|e| e.to_string())
+    }
+
+    async fn structure(&mut self) -> Result<(), ChangeError> {
+        if !self.wants(STRUCTURE) {
+            return Ok(());
+        }
+        let structure = self.store.structure().await?;
+        let own = self.store.own().await?;
+        let standings = self.store.standings(own.as_ref(), &structure);
+        let (mut tables, mut columns, mut indexes) = (Tally::default(), Tally::default(), Tally::default());
+        let most = self.wanted.examples;
+        let plain = standings.iter().filter(|s| s.migration.optional.is_none() && s.migration.series != OWN);
+        for part in plain.flat_map(|s| &s.steps).filter(|(_, done)| !done).flat_map(|(step, _)| &step.makes) {
+            match part {
+                _ if structure.has(part) => {}
+                Part::Table(table) => tables.add(table, most),
+                Part::Column(table, column) => columns.add(&format!("{table}.{column}"), most),
+                Part::Index(index, table) => indexes.add(&format!("{table}.{index}"), most),
+                _ => {}
+            }
+        }
+        self.found("missing_table", None, tables);
+        self.found("missing_column", None, columns);
+        self.found("missing_index", None, indexes);
+        Ok(())
+    }
+
+    async fn trail(&mut self) -> Result<(), ChangeError> {
+        if !self.wants(&["audit_break"]) {
+            return Ok(());
+        }
+        if self.store.own().await?.is_none() {
+            self.not_applicable(&["audit_break"], "there is no audit trail yet: `migrate --apply` adds it");
+            return Ok(());
+        }
+        let verdict = anchor::verify(self.store, &[]).await?;
+        let faults = serde_json::to_value(&verdict.faults).unwrap_or_default();
+        let words: Vec<String> = faults.as_array().into_iter().flatten().map(ToString::to_string).collect();
+        self.found("audit_break", None, Tally::of(words, self.wanted.examples));
+        Ok(())
+    }
+
+    async fn vectors(&mut self) -> Result<(), ChangeError> {
+        if !self.wants(&["vector_missing", "vector_size"]) {
+            return Ok(());
+        }
+        let places = self.store.vector_places();
+        if places.is_empty() {
+            self.not_applicable(&["vector_size"], "no vectors are stored here");
+        }
+        for place in places {
+            let entity = place.entity;
+            if place.beside {
+                self.found(
+                    "vector_missing",
+                    Some(entity),
+                    self.store.vectors_missing(&place, self.wanted.examples).await?,
+                );
+            }
+            self.found(
+                "vector_size",
+                Some(entity),
+                self.store.vectors_of_odd_size(&place, self.wanted.examples).await?,
+            );
+        }
+        Ok(())
+    }
+
+    async fn banks(&mut self) -> Result<(), ChangeError> {
+        if !self.wants(BANK) && !self.wants(TEXT) {
+            return Ok(());
+        }
+        if let Some(reason) = self.lacks(Entity::Case) {
+            let only: Vec<&str> =
+                BANK.iter().copied().filter(|k| *k != "write_burst" && *k != "vector_missing").collect();
+            self.not_applicable(&only, &reason);
+            return Ok(());
+        }
+        let most = self.wanted.examples;
+        let mut bank = Bank::new(most);
+        self.each(Entity::Profile, |row| bank.profile(row)).await?;
+        let mut repeats = Tally::default();
+        self.each(Entity::Case, |row| {
+            if bank.repeats(row) {
+                repeats.add(row.id(), most);
+            }
+            bank.case(row);
+        })
+        .await?;
+        let case = Some(Entity::Case);
+        self.found("over_window", Some(Entity::Profile), bank.over_window());
+        self.found("duplicate_case", case, repeats);
+        self.found("vector_duplicates_left", Some(Entity::Profile), bank.too_large());
+        self.found("write_burst", case, bank.bursts());
+        self.found("dangling_reference", case, bank.dangling());
+        match bank.without_vector().cloned() {
+            Some(tally) => self.found("vector_missing", case, tally),
+            None => self.not_applicable(&["vector_missing"], "no case has a vector here"),
+        }
+        self.each(Entity::Policy, |row| bank.policy(row)).await?;
+        self.found("policy_without_cases", Some(Entity::Policy), bank.idle_policies());
+        match self.lacks(Entity::Access) {
+            Some(reason) => self.not_applicable(&["low_reward_often_recalled", "swamping_case"], &reason),
+            None => self.each(Entity::Access, |row| bank.access(row)).await?,
+        }
+        self.found("low_reward_often_recalled", case, bank.low_and_frequent());
+        self.found("swamping_case", case, bank.swamping());
+        Ok(())
+    }
+
+    async fn episodes(&mut self) -> Result<(), ChangeError> {
+        if !self.wants(EPISODES) && !self.wants(TEXT) {
+            return Ok(());
+        }
+        if let Some(reason) = self.lacks(Entity::Episode) {
+            self.not_applicable(EPISODES, &reason);
+            return Ok(());
+        }
+        for (entity, kinds) in [
+            (Entity::CanvasEvent, &["not_linked", "count_differs"][..]),
+            (Entity::Feedback, &["feedback_not_linked", "aggregate_differs"]),
+            (Entity::Segment, &["orphan_segment"]),
+            (Entity::MemoryLink, &["missing_memory"]),
+        ] {
+            if let Some(reason) = self.lacks(entity) {
+                self.not_applicable(kinds, &reason);
+            }
+        }
+        let links = self.links();
+        let back = |to| links.iter().any(|l| l.to == to && l.by == LinkBy::Back);
+        let canvas_back = back(Entity::CanvasEvent);
+        let mut story = Story::new(self.wanted.examples);
+        self.each(Entity::Episode, |row| {
+            let named = Named {
+                canvas: named_ids(row, &links, Entity::CanvasEvent),
+                feedback: named_ids(row, &links, Entity::Feedback),
+                canvas_back,
+            };
+            story.episode(row, &named);
+        })
+        .await?;
+        let episode = Some(Entity::Episode);
+        story.chains().into_iter().for_each(|(kind, tally)| self.found(kind, episode, tally));
+        self.each(Entity::CanvasEvent, |row| story.canvas(row)).await?;
+        self.each(Entity::Feedback, |row| story.feedback(row)).await?;
+        self.each(Entity::Segment, |row| story.segment(row)).await?;
+        self.memory_links(&mut story).await?;
+        for (kind, tally) in story.links() {
+            let entity = if kind == "orphan_segment" { Entity::Segment } else { Entity::Episode };
+            self.found(kind, Some(entity), tally);
+        }
+        Ok(())
+    }
+
+    fn links(&self) -> Vec<Link> {
+        let episodes = self.store.recognised().sources.iter().filter(|s| s.entity == Entity::Episode);
+        episodes.flat_map(|s| s.links.iter().cloned()).collect()
+    }
+
+    async fn memory_links(&mut self, story: &mut Story) -> Result<(), ChangeError> {
+        if self.lacks(Entity::MemoryLink).is_some() || self.lacks(Entity::Memory).is_some() {
+            return Ok(());
+        }
+        let mut there: HashSet<String> = HashSet::new();
+        self.each(Entity::Memory, |row| {
+            there.insert(row.id().to_owned());
+        })
+        .await?;
+        if self.lacks(Entity::Case).is_none() {
+            let query = Query { columns: Some(vec!["id"]), ..Query::new(Entity::Case) };
+            let case = |row: Row| {
+                there.insert(row.id().to_owned());
+                ControlFlow::Continue(())
+            };
+            self.store.each_row(&query, case).await?;
+        }
+        self.each(Entity::MemoryLink, |row| {
+            if row.text("memory_id").is_some_and(|id| !there.contains(id)) {
+                story.memory_is_missing(row.text("episode_id").unwrap_or_default());
+            }
+        })
+        .await
+    }
+
+    /// Entities that nothing else reads, for what their rows hold.
+    async fn rest(&mut self) -> Result<(), ChangeError> {
+        if !self.wants(TEXT) {
+            return Ok(());
+        }
+        let banks = self.lacks(Entity::Case).is_none();
+        let linked = self.lacks(Entity::Episode).is_none() && self.lacks(Entity::MemoryLink).is_none();
+        for entity in [Entity::Memory, Entity::UtilityEvent, Entity::WorkflowEvent, Entity::Access, Entity::Policy] {
+            let read = match entity {
+                Entity::Access | Entity::Policy => banks,
+                Entity::Memory => linked,
+                _ => false,
+            };
+            if !read {
+                self.each(entity, |_| {}).await?;
+            }
+        }
+        Ok(())
+    }
+
+    fn texts(&mut self) {
+        for ((kind, entity), tally) in std::mem::take(&mut self.text) {
+            self.found(kind, Some(entity), tally);
+        }
+    }
+
+    /// Reads every row of an entity, looks at its text, and hands it on. An entity that is not there has no rows.
+    async fn each(&mut self, entity: Entity, mut each: impl FnMut(&Row) + Send) -> Result<(), ChangeError> {
+        if self.stopped || self.lacks(entity).is_some() {
+            return Ok(());
+        }
+        let texts = self.wants(TEXT);
+        let (store, most) = (self.store, self.wanted.examples);
+        let (scanner, text, told) = (&mut self.scanner, &mut self.text, &mut self.told);
+        let (read, stopped) = (&mut self.read, &mut self.stopped);
+        let row = |row: Row| {
+            *read += 1;
+            if texts {
+                let held = scanner.row(&row);
+                let kinds = [
+                    (!row.problems.is_empty(), "unreadable_value"),
+                    (held.secret, "secret"),
+                    (held.instruction, "instruction"),
+                    (held.hidden, "hidden_characters"),
+                ];
+                let kinds = kinds.into_iter().filter_map(|(holds, kind)| holds.then_some(kind));
+                kinds.for_each(|kind| text.entry((kind, entity)).or_default().add(row.id(), most));
+            }
+            each(&row);
+            if *read % PROGRESS == 0 {
+                *stopped = told(Told::Read(*read, entity.name())).is_break();
+            }
+            if *stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        Ok(store.each_row(&Query::new(entity), row).await?)
+    }
+}

@@ -1,0 +1,251 @@
+//! What is odd about case banks: windows, repeats, bursts, references, what is recalled too often.
+
+use std::collections::{HashMap, HashSet};
+
+use super::{Tally, short};
+use crate::memory::{Row, time};
+
+/// Rows of one owner within [`BURST_MICROS`] that make a burst.
+const BURST: usize = 5;
+const BURST_MICROS: i64 = 60_000_000;
+
+/// A reward or utility up to this is little.
+const LITTLE: f64 = 0.3;
+
+/// Recalls from which something is recalled often.
+const OFTEN: u32 = 10;
+
+/// Share of its bank's recalls from which a case swamps them.
+const SWAMP: f64 = 0.6;
+
+/// Cases up to which vectors of a bank are compared at once; above, a job does it.
+const COMPARED: u64 = 2_000;
+
+/// Questions that are told apart for a case.
+const QUESTIONS: usize = 8;
+
+#[derive(Debug, Default)]
+struct Profile {
+    id: String,
+    window: Option<i64>,
+    cases: u64,
+    newest: HashSet<u64>,
+    recalls: u32,
+}
+
+#[derive(Debug)]
+struct Case {
+    id: String,
+    profile: u64,
+    reward: Option<f64>,
+    references: Vec<u64>,
+    recalls: u32,
+    questions: HashSet<u64>,
+}
+
+/// Profiles, cases, policies and accesses, as far as findings need them.
+#[derive(Debug, Default)]
+pub struct Bank {
+    profiles: HashMap<u64, Profile>,
+    /// Profile by user and agent.
+    owners: HashMap<u64, u64>,
+    cases: HashMap<u64, Case>,
+    order: Vec<u64>,
+    times: HashMap<u64, Vec<(i64, u64)>>,
+    without_vector: Tally,
+    with_vector: u64,
+    policies: Vec<(String, u64)>,
+    most: usize,
+}
+
+fn owner(row: &Row) -> u64 {
+    short(&format!("{}\n{}", row.text("user_id").unwrap_or_default(), row.text("agent_id").unwrap_or_default()))
+}
+
+impl Bank {
+    /// An empty bank whose findings name at most `most` examples.
+    #[must_use]
+    pub fn new(most: usize) -> Self {
+        Bank { most, ..Bank::default() }
+    }
+
+    /// Takes a profile.
+    pub fn profile(&mut self, row: &Row) {
+        let key = short(row.id());
+        self.owners.insert(owner(row), key);
+        let profile = self.profiles.entry(key).or_default();
+        row.id().clone_into(&mut profile.id);
+        profile.window = row.get("window_size").as_i64();
+    }
+
+    /// Takes a case; those of all profiles come after them.
+    pub fn case(&mut self, row: &Row) {
+        let (key, profile) = (short(row.id()), row.text("profile_id").map_or(0, short));
+        if let Some(at) = row.text("created_at").and_then(time::epoch_micros) {
+            self.times.entry(profile).or_default().push((at, key));
+        }
+        match row.get("has_vector").as_bool() {
+            Some(true) => self.with_vector += 1,
+            Some(false) => self.without_vector.add(row.id(), self.most),
+            None => {}
+        }
+        let bank = self.profiles.entry(profile).or_default();
+        bank.cases += 1;
+        if let Some(hash) = row.text("message_hash") {
+            bank.newest.insert(short(hash));
+        }
+        self.order.push(key);
+        let references = row.list("reference_case_ids").into_iter().map(short).collect();
+        let case = Case {
+            id: row.id().to_owned(),
+            profile,
+            reward: row.number("reward"),
+            references,
+            recalls: 0,
+            questions: HashSet::new(),
+        };
+        self.cases.insert(key, case);
+    }
+
+    /// Whether a case repeats one that was taken before; to be asked before [`Bank::case`].
+    #[must_use]
+    pub fn repeats(&self, row: &Row) -> bool {
+        let (Some(profile), Some(hash)) = (row.text("profile_id"), row.text("message_hash")) else { return false };
+        self.profiles.get(&short(profile)).is_some_and(|p| p.newest.contains(&short(hash)))
+    }
+
+    /// Takes a policy.
+    pub fn policy(&mut self, row: &Row) {
+        self.policies.push((row.id().to_owned(), row.text("profile_id").map_or(0, short)));
+    }
+
+    /// Takes a recall.
+    pub fn access(&mut self, row: &Row) {
+        if let Some(profile) = self.owners.get(&owner(row)).and_then(|key| self.profiles.get_mut(key)) {
+            profile.recalls += 1;
+        }
+        let question = row.text("query").map(short);
+        for id in row.list("ids") {
+            let Some(case) = self.cases.get_mut(&short(id)) else { continue };
+            case.recalls += 1;
+            if let Some(question) = question
+                && case.questions.len() < QUESTIONS
+            {
+                case.questions.insert(question);
+            }
+        }
+    }
+
+    /// Profiles with more cases than their window.
+    #[must_use]
+    pub fn over_window(&self) -> Tally {
+        let over = |p: &&Profile| p.window.is_some_and(|w| p.cases as i64 > w);
+        self.listed(self.profiles.values().filter(over).map(|p| p.id.as_str()))
+    }
+
+    /// Profiles that are too large to compare vectors at once.
+    #[must_use]
+    pub fn too_large(&self) -> Tally {
+        self.listed(self.profiles.values().filter(|p| p.cases > COMPARED).map(|p| p.id.as_str()))
+    }
+
+    /// Policies whose bank has no case.
+    #[must_use]
+    pub fn idle_policies(&self) -> Tally {
+        let idle = |(_, profile): &&(String, u64)| self.profiles.get(profile).is_none_or(|p| p.cases == 0);
+        self.listed(self.policies.iter().filter(idle).map(|(id, _)| id.as_str()))
+    }
+
+    /// Cases without a vector, where others have one.
+    #[must_use]
+    pub fn without_vector(&self) -> Option<&Tally> {
+        (self.with_vector > 0).then_some(&self.without_vector)
+    }
+
+    /// Bursts of writing; the examples are the rows of each, the first burst first.
+    #[must_use]
+    pub fn bursts(&self) -> Tally {
+        let mut times: Vec<&Vec<(i64, u64)>> = self.times.values().collect();
+        times.sort_by_key(|t| t.iter().map(|(at, _)| *at).min());
+        let mut tally = Tally::default();
+        for times in times {
+            for burst in bursts(times) {
+                tally.count += 1;
+                let ids = burst.iter().filter_map(|key| self.cases.get(key)).map(|c| c.id.clone());
+                let room = self.most.saturating_sub(tally.examples.len());
+                tally.examples.extend(ids.take(room));
+            }
+        }
+        tally
+    }
+
+    /// Cases that refer to cases which are not there.
+    #[must_use]
+    pub fn dangling(&self) -> Tally {
+        self.chosen(|case| case.references.iter().any(|key| !self.cases.contains_key(key)))
+    }
+
+    /// Cases of little reward that are recalled often.
+    #[must_use]
+    pub fn low_and_frequent(&self) -> Tally {
+        self.chosen(|case| case.recalls >= OFTEN && case.reward.is_some_and(|r| r <= LITTLE))
+    }
+
+    /// Cases that come up in most recalls of a bank of some size, for many different questions.
+    #[must_use]
+    pub fn swamping(&self) -> Tally {
+        self.chosen(|case| {
+            self.profiles.get(&case.profile).is_some_and(|p| {
+                let share = f64::from(case.recalls) / f64::from(p.recalls.max(1));
+                p.cases >= 10 && p.recalls >= OFTEN && share >= SWAMP && case.questions.len() >= QUESTIONS
+            })
+        })
+    }
+
+    fn chosen(&self, holds: impl Fn(&Case) -> bool) -> Tally {
+        let cases = self.order.iter().filter_map(|key| self.cases.get(key)).filter(|case| holds(case));
+        Tally::of(cases.map(|case| case.id.as_str()), self.most)
+    }
+
+    fn listed<'a>(&self, ids: impl Iterator<Item = &'a str>) -> Tally {
+        let mut ids: Vec<&str> = ids.collect();
+        ids.sort_unstable();
+        Tally::of(ids, self.most)
+    }
+}
+
+/// The bursts among moments: runs in which each [`BURST`] moments in a row lie within a minute.
+pub(super) fn bursts(times: &[(i64, u64)]) -> Vec<Vec<u64>> {
+    let mut sorted = times.to_vec();
+    sorted.sort_unstable();
+    let mut found: Vec<Vec<u64>> = Vec::new();
+    let mut until = 0;
+    for start in 0..sorted.len() {
+        let end = sorted[start..].iter().take_while(|(at, _)| at - sorted[start].0 <= BURST_MICROS).count() + start;
+        if end - start < BURST {
+            continue;
+        }
+        let more = sorted[until.max(start)..end].iter().map(|(_, key)| *key);
+        match found.last_mut().filter(|_| start < until) {
+            Some(burst) => burst.extend(more),
+            None => found.push(more.collect()),
+        }
+        until = end;
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_burst_is_five_within_a_minute_and_is_counted_once() {
+        let second = 1_000_000;
+        let at = |seconds: &[i64]| seconds.iter().map(|s| (s * second, *s as u64)).collect::<Vec<_>>();
+        assert!(bursts(&at(&[0, 10, 20, 30])).is_empty());
+        assert_eq!(bursts(&at(&[0, 10, 20, 30, 40, 50])), [vec![0, 10, 20, 30, 40, 50]]);
+        assert_eq!(bursts(&at(&[0, 20, 40, 60, 80])), Vec::<Vec<u64>>::new());
+        assert_eq!(bursts(&at(&[0, 1, 2, 3, 4, 500, 501, 502, 503, 504])).len(), 2);
+    }
+}

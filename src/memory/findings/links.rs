@@ -1,0 +1,309 @@
+//! What is odd about episodes: links to canvas events and feedback, stored numbers, chains, bursts.
+
+use std::collections::{HashMap, HashSet};
+
+use super::{Tally, bank, short};
+use crate::memory::chain::{self, Fault, Links, Member};
+use crate::memory::session_links::{Moment, Span, owner};
+use crate::memory::{Row, feedback, time};
+
+/// What an episode names, in its lists and elsewhere.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Named {
+    /// Canvas events.
+    pub canvas: Vec<String>,
+    /// Feedback.
+    pub feedback: Vec<String>,
+    /// Rows of canvas events point back to their episode.
+    pub canvas_back: bool,
+}
+
+#[derive(Debug)]
+struct Mark {
+    id: String,
+    session: u64,
+    started: Option<String>,
+    ended: Option<String>,
+    executions: Vec<u64>,
+    canvas: Vec<u64>,
+    feedback: Vec<u64>,
+    has_list: bool,
+    repeats: bool,
+    /// Its list of canvas events is there to be filled.
+    open: bool,
+    count: Option<i64>,
+    score: Option<f64>,
+    can_hold_score: bool,
+    canvas_back: bool,
+}
+
+#[derive(Debug)]
+struct Event {
+    episode: u64,
+    session: u64,
+}
+
+#[derive(Debug)]
+struct Said {
+    episode: u64,
+    execution: u64,
+    score: Option<f64>,
+    counts: bool,
+}
+
+/// An event that may still be linked: when it was and what it names.
+type Loose = (Option<String>, Option<String>, u64);
+
+/// Episodes with what hangs on them, as far as findings need it. Episodes come first.
+#[derive(Debug, Default)]
+pub struct Story {
+    marks: Vec<Mark>,
+    places: HashMap<u64, usize>,
+    parents: Vec<(String, String)>,
+    members: HashMap<u64, (Option<String>, Option<String>)>,
+    open_sessions: HashSet<u64>,
+    events: HashMap<u64, Event>,
+    loose: HashMap<u64, Vec<Loose>>,
+    said: HashMap<u64, Said>,
+    orphans: Tally,
+    times: HashMap<u64, Vec<(i64, u64)>>,
+    missing_memories: Tally,
+    most: usize,
+}
+
+/// Faults of links, of counts and of chains, by kind.
+pub type Faults = Vec<(&'static str, Tally)>;
+
+impl Story {
+    /// An empty story whose findings name at most `most` examples.
+    #[must_use]
+    pub fn new(most: usize) -> Self {
+        Story { most, ..Story::default() }
+    }
+
+    /// Takes an episode with what it names.
+    pub fn episode(&mut self, row: &Row, named: &Named) {
+        let key = short(row.id());
+        let text = |column: &str| row.text(column).map(str::to_owned);
+        let session = row.text("session_id").filter(|s| !s.is_empty()).map_or(0, short);
+        if let Some(parent) = row.text("parent_id") {
+            self.parents.push((row.id().to_owned(), parent.to_owned()));
+        }
+        self.members.insert(key, (text("agent_id"), text("started_at")));
+        let readable = !row.problems.iter().any(|p| p.column == "canvas_ids");
+        let listed = row.list("canvas_ids");
+        let open = session != 0 && listed.is_empty() && readable;
+        if open {
+            self.open_sessions.insert(session);
+        }
+        let user = row.text("user_id").unwrap_or_default();
+        if (session != 0 || !user.is_empty())
+            && let Some(at) = row.text("started_at").and_then(time::epoch_micros)
+        {
+            let by = format!("{user}\n{}", row.text("session_id").unwrap_or_default());
+            self.times.entry(short(&by)).or_default().push((at, key));
+        }
+        let distinct = |ids: &[&str]| ids.iter().collect::<HashSet<_>>().len() == ids.len();
+        self.places.insert(key, self.marks.len());
+        self.marks.push(Mark {
+            id: row.id().to_owned(),
+            session,
+            started: text("started_at"),
+            ended: text("ended_at"),
+            executions: row.list("execution_ids").into_iter().map(short).collect(),
+            canvas: named.canvas.iter().map(|id| short(id)).collect(),
+            feedback: named.feedback.iter().map(|id| short(id)).collect(),
+            has_list: !row.get("canvas_ids").is_null(),
+            repeats: !distinct(&listed) || !distinct(&row.list("feedback_ids")),
+            open,
+            count: row.get("canvas_action_count").as_i64(),
+            score: row.number("feedback_score"),
+            can_hold_score: !row.get("feedback_ids").is_null(),
+            canvas_back: named.canvas_back,
+        });
+    }
+
+    /// Takes a canvas event.
+    pub fn canvas(&mut self, row: &Row) {
+        let session = row.text("session_id").map_or(0, short);
+        let key = short(row.id());
+        if self.open_sessions.contains(&session) {
+            let text = |column: &str| row.text(column).map(str::to_owned);
+            self.loose.entry(session).or_default().push((text("created_at"), text("episode_id"), key));
+        }
+        self.events.insert(key, Event { episode: row.text("episode_id").map_or(0, short), session });
+    }
+
+    /// Takes feedback.
+    pub fn feedback(&mut self, row: &Row) {
+        let said = Said {
+            episode: row.text("episode_id").map_or(0, short),
+            execution: row.text("execution_id").map_or(0, short),
+            score: row.number("score"),
+            counts: row.get("counts").as_bool().unwrap_or(true),
+        };
+        self.said.insert(short(row.id()), said);
+    }
+
+    /// Takes a segment.
+    pub fn segment(&mut self, row: &Row) {
+        if row.text("episode_id").is_some_and(|id| !self.places.contains_key(&short(id))) {
+            self.orphans.add(row.id(), self.most);
+        }
+    }
+
+    /// Takes a link to a memory that is not there.
+    pub fn memory_is_missing(&mut self, episode: &str) {
+        self.missing_memories.add(episode, self.most);
+    }
+
+    /// Chains and bursts: what episodes alone tell.
+    #[must_use]
+    pub fn chains(&self) -> Faults {
+        let ids = |mut ids: Vec<String>| {
+            ids.sort_unstable();
+            Tally::of(ids, self.most)
+        };
+        let links = Links::new(self.parents.iter().map(|(id, parent)| (id.clone(), Some(parent.clone()))));
+        let circles = links.cycles();
+        // In a circle some parent is always younger: that is no finding of its own.
+        let circling: HashSet<&str> = circles.iter().flatten().map(String::as_str).collect();
+        let member =
+            |id: &str| self.members.get(&short(id)).map(|(agent, at)| (id.to_owned(), agent.clone(), at.clone()));
+        let (mut missing, mut foreign, mut younger) = (Vec::new(), Vec::new(), Vec::new());
+        for (id, parent) in &self.parents {
+            let Some(child) = member(id) else { continue };
+            let mother = member(parent);
+            let faults = chain::faults(seen(&child), mother.as_ref().map(seen));
+            for fault in faults {
+                match fault {
+                    Fault::MissingParent => missing.push(id.clone()),
+                    Fault::ForeignParent => foreign.push(id.clone()),
+                    Fault::YoungerParent if !circling.contains(id.as_str()) => younger.push(id.clone()),
+                    Fault::YoungerParent | Fault::SelfParent => {}
+                }
+            }
+        }
+        let cycles = circles.iter().filter_map(|circle| circle.iter().min().cloned()).collect();
+        vec![
+            ("chain_cycle", ids(cycles)),
+            ("missing_parent", ids(missing)),
+            ("cross_agent_parent", ids(foreign)),
+            ("parent_younger", ids(younger)),
+            ("write_burst", self.bursts()),
+        ]
+    }
+
+    fn bursts(&self) -> Tally {
+        let mut tally = Tally::default();
+        let mut times: Vec<&Vec<(i64, u64)>> = self.times.values().collect();
+        times.sort_by_key(|t| t.iter().map(|(at, _)| *at).min());
+        for burst in times.into_iter().flat_map(|t| bank::bursts(t)) {
+            tally.count += 1;
+            let ids = burst.iter().filter_map(|key| Some(self.marks[*self.places.get(key)?].id.clone()));
+            let room = self.most.saturating_sub(tally.examples.len());
+            tally.examples.extend(ids.take(room));
+        }
+        tally
+    }
+
+    /// Links and stored numbers; asked when everything has been taken.
+    #[must_use]
+    pub fn links(&self) -> Faults {
+        let mut extra_canvas: HashMap<usize, Vec<u64>> = HashMap::new();
+        for (key, event) in &self.events {
+            if let Some(place) = self.places.get(&event.episode) {
+                extra_canvas.entry(*place).or_default().push(*key);
+            }
+        }
+        let mut extra_feedback: HashMap<usize, Vec<u64>> = HashMap::new();
+        let mut by_execution: HashMap<u64, Vec<u64>> = HashMap::new();
+        let listed: HashSet<u64> = self.marks.iter().flat_map(|m| m.feedback.iter().copied()).collect();
+        for (key, said) in &self.said {
+            if let Some(place) = self.places.get(&said.episode) {
+                extra_feedback.entry(*place).or_default().push(*key);
+            } else if said.execution != 0 && said.counts && !listed.contains(key) {
+                by_execution.entry(said.execution).or_default().push(*key);
+            }
+        }
+        let open = self.linkable();
+        let none = Vec::new();
+        let mut found: HashMap<&'static str, Tally> = HashMap::new();
+        for (place, mark) in self.marks.iter().enumerate() {
+            let canvas = extra_canvas.get(&place).unwrap_or(&none);
+            let said = extra_feedback.get(&place).unwrap_or(&none);
+            let unlinked = mark.executions.iter().any(|e| by_execution.contains_key(e));
+            let mut faults = self.faults(mark, canvas, said);
+            faults.extend(open.contains(&place).then_some("not_linked"));
+            faults.extend(unlinked.then_some("feedback_not_linked"));
+            faults.into_iter().for_each(|kind| found.entry(kind).or_default().add(&mark.id, self.most));
+        }
+        let mut found: Faults = found.into_iter().collect();
+        found.push(("orphan_segment", self.orphans.clone()));
+        found.push(("missing_memory", self.missing_memories.clone()));
+        found
+    }
+
+    fn faults(&self, mark: &Mark, back_canvas: &[u64], back_said: &[u64]) -> Vec<&'static str> {
+        let own = short(&mark.id);
+        let events: Vec<(u64, &Event)> = mark.canvas.iter().filter_map(|k| Some((*k, self.events.get(k)?))).collect();
+        let dangling = events.len() < mark.canvas.len() || mark.feedback.iter().any(|k| !self.said.contains_key(k));
+        let elsewhere = |episode: u64| episode != 0 && episode != own;
+        let wrong = mark.canvas_back && events.iter().any(|(_, e)| elsewhere(e.episode));
+        let no_back = mark.canvas_back && events.iter().any(|(_, e)| e.episode == 0);
+        let not_named = mark.has_list && back_canvas.iter().any(|k| !mark.canvas.contains(k));
+        let further = back_canvas.iter().filter(|k| !mark.canvas.contains(k)).count();
+        let count = mark.count.is_some_and(|count| count != (events.len() + further) as i64);
+        let rows: HashSet<u64> = mark.feedback.iter().chain(back_said).copied().collect();
+        let rows: Vec<&Said> = rows.iter().filter_map(|k| self.said.get(k)).collect();
+        let mean = feedback::aggregate(rows.iter().filter(|s| s.counts).filter_map(|s| s.score));
+        let same = match (mark.score, mean) {
+            (Some(a), Some(b)) => (a - b).abs() < 1e-6,
+            (None, None) => true,
+            _ => false,
+        };
+        let silent = (mark.score.is_none() && rows.is_empty()) || (!mark.can_hold_score && mark.score.is_none());
+        let faults = [
+            (dangling, "dangling_id"),
+            (mark.repeats, "repeated_id"),
+            (wrong, "wrong_back_link"),
+            (no_back || not_named, "one_way_link"),
+            (count, "count_differs"),
+            (!same && !silent, "aggregate_differs"),
+        ];
+        faults.into_iter().filter_map(|(holds, kind)| holds.then_some(kind)).collect()
+    }
+
+    /// Episodes to which a canvas event of their session belongs that is not linked to any.
+    fn linkable(&self) -> HashSet<usize> {
+        let mut by_session: HashMap<u64, Vec<usize>> = HashMap::new();
+        for (place, mark) in self.marks.iter().enumerate().filter(|(_, m)| self.open_sessions.contains(&m.session)) {
+            by_session.entry(mark.session).or_default().push(place);
+        }
+        let mut linkable = HashSet::new();
+        for (session, places) in &by_session {
+            let Some(events) = self.loose.get(session) else { continue };
+            let spans: Vec<Span<'_>> = places.iter().map(|p| span(&self.marks[*p])).collect();
+            let lists: HashSet<u64> = places
+                .iter()
+                .filter(|p| !self.marks[**p].open)
+                .flat_map(|p| self.marks[*p].canvas.iter().copied())
+                .collect();
+            for (at, names, key) in events.iter().filter(|(_, _, key)| !lists.contains(key)) {
+                debug_assert!(self.events.get(key).is_some_and(|e| e.session == *session));
+                let moment = Moment { at: at.as_deref(), names: names.as_deref() };
+                let place = owner(&spans, moment).and_then(|i| places.get(i));
+                linkable.extend(place.filter(|p| self.marks[**p].open));
+            }
+        }
+        linkable
+    }
+}
+
+fn span(mark: &Mark) -> Span<'_> {
+    Span { id: &mark.id, started: mark.started.as_deref(), ended: mark.ended.as_deref() }
+}
+
+fn seen(member: &(String, Option<String>, Option<String>)) -> Member<'_> {
+    Member { id: &member.0, agent_id: member.1.as_deref(), started_at: member.2.as_deref() }
+}

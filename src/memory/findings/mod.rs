@@ -1,0 +1,208 @@
+//! Findings: what is wrong or suspicious in a memory, each with how bad it is, how often it occurs, examples, and the
+//! command that mends it. Pure; rows go in one after the other, in any number, and little of each is kept.
+
+mod bank;
+mod links;
+mod scan;
+mod tally;
+
+use serde::Serialize;
+
+pub use bank::Bank;
+pub use links::{Named, Story};
+pub use scan::Scanner;
+pub use tally::Tally;
+
+/// How much a finding matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// Memory is wrong, lost or in danger.
+    High,
+    /// Recall is worse than it could be.
+    Medium,
+    /// Worth a look.
+    Low,
+}
+
+/// What mends a kind of finding: the words of a command, `$id` standing for the first example.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Kind {
+    /// Stable name, as in `findings --kind`.
+    pub name: &'static str,
+    /// How much it matters.
+    pub severity: Severity,
+    /// What is so, after the count.
+    pub message: &'static str,
+    /// Words of the command that mends it, or shows it where no command can.
+    pub remedy: &'static str,
+}
+
+const fn kind(name: &'static str, severity: Severity, message: &'static str, remedy: &'static str) -> Kind {
+    Kind { name, severity, message, remedy }
+}
+
+/// Every kind, in the order in which they are looked for.
+pub const KINDS: &[Kind] = &[
+    kind("audit_break", Severity::High, "faults of the audit trail: it is not what was written", "audit verify"),
+    kind("missing_table", Severity::Medium, "tables of the layout are missing", "migrate --apply"),
+    kind("missing_column", Severity::Medium, "columns of the layout are missing", "migrate --apply"),
+    kind(
+        "missing_index",
+        Severity::Medium,
+        "indexes of the layout are missing: its queries read whole tables",
+        "migrate --apply",
+    ),
+    kind(
+        "vector_missing",
+        Severity::Medium,
+        "rows have no vector: they are not found by meaning",
+        "backfill embeddings",
+    ),
+    kind("vector_size", Severity::High, "vectors have another size than most", "backfill embeddings"),
+    kind("over_window", Severity::Medium, "banks hold more cases than their window", "prune"),
+    kind("policy_without_cases", Severity::Low, "policies of banks without a case", "policy list"),
+    kind(
+        "duplicate_case",
+        Severity::Medium,
+        "cases repeat a newer one of their bank (same message)",
+        "prune --duplicates",
+    ),
+    kind(
+        "vector_duplicates_left",
+        Severity::Low,
+        "banks hold over 2,000 cases: near copies by vector are left to the job",
+        "prune --duplicates",
+    ),
+    kind(
+        "write_burst",
+        Severity::High,
+        "bursts: five or more rows of one person and agent or session within a minute",
+        "quarantine $id",
+    ),
+    kind("dangling_reference", Severity::Low, "cases refer to cases that are not there", "show case $id"),
+    kind(
+        "low_reward_often_recalled",
+        Severity::Medium,
+        "rows of little worth are recalled again and again",
+        "quarantine $id",
+    ),
+    kind(
+        "swamping_case",
+        Severity::Medium,
+        "cases turn up in most recalls of their bank, whatever was asked",
+        "quarantine $id",
+    ),
+    kind("chain_cycle", Severity::High, "chains of parents run in a circle", "unlink $id"),
+    kind("missing_parent", Severity::Medium, "episodes name a parent that is not there", "unlink $id"),
+    kind("cross_agent_parent", Severity::Medium, "episodes name a parent of another agent", "unlink $id"),
+    kind("parent_younger", Severity::Medium, "episodes name a parent that started after them", "unlink $id"),
+    kind("not_linked", Severity::Medium, "episodes lack the canvas events of their session", "backfill canvas-links"),
+    kind(
+        "feedback_not_linked",
+        Severity::Medium,
+        "episodes lack the feedback on their execution",
+        "backfill feedback-links",
+    ),
+    kind(
+        "dangling_id",
+        Severity::Medium,
+        "episodes name canvas events or feedback that are not there",
+        "show episode $id",
+    ),
+    kind("repeated_id", Severity::Low, "episodes name a canvas event or feedback more than once", "show episode $id"),
+    kind("one_way_link", Severity::Medium, "episodes with links that lead one way only", "show episode $id"),
+    kind(
+        "wrong_back_link",
+        Severity::Medium,
+        "episodes name rows that point back to another episode",
+        "show episode $id",
+    ),
+    kind(
+        "count_differs",
+        Severity::Low,
+        "episodes whose canvas count is not that of their rows",
+        "backfill aggregates",
+    ),
+    kind(
+        "aggregate_differs",
+        Severity::Medium,
+        "episodes whose feedback score is not that of their rows",
+        "backfill aggregates",
+    ),
+    kind("orphan_segment", Severity::Low, "segments belong to no episode", "show segment $id"),
+    kind("missing_memory", Severity::Low, "episodes link memories that are not there", "show episode $id"),
+    kind("unreadable_value", Severity::Medium, "rows hold something that cannot be read", "show $entity $id"),
+    kind("secret", Severity::High, "rows hold secrets or tokens in their text", "backfill secrets"),
+    kind("instruction", Severity::High, "rows read like an instruction to an agent", "show $entity $id"),
+    kind("hidden_characters", Severity::Medium, "rows hide characters or hold control characters", "show $entity $id"),
+];
+
+/// The kind of that name.
+#[must_use]
+pub fn kind_named(name: &str) -> Option<&'static Kind> {
+    KINDS.iter().find(|k| k.name == name)
+}
+
+/// Something that was found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// Its kind.
+    pub kind: &'static str,
+    /// How much it matters.
+    pub severity: Severity,
+    /// Entity that the examples are of; none where they are names of tables, columns, indexes or faults.
+    pub entity: Option<&'static str>,
+    /// How many.
+    pub count: u64,
+    /// One sentence.
+    pub message: String,
+    /// Ids or names, at most as many as were asked for.
+    pub examples: Vec<String>,
+    /// The command that mends it.
+    pub remedy: String,
+}
+
+/// A kind that could not be looked for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct NotApplicable {
+    /// The kind.
+    pub kind: &'static str,
+    /// Why.
+    pub reason: String,
+}
+
+impl Finding {
+    /// A finding of a kind. `entity` is what the examples are of.
+    #[must_use]
+    pub fn new(kind: &'static Kind, entity: Option<&'static str>, tally: Tally) -> Finding {
+        let first = tally.examples.first().map_or("", String::as_str);
+        // An id that a shell would take apart is quoted.
+        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/' | ':' | '@');
+        let quoted = if !first.is_empty() && first.chars().all(plain) {
+            first.to_owned()
+        } else {
+            format!("'{}'", first.replace('\'', "'\\''"))
+        };
+        let is_case = entity.is_none_or(|e| e == "case");
+        let words = if kind.remedy == "quarantine $id" && !is_case { "show $entity $id" } else { kind.remedy };
+        Finding {
+            kind: kind.name,
+            severity: kind.severity,
+            entity,
+            count: tally.count,
+            message: format!("{} {}", tally.count, kind.message),
+            remedy: words.replace("$entity", entity.unwrap_or("episode")).replace("$id", &quoted),
+            examples: tally.examples,
+        }
+    }
+}
+
+/// A short stand-in for an id that may be long; two ids have the same one practically never.
+pub(super) fn short(id: &str) -> u64 {
+    use std::hash::{DefaultHasher, Hash, Hasher};
+    let mut hasher = DefaultHasher::new();
+    id.hash(&mut hasher);
+    // Nought means none.
+    hasher.finish() | 1
+}

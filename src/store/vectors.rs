@@ -1,0 +1,110 @@
+//! Where vectors stand in a database, which rows lack one, and which are of another size than most.
+
+use super::dialect::quote;
+use super::session::Raw;
+use super::{Store, StoreError};
+use crate::layout::{CatalogTable, Engine};
+use crate::memory::Entity;
+use crate::memory::findings::Tally;
+
+/// A column of vectors.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VectorPlace {
+    /// What the vectors are of.
+    pub entity: Entity,
+    /// They stand beside the rows' other values, not in a table of their own.
+    pub beside: bool,
+    table: (String, String),
+    key: String,
+    column: String,
+    declared: String,
+}
+
+/// Tables that hold nothing but vectors, with the entity and the key.
+const OWN_TABLES: &[(&str, Entity, &str)] =
+    &[("agent_memory_embeddings", Entity::Case, "case_id"), ("episode_embeddings", Entity::Episode, "episode_id")];
+
+impl Store {
+    /// The columns of vectors that belong to known rows.
+    #[must_use]
+    pub fn vector_places(&self) -> Vec<VectorPlace> {
+        let mut places = Vec::new();
+        for table in &self.catalog.tables {
+            let Some(column) = table.column("embedding") else { continue };
+            let place = |entity, beside, key: &str| VectorPlace {
+                entity,
+                beside,
+                table: (table.schema.clone(), table.name.clone()),
+                key: key.to_owned(),
+                column: column.name.clone(),
+                declared: column.declared.clone(),
+            };
+            let own = OWN_TABLES.iter().find(|(name, ..)| *name == table.name);
+            if let Some((_, entity, key)) = own.filter(|(.., key)| table.column(key).is_some()) {
+                places.push(place(*entity, false, key));
+            } else if let Some(entity) = self.entity_of(table).filter(|_| table.column("id").is_some()) {
+                places.push(place(entity, true, "id"));
+            }
+        }
+        places
+    }
+
+    fn entity_of(&self, table: &CatalogTable) -> Option<Entity> {
+        let sources = self.recognised.sources.iter().filter(|s| s.table == (table.schema.clone(), table.name.clone()));
+        sources.map(|s| s.entity).find(|e| matches!(e, Entity::Episode | Entity::Case | Entity::Memory))
+    }
+
+    /// Rows without a vector, where some have one.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn vectors_missing(&self, place: &VectorPlace, most: usize) -> Result<Tally, StoreError> {
+        let (from, column) = (from(place), quote(&place.column));
+        let some = self.fetch_text(&format!("SELECT 1 FROM {from} WHERE {column} IS NOT NULL LIMIT 1")).await?;
+        if some.is_empty() {
+            return Ok(Tally::default());
+        }
+        self.tally(place, &format!("{column} IS NULL"), most).await
+    }
+
+    /// Rows whose vector has another size than most. A column that fixes the size has none.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn vectors_of_odd_size(&self, place: &VectorPlace, most: usize) -> Result<Tally, StoreError> {
+        let column = quote(&place.column);
+        let size = match (self.engine(), place.declared.as_str()) {
+            (_, declared) if declared.starts_with("vector(") => return Ok(Tally::default()),
+            (Engine::Postgres, "vector") => format!("vector_dims({column})"),
+            (Engine::Postgres, "bytea") | (Engine::Sqlite, _) => format!("length({column})"),
+            (Engine::Postgres, _) => return Ok(Tally::default()),
+        };
+        let from = from(place);
+        let common = format!(
+            "SELECT {size} FROM {from} WHERE {column} IS NOT NULL GROUP BY 1 ORDER BY count(*) DESC, 1 LIMIT 1"
+        );
+        let common = match self.fetch_text(&common).await?.first().and_then(|row| row.first()) {
+            Some(Raw::Integer(size)) => *size,
+            _ => return Ok(Tally::default()),
+        };
+        self.tally(place, &format!("{column} IS NOT NULL AND {size} <> {common}"), most).await
+    }
+
+    async fn tally(&self, place: &VectorPlace, condition: &str, most: usize) -> Result<Tally, StoreError> {
+        let (from, key) = (from(place), quote(&place.key));
+        let count = self.fetch_text(&format!("SELECT count(*) FROM {from} WHERE {condition}")).await?;
+        let count = match count.first().and_then(|row| row.first()) {
+            Some(Raw::Integer(n)) => *n as u64,
+            _ => 0,
+        };
+        let sql = format!("SELECT CAST({key} AS text) FROM {from} WHERE {condition} ORDER BY 1 LIMIT {most}");
+        let id = |raw: &Raw| if let Raw::Text(text) = raw { Some(text.clone()) } else { None };
+        let rows = self.fetch_text(&sql).await?;
+        let examples = rows.iter().filter_map(|row| row.first().and_then(id)).collect();
+        Ok(Tally { count, examples })
+    }
+}
+
+fn from(place: &VectorPlace) -> String {
+    format!("{}.{}", quote(&place.table.0), quote(&place.table.1))
+}
