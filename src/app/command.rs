@@ -98,6 +98,14 @@ pub enum CommandId {
     UndoLast,
     /// Take the selected change back.
     UndoEntry,
+    /// Select the example after.
+    NextExample,
+    /// Select the example before.
+    PreviousExample,
+    /// Do what mends the finding.
+    Mend,
+    /// Apply the pending migrations.
+    ApplyMigrations,
     /// A change of the selected row.
     Change(Ask),
 }
@@ -126,6 +134,10 @@ pub enum Scope {
     List,
     /// Among the changes that were made.
     Receipts,
+    /// Among what is wrong or suspicious.
+    Findings,
+    /// Among the migrations.
+    Migrations,
 }
 
 impl Scope {
@@ -136,7 +148,8 @@ impl Scope {
     }
 
     /// Every scope, in the order of the help.
-    pub const ALL: &[Scope] = &[Scope::List, Scope::Rows, Scope::Receipts, Scope::Everywhere];
+    pub const ALL: &[Scope] =
+        &[Scope::List, Scope::Rows, Scope::Receipts, Scope::Findings, Scope::Migrations, Scope::Everywhere];
 
     /// The heading of its commands in the help.
     #[must_use]
@@ -146,6 +159,8 @@ impl Scope {
             Scope::Rows => "Rows",
             Scope::List => "Lists",
             Scope::Receipts => "Changes",
+            Scope::Findings => "Findings",
+            Scope::Migrations => "Migrations",
         }
     }
 }
@@ -265,6 +280,12 @@ commands! {
     CommandId::Change(Ask::Unlink), Rows, ["c u"], "Unlink", "", "Takes the episode's parent away.", Some("unlink CHILD");
     CommandId::UndoEntry, Receipts, ["u"], "Undo", "undo", "Plans the inverse of the selected change.", Some("undo SEQ");
     CommandId::Panel(PanelKind::Receipts), Everywhere, ["R"], "Changes", "", "Lists the changes that were made here, newest first, and takes them back.", Some("audit list");
+    CommandId::Mend, Findings, ["x"], "Mend", "mend", "Does what mends the finding where the console can, else says which command does.", None;
+    CommandId::NextExample, Findings, ["l", "right"], "Next example", "example", "Selects the next example; enter goes there.", None;
+    CommandId::PreviousExample, Findings, ["h", "left"], "Previous example", "", "Selects the example before.", None;
+    CommandId::ApplyMigrations, Migrations, ["a"], "Apply", "apply", "Applies all that are pending, after a confirmation that shows their statements.", Some("migrate --apply");
+    CommandId::Panel(PanelKind::Findings), Everywhere, ["F"], "Findings", "", "Looks for what is wrong or suspicious, with the command that mends it.", Some("findings");
+    CommandId::Panel(PanelKind::Migrations), Everywhere, ["D"], "Migrations", "", "Shows what the database lacks, with statements, locks and drift, and applies it.", Some("migrate");
     CommandId::UndoLast, Everywhere, ["Z"], "Undo the last change", "", "Plans the inverse of the last change of this session.", Some("undo SEQ");
     CommandId::Lock, Everywhere, ["U"], "Unlock or lock", "", "Makes changes possible after a confirmation, or impossible again.", None;
     CommandId::Focus, Rows, ["tab", "backtab"], "Other pane", "", "Goes from the list to the details and back.", None;

@@ -83,7 +83,7 @@ impl Model {
         self.ask_unlock(danger, migrations)
     }
 
-    fn ask_unlock(&mut self, danger: Danger, migrations: Vec<Pending>) -> Vec<Effect> {
+    pub(super) fn ask_unlock(&mut self, danger: Danger, migrations: Vec<Pending>) -> Vec<Effect> {
         let name = self.database_name().to_owned();
         // Unlocking is asked for everywhere; what others depend on is named.
         let (mut gate, effects) = self.gate(danger, &name);

@@ -201,6 +201,10 @@ pub enum Message {
     Migrated(Ticket, Result<(Vec<String>, Box<Opened>), Failure>),
     /// Entries of our audit trail, newest first.
     Trail(Ticket, Result<Vec<Entry>, Failure>),
+    /// News of a look for findings.
+    Finding(Ticket, Result<super::findings::News, Failure>),
+    /// How the migrations stand.
+    Migrations(Ticket, Result<Box<super::migrations::Listed>, Failure>),
     /// A text was handed to the clipboard: what, and in how many bytes.
     Copied(Result<String, Failure>),
     /// The editor was closed.
@@ -237,6 +241,10 @@ pub enum Effect {
     Migrate(Ticket),
     /// Read entries of our audit trail, newest first, those before a number when one is given.
     LoadTrail(Ticket, Option<i64>),
+    /// Look through the database for findings.
+    Look(Ticket),
+    /// Read how the migrations stand.
+    LoadMigrations(Ticket),
     /// Nobody waits for this any more: stop it, and forget a plan that is kept under it.
     Cancel(Ticket),
     /// Send [`Message::Elapsed`] after so many milliseconds.

@@ -2,7 +2,9 @@
 //! arm in each function of this file, its state and messages in a file of its own, and its picture in `screen`.
 
 use super::command::Scope;
+use super::findings::Findings;
 use super::message::{Effect, Ticket};
+use super::migrations::Migrations;
 use super::model::Model;
 use super::place::View;
 use super::receipts::Receipts;
@@ -13,6 +15,10 @@ use crate::memory::{Entity, Row};
 pub enum PanelKind {
     /// The changes that were made here.
     Receipts,
+    /// What is wrong or suspicious.
+    Findings,
+    /// What the database lacks.
+    Migrations,
 }
 
 impl PanelKind {
@@ -21,6 +27,8 @@ impl PanelKind {
     pub fn new_panel(self) -> Panel {
         match self {
             PanelKind::Receipts => Panel::Receipts(Receipts::default()),
+            PanelKind::Findings => Panel::Findings(Findings::default()),
+            PanelKind::Migrations => Panel::Migrations(Migrations::default()),
         }
     }
 }
@@ -30,6 +38,10 @@ impl PanelKind {
 pub enum Panel {
     /// The changes that were made here.
     Receipts(Receipts),
+    /// What is wrong or suspicious.
+    Findings(Findings),
+    /// What the database lacks.
+    Migrations(Migrations),
 }
 
 impl Panel {
@@ -38,6 +50,8 @@ impl Panel {
     pub fn kind(&self) -> PanelKind {
         match self {
             Panel::Receipts(_) => PanelKind::Receipts,
+            Panel::Findings(_) => PanelKind::Findings,
+            Panel::Migrations(_) => PanelKind::Migrations,
         }
     }
 
@@ -46,6 +60,8 @@ impl Panel {
     pub fn title(&self) -> String {
         match self {
             Panel::Receipts(_) => "changes".to_owned(),
+            Panel::Findings(_) => "findings".to_owned(),
+            Panel::Migrations(_) => "migrations".to_owned(),
         }
     }
 
@@ -54,6 +70,8 @@ impl Panel {
     pub fn scope(&self) -> Scope {
         match self {
             Panel::Receipts(_) => Scope::Receipts,
+            Panel::Findings(_) => Scope::Findings,
+            Panel::Migrations(_) => Scope::Migrations,
         }
     }
 
@@ -61,7 +79,7 @@ impl Panel {
     #[must_use]
     pub fn selected(&self) -> Option<(Entity, &str)> {
         match self {
-            Panel::Receipts(_) => None,
+            Panel::Receipts(_) | Panel::Findings(_) | Panel::Migrations(_) => None,
         }
     }
 
@@ -69,7 +87,7 @@ impl Panel {
     #[must_use]
     pub fn row(&self) -> Option<&Row> {
         match self {
-            Panel::Receipts(_) => None,
+            Panel::Receipts(_) | Panel::Findings(_) | Panel::Migrations(_) => None,
         }
     }
 
@@ -77,6 +95,8 @@ impl Panel {
     pub fn release(&mut self) -> Vec<Ticket> {
         match self {
             Panel::Receipts(receipts) => receipts.pending.take().map(|(ticket, _)| ticket).into_iter().collect(),
+            Panel::Findings(findings) => findings.pending.take().into_iter().collect(),
+            Panel::Migrations(migrations) => migrations.pending.take().into_iter().collect(),
         }
     }
 
@@ -84,6 +104,10 @@ impl Panel {
     pub fn forget(&mut self) {
         match self {
             Panel::Receipts(receipts) => receipts.forget(),
+            Panel::Findings(findings) => findings.forget(),
+            Panel::Migrations(migrations) => {
+                (migrations.stale, migrations.failure) = (true, None);
+            }
         }
     }
 
@@ -91,6 +115,8 @@ impl Panel {
     pub fn move_by(&mut self, by: isize) {
         match self {
             Panel::Receipts(receipts) => receipts.move_by(by),
+            Panel::Findings(findings) => findings.move_by(by),
+            Panel::Migrations(migrations) => migrations.select(migrations.selected.saturating_add_signed(by)),
         }
     }
 
@@ -98,6 +124,8 @@ impl Panel {
     pub fn select(&mut self, position: usize) {
         match self {
             Panel::Receipts(receipts) => receipts.selected = position.min(receipts.entries.len().saturating_sub(1)),
+            Panel::Findings(findings) => findings.select(position),
+            Panel::Migrations(migrations) => migrations.select(position),
         }
     }
 }
@@ -124,6 +152,8 @@ impl Model {
     pub(super) fn settle_panel(&mut self) -> Vec<Effect> {
         match self.panel().map(Panel::kind) {
             Some(PanelKind::Receipts) => self.settle_receipts(),
+            Some(PanelKind::Findings) => self.settle_findings(),
+            Some(PanelKind::Migrations) => self.settle_migrations(),
             None => Vec::new(),
         }
     }
@@ -132,6 +162,8 @@ impl Model {
     pub(super) fn open_panel(&mut self) -> Vec<Effect> {
         match self.panel().map(Panel::kind) {
             Some(PanelKind::Receipts) => self.undo_selected(),
+            Some(PanelKind::Findings) => self.open_example(),
+            Some(PanelKind::Migrations) => self.ask_migrations(),
             None => Vec::new(),
         }
     }

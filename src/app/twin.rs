@@ -43,6 +43,13 @@ fn panel_words(panel: &Panel) -> Vec<String> {
             Some(entry) => vec!["undo".to_owned(), entry.seq.to_string(), "--apply".to_owned()],
             None => vec!["audit".to_owned(), "list".to_owned()],
         },
+        // What mends the finding; its ids are quoted already.
+        Panel::Findings(findings) => vec![findings.current().map_or("findings", |f| f.remedy.as_str()).to_owned()],
+        Panel::Migrations(migrations) => {
+            let option = migrations.current().and_then(|m| m.option.clone());
+            let words = ["migrate".to_owned(), "--apply".to_owned()].into_iter();
+            words.chain(option.into_iter().flat_map(|o| ["--optional".to_owned(), o])).collect()
+        }
     }
 }
 

@@ -35,6 +35,8 @@ impl Model {
             Message::Writable(ticket, result) => self.got_writable(ticket, result),
             Message::Migrated(ticket, result) => self.migrated(ticket, result),
             Message::Trail(ticket, result) => self.got_trail(ticket, result),
+            Message::Finding(ticket, result) => self.got_finding(ticket, result),
+            Message::Migrations(ticket, result) => self.got_migrations(ticket, result),
             Message::Paste(text) => self.paste(&text),
             Message::Click(target, twice) => self.click(target, twice),
             Message::Wheel(target, up) => self.wheel(&target, up),

@@ -7,10 +7,12 @@ mod confirm;
 mod detail;
 mod document;
 mod episode;
+mod findings;
 mod frame;
 mod hits;
 mod home;
 mod list;
+mod migrations;
 mod overlay;
 mod receipts;
 mod rows;
@@ -67,6 +69,8 @@ impl Painter {
             }
             View::Panel(panel) => match &**panel {
                 Panel::Receipts(receipts) => receipts::draw(receipts, look, body, buf, &mut drawn),
+                Panel::Findings(found) => findings::draw(found, look, body, buf, &mut drawn),
+                Panel::Migrations(listed) => migrations::draw(listed, look, body, buf, &mut drawn),
             },
         }
         overlay::draw(model, look, area, buf, &mut drawn);

@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use super::changes::{change_lines, count_lines};
 use super::{Drawn, words};
-use crate::app::Target;
 use crate::app::receipts::{Entry, Receipts};
+use crate::app::{Failure, Target};
 use crate::ui::scroll::Lines;
 use crate::ui::{
     Body, Card, Column, Extent, KeyHint, Look, Pair, Pane, Role, SafeText, Table, TableRow, TextLine, Tone, Total,
@@ -15,24 +15,34 @@ use crate::ui::{
 
 /// Draws the screen.
 pub fn draw(receipts: &Receipts, look: &Look, body: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
+    let (list, detail) = halves(body);
+    draw_list(receipts, look, list, buf, drawn);
+    draw_detail(receipts, look, detail, buf);
+}
+
+/// A list and its detail: side by side where there is room, else one above the other.
+pub(super) fn halves(body: Rect) -> (Rect, Rect) {
     const BESIDE: u16 = 120;
-    let (list, detail) = if body.width >= BESIDE {
+    if body.width >= BESIDE {
         let width = body.width / 2;
         (Rect { width, ..body }, Rect { x: body.x + width, width: body.width - width, ..body })
     } else {
         let height = body.height / 2;
         (Rect { height, ..body }, Rect { y: body.y + height, height: body.height - height, ..body })
-    };
-    draw_list(receipts, look, list, buf, drawn);
-    draw_detail(receipts, look, detail, buf);
+    }
+}
+
+/// What failed, and what to do.
+pub(super) fn failure_card(failure: &Failure) -> Card {
+    let card =
+        Card::new(Tone::Bad, SafeText::limited(&failure.what, 60)).line(SafeText::limited(&failure.message, 400));
+    let card = failure.remedy.iter().fold(card, |card, remedy| card.line(SafeText::limited(remedy, 300)));
+    card.hint(KeyHint::new("r", "try again"))
 }
 
 fn card(receipts: &Receipts) -> Option<Card> {
     if let Some(failure) = &receipts.failure {
-        let card =
-            Card::new(Tone::Bad, SafeText::limited(&failure.what, 60)).line(SafeText::limited(&failure.message, 400));
-        let card = failure.remedy.iter().fold(card, |card, remedy| card.line(SafeText::limited(remedy, 300)));
-        return Some(card.hint(KeyHint::new("r", "try again")));
+        return Some(failure_card(failure));
     }
     if !receipts.entries.is_empty() {
         return None;

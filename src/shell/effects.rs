@@ -8,7 +8,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use tokio::task::JoinHandle;
 
 use super::change::{self, Plans};
-use super::{Opener, Options, export, load};
+use super::{Opener, Options, export, health, load};
 use crate::app::{Effect, Failure, Message, Ticket};
 use crate::change::Author;
 use crate::memory::mask::Mask;
@@ -82,6 +82,13 @@ impl Tasks {
             Effect::Migrate(ticket) => self.migrate(ticket, store),
             Effect::LoadTrail(ticket, before) => {
                 self.spawn(ticket, async move { Message::Trail(ticket, change::trail(&store, before).await) });
+            }
+            Effect::Look(ticket) => {
+                let replies = self.replies.clone();
+                self.spawn(ticket, async move { health::look(&store, ticket, replies).await });
+            }
+            Effect::LoadMigrations(ticket) => {
+                self.spawn(ticket, async move { Message::Migrations(ticket, health::migrations(&store).await) });
             }
             Effect::Cancel(ticket) => {
                 if let Some(task) = self.running.remove(&ticket) {

@@ -6,6 +6,7 @@ mod clipboard;
 mod editor;
 mod effects;
 mod export;
+mod health;
 mod input;
 mod load;
 mod look;

@@ -1,0 +1,129 @@
+//! Findings, the worst first, and beside them the selected one: what it means, examples to follow, the command that mends.
+
+use ratatui::{buffer::Buffer, layout::Rect};
+
+use super::Drawn;
+use super::receipts::{failure_card, halves};
+use crate::app::Target;
+use crate::app::findings::Findings;
+use crate::memory::findings::{Finding, Severity};
+use crate::ui::scroll::Lines;
+use crate::ui::{
+    Body, Card, Column, Extent, Look, Pair, Pane, Role, SafeText, Table, TableRow, TextLine, Tone, Total, Width,
+    figures, key_values,
+};
+
+/// Draws the screen.
+pub fn draw(findings: &Findings, look: &Look, body: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
+    let (list, detail) = halves(body);
+    draw_list(findings, look, list, buf, drawn);
+    draw_detail(findings, look, detail, buf);
+}
+
+fn severity(of: Severity) -> (&'static str, Role) {
+    match of {
+        Severity::High => ("high", Role::Bad),
+        Severity::Medium => ("medium", Role::Warn),
+        Severity::Low => ("low", Role::Muted),
+    }
+}
+
+/// How far the look is.
+fn progress(findings: &Findings) -> SafeText {
+    match (findings.done, findings.read) {
+        (true, _) => format!("{} kinds", findings.found.len()).into(),
+        (false, Some((rows, entity))) => format!("{} rows read, now {entity}", figures::count(rows)).into(),
+        (false, None) => "looking".into(),
+    }
+}
+
+fn card(findings: &Findings) -> Option<Card> {
+    if let Some(failure) = &findings.failure {
+        return Some(failure_card(failure));
+    }
+    if !findings.found.is_empty() {
+        return None;
+    }
+    Some(Card::new(Tone::Plain, if findings.done { "Nothing was found" } else { "Looking" }))
+}
+
+fn draw_list(findings: &Findings, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
+    let pane = Pane { focused: true, note: TextLine::of(progress(findings), Role::Muted), ..Pane::new("findings") };
+    let inside = pane.render(area, buf, look);
+    let lines = Table::capacity(inside);
+    let top = (findings.selected + 1).saturating_sub(lines.max(1));
+    let columns = [
+        Column::new("severity", Width::Fixed(8)),
+        Column::new("count", Width::Fixed(7)).right(),
+        Column::new("what", Width::Grow { min: 20, weight: 3 }),
+        Column::new("of", Width::Fixed(12)).priority(3),
+    ];
+    let row = |finding: &Finding| {
+        let (word, role) = severity(finding.severity);
+        let entity = finding.entity.unwrap_or("").replace('_', " ");
+        let cells = vec![
+            TextLine::of(word, role),
+            TextLine::of(figures::count(finding.count), Role::Number),
+            TextLine::of(SafeText::limited(&finding.kind.replace('_', " "), 40), Role::Text),
+            TextLine::of(SafeText::limited(&entity, 20), Role::Muted),
+        ];
+        TableRow { cells, marked: false, stale: false }
+    };
+    let rows: Vec<TableRow> = findings.found.iter().skip(top).take(lines).map(row).collect();
+    let card = card(findings);
+    let table = Table {
+        columns: &columns,
+        body: card.as_ref().map_or(Body::Rows(&rows), Body::Card),
+        selected: findings.selected.checked_sub(top).filter(|at| *at < rows.len()),
+        focused: true,
+        marks: false,
+        extent: Extent {
+            first: Some(top as u64),
+            total: Total::Unknown,
+            above: top > 0,
+            below: top + rows.len() < findings.found.len(),
+        },
+    };
+    table.render(inside, buf, look);
+    for y in inside.top()..inside.bottom() {
+        if let Some(at) = table.row_at(inside, inside.x, y) {
+            drawn.hits.add(Rect { y, height: 1, ..inside }, Target::PanelRow(top + at));
+        }
+    }
+}
+
+fn draw_detail(findings: &Findings, look: &Look, area: Rect, buf: &mut Buffer) {
+    let inside = Pane::new("finding").render(area, buf, look);
+    let inside = Rect { x: inside.x + 1, width: inside.width.saturating_sub(2), ..inside };
+    let width = usize::from(inside.width.saturating_sub(2));
+    let mut lines = Vec::new();
+    if let Some(finding) = findings.current() {
+        let (word, role) = severity(finding.severity);
+        let pairs = [
+            Pair::line("severity", TextLine::of(word, role)),
+            Pair::new("what", SafeText::limited(&finding.message, 300)),
+            Pair::line("remedy", TextLine::of(SafeText::limited(&finding.remedy, 300), Role::Accent)),
+        ];
+        lines.extend(key_values(&pairs, width, look));
+        lines.push(TextLine::default());
+        let more = finding.count as usize > finding.examples.len();
+        let title = if more { "examples, the first of them" } else { "examples" };
+        lines.push(TextLine::of(title, Role::Muted));
+        for (at, example) in finding.examples.iter().enumerate() {
+            let chosen = at == findings.example;
+            let role = if chosen { Role::Accent } else { Role::Text };
+            let mark = if chosen { "> " } else { "  " };
+            lines.push(TextLine::of(mark, role).with(SafeText::limited(example, width.max(8)), role));
+        }
+    }
+    if findings.done && !findings.skipped.is_empty() {
+        lines.push(TextLine::default());
+        lines.push(TextLine::of("not looked for here", Role::Muted));
+        for kind in &findings.skipped {
+            let words = format!("{}: {}", kind.kind.replace('_', " "), kind.reason);
+            lines.push(TextLine::of(SafeText::limited(&words, width.max(8)), Role::Muted));
+        }
+    }
+    let first = (findings.example + 8).saturating_sub(usize::from(inside.height.max(1)));
+    Lines::scrolled(&lines, first).render(inside, buf, look);
+}

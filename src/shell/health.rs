@@ -1,0 +1,93 @@
+//! Findings and migrations for the core: a look through the database that tells as it goes, and how migrations stand.
+
+use std::ops::ControlFlow;
+
+use tokio::sync::mpsc::UnboundedSender;
+
+use crate::app::findings::News;
+use crate::app::migrations::{Item, Listed, Standing};
+use crate::app::{Failure, Message, Ticket};
+use crate::change::findings::{self, Told, Wanted};
+use crate::change::migrate::{self, Pending, State};
+use crate::store::Store;
+
+/// Examples of each finding.
+const EXAMPLES: usize = 50;
+
+/// Looks through the database and tells what is found as it is found.
+pub async fn look(store: &Store, ticket: Ticket, replies: UnboundedSender<Message>) -> Message {
+    let mut told = |told: Told| {
+        let news = match told {
+            Told::Found(finding) => News::Found(Box::new(finding)),
+            Told::NotApplicable(kind) => News::NotApplicable(kind),
+            Told::Read(rows, entity) => News::Read(rows, entity),
+        };
+        match replies.send(Message::Finding(ticket, Ok(news))) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(_) => ControlFlow::Break(()),
+        }
+    };
+    let outcome = findings::look(store, &Wanted { kind: None, examples: EXAMPLES }, &mut told).await;
+    let failed = |e: crate::change::ChangeError| {
+        Failure::new(
+            "Looking for findings ended early",
+            e.to_string(),
+            "r looks again; findings of one kind: findings --kind K",
+        )
+    };
+    Message::Finding(ticket, outcome.map(|()| News::Done).map_err(failed))
+}
+
+/// How the migrations stand.
+pub async fn migrations(store: &Store) -> Result<Box<Listed>, Failure> {
+    let state = migrate::state(store).await;
+    let state = state.map_err(|e| Failure::new("The migrations could not be read", e.to_string(), "r reads again"))?;
+    Ok(Box::new(listed(state)))
+}
+
+fn listed(state: State) -> Listed {
+    let mut items = Vec::new();
+    for drift in state.drift {
+        let note = Some(drift.message);
+        items.push(Item { note, diff: drift.diff, ..named(drift.name, Standing::Drifted) });
+    }
+    items.extend(state.pending.into_iter().map(|p| item(p, Standing::Pending)));
+    for offered in state.optional {
+        let standing = if offered.applied { Standing::Applied } else { Standing::Optional };
+        items.push(Item { option: Some(offered.option), ..item(offered.migration, standing) });
+    }
+    for name in state.applied {
+        if !items.iter().any(|i| i.name == name) {
+            items.push(named(name, Standing::Applied));
+        }
+    }
+    items.extend(state.present.into_iter().map(|name| named(name, Standing::Present)));
+    let line = |row: Vec<Option<String>>| row.into_iter().map(Option::unwrap_or_default).collect::<Vec<_>>().join("  ");
+    let foreign = state.foreign.into_iter().map(|f| (f.table, f.rows.into_iter().map(line).collect())).collect();
+    Listed { items, layouts: state.layouts, foreign }
+}
+
+fn named(name: String, standing: Standing) -> Item {
+    Item {
+        name,
+        standing,
+        effect: String::new(),
+        lock_risk: String::new(),
+        sql: String::new(),
+        steps: Vec::new(),
+        note: None,
+        diff: String::new(),
+        option: None,
+    }
+}
+
+fn item(pending: Pending, standing: Standing) -> Item {
+    Item {
+        effect: pending.effect,
+        lock_risk: pending.lock_risk,
+        sql: pending.sql,
+        steps: pending.steps.into_iter().map(|s| (s.name, s.done)).collect(),
+        note: pending.goes_on_at.map(|step| format!("was stopped: goes on at \"{step}\"")),
+        ..named(pending.name, standing)
+    }
+}
