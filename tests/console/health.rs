@@ -7,7 +7,13 @@ use mnemoscope::memory::findings::{Finding, NotApplicable, Severity};
 
 use super::fake::{Console, world};
 
-fn finding(kind: &'static str, severity: Severity, entity: Option<&'static str>, ids: &[&str], remedy: &str) -> Finding {
+fn finding(
+    kind: &'static str,
+    severity: Severity,
+    entity: Option<&'static str>,
+    ids: &[&str],
+    remedy: &str,
+) -> Finding {
     Finding {
         kind,
         severity,
