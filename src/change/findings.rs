@@ -6,7 +6,8 @@ use std::ops::ControlFlow;
 
 use super::{ChangeError, anchor};
 use crate::layout::{Link, LinkBy};
-use crate::memory::findings::{Bank, Finding, KINDS, Kind, Named, NotApplicable, Scanner, Story, Tally, kind_named};
+use crate::memory::entity::{Column, Kind, Personal};
+use crate::memory::findings::{Bank, Finding, KINDS, Named, NotApplicable, Scanner, Story, Tally, kind_named};
 use crate::memory::query::Query;
 use crate::memory::{Entity, Row};
 use crate::store::migration::{OWN, Part};
@@ -80,7 +81,6 @@ const BANK: &[&str] = &[
     "dangling_reference",
     "low_reward_often_recalled",
     "swamping_case",
-    "vector_missing",
 ];
 const EPISODES: &[&str] = &[
     "write_burst",
@@ -101,6 +101,36 @@ const EPISODES: &[&str] = &[
 ];
 const TEXT: &[&str] = &["unreadable_value", "secret", "instruction", "hidden_characters"];
 
+/// Plain words that findings are made of; other such columns tell nothing.
+const USED: &[&str] = &[
+    "id",
+    "agent_id",
+    "user_id",
+    "session_id",
+    "parent_id",
+    "profile_id",
+    "episode_id",
+    "execution_id",
+    "memory_id",
+    "message_hash",
+    "started_at",
+    "ended_at",
+    "created_at",
+];
+
+/// Columns that are read of an entity: what findings are made of, all that may be unreadable or hold free text. Where
+/// text is not looked at, it is not read either.
+fn columns_read(entity: Entity, texts: bool) -> Vec<&'static str> {
+    let read = |column: &&Column| match column.kind {
+        _ if column.name == "has_vector" => false,
+        _ if entity == Entity::Feedback && column.personal != Personal::Content => true,
+        Kind::Text | Kind::Time => USED.contains(&column.name) || texts && column.personal == Personal::Content,
+        Kind::Json => texts || column.name == "metadata",
+        _ => true,
+    };
+    entity.columns().iter().filter(read).map(|column| column.name).collect()
+}
+
 impl Survey<'_> {
     fn wants(&self, kinds: &[&str]) -> bool {
         !self.stopped && self.wanted.kind.is_none_or(|kind| kinds.contains(&kind))
@@ -120,7 +150,8 @@ impl Survey<'_> {
     }
 
     fn not_applicable(&mut self, kinds: &[&str], reason: &str) {
-        let known: Vec<&'static Kind> = KINDS.iter().filter(|k| kinds.contains(&k.name)).collect();
+        let known: Vec<&'static crate::memory::findings::Kind> =
+            KINDS.iter().filter(|k| kinds.contains(&k.name)).collect();
         for kind in known {
             if self.wants(&[kind.name]) {
                 self.tell(Told::NotApplicable(NotApplicable { kind: kind.name, reason: reason.to_owned() }));
@@ -179,22 +210,14 @@ impl Survey<'_> {
         }
         let places = self.store.vector_places();
         if places.is_empty() {
-            self.not_applicable(&["vector_size"], "no vectors are stored here");
+            self.not_applicable(&["vector_missing", "vector_size"], "no vectors are stored here");
         }
         for place in places {
             let entity = place.entity;
-            if place.beside {
-                self.found(
-                    "vector_missing",
-                    Some(entity),
-                    self.store.vectors_missing(&place, self.wanted.examples).await?,
-                );
-            }
-            self.found(
-                "vector_size",
-                Some(entity),
-                self.store.vectors_of_odd_size(&place, self.wanted.examples).await?,
-            );
+            let missing = self.store.vectors_missing(&place, self.wanted.examples).await?;
+            self.found("vector_missing", Some(entity), missing);
+            let odd = self.store.vectors_of_odd_size(&place, self.wanted.examples).await?;
+            self.found("vector_size", Some(entity), odd);
         }
         Ok(())
     }
@@ -204,8 +227,7 @@ impl Survey<'_> {
             return Ok(());
         }
         if let Some(reason) = self.lacks(Entity::Case) {
-            let only: Vec<&str> =
-                BANK.iter().copied().filter(|k| *k != "write_burst" && *k != "vector_missing").collect();
+            let only: Vec<&str> = BANK.iter().copied().filter(|k| *k != "write_burst").collect();
             self.not_applicable(&only, &reason);
             return Ok(());
         }
@@ -226,10 +248,6 @@ impl Survey<'_> {
         self.found("vector_duplicates_left", Some(Entity::Profile), bank.too_large());
         self.found("write_burst", case, bank.bursts());
         self.found("dangling_reference", case, bank.dangling());
-        match bank.without_vector().cloned() {
-            Some(tally) => self.found("vector_missing", case, tally),
-            None => self.not_applicable(&["vector_missing"], "no case has a vector here"),
-        }
         self.each(Entity::Policy, |row| bank.policy(row)).await?;
         self.found("policy_without_cases", Some(Entity::Policy), bank.idle_policies());
         match self.lacks(Entity::Access) {
@@ -246,7 +264,10 @@ impl Survey<'_> {
             return Ok(());
         }
         if let Some(reason) = self.lacks(Entity::Episode) {
-            self.not_applicable(EPISODES, &reason);
+            // Bursts are looked for among cases too.
+            let cases = self.lacks(Entity::Case).is_none();
+            let only: Vec<&str> = EPISODES.iter().copied().filter(|k| !cases || *k != "write_burst").collect();
+            self.not_applicable(&only, &reason);
             return Ok(());
         }
         for (entity, kinds) in [
@@ -369,6 +390,7 @@ impl Survey<'_> {
             }
             if *stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
-        Ok(store.each_row(&Query::new(entity), row).await?)
+        let columns = Some(columns_read(entity, texts));
+        Ok(store.each_row(&Query { columns, ..Query::new(entity) }, row).await?)
     }
 }

@@ -1,6 +1,7 @@
 //! Where vectors stand in a database, which rows lack one, and which are of another size than most.
 
 use super::dialect::quote;
+use super::encode::plain_column;
 use super::session::Raw;
 use super::{Store, StoreError};
 use crate::layout::{CatalogTable, Engine};
@@ -60,11 +61,23 @@ impl Store {
     /// The engine's refusal.
     pub async fn vectors_missing(&self, place: &VectorPlace, most: usize) -> Result<Tally, StoreError> {
         let (from, column) = (from(place), quote(&place.column));
+        // Nobody uses vectors where there is not one.
         let some = self.fetch_text(&format!("SELECT 1 FROM {from} WHERE {column} IS NOT NULL LIMIT 1")).await?;
         if some.is_empty() {
             return Ok(Tally::default());
         }
-        self.tally(place, &format!("{column} IS NULL"), most).await
+        if place.beside {
+            return self.tally(&from, &quote(&place.key), &format!("{column} IS NULL"), most).await;
+        }
+        let of = |s: &&crate::layout::BoundSource| s.entity == place.entity;
+        let source = self.recognised.sources.iter().find(of);
+        let Some((id, source)) = source.and_then(|s| Some((plain_column(s, "id")?.0, s))) else {
+            return Ok(Tally::default());
+        };
+        let rows = format!("{}.{} t", quote(&source.table.0), quote(&source.table.1));
+        let key = format!("t.{}", quote(id));
+        let own = format!("v.{} = {key} AND v.{column} IS NOT NULL", quote(&place.key));
+        self.tally(&rows, &key, &format!("NOT EXISTS (SELECT 1 FROM {from} v WHERE {own})"), most).await
     }
 
     /// Rows whose vector has another size than most. A column that fixes the size has none.
@@ -87,11 +100,10 @@ impl Store {
             Some(Raw::Integer(size)) => *size,
             _ => return Ok(Tally::default()),
         };
-        self.tally(place, &format!("{column} IS NOT NULL AND {size} <> {common}"), most).await
+        self.tally(&from, &quote(&place.key), &format!("{column} IS NOT NULL AND {size} <> {common}"), most).await
     }
 
-    async fn tally(&self, place: &VectorPlace, condition: &str, most: usize) -> Result<Tally, StoreError> {
-        let (from, key) = (from(place), quote(&place.key));
+    async fn tally(&self, from: &str, key: &str, condition: &str, most: usize) -> Result<Tally, StoreError> {
         let count = self.fetch_text(&format!("SELECT count(*) FROM {from} WHERE {condition}")).await?;
         let count = match count.first().and_then(|row| row.first()) {
             Some(Raw::Integer(n)) => *n as u64,

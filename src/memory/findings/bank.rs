@@ -52,8 +52,6 @@ pub struct Bank {
     cases: HashMap<u64, Case>,
     order: Vec<u64>,
     times: HashMap<u64, Vec<(i64, u64)>>,
-    without_vector: Tally,
-    with_vector: u64,
     policies: Vec<(String, u64)>,
     most: usize,
 }
@@ -83,11 +81,6 @@ impl Bank {
         let (key, profile) = (short(row.id()), row.text("profile_id").map_or(0, short));
         if let Some(at) = row.text("created_at").and_then(time::epoch_micros) {
             self.times.entry(profile).or_default().push((at, key));
-        }
-        match row.get("has_vector").as_bool() {
-            Some(true) => self.with_vector += 1,
-            Some(false) => self.without_vector.add(row.id(), self.most),
-            None => {}
         }
         let bank = self.profiles.entry(profile).or_default();
         bank.cases += 1;
@@ -154,12 +147,6 @@ impl Bank {
     pub fn idle_policies(&self) -> Tally {
         let idle = |(_, profile): &&(String, u64)| self.profiles.get(profile).is_none_or(|p| p.cases == 0);
         self.listed(self.policies.iter().filter(idle).map(|(id, _)| id.as_str()))
-    }
-
-    /// Cases without a vector, where others have one.
-    #[must_use]
-    pub fn without_vector(&self) -> Option<&Tally> {
-        (self.with_vector > 0).then_some(&self.without_vector)
     }
 
     /// Bursts of writing; the examples are the rows of each, the first burst first.
