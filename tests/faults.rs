@@ -215,13 +215,12 @@ fn a_migration_that_fails_at_any_statement_leaves_nothing_or_goes_on_there() {
                     break;
                 }
                 // Our own tables come whole; what comes after them stays, and goes on at its next step.
-                match store.own().await.unwrap() {
-                    None => assert_eq!(tables, 0, "after {statements} statements"),
-                    Some(_) => {
-                        let state = migrate::state(&store).await.expect("a state");
-                        assert!(state.drift.is_empty() && !state.pending.is_empty(), "{state:?}");
-                        assert!(audit::verify(&store, &[]).await.expect("a trail").ok);
-                    }
+                if store.own().await.unwrap().is_none() {
+                    assert_eq!(tables, 0, "after {statements} statements");
+                } else {
+                    let state = migrate::state(&store).await.expect("a state");
+                    assert!(state.drift.is_empty() && !state.pending.is_empty(), "{state:?}");
+                    assert!(audit::verify(&store, &[]).await.expect("a trail").ok);
                 }
                 statements += 1;
             }

@@ -258,14 +258,20 @@ pub(super) async fn scan_sqlite(
     params: &[Param],
     each: &mut impl FnMut(RawRow) -> ControlFlow<()>,
 ) -> Result<ControlFlow<()>, sqlx::Error> {
-    let mut rows = bound_sqlite(sql, params).fetch(link);
-    while let Some(row) = rows.next().await {
-        if each(read_sqlite(&row?)?).is_break() {
-            return Ok(ControlFlow::Break(()));
+    // Several at a time: taken one by one, each row would wake the thread that reads them.
+    let mut rows = bound_sqlite(sql, params).fetch(link).ready_chunks(TAKEN);
+    while let Some(taken) = rows.next().await {
+        for row in taken {
+            if each(read_sqlite(&row?)?).is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
         }
     }
     Ok(ControlFlow::Continue(()))
 }
+
+/// Rows taken from SQLite's thread at a time, where so many wait.
+const TAKEN: usize = 256;
 
 fn read_sqlite(row: &SqliteRow) -> Result<RawRow, sqlx::Error> {
     let mut values = Vec::with_capacity(row.len());
