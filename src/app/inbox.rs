@@ -12,7 +12,7 @@ use super::message::{Content, Effect, Failure, Ticket};
 use super::model::{Model, Tone};
 use super::operation::{Operation, Said};
 use super::panel::Panel;
-use super::place::View;
+use super::place::{Place, View};
 use crate::memory::feedback::{RATING, THUMBS_DOWN, THUMBS_UP};
 use crate::memory::query::{Page, Query};
 use crate::memory::utility::Signal;
@@ -343,6 +343,22 @@ impl Model {
     pub(super) fn write_note(&mut self) -> Vec<Effect> {
         let note = self.inbox_note();
         self.open_prompt(Purpose::Note, &note)
+    }
+
+    /// A new inbox knows the verdicts that were given in an earlier one.
+    pub(super) fn carry_verdicts(&mut self, place: &mut Place) {
+        let View::Panel(panel) = &mut place.view else { return };
+        let Panel::Inbox(fresh) = &mut **panel else { return };
+        let earlier = self.history.places_mut().filter_map(|place| match &place.view {
+            View::Panel(panel) => match &**panel {
+                Panel::Inbox(inbox) => Some(&inbox.judged),
+                _ => None,
+            },
+            _ => None,
+        });
+        if let Some(judged) = earlier.last() {
+            fresh.judged.clone_from(judged);
+        }
     }
 
     /// What was asked for is not done: no verdict is given.

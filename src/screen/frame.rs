@@ -97,7 +97,8 @@ fn hints(model: &Model) -> Vec<CommandId> {
         }
         View::Browse(_) => vec![TabRight, Follow, Close, Palette, CopyId, Focus, Zoom],
         View::Panel(panel) => {
-            let own = COMMANDS.iter().filter(|command| command.scope == panel.scope()).map(|command| command.id);
+            let own = COMMANDS.iter().filter(|command| command.scope == panel.scope() && !command.hint.is_empty());
+            let own = own.map(|command| command.id);
             own.chain([Close, Palette, Refresh]).collect()
         }
         View::Card(_) => vec![TabRight, Follow, Close, Palette, CopyId],
