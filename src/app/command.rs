@@ -227,8 +227,9 @@ const fn danger(id: CommandId) -> Danger {
         CommandId::Change(Ask::Signal(_) | Ask::AddFeedback) | CommandId::Judge(Verdict::Right | Verdict::Later) => {
             Danger::Safe
         }
-        CommandId::Judge(_) => Danger::Guarded,
-        CommandId::Change(_) | CommandId::Lock | CommandId::UndoLast | CommandId::UndoEntry => Danger::Guarded,
+        CommandId::Judge(_) | CommandId::Change(_) | CommandId::Lock | CommandId::UndoLast | CommandId::UndoEntry => {
+            Danger::Guarded
+        }
         _ => Danger::Safe,
     }
 }
