@@ -156,7 +156,7 @@ fn answer_changes(console: &mut Console, turn: usize) {
                 };
                 Message::Trail(ticket, Ok(entries))
             }
-            Effect::After(ticket, _) if turn % 2 == 0 => Message::Elapsed(ticket),
+            Effect::After(ticket, _) if turn.is_multiple_of(2) => Message::Elapsed(ticket),
             _ => continue,
         };
         console.tell(message);
