@@ -7,4 +7,6 @@ mod console {
     mod health;
     mod keys;
     mod looks;
+    mod readme;
+    mod triage;
 }

@@ -3,7 +3,8 @@
 
 use super::command::Scope;
 use super::findings::Findings;
-use super::message::{Effect, Ticket};
+use super::inbox::Inbox;
+use super::message::{Destination, Effect, Ticket};
 use super::migrations::Migrations;
 use super::model::Model;
 use super::place::View;
@@ -19,6 +20,8 @@ pub enum PanelKind {
     Findings,
     /// What the database lacks.
     Migrations,
+    /// Feedback that needs a look.
+    Inbox,
 }
 
 impl PanelKind {
@@ -29,6 +32,7 @@ impl PanelKind {
             PanelKind::Receipts => Panel::Receipts(Receipts::default()),
             PanelKind::Findings => Panel::Findings(Findings::default()),
             PanelKind::Migrations => Panel::Migrations(Migrations::default()),
+            PanelKind::Inbox => Panel::Inbox(Inbox::default()),
         }
     }
 }
@@ -42,6 +46,8 @@ pub enum Panel {
     Findings(Findings),
     /// What the database lacks.
     Migrations(Migrations),
+    /// Feedback that needs a look.
+    Inbox(Inbox),
 }
 
 impl Panel {
@@ -52,6 +58,7 @@ impl Panel {
             Panel::Receipts(_) => PanelKind::Receipts,
             Panel::Findings(_) => PanelKind::Findings,
             Panel::Migrations(_) => PanelKind::Migrations,
+            Panel::Inbox(_) => PanelKind::Inbox,
         }
     }
 
@@ -62,6 +69,7 @@ impl Panel {
             Panel::Receipts(_) => "changes".to_owned(),
             Panel::Findings(_) => "findings".to_owned(),
             Panel::Migrations(_) => "migrations".to_owned(),
+            Panel::Inbox(_) => "inbox".to_owned(),
         }
     }
 
@@ -72,6 +80,7 @@ impl Panel {
             Panel::Receipts(_) => Scope::Receipts,
             Panel::Findings(_) => Scope::Findings,
             Panel::Migrations(_) => Scope::Migrations,
+            Panel::Inbox(_) => Scope::Inbox,
         }
     }
 
@@ -80,6 +89,7 @@ impl Panel {
     pub fn selected(&self) -> Option<(Entity, &str)> {
         match self {
             Panel::Receipts(_) | Panel::Findings(_) | Panel::Migrations(_) => None,
+            Panel::Inbox(inbox) => inbox.current().map(|row| (Entity::Feedback, row.id())),
         }
     }
 
@@ -88,6 +98,7 @@ impl Panel {
     pub fn row(&self) -> Option<&Row> {
         match self {
             Panel::Receipts(_) | Panel::Findings(_) | Panel::Migrations(_) => None,
+            Panel::Inbox(inbox) => inbox.current(),
         }
     }
 
@@ -97,6 +108,7 @@ impl Panel {
             Panel::Receipts(receipts) => receipts.pending.take().map(|(ticket, _)| ticket).into_iter().collect(),
             Panel::Findings(findings) => findings.pending.take().into_iter().collect(),
             Panel::Migrations(migrations) => migrations.pending.take().into_iter().collect(),
+            Panel::Inbox(inbox) => inbox.release(),
         }
     }
 
@@ -108,6 +120,7 @@ impl Panel {
             Panel::Migrations(migrations) => {
                 (migrations.stale, migrations.failure) = (true, None);
             }
+            Panel::Inbox(inbox) => inbox.forget(),
         }
     }
 
@@ -117,6 +130,7 @@ impl Panel {
             Panel::Receipts(receipts) => receipts.move_by(by),
             Panel::Findings(findings) => findings.move_by(by),
             Panel::Migrations(migrations) => migrations.select(migrations.selected.saturating_add_signed(by)),
+            Panel::Inbox(inbox) => inbox.move_by(by),
         }
     }
 
@@ -126,6 +140,7 @@ impl Panel {
             Panel::Receipts(receipts) => receipts.selected = position.min(receipts.entries.len().saturating_sub(1)),
             Panel::Findings(findings) => findings.select(position),
             Panel::Migrations(migrations) => migrations.select(position),
+            Panel::Inbox(inbox) => inbox.select(position),
         }
     }
 }
@@ -154,8 +169,15 @@ impl Model {
             Some(PanelKind::Receipts) => self.settle_receipts(),
             Some(PanelKind::Findings) => self.settle_findings(),
             Some(PanelKind::Migrations) => self.settle_migrations(),
+            Some(PanelKind::Inbox) => self.settle_inbox(),
             None => Vec::new(),
         }
+    }
+
+    /// Goes to the selected row.
+    fn open_selected(&mut self) -> Vec<Effect> {
+        let selected = self.panel().and_then(Panel::selected).map(|(entity, id)| (entity, id.to_owned()));
+        selected.map_or_else(Vec::new, |(entity, id)| self.go(&Destination::Row(entity, id), true))
     }
 
     /// Opens what is selected.
@@ -164,6 +186,7 @@ impl Model {
             Some(PanelKind::Receipts) => self.undo_selected(),
             Some(PanelKind::Findings) => self.open_example(),
             Some(PanelKind::Migrations) => self.ask_migrations(),
+            Some(PanelKind::Inbox) => self.open_selected(),
             None => Vec::new(),
         }
     }

@@ -4,16 +4,20 @@ mod cell;
 mod chain;
 mod changes;
 mod confirm;
+mod conflict;
 mod detail;
 mod document;
 mod episode;
 mod findings;
+mod form;
 mod frame;
 mod hits;
 mod home;
+mod inbox;
 mod list;
 mod migrations;
 mod overlay;
+mod picker;
 mod receipts;
 mod rows;
 mod summary;
@@ -71,6 +75,7 @@ impl Painter {
                 Panel::Receipts(receipts) => receipts::draw(receipts, look, body, buf, &mut drawn),
                 Panel::Findings(found) => findings::draw(found, look, body, buf, &mut drawn),
                 Panel::Migrations(listed) => migrations::draw(listed, look, body, buf, &mut drawn),
+                Panel::Inbox(inbox) => inbox::draw(inbox, look, body, buf, &mut drawn),
             },
         }
         overlay::draw(model, look, area, buf, &mut drawn);
