@@ -320,6 +320,75 @@ fn signals_and_retractions_equal_a_replay_of_the_history() {
     });
 }
 
+/// A memory's utility is the mean of the latest episodes that used it, its uses their number.
+async fn assert_memory(world: &World, memory: &str) {
+    let store = &world.store;
+    let links = store.related(Entity::MemoryLink, "memory_id", &[memory.to_owned()]).await.unwrap();
+    let ids: Vec<String> = links.iter().map(|l| l.text("episode_id").unwrap().to_owned()).collect();
+    let mut episodes = store.related(Entity::Episode, "id", &ids).await.unwrap();
+    episodes
+        .sort_by_key(|e| std::cmp::Reverse((e.text("started_at").unwrap_or_default().to_owned(), e.id().to_owned())));
+    let latest: Vec<f64> = episodes.iter().filter_map(|e| e.number("utility")).take(20).collect();
+    let mean = latest.iter().sum::<f64>() / latest.len() as f64;
+    let row = store.row(Entity::Memory, memory).await.unwrap().unwrap();
+    assert!((row.number("utility").unwrap() - mean).abs() < 1e-9, "{memory}: {row:?} is not {mean}");
+    assert_eq!(row.get("uses"), &json!(ids.len()));
+}
+
+#[test]
+fn memories_are_promoted_and_demoted_by_the_episodes_that_used_them() {
+    block_on(async {
+        for world in [Some(native().await), native_on_postgres().await].into_iter().flatten() {
+            let before = dump(&world).await;
+            let mut seqs = Vec::new();
+            let mut moved = 0;
+            for (turn, episode) in ids(&world, Entity::Episode).await.into_iter().take(10).enumerate() {
+                let word = utility::Signal::ALL[turn % 5].word();
+                let receipt = done(&world, signal::add(&world.store, &episode, word, "me", None).await).await;
+                seqs.extend(receipt.audit_seq);
+                for change in receipt.changes.iter().filter(|c| c.entity == "memory") {
+                    assert!(receipt.effects.iter().any(|e| e.contains(&change.id)), "{:?}", receipt.effects);
+                    assert_memory(&world, &change.id).await;
+                    moved += 1;
+                }
+                if turn % 3 == 0 {
+                    let signal = receipt.changes.iter().find(|c| c.entity == "utility_event").expect("the signal");
+                    seqs.extend(done(&world, signal::retract(&world.store, &signal.id).await).await.audit_seq);
+                }
+            }
+            assert!(moved > 0);
+            for seq in seqs.into_iter().rev() {
+                done(&world, undo::undo(&world.store, seq).await).await;
+            }
+            assert_eq!(dump(&world).await, before);
+        }
+    });
+}
+
+#[test]
+fn lists_that_are_arrays_are_kept_like_the_others() {
+    block_on(async {
+        for (kind, empty) in [("uuid[]", "NULL"), ("text[]", "'{a,NULL,\"b c\"}'")] {
+            let Some(mut world) = native_on_postgres().await else { return };
+            let sql = format!(
+                "DELETE FROM agent_feedback; ALTER TABLE episodes ALTER COLUMN feedback_ids DROP DEFAULT, \
+                 ALTER COLUMN feedback_ids TYPE {kind} USING NULL; \
+                 UPDATE episodes SET feedback_ids = {empty}, feedback_score = NULL"
+            );
+            meddle(&world, &sql).await;
+            world.store = open(&world.target).await;
+            for steps in histories(2, 10) {
+                play(&world, &steps).await;
+            }
+            let receipt =
+                done(&world, feedback::add(&world.store, "ep-3", &said("thumbs_down", None, None)).await).await;
+            let row = world.store.row(Entity::Episode, "ep-3").await.unwrap().unwrap();
+            assert!(row.list("feedback_ids").contains(&receipt.changes[0].id.as_str()), "{row:?}");
+            assert_eq!(row.number("feedback_score"), Some(-1.0));
+        }
+    });
+}
+
 #[test]
 fn chains_are_linked_and_unlinked_and_never_closed_to_a_circle() {
     block_on(async {

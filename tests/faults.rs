@@ -11,7 +11,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use mnemoscope::change::import::{self, Format};
-use mnemoscope::change::{self, ChangeError, Plan, audit, chain, feedback, migrate, profile, record, reward, signal, undo};
+use mnemoscope::change::{
+    self, ChangeError, Plan, audit, chain, feedback, migrate, profile, record, reward, signal, undo,
+};
 use mnemoscope::memory::Entity;
 use mnemoscope::store::{Store, Target};
 use serde_json::json;
@@ -122,11 +124,13 @@ async fn plan(store: &Store, operation: &str, on: &Chosen) -> Result<Plan, Chang
         "reward" => reward::set(store, &on.case, 0.25, Some("failure")).await,
         "profile set" => profile::set_window(store, &on.profile, Some(7)).await,
         "record episode" => {
-            let row = json!({"title": "T", "started_at": "2026-03-01T10:00:00Z", "agent_id": "agent-1", "user_id": on.user});
+            let row =
+                json!({"title": "T", "started_at": "2026-03-01T10:00:00Z", "agent_id": "agent-1", "user_id": on.user});
             record::episode(store, &row.to_string()).await
         }
         "record case" => {
-            let row = json!({"prompt": {"message": "new"}, "user_id": on.user, "agent_id": "agent-9", "outcome": "partial"});
+            let row =
+                json!({"prompt": {"message": "new"}, "user_id": on.user, "agent_id": "agent-9", "outcome": "partial"});
             record::case(store, &row.to_string()).await
         }
         "import" => import::plan(store, Format::TauBench, "f.json", &trajectory(), false).await,

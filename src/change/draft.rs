@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::plan::{Change, Danger, Plan, SHOWN};
 use super::{ChangeError, now};
+use crate::layout::BoundSource;
 use crate::memory::{Entity, Row};
 use crate::store::encode::Located;
 use crate::store::own::Own;
@@ -103,6 +104,19 @@ impl<'s> Draft<'s> {
         check_id(entity, id)?;
         let store = self.store;
         let located = store.locate(entity, id).await?;
+        if let Some(located) = &located {
+            self.remember(located.rows(), std::slice::from_ref(&located.image));
+        }
+        Ok(located)
+    }
+
+    /// As [`Draft::seek`], among the rows of one source.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn seek_in(&mut self, source: &'s BoundSource, id: &str) -> Result<Option<Located<'s>>, ChangeError> {
+        let store = self.store;
+        let located = store.locate_in(source, id).await?;
         if let Some(located) = &located {
             self.remember(located.rows(), std::slice::from_ref(&located.image));
         }

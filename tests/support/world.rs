@@ -96,14 +96,8 @@ pub async fn native_on_postgres() -> Option<World> {
 
 /// Every row of every table that is not ours, as text.
 pub async fn dump(world: &World) -> BTreeMap<String, Vec<String>> {
-    let tables: Vec<String> = world
-        .store
-        .catalog()
-        .tables
-        .iter()
-        .filter(|t| !ours(&t.name))
-        .map(CatalogTable::title)
-        .collect();
+    let tables: Vec<String> =
+        world.store.catalog().tables.iter().filter(|t| !ours(&t.name)).map(CatalogTable::title).collect();
     let mut dump = BTreeMap::new();
     match &world.target {
         Target::File(path) => {

@@ -45,7 +45,8 @@ fn kept(store: &Store, entity: Entity) -> bool {
 /// The object of a line, each value read by itself: one may nest as deep as a stored value can, and the line is a level
 /// more.
 fn object(line: &str) -> Result<Map<String, Value>, String> {
-    let parts: BTreeMap<String, &RawValue> = serde_json::from_str(line).map_err(|e| format!("not a JSON object: {e}"))?;
+    let parts: BTreeMap<String, &RawValue> =
+        serde_json::from_str(line).map_err(|e| format!("not a JSON object: {e}"))?;
     let mut object = Map::new();
     for (name, part) in parts {
         let reading = json::read(part.get());
