@@ -570,6 +570,7 @@ fn a_killed_change_is_whole_or_not_there() {
                     "2",
                 ])
                 .args(["--apply", "--actor", "x"])
+                .env("MNEMOSCOPE_STATE", path.with_extension("state"))
                 .spawn()
                 .expect("the program");
             // Killed somewhere on its way, another place each turn; wherever that is, the rest must hold.

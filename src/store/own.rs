@@ -144,6 +144,8 @@ const EXISTS_SQLITE: &str = "SELECT schema FROM pragma_table_list WHERE type = '
 const EXISTS_POSTGRES: &str = "SELECT n.nspname::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
      WHERE c.oid = to_regclass('memory_migrations')";
 const APPLIED: &str = "SELECT version, name, checksum, database_id FROM memory_migrations ORDER BY version";
+const MAY_APPEND: &str = "SELECT has_table_privilege('memory_audit', 'INSERT') \
+     AND has_table_privilege('memory_audit_private', 'INSERT') AND has_table_privilege('memory_audit_head', 'UPDATE')";
 const HEAD: &str = "SELECT seq, hash FROM memory_audit_head WHERE id = 1";
 
 fn exists(engine: Engine) -> &'static str {
@@ -170,6 +172,18 @@ impl Store {
         let there = self.fetch_text(exists(self.engine())).await?;
         let Some(schema) = there.first().map(|row| text(row, 0)) else { return Ok(None) };
         Ok(read_own(schema, &self.fetch_text(APPLIED).await?))
+    }
+
+    /// Whether whoever is logged in may append to the trail, which is there.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn may_append(&self) -> Result<bool, StoreError> {
+        let sql = match self.engine() {
+            Engine::Sqlite => return Ok(true),
+            Engine::Postgres => MAY_APPEND,
+        };
+        Ok(self.fetch_text(sql).await?.first().is_some_and(|row| integer(row, 0) == 1))
     }
 
     /// Number and hash of the last entry of the trail; none when the head is gone.
