@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use mnemoscope::change::{self, ChangeError, Plan, audit, feedback, migrate, undo};
 use mnemoscope::change::{chain, profile, reward, signal};
 use mnemoscope::memory::{Entity, utility};
-use mnemoscope::store::Target;
+use mnemoscope::store::{OpenOptions, Store, Target};
 use proptest::prelude::*;
 use serde_json::json;
 use support::block_on;
@@ -465,6 +465,67 @@ fn a_layout_that_has_no_place_for_something_says_so() {
         }
         let receipt = done(&world, feedback::remove(&world.store, "ef-low").await).await;
         assert_eq!(receipt.counts["episode_feedback"], BTreeMap::from([("delete".to_owned(), 1)]));
+    });
+}
+
+/// A layout of somebody's own, whose feedback is numbered by the engine.
+const NUMBERED: &str = r#"
+name = "tickets"
+title = "Tickets"
+requires = ["ticket/words"]
+[[episode]]
+table = "ticket"
+write = {}
+links = [{ to = "feedback", back = true }]
+[episode.columns]
+id = "id"
+title = "words"
+feedback_score = "score"
+started_at = "at"
+[[feedback]]
+table = "vote"
+write = { numbered = true }
+[feedback.columns]
+id = "id"
+episode_id = "ticket_id"
+kind = "kind"
+rating = "rating"
+created_at = "at"
+"#;
+
+#[test]
+fn rows_that_the_engine_numbers_are_edited_and_taken_away_and_never_guessed() {
+    block_on(async {
+        let folder = tempfile::tempdir().expect("a folder");
+        let layout = folder.path().join("tickets.toml");
+        std::fs::write(&layout, NUMBERED).expect("the layout");
+        let target = Target::File(folder.path().join("tickets.db"));
+        std::fs::write(folder.path().join("tickets.db"), b"").expect("a file");
+        let mut theirs = Agent::of(&target).await;
+        theirs
+            .run(
+                "CREATE TABLE ticket (id TEXT PRIMARY KEY, words, score REAL, at); \
+                 CREATE TABLE vote (id INTEGER PRIMARY KEY, ticket_id, kind, rating, at); \
+                 INSERT INTO ticket VALUES ('t-1', 'x', 1.0, '2026-01-01T00:00:00Z'); \
+                 INSERT INTO vote VALUES (7, 't-1', 'thumbs_up', NULL, '2026-01-01T00:00:00Z')",
+            )
+            .await;
+        let options = OpenOptions { layout: Some(layout.display().to_string()), ..OpenOptions::default() };
+        let open = async || Store::open(&target, &options).await.unwrap_or_else(|error| panic!("{error}"));
+        migrate::apply(&open().await, &author(), None).await.expect("our tables");
+        let store = open().await;
+        let added = feedback::add(&store, "t-1", &said("thumbs_up", None, None)).await;
+        assert!(matches!(&added, Err(ChangeError::Refused(words)) if words.contains("numbers its rows")), "{added:?}");
+        let score = async || store.row(Entity::Episode, "t-1").await.unwrap().expect("it").number("feedback_score");
+        let said = feedback::Said { kind: Some("thumbs_down".to_owned()), ..feedback::Said::default() };
+        for plan in [feedback::edit(&store, "7", &said).await, feedback::remove(&store, "7").await] {
+            let Ok(plan) = plan else { panic!("{plan:?}") };
+            let receipt = change::apply(&store, &plan, &author()).await.expect("applied");
+            assert_ne!(score().await, Some(1.0));
+            let back = undo::undo(&store, receipt.audit_seq.unwrap()).await.expect("a plan");
+            change::apply(&store, &back, &author()).await.expect("undone");
+            assert_eq!(score().await, Some(1.0));
+        }
     });
 }
 

@@ -357,7 +357,8 @@ fn entry(plan: &Plan, author: &Author, receipt: &Receipt, inverses: &[Inverse]) 
     public.insert("receipt_id".to_owned(), Value::from(receipt.receipt_id.clone()));
     public.insert("schema".to_owned(), Value::from(audit::SCHEMA));
     if let Some(ticket) = author.ticket.as_ref().or(plan.ticket.as_ref()) {
-        public.insert("ticket".to_owned(), Value::from(ticket.clone()));
+        // Public facts are never redacted: nothing secret gets in.
+        public.insert("ticket".to_owned(), Value::from(crate::memory::text_check::check(ticket).0));
     }
     if let Some(reason) = &plan.undo_reason {
         public.insert("undo_reason".to_owned(), Value::from(reason.clone()));
