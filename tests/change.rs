@@ -107,12 +107,16 @@ async fn play(world: &World, steps: &[Step]) {
 }
 
 fn histories(count: u32, steps: usize) -> Vec<Vec<Step>> {
+    drawn(&prop::collection::vec(any_step(), 1..steps), count)
+}
+
+/// Values of a strategy, the same in every run.
+fn drawn<S: Strategy>(strategy: &S, count: u32) -> Vec<S::Value> {
     use proptest::strategy::ValueTree as _;
     use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
     let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[7; 32]);
     let mut runner = TestRunner::new_with_rng(Config::default(), rng);
-    let strategy = prop::collection::vec(any_step(), 1..steps);
-    (0..count).map(|_| strategy.new_tree(&mut runner).expect("a history").current()).collect()
+    (0..count).map(|_| strategy.new_tree(&mut runner).expect("a value").current()).collect()
 }
 
 #[test]
@@ -280,32 +284,26 @@ fn signals_and_retractions_equal_a_replay_of_the_history() {
             let start = history.first().map_or(stored.number("utility"), |e| e.number("before")).unwrap_or(0.5);
             let mut words: Vec<String> = history.iter().map(|e| e.text("signal").unwrap().to_owned()).collect();
             let mut seqs = Vec::new();
-            for turn in 0..24_usize {
-                if turn % 3 == 2 {
-                    let place = turn * 7 % words.len();
-                    let rows = world
-                        .store
-                        .related(Entity::UtilityEvent, "episode_id", std::slice::from_ref(&episode))
-                        .await
-                        .unwrap();
-                    seqs.push(
-                        done(&world, signal::retract(&world.store, rows[place].id()).await).await.audit_seq.unwrap(),
-                    );
+            let all = async || {
+                let id = std::slice::from_ref(&episode);
+                world.store.related(Entity::UtilityEvent, "episode_id", id).await.unwrap()
+            };
+            // Many of one kind in a row, so that the clamp bites, and retractions anywhere.
+            let turns = drawn(&(any::<usize>(), prop::sample::select(vec![0_usize, 0, 0, 2, 3, 3, 9, 9, 9])), 36);
+            for (turn, (place, what)) in turns.into_iter().enumerate() {
+                let receipt = if what == 9 && !words.is_empty() {
+                    let place = place % words.len();
                     words.remove(place);
+                    done(&world, signal::retract(&world.store, all().await[place].id()).await).await
                 } else {
-                    let word = utility::Signal::ALL[turn * 3 % 5].word();
-                    let plan = signal::add(&world.store, &episode, word, "me", Some("why")).await;
-                    seqs.push(done(&world, plan).await.audit_seq.unwrap());
+                    let word = utility::Signal::ALL[what % 5].word();
                     words.push(word.to_owned());
-                }
+                    done(&world, signal::add(&world.store, &episode, word, "me", Some("why")).await).await
+                };
+                seqs.push(receipt.audit_seq.unwrap());
                 let replay = utility::replay(start, words.iter().map(String::as_str));
-                let rows = world
-                    .store
-                    .related(Entity::UtilityEvent, "episode_id", std::slice::from_ref(&episode))
-                    .await
-                    .unwrap();
                 let found: Vec<_> =
-                    rows.iter().map(|r| (r.number("before").unwrap(), r.number("after").unwrap())).collect();
+                    all().await.iter().map(|r| (r.number("before").unwrap(), r.number("after").unwrap())).collect();
                 let wanted: Vec<_> = replay.steps.iter().map(|s| (s.before, s.after)).collect();
                 assert_eq!(found, wanted, "turn {turn}");
                 let row = world.store.row(Entity::Episode, &episode).await.unwrap().unwrap();
