@@ -7,7 +7,7 @@ mod support;
 use std::collections::BTreeMap;
 use std::process::{Command, Stdio};
 
-use mnemoscope::change::{self, ChangeError, Plan, audit, feedback, migrate, undo};
+use mnemoscope::change::{self, ChangeError, Plan, audit, feedback, import, migrate, undo};
 use mnemoscope::change::{chain, profile, reward, signal};
 use mnemoscope::memory::{Entity, utility};
 use mnemoscope::store::{OpenOptions, Store, Target};
@@ -449,6 +449,12 @@ fn a_layout_that_has_no_place_for_something_says_so() {
             let Some(world) = on_postgres(layout).await else { return };
             refused.push(feedback::add(&world.store, "x", &said("thumbs_up", None, None)).await);
             refused.push(signal::add(&world.store, "x", "confirmed", "me", None).await);
+            let line = "{\"case\": \"a\", \"plan\": \"b\", \"reward\": 1}";
+            let imported = import::plan(&world.store, import::Format::Memento, "f", line, true).await;
+            if layout != Layout::EnnubeJson {
+                assert!(imported.as_ref().is_err_and(|e| e.to_string().contains("native layout")), "{imported:?}");
+                refused.push(imported);
+            }
         }
         let world = on_sqlite(Layout::Atom).await;
         refused.push(
