@@ -9,14 +9,17 @@ mod context;
 mod derive;
 pub mod dialect;
 pub mod encode;
+pub mod jobs;
 mod order;
 pub mod own;
 mod page;
+mod revise;
 mod select;
 pub mod session;
 pub mod shape;
 mod status;
 pub mod stored;
+pub mod walk;
 pub mod write;
 
 use std::collections::HashMap;
