@@ -131,7 +131,7 @@ fn a_palace_gets_a_companion_that_takes_what_is_recorded_and_stays_as_it_is() {
         let before = contents(&path);
         let store = palace(&path, &companion).await;
         let status = store.status().await.expect("the status");
-        assert_eq!(status.migrations.pending, ["0000_companion", "0001_audit"]);
+        assert_eq!(status.migrations.pending[..2], ["0000_companion", "0001_audit"]);
         for name in ["write", "episode", "feedback"] {
             let capability = status.capabilities.iter().find(|c| c.name == name).expect("the capability");
             let remedy = capability.remedy.as_deref().unwrap_or_default();
@@ -143,7 +143,8 @@ fn a_palace_gets_a_companion_that_takes_what_is_recorded_and_stays_as_it_is() {
         assert!(matches!(refused, Err(ChangeError::Refused(_) | ChangeError::Store(_))), "{refused:?}");
         let pending = migrate::state(&store).await.expect("the state").pending;
         assert!(pending[0].sql.contains("CREATE TABLE IF NOT EXISTS episodes"), "its SQL is shown first");
-        assert_eq!(migrate::apply(&store, &author(), None).await.expect("made"), ["0000_companion", "0001_audit"]);
+        let applied = migrate::apply(&store, &author(), None).await.expect("made");
+        assert_eq!(applied, status.migrations.pending);
 
         let store = palace(&path, &companion).await;
         assert!(store.status().await.expect("the status").migrations.pending.is_empty());

@@ -14,13 +14,18 @@ use crate::store::{Store, StoreError};
 /// Changes that a plan keeps in full at most.
 const KEPT: usize = 4 * SHOWN;
 
+/// The same of one batch of a job.
+const KEPT_OF_A_BATCH: usize = 10;
+
 /// A plan in the making.
 #[derive(Debug)]
 pub struct Draft<'s> {
     /// The database.
     pub store: &'s Store,
-    own: Own,
+    /// Our tables; none where a plan is only looked at.
+    own: Option<Own>,
     operation: &'static str,
+    kept: usize,
     danger: Danger,
     changes: Vec<Change>,
     changes_total: usize,
@@ -47,11 +52,23 @@ impl<'s> Draft<'s> {
     /// [`ChangeError::Refused`] where nothing can be written, with the command that would help.
     pub async fn new(store: &'s Store, operation: &'static str, danger: Danger) -> Result<Self, ChangeError> {
         let own = writable(store).await?;
-        Ok(Draft {
+        Ok(Draft::begin(store, Some(own), operation, danger, KEPT))
+    }
+
+    /// Begins the plan of one batch of a job: it keeps few of its changes in full. Without our tables it can be looked at
+    /// and not be applied.
+    #[must_use]
+    pub fn batch(store: &'s Store, own: Option<&Own>, operation: &'static str, danger: Danger) -> Self {
+        Draft::begin(store, own.cloned(), operation, danger, KEPT_OF_A_BATCH)
+    }
+
+    fn begin(store: &'s Store, own: Option<Own>, operation: &'static str, danger: Danger, kept: usize) -> Self {
+        Draft {
             store,
             own,
             operation,
             danger,
+            kept,
             changes: Vec::new(),
             changes_total: 0,
             watches: Vec::new(),
@@ -62,7 +79,7 @@ impl<'s> Draft<'s> {
             trail: Vec::new(),
             undo_trail: Vec::new(),
             undo_reason: None,
-        })
+        }
     }
 
     /// Reads stored rows and remembers what they were. Read canonical rows after this, never before: what moves in
@@ -144,10 +161,21 @@ impl<'s> Draft<'s> {
         self.note(row.entity, row.id(), row.to_json(), Value::Null);
     }
 
+    /// Whether a further change would be kept in full: where it would not, [`Draft::count`] is enough.
+    #[must_use]
+    pub fn wants_more(&self) -> bool {
+        self.changes.len() < self.kept
+    }
+
+    /// Notes that so many rows change that need not be shown.
+    pub fn count(&mut self, rows: usize) {
+        self.changes_total += rows;
+    }
+
     /// Notes a change in words of its own.
     pub fn note(&mut self, entity: Entity, id: &str, before: Value, after: Value) {
         self.changes_total += 1;
-        if self.changes.len() < KEPT {
+        if self.wants_more() {
             self.changes.push(Change { entity: entity.name().to_owned(), id: id.to_owned(), before, after });
         }
     }
@@ -171,8 +199,17 @@ impl<'s> Draft<'s> {
 
     /// Closes the plan. Every changed row is among what was read: new ones as not being there.
     #[must_use]
-    pub fn seal(mut self) -> Plan {
-        for rows in self.mutations.iter().filter_map(Mutation::rows).collect::<Vec<_>>() {
+    pub fn seal(self) -> Plan {
+        let mut plan = self.seal_batch(String::new());
+        plan.plan_id = plan.digest();
+        plan
+    }
+
+    /// Closes the plan of a batch, which is applied at once and has no digest: its id is the job's.
+    #[must_use]
+    pub fn seal_batch(mut self, plan_id: String) -> Plan {
+        let unwatched = self.mutations.iter().filter(|m| !m.watches_itself()).filter_map(Mutation::rows);
+        for rows in unwatched.collect::<Vec<_>>() {
             self.remember(rows, &[]);
         }
         // One order for all writers: none waits for another that waits for it.
@@ -181,8 +218,8 @@ impl<'s> Draft<'s> {
             self.trail.clear();
             self.undo_trail.clear();
         }
-        let mut plan = Plan {
-            plan_id: String::new(),
+        Plan {
+            plan_id,
             operation: self.operation.to_owned(),
             danger: self.danger,
             counts: Plan::count(self.mutations.iter().chain(&self.trail)),
@@ -191,7 +228,7 @@ impl<'s> Draft<'s> {
             effects: self.effects,
             disclosures: self.disclosures,
             created_at: now(),
-            database_id: self.own.database_id,
+            database_id: self.own.map(|own| own.database_id).unwrap_or_default(),
             facts: Value::Object(self.facts),
             undo_reason: self.undo_reason,
             reason: None,
@@ -200,9 +237,7 @@ impl<'s> Draft<'s> {
             mutations: self.mutations,
             trail: self.trail,
             undo_trail: self.undo_trail,
-        };
-        plan.plan_id = plan.digest();
-        plan
+        }
     }
 }
 

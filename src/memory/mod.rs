@@ -12,6 +12,7 @@ pub mod nearest;
 pub mod query;
 pub mod reward;
 pub mod row;
+pub mod session_links;
 pub mod text_check;
 pub mod time;
 pub mod utility;

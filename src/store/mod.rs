@@ -11,14 +11,17 @@ mod derive;
 pub mod dialect;
 pub mod encode;
 mod fault;
+pub mod jobs;
 mod order;
 pub mod own;
 mod page;
+mod revise;
 mod select;
 pub mod session;
 pub mod shape;
 mod status;
 pub mod stored;
+pub mod walk;
 pub mod write;
 
 use std::collections::HashMap;

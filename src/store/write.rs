@@ -9,6 +9,7 @@ use sqlx::{AssertSqlSafe, Connection as _};
 use tokio::sync::MutexGuard;
 
 use super::dialect::quote;
+use super::revise;
 use super::session::{self, Opener, Param, Raw, RawRow};
 use super::shape::{self, Shape};
 use super::stored::{Cell, Image, Mutation, Rows, TableName};
@@ -156,6 +157,14 @@ impl Store {
     /// [`WriteError::ReadOnly`] where nothing can be written, [`WriteError::Busy`] when another writer keeps the
     /// database for too long.
     pub async fn write(&self, now: &str) -> Result<Writer<'_>, WriteError> {
+        self.write_within(now, PATIENCE).await
+    }
+
+    /// As [`Store::write`], with how long to wait for others before giving way.
+    ///
+    /// # Errors
+    /// As [`Store::write`].
+    pub async fn write_within(&self, now: &str, patience: Duration) -> Result<Writer<'_>, WriteError> {
         if let Some(reason) = &self.blocked {
             return Err(WriteError::ReadOnly(reason.clone()));
         }
@@ -168,10 +177,10 @@ impl Store {
         };
         let begin = match &link {
             // A transaction that reads first and writes later fails at once when another has written meanwhile.
-            Link::Sqlite(_) => "BEGIN IMMEDIATE".to_owned(),
+            Link::Sqlite(_) => format!("PRAGMA busy_timeout = {}; BEGIN IMMEDIATE", patience.as_millis()),
             Link::Postgres(_) => format!(
                 "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL lock_timeout = '{}'",
-                PATIENCE.as_millis()
+                patience.as_millis()
             ),
         };
         match link.script(&begin).await {
@@ -198,7 +207,9 @@ impl Writer<'_> {
         self.link.as_mut().ok_or_else(|| WriteError::Store(sqlx::Error::PoolClosed.into()))
     }
 
-    fn engine(&self) -> Engine {
+    /// Engine that is written to.
+    #[must_use]
+    pub fn engine(&self) -> Engine {
         self.store.engine()
     }
 
@@ -247,6 +258,7 @@ impl Writer<'_> {
             Mutation::Insert { columns, rows, .. } => self.inserts(&shape, &table, columns, rows),
             Mutation::Update { key, set, .. } => vec![self.update(&shape, &table, key, set)],
             Mutation::Delete(rows) => self.deletes(&shape, rows),
+            Mutation::Revise(revise) => revise::statements(self.engine(), &shape, revise, &self.now),
         };
         let mut hit = 0;
         for (sql, params) in statements {
