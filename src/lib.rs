@@ -9,6 +9,7 @@
 //! ```
 //!
 //! - [`memory`]: what agents remember: types and pure rules
+//! - [`recall`]: how memories are ranked, explained, judged and learned
 //! - [`layout`]: where a database keeps them: layouts as data
 //! - [`store`]: the only SQL: connecting, building queries, reading rows
 //! - [`change`]: the only door to writing: plan, apply, receipt, audit trail; a file per operation
@@ -25,6 +26,7 @@ pub mod demo;
 pub mod job;
 pub mod layout;
 pub mod memory;
+pub mod recall;
 pub mod screen;
 pub mod shell;
 pub mod store;

@@ -14,6 +14,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("recall", &["memory"]),
     ("layout", &["memory"]),
     ("store", &["layout", "memory"]),
+    ("lab", &["store", "layout", "recall", "memory"]),
     ("change", &["store", "layout", "recall", "memory"]),
     ("job", &["change", "store", "layout", "recall", "memory"]),
     ("demo", &["store", "layout", "recall", "memory"]),
@@ -21,10 +22,16 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("ui", &[]),
     ("app", &["recall", "memory", "change::plan", "job::plan"]),
     ("screen", &["app", "ui", "recall", "memory", "change::plan", "job::plan"]),
-    ("shell", &["screen", "app", "ui", "config", "demo", "job", "change", "store", "layout", "recall", "memory"]),
+    (
+        "shell",
+        &["screen", "app", "ui", "config", "demo", "job", "change", "lab", "store", "layout", "recall", "memory"],
+    ),
     (
         "cli",
-        &["shell", "screen", "app", "ui", "config", "demo", "job", "change", "store", "layout", "recall", "memory"],
+        &[
+            "shell", "screen", "app", "ui", "config", "demo", "job", "change", "lab", "store", "layout", "recall",
+            "memory",
+        ],
     ),
 ];
 
