@@ -401,7 +401,9 @@ fn serialisation_failures_are_tried_again_from_the_start_and_not_for_ever() {
         for (when, of_many) in [("AFTER INSERT", 3), ("AFTER INSERT", 1_000), ("DEFERRED", 3)] {
             let Some(world) = native_on_postgres().await else { return };
             let trigger = match when {
-                "DEFERRED" => "CREATE CONSTRAINT TRIGGER often AFTER INSERT ON agent_feedback DEFERRABLE INITIALLY DEFERRED",
+                "DEFERRED" => {
+                    "CREATE CONSTRAINT TRIGGER often AFTER INSERT ON agent_feedback DEFERRABLE INITIALLY DEFERRED"
+                }
                 _ => "CREATE TRIGGER often AFTER INSERT ON agent_feedback",
             };
             let fails = format!(
@@ -417,7 +419,10 @@ fn serialisation_failures_are_tried_again_from_the_start_and_not_for_ever() {
                 assert_eq!(applied.expect("applied").audit_seq, Some(2));
                 assert_eq!(ids(&world, Entity::Feedback).await.len(), 3);
             } else {
-                assert!(matches!(&applied, Err(ChangeError::Failed(words)) if words.contains("not now")), "{applied:?}");
+                assert!(
+                    matches!(&applied, Err(ChangeError::Failed(words)) if words.contains("not now")),
+                    "{applied:?}"
+                );
                 assert_eq!(dump(&world).await, before);
             }
             assert_sound(&world).await;

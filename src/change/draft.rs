@@ -187,6 +187,11 @@ impl<'s> Draft<'s> {
         }
     }
 
+    /// The changes so far, to be completed.
+    pub fn mutations_mut(&mut self) -> impl Iterator<Item = &mut Mutation> {
+        self.mutations.iter_mut()
+    }
+
     /// The rows that are taken away so far.
     #[must_use]
     pub fn deletions(&self) -> Vec<Rows> {
