@@ -3,9 +3,16 @@
 use nucleo_matcher::pattern::{CaseMatching, Normalization, Pattern};
 use nucleo_matcher::{Config, Matcher, Utf32Str};
 
+use super::change::Confirmation;
 use super::command::CommandId;
+use super::conflict::Conflict;
+use super::form::Form;
+use super::gate::Gate;
 use super::input::Input;
+use super::lock::Unlock;
 use super::message::{Destination, Failure};
+use super::operation::Operation;
+use super::picker::Picker;
 use crate::memory::Entity;
 
 /// What choosing an entry does.
@@ -17,6 +24,10 @@ pub enum Choice {
     Go(Destination),
     /// Orders the list by a column.
     Sort(&'static str),
+    /// Opens a form.
+    Edit(Box<Form>),
+    /// Has an operation planned.
+    Propose(Box<Operation>),
     /// Takes a theme.
     Theme(&'static str),
 }
@@ -106,6 +117,14 @@ pub enum Purpose {
     Filter,
     /// The file that rows are written to.
     Export,
+    /// The reason of the change that waits for a yes.
+    Reason,
+    /// Why, for the next verdict in the inbox.
+    Note,
+    /// Reward and outcome of a case.
+    Reward,
+    /// The window of a profile.
+    Window,
 }
 
 /// A line to write.
@@ -113,6 +132,8 @@ pub enum Purpose {
 pub struct Prompt {
     /// What it is for.
     pub purpose: Purpose,
+    /// Id of the row that it is about, where it is about one.
+    pub subject: String,
     /// What was written.
     pub input: Input,
     /// What is wrong with it, or what it means.
@@ -139,6 +160,37 @@ pub enum Overlay {
     Prompt(Prompt),
     /// Something went wrong.
     Failure(Failure),
+    /// A plan that waits for a yes.
+    Confirm(Box<Confirmation>),
+    /// The form for feedback.
+    Form(Box<Form>),
+    /// Choosing the parent of an episode.
+    Picker(Box<Picker>),
+    /// Somebody else changed the rows meanwhile.
+    Conflict(Box<Conflict>),
+    /// Making changes possible.
+    Unlock(Box<Unlock>),
+}
+
+impl Overlay {
+    /// The gate that it puts up, if it does.
+    #[must_use]
+    pub fn gate(&self) -> Option<&Gate> {
+        match self {
+            Overlay::Confirm(confirmation) => Some(&confirmation.gate),
+            Overlay::Unlock(unlock) => Some(&unlock.gate),
+            _ => None,
+        }
+    }
+
+    /// The gate that it puts up, if it does.
+    pub fn gate_mut(&mut self) -> Option<&mut Gate> {
+        match self {
+            Overlay::Confirm(confirmation) => Some(&mut confirmation.gate),
+            Overlay::Unlock(unlock) => Some(&mut unlock.gate),
+            _ => None,
+        }
+    }
 }
 
 #[cfg(test)]

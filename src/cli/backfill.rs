@@ -13,7 +13,7 @@ use super::change_args::By;
 use super::{Failure, Session, look, output};
 use crate::change::ChangeError;
 use crate::job::backfill::{ALL, Kind};
-use crate::job::plan::{Beat, Move, Progress, Settings, Wish};
+use crate::job::plan::{Beat, Move, Progress, Settings, State, Wish};
 use crate::job::{self, Entry, record};
 use crate::memory::nearest::nearest;
 use crate::store::Store;
@@ -201,6 +201,11 @@ async fn carry_out(
         return Ok(());
     }
     let place = store.location();
+    if outcome.progress.state == State::Succeeded {
+        let message =
+            format!("{} is done, but looking at the result found what should not be: see `verification`", kind.name);
+        return Err(Failure { code: 6, message });
+    }
     Err(Failure {
         code: 6,
         message: format!(

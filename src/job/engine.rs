@@ -11,6 +11,7 @@ use super::pace::{Pace, Sizing, rest};
 use super::plan::{Bad, Beat, Check, Move, Settings, State, Wish};
 use super::record::{self, Entry, Held, Lost, Opening, PATIENCE};
 use super::{Ask, Batch, Job, drift, look};
+use crate::change::anchor;
 use crate::change::apply::{Failed, apply_batch};
 use crate::change::plan::{Counts, SHOWN};
 use crate::change::{Author, Change, ChangeError, now};
@@ -303,7 +304,11 @@ impl Runner<'_> {
                 return inside.sorted();
             }
         }
+        let before = self.held.row.last_seq;
         self.held = next;
+        if let Some(seq) = self.held.row.last_seq.filter(|seq| Some(*seq) != before) {
+            anchor::after(self.store, seq).await;
+        }
         self.last_batch = batch.seen;
         self.operation.clone_from(&batch.plan.operation);
         let room = SHOWN.saturating_sub(self.changes.len());

@@ -3,6 +3,7 @@
 
 pub mod chain;
 pub mod entity;
+pub mod extract;
 pub mod feedback;
 pub mod filter;
 pub mod id_list;

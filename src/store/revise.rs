@@ -8,7 +8,7 @@ use super::{Store, StoreError};
 use crate::layout::Engine;
 
 /// Values in one statement of SQLite, which allows 32,766.
-const VALUES: usize = 6_000;
+const VALUES: usize = 10_000;
 /// Rows in one statement of PostgreSQL, which gets them as one array a column.
 const ROWS: usize = 5_000;
 
@@ -24,7 +24,10 @@ pub fn statements(engine: Engine, shape: &Shape, revise: &Revise, now: &str) -> 
         for (column, spelling) in &revise.touch {
             let value = spell(*spelling, now);
             let declared = shape.column(column).map_or("", |c| c.declared.as_str());
-            let mark = shape::placeholder(engine, params.len() + 1, &value, declared);
+            let mark = match engine {
+                Engine::Sqlite => unnumbered(&value).to_owned(),
+                Engine::Postgres => shape::placeholder(engine, params.len() + 1, &value, declared),
+            };
             params.push(value);
             sets.push(format!("{} = {mark}", quote(column)));
         }
@@ -62,7 +65,7 @@ fn values(engine: Engine, revise: &Revise, rows: &[Revision], params: &mut Vec<P
                 let mut text = String::with_capacity(names.len() * 8);
                 for value in key.iter().chain(before).chain(after) {
                     text.push(if text.is_empty() { '(' } else { ',' });
-                    text.push_str(&shape::placeholder(engine, params.len() + 1, value, ""));
+                    text.push_str(unnumbered(value));
                     params.push(value.clone());
                 }
                 text.push(')');
@@ -85,6 +88,11 @@ fn values(engine: Engine, revise: &Revise, rows: &[Revision], params: &mut Vec<P
             format!("unnest({}) AS v({})", marks.join(", "), names.join(", "))
         }
     }
+}
+
+/// A placeholder without a number: SQLite looks numbered ones up by their names, one after the other.
+fn unnumbered(value: &Raw) -> &'static str {
+    if matches!(value, Raw::BadText(_)) { "CAST(? AS TEXT)" } else { "?" }
 }
 
 /// A value of `v` as the column holds it: PostgreSQL gets texts.
@@ -142,7 +150,21 @@ fn array(values: impl Iterator<Item = Raw>) -> String {
     text
 }
 
+/// For the rest of a transaction: rows are found one by one through the index of their key. PostgreSQL would rather read
+/// the whole table for each batch, which takes twice as long.
+const BY_INDEX: &str =
+    "SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off; SET LOCAL enable_seqscan = off";
+
 impl Store {
+    /// The settings under which a change finds its rows by the index of their key; none where they are not needed, or
+    /// there is no index.
+    pub(super) fn by_index(&self, revise: &Revise) -> Option<&'static str> {
+        let named = |t: &&crate::layout::CatalogTable| t.schema == revise.table.schema && t.name == revise.table.name;
+        let table = self.catalog().tables.iter().find(named).filter(|_| self.engine() == Engine::Postgres)?;
+        let key = revise.key.first()?;
+        table.indexed.iter().any(|column| column.eq_ignore_ascii_case(key)).then_some(BY_INDEX)
+    }
+
     /// The rows of a change that are still what they were, by their keys.
     ///
     /// # Errors

@@ -1,6 +1,7 @@
 //! Stored values, rows and changes to them as plain data: what a plan holds, what an undo needs, what is hashed.
 
 use serde::de::Error as _;
+use serde::ser::SerializeMap as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -298,16 +299,18 @@ impl Mutation {
 
 impl Serialize for Raw {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let value = match self {
-            Raw::Null => Value::Null,
-            Raw::Text(text) => Value::from(text.clone()),
-            Raw::BadText(bytes) => json!({ "text_bytes": hex::encode(bytes) }),
-            Raw::Bytes(bytes) => json!({ "bytes": hex::encode(bytes) }),
-            Raw::Integer(i) => json!({ "integer": i }),
+        let (kind, value) = match self {
+            Raw::Null => return serializer.serialize_unit(),
+            Raw::Text(text) => return serializer.serialize_str(text),
+            Raw::BadText(bytes) => ("text_bytes", Value::from(hex::encode(bytes))),
+            Raw::Bytes(bytes) => ("bytes", Value::from(hex::encode(bytes))),
+            Raw::Integer(i) => ("integer", Value::from(*i)),
             // As text, which reads back to the same bits.
-            Raw::Real(x) => json!({ "real": x.to_string() }),
+            Raw::Real(x) => ("real", Value::from(x.to_string())),
         };
-        value.serialize(serializer)
+        let mut map = serializer.serialize_map(Some(1))?;
+        map.serialize_entry(kind, &value)?;
+        map.end()
     }
 }
 

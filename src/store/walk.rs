@@ -11,7 +11,7 @@ use super::encode::{plain_column, table_of};
 use super::select::{Projection, Statement, from_clause, is_uuid};
 use super::session::Raw;
 use super::{Store, StoreError, shape};
-use crate::layout::{BoundFrom, BoundSource, Engine};
+use crate::layout::{BoundSource, Engine, Stored};
 use crate::memory::Row;
 
 /// A condition on a canonical column that stands in one stored column. It only narrows: the rows that it lets through are
@@ -26,6 +26,8 @@ pub enum Narrow<'a> {
     Short(&'a str),
     /// One of these texts.
     OneOf(&'a str, &'a [String]),
+    /// A list that holds one of these texts.
+    Names(&'a str, &'a [String]),
 }
 
 /// Characters that an empty list may take with blanks.
@@ -106,6 +108,69 @@ impl Store {
         }
     }
 
+    /// The values of a column that more than one row has, as texts.
+    ///
+    /// # Errors
+    /// As [`Store::walk`].
+    pub async fn walk_shared(&self, walk: &Walk<'_>, column: &str) -> Result<Vec<String>, StoreError> {
+        let Some((name, _)) = plain_column(walk.source, column) else { return Ok(Vec::new()) };
+        let bare = format!("t.{}", quote(name));
+        let read = if self.engine() == Engine::Postgres { format!("{bare}::text") } else { bare.clone() };
+        let mut statement = Statement {
+            sql: format!(
+                "SELECT {read} FROM {} WHERE {}",
+                from_clause(walk.source),
+                walk.source.keep.as_deref().unwrap_or("1 = 1")
+            ),
+            params: Vec::new(),
+        };
+        self.narrow_walk(walk, &mut statement);
+        let _ = write!(statement.sql, " GROUP BY {bare} HAVING count(*) > 1");
+        let rows = self.fetch(&statement).await?;
+        Ok(rows.into_iter().filter_map(text_of).collect())
+    }
+
+    /// The next distinct texts of a column, in order, at most `limit`.
+    ///
+    /// # Errors
+    /// The engine's refusal; a column that is not plain has none.
+    pub async fn values(
+        &self,
+        source: &BoundSource,
+        column: &str,
+        after: Option<&Raw>,
+        limit: usize,
+    ) -> Result<Vec<String>, StoreError> {
+        let Some((name, way)) = plain_column(source, column) else { return Ok(Vec::new()) };
+        let (bare, declared) = (format!("t.{}", quote(name)), dialect::declared(&way.origin));
+        let keep = source.keep.as_deref().unwrap_or("1 = 1");
+        let mut statement = Statement {
+            sql: format!("SELECT {bare} FROM {} WHERE {keep} AND {bare} IS NOT NULL", from_clause(source)),
+            params: Vec::new(),
+        };
+        if let Some(after) = after {
+            let mark = shape::placeholder(self.engine(), 1, after, declared);
+            statement.params.push(after.clone());
+            let _ = write!(statement.sql, " AND {bare} > {mark}");
+        }
+        let _ = write!(statement.sql, " GROUP BY {bare} ORDER BY {bare} LIMIT {limit}");
+        Ok(self.fetch(&statement).await?.into_iter().filter_map(text_of).collect())
+    }
+
+    /// How many distinct values a column has.
+    ///
+    /// # Errors
+    /// As [`Store::values`].
+    pub async fn value_count(&self, source: &BoundSource, column: &str) -> Result<u64, StoreError> {
+        let Some((name, _)) = plain_column(source, column) else { return Ok(0) };
+        let keep = source.keep.as_deref().unwrap_or("1 = 1");
+        let sql = format!("SELECT count(DISTINCT t.{}) FROM {} WHERE {keep}", quote(name), from_clause(source));
+        match self.fetch_text(&sql).await?.first().and_then(|row| row.first()) {
+            Some(Raw::Integer(count)) => Ok((*count).max(0) as u64),
+            _ => Ok(0),
+        }
+    }
+
     fn walking(&self, walk: &Walk<'_>, id: &str) -> (Statement, Projection) {
         let engine = self.engine();
         let projection = Projection::new(engine, walk.source, Some(walk.columns), None);
@@ -127,20 +192,22 @@ impl Store {
     fn condition(&self, source: &BoundSource, narrow: &Narrow<'_>, statement: &mut Statement) -> Option<String> {
         let engine = self.engine();
         let column = match narrow {
-            Narrow::Present(c) | Narrow::Absent(c) | Narrow::Short(c) | Narrow::OneOf(c, _) => c,
+            Narrow::Present(c) | Narrow::Absent(c) | Narrow::Short(c) | Narrow::OneOf(c, _) | Narrow::Names(c, _) => c,
         };
         // A value that several ways can give is judged by what they give.
         let [way] = source.column(column) else { return None };
         let (name, _) = plain_column(source, column)?;
         let (bare, declared) = (format!("t.{}", quote(name)), dialect::declared(&way.origin));
+        let one = way.stored == Stored::One;
         Some(match narrow {
+            Narrow::Names(_, values) if !one => return holds_one(engine, declared, &bare, values, statement),
             Narrow::Present(_) => format!("{bare} IS NOT NULL"),
             Narrow::Absent(_) => format!("{bare} IS NULL"),
             Narrow::Short(_) if engine == Engine::Sqlite => {
                 format!("({bare} IS NULL OR length(CAST({bare} AS TEXT)) < {SHORT})")
             }
             Narrow::Short(_) => format!("({bare} IS NULL OR length({bare}::text) < {SHORT})"),
-            Narrow::OneOf(_, values) => {
+            Narrow::OneOf(_, values) | Narrow::Names(_, values) => {
                 let values: Vec<&String> = match (engine, PgType::of(declared)) {
                     (Engine::Postgres, PgType::Uuid) => values.iter().filter(|v| is_uuid(v)).collect(),
                     _ => values.iter().collect(),
@@ -160,12 +227,45 @@ impl Store {
     }
 }
 
+fn text_of(row: Vec<Raw>) -> Option<String> {
+    match row.into_iter().next() {
+        Some(Raw::Text(text)) => Some(text),
+        Some(Raw::Integer(i)) => Some(i.to_string()),
+        _ => None,
+    }
+}
+
+/// Whether a stored list holds one of some texts; what is no list of JSON is let through where the engine would fail.
+fn holds_one(
+    engine: Engine,
+    declared: &str,
+    bare: &str,
+    values: &[String],
+    statement: &mut Statement,
+) -> Option<String> {
+    let text = serde_json::json!(values).to_string();
+    let mark = format!("${}", statement.params.len() + 1);
+    let condition = match (engine, PgType::of(declared)) {
+        (Engine::Sqlite, _) => format!(
+            "CASE WHEN json_valid({bare}) THEN EXISTS (SELECT 1 FROM json_each({bare}) l WHERE l.value IN \
+             (SELECT value FROM json_each({mark}))) ELSE 1 END"
+        ),
+        (_, PgType::Json) => format!(
+            "CASE WHEN jsonb_typeof({bare}::jsonb) = 'array' THEN {bare}::jsonb ?| \
+             ARRAY(SELECT jsonb_array_elements_text({mark}::jsonb)) ELSE false END"
+        ),
+        (_, PgType::Array) => {
+            format!("{bare}::text[] && ARRAY(SELECT jsonb_array_elements_text({mark}::jsonb))")
+        }
+        _ => return None,
+    };
+    statement.params.push(Raw::Text(text));
+    Some(condition)
+}
+
 /// The stored column of the id, with its declared type.
 fn key_of(source: &BoundSource) -> Result<(&str, &str), StoreError> {
     let unordered = || StoreError::Unordered(source.label.clone());
-    if !matches!(source.from, BoundFrom::Table(..)) {
-        return Err(unordered());
-    }
     let (name, way) = plain_column(source, "id").ok_or_else(unordered)?;
     Ok((name, dialect::declared(&way.origin)))
 }

@@ -260,6 +260,11 @@ impl Writer<'_> {
             Mutation::Delete(rows) => self.deletes(&shape, rows),
             Mutation::Revise(revise) => revise::statements(self.engine(), &shape, revise, &self.now),
         };
+        if let Mutation::Revise(revise) = mutation
+            && let Some(settings) = self.store.by_index(revise)
+        {
+            self.link()?.script(settings).await?;
+        }
         let mut hit = 0;
         for (sql, params) in statements {
             hit += self.link()?.execute(&sql, &params).await?;

@@ -99,6 +99,8 @@ async fn batch(ask: Ask<'_>) -> Result<Batch, ChangeError> {
     let mut sessions: Vec<String> = sessions.into_iter().map(str::to_owned).collect();
     sessions.sort_unstable();
     let siblings = siblings(store, source, &sessions).await?;
+    let alone: HashMap<&str, &str> =
+        open.iter().filter_map(|f| Some((f.row.text("session_id")?, f.row.id()))).collect();
     let open: HashMap<&str, &Found> = open.into_iter().map(|f| (f.row.id(), f)).collect();
     let mut given: HashMap<String, Vec<Row>> = HashMap::new();
     for of_events in events(store)? {
@@ -107,9 +109,12 @@ async fn batch(ask: Ask<'_>) -> Result<Batch, ChangeError> {
         let walk = Walk { source: of_events, columns: &EVENT, stored: &backs.stored, narrow };
         let rows = if sessions.is_empty() { Vec::new() } else { store.walk_all(&walk).await? };
         for event in rows {
-            let Some(episode) = event.row.text("session_id").and_then(|s| siblings.get(s)?.owner(&event.row)) else {
-                continue;
+            let Some(session) = event.row.text("session_id") else { continue };
+            let episode = match siblings.get(session) {
+                Some(several) => several.owner(&event.row),
+                None => alone.get(session).copied().filter(|id| event.row.text("episode_id").is_none_or(|n| n == *id)),
             };
+            let Some(episode) = episode else { continue };
             if !open.contains_key(episode) {
                 continue;
             }
@@ -162,7 +167,7 @@ impl Session {
     }
 }
 
-/// All episodes of some sessions, linked or not, by session.
+/// All episodes, linked or not, of those sessions that have several.
 async fn siblings(
     store: &Store,
     source: &BoundSource,
@@ -172,9 +177,13 @@ async fn siblings(
     if sessions.is_empty() {
         return Ok(all);
     }
-    let narrow = vec![Narrow::OneOf("session_id", sessions)];
-    let walk = Walk { source, columns: &EPISODE, stored: &[], narrow };
-    for found in store.walk_all(&walk).await? {
+    let of =
+        |sessions| Walk { source, columns: &EPISODE, stored: &[], narrow: vec![Narrow::OneOf("session_id", sessions)] };
+    let several = store.walk_shared(&of(sessions), "session_id").await?;
+    if several.is_empty() {
+        return Ok(all);
+    }
+    for found in store.walk_all(&of(&several)).await? {
         let Some(session) = found.row.text("session_id") else { continue };
         let session = all.entry(session.to_owned()).or_default();
         session.listed.extend(found.row.list("canvas_ids").into_iter().map(str::to_owned));

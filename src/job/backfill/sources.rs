@@ -82,18 +82,13 @@ fn lacks(store: &Store, source: &BoundSource, columns: &[&str]) -> Option<String
     })
 }
 
-/// The stored columns that hold a canonical one in the source's own table.
-#[must_use]
-pub fn stored_columns(source: &BoundSource, shape: &Shape, columns: &[&str]) -> Vec<String> {
+/// The stored columns that are written for canonical ones: of several ways to read one, the first that stands in the
+/// source's own table. The others are what is read where that one is empty.
+fn stored_columns(source: &BoundSource, shape: &Shape, columns: &[&str]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
-    for way in columns.iter().flat_map(|c| source.column(c)) {
-        if let crate::layout::BoundOrigin::Column { alias, name, .. } = &way.origin
-            && alias == "t"
-            && way.path.is_none()
-            && shape.column(name).is_some()
-            && !names.contains(name)
-        {
-            names.push(name.clone());
+    for (name, _) in columns.iter().filter_map(|c| plain_column(source, c)) {
+        if shape.column(name).is_some() && !names.iter().any(|n| n == name) {
+            names.push(name.to_owned());
         }
     }
     names
@@ -131,6 +126,32 @@ impl<'s> Revising<'s> {
         let touch = touch.map(|name| (name.clone(), write.times)).collect();
         let revise = Revise { table, key: vec![key], columns: stored.clone(), rows: Vec::new(), touch };
         Ok(Revising { store, source, shape, columns, stored, revise })
+    }
+
+    /// Whether a canonical column can be written.
+    #[must_use]
+    pub fn writes(&self, column: &str) -> bool {
+        self.columns.contains(&column)
+    }
+
+    /// Whether nothing is stored for a canonical column in a row that was read with the stored columns.
+    #[must_use]
+    pub fn is_absent(&self, stored: &[Raw], column: &str) -> bool {
+        self.stored_of(stored, column) == Some(&Raw::Null)
+    }
+
+    /// The text that is stored for a canonical column in such a row.
+    #[must_use]
+    pub fn stored_text<'r>(&self, stored: &'r [Raw], column: &str) -> Option<&'r str> {
+        match self.stored_of(stored, column) {
+            Some(Raw::Text(text)) => Some(text),
+            _ => None,
+        }
+    }
+
+    fn stored_of<'r>(&self, stored: &'r [Raw], column: &str) -> Option<&'r Raw> {
+        let (name, _) = plain_column(self.source, column)?;
+        stored.get(self.stored.iter().position(|s| s == name)?)
     }
 
     /// Adds a row that was read with the stored columns, with its new canonical values in the order of the columns. A row
