@@ -60,15 +60,22 @@ impl From<sqlx::Error> for WriteError {
         match (sqlite.map(|c| c & 0xff), code.as_ref()) {
             (Some(5 | 6), _) | (_, "40001" | "40P01" | "55P03") => WriteError::Busy(error),
             (Some(8), _) | (_, "25006" | "42501") => WriteError::ReadOnly(explain(&error)),
-            // A constraint, too much of it, another type than a row number's.
-            (Some(18..=20), _) => WriteError::Rejected(explain(&error)),
-            // A view: SQLite knows no number of its own for that.
-            (Some(1), _) if about.message().starts_with("cannot modify") => WriteError::Rejected(explain(&error)),
-            // Data, constraints, rules raised by triggers, and what a view does not take.
-            (None, "0A000" | "55000" | "P0001") => WriteError::Rejected(explain(&error)),
-            (None, code) if code.starts_with("23") || code.starts_with("22") => WriteError::Rejected(explain(&error)),
+            (sqlite, code) if is_refusal(sqlite, code, about.message()) => WriteError::Rejected(explain(&error)),
             _ => WriteError::Store(error.into()),
         }
+    }
+}
+
+/// Whether the database does not accept what was to be written, by its own numbers or PostgreSQL's codes.
+fn is_refusal(sqlite: Option<i32>, code: &str, message: &str) -> bool {
+    match sqlite {
+        // Too much, a constraint, another type than a row number's.
+        Some(18..=20) => true,
+        // A view: SQLite knows no number of its own for that.
+        Some(1) => message.starts_with("cannot modify"),
+        Some(_) => false,
+        // Data, constraints, rules raised by triggers, and what a view does not take.
+        None => matches!(code, "0A000" | "55000" | "P0001") || code.starts_with("23") || code.starts_with("22"),
     }
 }
 
