@@ -14,6 +14,7 @@
 //! - [`store`]: the only SQL: connecting, building queries, reading rows
 //! - [`lab`]: reads what the rules of recall look at: insights, training, judging
 //! - [`change`]: the only door to writing: plan, apply, receipt, audit trail; a file per operation
+//! - [`job`]: long changes in batches: lease, checkpoint, pace; a file per backfill
 //! - [`ui`]: how things look: safe text, glyphs, themes, tables, charts; no domain words
 //! - [`demo`]: a made-up memory database that tells a story; sees what cli sees
 #![forbid(unsafe_code)]
@@ -23,6 +24,7 @@ pub mod change;
 pub mod cli;
 pub mod config;
 pub mod demo;
+pub mod job;
 pub mod lab;
 pub mod layout;
 pub mod memory;

@@ -7,10 +7,10 @@ mod support;
 use std::collections::BTreeMap;
 use std::process::{Command, Stdio};
 
-use mnemoscope::change::{self, ChangeError, Plan, audit, feedback, migrate, undo};
+use mnemoscope::change::{self, ChangeError, Plan, audit, feedback, import, migrate, undo};
 use mnemoscope::change::{chain, profile, reward, signal};
 use mnemoscope::memory::{Entity, utility};
-use mnemoscope::store::Target;
+use mnemoscope::store::{OpenOptions, Store, Target};
 use proptest::prelude::*;
 use serde_json::json;
 use support::block_on;
@@ -107,12 +107,16 @@ async fn play(world: &World, steps: &[Step]) {
 }
 
 fn histories(count: u32, steps: usize) -> Vec<Vec<Step>> {
+    drawn(&prop::collection::vec(any_step(), 1..steps), count)
+}
+
+/// Values of a strategy, the same in every run.
+fn drawn<S: Strategy>(strategy: &S, count: u32) -> Vec<S::Value> {
     use proptest::strategy::ValueTree as _;
     use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
     let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[7; 32]);
     let mut runner = TestRunner::new_with_rng(Config::default(), rng);
-    let strategy = prop::collection::vec(any_step(), 1..steps);
-    (0..count).map(|_| strategy.new_tree(&mut runner).expect("a history").current()).collect()
+    (0..count).map(|_| strategy.new_tree(&mut runner).expect("a value").current()).collect()
 }
 
 #[test]
@@ -281,32 +285,26 @@ fn signals_and_retractions_equal_a_replay_of_the_history() {
             let start = history.first().map_or(stored.number("utility"), |e| e.number("before")).unwrap_or(0.5);
             let mut words: Vec<String> = history.iter().map(|e| e.text("signal").unwrap().to_owned()).collect();
             let mut seqs = Vec::new();
-            for turn in 0..24_usize {
-                if turn % 3 == 2 {
-                    let place = turn * 7 % words.len();
-                    let rows = world
-                        .store
-                        .related(Entity::UtilityEvent, "episode_id", std::slice::from_ref(&episode))
-                        .await
-                        .unwrap();
-                    seqs.push(
-                        done(&world, signal::retract(&world.store, rows[place].id()).await).await.audit_seq.unwrap(),
-                    );
+            let all = async || {
+                let id = std::slice::from_ref(&episode);
+                world.store.related(Entity::UtilityEvent, "episode_id", id).await.unwrap()
+            };
+            // Many of one kind in a row, so that the clamp bites, and retractions anywhere.
+            let turns = drawn(&(any::<usize>(), prop::sample::select(vec![0_usize, 0, 0, 2, 3, 3, 9, 9, 9])), 36);
+            for (turn, (place, what)) in turns.into_iter().enumerate() {
+                let receipt = if what == 9 && !words.is_empty() {
+                    let place = place % words.len();
                     words.remove(place);
+                    done(&world, signal::retract(&world.store, all().await[place].id()).await).await
                 } else {
-                    let word = utility::Signal::ALL[turn * 3 % 5].word();
-                    let plan = signal::add(&world.store, &episode, word, "me", Some("why")).await;
-                    seqs.push(done(&world, plan).await.audit_seq.unwrap());
+                    let word = utility::Signal::ALL[what % 5].word();
                     words.push(word.to_owned());
-                }
+                    done(&world, signal::add(&world.store, &episode, word, "me", Some("why")).await).await
+                };
+                seqs.push(receipt.audit_seq.unwrap());
                 let replay = utility::replay(start, words.iter().map(String::as_str));
-                let rows = world
-                    .store
-                    .related(Entity::UtilityEvent, "episode_id", std::slice::from_ref(&episode))
-                    .await
-                    .unwrap();
                 let found: Vec<_> =
-                    rows.iter().map(|r| (r.number("before").unwrap(), r.number("after").unwrap())).collect();
+                    all().await.iter().map(|r| (r.number("before").unwrap(), r.number("after").unwrap())).collect();
                 let wanted: Vec<_> = replay.steps.iter().map(|s| (s.before, s.after)).collect();
                 assert_eq!(found, wanted, "turn {turn}");
                 let row = world.store.row(Entity::Episode, &episode).await.unwrap().unwrap();
@@ -317,6 +315,75 @@ fn signals_and_retractions_equal_a_replay_of_the_history() {
             }
             assert_eq!(dump(&world).await, before);
             assert_sound(&world).await;
+        }
+    });
+}
+
+/// A memory's utility is the mean of the latest episodes that used it, its uses their number.
+async fn assert_memory(world: &World, memory: &str) {
+    let store = &world.store;
+    let links = store.related(Entity::MemoryLink, "memory_id", &[memory.to_owned()]).await.unwrap();
+    let ids: Vec<String> = links.iter().map(|l| l.text("episode_id").unwrap().to_owned()).collect();
+    let mut episodes = store.related(Entity::Episode, "id", &ids).await.unwrap();
+    episodes
+        .sort_by_key(|e| std::cmp::Reverse((e.text("started_at").unwrap_or_default().to_owned(), e.id().to_owned())));
+    let latest: Vec<f64> = episodes.iter().filter_map(|e| e.number("utility")).take(20).collect();
+    let mean = latest.iter().sum::<f64>() / latest.len() as f64;
+    let row = store.row(Entity::Memory, memory).await.unwrap().unwrap();
+    assert!((row.number("utility").unwrap() - mean).abs() < 1e-9, "{memory}: {row:?} is not {mean}");
+    assert_eq!(row.get("uses"), &json!(ids.len()));
+}
+
+#[test]
+fn memories_are_promoted_and_demoted_by_the_episodes_that_used_them() {
+    block_on(async {
+        for world in [Some(native().await), native_on_postgres().await].into_iter().flatten() {
+            let before = dump(&world).await;
+            let mut seqs = Vec::new();
+            let mut moved = 0;
+            for (turn, episode) in ids(&world, Entity::Episode).await.into_iter().take(10).enumerate() {
+                let word = utility::Signal::ALL[turn % 5].word();
+                let receipt = done(&world, signal::add(&world.store, &episode, word, "me", None).await).await;
+                seqs.extend(receipt.audit_seq);
+                for change in receipt.changes.iter().filter(|c| c.entity == "memory") {
+                    assert!(receipt.effects.iter().any(|e| e.contains(&change.id)), "{:?}", receipt.effects);
+                    assert_memory(&world, &change.id).await;
+                    moved += 1;
+                }
+                if turn % 3 == 0 {
+                    let signal = receipt.changes.iter().find(|c| c.entity == "utility_event").expect("the signal");
+                    seqs.extend(done(&world, signal::retract(&world.store, &signal.id).await).await.audit_seq);
+                }
+            }
+            assert!(moved > 0);
+            for seq in seqs.into_iter().rev() {
+                done(&world, undo::undo(&world.store, seq).await).await;
+            }
+            assert_eq!(dump(&world).await, before);
+        }
+    });
+}
+
+#[test]
+fn lists_that_are_arrays_are_kept_like_the_others() {
+    block_on(async {
+        for (kind, empty) in [("uuid[]", "NULL"), ("text[]", "'{a,NULL,\"b c\"}'")] {
+            let Some(mut world) = native_on_postgres().await else { return };
+            let sql = format!(
+                "DELETE FROM agent_feedback; ALTER TABLE episodes ALTER COLUMN feedback_ids DROP DEFAULT, \
+                 ALTER COLUMN feedback_ids TYPE {kind} USING NULL; \
+                 UPDATE episodes SET feedback_ids = {empty}, feedback_score = NULL"
+            );
+            meddle(&world, &sql).await;
+            world.store = open(&world.target).await;
+            for steps in histories(2, 10) {
+                play(&world, &steps).await;
+            }
+            let receipt =
+                done(&world, feedback::add(&world.store, "ep-3", &said("thumbs_down", None, None)).await).await;
+            let row = world.store.row(Entity::Episode, "ep-3").await.unwrap().unwrap();
+            assert!(row.list("feedback_ids").contains(&receipt.changes[0].id.as_str()), "{row:?}");
+            assert_eq!(row.number("feedback_score"), Some(-1.0));
         }
     });
 }
@@ -383,6 +450,12 @@ fn a_layout_that_has_no_place_for_something_says_so() {
             let Some(world) = on_postgres(layout).await else { return };
             refused.push(feedback::add(&world.store, "x", &said("thumbs_up", None, None)).await);
             refused.push(signal::add(&world.store, "x", "confirmed", "me", None).await);
+            let line = "{\"case\": \"a\", \"plan\": \"b\", \"reward\": 1}";
+            let imported = import::plan(&world.store, import::Format::Memento, "f", line, true).await;
+            if layout != Layout::EnnubeJson {
+                assert!(imported.as_ref().is_err_and(|e| e.to_string().contains("native layout")), "{imported:?}");
+                refused.push(imported);
+            }
         }
         let world = on_sqlite(Layout::Atom).await;
         refused.push(
@@ -397,6 +470,67 @@ fn a_layout_that_has_no_place_for_something_says_so() {
         }
         let receipt = done(&world, feedback::remove(&world.store, "ef-low").await).await;
         assert_eq!(receipt.counts["episode_feedback"], BTreeMap::from([("delete".to_owned(), 1)]));
+    });
+}
+
+/// A layout of somebody's own, whose feedback is numbered by the engine.
+const NUMBERED: &str = r#"
+name = "tickets"
+title = "Tickets"
+requires = ["ticket/words"]
+[[episode]]
+table = "ticket"
+write = {}
+links = [{ to = "feedback", back = true }]
+[episode.columns]
+id = "id"
+title = "words"
+feedback_score = "score"
+started_at = "at"
+[[feedback]]
+table = "vote"
+write = { numbered = true }
+[feedback.columns]
+id = "id"
+episode_id = "ticket_id"
+kind = "kind"
+rating = "rating"
+created_at = "at"
+"#;
+
+#[test]
+fn rows_that_the_engine_numbers_are_edited_and_taken_away_and_never_guessed() {
+    block_on(async {
+        let folder = tempfile::tempdir().expect("a folder");
+        let layout = folder.path().join("tickets.toml");
+        std::fs::write(&layout, NUMBERED).expect("the layout");
+        let target = Target::File(folder.path().join("tickets.db"));
+        std::fs::write(folder.path().join("tickets.db"), b"").expect("a file");
+        let mut theirs = Agent::of(&target).await;
+        theirs
+            .run(
+                "CREATE TABLE ticket (id TEXT PRIMARY KEY, words, score REAL, at); \
+                 CREATE TABLE vote (id INTEGER PRIMARY KEY, ticket_id, kind, rating, at); \
+                 INSERT INTO ticket VALUES ('t-1', 'x', 1.0, '2026-01-01T00:00:00Z'); \
+                 INSERT INTO vote VALUES (7, 't-1', 'thumbs_up', NULL, '2026-01-01T00:00:00Z')",
+            )
+            .await;
+        let options = OpenOptions { layout: Some(layout.display().to_string()), ..OpenOptions::default() };
+        let open = async || Store::open(&target, &options).await.unwrap_or_else(|error| panic!("{error}"));
+        migrate::apply(&open().await, &author(), None).await.expect("our tables");
+        let store = open().await;
+        let added = feedback::add(&store, "t-1", &said("thumbs_up", None, None)).await;
+        assert!(matches!(&added, Err(ChangeError::Refused(words)) if words.contains("numbers its rows")), "{added:?}");
+        let score = async || store.row(Entity::Episode, "t-1").await.unwrap().expect("it").number("feedback_score");
+        let said = feedback::Said { kind: Some("thumbs_down".to_owned()), ..feedback::Said::default() };
+        for plan in [feedback::edit(&store, "7", &said).await, feedback::remove(&store, "7").await] {
+            let Ok(plan) = plan else { panic!("{plan:?}") };
+            let receipt = change::apply(&store, &plan, &author()).await.expect("applied");
+            assert_ne!(score().await, Some(1.0));
+            let back = undo::undo(&store, receipt.audit_seq.unwrap()).await.expect("a plan");
+            change::apply(&store, &back, &author()).await.expect("undone");
+            assert_eq!(score().await, Some(1.0));
+        }
     });
 }
 
@@ -502,6 +636,7 @@ fn a_killed_change_is_whole_or_not_there() {
                     "2",
                 ])
                 .args(["--apply", "--actor", "x"])
+                .env("MNEMOSCOPE_STATE", path.with_extension("state"))
                 .spawn()
                 .expect("the program");
             // Killed somewhere on its way, another place each turn; wherever that is, the rest must hold.

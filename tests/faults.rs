@@ -400,3 +400,38 @@ fn an_agent_that_writes_meanwhile_makes_a_conflict_of_a_plan_and_another_plan_of
         }
     });
 }
+
+#[test]
+fn serialisation_failures_are_tried_again_from_the_start_and_not_for_ever() {
+    block_on(async {
+        for (when, of_many) in [("AFTER INSERT", 3), ("AFTER INSERT", 1_000), ("DEFERRED", 3)] {
+            let Some(world) = native_on_postgres().await else { return };
+            let trigger = match when {
+                "DEFERRED" => {
+                    "CREATE CONSTRAINT TRIGGER often AFTER INSERT ON agent_feedback DEFERRABLE INITIALLY DEFERRED"
+                }
+                _ => "CREATE TRIGGER often AFTER INSERT ON agent_feedback",
+            };
+            let fails = format!(
+                "CREATE SEQUENCE tries; CREATE FUNCTION fails() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
+                 IF nextval('tries') <= {of_many} THEN RAISE EXCEPTION 'not now' USING ERRCODE = '40001'; END IF; \
+                 RETURN NEW; END $$; {trigger} FOR EACH ROW EXECUTE FUNCTION fails()"
+            );
+            meddle(&world, &fails).await;
+            let before = dump(&world).await;
+            let plan = feedback::add(&world.store, "ep-2", &said("thumbs_up", None, None)).await.expect("a plan");
+            let applied = change::apply(&world.store, &plan, &author()).await;
+            if of_many == 3 {
+                assert_eq!(applied.expect("applied").audit_seq, Some(2));
+                assert_eq!(ids(&world, Entity::Feedback).await.len(), 3);
+            } else {
+                assert!(
+                    matches!(&applied, Err(ChangeError::Failed(words)) if words.contains("not now")),
+                    "{applied:?}"
+                );
+                assert_eq!(dump(&world).await, before);
+            }
+            assert_sound(&world).await;
+        }
+    });
+}

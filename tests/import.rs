@@ -317,7 +317,12 @@ fn commands_keep_the_contract_of_exit_codes() {
         let folder = path.parent().expect("a folder");
         let code = |arguments: &[&str]| {
             let mut program = Command::new(env!("CARGO_BIN_EXE_mnemoscope"));
-            program.current_dir(folder).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+            program
+                .current_dir(folder)
+                .env("MNEMOSCOPE_STATE", folder.join("state"))
+                .stdin(Stdio::null())
+                .stdout(Stdio::null())
+                .stderr(Stdio::null());
             program.args(["-d", "native.db"]).args(arguments).status().expect("the program").code()
         };
         let episode = all(&world.store, Entity::Episode).await[0].id().to_owned();

@@ -37,7 +37,7 @@ pub struct Author {
 pub struct Inverse {
     /// The change that restores.
     pub mutation: Mutation,
-    /// What the rows were after the change: what an undo relies on.
+    /// What the rows were after the change: what an undo relies on. A revision carries that itself, row by row.
     pub expect: State,
     /// Columns that were set to the time of the change, with what was written: not restored when they have moved on.
     pub stamps: Vec<(String, Raw)>,
@@ -227,11 +227,35 @@ fn done(store: &Store, plan: &Plan, mut receipt: Receipt, seq: i64) -> Receipt {
     receipt
 }
 
-enum Failed {
+/// Why a transaction was not finished.
+#[derive(Debug)]
+pub enum Failed {
+    /// The engine refused.
     Write(WriteError),
     /// The commit of that entry may have been done.
     Unknown(i64, WriteError),
+    /// The change cannot be made.
     Change(ChangeError),
+}
+
+/// Makes the changes of a batch and appends their entry, within a transaction that the job began and will commit. Gives
+/// the number of the entry; none when there is nothing to change.
+///
+/// # Errors
+/// As [`apply`]; the transaction must then be taken back.
+pub async fn apply_batch(
+    writer: &mut Writer<'_>,
+    own: &Own,
+    plan: &Plan,
+    author: &Author,
+    at: &str,
+) -> Result<Option<i64>, Failed> {
+    if plan.is_empty() {
+        return Ok(None);
+    }
+    let mut receipt = receipt(plan);
+    receipt.stamp(plan, at.to_owned());
+    within(writer, own, plan, author, &receipt).await.map(Some)
 }
 
 impl From<WriteError> for Failed {
@@ -320,6 +344,10 @@ async fn inverse(
     mutation: &Mutation,
     before: &HashMap<String, Vec<Image>>,
 ) -> Result<Option<Inverse>, Failed> {
+    if let Mutation::Revise(revise) = mutation {
+        let expect = State { count: revise.rows.len(), columns: revise.columns.clone(), hash: String::new() };
+        return Ok(Some(Inverse { mutation: Mutation::Revise(revise.inverse()), expect, stamps: Vec::new() }));
+    }
     let Some(rows) = mutation.rows() else { return Ok(None) };
     let after = writer.images(&rows).await?;
     let was = before.get(&key_of(&rows)).map_or(&[][..], Vec::as_slice);
@@ -338,6 +366,7 @@ async fn inverse(
             let set = set.iter().map(|(name, _)| (name.clone(), Cell::Is(old(name)))).collect();
             Mutation::Update { table: table.clone(), key: key.clone(), set }
         }
+        Mutation::Revise(revise) => Mutation::Revise(revise.inverse()),
         Mutation::Delete(rows) => {
             let columns: Vec<String> =
                 was.first().map(|i| i.0.iter().map(|(name, _)| name.clone()).collect()).unwrap_or_default();
@@ -357,7 +386,8 @@ fn entry(plan: &Plan, author: &Author, receipt: &Receipt, inverses: &[Inverse]) 
     public.insert("receipt_id".to_owned(), Value::from(receipt.receipt_id.clone()));
     public.insert("schema".to_owned(), Value::from(audit::SCHEMA));
     if let Some(ticket) = author.ticket.as_ref().or(plan.ticket.as_ref()) {
-        public.insert("ticket".to_owned(), Value::from(ticket.clone()));
+        // Public facts are never redacted: nothing secret gets in.
+        public.insert("ticket".to_owned(), Value::from(crate::memory::text_check::check(ticket).0));
     }
     if let Some(reason) = &plan.undo_reason {
         public.insert("undo_reason".to_owned(), Value::from(reason.clone()));

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::ChangeError;
 use super::draft::Draft;
-use super::feedback::writable;
+use super::feedback::{addable, writable};
 use crate::layout::{BoundOrigin, BoundSource, Fill};
 use crate::memory::{Entity, Row, json};
 use crate::store::Store;
@@ -72,7 +72,7 @@ pub async fn add_beside(
     }
     let store = draft.store;
     let source = target(store, entity)?;
-    writable(source)?;
+    addable(source)?;
     let key: &[&str] = if entity.column("id").is_some() { &["id"] } else { &["episode_id", "memory_id"] };
     let stored_key: Vec<String> =
         key.iter().filter_map(|c| plain_column(source, c)).map(|(name, _)| name.to_owned()).collect();

@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::plan::{Change, Danger, Plan, SHOWN};
 use super::{ChangeError, now};
+use crate::layout::BoundSource;
 use crate::memory::{Entity, Row};
 use crate::store::encode::Located;
 use crate::store::own::Own;
@@ -13,13 +14,18 @@ use crate::store::{Store, StoreError};
 /// Changes that a plan keeps in full at most.
 const KEPT: usize = 4 * SHOWN;
 
+/// The same of one batch of a job.
+const KEPT_OF_A_BATCH: usize = 10;
+
 /// A plan in the making.
 #[derive(Debug)]
 pub struct Draft<'s> {
     /// The database.
     pub store: &'s Store,
-    own: Own,
+    /// Our tables; none where a plan is only looked at.
+    own: Option<Own>,
     operation: &'static str,
+    kept: usize,
     danger: Danger,
     changes: Vec<Change>,
     changes_total: usize,
@@ -46,11 +52,23 @@ impl<'s> Draft<'s> {
     /// [`ChangeError::Refused`] where nothing can be written, with the command that would help.
     pub async fn new(store: &'s Store, operation: &'static str, danger: Danger) -> Result<Self, ChangeError> {
         let own = writable(store).await?;
-        Ok(Draft {
+        Ok(Draft::begin(store, Some(own), operation, danger, KEPT))
+    }
+
+    /// Begins the plan of one batch of a job: it keeps few of its changes in full. Without our tables it can be looked at
+    /// and not be applied.
+    #[must_use]
+    pub fn batch(store: &'s Store, own: Option<&Own>, operation: &'static str, danger: Danger) -> Self {
+        Draft::begin(store, own.cloned(), operation, danger, KEPT_OF_A_BATCH)
+    }
+
+    fn begin(store: &'s Store, own: Option<Own>, operation: &'static str, danger: Danger, kept: usize) -> Self {
+        Draft {
             store,
             own,
             operation,
             danger,
+            kept,
             changes: Vec::new(),
             changes_total: 0,
             watches: Vec::new(),
@@ -61,7 +79,7 @@ impl<'s> Draft<'s> {
             trail: Vec::new(),
             undo_trail: Vec::new(),
             undo_reason: None,
-        })
+        }
     }
 
     /// Reads stored rows and remembers what they were. Read canonical rows after this, never before: what moves in
@@ -109,6 +127,19 @@ impl<'s> Draft<'s> {
         Ok(located)
     }
 
+    /// As [`Draft::seek`], among the rows of one source.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn seek_in(&mut self, source: &'s BoundSource, id: &str) -> Result<Option<Located<'s>>, ChangeError> {
+        let store = self.store;
+        let located = store.locate_in(source, id).await?;
+        if let Some(located) = &located {
+            self.remember(located.rows(), std::slice::from_ref(&located.image));
+        }
+        Ok(located)
+    }
+
     /// Notes a row that changes: the columns that differ.
     pub fn alters(&mut self, before: &Row, after: &Row) {
         let entity = before.entity;
@@ -130,10 +161,21 @@ impl<'s> Draft<'s> {
         self.note(row.entity, row.id(), row.to_json(), Value::Null);
     }
 
+    /// Whether a further change would be kept in full: where it would not, [`Draft::count`] is enough.
+    #[must_use]
+    pub fn wants_more(&self) -> bool {
+        self.changes.len() < self.kept
+    }
+
+    /// Notes that so many rows change that need not be shown.
+    pub fn count(&mut self, rows: usize) {
+        self.changes_total += rows;
+    }
+
     /// Notes a change in words of its own.
     pub fn note(&mut self, entity: Entity, id: &str, before: Value, after: Value) {
         self.changes_total += 1;
-        if self.changes.len() < KEPT {
+        if self.wants_more() {
             self.changes.push(Change { entity: entity.name().to_owned(), id: id.to_owned(), before, after });
         }
     }
@@ -143,6 +185,11 @@ impl<'s> Draft<'s> {
         if !matches!(&mutation, Mutation::Update { set, .. } if set.is_empty()) {
             self.mutations.push(mutation);
         }
+    }
+
+    /// The changes so far, to be completed.
+    pub fn mutations_mut(&mut self) -> impl Iterator<Item = &mut Mutation> {
+        self.mutations.iter_mut()
     }
 
     /// The rows that are taken away so far.
@@ -157,8 +204,17 @@ impl<'s> Draft<'s> {
 
     /// Closes the plan. Every changed row is among what was read: new ones as not being there.
     #[must_use]
-    pub fn seal(mut self) -> Plan {
-        for rows in self.mutations.iter().filter_map(Mutation::rows).collect::<Vec<_>>() {
+    pub fn seal(self) -> Plan {
+        let mut plan = self.seal_batch(String::new());
+        plan.plan_id = plan.digest();
+        plan
+    }
+
+    /// Closes the plan of a batch, which is applied at once and has no digest: its id is the job's.
+    #[must_use]
+    pub fn seal_batch(mut self, plan_id: String) -> Plan {
+        let unwatched = self.mutations.iter().filter(|m| !m.watches_itself()).filter_map(Mutation::rows);
+        for rows in unwatched.collect::<Vec<_>>() {
             self.remember(rows, &[]);
         }
         // One order for all writers: none waits for another that waits for it.
@@ -167,8 +223,8 @@ impl<'s> Draft<'s> {
             self.trail.clear();
             self.undo_trail.clear();
         }
-        let mut plan = Plan {
-            plan_id: String::new(),
+        Plan {
+            plan_id,
             operation: self.operation.to_owned(),
             danger: self.danger,
             counts: Plan::count(self.mutations.iter().chain(&self.trail)),
@@ -177,7 +233,7 @@ impl<'s> Draft<'s> {
             effects: self.effects,
             disclosures: self.disclosures,
             created_at: now(),
-            database_id: self.own.database_id,
+            database_id: self.own.map(|own| own.database_id).unwrap_or_default(),
             facts: Value::Object(self.facts),
             undo_reason: self.undo_reason,
             reason: None,
@@ -186,9 +242,7 @@ impl<'s> Draft<'s> {
             mutations: self.mutations,
             trail: self.trail,
             undo_trail: self.undo_trail,
-        };
-        plan.plan_id = plan.digest();
-        plan
+        }
     }
 }
 

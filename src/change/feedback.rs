@@ -69,6 +69,7 @@ pub async fn add(store: &Store, episode: &str, said: &Said) -> Result<Plan, Chan
     check_rating(kind, said.rating, said.rating.is_some())?;
     let mut draft = Draft::new(store, "feedback.add", Danger::Safe).await?;
     let target = target(store, kind)?;
+    addable(target)?;
     let found = draft.locate(Entity::Episode, episode).await?;
     let mut row = Row::empty(Entity::Feedback);
     let id = new_id();
@@ -254,6 +255,21 @@ pub(super) fn writable(source: &BoundSource) -> Result<&crate::layout::Write, Ch
             table_of(source).title()
         ))),
     }
+}
+
+/// How a source is written to which a row is to be added whose id the plan names.
+///
+/// # Errors
+/// As [`writable`]; [`ChangeError::Refused`] where the engine numbers the rows: the id is not known before.
+pub(super) fn addable(source: &BoundSource) -> Result<&crate::layout::Write, ChangeError> {
+    let write = writable(source)?;
+    if write.numbered {
+        return Err(ChangeError::Refused(format!(
+            "{} numbers its rows itself: what a new one would be called cannot be planned",
+            table_of(source).title()
+        )));
+    }
+    Ok(write)
 }
 
 async fn required(store: &Store, source: &BoundSource, column: &str) -> Result<bool, StoreError> {

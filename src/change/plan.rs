@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use super::ChangeError;
@@ -189,18 +189,38 @@ pub struct Receipt {
 /// JSON with sorted keys and without blanks: the same value always gives the same text.
 #[must_use]
 pub fn canonical(value: &Value) -> String {
-    fn sorted(value: &Value) -> Value {
+    fn write(value: &Value, out: &mut String) {
         match value {
-            Value::Array(items) => items.iter().map(sorted).collect(),
+            Value::Array(items) => {
+                out.push('[');
+                for (i, item) in items.iter().enumerate() {
+                    if i > 0 {
+                        out.push(',');
+                    }
+                    write(item, out);
+                }
+                out.push(']');
+            }
             Value::Object(object) => {
                 let mut entries: Vec<(&String, &Value)> = object.iter().collect();
                 entries.sort_unstable_by_key(|(key, _)| *key);
-                Value::Object(entries.into_iter().map(|(k, v)| (k.clone(), sorted(v))).collect::<Map<_, _>>())
+                out.push('{');
+                for (i, (key, item)) in entries.into_iter().enumerate() {
+                    if i > 0 {
+                        out.push(',');
+                    }
+                    out.push_str(&Value::from(key.as_str()).to_string());
+                    out.push(':');
+                    write(item, out);
+                }
+                out.push('}');
             }
-            other => other.clone(),
+            other => out.push_str(&other.to_string()),
         }
     }
-    sorted(value).to_string()
+    let mut out = String::new();
+    write(value, &mut out);
+    out
 }
 
 #[cfg(test)]

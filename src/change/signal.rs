@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::draft::Draft;
-use super::feedback::writable;
+use super::feedback::{addable, writable};
 use super::plan::{Danger, Plan};
 use super::{ChangeError, new_id, now, uses};
 use crate::layout::BoundSource;
@@ -32,6 +32,7 @@ pub async fn add(
     };
     let mut draft = Draft::new(store, "signal", Danger::Safe).await?;
     let source = target(store)?;
+    addable(source)?;
     let found = draft.locate(Entity::Episode, episode).await?;
     let history = history(&mut draft, source, &found).await?;
     let start = start(&history, &found.row);

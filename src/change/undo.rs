@@ -1,5 +1,7 @@
 //! Takes a change back: the inverse of its mutations, itself a plan, refused when later changes stand on it.
 
+use std::collections::HashSet;
+
 use serde_json::{Value, json};
 
 use super::apply::{Inverse, describe};
@@ -10,7 +12,7 @@ use super::{ChangeError, new_id};
 use crate::memory::Entity;
 use crate::store::Store;
 use crate::store::session::Raw;
-use crate::store::stored::{Cell, Image, Mutation, ROW_NUMBER, Rows};
+use crate::store::stored::{Cell, Image, Mutation, ROW_NUMBER, Revise, Rows};
 
 /// Later entries that are looked through for who changed a row.
 const LOOKED_THROUGH: usize = 1_000;
@@ -44,6 +46,16 @@ pub async fn undo(store: &Store, seq: i64) -> Result<Plan, ChangeError> {
     draft.facts.insert("undone".to_owned(), Value::from(opened.entry.action.clone()));
     let mut moved = Vec::new();
     for inverse in inverses {
+        if let Mutation::Revise(revise) = &inverse.mutation {
+            match changed(store, revise).await? {
+                None => draft.push(inverse.mutation),
+                Some(rows) => {
+                    let words = describe(&rows, rows.keys.len(), rows.keys.len());
+                    moved.push(words + &later(store, seq, &rows).await?);
+                }
+            }
+            continue;
+        }
         let Some(rows) = inverse.mutation.rows() else { continue };
         let images = draft.watch(rows.clone()).await?;
         if inverse.expect.holds(&images) {
@@ -79,6 +91,14 @@ fn anew(trail: Vec<Mutation>) -> Vec<Mutation> {
         other => other,
     };
     trail.into_iter().map(renewed).collect()
+}
+
+/// The rows of a revision that are no longer what it would revise; none when all of them are.
+async fn changed(store: &Store, revise: &Revise) -> Result<Option<Rows>, ChangeError> {
+    let still: HashSet<String> = store.still(revise).await?.iter().map(|key| json!(key).to_string()).collect();
+    let keys = revise.rows.iter().map(|row| row.0.clone());
+    let keys: Vec<Vec<Raw>> = keys.filter(|key| !still.contains(&json!(key).to_string())).collect();
+    Ok((!keys.is_empty()).then(|| Rows { table: revise.table.clone(), by: revise.key.clone(), keys }))
 }
 
 /// Rows that refer to rows which the undo takes away, and would go with them or be left hanging.

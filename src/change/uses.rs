@@ -25,16 +25,18 @@ const ROUNDING: f64 = 1e-9;
 pub(super) async fn follow(draft: &mut Draft<'_>, episode: &Row) -> Result<(), ChangeError> {
     let store = draft.store;
     let Ok(sources) = store.sources_of(Entity::Memory) else { return Ok(()) };
-    if !sources.iter().any(|s| keeps(s)) {
+    let keeping: Vec<&BoundSource> = sources.into_iter().filter(|s| keeps(s)).collect();
+    if keeping.is_empty() {
         return Ok(());
     }
     let used = links(draft, "episode_id", episode.id()).await?;
     let memories: BTreeSet<String> = used.iter().filter_map(|l| l.text("memory_id").map(str::to_owned)).collect();
     for memory in memories {
         // A link may lead nowhere, or into a memory that is only read here, such as a palace.
-        let Some(found) = draft.seek(Entity::Memory, &memory).await? else { continue };
-        if keeps(found.source) {
-            settle(draft, &found, episode).await?;
+        for source in &keeping {
+            if let Some(found) = draft.seek_in(source, &memory).await? {
+                settle(draft, &found, episode).await?;
+            }
         }
     }
     Ok(())

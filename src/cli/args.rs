@@ -221,6 +221,8 @@ pub enum Command {
     /// Change something: a plan is printed, and executed with --apply.
     #[command(flatten)]
     Change(super::change_args::ChangeCommand),
+    /// List the backfills, plan or do one, or tell one to pause, resume or end.
+    Backfill(super::backfill::Backfill),
     /// Print a completion script for a shell.
     Completions {
         /// The shell.

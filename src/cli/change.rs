@@ -158,7 +158,7 @@ pub(super) fn login() -> String {
     named.or_else(account).unwrap_or_else(|| "unknown".to_owned())
 }
 
-fn author(by: &By) -> Author {
+pub(super) fn author(by: &By) -> Author {
     Author { actor: actor(by), reason: by.reason.clone(), ticket: by.ticket.clone() }
 }
 
@@ -235,7 +235,7 @@ fn print_receipt(session: &Session<'_>, receipt: &Receipt) -> Result<(), Failure
     look::print_value(session, &shown)
 }
 
-fn mask_changes(session: &Session<'_>, shown: &mut Value) {
+pub(super) fn mask_changes(session: &Session<'_>, shown: &mut Value) {
     let Some(mask) = session.mask() else { return };
     for change in shown["changes"].as_array_mut().into_iter().flatten() {
         let Some(entity) = change["entity"].as_str().and_then(Entity::parse) else { continue };

@@ -227,7 +227,8 @@ pub enum ChangeCommand {
         #[command(flatten)]
         doing: Doing,
     },
-    /// Add one curated memory from JSON in canonical columns.
+    /// Add one curated memory from JSON in canonical columns; an episode may come with its vector as `embedding`, by
+    /// which its parent is found.
     Record {
         /// episode or case.
         entity: String,

@@ -2,6 +2,7 @@
 
 pub mod args;
 mod audit;
+pub mod backfill;
 mod change;
 pub mod change_args;
 mod demo;
@@ -214,6 +215,7 @@ async fn dispatch(cli: &Cli, config: &Config) -> Result<(), Failure> {
         Some(Command::Layouts { command }) => layouts::run(&session, command.as_ref()).await,
         Some(Command::Export { entities, selection }) => look::export(&session, entities, selection).await,
         Some(Command::Change(command)) => change::run(&session, command).await,
+        Some(Command::Backfill(asked)) => backfill::run(&session, asked).await,
         Some(Command::Completions { .. } | Command::Man) => Ok(()),
     }
 }

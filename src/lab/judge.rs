@@ -1,6 +1,6 @@
 //! Judges recall on a memory: on judged queries of a file or on stored outcomes, and what it does to the memory.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::{LabError, Told, each};
 use crate::memory::query::Query;
@@ -45,8 +45,8 @@ struct Item {
     owner: String,
     agent: Option<String>,
     user: Option<String>,
-    words: HashSet<String>,
-    topics: HashSet<String>,
+    words: BTreeSet<String>,
+    topics: BTreeSet<String>,
     went: Option<f64>,
     bad: Option<bool>,
     at: Option<i64>,
@@ -120,7 +120,7 @@ impl Memory {
 
 /// A query: words, and a vector where there is one.
 struct Probe<'a> {
-    words: &'a HashSet<String>,
+    words: &'a BTreeSet<String>,
     vector: &'a [f32],
 }
 
@@ -349,7 +349,7 @@ fn negative_controls(memory: &Memory, seed: u64) -> Vec<Control> {
     let mut random = Random::new(seed);
     let owners: Vec<&String> = memory.of_owner.keys().collect();
     let dimensions = memory.items.iter().map(|i| i.vector.len()).max().unwrap_or_default();
-    let run = |by: &'static str, threshold: f64, probes: Vec<(HashSet<String>, Vec<f32>)>| {
+    let run = |by: &'static str, threshold: f64, probes: Vec<(BTreeSet<String>, Vec<f32>)>| {
         let mut best: Vec<f64> = Vec::new();
         for (i, (words, vector)) in probes.iter().enumerate() {
             let pool = owners.get(i % owners.len().max(1)).map(|o| memory.owned(o)).unwrap_or_default();
@@ -366,7 +366,7 @@ fn negative_controls(memory: &Memory, seed: u64) -> Vec<Control> {
     if dimensions > 0 {
         // The sum of uniform numbers is near enough to a bell curve: any direction is as likely.
         let mut number = || (0..6).map(|_| random.unit() - 0.5).sum::<f64>() as f32;
-        let vectors = (0..CONTROLS).map(|_| (HashSet::new(), (0..dimensions).map(|_| number()).collect())).collect();
+        let vectors = (0..CONTROLS).map(|_| (BTreeSet::new(), (0..dimensions).map(|_| number()).collect())).collect();
         controls.push(run("vector", THRESHOLD, vectors));
     }
     controls

@@ -3,6 +3,7 @@
 
 pub mod chain;
 pub mod entity;
+pub mod extract;
 pub mod feedback;
 pub mod filter;
 pub mod findings;
@@ -17,6 +18,7 @@ pub mod session_links;
 pub mod text_check;
 pub mod time;
 pub mod utility;
+pub mod vector;
 pub mod workflow;
 
 pub use entity::{Column, Entity, Kind, Personal};

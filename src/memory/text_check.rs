@@ -224,6 +224,9 @@ fn named_secret(text: &str, at: usize) -> Option<(&'static str, usize, usize)> {
     let value = after[sign..].strip_prefix([':', '='])?;
     let quotes = run(value, |b| matches!(b, b'"' | b'\'' | b' '));
     let value = &value[quotes..];
+    if value.starts_with(REDACTED) {
+        return None;
+    }
     let length = run(value, |b| !b.is_ascii_whitespace() && !matches!(b, b'"' | b'\'' | b',' | b';' | b'}' | b')'));
     let start = text.len() - value.len();
     // Words of a sentence ("password: please") are no secrets.

@@ -10,7 +10,9 @@ use crate::app::lock::{Pending, Writable};
 use crate::app::receipts::{ENTRIES, Entry};
 use crate::app::{Failure, Operation, Said, Ticket};
 use crate::change::plan::{Change, Danger, Plan};
-use crate::change::{self, Author, ChangeError, audit, chain, feedback, migrate, profile, reward, signal, undo};
+use crate::change::{
+    self, Author, ChangeError, anchor, audit, chain, feedback, migrate, profile, reward, signal, undo,
+};
 use crate::memory::{Entity, Row};
 use crate::store::Store;
 
@@ -120,8 +122,19 @@ fn joined(mut whole: Plan, next: Plan) -> Plan {
     whole
 }
 
-/// Applies a kept plan; of several operations each is planned and applied in its turn, up to the first refusal.
+/// Applies a kept plan, and keeps an anchor of the trail outside the database: a session may end without notice.
 pub async fn apply(store: &Store, kept: Option<(Operation, Plan)>, author: &Author) -> Applied {
+    let applied = carry_out(store, kept, author).await;
+    if !applied.receipts.is_empty()
+        && let Err(error) = anchor::keep(store).await
+    {
+        tracing::warn!(%error, "no anchor");
+    }
+    applied
+}
+
+/// Of several operations each is planned and applied in its turn, up to the first refusal.
+async fn carry_out(store: &Store, kept: Option<(Operation, Plan)>, author: &Author) -> Applied {
     let Some((operation, plan)) = kept else {
         let failure = Failure::new("The change was not made", "its plan is gone", "ask for it again");
         return Applied { receipts: Vec::new(), refusal: Some(Refusal::Failed(failure)) };

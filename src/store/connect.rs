@@ -273,6 +273,7 @@ impl Store {
             writer: tokio::sync::Mutex::default(),
             fault: super::fault::Fault::default(),
             sortable: std::sync::Mutex::default(),
+            vectors: std::sync::Mutex::default(),
             _copy: opened.copy,
         })
     }

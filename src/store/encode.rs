@@ -273,21 +273,30 @@ impl Store {
     /// engine's refusal.
     pub async fn locate(&self, entity: Entity, id: &str) -> Result<Option<Located<'_>>, StoreError> {
         for source in self.sources_of(entity)? {
-            let Some((name, way)) = plain_column(source, "id") else { continue };
-            if !self.can_be(way, id) {
-                continue;
+            if let Some(located) = self.locate_in(source, id).await? {
+                return Ok(Some(located));
             }
-            let rows = Rows::with(&table_of(source), name, Raw::Text(id.to_owned()));
-            let mut images = self.images(&rows).await?;
-            let Some(image) = images.pop() else { continue };
-            if !images.is_empty() {
-                return Err(StoreError::Ambiguous(entity.title(), id.to_owned()));
-            }
-            let Some(key) = image.get(name).cloned() else { continue };
-            let Some(row) = self.related_in(source, "id", &[id.to_owned()], None).await?.pop() else { continue };
-            return Ok(Some(Located { source, key: vec![(name.to_owned(), key)], image, row }));
         }
         Ok(None)
+    }
+
+    /// As [`Store::locate`], among the rows of one source.
+    ///
+    /// # Errors
+    /// As [`Store::locate`].
+    pub async fn locate_in<'s>(&self, source: &'s BoundSource, id: &str) -> Result<Option<Located<'s>>, StoreError> {
+        let Some((name, _)) = plain_column(source, "id").filter(|(_, way)| self.can_be(way, id)) else {
+            return Ok(None);
+        };
+        let rows = Rows::with(&table_of(source), name, Raw::Text(id.to_owned()));
+        let mut images = self.images(&rows).await?;
+        let Some(image) = images.pop() else { return Ok(None) };
+        if !images.is_empty() {
+            return Err(StoreError::Ambiguous(source.entity.title(), id.to_owned()));
+        }
+        let Some(key) = image.get(name).cloned() else { return Ok(None) };
+        let Some(row) = self.related_in(source, "id", &[id.to_owned()], None).await?.pop() else { return Ok(None) };
+        Ok(Some(Located { source, key: vec![(name.to_owned(), key)], image, row }))
     }
 
     /// Whether a column can hold that id: a text that is no UUID is in no uuid column, and asking would be an error.

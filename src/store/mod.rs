@@ -11,11 +11,14 @@ mod derive;
 pub mod dialect;
 pub mod encode;
 mod fault;
+pub mod jobs;
+mod keyword;
 pub mod migrating;
 pub mod migration;
 mod order;
 pub mod own;
 mod page;
+mod revise;
 mod scan;
 mod select;
 pub mod session;
@@ -23,7 +26,10 @@ pub mod shape;
 mod status;
 pub mod stored;
 pub mod structure;
+pub mod vector;
+mod vector_cache;
 pub mod vectors;
+pub mod walk;
 pub mod write;
 
 use std::collections::HashMap;
@@ -97,6 +103,8 @@ pub struct Store {
     fault: fault::Fault,
     /// What the stored order of a column is worth, by the statement that found it out.
     sortable: Mutex<HashMap<String, Sortable>>,
+    /// Vectors that are kept in memory between recalls.
+    vectors: Mutex<vector_cache::Cache>,
     /// Kept until the store is dropped: a private copy of a database that could not be opened where it is.
     _copy: Option<connect::PrivateCopy>,
 }

@@ -105,6 +105,8 @@ const EXISTS_POSTGRES: &str = "SELECT n.nspname::text FROM pg_class c JOIN pg_na
      WHERE c.oid = to_regclass('memory_migrations')";
 const APPLIED: &str = "SELECT version, name, checksum, database_id, applied_at FROM memory_migrations ORDER BY version";
 const MIGRATED: &str = "SELECT public FROM memory_audit WHERE action = 'migrate' ORDER BY seq";
+const MAY_APPEND: &str = "SELECT has_table_privilege('memory_audit', 'INSERT') \
+     AND has_table_privilege('memory_audit_private', 'INSERT') AND has_table_privilege('memory_audit_head', 'UPDATE')";
 const HEAD: &str = "SELECT seq, hash FROM memory_audit_head WHERE id = 1";
 
 fn exists(engine: Engine) -> &'static str {
@@ -144,6 +146,18 @@ impl Store {
     /// The engine's refusal.
     pub async fn migration_entries(&self) -> Result<Vec<String>, StoreError> {
         Ok(self.fetch_text(MIGRATED).await?.iter().map(|row| text(row, 0)).collect())
+    }
+
+    /// Whether whoever is logged in may append to the trail, which is there.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn may_append(&self) -> Result<bool, StoreError> {
+        let sql = match self.engine() {
+            Engine::Sqlite => return Ok(true),
+            Engine::Postgres => MAY_APPEND,
+        };
+        Ok(self.fetch_text(sql).await?.first().is_some_and(|row| integer(row, 0) == 1))
     }
 
     /// Number and hash of the last entry of the trail; none when the head is gone.

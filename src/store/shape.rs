@@ -226,9 +226,17 @@ impl Store {
     /// # Errors
     /// [`StoreError::NoTable`] when it is not there, or the engine's refusal.
     pub async fn shape(&self, table: &TableName) -> Result<Arc<Shape>, StoreError> {
-        if let Some(shape) = self.shapes.known(table) {
-            return Ok(shape);
+        match self.shapes.known(table) {
+            Some(shape) => Ok(shape),
+            None => self.shape_now(table).await,
         }
+    }
+
+    /// The stored columns of a table as they are now, whatever was known of them.
+    ///
+    /// # Errors
+    /// As [`Store::shape`].
+    pub async fn shape_now(&self, table: &TableName) -> Result<Arc<Shape>, StoreError> {
         let (sql, params) = question(self.engine(), table);
         let rows = self.sessions.fetch(&sql, &params).await?;
         self.shapes.keep(table, &rows).ok_or_else(|| StoreError::NoTable(table.title()))

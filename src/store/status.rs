@@ -70,23 +70,30 @@ impl Store {
                 notes: self.notes.clone(),
             },
             layouts,
-            capabilities: self.capabilities().into_iter().chain([self.may_write(own.as_ref())]).collect(),
+            capabilities: self.capabilities().into_iter().chain([self.may_write(own.as_ref()).await?]).collect(),
             migrations: Migrations { pending },
             tables,
         })
     }
 
     /// Whether changes can be made here, and what would make it so.
-    fn may_write(&self, own: Option<&Own>) -> Capability {
+    async fn may_write(&self, own: Option<&Own>) -> Result<Capability, StoreError> {
         let (reason, remedy) = match (self.why_not_writable(), own) {
             (Some(reason), _) => (Some(reason.to_owned()), self.companion_remedy()),
             (None, None) => (
                 Some("there is no audit trail yet, without which nothing is changed".to_owned()),
                 Some(format!("mnemoscope -d {} migrate --apply", self.location())),
             ),
+            (None, Some(_)) if !self.may_append().await? => (
+                Some("your role may not write the audit trail, without which nothing is changed".to_owned()),
+                Some(
+                    "GRANT INSERT ON memory_audit, memory_audit_private and UPDATE ON memory_audit_head to it"
+                        .to_owned(),
+                ),
+            ),
             (None, Some(_)) => (None, None),
         };
-        Capability { name: "write".to_owned(), available: reason.is_none(), reason, remedy }
+        Ok(Capability { name: "write".to_owned(), available: reason.is_none(), reason, remedy })
     }
 
     /// What can be shown with this database, and why not.

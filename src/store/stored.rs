@@ -1,6 +1,7 @@
 //! Stored values, rows and changes to them as plain data: what a plan holds, what an undo needs, what is hashed.
 
 use serde::de::Error as _;
+use serde::ser::SerializeMap as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -189,6 +190,57 @@ pub enum Mutation {
     },
     /// Rows that go, each of which must be there.
     Delete(Rows),
+    /// The same columns of many rows, each row only as long as it is what it was.
+    Revise(Revise),
+}
+
+/// Many rows whose columns change together. Every row must still hold what it held: one that does not is left as it
+/// is, and the change as a whole then counts as missed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Revise {
+    /// Where.
+    pub table: TableName,
+    /// Columns that find a row.
+    pub key: Vec<String>,
+    /// Columns that change.
+    pub columns: Vec<String>,
+    /// The rows.
+    pub rows: Vec<Revision>,
+    /// Columns that take the time of the change; not compared and not restored.
+    pub touch: Vec<(String, Spelling)>,
+}
+
+/// One row of a [`Revise`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Revision(
+    /// Values that find it.
+    pub Vec<Raw>,
+    /// What the columns hold before.
+    pub Vec<Raw>,
+    /// What they hold after.
+    pub Vec<Raw>,
+);
+
+impl Revise {
+    /// The change that takes it back.
+    #[must_use]
+    pub fn inverse(&self) -> Revise {
+        let rows =
+            self.rows.iter().map(|Revision(key, before, after)| Revision(key.clone(), after.clone(), before.clone()));
+        Revise { rows: rows.collect(), ..self.clone_without_rows() }
+    }
+
+    /// The same without any rows.
+    #[must_use]
+    pub fn clone_without_rows(&self) -> Revise {
+        Revise {
+            table: self.table.clone(),
+            key: self.key.clone(),
+            columns: self.columns.clone(),
+            rows: Vec::new(),
+            touch: self.touch.clone(),
+        }
+    }
 }
 
 impl Mutation {
@@ -198,6 +250,7 @@ impl Mutation {
         match self {
             Mutation::Insert { table, .. } | Mutation::Update { table, .. } => table,
             Mutation::Delete(rows) => &rows.table,
+            Mutation::Revise(revise) => &revise.table,
         }
     }
 
@@ -208,6 +261,7 @@ impl Mutation {
             Mutation::Insert { rows, .. } => ("insert", rows.len()),
             Mutation::Update { .. } => ("update", 1),
             Mutation::Delete(rows) => ("delete", rows.keys.len()),
+            Mutation::Revise(revise) => ("update", revise.rows.len()),
         }
     }
 
@@ -216,6 +270,10 @@ impl Mutation {
     pub fn rows(&self) -> Option<Rows> {
         match self {
             Mutation::Delete(rows) => Some(rows.clone()),
+            Mutation::Revise(Revise { table, key, rows, .. }) => {
+                let keys = rows.iter().map(|row| row.0.clone()).collect();
+                Some(Rows { table: table.clone(), by: key.clone(), keys })
+            }
             Mutation::Update { table, key, .. } => {
                 let (by, values) = key.iter().cloned().unzip();
                 Some(Rows { table: table.clone(), by, keys: vec![values] })
@@ -231,20 +289,28 @@ impl Mutation {
             }
         }
     }
+
+    /// It compares every row with what it was by itself: nothing else has to watch them.
+    #[must_use]
+    pub fn watches_itself(&self) -> bool {
+        matches!(self, Mutation::Revise(_))
+    }
 }
 
 impl Serialize for Raw {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let value = match self {
-            Raw::Null => Value::Null,
-            Raw::Text(text) => Value::from(text.clone()),
-            Raw::BadText(bytes) => json!({ "text_bytes": hex::encode(bytes) }),
-            Raw::Bytes(bytes) => json!({ "bytes": hex::encode(bytes) }),
-            Raw::Integer(i) => json!({ "integer": i }),
+        let (kind, value) = match self {
+            Raw::Null => return serializer.serialize_unit(),
+            Raw::Text(text) => return serializer.serialize_str(text),
+            Raw::BadText(bytes) => ("text_bytes", Value::from(hex::encode(bytes))),
+            Raw::Bytes(bytes) => ("bytes", Value::from(hex::encode(bytes))),
+            Raw::Integer(i) => ("integer", Value::from(*i)),
             // As text, which reads back to the same bits.
-            Raw::Real(x) => json!({ "real": x.to_string() }),
+            Raw::Real(x) => ("real", Value::from(x.to_string())),
         };
-        value.serialize(serializer)
+        let mut map = serializer.serialize_map(Some(1))?;
+        map.serialize_entry(kind, &value)?;
+        map.end()
     }
 }
 

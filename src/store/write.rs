@@ -9,6 +9,7 @@ use sqlx::{AssertSqlSafe, Connection as _};
 use tokio::sync::MutexGuard;
 
 use super::dialect::quote;
+use super::revise;
 use super::session::{self, Opener, Param, Raw, RawRow};
 use super::shape::{self, Shape};
 use super::stored::{Cell, Image, Mutation, Rows, TableName};
@@ -59,10 +60,22 @@ impl From<sqlx::Error> for WriteError {
         match (sqlite.map(|c| c & 0xff), code.as_ref()) {
             (Some(5 | 6), _) | (_, "40001" | "40P01" | "55P03") => WriteError::Busy(error),
             (Some(8), _) | (_, "25006" | "42501") => WriteError::ReadOnly(explain(&error)),
-            (Some(19 | 18), _) => WriteError::Rejected(explain(&error)),
-            (None, code) if code.starts_with("23") || code.starts_with("22") => WriteError::Rejected(explain(&error)),
+            (sqlite, code) if is_refusal(sqlite, code, about.message()) => WriteError::Rejected(explain(&error)),
             _ => WriteError::Store(error.into()),
         }
+    }
+}
+
+/// Whether the database does not accept what was to be written, by its own numbers or PostgreSQL's codes.
+fn is_refusal(sqlite: Option<i32>, code: &str, message: &str) -> bool {
+    match sqlite {
+        // Too much, a constraint, another type than a row number's.
+        Some(18..=20) => true,
+        // A view: SQLite knows no number of its own for that.
+        Some(1) => message.starts_with("cannot modify"),
+        Some(_) => false,
+        // Data, constraints, rules raised by triggers, and what a view does not take.
+        None => matches!(code, "0A000" | "55000" | "P0001") || code.starts_with("23") || code.starts_with("22"),
     }
 }
 
@@ -151,6 +164,14 @@ impl Store {
     /// [`WriteError::ReadOnly`] where nothing can be written, [`WriteError::Busy`] when another writer keeps the
     /// database for too long.
     pub async fn write(&self, now: &str) -> Result<Writer<'_>, WriteError> {
+        self.write_within(now, PATIENCE).await
+    }
+
+    /// As [`Store::write`], with how long to wait for others before giving way.
+    ///
+    /// # Errors
+    /// As [`Store::write`].
+    pub async fn write_within(&self, now: &str, patience: Duration) -> Result<Writer<'_>, WriteError> {
         if let Some(reason) = &self.blocked {
             return Err(WriteError::ReadOnly(reason.clone()));
         }
@@ -163,10 +184,10 @@ impl Store {
         };
         let begin = match &link {
             // A transaction that reads first and writes later fails at once when another has written meanwhile.
-            Link::Sqlite(_) => "BEGIN IMMEDIATE".to_owned(),
+            Link::Sqlite(_) => format!("PRAGMA busy_timeout = {}; BEGIN IMMEDIATE", patience.as_millis()),
             Link::Postgres(_) => format!(
                 "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL lock_timeout = '{}'",
-                PATIENCE.as_millis()
+                patience.as_millis()
             ),
         };
         match link.script(&begin).await {
@@ -193,7 +214,9 @@ impl Writer<'_> {
         self.link.as_mut().ok_or_else(|| WriteError::Store(sqlx::Error::PoolClosed.into()))
     }
 
-    fn engine(&self) -> Engine {
+    /// Engine that is written to.
+    #[must_use]
+    pub fn engine(&self) -> Engine {
         self.store.engine()
     }
 
@@ -242,7 +265,13 @@ impl Writer<'_> {
             Mutation::Insert { columns, rows, .. } => self.inserts(&shape, &table, columns, rows),
             Mutation::Update { key, set, .. } => vec![self.update(&shape, &table, key, set)],
             Mutation::Delete(rows) => self.deletes(&shape, rows),
+            Mutation::Revise(revise) => revise::statements(self.engine(), &shape, revise, &self.now),
         };
+        if let Mutation::Revise(revise) = mutation
+            && let Some(settings) = self.store.by_index(revise)
+        {
+            self.link()?.script(settings).await?;
+        }
         let mut hit = 0;
         for (sql, params) in statements {
             hit += self.link()?.execute(&sql, &params).await?;

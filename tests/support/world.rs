@@ -132,7 +132,7 @@ pub async fn dump(world: &World) -> BTreeMap<String, Vec<String>> {
 }
 
 pub fn ours(name: &str) -> bool {
-    name.starts_with("memory_audit") || name == "memory_migrations"
+    name.starts_with("memory_audit") || name.starts_with("memory_job") || name == "memory_migrations"
 }
 
 pub async fn sqlite(path: &Path) -> SqliteConnection {

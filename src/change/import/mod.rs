@@ -5,7 +5,7 @@ mod export;
 mod memento;
 mod tau_bench;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
@@ -13,6 +13,7 @@ use sha2::{Digest as _, Sha256};
 use super::ChangeError;
 use super::batch::{self, NewRow};
 use super::draft::Draft;
+use super::feedback::addable;
 use super::plan::{Danger, Plan};
 use crate::memory::text_check::{self, Found};
 use crate::memory::{Entity, Row};
@@ -96,6 +97,9 @@ pub async fn plan(store: &Store, format: Format, name: &str, text: &str, skip_ba
         let places: Vec<String> = contents.bad.iter().take(20).map(|(place, _)| place.to_string()).collect();
         draft.disclosures.push(format!("{} bad ones are left out, at {}", contents.bad.len(), places.join(", ")));
     }
+    if format != Format::Jsonl {
+        holds_all(store, &contents.rows)?;
+    }
     known_profiles(store, &mut contents.rows).await?;
     draft.disclosures.append(&mut contents.notes);
     draft.disclosures.extend(contents.found.sentences());
@@ -115,6 +119,21 @@ pub async fn plan(store: &Store, format: Format, name: &str, text: &str, skip_ba
     }
     draft.facts.insert("format".to_owned(), Value::from(format!("{format:?}").to_lowercase()));
     Ok(draft.seal())
+}
+
+/// Refuses a database that has no place for what foreign files hold, before anything is looked at in it.
+fn holds_all(store: &Store, rows: &[NewRow]) -> Result<(), ChangeError> {
+    let entities: BTreeSet<Entity> = rows.iter().map(|r| r.row.entity).collect();
+    let placed = |entity: &Entity| batch::target(store, *entity).and_then(|source| addable(source).map(drop)).is_ok();
+    match entities.iter().find(|e| !placed(e)) {
+        None => Ok(()),
+        Some(entity) => Err(ChangeError::Refused(format!(
+            "{} has no place for a new {}: such files are imported into a database of the native layout (`mnemoscope demo \
+             PATH --episodes 1 --no-console` makes one), or beside a palace",
+            store.location(),
+            entity.title()
+        ))),
+    }
 }
 
 /// Where a bank for the same user and agent is there already, new cases go into that one.

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{read, refuse_known_id, refuse_what_has_no_place};
+use super::{object, read, refuse_known_id, refuse_what_has_no_place};
 use crate::change::batch::{self, NewRow};
 use crate::change::draft::Draft;
 use crate::change::import::{bank, message_hash};
@@ -18,7 +18,7 @@ use crate::store::Store;
 /// [`ChangeError::Usage`] for what is no case, [`ChangeError::Refused`] for a duplicate or where it cannot be stored.
 pub async fn case(store: &Store, text: &str) -> Result<Plan, ChangeError> {
     let mut draft = Draft::new(store, "record.case", Danger::Safe).await?;
-    let mut row = read(Entity::Case, text, &mut draft)?;
+    let mut row = read(Entity::Case, &object(text)?, &mut draft)?;
     if row.get("prompt").is_null() {
         return Err(ChangeError::Usage("a case needs a `prompt`: what it was asked".to_owned()));
     }
@@ -42,6 +42,8 @@ pub async fn case(store: &Store, text: &str) -> Result<Plan, ChangeError> {
     let payload = json!({"caseId": new.row.id(), "profileId": new.row.get("profile_id"),
         "rewardScore": new.row.get("reward"), "outcome": new.row.get("outcome"), "tags": new.row.get("tags")});
     draft.trail = trail(store, "record.case", &new.row, &payload).await?;
+    let gone = json!({"caseId": new.row.id(), "profileId": new.row.get("profile_id"), "cause": "undo"});
+    draft.undo_trail = trail(store, "record.case.undo", &new.row, &gone).await?;
     batch::add(&mut draft, Entity::Case, &[new]).await?;
     Ok(draft.seal())
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{event, read, refuse_known_id, refuse_what_has_no_place};
+use super::{event, object, parent, read, refuse_known_id, refuse_what_has_no_place, vector};
 use crate::change::batch::{self, NewRow};
 use crate::change::draft::Draft;
 use crate::change::import::message_hash;
@@ -22,10 +22,12 @@ use crate::store::stored::Image;
 /// As [`super::case`]; [`ChangeError::NotFound`] for a parent that is not there.
 pub async fn episode(store: &Store, text: &str) -> Result<Plan, ChangeError> {
     let mut draft = Draft::new(store, "record.episode", Danger::Safe).await?;
-    let mut row = read(Entity::Episode, text, &mut draft)?;
+    let mut object = object(text)?;
+    let embedding = vector::take(&mut object)?;
+    let mut row = read(Entity::Episode, &object, &mut draft)?;
     let source = batch::target(store, Entity::Episode)?;
     if let Some(kind) = source.write.as_ref().and_then(|write| write.event.as_deref()) {
-        event::append(&mut draft, kind, &row, None).await?;
+        event::append(&mut draft, kind, &row, embedding.as_deref()).await?;
         return Ok(draft.seal());
     }
     if ["title", "summary", "detail", "observation"].iter().all(|c| row.text(c).is_none_or(|t| t.trim().is_empty())) {
@@ -49,13 +51,19 @@ pub async fn episode(store: &Store, text: &str) -> Result<Plan, ChangeError> {
         Some(parent) => {
             draft.locate(Entity::Episode, &parent).await?;
         }
-        None => draft
-            .disclosures
-            .push("no parent is given; none is looked for, since the episode comes without a vector".to_owned()),
+        None => {
+            if let Some(parent) = parent::detect(&mut draft, source, &row, embedding.as_deref()).await? {
+                draft.locate(Entity::Episode, &parent).await?;
+                row.set("parent_id", Value::from(parent));
+            }
+        }
     }
     let kin = kin(store, source, &row).await?;
     batch::add_beside(&mut draft, Entity::Episode, &[NewRow { row: row.clone(), now: Vec::new() }], kin.as_ref())
         .await?;
+    if let Some(numbers) = embedding {
+        vector::store(&mut draft, source, row.id(), &numbers).await?;
+    }
     uses::follow(&mut draft, &row).await?;
     Ok(draft.seal())
 }
@@ -110,7 +118,7 @@ async fn kin(store: &Store, source: &BoundSource, row: &Row) -> Result<Option<Im
     Ok(store.locate(Entity::Episode, &id).await?.filter(|l| l.table() == table_of(source)).map(|l| l.image))
 }
 
-fn equal(column: &str, value: Operand) -> Option<Filter> {
+pub(super) fn equal(column: &str, value: Operand) -> Option<Filter> {
     Entity::Episode.column(column).map(|c| Filter { column: c.name, op: Operator::Equal, value })
 }
 

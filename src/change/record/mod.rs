@@ -3,6 +3,8 @@
 mod case;
 mod episode;
 mod event;
+mod parent;
+mod vector;
 
 use serde_json::{Map, Value};
 
@@ -51,12 +53,19 @@ pub fn canonical_row(entity: Entity, object: &Map<String, Value>, found: &mut Fo
     Ok(row)
 }
 
-fn read(entity: Entity, text: &str, draft: &mut Draft<'_>) -> Result<Row, ChangeError> {
-    let usage = |words: String| ChangeError::Usage(words);
-    let value: Value = serde_json::from_str(text).map_err(|e| usage(format!("this is no JSON: {e}")))?;
-    let object = value.as_object().ok_or_else(|| usage("one JSON object is expected".to_owned()))?;
+/// The object that a text holds.
+fn object(text: &str) -> Result<Map<String, Value>, ChangeError> {
+    let value = serde_json::from_str(text).map_err(|e| ChangeError::Usage(format!("this is no JSON: {e}")))?;
+    match value {
+        Value::Object(object) => Ok(object),
+        _ => Err(ChangeError::Usage("one JSON object is expected".to_owned())),
+    }
+}
+
+/// A canonical row from an object, with an id, and without secrets, which are counted.
+fn read(entity: Entity, object: &Map<String, Value>, draft: &mut Draft<'_>) -> Result<Row, ChangeError> {
     let mut found = Found::default();
-    let mut row = canonical_row(entity, object, &mut found).map_err(usage)?;
+    let mut row = canonical_row(entity, object, &mut found).map_err(ChangeError::Usage)?;
     draft.disclosures.extend(found.sentences());
     match row.text("id") {
         Some(id) => check_id(entity, id)?,

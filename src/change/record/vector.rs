@@ -1,0 +1,84 @@
+//! The vector that a curated episode comes with: read from its JSON, and stored where the layout keeps vectors.
+
+use serde_json::{Map, Value};
+
+use crate::change::ChangeError;
+use crate::change::draft::Draft;
+use crate::layout::{BoundSource, Engine};
+use crate::store::encode::table_of;
+use crate::store::session::Raw;
+use crate::store::stored::{Cell, Mutation, TableName};
+
+/// Key of the JSON that holds it; not a canonical column.
+const KEY: &str = "embedding";
+
+/// Numbers that a vector may have.
+const DIMENSIONS: usize = 65_536;
+
+/// Takes the vector out of the JSON of an episode; none when there is none.
+///
+/// # Errors
+/// [`ChangeError::Usage`] when it is no list of numbers.
+pub(super) fn take(object: &mut Map<String, Value>) -> Result<Option<Vec<f32>>, ChangeError> {
+    let wrong = || ChangeError::Usage(format!("`{KEY}` must be a list of 1 to {DIMENSIONS} numbers"));
+    let numbers = match object.remove(KEY) {
+        None | Some(Value::Null) => return Ok(None),
+        Some(Value::Array(numbers)) if (1..=DIMENSIONS).contains(&numbers.len()) => numbers,
+        Some(_) => return Err(wrong()),
+    };
+    let number = |value: &Value| value.as_f64().map(|x| x as f32).filter(|x| x.is_finite());
+    numbers.iter().map(number).collect::<Option<Vec<f32>>>().map(Some).ok_or_else(wrong)
+}
+
+/// Adds the vector to the plan that holds the new row: in its own column or in the table beside it.
+///
+/// # Errors
+/// The engine's refusal.
+pub(super) async fn store(
+    draft: &mut Draft<'_>,
+    source: &BoundSource,
+    id: &str,
+    numbers: &[f32],
+) -> Result<(), ChangeError> {
+    let store = draft.store;
+    let own = table_of(source);
+    let Some(place) = &source.vector else {
+        draft.disclosures.push(format!("the vector is not stored: {} has no place for one", own.title()));
+        return Ok(());
+    };
+    let Some((schema, name, key, _)) = &place.beside else {
+        let shape = store.shape(&own).await?;
+        let declared = shape.column(&place.column).map_or("", |c| c.declared.as_str());
+        let cell = Cell::Is(spelled(store.engine(), declared, numbers));
+        let is_new_row = |m: &&mut Mutation| matches!(m, Mutation::Insert { table, .. } if *table == own);
+        if let Some(Mutation::Insert { columns, rows, .. }) = draft.mutations_mut().find(is_new_row) {
+            columns.push(place.column.clone());
+            rows.iter_mut().for_each(|row| row.push(cell.clone()));
+        }
+        return Ok(());
+    };
+    let table = TableName::new(schema.clone(), name.clone());
+    let shape = store.shape(&table).await?;
+    let declared = shape.column(&place.column).map_or("", |c| c.declared.as_str());
+    // The row's key as it is stored: a UUID in a text column stays as it was given.
+    let row = vec![Cell::Is(Raw::Text(id.to_owned())), Cell::Is(spelled(store.engine(), declared, numbers))];
+    let columns = vec![key.clone(), place.column.clone()];
+    draft.push(Mutation::Insert { table, key: vec![key.clone()], columns, rows: vec![row] });
+    Ok(())
+}
+
+/// A vector as a column of that type takes it.
+fn spelled(engine: Engine, declared: &str, numbers: &[f32]) -> Raw {
+    let bytes = || Raw::Bytes(numbers.iter().flat_map(|x| x.to_le_bytes()).collect());
+    match (engine, declared.to_ascii_lowercase().as_str()) {
+        (Engine::Sqlite, "blob" | "") | (Engine::Postgres, "bytea") => bytes(),
+        (Engine::Postgres, array) if array.ends_with("[]") => {
+            let items: Vec<String> = numbers.iter().map(f32::to_string).collect();
+            Raw::Text(format!("{{{}}}", items.join(",")))
+        }
+        _ => {
+            let items: Vec<String> = numbers.iter().map(f32::to_string).collect();
+            Raw::Text(format!("[{}]", items.join(",")))
+        }
+    }
+}

@@ -1,0 +1,309 @@
+//! Backfills from the command line: what there is, what one would do, doing it, and telling one to pause, go on or end.
+
+use std::io::{IsTerminal as _, Write as _};
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use serde_json::{Value, json};
+use tokio::sync::watch;
+
+use super::args::Format;
+use super::change::author;
+use super::change_args::By;
+use super::{Failure, Session, look, output};
+use crate::change::ChangeError;
+use crate::job::backfill::{ALL, Kind};
+use crate::job::plan::{Beat, Move, Progress, Settings, State, Wish};
+use crate::job::{self, Entry, record};
+use crate::memory::nearest::nearest;
+use crate::store::Store;
+use crate::ui::text::SafeText;
+
+/// How long `pause` and `cancel` wait for the runner to stop.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Which backfill, and how.
+#[derive(Debug, Clone, Args)]
+pub struct Backfill {
+    /// Name of a backfill; or pause, resume, cancel and a name. Without it all are listed.
+    #[arg(value_name = "NAME", num_args = 0..=2)]
+    words: Vec<String>,
+    /// Do it and print the receipt; without it the plan is printed and nothing is written.
+    #[arg(long)]
+    apply: bool,
+    /// Rows of every batch; chosen by how long batches take when not said.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    batch: Option<u32>,
+    /// Rows a second at most: `500` or `500/s`.
+    #[arg(long, value_name = "N/s", value_parser = rate)]
+    rate: Option<f64>,
+    /// Who does it, and why.
+    #[command(flatten)]
+    by: By,
+}
+
+fn rate(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix("/s").unwrap_or(text);
+    let rate = number.parse::<f64>().ok().filter(|r| r.is_finite() && *r > 0.0);
+    rate.ok_or_else(|| format!("`{text}` is no rate: a number of rows a second, such as 500/s"))
+}
+
+/// Runs the command.
+pub async fn run(session: &Session<'_>, asked: &Backfill) -> Result<(), Failure> {
+    let words: Vec<&str> = asked.words.iter().map(String::as_str).collect();
+    let settings = Settings { batch: asked.batch.map(|n| n as usize), rate: asked.rate, told: Value::Null };
+    match words[..] {
+        [] => list(session).await,
+        ["pause", name] => tell(session, kind(name)?, Move::AskPause).await,
+        ["cancel", name] => tell(session, kind(name)?, Move::AskCancel).await,
+        ["resume", name] => carry_out(session, kind(name)?, asked, settings, Entry::Resume).await,
+        ["pause" | "cancel" | "resume"] => {
+            Err(Failure::usage(format!("name the backfill: `backfill {} NAME`", words[0])))
+        }
+        [name] if asked.apply => carry_out(session, kind(name)?, asked, settings, Entry::Begin).await,
+        [name] => plan(session, kind(name)?).await,
+        _ => Err(Failure::usage("one backfill at a time: `backfill NAME`, or `backfill pause|resume|cancel NAME`")),
+    }
+}
+
+fn kind(name: &str) -> Result<&'static Kind, Failure> {
+    Kind::named(name).ok_or_else(|| {
+        let hint = nearest(name, ALL.iter().map(|k| k.name));
+        let hint = hint.map(|n| format!("; did you mean `{n}`?")).unwrap_or_default();
+        Failure::usage(format!("there is no backfill `{name}`{hint} `backfill` lists them"))
+    })
+}
+
+/// What a backfill is here: what it would look at, or why it cannot be done, and how its latest run stands.
+async fn state_of(store: &Store, kind: &Kind, runs: &[Progress]) -> Result<Value, Failure> {
+    let run = runs.iter().find(|run| run.name == kind.name);
+    let job = match kind.job(store) {
+        Ok(job) => job,
+        Err(ChangeError::Store(error)) => {
+            let reason = error.to_string();
+            return Ok(
+                json!({ "name": kind.name, "does": kind.help, "available": false, "reason": reason, "run": run }),
+            );
+        }
+        Err(ChangeError::Refused(reason)) => {
+            return Ok(
+                json!({ "name": kind.name, "does": kind.help, "available": false, "reason": reason, "run": run }),
+            );
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let rows = job.total(store).await?;
+    Ok(json!({
+        "name": kind.name,
+        "does": kind.help,
+        "available": true,
+        "looks_at": rows,
+        "plan": format!("mnemoscope -d {} backfill {}", store.location(), kind.name),
+        "run": run,
+    }))
+}
+
+async fn list(session: &Session<'_>) -> Result<(), Failure> {
+    let store = session.store().await?;
+    let runs: Vec<Progress> = store.jobs().await?.iter().map(record::progress).collect();
+    let mut states = Vec::new();
+    for kind in ALL {
+        states.push(state_of(&store, kind, &runs).await?);
+    }
+    if session.format() != Format::Table {
+        return look::print_value(session, &json!({ "backfills": states, "runs": runs }));
+    }
+    output::piped(|out| {
+        for state in &states {
+            let text = |key: &str| SafeText::new(state[key].as_str().unwrap_or_default()).to_string();
+            let first = match (state["available"].as_bool(), state["looks_at"].as_u64()) {
+                (Some(true), Some(rows)) => format!("{rows} rows to look at"),
+                (Some(true), None) => "to be looked at".to_owned(),
+                _ => format!("not here: {}", text("reason")),
+            };
+            writeln!(out, "{:<22} {}", text("name"), text("does"))?;
+            writeln!(out, "{:<22} {first}", "")?;
+            if let Some(run) = state["run"].as_object() {
+                let words = run_words(&Value::Object(run.clone()));
+                writeln!(out, "{:<22} {words}", "")?;
+            }
+        }
+        Ok(())
+    })
+}
+
+fn run_words(run: &Value) -> String {
+    let number = |key: &str| run[key].as_u64().unwrap_or_default();
+    let mut words = format!(
+        "{}: {} looked at, {} changed, {} set aside",
+        run["state"].as_str().unwrap_or_default(),
+        number("seen"),
+        number("changed"),
+        number("quarantined")
+    );
+    if let Some(problem) = run["problem"].as_str() {
+        words.push_str(&format!("; {}", SafeText::new(problem)));
+    }
+    let dead =
+        run["alive"] == json!(false) && matches!(run["state"].as_str(), Some("running" | "pausing" | "cancelling"));
+    if dead {
+        words.push_str("; its runner is gone: `backfill resume` goes on");
+    }
+    words
+}
+
+async fn plan(session: &Session<'_>, kind: &Kind) -> Result<(), Failure> {
+    let store = session.store().await?;
+    let job = kind.job(&store)?;
+    let mut line = Line::new(session);
+    let plan = job::look(&store, &*job, &mut |seen| line.say(&format!("{seen} rows looked at"))).await?;
+    line.clear();
+    let mut shown = plan.to_json();
+    shown["looked_at"] = plan.facts["seen"].clone();
+    shown["undo"] = Value::from(match &plan.undo_reason {
+        Some(reason) => format!("cannot be undone: {reason}"),
+        None => "each batch is undone by `undo SEQ`, the last one first; the receipt names them".to_owned(),
+    });
+    super::change::mask_changes(session, &mut shown);
+    look::print_value(session, &shown)?;
+    if std::io::stderr().is_terminal() && !session.global().quiet {
+        eprintln!("this is a plan, nothing was written; --apply does it");
+    }
+    Ok(())
+}
+
+async fn carry_out(
+    session: &Session<'_>,
+    kind: &Kind,
+    asked: &Backfill,
+    settings: Settings,
+    entry: Entry,
+) -> Result<(), Failure> {
+    let store = session.store().await?;
+    record::ready(&store).await?;
+    let job = kind.job(&store)?;
+    let author = author(&asked.by);
+    let (wish, heard) = watch::channel(Wish::GoOn);
+    let listening = tokio::spawn(pause_on_signals(wish));
+    let mut line = Line::new(session);
+    let mut each = |beat: Beat| match beat {
+        Beat::Progress(progress) => line.say(&words(&progress)),
+        Beat::Said(said) => line.keep(&said),
+    };
+    let outcome = job::run(&store, &*job, &author, &settings, entry, heard, &mut each).await;
+    listening.abort();
+    line.clear();
+    let outcome = outcome?;
+    let mut receipt = outcome.to_json();
+    super::change::mask_changes(session, &mut receipt);
+    look::print_value(session, &receipt)?;
+    if outcome.is_complete() {
+        return Ok(());
+    }
+    let place = store.location();
+    if outcome.progress.state == State::Succeeded {
+        let message =
+            format!("{} is done, but looking at the result found what should not be: see `verification`", kind.name);
+        return Err(Failure { code: 6, message });
+    }
+    Err(Failure {
+        code: 6,
+        message: format!(
+            "{} is {}: `mnemoscope -d {place} backfill resume {}` goes on",
+            kind.name,
+            outcome.status(),
+            kind.name
+        ),
+    })
+}
+
+/// A job told to stop by a signal pauses at its next checkpoint; a second signal ends the program at once.
+async fn pause_on_signals(wish: watch::Sender<Wish>) {
+    use tokio::signal::unix::{SignalKind, signal};
+    let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
+    let [Ok(mut int), Ok(mut term), Ok(mut hup)] = kinds.map(signal) else { return };
+    for told in 0.. {
+        tokio::select! {
+            _ = int.recv() => {}
+            _ = term.recv() => {}
+            _ = hup.recv() => {}
+        }
+        if told > 0 {
+            std::process::exit(130);
+        }
+        let _ = wish.send(Wish::Pause);
+    }
+}
+
+fn words(progress: &Progress) -> String {
+    let mut words = format!("{} {}", progress.name, progress.state.word());
+    match (progress.part(), progress.total) {
+        (Some(part), Some(total)) => words.push_str(&format!(" {:3.0} % {} of {total}", part * 100.0, progress.seen)),
+        _ => words.push_str(&format!(" {}", progress.seen)),
+    }
+    words.push_str(&format!(", {} changed", progress.changed));
+    if let Some(rate) = progress.rate {
+        words.push_str(&format!(", {rate:.0}/s"));
+    }
+    if let Some(eta) = progress.eta_seconds {
+        words.push_str(&format!(", {eta:.0} s left"));
+    }
+    if let Some(why) = &progress.throttle {
+        words.push_str(&format!(" ({why})"));
+    }
+    words
+}
+
+/// Progress on standard error: one line that is written over on a terminal, nothing elsewhere.
+struct Line {
+    shown: bool,
+    width: usize,
+    last: Option<Instant>,
+}
+
+impl Line {
+    fn new(session: &Session<'_>) -> Self {
+        let global = session.global();
+        let shown = std::io::stderr().is_terminal() && !global.no_progress && !global.quiet;
+        Line { shown, width: 0, last: None }
+    }
+
+    fn say(&mut self, words: &str) {
+        if !self.shown || self.last.is_some_and(|then| then.elapsed() < Duration::from_millis(80)) {
+            return;
+        }
+        self.last = Some(Instant::now());
+        let words: String = SafeText::new(words).to_string().chars().take(100).collect();
+        let width = words.chars().count();
+        let _ = write!(std::io::stderr(), "\r{words:<0$}", self.width);
+        self.width = width;
+    }
+
+    fn keep(&mut self, words: &str) {
+        if self.shown {
+            self.clear();
+            let _ = writeln!(std::io::stderr(), "{}", SafeText::new(words));
+        }
+    }
+
+    fn clear(&mut self) {
+        if self.shown && self.width > 0 {
+            let _ = write!(std::io::stderr(), "\r{:1$}\r", "", self.width);
+            self.width = 0;
+        }
+    }
+}
+
+/// Asks a running backfill to stop and waits until it has.
+async fn tell(session: &Session<'_>, kind: &Kind, by: Move) -> Result<(), Failure> {
+    let store = session.store().await?;
+    let asked = job::ask(&store, kind.name, by).await?;
+    let started = Instant::now();
+    let mut progress = record::progress(&asked);
+    while progress.state.is_active() && progress.alive && started.elapsed() < PATIENCE {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        let Some(row) = store.jobs().await?.into_iter().find(|j| j.id == asked.id) else { break };
+        progress = record::progress(&row);
+    }
+    look::print_value(session, &json!({ "job": progress }))
+}

@@ -1,0 +1,61 @@
+//! Computes stored counts of canvas events and aggregate feedback scores anew from the rows that are linked.
+
+use serde_json::{Value, json};
+
+use super::rows::{self, Bench, Part, Spec, Verdict};
+use crate::change::ChangeError;
+use crate::job::Job;
+use crate::memory::{Entity, Row, feedback};
+use crate::store::Store;
+
+const SPEC: Spec = Spec {
+    name: "aggregates",
+    operation: "backfill.aggregates",
+    parts: &[Part {
+        entity: Entity::Episode,
+        reads: &["id", "metadata", "canvas_ids", "canvas_action_count", "feedback_ids", "feedback_score"],
+        writes: &["canvas_action_count", "feedback_score"],
+        needs: &["canvas_action_count"],
+        narrow: &[],
+    }],
+    judge: |bench| Box::pin(judge(bench)),
+    rules: &[
+        "the count is the number of canvas events that are linked in any way",
+        "the score is the mean of thumbs_up 1, thumbs_down -1, ratings 1..5 as -1..1 of the feedback that counts; none is \
+         unknown, not 0",
+    ],
+    disclosures: &[],
+    undo_reason: None,
+};
+
+/// The backfill, where counts are stored.
+pub fn make(store: &Store) -> Result<Box<dyn Job>, ChangeError> {
+    rows::make(store, &SPEC)
+}
+
+async fn judge(bench: Bench<'_>) -> Result<Vec<Verdict>, ChangeError> {
+    let rows: Vec<&Row> = bench.found.iter().map(|f| &f.row).collect();
+    let links = &bench.source.links;
+    let canvas = bench.store.linked(&rows, links, Entity::CanvasEvent).await?;
+    let said = bench.store.linked(&rows, links, Entity::Feedback).await?;
+    let verdicts = rows.iter().zip(canvas.iter().zip(said)).map(|(row, (canvas, said))| {
+        let mut values = Vec::new();
+        let count = row.get("canvas_action_count");
+        if count.as_i64() != Some(canvas.len() as i64) && !(count.is_null() && canvas.is_empty()) {
+            values.push(("canvas_action_count", json!(canvas.len())));
+        }
+        let counted = said.iter().filter(|f| f.get("counts") == &Value::Bool(true));
+        let mean = feedback::aggregate(counted.filter_map(|f| f.number("score")));
+        let stored = row.number("feedback_score");
+        let same = match (stored, mean) {
+            (Some(a), Some(b)) => (a - b).abs() < 1e-6,
+            (None, None) => true,
+            _ => false,
+        };
+        if !same {
+            values.push(("feedback_score", json!(mean)));
+        }
+        if values.is_empty() { Verdict::Keep } else { Verdict::Set(values) }
+    });
+    Ok(verdicts.collect())
+}

@@ -1,0 +1,193 @@
+//! Links episodes whose list of canvas events is empty to the canvas events of their session: the list, the count and
+//! the back-link. A list that holds anything is never touched, and no event goes to two episodes.
+
+use std::collections::{HashMap, HashSet};
+
+use futures::future::BoxFuture;
+use serde_json::Value;
+
+use super::sources::{Place, Revising, note, writable};
+use crate::change::{ChangeError, Danger, Draft};
+use crate::job::{Ask, Batch, Job};
+use crate::layout::BoundSource;
+use crate::memory::session_links::{Moment, Span, owner};
+use crate::memory::{Entity, Row};
+use crate::store::Store;
+use crate::store::encode::table_of;
+use crate::store::stored::TableName;
+use crate::store::walk::{Found, Narrow, Walk};
+
+const EPISODE: [&str; 6] = ["id", "session_id", "started_at", "ended_at", "canvas_ids", "canvas_action_count"];
+const EVENT: [&str; 4] = ["id", "session_id", "episode_id", "created_at"];
+const LISTED: [&str; 2] = ["canvas_ids", "canvas_action_count"];
+
+struct CanvasLinks;
+
+/// The backfill, where the database has a place for the links.
+pub fn make(store: &Store) -> Result<Box<dyn Job>, ChangeError> {
+    episodes(store)?;
+    events(store)?;
+    Ok(Box::new(CanvasLinks))
+}
+
+fn episodes(store: &Store) -> Result<Vec<&BoundSource>, ChangeError> {
+    writable(store, Entity::Episode, &["session_id", "canvas_ids"])
+}
+
+fn events(store: &Store) -> Result<Vec<&BoundSource>, ChangeError> {
+    writable(store, Entity::CanvasEvent, &["session_id", "episode_id"])
+}
+
+impl Job for CanvasLinks {
+    fn name(&self) -> &'static str {
+        "canvas-links"
+    }
+
+    fn relies_on<'a>(&'a self, store: &'a Store) -> Vec<TableName> {
+        let sources = [episodes(store), events(store)];
+        sources.iter().flatten().flatten().map(|s| table_of(s)).collect()
+    }
+
+    fn total<'a>(&'a self, store: &'a Store) -> BoxFuture<'a, Result<Option<u64>, ChangeError>> {
+        Box::pin(async move {
+            let mut total = 0;
+            for source in episodes(store)? {
+                total += store.walk_count(&candidates(source, &[])).await?;
+            }
+            Ok(Some(total))
+        })
+    }
+
+    fn batch<'a>(&'a self, ask: Ask<'a>) -> BoxFuture<'a, Result<Batch, ChangeError>> {
+        Box::pin(batch(ask))
+    }
+
+    fn effects(&self) -> Vec<String> {
+        vec![
+            "in a session with one episode it gets all events that name no other; with several, each event goes to the \
+             episode whose time span holds it, else to the last that started before it"
+                .to_owned(),
+        ]
+    }
+}
+
+/// Episodes with a session and perhaps an empty list.
+fn candidates<'a>(source: &'a BoundSource, stored: &'a [String]) -> Walk<'a> {
+    let narrow = vec![Narrow::Present("session_id"), Narrow::Short("canvas_ids")];
+    Walk { source, columns: &EPISODE, stored, narrow }
+}
+
+/// Whether a list is there to be filled: it holds nothing, and nothing of it is unreadable.
+fn is_open(row: &Row) -> bool {
+    let session = row.text("session_id").is_some_and(|s| !s.is_empty());
+    session && row.list("canvas_ids").is_empty() && !row.problems.iter().any(|p| p.column == "canvas_ids")
+}
+
+async fn batch(ask: Ask<'_>) -> Result<Batch, ChangeError> {
+    let store = ask.store;
+    let sources = episodes(store)?;
+    let place = Place::read(ask.place);
+    let mut draft = Draft::batch(store, ask.own, "backfill.canvas-links", Danger::Guarded);
+    let Some(source) = sources.get(place.source).copied() else {
+        return Ok(Batch { plan: draft.seal_batch(String::new()), next: None, seen: 0, bad: Vec::new() });
+    };
+    let mut lists = Revising::new(store, source, &LISTED).await?;
+    let found = store.walk(&candidates(source, &lists.stored), place.after.as_ref(), ask.size).await?;
+    let next = place.behind(found.last().map(|f| &f.key), found.len() == ask.size, sources.len());
+    let open: Vec<&Found> = found.iter().filter(|f| is_open(&f.row)).collect();
+    let sessions: HashSet<&str> = open.iter().filter_map(|f| f.row.text("session_id")).collect();
+    let mut sessions: Vec<String> = sessions.into_iter().map(str::to_owned).collect();
+    sessions.sort_unstable();
+    let siblings = siblings(store, source, &sessions).await?;
+    let alone: HashMap<&str, &str> =
+        open.iter().filter_map(|f| Some((f.row.text("session_id")?, f.row.id()))).collect();
+    let open: HashMap<&str, &Found> = open.into_iter().map(|f| (f.row.id(), f)).collect();
+    let mut given: HashMap<String, Vec<Row>> = HashMap::new();
+    for of_events in events(store)? {
+        let mut backs = Revising::new(store, of_events, &["episode_id"]).await?;
+        let narrow = vec![Narrow::OneOf("session_id", &sessions)];
+        let walk = Walk { source: of_events, columns: &EVENT, stored: &backs.stored, narrow };
+        let rows = if sessions.is_empty() { Vec::new() } else { store.walk_all(&walk).await? };
+        for event in rows {
+            let Some(session) = event.row.text("session_id") else { continue };
+            let episode = match siblings.get(session) {
+                Some(several) => several.owner(&event.row),
+                None => alone.get(session).copied().filter(|id| event.row.text("episode_id").is_none_or(|n| n == *id)),
+            };
+            let Some(episode) = episode else { continue };
+            if !open.contains_key(episode) {
+                continue;
+            }
+            let episode = episode.to_owned();
+            let link = vec![("episode_id", Value::from(episode.clone()))];
+            if event.row.get("episode_id").is_null()
+                && backs.row(&event.key, &event.stored, link.clone()).map_err(ChangeError::Refused)?
+            {
+                note(&mut draft, &event.row, &link);
+            }
+            given.entry(episode).or_default().push(event.row);
+        }
+        backs.push(&mut draft);
+    }
+    let mut given: Vec<(String, Vec<Row>)> = given.into_iter().collect();
+    given.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+    for (id, mut rows) in given {
+        let Some(episode) = open.get(id.as_str()) else { continue };
+        rows.sort_by(|a, b| (a.text("created_at"), a.id()).cmp(&(b.text("created_at"), b.id())));
+        let ids: Vec<Value> = rows.iter().map(|r| r.get("id").clone()).collect();
+        let values = vec![("canvas_action_count", Value::from(ids.len())), ("canvas_ids", Value::from(ids))];
+        if lists.row(&episode.key, &episode.stored, values.clone()).map_err(ChangeError::Refused)? {
+            note(&mut draft, &episode.row, &values);
+        }
+    }
+    lists.push(&mut draft);
+    Ok(Batch { plan: draft.seal_batch(String::new()), next, seen: found.len(), bad: Vec::new() })
+}
+
+/// The episodes of a session, and the events that their lists name.
+#[derive(Default)]
+struct Session {
+    episodes: Vec<Row>,
+    listed: HashSet<String>,
+}
+
+impl Session {
+    /// The episode that an event belongs to; none when it is listed by one of them already.
+    fn owner(&self, event: &Row) -> Option<&str> {
+        if self.listed.contains(event.id()) {
+            return None;
+        }
+        let spans: Vec<Span<'_>> = self
+            .episodes
+            .iter()
+            .map(|e| Span { id: e.id(), started: e.text("started_at"), ended: e.text("ended_at") })
+            .collect();
+        let moment = Moment { at: event.text("created_at"), names: event.text("episode_id") };
+        owner(&spans, moment).map(|i| self.episodes[i].id())
+    }
+}
+
+/// All episodes, linked or not, of those sessions that have several.
+async fn siblings(
+    store: &Store,
+    source: &BoundSource,
+    sessions: &[String],
+) -> Result<HashMap<String, Session>, ChangeError> {
+    let mut all: HashMap<String, Session> = HashMap::new();
+    if sessions.is_empty() {
+        return Ok(all);
+    }
+    let of =
+        |sessions| Walk { source, columns: &EPISODE, stored: &[], narrow: vec![Narrow::OneOf("session_id", sessions)] };
+    let several = store.walk_shared(&of(sessions), "session_id").await?;
+    if several.is_empty() {
+        return Ok(all);
+    }
+    for found in store.walk_all(&of(&several)).await? {
+        let Some(session) = found.row.text("session_id") else { continue };
+        let session = all.entry(session.to_owned()).or_default();
+        session.listed.extend(found.row.list("canvas_ids").into_iter().map(str::to_owned));
+        session.episodes.push(found.row);
+    }
+    Ok(all)
+}

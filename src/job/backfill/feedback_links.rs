@@ -1,0 +1,202 @@
+//! Links episodes whose list of feedback is empty to the feedback that was given on their executions: the list, the
+//! aggregate score, and the back-link where there is one. A list that holds anything is never touched.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use futures::future::BoxFuture;
+use serde_json::{Value, json};
+
+use super::sources::{Place, Revising, note, writable};
+use crate::change::{ChangeError, Danger, Draft};
+use crate::job::{Ask, Batch, Job};
+use crate::layout::BoundSource;
+use crate::memory::session_links::{Moment, Span, owner};
+use crate::memory::{Entity, Row, feedback};
+use crate::store::Store;
+use crate::store::encode::table_of;
+use crate::store::session::Raw;
+use crate::store::stored::TableName;
+use crate::store::walk::{Found, Narrow, Walk};
+
+const EPISODE: [&str; 6] = ["id", "execution_ids", "started_at", "ended_at", "feedback_ids", "feedback_score"];
+const SAID: [&str; 7] = ["id", "execution_id", "episode_id", "kind", "rating", "counts", "created_at"];
+const LISTED: [&str; 2] = ["feedback_ids", "feedback_score"];
+
+struct FeedbackLinks;
+
+/// The backfill, where the database has a place for the links.
+pub fn make(store: &Store) -> Result<Box<dyn Job>, ChangeError> {
+    episodes(store)?;
+    given(store)?;
+    Ok(Box::new(FeedbackLinks))
+}
+
+fn episodes(store: &Store) -> Result<Vec<&BoundSource>, ChangeError> {
+    let sources = writable(store, Entity::Episode, &["feedback_ids"])?;
+    let sources: Vec<_> = sources.into_iter().filter(|s| !s.column("execution_ids").is_empty()).collect();
+    if sources.is_empty() {
+        return Err(ChangeError::Refused("episodes name no executions here, by which feedback is linked".to_owned()));
+    }
+    Ok(sources)
+}
+
+/// Feedback that names its execution. Its back-link is written where it has one.
+fn given(store: &Store) -> Result<Vec<&BoundSource>, ChangeError> {
+    writable(store, Entity::Feedback, &["execution_id"])
+}
+
+impl Job for FeedbackLinks {
+    fn name(&self) -> &'static str {
+        "feedback-links"
+    }
+
+    fn relies_on<'a>(&'a self, store: &'a Store) -> Vec<TableName> {
+        let sources = [episodes(store), given(store)];
+        sources.iter().flatten().flatten().map(|s| table_of(s)).collect()
+    }
+
+    fn total<'a>(&'a self, store: &'a Store) -> BoxFuture<'a, Result<Option<u64>, ChangeError>> {
+        Box::pin(async move {
+            let mut total = 0;
+            for source in episodes(store)? {
+                total += store.walk_count(&candidates(source, &[])).await?;
+            }
+            Ok(Some(total))
+        })
+    }
+
+    fn batch<'a>(&'a self, ask: Ask<'a>) -> BoxFuture<'a, Result<Batch, ChangeError>> {
+        Box::pin(batch(ask))
+    }
+
+    fn effects(&self) -> Vec<String> {
+        vec![
+            "feedback goes to the episode of its execution; where several episodes name that, to the one whose time span \
+             holds it, else to the last that started before it"
+                .to_owned(),
+            "the score of an episode becomes the mean of its feedback that counts".to_owned(),
+        ]
+    }
+}
+
+fn candidates<'a>(source: &'a BoundSource, stored: &'a [String]) -> Walk<'a> {
+    let narrow = vec![Narrow::Present("execution_ids"), Narrow::Short("feedback_ids")];
+    Walk { source, columns: &EPISODE, stored, narrow }
+}
+
+fn is_open(row: &Row) -> bool {
+    let readable = !row.problems.iter().any(|p| p.column == "feedback_ids");
+    readable && row.list("feedback_ids").is_empty() && !row.list("execution_ids").is_empty()
+}
+
+async fn batch(ask: Ask<'_>) -> Result<Batch, ChangeError> {
+    let store = ask.store;
+    let sources = episodes(store)?;
+    let place = Place::read(ask.place);
+    let mut draft = Draft::batch(store, ask.own, "backfill.feedback-links", Danger::Guarded);
+    let Some(source) = sources.get(place.source).copied() else {
+        return Ok(Batch { plan: draft.seal_batch(String::new()), next: None, seen: 0, bad: Vec::new() });
+    };
+    let mut lists = Revising::new(store, source, &LISTED).await?;
+    let found = store.walk(&candidates(source, &lists.stored), place.after.as_ref(), ask.size).await?;
+    let next = place.behind(found.last().map(|f| &f.key), found.len() == ask.size, sources.len());
+    let open: HashMap<&str, &Found> = found.iter().filter(|f| is_open(&f.row)).map(|f| (f.row.id(), f)).collect();
+    let executions: HashSet<&str> = open.values().flat_map(|f| f.row.list("execution_ids")).collect();
+    let mut executions: Vec<String> = executions.into_iter().map(str::to_owned).collect();
+    executions.sort_unstable();
+    let mut linked: BTreeMap<String, Vec<Row>> = BTreeMap::new();
+    for of_said in given(store)? {
+        let mut backs = Revising::new(store, of_said, &["episode_id"]).await?;
+        let said = said(store, of_said, &executions, &backs.stored).await?;
+        let named: HashSet<&str> = said.iter().filter_map(|f| f.row.text("execution_id")).collect();
+        let named: Vec<String> = named.into_iter().map(str::to_owned).collect();
+        let runs = Runs::read(store, source, &named).await?;
+        for found in said {
+            let Some(episode) = runs.owner(&found.row).filter(|id| open.contains_key(id)).map(str::to_owned) else {
+                continue;
+            };
+            let link = vec![("episode_id", Value::from(episode.clone()))];
+            if backs.writes("episode_id")
+                && found.row.get("episode_id").is_null()
+                && backs.row(&found.key, &found.stored, link.clone()).map_err(ChangeError::Refused)?
+            {
+                note(&mut draft, &found.row, &link);
+            }
+            linked.entry(episode).or_default().push(found.row);
+        }
+        backs.push(&mut draft);
+    }
+    for (id, mut rows) in linked {
+        let Some(episode) = open.get(id.as_str()) else { continue };
+        rows.sort_by(|a, b| (a.text("created_at"), a.id()).cmp(&(b.text("created_at"), b.id())));
+        rows.dedup_by(|a, b| a.id() == b.id());
+        let counted = rows.iter().filter(|r| r.get("counts") == &Value::Bool(true));
+        let score = feedback::aggregate(counted.filter_map(|r| r.number("score")));
+        let ids: Vec<&Value> = rows.iter().map(|r| r.get("id")).collect();
+        let values = vec![("feedback_ids", json!(ids)), ("feedback_score", json!(score))];
+        if lists.row(&episode.key, &episode.stored, values.clone()).map_err(ChangeError::Refused)? {
+            note(&mut draft, &episode.row, &values);
+        }
+    }
+    lists.push(&mut draft);
+    Ok(Batch { plan: draft.seal_batch(String::new()), next, seen: found.len(), bad: Vec::new() })
+}
+
+/// The feedback that was given on some executions.
+async fn said(
+    store: &Store,
+    source: &BoundSource,
+    executions: &[String],
+    stored: &[String],
+) -> Result<Vec<Found>, ChangeError> {
+    if executions.is_empty() {
+        return Ok(Vec::new());
+    }
+    let narrow = vec![Narrow::OneOf("execution_id", executions)];
+    let mut all = store.walk_all(&Walk { source, columns: &SAID, stored, narrow }).await?;
+    let wanted: HashSet<&str> = executions.iter().map(String::as_str).collect();
+    all.retain(|f| f.row.text("execution_id").is_some_and(|e| wanted.contains(e)) && f.key != Raw::Null);
+    Ok(all)
+}
+
+/// The episodes that name some executions, linked or not, by execution.
+struct Runs {
+    episodes: HashMap<String, Vec<Row>>,
+    listed: HashSet<String>,
+}
+
+impl Runs {
+    async fn read(store: &Store, source: &BoundSource, executions: &[String]) -> Result<Runs, ChangeError> {
+        let mut runs = Runs { episodes: HashMap::new(), listed: HashSet::new() };
+        if executions.is_empty() {
+            return Ok(runs);
+        }
+        let wanted: HashSet<&str> = executions.iter().map(String::as_str).collect();
+        let narrow = vec![Narrow::Names("execution_ids", executions)];
+        for found in store.walk_all(&Walk { source, columns: &EPISODE, stored: &[], narrow }).await? {
+            let named: Vec<String> =
+                found.row.list("execution_ids").into_iter().filter(|e| wanted.contains(e)).map(str::to_owned).collect();
+            if !named.is_empty() {
+                runs.listed.extend(found.row.list("feedback_ids").into_iter().map(str::to_owned));
+            }
+            for execution in named {
+                runs.episodes.entry(execution).or_default().push(found.row.clone());
+            }
+        }
+        Ok(runs)
+    }
+
+    /// The episode that feedback belongs to; none when one of them lists it already.
+    fn owner(&self, said: &Row) -> Option<&str> {
+        if self.listed.contains(said.id()) {
+            return None;
+        }
+        let episodes = self.episodes.get(said.text("execution_id")?)?;
+        let spans: Vec<Span<'_>> = episodes
+            .iter()
+            .map(|e| Span { id: e.id(), started: e.text("started_at"), ended: e.text("ended_at") })
+            .collect();
+        let moment = Moment { at: said.text("created_at"), names: said.text("episode_id") };
+        owner(&spans, moment).map(|i| episodes[i].id())
+    }
+}

@@ -1,0 +1,54 @@
+//! Gives cases without a message hash the SHA-256 of their message, by which duplicates are found.
+
+use serde_json::Value;
+
+use super::rows::{self, Bench, Part, Spec, Verdict};
+use crate::change::ChangeError;
+use crate::change::import::message_hash;
+use crate::job::Job;
+use crate::memory::{Entity, Row};
+use crate::store::Store;
+
+const SPEC: Spec = Spec {
+    name: "hashes",
+    operation: "backfill.hashes",
+    parts: &[Part {
+        entity: Entity::Case,
+        reads: &["id", "message_hash", "prompt"],
+        writes: &["message_hash"],
+        needs: &["message_hash"],
+        narrow: &[],
+    }],
+    judge: |bench| Box::pin(async move { Ok(judge(bench)) }),
+    rules: &[
+        "the hash is the SHA-256 of the message: the prompt itself, or its message, query or text; a case whose prompt \
+         holds none keeps no hash",
+        "a stored hash is never replaced",
+    ],
+    disclosures: &["the hash is not salted: the same message gives the same hash for every user"],
+    undo_reason: None,
+};
+
+/// The backfill, where cases are kept.
+pub fn make(store: &Store) -> Result<Box<dyn Job>, ChangeError> {
+    rows::make(store, &SPEC)
+}
+
+fn judge(bench: Bench<'_>) -> Vec<Verdict> {
+    let verdict = |row: &Row| {
+        if row.text("message_hash").is_some_and(|hash| !hash.is_empty()) {
+            return Verdict::Keep;
+        }
+        match message(row.get("prompt")) {
+            Some(message) => Verdict::Set(vec![("message_hash", Value::from(message_hash(message)))]),
+            None => Verdict::Keep,
+        }
+    };
+    bench.found.iter().map(|f| verdict(&f.row)).collect()
+}
+
+/// The message of a prompt.
+fn message(prompt: &Value) -> Option<&str> {
+    let named = || ["message", "query", "text"].iter().find_map(|key| prompt.get(key)?.as_str());
+    prompt.as_str().or_else(named).filter(|message| !message.is_empty())
+}

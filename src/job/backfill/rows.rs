@@ -1,0 +1,187 @@
+//! Backfills that go over the rows of some entities and give each row new values in columns of its own.
+
+use futures::future::BoxFuture;
+use serde_json::Value;
+
+use super::sources::{Place, Revising, note, writable};
+use crate::change::{ChangeError, Danger, Draft};
+use crate::job::plan::Bad;
+use crate::job::{Ask, Batch, Job};
+use crate::layout::BoundSource;
+use crate::memory::{Entity, Row};
+use crate::store::Store;
+use crate::store::encode::{plain_column, table_of};
+use crate::store::stored::TableName;
+use crate::store::walk::{Found, Narrow, Walk};
+
+/// What becomes of a row.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Verdict {
+    /// It stays as it is.
+    Keep,
+    /// These canonical columns get these values.
+    Set(Vec<(&'static str, Value)>),
+    /// It cannot be handled, for this reason.
+    Bad(String),
+}
+
+/// Rows of a source to be judged, in one go.
+#[derive(Debug, Clone, Copy)]
+pub struct Bench<'a> {
+    /// The database.
+    pub store: &'a Store,
+    /// Where the rows come from.
+    pub source: &'a BoundSource,
+    /// The rows with the columns that were asked for.
+    pub found: &'a [Found],
+    /// What is written, and what of it is empty.
+    pub revising: &'a Revising<'a>,
+}
+
+/// Judges rows, one verdict each, in order.
+pub type Judge = for<'a> fn(Bench<'a>) -> BoxFuture<'a, Result<Vec<Verdict>, ChangeError>>;
+
+/// The rows of one entity that a backfill goes over.
+#[derive(Debug)]
+pub struct Part {
+    /// Whose rows.
+    pub entity: Entity,
+    /// Canonical columns that are read.
+    pub reads: &'static [&'static str],
+    /// Canonical columns that may be written; those that a source has no column for are left out.
+    pub writes: &'static [&'static str],
+    /// Columns without which a source is of no use, among those that are written.
+    pub needs: &'static [&'static str],
+    /// What the database can decide of which rows still need it.
+    pub narrow: &'static [Narrow<'static>],
+}
+
+/// A backfill over rows.
+pub struct Spec {
+    /// Name.
+    pub name: &'static str,
+    /// What it is called in the audit trail.
+    pub operation: &'static str,
+    /// The rows.
+    pub parts: &'static [Part],
+    /// The rule.
+    pub judge: Judge,
+    /// The rule in words, for people.
+    pub rules: &'static [&'static str],
+    /// What should be known before.
+    pub disclosures: &'static [&'static str],
+    /// Why it cannot be undone; then its entries hold no values either.
+    pub undo_reason: Option<&'static str>,
+}
+
+/// The backfill, where a source has a place for its result.
+///
+/// # Errors
+/// [`ChangeError::Refused`] with why there is none.
+pub fn make(store: &Store, spec: &'static Spec) -> Result<Box<dyn Job>, ChangeError> {
+    let mut why = None;
+    for part in spec.parts {
+        match writable(store, part.entity, part.needs) {
+            Ok(_) => return Ok(Box::new(OverRows(spec))),
+            Err(error) => why = Some(why.unwrap_or(error)),
+        }
+    }
+    Err(why.unwrap_or_else(|| ChangeError::Refused("there is nothing that it could be done on".to_owned())))
+}
+
+struct OverRows(&'static Spec);
+
+impl OverRows {
+    fn sources<'s>(&self, store: &'s Store) -> Vec<(&'static Part, &'s BoundSource)> {
+        let of = |part: &'static Part| {
+            let sources = writable(store, part.entity, part.needs).unwrap_or_default();
+            let useful = move |s: &&BoundSource| part.writes.iter().any(|c| plain_column(s, c).is_some());
+            sources.into_iter().filter(useful).map(move |s| (part, s))
+        };
+        self.0.parts.iter().flat_map(of).collect()
+    }
+}
+
+impl Job for OverRows {
+    fn name(&self) -> &'static str {
+        self.0.name
+    }
+
+    fn relies_on<'a>(&'a self, store: &'a Store) -> Vec<TableName> {
+        let mut tables: Vec<TableName> = self.sources(store).iter().map(|(_, s)| table_of(s)).collect();
+        tables.sort_unstable();
+        tables.dedup();
+        tables
+    }
+
+    fn total<'a>(&'a self, store: &'a Store) -> BoxFuture<'a, Result<Option<u64>, ChangeError>> {
+        Box::pin(async move {
+            let mut total = 0;
+            for (part, source) in self.sources(store) {
+                let walk = Walk { source, columns: &["id"], stored: &[], narrow: part.narrow.to_vec() };
+                total += store.walk_count(&walk).await?;
+            }
+            Ok(Some(total))
+        })
+    }
+
+    fn batch<'a>(&'a self, ask: Ask<'a>) -> BoxFuture<'a, Result<Batch, ChangeError>> {
+        Box::pin(batch(self, ask))
+    }
+
+    fn effects(&self) -> Vec<String> {
+        self.0.rules.iter().map(|r| (*r).to_owned()).collect()
+    }
+
+    fn disclosures(&self) -> Vec<String> {
+        self.0.disclosures.iter().map(|d| (*d).to_owned()).collect()
+    }
+
+    fn undo_reason(&self) -> Option<String> {
+        self.0.undo_reason.map(str::to_owned)
+    }
+}
+
+async fn batch(job: &OverRows, ask: Ask<'_>) -> Result<Batch, ChangeError> {
+    let (spec, store) = (job.0, ask.store);
+    let sources = job.sources(store);
+    let place = Place::read(ask.place);
+    let mut draft = Draft::batch(store, ask.own, spec.operation, Danger::Guarded);
+    draft.undo_reason = job.undo_reason();
+    let Some((part, source)) = sources.get(place.source).copied() else {
+        return Ok(Batch { plan: draft.seal_batch(String::new()), next: None, seen: 0, bad: Vec::new() });
+    };
+    let mut revising = Revising::new(store, source, part.writes).await?;
+    let walk = Walk { source, columns: part.reads, stored: &revising.stored, narrow: part.narrow.to_vec() };
+    let found = store.walk(&walk, place.after.as_ref(), ask.size).await?;
+    let next = place.behind(found.last().map(|f| &f.key), found.len() == ask.size, sources.len());
+    let verdicts = (spec.judge)(Bench { store, source, found: &found, revising: &revising }).await?;
+    let mut bad = Vec::new();
+    for (found, verdict) in found.iter().zip(verdicts) {
+        let problem = match verdict {
+            Verdict::Keep => continue,
+            Verdict::Bad(problem) => problem,
+            Verdict::Set(values) => match revising.row(&found.key, &found.stored, values.clone()) {
+                Ok(false) => continue,
+                Ok(true) => {
+                    if spec.undo_reason.is_some() {
+                        nameless(&mut draft, &found.row, &values);
+                    } else {
+                        note(&mut draft, &found.row, &values);
+                    }
+                    continue;
+                }
+                Err(problem) => problem,
+            },
+        };
+        bad.push(Bad { entity: found.row.entity.name().to_owned(), id: found.row.id().to_owned(), problem });
+    }
+    revising.push(&mut draft);
+    Ok(Batch { plan: draft.seal_batch(String::new()), next, seen: found.len(), bad })
+}
+
+/// Notes a change without what was there before, which must not be kept.
+fn nameless(draft: &mut Draft<'_>, row: &Row, values: &[(&'static str, Value)]) {
+    let is = values.iter().map(|(c, v)| ((*c).to_owned(), v.clone())).collect();
+    draft.note(row.entity, row.id(), Value::Null, Value::Object(is));
+}

@@ -1,0 +1,197 @@
+//! What backfills share in reading and writing: places in several sources, and revisions of canonical columns.
+
+use serde_json::{Value, json};
+
+use crate::change::{ChangeError, Draft};
+use crate::layout::BoundSource;
+use crate::memory::{Entity, Row};
+use crate::store::encode::{Given, encode, plain_column};
+use crate::store::session::Raw;
+use crate::store::shape::Shape;
+use crate::store::stored::{Cell, Mutation, Revise, Revision};
+use crate::store::walk::keyed;
+use crate::store::{Store, StoreError};
+
+/// A place in the sources of an entity: which one, and the stored id after which to go on.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Place {
+    /// Position of the source.
+    pub source: usize,
+    /// Id of the last row that was looked at there.
+    pub after: Option<Raw>,
+}
+
+impl Place {
+    /// Reads a place; what cannot be read is the beginning.
+    #[must_use]
+    pub fn read(value: &Value) -> Self {
+        let after = serde_json::from_value(value["after"].clone()).ok().filter(|raw| *raw != Raw::Null);
+        Place { source: value["source"].as_u64().unwrap_or_default() as usize, after }
+    }
+
+    /// The place behind the rows of a batch: further on in the source when the batch was full, else the next source. None
+    /// behind the last one.
+    #[must_use]
+    pub fn behind(&self, last: Option<&Raw>, full: bool, sources: usize) -> Option<Value> {
+        match last {
+            Some(key) if full => Some(json!({ "source": self.source, "after": key })),
+            _ if self.source + 1 < sources => Some(json!({ "source": self.source + 1 })),
+            _ => None,
+        }
+    }
+}
+
+/// The sources of an entity that can be written and hold some canonical columns in stored columns of their own table.
+///
+/// # Errors
+/// [`ChangeError::Refused`] with why there is none.
+pub fn writable<'s>(store: &'s Store, entity: Entity, columns: &[&str]) -> Result<Vec<&'s BoundSource>, ChangeError> {
+    let mut why = None;
+    let mut sources = Vec::new();
+    for source in store.sources_of(entity)? {
+        match lacks(store, source, columns) {
+            None => sources.push(source),
+            Some(reason) => why = Some(why.unwrap_or(reason)),
+        }
+    }
+    match why {
+        Some(reason) if sources.is_empty() => Err(ChangeError::Refused(reason)),
+        _ => Ok(sources),
+    }
+}
+
+fn lacks(store: &Store, source: &BoundSource, columns: &[&str]) -> Option<String> {
+    let place = store.location();
+    let title = source.entity.title();
+    match &source.write {
+        None => return Some(format!("the layout {} only reads {}", source.layout, source.label)),
+        Some(write) if write.refuse.is_some() => return write.refuse.clone(),
+        Some(_) => {}
+    }
+    if keyed(source).is_err() {
+        return Some(format!("the rows of {} have no id in one plain column", source.label));
+    }
+    let missing: Vec<&str> = columns.iter().copied().filter(|c| plain_column(source, c).is_none()).collect();
+    (!missing.is_empty()).then(|| {
+        format!(
+            "{} has no column for the {title} {}; where the layout has a migration that adds it, `mnemoscope -d {place} \
+             migrate` shows it",
+            source.label,
+            missing.join(", ")
+        )
+    })
+}
+
+/// The stored columns that are written for canonical ones: of several ways to read one, the first that stands in the
+/// source's own table. The others are what is read where that one is empty.
+fn stored_columns(source: &BoundSource, shape: &Shape, columns: &[&str]) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for (name, _) in columns.iter().filter_map(|c| plain_column(source, c)) {
+        if shape.column(name).is_some() && !names.iter().any(|n| n == name) {
+            names.push(name.to_owned());
+        }
+    }
+    names
+}
+
+/// Rows of one source that change in the same canonical columns.
+#[derive(Debug)]
+pub struct Revising<'s> {
+    store: &'s Store,
+    source: &'s BoundSource,
+    shape: std::sync::Arc<Shape>,
+    columns: Vec<&'static str>,
+    /// The stored columns, to be read with the rows, in the order in which [`Revising::row`] wants them.
+    pub stored: Vec<String>,
+    revise: Revise,
+}
+
+impl<'s> Revising<'s> {
+    /// Rows of a source, before any is added.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn new(
+        store: &'s Store,
+        source: &'s BoundSource,
+        columns: &[&'static str],
+    ) -> Result<Revising<'s>, StoreError> {
+        let (table, key) = keyed(source)?;
+        let shape = store.shape(&table).await?;
+        let columns: Vec<&'static str> =
+            columns.iter().copied().filter(|c| plain_column(source, c).is_some()).collect();
+        let stored = stored_columns(source, &shape, &columns);
+        let write = source.write.clone().unwrap_or_default();
+        let touch = write.touch.iter().filter(|name| shape.column(name).is_some());
+        let touch = touch.map(|name| (name.clone(), write.times)).collect();
+        let revise = Revise { table, key: vec![key], columns: stored.clone(), rows: Vec::new(), touch };
+        Ok(Revising { store, source, shape, columns, stored, revise })
+    }
+
+    /// Whether a canonical column can be written.
+    #[must_use]
+    pub fn writes(&self, column: &str) -> bool {
+        self.columns.contains(&column)
+    }
+
+    /// Whether nothing is stored for a canonical column in a row that was read with the stored columns.
+    #[must_use]
+    pub fn is_absent(&self, stored: &[Raw], column: &str) -> bool {
+        self.stored_of(stored, column) == Some(&Raw::Null)
+    }
+
+    /// The text that is stored for a canonical column in such a row.
+    #[must_use]
+    pub fn stored_text<'r>(&self, stored: &'r [Raw], column: &str) -> Option<&'r str> {
+        match self.stored_of(stored, column) {
+            Some(Raw::Text(text)) => Some(text),
+            _ => None,
+        }
+    }
+
+    fn stored_of<'r>(&self, stored: &'r [Raw], column: &str) -> Option<&'r Raw> {
+        let (name, _) = plain_column(self.source, column)?;
+        stored.get(self.stored.iter().position(|s| s == name)?)
+    }
+
+    /// Adds a row that was read with the stored columns, with its new canonical values in the order of the columns. A row
+    /// that is what it should be already is left out.
+    ///
+    /// # Errors
+    /// Why a value cannot be stored.
+    pub fn row(&mut self, key: &Raw, before: &[Raw], values: Vec<(&'static str, Value)>) -> Result<bool, String> {
+        let mut after = before.to_vec();
+        for (column, value) in values.into_iter().filter(|(c, _)| self.columns.contains(c)) {
+            let given = Given::Is(value);
+            for (name, cell) in encode(self.store.engine(), self.source, &self.shape, column, &given)? {
+                let at = self.stored.iter().position(|stored| *stored == name);
+                if let (Some(at), Cell::Is(raw)) = (at, cell) {
+                    after[at] = raw;
+                }
+            }
+        }
+        if after == before {
+            return Ok(false);
+        }
+        self.revise.rows.push(Revision(vec![key.clone()], before.to_vec(), after));
+        Ok(true)
+    }
+
+    /// Adds the rows to a plan.
+    pub fn push(self, draft: &mut Draft<'_>) {
+        if !self.revise.rows.is_empty() {
+            draft.push(Mutation::Revise(self.revise));
+        }
+    }
+}
+
+/// Notes the change of a row: in full while there is room, else by its number.
+pub fn note(draft: &mut Draft<'_>, before: &Row, values: &[(&'static str, Value)]) {
+    if !draft.wants_more() {
+        draft.count(1);
+        return;
+    }
+    let was = values.iter().map(|(c, _)| ((*c).to_owned(), before.get(c).clone())).collect();
+    let is = values.iter().map(|(c, v)| ((*c).to_owned(), v.clone())).collect();
+    draft.note(before.entity, before.id(), Value::Object(was), Value::Object(is));
+}

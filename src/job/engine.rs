@@ -1,0 +1,564 @@
+//! Runs a job: batch after batch, each with its checkpoint in one transaction, until it is done or told to stop.
+
+use std::future::Future;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tokio::sync::watch;
+
+use super::outcome::Outcome;
+use super::pace::{Pace, Sizing, rest};
+use super::plan::{Bad, Beat, Check, Move, Settings, State, Wish};
+use super::record::{self, Entry, Held, Lost, Opening, PATIENCE};
+use super::{Ask, Batch, Job, drift, look};
+use crate::change::anchor;
+use crate::change::apply::{Failed, apply_batch};
+use crate::change::plan::{Counts, SHOWN};
+use crate::change::{Author, Change, ChangeError, now};
+use crate::store::Store;
+use crate::store::write::WriteError;
+
+/// How often a runner that does not write gives a sign of life.
+const HEARTBEAT: Duration = Duration::from_secs(4);
+/// How long a runner waits for others in a row before it gives up.
+const ENDURANCE: Duration = Duration::from_mins(10);
+/// How often the database is asked whether it is under strain.
+const PULSE: Duration = Duration::from_secs(2);
+/// Seconds that a replica may lag.
+const LAG: f64 = 10.0;
+/// Times that a batch is planned anew when rows moved meanwhile.
+const PLANNED_AT_MOST: u32 = 8;
+/// Rows that may be set aside in any case; beyond that, one in a hundred.
+const SET_ASIDE: u64 = 100;
+/// Times that a job is gone through again for rows that came meanwhile.
+const PASSES: u32 = 2;
+
+/// Runs a job until it is done, is told to stop, or breaks off. `wish` tells it to stop from this process; others ask
+/// through the database. `each` hears how it goes.
+///
+/// # Errors
+/// [`ChangeError::Refused`] where no jobs can be run, [`ChangeError::Conflict`] when somebody else runs it, took it over,
+/// or the database changed under it; else why it broke off. What was done stays, and the job can be resumed.
+pub async fn run(
+    store: &Store,
+    job: &dyn Job,
+    author: &Author,
+    settings: &Settings,
+    entry: Entry,
+    wish: watch::Receiver<Wish>,
+    each: &mut (dyn FnMut(Beat) + Send),
+) -> Result<Outcome, ChangeError> {
+    record::ready(store).await?;
+    let opening = Opening {
+        name: job.name().to_owned(),
+        settings: Settings { told: job.told(), ..settings.clone() },
+        relies_on: drift::columns(store, &job.relies_on(store)).await?,
+        total: job.total(store).await?,
+        place: json!({ "at": job.begin() }),
+    };
+    let held = record::hold(store, author, &opening, entry).await?;
+    let settings = held.settings();
+    if held.resumed {
+        each(Beat::Said(format!("gone on with after {} batches", held.row.batches)));
+    }
+    let mut runner = Runner {
+        store,
+        job,
+        author,
+        sizing: Sizing::new(settings.batch, settings.rate),
+        rate: settings.rate,
+        pace: Pace::default(),
+        held,
+        wish,
+        each,
+        operation: String::new(),
+        changes: Vec::new(),
+        checks: Vec::new(),
+        last_batch: 0,
+        pulse: None,
+        narrowed: None,
+    };
+    let ended = runner.work().await;
+    match ended {
+        Ok(()) => runner.outcome().await,
+        Err(Stop::Taken) => Err(ChangeError::Conflict {
+            message: format!("somebody else has taken {} over: this runner has stopped", job.name()),
+            rows: Vec::new(),
+        }),
+        Err(Stop::Failed(error)) => {
+            runner.failed(&error).await;
+            Err(error)
+        }
+    }
+}
+
+/// Why a runner stops before its time.
+enum Stop {
+    /// Somebody else holds the job.
+    Taken,
+    /// It broke off.
+    Failed(ChangeError),
+}
+
+impl<E> From<E> for Stop
+where
+    ChangeError: From<E>,
+{
+    fn from(error: E) -> Self {
+        Stop::Failed(ChangeError::from(error))
+    }
+}
+
+/// What became of a batch.
+enum Applied {
+    /// It is written.
+    Done,
+    /// Somebody else was in the way.
+    Busy(String),
+    /// Rows moved: plan it anew.
+    Moved(ChangeError),
+    /// The database does not accept a value.
+    Rejected(String),
+}
+
+struct Runner<'a> {
+    store: &'a Store,
+    job: &'a dyn Job,
+    author: &'a Author,
+    held: Held,
+    sizing: Sizing,
+    rate: Option<f64>,
+    pace: Pace,
+    wish: watch::Receiver<Wish>,
+    each: &'a mut (dyn FnMut(Beat) + Send),
+    operation: String,
+    changes: Vec<Change>,
+    checks: Vec<Check>,
+    last_batch: usize,
+    pulse: Option<Instant>,
+    /// Rows of the next batches while a row is searched that cannot be written.
+    narrowed: Option<usize>,
+}
+
+impl Runner<'_> {
+    async fn work(&mut self) -> Result<(), Stop> {
+        self.tell(None);
+        let mut passes = 0;
+        loop {
+            self.all_batches().await?;
+            if self.held.state() != State::Running {
+                return Ok(());
+            }
+            let left = if self.job.is_planned_again() { self.left().await? } else { 0 };
+            if left == 0 || passes == PASSES {
+                self.finish(left).await?;
+                return Ok(());
+            }
+            passes += 1;
+            (self.each)(Beat::Said(format!("{left} rows came meanwhile or were skipped: going through again")));
+            self.held.row.place = json!({ "at": self.job.begin() }).to_string();
+        }
+    }
+
+    /// Does batches until the end, or until it is asked to stop: the state says which.
+    async fn all_batches(&mut self) -> Result<(), Stop> {
+        loop {
+            let place = self.held.place();
+            if place["end"] == json!(true) {
+                return Ok(());
+            }
+            if self.asked_here() {
+                self.stop_here().await?;
+                return Ok(());
+            }
+            self.spare().await?;
+            let started = Instant::now();
+            let seen = self.one_batch(&place["at"]).await?;
+            let took = started.elapsed();
+            if self.held.state() != State::Running {
+                self.tell(None);
+                return Ok(());
+            }
+            self.wait(rest(seen, self.rate, took), self.rate.map(|r| format!("kept to {r} rows a second"))).await;
+            self.pace.took(seen, started.elapsed());
+            self.tell(None);
+        }
+    }
+
+    /// Plans and applies one batch, as often as it takes; gives the rows that were looked at.
+    async fn one_batch(&mut self, place: &Value) -> Result<usize, Stop> {
+        let mut planned = 0;
+        let mut waited = Duration::ZERO;
+        loop {
+            let started = Instant::now();
+            let size = self.narrowed.unwrap_or_else(|| self.sizing.size());
+            let own = self.held.own.clone();
+            let planning = self.job.batch(Ask { store: self.store, own: Some(&own), place, size });
+            let batch = self.beating(planning).await?;
+            match self.apply(&batch).await? {
+                Applied::Done => {
+                    if waited.is_zero() && self.narrowed.is_none() {
+                        self.sizing.took(batch.seen, started.elapsed());
+                    }
+                    self.narrowed = self.narrowed.map(|n| n * 2).filter(|n| *n < self.sizing.size());
+                    return Ok(batch.seen);
+                }
+                Applied::Busy(why) => {
+                    self.sizing.in_the_way();
+                    if waited > ENDURANCE {
+                        let words = format!("somebody has been in the way for {} s: {why}", waited.as_secs());
+                        return Err(Stop::Failed(ChangeError::Failed(words)));
+                    }
+                    let pause = Duration::from_millis(100);
+                    self.wait(pause, Some("waits for another writer".to_owned())).await;
+                    waited += pause + PATIENCE;
+                    if self.asked_here() {
+                        return Ok(0);
+                    }
+                }
+                Applied::Moved(error) => {
+                    planned += 1;
+                    if planned == PLANNED_AT_MOST && size == 1 {
+                        self.skip(&batch, "somebody keeps changing it").await?;
+                        return Ok(batch.seen);
+                    }
+                    if planned == PLANNED_AT_MOST {
+                        self.narrowed = Some(size / 4).map(|n| n.max(1));
+                        planned = 0;
+                        (self.each)(Beat::Said(format!("rows keep changing: {error}")));
+                    }
+                }
+                Applied::Rejected(why) if size == 1 => {
+                    (self.each)(Beat::Said(format!("a row is set aside: {why}")));
+                    self.skip(&batch, "the database does not accept the new value").await?;
+                    return Ok(batch.seen);
+                }
+                Applied::Rejected(_) => self.narrowed = Some((size.min(batch.seen) / 4).max(1)),
+            }
+        }
+    }
+
+    /// Sets the one row of a batch aside and goes on behind it.
+    async fn skip(&mut self, batch: &Batch, problem: &str) -> Result<(), Stop> {
+        let mut without = batch.clone();
+        without.plan.mutations.clear();
+        without.plan.trail.clear();
+        without.plan.changes_total = 0;
+        without.plan.counts.clear();
+        let row = batch.plan.changes.first();
+        without.bad.push(Bad {
+            entity: row.map(|c| c.entity.clone()).unwrap_or_default(),
+            id: row.map(|c| c.id.clone()).unwrap_or_default(),
+            problem: problem.to_owned(),
+        });
+        without.plan.changes.clear();
+        loop {
+            match self.apply(&without).await? {
+                Applied::Done => return Ok(()),
+                Applied::Busy(_) => self.wait(Duration::from_millis(100), None).await,
+                Applied::Moved(error) => return Err(Stop::Failed(error)),
+                Applied::Rejected(why) => return Err(Stop::Failed(ChangeError::Failed(why))),
+            }
+        }
+    }
+
+    /// Writes a batch, its entry and the checkpoint in one transaction.
+    async fn apply(&mut self, batch: &Batch) -> Result<Applied, Stop> {
+        let at = now();
+        let mut writer = match self.store.write_within(&at, PATIENCE).await {
+            Ok(writer) => writer,
+            Err(error @ WriteError::Busy(_)) => return Ok(Applied::Busy(error.to_string())),
+            Err(error) => return Err(error.into()),
+        };
+        let mut next = self.held.clone();
+        let outcome = async {
+            let state = next.fence(&mut writer).await.map_err(|lost| match lost {
+                Lost::Taken => Inside::Taken,
+                Lost::Write(error) => Inside::Failed(Failed::Write(error)),
+            })?;
+            let seq =
+                apply_batch(&mut writer, &next.own, &batch.plan, self.author, &at).await.map_err(Inside::Failed)?;
+            next.set_aside(&mut writer, &batch.bad, &at).await.map_err(|e| Inside::Failed(e.into()))?;
+            note(&mut next, batch, seq, &at);
+            let asked = if *self.wish.borrow() == Wish::Cancel { State::Cancelling } else { state };
+            if asked == State::Pausing || asked == State::Cancelling || *self.wish.borrow() == Wish::Pause {
+                next.moved(asked, Move::Stop, &at);
+            }
+            next.write(&mut writer).await.map_err(|e| Inside::Failed(e.into()))
+        };
+        match outcome.await {
+            Ok(()) => match writer.commit().await {
+                Ok(()) => {}
+                Err(WriteError::Unknown(error)) => {
+                    // Lost at the end: the checkpoint says whether it was done.
+                    let stored = self.store.job(&self.held.row.name).await?;
+                    if stored.is_none_or(|row| row.batches != next.row.batches || row.token != next.row.token) {
+                        return Ok(Applied::Busy(error.to_string()));
+                    }
+                }
+                Err(error @ WriteError::Busy(_)) => return Ok(Applied::Busy(error.to_string())),
+                Err(error) => return Err(error.into()),
+            },
+            Err(inside) => {
+                writer.rollback().await;
+                return inside.sorted();
+            }
+        }
+        let before = self.held.row.last_seq;
+        self.held = next;
+        if let Some(seq) = self.held.row.last_seq.filter(|seq| Some(*seq) != before) {
+            anchor::after(self.store, seq).await;
+        }
+        self.last_batch = batch.seen;
+        self.operation.clone_from(&batch.plan.operation);
+        let room = SHOWN.saturating_sub(self.changes.len());
+        self.changes.extend(batch.plan.changes.iter().take(room).cloned());
+        let (aside, seen) = (self.held.row.quarantined.max(0) as u64, self.held.row.seen.max(0) as u64);
+        if aside > SET_ASIDE.max(seen / 100) {
+            return Err(Stop::Failed(ChangeError::Failed(format!(
+                "{aside} of {seen} rows could not be handled: something is wrong beyond single rows. They are listed with \
+                 `backfill`; resuming goes on behind them"
+            ))));
+        }
+        Ok(Applied::Done)
+    }
+
+    /// Lets others go first where the database suffers.
+    async fn spare(&mut self) -> Result<(), Stop> {
+        if self.pulse.is_some_and(|then| then.elapsed() < PULSE) {
+            return Ok(());
+        }
+        loop {
+            self.pulse = Some(Instant::now());
+            // Not everybody may look at that: then nothing is known, which is no reason to stop.
+            let Ok(strain) = self.store.strain().await else { return Ok(()) };
+            let why = match (strain.replica_lag, strain.waiting) {
+                (Some(lag), _) if lag > LAG => format!("a replica lags {lag:.0} s behind"),
+                (_, waiting) if waiting > 0 => {
+                    self.wait(Duration::from_millis(200), Some(format!("{waiting} sessions wait for locks"))).await;
+                    return Ok(());
+                }
+                _ => return Ok(()),
+            };
+            self.wait(Duration::from_millis(500), Some(why)).await;
+            self.beat().await?;
+            if self.asked_here() || self.held.state() != State::Running {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Waits for a future and gives signs of life meanwhile.
+    async fn beating<T>(&mut self, work: impl Future<Output = Result<T, ChangeError>>) -> Result<T, Stop> {
+        tokio::pin!(work);
+        loop {
+            tokio::select! {
+                done = &mut work => return done.map_err(Stop::Failed),
+                () = tokio::time::sleep(HEARTBEAT) => self.beat().await?,
+            }
+        }
+    }
+
+    /// A sign of life, by which a request to stop is heard too.
+    async fn beat(&mut self) -> Result<(), Stop> {
+        let at = now();
+        let mut writer = match self.store.write_within(&at, PATIENCE).await {
+            Ok(writer) => writer,
+            Err(WriteError::Busy(_)) => return Ok(()),
+            Err(error) => return Err(error.into()),
+        };
+        let mut next = self.held.clone();
+        let state = match next.fence(&mut writer).await {
+            Ok(state) => state,
+            Err(Lost::Taken) => {
+                writer.rollback().await;
+                return Err(Stop::Taken);
+            }
+            Err(Lost::Write(_)) => {
+                writer.rollback().await;
+                return Ok(());
+            }
+        };
+        state.word().clone_into(&mut next.row.state);
+        next.row.heartbeat_at = Some(at);
+        if next.write(&mut writer).await.is_ok() {
+            writer.commit().await?;
+            self.held = next;
+        } else {
+            writer.rollback().await;
+        }
+        Ok(())
+    }
+
+    /// Waits, but not when told to stop meanwhile.
+    async fn wait(&mut self, pause: Duration, why: Option<String>) {
+        if pause.is_zero() || self.asked_here() {
+            return;
+        }
+        self.tell(why);
+        tokio::select! {
+            () = tokio::time::sleep(pause) => {}
+            // Whoever could have told has gone: then only time ends the wait.
+            () = async { if self.wish.changed().await.is_err() { std::future::pending::<()>().await } } => {}
+        }
+    }
+
+    fn asked_here(&self) -> bool {
+        *self.wish.borrow() != Wish::GoOn
+    }
+
+    /// Stops between two batches, as this process was told to.
+    async fn stop_here(&mut self) -> Result<(), Stop> {
+        let cancel = *self.wish.borrow() == Wish::Cancel;
+        self.settle(|held, state, at| {
+            let from = if cancel { State::Cancelling } else { state };
+            held.moved(from, Move::Stop, at);
+        })
+        .await
+    }
+
+    /// Writes the row after a change of it, as often as it takes.
+    async fn settle(&mut self, change: impl Fn(&mut Held, State, &str)) -> Result<(), Stop> {
+        let mut waited = Duration::ZERO;
+        loop {
+            let at = now();
+            let attempt = async {
+                let mut writer = self.store.write_within(&at, PATIENCE).await?;
+                let mut next = self.held.clone();
+                let state = match next.fence(&mut writer).await {
+                    Ok(state) => state,
+                    Err(lost) => {
+                        writer.rollback().await;
+                        return Err(lost);
+                    }
+                };
+                change(&mut next, state, &at);
+                if let Err(error) = next.write(&mut writer).await {
+                    writer.rollback().await;
+                    return Err(error.into());
+                }
+                writer.commit().await?;
+                Ok(next)
+            };
+            match attempt.await {
+                Ok(next) => {
+                    self.held = next;
+                    self.tell(None);
+                    return Ok(());
+                }
+                Err(Lost::Taken) => return Err(Stop::Taken),
+                Err(Lost::Write(WriteError::Busy(_))) if waited < ENDURANCE => {
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                    waited += PATIENCE;
+                }
+                Err(Lost::Write(error)) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// Rows that still need the job and were not set aside.
+    async fn left(&mut self) -> Result<u64, Stop> {
+        let (store, job) = (self.store, self.job);
+        let plan = self.beating(async { look(store, job, &mut |_| ()).await }).await?;
+        Ok((plan.changes_total as u64).saturating_sub(self.held.row.quarantined.max(0) as u64))
+    }
+
+    async fn finish(&mut self, left: u64) -> Result<(), Stop> {
+        let (store, job) = (self.store, self.job);
+        let mut checks = Vec::new();
+        if job.is_planned_again() {
+            let found = if left == 0 { "none".to_owned() } else { format!("{left}: they changed again meanwhile") };
+            checks.push(Check { what: "rows that still need it".to_owned(), ok: left == 0, found });
+        }
+        checks.extend(self.beating(job.verify(store)).await?);
+        let verification = json!(checks).to_string();
+        self.checks = checks;
+        self.settle(move |held, state, at| {
+            held.row.verification = Some(verification.clone());
+            held.moved(state, Move::Finish, at);
+        })
+        .await
+    }
+
+    /// Writes down why it broke off; where even that fails, the lease runs out.
+    async fn failed(&mut self, error: &ChangeError) {
+        let words = error.to_string();
+        let _ = self
+            .settle(move |held, state, at| {
+                held.moved(state, Move::Fail, at);
+                held.row.problem = Some(words.clone());
+            })
+            .await;
+    }
+
+    fn tell(&mut self, throttle: Option<String>) {
+        let mut progress = record::progress(&self.held.row);
+        progress.batch = self.last_batch;
+        progress.rate = self.pace.rate();
+        let left = progress.total.map(|total| total.saturating_sub(progress.seen));
+        progress.eta_seconds = left.and_then(|left| self.pace.eta(left));
+        progress.throttle = throttle;
+        (self.each)(Beat::Progress(Box::new(progress)));
+    }
+
+    async fn outcome(self) -> Result<Outcome, ChangeError> {
+        let row = &self.held.row;
+        let undo_reason = self.job.undo_reason();
+        Ok(Outcome {
+            operation: if self.operation.is_empty() { self.job.name().to_owned() } else { self.operation },
+            progress: record::progress(row),
+            counts: serde_json::from_str(&row.counts).unwrap_or_default(),
+            changes: self.changes,
+            effects: self.job.effects(),
+            disclosures: self.job.disclosures(),
+            checks: self.checks,
+            set_aside: self.store.job_quarantine(&self.held.own, &row.id, SHOWN).await?,
+            entries: row.first_seq.zip(row.last_seq),
+            location: self.store.location().to_owned(),
+            undo_reason,
+        })
+    }
+}
+
+/// What a batch adds to the checkpoint.
+fn note(held: &mut Held, batch: &Batch, seq: Option<i64>, at: &str) {
+    let row = &mut held.row;
+    row.place = match &batch.next {
+        Some(next) => json!({ "at": next }).to_string(),
+        None => json!({ "end": true }).to_string(),
+    };
+    row.seen += batch.seen as i64;
+    row.changed += batch.plan.changes_total as i64;
+    row.batches += 1;
+    row.heartbeat_at = Some(at.to_owned());
+    at.clone_into(&mut row.updated_at);
+    row.first_seq = row.first_seq.or(seq);
+    row.last_seq = seq.or(row.last_seq);
+    let mut counts: Counts = serde_json::from_str(&row.counts).unwrap_or_default();
+    for (table, verbs) in &batch.plan.counts {
+        for (verb, rows) in verbs {
+            *counts.entry(table.clone()).or_default().entry(verb.clone()).or_default() += rows;
+        }
+    }
+    row.counts = json!(counts).to_string();
+}
+
+/// What went wrong inside of a batch's transaction.
+enum Inside {
+    Taken,
+    Failed(Failed),
+}
+
+impl Inside {
+    fn sorted(self) -> Result<Applied, Stop> {
+        match self {
+            Inside::Taken => Err(Stop::Taken),
+            Inside::Failed(Failed::Write(error @ WriteError::Busy(_))) => Ok(Applied::Busy(error.to_string())),
+            Inside::Failed(Failed::Write(error @ WriteError::Missed { .. })) => Ok(Applied::Moved(error.into())),
+            Inside::Failed(Failed::Write(WriteError::Rejected(why))) => Ok(Applied::Rejected(why)),
+            Inside::Failed(Failed::Change(error @ ChangeError::Conflict { .. })) => Ok(Applied::Moved(error)),
+            Inside::Failed(Failed::Write(error) | Failed::Unknown(_, error)) => Err(error.into()),
+            Inside::Failed(Failed::Change(error)) => Err(Stop::Failed(error)),
+        }
+    }
+}

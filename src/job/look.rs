@@ -1,0 +1,85 @@
+//! A job looked at without writing: every batch is planned, none applied.
+
+use serde_json::{Value, json};
+
+use super::{Ask, Job};
+use crate::change::plan::SHOWN;
+use crate::change::{ChangeError, Danger, Plan, now};
+use crate::store::Store;
+
+/// Rows that are planned at a time.
+const STRIDE: usize = 4_000;
+
+/// What a job would do, with the first changes in full. `each` hears how many rows have been looked at.
+///
+/// # Errors
+/// As planning its batches.
+pub async fn look(store: &Store, job: &dyn Job, each: &mut (dyn FnMut(u64) + Send)) -> Result<Plan, ChangeError> {
+    let own = store.own().await?;
+    let mut place = job.begin();
+    let mut sum = empty(job, own.as_ref().map(|o| o.database_id.clone()).unwrap_or_default());
+    let (mut seen, mut bad) = (0_u64, 0_u64);
+    loop {
+        let batch = job.batch(Ask { store, own: own.as_ref(), place: &place, size: STRIDE }).await?;
+        seen += batch.seen as u64;
+        bad += batch.bad.len() as u64;
+        batch.plan.operation.clone_into(&mut sum.operation);
+        sum.danger = sum.danger.max(batch.plan.danger);
+        add(&mut sum, batch.plan);
+        each(seen);
+        match batch.next {
+            Some(next) => place = next,
+            None => break,
+        }
+    }
+    sum.facts = json!({ "seen": seen, "bad": bad });
+    if bad > 0 {
+        sum.disclosures.push(format!("{bad} rows cannot be handled: they are set aside and listed"));
+    }
+    sum.plan_id = sum.digest();
+    Ok(sum)
+}
+
+fn empty(job: &dyn Job, database_id: String) -> Plan {
+    Plan {
+        plan_id: String::new(),
+        operation: job.name().to_owned(),
+        danger: Danger::Safe,
+        counts: crate::change::plan::Counts::new(),
+        changes: Vec::new(),
+        changes_total: 0,
+        effects: job.effects(),
+        disclosures: job.disclosures(),
+        created_at: now(),
+        database_id,
+        facts: Value::Null,
+        undo_reason: job.undo_reason(),
+        reason: None,
+        ticket: None,
+        watches: Vec::new(),
+        mutations: Vec::new(),
+        trail: Vec::new(),
+        undo_trail: Vec::new(),
+    }
+}
+
+fn add(sum: &mut Plan, batch: Plan) {
+    for (table, verbs) in batch.counts {
+        for (verb, rows) in verbs {
+            *sum.counts.entry(table.clone()).or_default().entry(verb).or_default() += rows;
+        }
+    }
+    let room = SHOWN.saturating_sub(sum.changes.len());
+    sum.changes.extend(batch.changes.into_iter().take(room));
+    sum.changes_total += batch.changes_total;
+    for said in batch.effects {
+        if !sum.effects.contains(&said) {
+            sum.effects.push(said);
+        }
+    }
+    for said in batch.disclosures {
+        if !sum.disclosures.contains(&said) {
+            sum.disclosures.push(said);
+        }
+    }
+}

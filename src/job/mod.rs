@@ -1,0 +1,109 @@
+//! Long changes, done in batches that each leave a checkpoint and an audit entry in their own transaction: cancelled,
+//! killed or quit, the checkpoint is the truth.
+//!
+//! A [`Job`] says what a batch is; [`run()`] does the rest: who may run it, how large batches are, when to wait, what is
+//! set aside, how it is verified. Each backfill is a file of its own under [`backfill`].
+
+pub mod backfill;
+pub mod drift;
+mod engine;
+mod look;
+mod outcome;
+mod pace;
+pub mod plan;
+pub mod record;
+
+use futures::future::BoxFuture;
+use serde_json::Value;
+
+use crate::change::{ChangeError, Plan};
+use crate::store::Store;
+use crate::store::own::Own;
+use crate::store::stored::TableName;
+
+pub use engine::run;
+pub use look::look;
+pub use outcome::Outcome;
+use plan::{Bad, Check};
+pub use record::{Entry, ask};
+
+/// What a batch is asked for.
+#[derive(Debug, Clone, Copy)]
+pub struct Ask<'a> {
+    /// The database.
+    pub store: &'a Store,
+    /// Our tables; none where the job is only looked at.
+    pub own: Option<&'a Own>,
+    /// Where the batch begins: what [`Job::begin`] or the batch before gave.
+    pub place: &'a Value,
+    /// Rows to look at, at most.
+    pub size: usize,
+}
+
+/// One batch: what changes, and where the next one begins.
+#[derive(Debug, Clone)]
+pub struct Batch {
+    /// What changes, closed by [`crate::change::Draft::seal_batch`]; it may be empty.
+    pub plan: Plan,
+    /// Where the next batch begins; none when this was the last.
+    pub next: Option<Value>,
+    /// Rows that were looked at.
+    pub seen: usize,
+    /// Rows that cannot be handled: written down, and gone on without.
+    pub bad: Vec<Bad>,
+}
+
+/// A long change.
+///
+/// A batch is planned outside of any transaction and applied in one together with the checkpoint. It must be about rows
+/// that *still need it*: planned again after it was applied, it is empty.
+pub trait Job: Send + Sync {
+    /// Name, unique in a database while a run of it is unfinished.
+    fn name(&self) -> &str;
+
+    /// What the job was told, kept with the run.
+    fn told(&self) -> Value {
+        Value::Null
+    }
+
+    /// The tables it reads and writes: a checkpoint is not gone on from when their columns have changed.
+    fn relies_on<'a>(&'a self, store: &'a Store) -> Vec<TableName>;
+
+    /// Rows to be looked at, where that can be counted quickly.
+    fn total<'a>(&'a self, store: &'a Store) -> BoxFuture<'a, Result<Option<u64>, ChangeError>>;
+
+    /// Where the first batch begins.
+    fn begin(&self) -> Value {
+        Value::Null
+    }
+
+    /// Plans one batch.
+    fn batch<'a>(&'a self, ask: Ask<'a>) -> BoxFuture<'a, Result<Batch, ChangeError>>;
+
+    /// What comes of it besides the rows, for people; shown with the plan and the receipt.
+    fn effects(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// What should be known before it is done, for people.
+    fn disclosures(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Why its entries cannot be undone; none when each of them can.
+    fn undo_reason(&self) -> Option<String> {
+        None
+    }
+
+    /// Looks at the result when everything is done. Rows that still need the job are found by planning it again; this is
+    /// for what else must hold.
+    fn verify<'a>(&'a self, store: &'a Store) -> BoxFuture<'a, Result<Vec<Check>, ChangeError>> {
+        let _ = store;
+        Box::pin(async { Ok(Vec::new()) })
+    }
+
+    /// Whether planning it again must find nothing: not so where planning would cost money.
+    fn is_planned_again(&self) -> bool {
+        true
+    }
+}

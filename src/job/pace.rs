@@ -1,0 +1,163 @@
+//! How large the next batch is, how fast a job goes and how long it will take: pure arithmetic on durations.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// How long a batch should take.
+pub const TARGET: Duration = Duration::from_millis(200);
+
+/// Rows of the first batch.
+const FIRST: usize = 500;
+/// Rows of a batch at least, unless told otherwise.
+const FEWEST: usize = 20;
+/// Rows of a batch at most, unless told otherwise.
+const MOST: usize = 20_000;
+
+/// Batches that the moving average covers.
+const WINDOW: usize = 12;
+/// Batches before which no rate is told.
+const SURE: usize = 3;
+
+/// Chooses the size of batches: towards [`TARGET`], at most doubling, halving where somebody was in the way.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sizing {
+    size: usize,
+    most: usize,
+    fixed: bool,
+}
+
+impl Sizing {
+    /// Sizes as the operator says: of a fixed size, below a number of rows a second.
+    #[must_use]
+    pub fn new(batch: Option<usize>, rate: Option<f64>) -> Self {
+        // Half a second's worth at most, so that a rate is kept within a second and not by the minute.
+        let most = rate.map_or(MOST, |r| ((r / 2.0).ceil() as usize).clamp(1, MOST));
+        match batch {
+            Some(size) => Sizing { size: size.max(1).min(most), most, fixed: true },
+            None => Sizing { size: FIRST.min(most), most, fixed: false },
+        }
+    }
+
+    /// Rows of the next batch.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.size
+    }
+
+    /// A batch of so many rows took so long.
+    pub fn took(&mut self, rows: usize, elapsed: Duration) {
+        // The last batch is often short and says nothing of the size.
+        if self.fixed || rows * 2 < self.size {
+            return;
+        }
+        let wanted = rows as f64 * TARGET.as_secs_f64() / elapsed.as_secs_f64().max(0.001);
+        let (low, high) = (self.size / 2, self.size * 2);
+        self.size = (wanted as usize).clamp(low.max(1), high).max(FEWEST).min(self.most).max(1);
+    }
+
+    /// Somebody was in the way: smaller batches stand less in theirs.
+    pub fn in_the_way(&mut self) {
+        self.size = (self.size / 2).max(1);
+    }
+}
+
+/// How fast a job goes: a moving average over its latest batches, pauses between them included.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Pace {
+    batches: VecDeque<(usize, Duration)>,
+}
+
+impl Pace {
+    /// A batch of so many rows took so long, with the waiting before it.
+    pub fn took(&mut self, rows: usize, elapsed: Duration) {
+        self.batches.push_back((rows, elapsed));
+        if self.batches.len() > WINDOW {
+            self.batches.pop_front();
+        }
+    }
+
+    /// Rows a second; none before three batches.
+    #[must_use]
+    pub fn rate(&self) -> Option<f64> {
+        if self.batches.len() < SURE {
+            return None;
+        }
+        let rows: usize = self.batches.iter().map(|(rows, _)| rows).sum();
+        let time: f64 = self.batches.iter().map(|(_, elapsed)| elapsed.as_secs_f64()).sum();
+        (time > 0.0).then(|| rows as f64 / time)
+    }
+
+    /// Seconds for the rows that are left; none before three batches, or when nothing moves.
+    #[must_use]
+    pub fn eta(&self, left: u64) -> Option<f64> {
+        self.rate().filter(|rate| *rate > 0.0).map(|rate| left as f64 / rate)
+    }
+}
+
+/// How long to wait after a batch so that a rate (rows a second) is kept.
+#[must_use]
+pub fn rest(rows: usize, rate: Option<f64>, elapsed: Duration) -> Duration {
+    let Some(rate) = rate.filter(|r| *r > 0.0) else { return Duration::ZERO };
+    Duration::from_secs_f64((rows as f64 / rate).min(3_600.0)).saturating_sub(elapsed)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn batches_grow_towards_the_target_and_shrink_back() {
+        let mut sizing = Sizing::new(None, None);
+        for _ in 0..10 {
+            // 10 microseconds a row: 20,000 rows take the target.
+            sizing.took(sizing.size(), Duration::from_micros(10) * sizing.size() as u32);
+        }
+        assert_eq!(sizing.size(), 20_000);
+        for _ in 0..12 {
+            sizing.took(sizing.size(), Duration::from_millis(1) * sizing.size() as u32);
+        }
+        assert_eq!(sizing.size(), 200);
+    }
+
+    #[test]
+    fn a_fixed_size_stays_and_a_rate_bounds_it() {
+        let mut sizing = Sizing::new(Some(7), None);
+        sizing.took(7, Duration::from_secs(9));
+        assert_eq!(sizing.size(), 7);
+        assert_eq!(Sizing::new(Some(1_000), Some(100.0)).size(), 50);
+        assert_eq!(Sizing::new(None, Some(0.5)).size(), 1);
+        assert_eq!(rest(50, Some(100.0), Duration::from_millis(100)), Duration::from_millis(400));
+        assert_eq!(rest(50, None, Duration::ZERO), Duration::ZERO);
+    }
+
+    #[test]
+    fn no_time_is_told_before_three_batches() {
+        let mut pace = Pace::default();
+        for done in 0..5 {
+            assert_eq!(pace.eta(100).is_some(), done >= 3, "after {done} batches");
+            pace.took(10, Duration::from_secs(1));
+        }
+        assert_eq!(pace.rate(), Some(10.0));
+        assert_eq!(pace.eta(100), Some(10.0));
+    }
+
+    proptest! {
+        #[test]
+        fn a_batch_never_is_empty_nor_beyond_what_was_asked(
+            batch in prop::option::of(0_usize..50_000),
+            rate in prop::option::of(0.1_f64..1e6),
+            took in prop::collection::vec((0_u64..5_000_000, any::<bool>()), 0..30),
+        ) {
+            let mut sizing = Sizing::new(batch, rate);
+            for (micros, in_the_way) in took {
+                if in_the_way { sizing.in_the_way() } else { sizing.took(sizing.size(), Duration::from_micros(micros)) }
+                prop_assert!(sizing.size() >= 1 && sizing.size() <= MOST.max(batch.unwrap_or(0)));
+                if let Some(rate) = rate {
+                    prop_assert!(sizing.size() as f64 <= (rate / 2.0).ceil().max(1.0));
+                }
+            }
+        }
+    }
+}

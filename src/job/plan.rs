@@ -1,0 +1,303 @@
+//! What a job is, as plain data: its states and the moves between them, how far it is, and what a batch leaves behind.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+pub use super::pace::{Pace, Sizing};
+
+/// Where a job stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum State {
+    /// Nobody has begun it yet.
+    Queued,
+    /// Somebody works on it.
+    Running,
+    /// It stops after the batch that is being done.
+    Pausing,
+    /// It waits to be resumed, at a checkpoint.
+    Paused,
+    /// It ends after the batch that is being done.
+    Cancelling,
+    /// It was ended before its time; what it did stays.
+    Cancelled,
+    /// It is done.
+    Succeeded,
+    /// It broke off; resuming goes on from the last checkpoint.
+    Failed,
+}
+
+/// What moves a job from one state to another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Move {
+    /// Somebody begins to work on it, or goes on with it.
+    Start,
+    /// Somebody takes it over from a runner that is gone.
+    TakeOver,
+    /// Somebody asks it to pause.
+    AskPause,
+    /// Its runner stopped at a checkpoint.
+    Stop,
+    /// Somebody asks it to end.
+    AskCancel,
+    /// Everything is done.
+    Finish,
+    /// It broke off.
+    Fail,
+}
+
+use Move::{AskCancel, AskPause, Fail, Finish, Start, Stop, TakeOver};
+use State::{Cancelled, Cancelling, Failed, Paused, Pausing, Queued, Running, Succeeded};
+
+/// Every move that is possible: from, by, to. What is not here is refused.
+pub const MOVES: &[(State, Move, State)] = &[
+    (Queued, Start, Running),
+    (Queued, AskPause, Paused),
+    (Queued, AskCancel, Cancelled),
+    (Running, AskPause, Pausing),
+    (Running, AskCancel, Cancelling),
+    (Running, Stop, Paused),
+    (Running, Finish, Succeeded),
+    (Running, Fail, Failed),
+    (Running, TakeOver, Running),
+    (Pausing, Start, Running),
+    (Pausing, Stop, Paused),
+    (Pausing, AskCancel, Cancelling),
+    (Pausing, Finish, Succeeded),
+    (Pausing, Fail, Failed),
+    (Pausing, TakeOver, Running),
+    (Paused, Start, Running),
+    (Paused, AskCancel, Cancelled),
+    (Cancelling, Stop, Cancelled),
+    (Cancelling, Finish, Succeeded),
+    (Cancelling, Fail, Failed),
+    (Cancelling, TakeOver, Cancelled),
+    (Failed, Start, Running),
+    (Failed, AskCancel, Cancelled),
+];
+
+impl State {
+    /// Every state.
+    pub const ALL: &'static [State] = &[Queued, Running, Pausing, Paused, Cancelling, Cancelled, Succeeded, Failed];
+
+    /// The state after a move; none when it cannot be made from here.
+    #[must_use]
+    pub fn after(self, by: Move) -> Option<State> {
+        MOVES.iter().find(|(from, with, _)| *from == self && *with == by).map(|(_, _, to)| *to)
+    }
+
+    /// Word for it, in the database too.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Queued => "queued",
+            Running => "running",
+            Pausing => "pausing",
+            Paused => "paused",
+            Cancelling => "cancelling",
+            Cancelled => "cancelled",
+            Succeeded => "succeeded",
+            Failed => "failed",
+        }
+    }
+
+    /// The state of that word.
+    #[must_use]
+    pub fn parse(word: &str) -> Option<State> {
+        State::ALL.iter().copied().find(|s| s.word() == word)
+    }
+
+    /// Nothing leads out of it.
+    #[must_use]
+    pub fn is_over(self) -> bool {
+        matches!(self, Cancelled | Succeeded)
+    }
+
+    /// Somebody should be at work on it.
+    #[must_use]
+    pub fn is_active(self) -> bool {
+        matches!(self, Running | Pausing | Cancelling)
+    }
+}
+
+/// What the operator wants of a job that runs in this process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Wish {
+    /// To go on.
+    #[default]
+    GoOn,
+    /// To stop at the next checkpoint.
+    Pause,
+    /// To end at the next checkpoint.
+    Cancel,
+}
+
+/// How far a job is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Progress {
+    /// Identity of the run.
+    pub id: String,
+    /// Name of the job.
+    pub name: String,
+    /// Where it stands.
+    pub state: State,
+    /// Rows to be looked at, as counted at the start; none when that is not known.
+    pub total: Option<u64>,
+    /// Rows that were looked at.
+    pub seen: u64,
+    /// Rows that were changed.
+    pub changed: u64,
+    /// Rows that could not be handled.
+    pub quarantined: u64,
+    /// Batches that were done.
+    pub batches: u64,
+    /// Rows of the latest batch.
+    pub batch: usize,
+    /// Rows a second, as a moving average; none before three batches.
+    pub rate: Option<f64>,
+    /// Seconds that are left at that rate; none before three batches.
+    pub eta_seconds: Option<f64>,
+    /// Why it goes slower than it could; none when it does not.
+    pub throttle: Option<String>,
+    /// Who works on it, for people.
+    pub owner: Option<String>,
+    /// Whether that runner still gives signs of life.
+    pub alive: bool,
+    /// What failed; none when nothing did.
+    pub problem: Option<String>,
+    /// When it was last heard of, in the canonical spelling.
+    pub updated_at: String,
+}
+
+impl Progress {
+    /// Part that is done, in 0..1; none when the total is not known.
+    #[must_use]
+    pub fn part(&self) -> Option<f64> {
+        match (self.state, self.total) {
+            (State::Succeeded, _) => Some(1.0),
+            (_, Some(0) | None) => None,
+            (_, Some(total)) => Some((self.seen as f64 / total as f64).min(1.0)),
+        }
+    }
+}
+
+/// A row that a job could not handle, and goes on without.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Bad {
+    /// What it is.
+    pub entity: String,
+    /// Its id.
+    pub id: String,
+    /// What is wrong with it, without quoting it.
+    pub problem: String,
+}
+
+/// Something that is found out when a job has ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Check {
+    /// What was looked at.
+    pub what: String,
+    /// It is as it should be.
+    pub ok: bool,
+    /// What was found, in words.
+    pub found: String,
+}
+
+/// Something that happened while a job ran, for whoever watches.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Beat {
+    /// It is that far.
+    Progress(Box<Progress>),
+    /// A line for the log.
+    Said(String),
+}
+
+/// The settings of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
+pub struct Settings {
+    /// Rows of every batch; chosen by how long batches take when not said.
+    #[serde(default)]
+    pub batch: Option<usize>,
+    /// Rows a second at most.
+    #[serde(default)]
+    pub rate: Option<f64>,
+    /// What else the job was told, as JSON.
+    #[serde(default)]
+    pub told: Value,
+}
+
+impl Settings {
+    /// The settings as they are stored.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        json!(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const ALL_MOVES: [Move; 7] = [Start, TakeOver, AskPause, Stop, AskCancel, Finish, Fail];
+
+    fn any_move() -> impl Strategy<Value = Move> {
+        proptest::sample::select(&ALL_MOVES[..])
+    }
+
+    #[test]
+    fn a_move_leads_to_one_state_only() {
+        for (i, (from, by, _)) in MOVES.iter().enumerate() {
+            assert!(!MOVES[..i].iter().any(|(f, b, _)| f == from && b == by), "{from:?} {by:?} stands twice");
+        }
+    }
+
+    #[test]
+    fn whatever_is_not_over_can_be_ended_and_gone_on_with() {
+        for state in State::ALL {
+            let out = ALL_MOVES.iter().filter(|m| state.after(**m).is_some()).count();
+            assert_eq!(out == 0, state.is_over(), "{state:?}");
+            if state.is_active() {
+                assert!(state.after(TakeOver).is_some(), "a dead runner must not block {state:?} for ever");
+            } else if !state.is_over() {
+                assert!(state.after(Start).is_some() && state.after(AskCancel).is_some(), "{state:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn words_are_read_back() {
+        for state in State::ALL {
+            assert_eq!(State::parse(state.word()), Some(*state));
+            assert_eq!(json!(state), json!(state.word()));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_row_of_moves_leaves_the_table_or_revives_what_is_over(moves in prop::collection::vec(any_move(), 0..40)) {
+            let mut state = State::Queued;
+            for by in moves {
+                match state.after(by) {
+                    Some(next) => {
+                        prop_assert!(!state.is_over());
+                        state = next;
+                    }
+                    None => prop_assert!(!MOVES.iter().any(|(f, b, _)| *f == state && *b == by)),
+                }
+            }
+            prop_assert!(State::ALL.contains(&state));
+        }
+
+        #[test]
+        fn asked_to_end_nothing_but_the_end_follows(moves in prop::collection::vec(any_move(), 0..10)) {
+            // A runner that was asked to end never goes on working, unless it broke off and somebody starts it anew.
+            let mut state = State::Cancelling;
+            for by in moves.into_iter().filter(|m| *m != Start) {
+                state = state.after(by).unwrap_or(state);
+                prop_assert!(matches!(state, State::Cancelling | State::Cancelled | State::Succeeded | State::Failed));
+            }
+        }
+    }
+}

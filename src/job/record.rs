@@ -1,0 +1,464 @@
+//! The row of a job in the database: who holds it, how it moves from state to state, and what a checkpoint writes.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::plan::{Bad, Move, Progress, Settings, State};
+use crate::change::{Author, ChangeError, new_id, now};
+use crate::layout::Engine;
+use crate::memory::time;
+use crate::store::Store;
+use crate::store::jobs::{self, JobRow};
+use crate::store::own::Own;
+use crate::store::session::Raw;
+use crate::store::stored::{Cell, Mutation};
+use crate::store::write::{WriteError, Writer};
+
+/// How long a runner may be silent before it counts as gone.
+pub const LEASE: Duration = Duration::from_secs(15);
+
+/// How long a job waits for others before it gives way.
+pub const PATIENCE: Duration = Duration::from_millis(500);
+
+/// Times that a short write is tried anew when somebody is in the way.
+const TRIES: u32 = 40;
+
+/// Our tables, where jobs can be run.
+///
+/// # Errors
+/// [`ChangeError::Refused`] with the command that would help.
+pub async fn ready(store: &Store) -> Result<Own, ChangeError> {
+    if let Some(reason) = store.why_not_writable() {
+        return Err(ChangeError::Refused(format!("{} cannot be written: {reason}", store.location())));
+    }
+    let place = store.location();
+    store.own().await?.filter(Own::has_jobs).ok_or_else(|| {
+        ChangeError::Refused(format!(
+            "{place} has no tables for jobs yet; `mnemoscope -d {place} migrate` shows what would be added, \
+             `mnemoscope -d {place} migrate --apply` adds them"
+        ))
+    })
+}
+
+/// The runner of this process, as it is written down: host, process, and when that process began.
+#[must_use]
+pub fn this_runner() -> String {
+    let id = std::process::id();
+    json!({ "host": host(), "process": id, "began": began(id) }).to_string()
+}
+
+fn host() -> String {
+    let read = |path: &str| std::fs::read_to_string(path).ok().map(|t| t.trim().to_owned()).filter(|t| !t.is_empty());
+    let named = || std::env::var("HOSTNAME").ok().filter(|h| !h.is_empty());
+    read("/proc/sys/kernel/hostname").or_else(named).unwrap_or_else(|| "this host".to_owned())
+}
+
+/// When a process began, in the kernel's ticks; none when it is not there, or the system does not say.
+fn began(process: u32) -> Option<String> {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    // The name before it, in brackets, may hold blanks.
+    stat.rsplit_once(')')?.1.split_whitespace().nth(19).map(str::to_owned)
+}
+
+/// The runner for people.
+fn runner_title(owner: &str) -> String {
+    let owner: Value = serde_json::from_str(owner).unwrap_or_default();
+    format!("process {} on {}", owner["process"], owner["host"].as_str().unwrap_or("?"))
+}
+
+/// Whether the runner of a job still gives signs of life. One of this machine whose process is gone is dead at once, any
+/// other when its lease has run out.
+#[must_use]
+pub fn alive(row: &JobRow) -> bool {
+    let Some(owner) = &row.owner else { return false };
+    let silent = match (row.heartbeat_at.as_deref().and_then(time::epoch_micros), time::epoch_micros(&now())) {
+        (Some(then), Some(now)) => now.saturating_sub(then),
+        _ => i64::MAX,
+    };
+    if silent > LEASE.as_micros() as i64 {
+        return false;
+    }
+    let owner: Value = serde_json::from_str(owner).unwrap_or_default();
+    let here = owner["host"].as_str() == Some(host().as_str());
+    let (Some(process), Some(then)) = (owner["process"].as_u64(), owner["began"].as_str()) else { return true };
+    !here || began(process as u32).as_deref() == Some(then)
+}
+
+/// How far a stored job is. What only its runner knows (rate, time left) is not in it.
+#[must_use]
+pub fn progress(row: &JobRow) -> Progress {
+    let count = |n: i64| n.max(0) as u64;
+    Progress {
+        id: row.id.clone(),
+        name: row.name.clone(),
+        state: State::parse(&row.state).unwrap_or(State::Failed),
+        total: row.total.map(count),
+        seen: count(row.seen),
+        changed: count(row.changed),
+        quarantined: count(row.quarantined),
+        batches: count(row.batches),
+        batch: 0,
+        rate: None,
+        eta_seconds: None,
+        throttle: row.throttle.clone(),
+        owner: row.owner.as_deref().map(runner_title),
+        alive: alive(row),
+        problem: row.problem.clone(),
+        updated_at: row.updated_at.clone(),
+    }
+}
+
+/// A job that this process holds.
+#[derive(Debug, Clone)]
+pub struct Held {
+    /// Our tables.
+    pub own: Own,
+    /// The row as this runner last wrote it.
+    pub row: JobRow,
+    /// It was there before and is gone on with.
+    pub resumed: bool,
+}
+
+/// What a new run needs to be told.
+#[derive(Debug, Clone)]
+pub struct Opening {
+    /// Name of the job.
+    pub name: String,
+    /// How it is run.
+    pub settings: Settings,
+    /// The columns it relies on.
+    pub relies_on: Value,
+    /// Rows to be looked at.
+    pub total: Option<u64>,
+    /// Where the first batch begins.
+    pub place: Value,
+}
+
+/// How somebody comes to a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Entry {
+    /// To start it; an unfinished run is gone on with unless somebody paused it.
+    Begin,
+    /// To go on with an unfinished run.
+    Resume,
+}
+
+/// Takes hold of a job: an unfinished run is gone on with, else a new one begins. Whoever held it before is refused from
+/// now on.
+///
+/// # Errors
+/// [`ChangeError::Conflict`] when somebody else is at work on it, [`ChangeError::NotFound`] when there is nothing to
+/// resume.
+pub async fn hold(store: &Store, author: &Author, opening: &Opening, entry: Entry) -> Result<Held, ChangeError> {
+    let own = ready(store).await?;
+    let place = store.location();
+    let name = &opening.name;
+    let mut tries = 0;
+    loop {
+        let at = now();
+        let attempt = async {
+            let mut writer = store.write_within(&at, PATIENCE).await?;
+            let open = writer.jobs_named(&own, name).await?.into_iter().find(|j| j.ended_at.is_none());
+            let held = match taken(open, opening, author, &at, entry, place) {
+                Ok(held) => held,
+                Err(error) => {
+                    writer.rollback().await;
+                    return Ok(Err(error));
+                }
+            };
+            let (row, resumed) = held;
+            let mutation = if resumed { update(&writer, &own, &row) } else { insert(&writer, &own, &row) };
+            if let Err(error) = writer.run(&mutation).await {
+                writer.rollback().await;
+                return Err(error);
+            }
+            writer.commit().await?;
+            Ok(Ok(Held { own: own.clone(), row, resumed }))
+        };
+        match attempt.await {
+            Ok(outcome) => return outcome,
+            Err(WriteError::Busy(_)) if tries < TRIES => {
+                tries += 1;
+                tokio::time::sleep(Duration::from_millis(25)).await;
+            }
+            // Somebody else inserted it at the same moment.
+            Err(WriteError::Rejected(_)) if tries < 3 => tries += 1,
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// The row as this runner takes it, and whether it was there.
+fn taken(
+    open: Option<JobRow>,
+    opening: &Opening,
+    author: &Author,
+    at: &str,
+    entry: Entry,
+    place: &str,
+) -> Result<(JobRow, bool), ChangeError> {
+    let name = &opening.name;
+    let Some(mut row) = open else {
+        if entry == Entry::Resume {
+            return Err(ChangeError::NotFound(format!(
+                "there is no unfinished run of {name}; `mnemoscope -d {place} backfill {name} --apply` starts one"
+            )));
+        }
+        let row = JobRow {
+            id: new_id(),
+            name: name.clone(),
+            state: State::Running.word().to_owned(),
+            token: 1,
+            owner: Some(this_runner()),
+            heartbeat_at: Some(at.to_owned()),
+            settings: opening.settings.to_json().to_string(),
+            relies_on: opening.relies_on.to_string(),
+            place: opening.place.to_string(),
+            total: opening.total.map(|t| t as i64),
+            counts: "{}".to_owned(),
+            actor: author.actor.clone(),
+            ticket: author.ticket.clone(),
+            created_at: at.to_owned(),
+            updated_at: at.to_owned(),
+            ..JobRow::default()
+        };
+        return Ok((row, false));
+    };
+    let state = State::parse(&row.state).unwrap_or(State::Failed);
+    let conflict = |message: String| ChangeError::Conflict { message, rows: Vec::new() };
+    if state.is_active() && alive(&row) {
+        let by = row.owner.as_deref().map(runner_title).unwrap_or_default();
+        return Err(conflict(format!("{name} is already being run, by {by}")));
+    }
+    if state == State::Paused && entry == Entry::Begin {
+        return Err(conflict(format!(
+            "{name} was paused: `mnemoscope -d {place} backfill resume {name}` goes on with it, `mnemoscope -d {place} \
+             backfill cancel {name}` ends it"
+        )));
+    }
+    let by = if state.is_active() { Move::TakeOver } else { Move::Start };
+    let Some(next) = state.after(by) else {
+        return Err(conflict(format!("{name} is {} and cannot be gone on with", state.word())));
+    };
+    let now: Value = opening.relies_on.clone();
+    let then: Value = serde_json::from_str(&row.relies_on).unwrap_or_default();
+    let differences = super::drift::differences(&then, &now);
+    if !differences.is_empty() && next == State::Running {
+        return Err(ChangeError::Conflict {
+            message: format!(
+                "the database has changed under {name} since it was started: its checkpoint cannot be gone on from. \
+                 `mnemoscope -d {place} backfill cancel {name}` ends it, then start it anew"
+            ),
+            rows: differences,
+        });
+    }
+    move_to(&mut row, next, at);
+    row.token += 1;
+    row.owner = Some(this_runner());
+    row.heartbeat_at = Some(at.to_owned());
+    row.problem = None;
+    row.throttle = None;
+    row.actor.clone_from(&author.actor);
+    if author.ticket.is_some() {
+        row.ticket.clone_from(&author.ticket);
+    }
+    let mut settings: Settings = serde_json::from_str(&row.settings).unwrap_or_default();
+    settings.batch = opening.settings.batch.or(settings.batch);
+    settings.rate = opening.settings.rate.or(settings.rate);
+    row.settings = settings.to_json().to_string();
+    Ok((row, true))
+}
+
+fn move_to(row: &mut JobRow, state: State, at: &str) {
+    state.word().clone_into(&mut row.state);
+    at.clone_into(&mut row.updated_at);
+    row.ended_at = state.is_over().then(|| at.to_owned());
+    if !state.is_active() {
+        row.owner = None;
+    }
+}
+
+impl Held {
+    /// Where it stands.
+    #[must_use]
+    pub fn state(&self) -> State {
+        State::parse(&self.row.state).unwrap_or(State::Failed)
+    }
+
+    /// How it is run.
+    #[must_use]
+    pub fn settings(&self) -> Settings {
+        serde_json::from_str(&self.row.settings).unwrap_or_default()
+    }
+
+    /// Where the next batch begins.
+    #[must_use]
+    pub fn place(&self) -> Value {
+        serde_json::from_str(&self.row.place).unwrap_or_default()
+    }
+
+    /// Locks the job's row in a transaction and sees whether this runner still holds it: another one's token means that
+    /// nothing of this transaction may stand. Gives the state, which others may have moved to ask for a pause.
+    ///
+    /// # Errors
+    /// [`Lost::Taken`] when somebody else holds it now.
+    pub async fn fence(&self, writer: &mut Writer<'_>) -> Result<State, Lost> {
+        let row = writer.job_by_id(&self.own, &self.row.id).await?;
+        let Some(row) = row.filter(|r| r.token == self.row.token && r.ended_at.is_none()) else {
+            return Err(Lost::Taken);
+        };
+        Ok(State::parse(&row.state).unwrap_or(State::Failed))
+    }
+
+    /// Writes the row as it is now, within a transaction that fenced it.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn write(&self, writer: &mut Writer<'_>) -> Result<(), WriteError> {
+        let mutation = update(writer, &self.own, &self.row);
+        writer.run(&mutation).await
+    }
+
+    /// Notes a move of the job in its row.
+    pub fn moved(&mut self, state: State, by: Move, at: &str) {
+        move_to(&mut self.row, state.after(by).unwrap_or(state), at);
+    }
+
+    /// Writes what a batch could not handle, within its transaction.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn set_aside(&mut self, writer: &mut Writer<'_>, bad: &[Bad], at: &str) -> Result<(), WriteError> {
+        if bad.is_empty() {
+            return Ok(());
+        }
+        let first = self.row.quarantined;
+        let texts = |b: &Bad| [b.entity.clone(), b.id.clone(), b.problem.clone(), at.to_owned()];
+        let rows = bad.iter().enumerate().map(|(i, b)| {
+            let keys = [Cell::Is(Raw::Text(self.row.id.clone())), Cell::Is(writer.number(first + 1 + i as i64))];
+            keys.into_iter().chain(texts(b).map(|t| Cell::Is(Raw::Text(t)))).collect()
+        });
+        let columns = ["job_id", "number", "entity", "row_id", "problem", "at"].map(str::to_owned).to_vec();
+        let table = jobs::quarantine(&self.own);
+        let mutation = Mutation::Insert { table, key: Vec::new(), columns, rows: rows.collect() };
+        self.row.quarantined += bad.len() as i64;
+        writer.run(&mutation).await
+    }
+}
+
+/// Why a runner must stop at once.
+#[derive(Debug)]
+pub enum Lost {
+    /// Somebody else holds the job now.
+    Taken,
+    /// The engine refused.
+    Write(WriteError),
+}
+
+impl From<WriteError> for Lost {
+    fn from(error: WriteError) -> Self {
+        Lost::Write(error)
+    }
+}
+
+/// Asks for a pause or an end of a job, wherever it runs. One that nobody is at work on is moved at once.
+///
+/// # Errors
+/// [`ChangeError::NotFound`] when there is no unfinished run, [`ChangeError::Conflict`] when the move cannot be made.
+pub async fn ask(store: &Store, name: &str, by: Move) -> Result<JobRow, ChangeError> {
+    let own = ready(store).await?;
+    let mut tries = 0;
+    loop {
+        let at = now();
+        let attempt = async {
+            let mut writer = store.write_within(&at, PATIENCE).await?;
+            let open = writer.jobs_named(&own, name).await?.into_iter().find(|j| j.ended_at.is_none());
+            let Some(mut row) = open else {
+                writer.rollback().await;
+                return Ok(Err(ChangeError::NotFound(format!("there is no unfinished run of {name}"))));
+            };
+            let mut state = State::parse(&row.state).unwrap_or(State::Failed);
+            let Some(next) = state.after(by) else {
+                writer.rollback().await;
+                // Asking twice is no mistake.
+                let asked = matches!((state, by), (State::Pausing | State::Paused, Move::AskPause))
+                    || matches!((state, by), (State::Cancelling, Move::AskCancel));
+                let message = format!("{name} is {}: that cannot be asked of it now", state.word());
+                return Ok(if asked { Ok(row) } else { Err(ChangeError::Conflict { message, rows: Vec::new() }) });
+            };
+            state = next;
+            if state.is_active() && !alive(&row) {
+                state = state.after(Move::Stop).unwrap_or(state);
+                // Whoever comes back from the dead is refused.
+                row.token += 1;
+            }
+            move_to(&mut row, state, &at);
+            let mutation = update(&writer, &own, &row);
+            if let Err(error) = writer.run(&mutation).await {
+                writer.rollback().await;
+                return Err(error);
+            }
+            writer.commit().await?;
+            Ok(Ok(row))
+        };
+        match attempt.await {
+            Ok(outcome) => return outcome,
+            Err(WriteError::Busy(_)) if tries < TRIES => {
+                tries += 1;
+                tokio::time::sleep(Duration::from_millis(25)).await;
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// Columns that are written, with their values.
+fn cells(engine: Engine, row: &JobRow) -> Vec<(String, Cell)> {
+    let text = |t: &str| Raw::Text(t.to_owned());
+    let maybe = |t: &Option<String>| t.as_deref().map_or(Raw::Null, text);
+    let number = |n: i64| match engine {
+        Engine::Sqlite => Raw::Integer(n),
+        Engine::Postgres => Raw::Text(n.to_string()),
+    };
+    let perhaps = |n: Option<i64>| n.map_or(Raw::Null, number);
+    let values = [
+        ("name", text(&row.name)),
+        ("state", text(&row.state)),
+        ("token", number(row.token)),
+        ("owner", maybe(&row.owner)),
+        ("heartbeat_at", maybe(&row.heartbeat_at)),
+        ("settings", text(&row.settings)),
+        ("relies_on", text(&row.relies_on)),
+        ("place", text(&row.place)),
+        ("total", perhaps(row.total)),
+        ("seen", number(row.seen)),
+        ("changed", number(row.changed)),
+        ("quarantined", number(row.quarantined)),
+        ("batches", number(row.batches)),
+        ("counts", text(&row.counts)),
+        ("throttle", maybe(&row.throttle)),
+        ("first_seq", perhaps(row.first_seq)),
+        ("last_seq", perhaps(row.last_seq)),
+        ("verification", maybe(&row.verification)),
+        ("problem", maybe(&row.problem)),
+        ("actor", text(&row.actor)),
+        ("ticket", maybe(&row.ticket)),
+        ("created_at", text(&row.created_at)),
+        ("updated_at", text(&row.updated_at)),
+        ("ended_at", maybe(&row.ended_at)),
+    ];
+    values.into_iter().map(|(name, value)| (name.to_owned(), Cell::Is(value))).collect()
+}
+
+fn insert(writer: &Writer<'_>, own: &Own, row: &JobRow) -> Mutation {
+    let (mut columns, mut values): (Vec<String>, Vec<Cell>) = cells(writer.engine(), row).into_iter().unzip();
+    columns.push("id".to_owned());
+    values.push(Cell::Is(Raw::Text(row.id.clone())));
+    Mutation::Insert { table: jobs::table(own), key: vec!["id".to_owned()], columns, rows: vec![values] }
+}
+
+fn update(writer: &Writer<'_>, own: &Own, row: &JobRow) -> Mutation {
+    let key = vec![("id".to_owned(), Raw::Text(row.id.clone()))];
+    Mutation::Update { table: jobs::table(own), key, set: cells(writer.engine(), row) }
+}

@@ -1,0 +1,222 @@
+//! What is kept of jobs: their rows, and signs that the database is under strain.
+
+use super::own::Own;
+use super::session::{Raw, RawRow};
+use super::stored::{Image, Rows, TableName};
+use super::write::{WriteError, Writer};
+use super::{Store, StoreError};
+use crate::layout::Engine;
+
+/// The migration of ours that makes the tables of jobs.
+pub const MIGRATION: i64 = 2;
+
+/// Columns of a job, as they are read.
+const COLUMNS: &str = "id, name, state, token, owner, heartbeat_at, settings, relies_on, place, total, seen, changed, \
+     quarantined, batches, counts, throttle, first_seq, last_seq, verification, problem, actor, ticket, created_at, \
+     updated_at, ended_at";
+
+/// A job as it is stored.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct JobRow {
+    /// Identity of the run.
+    pub id: String,
+    /// Name of the job.
+    pub name: String,
+    /// Word of its state.
+    pub state: String,
+    /// Fencing token of its runner.
+    pub token: i64,
+    /// Its runner; none while nobody works on it.
+    pub owner: Option<String>,
+    /// When the runner was last heard of.
+    pub heartbeat_at: Option<String>,
+    /// JSON: how it was started.
+    pub settings: String,
+    /// JSON: the columns it relies on.
+    pub relies_on: String,
+    /// JSON: where the next batch begins.
+    pub place: String,
+    /// Rows to be looked at.
+    pub total: Option<i64>,
+    /// Rows that were looked at.
+    pub seen: i64,
+    /// Rows that were changed.
+    pub changed: i64,
+    /// Rows that could not be handled.
+    pub quarantined: i64,
+    /// Batches that were done.
+    pub batches: i64,
+    /// JSON: rows by table.
+    pub counts: String,
+    /// Why it goes slowly.
+    pub throttle: Option<String>,
+    /// Number of its first audit entry.
+    pub first_seq: Option<i64>,
+    /// Number of its last one.
+    pub last_seq: Option<i64>,
+    /// JSON: what looking at the result gave.
+    pub verification: Option<String>,
+    /// What failed.
+    pub problem: Option<String>,
+    /// Who started it, or went on with it.
+    pub actor: String,
+    /// The ticket that asks for it.
+    pub ticket: Option<String>,
+    /// When it was started.
+    pub created_at: String,
+    /// When it was last written.
+    pub updated_at: String,
+    /// When it ended.
+    pub ended_at: Option<String>,
+}
+
+impl JobRow {
+    fn of(image: &Image) -> Self {
+        let text = |name: &str| match image.get(name) {
+            Some(Raw::Text(text)) => Some(text.clone()),
+            Some(Raw::Integer(i)) => Some(i.to_string()),
+            _ => None,
+        };
+        let number = |name: &str| text(name).and_then(|t| t.parse::<i64>().ok());
+        JobRow {
+            id: text("id").unwrap_or_default(),
+            name: text("name").unwrap_or_default(),
+            state: text("state").unwrap_or_default(),
+            token: number("token").unwrap_or_default(),
+            owner: text("owner"),
+            heartbeat_at: text("heartbeat_at"),
+            settings: text("settings").unwrap_or_default(),
+            relies_on: text("relies_on").unwrap_or_default(),
+            place: text("place").unwrap_or_default(),
+            total: number("total"),
+            seen: number("seen").unwrap_or_default(),
+            changed: number("changed").unwrap_or_default(),
+            quarantined: number("quarantined").unwrap_or_default(),
+            batches: number("batches").unwrap_or_default(),
+            counts: text("counts").unwrap_or_default(),
+            throttle: text("throttle"),
+            first_seq: number("first_seq"),
+            last_seq: number("last_seq"),
+            verification: text("verification"),
+            problem: text("problem"),
+            actor: text("actor").unwrap_or_default(),
+            ticket: text("ticket"),
+            created_at: text("created_at").unwrap_or_default(),
+            updated_at: text("updated_at").unwrap_or_default(),
+            ended_at: text("ended_at"),
+        }
+    }
+}
+
+/// Signs that others suffer from the load.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Strain {
+    /// Seconds by which the slowest replica lags; none where nothing is known of one.
+    pub replica_lag: Option<f64>,
+    /// Sessions of this database that wait for a lock.
+    pub waiting: i64,
+}
+
+const STRAIN: &str = "SELECT (SELECT max(extract(epoch FROM replay_lag))::float8 FROM pg_stat_replication), \
+     (SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock')";
+
+/// The table of jobs.
+#[must_use]
+pub fn table(own: &Own) -> TableName {
+    own.table("memory_jobs")
+}
+
+/// The table of rows that jobs could not handle.
+#[must_use]
+pub fn quarantine(own: &Own) -> TableName {
+    own.table("memory_job_quarantine")
+}
+
+impl Own {
+    /// Whether the tables of jobs are there.
+    #[must_use]
+    pub fn has_jobs(&self) -> bool {
+        self.applied.iter().any(|a| a.version == MIGRATION)
+    }
+}
+
+fn job_rows(rows: Vec<RawRow>) -> Vec<JobRow> {
+    let names: Vec<String> = COLUMNS.split(", ").map(str::to_owned).collect();
+    rows.into_iter().map(|row| JobRow::of(&Image(names.iter().cloned().zip(row).collect()))).collect()
+}
+
+impl Store {
+    /// All runs of jobs, the newest first.
+    ///
+    /// # Errors
+    /// The engine's refusal; there are none where the tables of jobs are not there.
+    pub async fn jobs(&self) -> Result<Vec<JobRow>, StoreError> {
+        if !self.own().await?.is_some_and(|own| own.has_jobs()) {
+            return Ok(Vec::new());
+        }
+        let sql = format!("SELECT {COLUMNS} FROM memory_jobs ORDER BY created_at DESC, id LIMIT 500");
+        Ok(job_rows(self.fetch_text(&sql).await?))
+    }
+
+    /// The latest run of a job; none when it never ran.
+    ///
+    /// # Errors
+    /// As [`Store::jobs`].
+    pub async fn job(&self, name: &str) -> Result<Option<JobRow>, StoreError> {
+        Ok(self.jobs().await?.into_iter().find(|job| job.name == name))
+    }
+
+    /// What a run could not handle: entity, id and problem of each row, at most `limit`.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn job_quarantine(&self, own: &Own, id: &str, limit: usize) -> Result<Vec<[String; 3]>, StoreError> {
+        let rows = self.images(&Rows::with(&quarantine(own), "job_id", Raw::Text(id.to_owned()))).await?;
+        let text = |image: &Image, name: &str| match image.get(name) {
+            Some(Raw::Text(text)) => text.clone(),
+            _ => String::new(),
+        };
+        Ok(rows.iter().take(limit).map(|i| ["entity", "row_id", "problem"].map(|name| text(i, name))).collect())
+    }
+
+    /// Whether others suffer; nothing is known of that on SQLite, and little without rights.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn strain(&self) -> Result<Strain, StoreError> {
+        if self.engine() == Engine::Sqlite {
+            return Ok(Strain::default());
+        }
+        let rows = self.fetch_text(STRAIN).await?;
+        let row = rows.first();
+        let replica_lag = match row.and_then(|r| r.first()) {
+            Some(Raw::Real(seconds)) => Some(*seconds),
+            _ => None,
+        };
+        let waiting = match row.and_then(|r| r.get(1)) {
+            Some(Raw::Integer(waiting)) => *waiting,
+            _ => 0,
+        };
+        Ok(Strain { replica_lag, waiting })
+    }
+}
+
+impl Writer<'_> {
+    /// The runs of a job that are there, locked until the transaction ends.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn jobs_named(&mut self, own: &Own, name: &str) -> Result<Vec<JobRow>, WriteError> {
+        let rows = self.images(&Rows::with(&table(own), "name", Raw::Text(name.to_owned()))).await?;
+        Ok(rows.iter().map(JobRow::of).collect())
+    }
+
+    /// A run by its id, locked until the transaction ends.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn job_by_id(&mut self, own: &Own, id: &str) -> Result<Option<JobRow>, WriteError> {
+        let rows = self.images(&Rows::with(&table(own), "id", Raw::Text(id.to_owned()))).await?;
+        Ok(rows.first().map(JobRow::of))
+    }
+}

@@ -1,0 +1,191 @@
+//! Many rows changed by few statements, each row only where it still holds what it held.
+
+use super::dialect::quote;
+use super::session::{Param, Raw, RawRow};
+use super::shape::{self, Shape};
+use super::stored::{Revise, Revision, spell};
+use super::{Store, StoreError};
+use crate::layout::Engine;
+
+/// Values in one statement of SQLite, which allows 32,766.
+const VALUES: usize = 10_000;
+/// Rows in one statement of PostgreSQL, which gets them as one array a column.
+const ROWS: usize = 5_000;
+
+/// The statements that make the change, each with its values.
+#[must_use]
+pub fn statements(engine: Engine, shape: &Shape, revise: &Revise, now: &str) -> Vec<(String, Vec<Param>)> {
+    let statement = |rows: &[Revision]| {
+        let mut params = Vec::new();
+        let values = values(engine, revise, rows, &mut params);
+        let mut sets: Vec<String> = (0..revise.columns.len())
+            .map(|i| format!("{} = {}", quote(&revise.columns[i]), typed(engine, shape, &revise.columns[i], 'a', i)))
+            .collect();
+        for (column, spelling) in &revise.touch {
+            let value = spell(*spelling, now);
+            let declared = shape.column(column).map_or("", |c| c.declared.as_str());
+            let mark = match engine {
+                Engine::Sqlite => unnumbered(&value).to_owned(),
+                Engine::Postgres => shape::placeholder(engine, params.len() + 1, &value, declared),
+            };
+            params.push(value);
+            sets.push(format!("{} = {mark}", quote(column)));
+        }
+        let table = shape::qualified(&revise.table);
+        let condition = condition(engine, shape, revise);
+        let sql = match engine {
+            Engine::Sqlite => format!("{values} UPDATE {table} AS t SET {} FROM v WHERE {condition}", sets.join(", ")),
+            Engine::Postgres => {
+                format!("UPDATE {table} AS t SET {} FROM {values} WHERE {condition}", sets.join(", "))
+            }
+        };
+        (sql, params)
+    };
+    chunks(engine, revise).map(statement).collect()
+}
+
+fn chunks(engine: Engine, revise: &Revise) -> std::slice::Chunks<'_, Revision> {
+    let rows = match engine {
+        Engine::Sqlite => VALUES / (revise.key.len() + 2 * revise.columns.len()).max(1),
+        Engine::Postgres => ROWS,
+    };
+    revise.rows.chunks(rows.max(1))
+}
+
+/// The rows as a table `v` with columns k0…, b0… and a0….
+fn values(engine: Engine, revise: &Revise, rows: &[Revision], params: &mut Vec<Param>) -> String {
+    let numbered = |letter: char, count: usize| (0..count).map(move |i| format!("{letter}{i}"));
+    let names: Vec<String> = numbered('k', revise.key.len())
+        .chain(numbered('b', revise.columns.len()))
+        .chain(numbered('a', revise.columns.len()))
+        .collect();
+    match engine {
+        Engine::Sqlite => {
+            let mut row = |Revision(key, before, after): &Revision| {
+                let mut text = String::with_capacity(names.len() * 8);
+                for value in key.iter().chain(before).chain(after) {
+                    text.push(if text.is_empty() { '(' } else { ',' });
+                    text.push_str(unnumbered(value));
+                    params.push(value.clone());
+                }
+                text.push(')');
+                text
+            };
+            let rows: Vec<String> = rows.iter().map(&mut row).collect();
+            format!("WITH v({}) AS (VALUES {})", names.join(","), rows.join(","))
+        }
+        Engine::Postgres => {
+            let column = |at: usize| {
+                let value = |row: &Revision| row.0.iter().chain(&row.1).chain(&row.2).nth(at).cloned();
+                array(rows.iter().map(|row| value(row).unwrap_or(Raw::Null)))
+            };
+            let marks: Vec<String> = (0..names.len())
+                .map(|at| {
+                    params.push(Raw::Text(column(at)));
+                    format!("${}::text[]", params.len())
+                })
+                .collect();
+            format!("unnest({}) AS v({})", marks.join(", "), names.join(", "))
+        }
+    }
+}
+
+/// A placeholder without a number: SQLite looks numbered ones up by their names, one after the other.
+fn unnumbered(value: &Raw) -> &'static str {
+    if matches!(value, Raw::BadText(_)) { "CAST(? AS TEXT)" } else { "?" }
+}
+
+/// A value of `v` as the column holds it: PostgreSQL gets texts.
+fn typed(engine: Engine, shape: &Shape, column: &str, letter: char, at: usize) -> String {
+    let declared = shape.column(column).map_or("text", |c| c.declared.as_str());
+    match engine {
+        Engine::Sqlite => format!("v.{letter}{at}"),
+        Engine::Postgres => format!("v.{letter}{at}::{}", shape::cast(declared)),
+    }
+}
+
+/// Finds the row by its key and compares its columns with what they were.
+fn condition(engine: Engine, shape: &Shape, revise: &Revise) -> String {
+    let keys = (0..revise.key.len())
+        .map(|i| format!("t.{} = {}", quote(&revise.key[i]), typed(engine, shape, &revise.key[i], 'k', i)));
+    let same = (0..revise.columns.len()).map(|i| {
+        let (name, column) = (&revise.columns[i], quote(&revise.columns[i]));
+        let value = typed(engine, shape, name, 'b', i);
+        match engine {
+            Engine::Sqlite => format!("t.{column} IS {value}"),
+            // As texts: json has no equality of its own.
+            Engine::Postgres => format!("t.{column}::text IS NOT DISTINCT FROM ({value})::text"),
+        }
+    });
+    keys.chain(same).collect::<Vec<_>>().join(" AND ")
+}
+
+/// An array of PostgreSQL as text.
+fn array(values: impl Iterator<Item = Raw>) -> String {
+    let mut text = String::from("{");
+    for (i, value) in values.enumerate() {
+        if i > 0 {
+            text.push(',');
+        }
+        let value = match value {
+            Raw::Null => {
+                text.push_str("NULL");
+                continue;
+            }
+            Raw::Text(value) => value,
+            Raw::Integer(value) => value.to_string(),
+            Raw::Real(value) => value.to_string(),
+            Raw::Bytes(bytes) | Raw::BadText(bytes) => format!("\\x{}", hex::encode(bytes)),
+        };
+        text.push('"');
+        for c in value.chars() {
+            if matches!(c, '"' | '\\') {
+                text.push('\\');
+            }
+            text.push(c);
+        }
+        text.push('"');
+    }
+    text.push('}');
+    text
+}
+
+/// For the rest of a transaction: rows are found one by one through the index of their key. PostgreSQL would rather read
+/// the whole table for each batch, which takes twice as long.
+const BY_INDEX: &str =
+    "SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off; SET LOCAL enable_seqscan = off";
+
+impl Store {
+    /// The settings under which a change finds its rows by the index of their key; none where they are not needed, or
+    /// there is no index.
+    pub(super) fn by_index(&self, revise: &Revise) -> Option<&'static str> {
+        let named = |t: &&crate::layout::CatalogTable| t.schema == revise.table.schema && t.name == revise.table.name;
+        let table = self.catalog().tables.iter().find(named).filter(|_| self.engine() == Engine::Postgres)?;
+        let key = revise.key.first()?;
+        table.indexed.iter().any(|column| column.eq_ignore_ascii_case(key)).then_some(BY_INDEX)
+    }
+
+    /// The rows of a change that are still what they were, by their keys.
+    ///
+    /// # Errors
+    /// [`StoreError::NoTable`] when the table is not there, or the engine's refusal.
+    pub async fn still(&self, revise: &Revise) -> Result<Vec<Vec<Raw>>, StoreError> {
+        let engine = self.engine();
+        let shape = self.shape(&revise.table).await?;
+        let mut keys: Vec<Vec<Raw>> = Vec::new();
+        let names: Vec<String> = (0..revise.key.len()).map(|i| format!("v.k{i}")).collect();
+        for rows in chunks(engine, revise) {
+            let mut params = Vec::new();
+            let values = values(engine, revise, rows, &mut params);
+            let (table, condition) = (shape::qualified(&revise.table), condition(engine, &shape, revise));
+            let names = names.join(", ");
+            let sql = match engine {
+                Engine::Sqlite => format!("{values} SELECT {names} FROM v, {table} AS t WHERE {condition}"),
+                Engine::Postgres => format!("SELECT {names} FROM {values}, {table} AS t WHERE {condition}"),
+            };
+            let found: Vec<RawRow> = self.sessions.fetch(&sql, &params).await?;
+            keys.extend(found);
+        }
+        Ok(keys)
+    }
+}

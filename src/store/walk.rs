@@ -1,0 +1,301 @@
+//! Walks over the rows of a source for jobs: by key from where the last batch ended, or by values of a column; canonical
+//! values together with what is stored, which a change is compared with.
+
+use std::fmt::Write as _;
+
+use serde_json::Value;
+
+use super::codec;
+use super::dialect::{self, PgType, quote};
+use super::encode::{plain_column, table_of};
+use super::select::{Projection, Statement, from_clause, is_uuid};
+use super::session::Raw;
+use super::{Store, StoreError, shape};
+use crate::layout::{BoundSource, Engine, Stored};
+use crate::memory::Row;
+
+/// A condition on a canonical column that stands in one stored column. It only narrows: the rows that it lets through are
+/// judged by their canonical values.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Narrow<'a> {
+    /// There is a value.
+    Present(&'a str),
+    /// There is none.
+    Absent(&'a str),
+    /// No value, or a text so short that it may be an empty list.
+    Short(&'a str),
+    /// One of these texts.
+    OneOf(&'a str, &'a [String]),
+    /// A list that holds one of these texts.
+    Names(&'a str, &'a [String]),
+}
+
+/// Characters that an empty list may take with blanks.
+const SHORT: usize = 16;
+
+/// What is read of which rows.
+#[derive(Debug, Clone)]
+pub struct Walk<'a> {
+    /// Where from.
+    pub source: &'a BoundSource,
+    /// Canonical columns that are read.
+    pub columns: &'a [&'a str],
+    /// Stored columns that are read as they are.
+    pub stored: &'a [String],
+    /// Which rows.
+    pub narrow: Vec<Narrow<'a>>,
+}
+
+/// A row that was found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Found {
+    /// Canonical values of the columns that were asked for.
+    pub row: Row,
+    /// The stored id.
+    pub key: Raw,
+    /// The stored columns that were asked for.
+    pub stored: Vec<Raw>,
+}
+
+impl Store {
+    /// The next rows by id, at most `limit`.
+    ///
+    /// # Errors
+    /// [`StoreError::Unordered`] where the id is not one plain column of a table, or the engine's refusal.
+    pub async fn walk(&self, walk: &Walk<'_>, after: Option<&Raw>, limit: usize) -> Result<Vec<Found>, StoreError> {
+        let (id, declared) = key_of(walk.source)?;
+        let (mut statement, projection) = self.walking(walk, id);
+        if let Some(after) = after {
+            let mark = shape::placeholder(self.engine(), statement.params.len() + 1, after, declared);
+            statement.params.push(after.clone());
+            let _ = write!(statement.sql, " AND t.{} > {mark}", quote(id));
+        } else {
+            let _ = write!(statement.sql, " AND t.{} IS NOT NULL", quote(id));
+        }
+        let _ = write!(statement.sql, " ORDER BY t.{} LIMIT {limit}", quote(id));
+        let rows = self.fetch(&statement).await?;
+        Ok(rows.into_iter().map(|raw| found(walk, &projection, raw)).collect())
+    }
+
+    /// All rows that the conditions let through, in no order.
+    ///
+    /// # Errors
+    /// As [`Store::walk`].
+    pub async fn walk_all(&self, walk: &Walk<'_>) -> Result<Vec<Found>, StoreError> {
+        let (id, _) = key_of(walk.source)?;
+        let (statement, projection) = self.walking(walk, id);
+        let rows = self.fetch(&statement).await?;
+        Ok(rows.into_iter().map(|raw| found(walk, &projection, raw)).collect())
+    }
+
+    /// How many rows the conditions let through.
+    ///
+    /// # Errors
+    /// As [`Store::walk`].
+    pub async fn walk_count(&self, walk: &Walk<'_>) -> Result<u64, StoreError> {
+        let mut statement = Statement {
+            sql: format!(
+                "SELECT count(*) FROM {} WHERE {}",
+                from_clause(walk.source),
+                walk.source.keep.as_deref().unwrap_or("1 = 1")
+            ),
+            params: Vec::new(),
+        };
+        self.narrow_walk(walk, &mut statement);
+        match self.fetch(&statement).await?.first().and_then(|row| row.first()) {
+            Some(Raw::Integer(count)) => Ok((*count).max(0) as u64),
+            _ => Ok(0),
+        }
+    }
+
+    /// The values of a column that more than one row has, as texts.
+    ///
+    /// # Errors
+    /// As [`Store::walk`].
+    pub async fn walk_shared(&self, walk: &Walk<'_>, column: &str) -> Result<Vec<String>, StoreError> {
+        let Some((name, _)) = plain_column(walk.source, column) else { return Ok(Vec::new()) };
+        let bare = format!("t.{}", quote(name));
+        let read = if self.engine() == Engine::Postgres { format!("{bare}::text") } else { bare.clone() };
+        let mut statement = Statement {
+            sql: format!(
+                "SELECT {read} FROM {} WHERE {}",
+                from_clause(walk.source),
+                walk.source.keep.as_deref().unwrap_or("1 = 1")
+            ),
+            params: Vec::new(),
+        };
+        self.narrow_walk(walk, &mut statement);
+        let _ = write!(statement.sql, " GROUP BY {bare} HAVING count(*) > 1");
+        let rows = self.fetch(&statement).await?;
+        Ok(rows.into_iter().filter_map(text_of).collect())
+    }
+
+    /// The next distinct texts of a column, in order, at most `limit`.
+    ///
+    /// # Errors
+    /// The engine's refusal; a column that is not plain has none.
+    pub async fn values(
+        &self,
+        source: &BoundSource,
+        column: &str,
+        after: Option<&Raw>,
+        limit: usize,
+    ) -> Result<Vec<String>, StoreError> {
+        let Some((name, way)) = plain_column(source, column) else { return Ok(Vec::new()) };
+        let (bare, declared) = (format!("t.{}", quote(name)), dialect::declared(&way.origin));
+        let keep = source.keep.as_deref().unwrap_or("1 = 1");
+        let mut statement = Statement {
+            sql: format!("SELECT {bare} FROM {} WHERE {keep} AND {bare} IS NOT NULL", from_clause(source)),
+            params: Vec::new(),
+        };
+        if let Some(after) = after {
+            let mark = shape::placeholder(self.engine(), 1, after, declared);
+            statement.params.push(after.clone());
+            let _ = write!(statement.sql, " AND {bare} > {mark}");
+        }
+        let _ = write!(statement.sql, " GROUP BY {bare} ORDER BY {bare} LIMIT {limit}");
+        Ok(self.fetch(&statement).await?.into_iter().filter_map(text_of).collect())
+    }
+
+    /// How many distinct values a column has.
+    ///
+    /// # Errors
+    /// As [`Store::values`].
+    pub async fn value_count(&self, source: &BoundSource, column: &str) -> Result<u64, StoreError> {
+        let Some((name, _)) = plain_column(source, column) else { return Ok(0) };
+        let keep = source.keep.as_deref().unwrap_or("1 = 1");
+        let sql = format!("SELECT count(DISTINCT t.{}) FROM {} WHERE {keep}", quote(name), from_clause(source));
+        match self.fetch_text(&sql).await?.first().and_then(|row| row.first()) {
+            Some(Raw::Integer(count)) => Ok((*count).max(0) as u64),
+            _ => Ok(0),
+        }
+    }
+
+    fn walking(&self, walk: &Walk<'_>, id: &str) -> (Statement, Projection) {
+        let engine = self.engine();
+        let projection = Projection::new(engine, walk.source, Some(walk.columns), None);
+        let reads = |name: &str| stored_read(engine, walk.source, name);
+        let keys: Vec<String> = std::iter::once(id).chain(walk.stored.iter().map(String::as_str)).map(reads).collect();
+        let mut statement = projection.select(walk.source, &keys);
+        self.narrow_walk(walk, &mut statement);
+        (statement, projection)
+    }
+
+    fn narrow_walk(&self, walk: &Walk<'_>, statement: &mut Statement) {
+        for narrow in &walk.narrow {
+            if let Some(condition) = self.condition(walk.source, narrow, statement) {
+                let _ = write!(statement.sql, " AND {condition}");
+            }
+        }
+    }
+
+    fn condition(&self, source: &BoundSource, narrow: &Narrow<'_>, statement: &mut Statement) -> Option<String> {
+        let engine = self.engine();
+        let column = match narrow {
+            Narrow::Present(c) | Narrow::Absent(c) | Narrow::Short(c) | Narrow::OneOf(c, _) | Narrow::Names(c, _) => c,
+        };
+        // A value that several ways can give is judged by what they give.
+        let [way] = source.column(column) else { return None };
+        let (name, _) = plain_column(source, column)?;
+        let (bare, declared) = (format!("t.{}", quote(name)), dialect::declared(&way.origin));
+        let one = way.stored == Stored::One;
+        Some(match narrow {
+            Narrow::Names(_, values) if !one => return holds_one(engine, declared, &bare, values, statement),
+            Narrow::Present(_) => format!("{bare} IS NOT NULL"),
+            Narrow::Absent(_) => format!("{bare} IS NULL"),
+            Narrow::Short(_) if engine == Engine::Sqlite => {
+                format!("({bare} IS NULL OR length(CAST({bare} AS TEXT)) < {SHORT})")
+            }
+            Narrow::Short(_) => format!("({bare} IS NULL OR length({bare}::text) < {SHORT})"),
+            Narrow::OneOf(_, values) | Narrow::Names(_, values) => {
+                let values: Vec<&String> = match (engine, PgType::of(declared)) {
+                    (Engine::Postgres, PgType::Uuid) => values.iter().filter(|v| is_uuid(v)).collect(),
+                    _ => values.iter().collect(),
+                };
+                let text = Value::from(values.iter().map(|v| Value::from(v.as_str())).collect::<Vec<_>>()).to_string();
+                statement.params.push(Raw::Text(text));
+                let at = statement.params.len();
+                match engine {
+                    Engine::Sqlite => format!("{bare} IN (SELECT value FROM json_each(${at}))"),
+                    Engine::Postgres => {
+                        let cast = shape::cast(declared);
+                        format!("{bare} IN (SELECT value::{cast} FROM jsonb_array_elements_text(${at}::jsonb))")
+                    }
+                }
+            }
+        })
+    }
+}
+
+fn text_of(row: Vec<Raw>) -> Option<String> {
+    match row.into_iter().next() {
+        Some(Raw::Text(text)) => Some(text),
+        Some(Raw::Integer(i)) => Some(i.to_string()),
+        _ => None,
+    }
+}
+
+/// Whether a stored list holds one of some texts; what is no list of JSON is let through where the engine would fail.
+fn holds_one(
+    engine: Engine,
+    declared: &str,
+    bare: &str,
+    values: &[String],
+    statement: &mut Statement,
+) -> Option<String> {
+    let text = serde_json::json!(values).to_string();
+    let mark = format!("${}", statement.params.len() + 1);
+    let condition = match (engine, PgType::of(declared)) {
+        (Engine::Sqlite, _) => format!(
+            "CASE WHEN json_valid({bare}) THEN EXISTS (SELECT 1 FROM json_each({bare}) l WHERE l.value IN \
+             (SELECT value FROM json_each({mark}))) ELSE 1 END"
+        ),
+        (_, PgType::Json) => format!(
+            "CASE WHEN jsonb_typeof({bare}::jsonb) = 'array' THEN {bare}::jsonb ?| \
+             ARRAY(SELECT jsonb_array_elements_text({mark}::jsonb)) ELSE false END"
+        ),
+        (_, PgType::Array) => {
+            format!("{bare}::text[] && ARRAY(SELECT jsonb_array_elements_text({mark}::jsonb))")
+        }
+        _ => return None,
+    };
+    statement.params.push(Raw::Text(text));
+    Some(condition)
+}
+
+/// The stored column of the id, with its declared type.
+fn key_of(source: &BoundSource) -> Result<(&str, &str), StoreError> {
+    let unordered = || StoreError::Unordered(source.label.clone());
+    let (name, way) = plain_column(source, "id").ok_or_else(unordered)?;
+    Ok((name, dialect::declared(&way.origin)))
+}
+
+/// A stored column as images show it.
+fn stored_read(engine: Engine, source: &BoundSource, name: &str) -> String {
+    let bare = format!("t.{}", quote(name));
+    let is_bytes = || {
+        let named = |way: &&crate::layout::BoundColumn| matches!(&way.origin, crate::layout::BoundOrigin::Column { name: n, .. } if n == name);
+        let way = source.columns.iter().flatten().find(named);
+        way.is_some_and(|way| dialect::declared(&way.origin) == "bytea")
+    };
+    match engine {
+        Engine::Sqlite => bare,
+        Engine::Postgres if is_bytes() => format!("'\\x' || encode({bare}, 'hex')"),
+        Engine::Postgres => format!("{bare}::text"),
+    }
+}
+
+fn found(walk: &Walk<'_>, projection: &Projection, mut raw: Vec<Raw>) -> Found {
+    let row = codec::decode(walk.source, projection, &raw);
+    let mut own = raw.split_off(projection.len().min(raw.len())).into_iter();
+    let key = own.next().unwrap_or(Raw::Null);
+    Found { row, key, stored: own.collect() }
+}
+
+/// The table and the stored column of a source's id.
+///
+/// # Errors
+/// [`StoreError::Unordered`] where the id is not one plain column of a table.
+pub fn keyed(source: &BoundSource) -> Result<(super::stored::TableName, String), StoreError> {
+    Ok((table_of(source), key_of(source)?.0.to_owned()))
+}

@@ -1,0 +1,16 @@
+//! Jobs through the public door, on both engines: what a backfill changes and what it leaves, that it can be stopped,
+//! resumed, fenced off and undone, and that killing it at any point changes nothing of the result.
+#![allow(clippy::large_futures, reason = "a test holds few of them")]
+
+mod support;
+
+#[path = "jobs/killed.rs"]
+mod killed;
+#[path = "jobs/links.rs"]
+mod links;
+#[path = "jobs/others.rs"]
+mod others;
+#[path = "jobs/running.rs"]
+mod running;
+#[path = "jobs/world.rs"]
+mod world;

@@ -1,0 +1,91 @@
+//! The other backfills: each does what its rules say, and a second run finds nothing to do.
+
+use mnemoscope::demo;
+use mnemoscope::job::{Outcome, backfill::Kind, look};
+use mnemoscope::store::Target;
+
+use super::support::block_on;
+use super::world::{World, author, on_both, open};
+
+/// A demo database: every entity, awkward rows included.
+async fn demo_world() -> (World, tempfile::TempDir) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("demo.db");
+    let options = demo::Options { episodes: 80, ..demo::Options::default() };
+    demo::build(&path, &options, |_| {}).await.expect("the demo");
+    let target = Target::File(path);
+    let store = open(&target).await;
+    mnemoscope::change::migrate::apply(&store, &author(), None).await.expect("our tables");
+    (World::view(&target).await, folder)
+}
+
+/// Runs a backfill; its plan says beforehand what it does, and afterwards that nothing is left.
+async fn run(world: &World, name: &str) -> Outcome {
+    let job = Kind::named(name).unwrap().job(&world.store).unwrap();
+    let plan = look(&world.store, &*job, &mut |_| ()).await.expect("a plan");
+    let outcome = world.backfill(name, 7).await;
+    assert!(outcome.is_complete(), "{name}: {:?}", outcome.checks);
+    assert_eq!(outcome.counts, plan.counts, "{name}");
+    let again = look(&world.store, &*job, &mut |_| ()).await.expect("a plan");
+    assert!(again.counts.is_empty(), "{name} again: {:?}", again.changes);
+    outcome
+}
+
+#[test]
+fn feedback_goes_to_the_episode_of_its_execution_with_its_mean() {
+    block_on(async {
+        for world in on_both(12).await {
+            let list = if matches!(world.target, Target::File(_)) { "'[\"run-1\"]'" } else { "'[\"run-1\"]'::jsonb" };
+            world
+                .execute(&format!(
+                    "UPDATE episodes SET execution_ids = {list} WHERE id IN ('ep-0000004', 'ep-0000008')"
+                ))
+                .await;
+            world
+                .execute(
+                    "INSERT INTO agent_feedback (id, execution_id, user_id, kind, rating, created_at) VALUES \
+                     ('fb-1', 'run-1', 'u', 'thumbs_up', NULL, '2026-01-01T02:10:00.000000Z'), \
+                     ('fb-2', 'run-1', 'u', 'rating', 2, '2026-01-01T04:05:00.000000Z'), \
+                     ('fb-3', 'run-1', 'u', 'thumbs_up', NULL, '2026-01-01T05:00:00.000000Z'), \
+                     ('fb-4', 'run-9', 'u', 'thumbs_up', NULL, '2026-01-01T05:00:00.000000Z')",
+                )
+                .await;
+            run(&world, "feedback-links").await;
+            let said =
+                world.texts("SELECT id || ' ' || coalesce(episode_id, '-') FROM agent_feedback ORDER BY id").await;
+            assert_eq!(said, ["fb-1 ep-0000004", "fb-2 ep-0000008", "fb-3 ep-0000008", "fb-4 -"]);
+            let scores = world
+                .texts("SELECT CAST(feedback_score AS TEXT) FROM episodes WHERE feedback_score IS NOT NULL ORDER BY id")
+                .await;
+            let scores: Vec<f64> = scores.iter().map(|s| s.parse().unwrap()).collect();
+            assert_eq!(scores, [1.0, 0.25]);
+        }
+    });
+}
+
+#[test]
+fn every_backfill_of_a_native_database_does_its_work_and_then_has_none() {
+    block_on(async {
+        let (world, _folder) = demo_world().await;
+        for sql in [
+            "UPDATE episodes SET metadata = NULL WHERE rowid % 3 = 0",
+            "UPDATE episodes SET utility = 0.99, canvas_action_count = 77 WHERE rowid % 5 = 0",
+            "UPDATE agent_memory_cases SET reward = NULL, message_hash = NULL WHERE rowid % 2 = 0",
+            "UPDATE episode_segments SET content = content || ' ghp_abcdefghijklmnopqrstuvwxyz0123456789' WHERE rowid % 9 = 0",
+            "DELETE FROM episodes WHERE rowid % 4 = 0",
+        ] {
+            world.execute(sql).await;
+        }
+        for name in ["aggregates", "utility", "episodes-from-events", "metadata", "rewards", "hashes", "secrets"] {
+            let outcome = run(&world, name).await;
+            assert!(!outcome.counts.is_empty(), "{name} had something to do");
+        }
+        let left = world.texts("SELECT id FROM episode_segments WHERE content LIKE '%ghp_abc%'").await;
+        assert!(left.is_empty(), "{left:?}");
+        let trail = world.texts("SELECT value FROM memory_audit_private WHERE value LIKE '%ghp_abc%'").await;
+        assert!(trail.is_empty(), "a secret stands in the trail");
+        let words = world.texts("SELECT metadata FROM episodes WHERE metadata IS NULL").await;
+        assert!(words.is_empty(), "what has nothing to read gets an empty object");
+        assert!(mnemoscope::change::audit::verify(&world.store, &[]).await.unwrap().ok);
+    });
+}
