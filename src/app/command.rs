@@ -2,6 +2,7 @@
 
 use super::key::Key;
 use super::panel::PanelKind;
+use super::study::Kind;
 use crate::memory::Entity;
 use crate::memory::utility::Signal;
 
@@ -113,6 +114,10 @@ pub enum Ask {
     Retract,
     /// Take the episode's parent away.
     Unlink,
+    /// Put the selected policy version to use.
+    ActivatePolicy,
+    /// Train a new version for the bank of the selected one.
+    TrainPolicy,
 }
 
 /// Where a command can be given.
@@ -126,6 +131,8 @@ pub enum Scope {
     List,
     /// Among the changes that were made.
     Receipts,
+    /// Where the memory is studied.
+    Study,
 }
 
 impl Scope {
@@ -136,7 +143,7 @@ impl Scope {
     }
 
     /// Every scope, in the order of the help.
-    pub const ALL: &[Scope] = &[Scope::List, Scope::Rows, Scope::Receipts, Scope::Everywhere];
+    pub const ALL: &[Scope] = &[Scope::List, Scope::Rows, Scope::Receipts, Scope::Study, Scope::Everywhere];
 
     /// The heading of its commands in the help.
     #[must_use]
@@ -146,6 +153,7 @@ impl Scope {
             Scope::Rows => "Rows",
             Scope::List => "Lists",
             Scope::Receipts => "Changes",
+            Scope::Study => "Agents, policies, evaluation",
         }
     }
 }
@@ -263,6 +271,11 @@ commands! {
     CommandId::Change(Ask::Signal(Signal::Ignored)), Rows, ["t i"], "Ignored", "", "Tells that the episode was ignored.", Some("signal EPISODE ignored");
     CommandId::Change(Ask::Retract), Rows, ["t x"], "Retract signal", "", "Takes a signal back; the utility is replayed without it.", Some("signal retract ID");
     CommandId::Change(Ask::Unlink), Rows, ["c u"], "Unlink", "", "Takes the episode's parent away.", Some("unlink CHILD");
+    CommandId::Change(Ask::ActivatePolicy), Study, ["c a"], "Activate policy", "activate", "Puts the selected version to use; the others stay.", Some("policy activate ID");
+    CommandId::Change(Ask::TrainPolicy), Study, ["c t"], "Train policy", "train", "Trains a new version from what the bank's cases recalled; it is stored for review.", Some("policy train BANK");
+    CommandId::Panel(PanelKind::Study(Kind::Agents)), Everywhere, ["a"], "Agents at work", "", "Shows what people do with canvases, how ready each agent is, what fades and which memories mislead.", Some("insights");
+    CommandId::Panel(PanelKind::Study(Kind::Policies)), Everywhere, ["P"], "Learned policies", "", "Shows the versions of retrieval policies, how good each is and which is in use.", Some("policy list");
+    CommandId::Panel(PanelKind::Study(Kind::Recall)), Everywhere, ["E"], "Evaluation", "", "Judges recall: hit rate, precision, nonsense, coverage, swamping, latency.", Some("evaluate");
     CommandId::UndoEntry, Receipts, ["u"], "Undo", "undo", "Plans the inverse of the selected change.", Some("undo SEQ");
     CommandId::Panel(PanelKind::Receipts), Everywhere, ["R"], "Changes", "", "Lists the changes that were made here, newest first, and takes them back.", Some("audit list");
     CommandId::UndoLast, Everywhere, ["Z"], "Undo the last change", "", "Plans the inverse of the last change of this session.", Some("undo SEQ");

@@ -11,6 +11,7 @@ use super::model::Opened;
 use super::operation::Operation;
 use super::panel::PanelKind;
 use super::receipts::Entry;
+use super::study::{Answer, Question};
 use crate::change::plan::Plan;
 use crate::memory::query::{EpisodeContext, Page, Query, Status};
 use crate::memory::{Entity, Row};
@@ -201,6 +202,10 @@ pub enum Message {
     Migrated(Ticket, Result<(Vec<String>, Box<Opened>), Failure>),
     /// Entries of our audit trail, newest first.
     Trail(Ticket, Result<Vec<Entry>, Failure>),
+    /// What a question about the memory came to.
+    Answer(Ticket, Result<Answer, Failure>),
+    /// For an answer so many rows of an entity were read so far.
+    Told(Ticket, Entity, usize),
     /// A text was handed to the clipboard: what, and in how many bytes.
     Copied(Result<String, Failure>),
     /// The editor was closed.
@@ -237,6 +242,15 @@ pub enum Effect {
     Migrate(Ticket),
     /// Read entries of our audit trail, newest first, those before a number when one is given.
     LoadTrail(Ticket, Option<i64>),
+    /// Answer a question about the memory.
+    Study {
+        /// Number of this request.
+        ticket: Ticket,
+        /// What is asked.
+        question: Question,
+        /// Personal values are replaced.
+        masked: bool,
+    },
     /// Nobody waits for this any more: stop it, and forget a plan that is kept under it.
     Cancel(Ticket),
     /// Send [`Message::Elapsed`] after so many milliseconds.

@@ -26,6 +26,7 @@ mod overlay;
 pub mod panel;
 pub mod place;
 pub mod receipts;
+pub mod study;
 pub mod twin;
 mod update;
 pub mod window;

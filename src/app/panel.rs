@@ -6,6 +6,7 @@ use super::message::{Effect, Ticket};
 use super::model::Model;
 use super::place::View;
 use super::receipts::Receipts;
+use super::study::{Kind, Study};
 use crate::memory::{Entity, Row};
 
 /// Names a screen of its own kind.
@@ -13,6 +14,8 @@ use crate::memory::{Entity, Row};
 pub enum PanelKind {
     /// The changes that were made here.
     Receipts,
+    /// Agents, policies, how good recall is.
+    Study(Kind),
 }
 
 impl PanelKind {
@@ -21,6 +24,7 @@ impl PanelKind {
     pub fn new_panel(self) -> Panel {
         match self {
             PanelKind::Receipts => Panel::Receipts(Receipts::default()),
+            PanelKind::Study(kind) => Panel::Study(Study::new(kind)),
         }
     }
 }
@@ -30,6 +34,8 @@ impl PanelKind {
 pub enum Panel {
     /// The changes that were made here.
     Receipts(Receipts),
+    /// Agents, policies, how good recall is.
+    Study(Study),
 }
 
 impl Panel {
@@ -38,6 +44,7 @@ impl Panel {
     pub fn kind(&self) -> PanelKind {
         match self {
             Panel::Receipts(_) => PanelKind::Receipts,
+            Panel::Study(study) => PanelKind::Study(study.kind),
         }
     }
 
@@ -46,6 +53,7 @@ impl Panel {
     pub fn title(&self) -> String {
         match self {
             Panel::Receipts(_) => "changes".to_owned(),
+            Panel::Study(study) => study.title().to_owned(),
         }
     }
 
@@ -54,6 +62,7 @@ impl Panel {
     pub fn scope(&self) -> Scope {
         match self {
             Panel::Receipts(_) => Scope::Receipts,
+            Panel::Study(_) => Scope::Study,
         }
     }
 
@@ -62,6 +71,7 @@ impl Panel {
     pub fn selected(&self) -> Option<(Entity, &str)> {
         match self {
             Panel::Receipts(_) => None,
+            Panel::Study(_) => self.row().map(|row| (row.entity, row.id())),
         }
     }
 
@@ -70,6 +80,11 @@ impl Panel {
     pub fn row(&self) -> Option<&Row> {
         match self {
             Panel::Receipts(_) => None,
+            Panel::Study(study) => match study.kind {
+                Kind::Agents => study.agent(),
+                Kind::Policies => study.version().map(|version| &version.row),
+                Kind::Recall => None,
+            },
         }
     }
 
@@ -77,6 +92,7 @@ impl Panel {
     pub fn release(&mut self) -> Vec<Ticket> {
         match self {
             Panel::Receipts(receipts) => receipts.pending.take().map(|(ticket, _)| ticket).into_iter().collect(),
+            Panel::Study(study) => study.waiting.take().map(|waiting| waiting.ticket).into_iter().collect(),
         }
     }
 
@@ -84,6 +100,7 @@ impl Panel {
     pub fn forget(&mut self) {
         match self {
             Panel::Receipts(receipts) => receipts.forget(),
+            Panel::Study(study) => study.forget(),
         }
     }
 
@@ -91,6 +108,7 @@ impl Panel {
     pub fn move_by(&mut self, by: isize) {
         match self {
             Panel::Receipts(receipts) => receipts.move_by(by),
+            Panel::Study(study) => study.move_by(by),
         }
     }
 
@@ -98,6 +116,10 @@ impl Panel {
     pub fn select(&mut self, position: usize) {
         match self {
             Panel::Receipts(receipts) => receipts.selected = position.min(receipts.entries.len().saturating_sub(1)),
+            Panel::Study(study) => {
+                study.reads = false;
+                study.select(position);
+            }
         }
     }
 }
@@ -124,6 +146,7 @@ impl Model {
     pub(super) fn settle_panel(&mut self) -> Vec<Effect> {
         match self.panel().map(Panel::kind) {
             Some(PanelKind::Receipts) => self.settle_receipts(),
+            Some(PanelKind::Study(_)) => self.settle_study(),
             None => Vec::new(),
         }
     }
@@ -132,6 +155,12 @@ impl Model {
     pub(super) fn open_panel(&mut self) -> Vec<Effect> {
         match self.panel().map(Panel::kind) {
             Some(PanelKind::Receipts) => self.undo_selected(),
+            Some(PanelKind::Study(_)) => {
+                if let Some(study) = self.study_mut() {
+                    study.reads = true;
+                }
+                Vec::new()
+            }
             None => Vec::new(),
         }
     }

@@ -6,6 +6,7 @@ use super::model::Model;
 use super::operation::Operation;
 use super::panel::Panel;
 use super::place::{Browse, Pane, View};
+use super::study::{Kind, Question};
 use crate::memory::Entity;
 
 /// A word as a shell takes it.
@@ -43,6 +44,18 @@ fn panel_words(panel: &Panel) -> Vec<String> {
             Some(entry) => vec!["undo".to_owned(), entry.seq.to_string(), "--apply".to_owned()],
             None => vec!["audit".to_owned(), "list".to_owned()],
         },
+        Panel::Study(study) => {
+            let words = |fixed: &[&str]| fixed.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+            match study.question() {
+                Some(Question::Agent(id)) => words(&["graduation", &id]),
+                Some(Question::Agents | Question::Everyone) => words(&["insights"]),
+                Some(Question::Policy(id)) => words(&["policy", "evaluate", &id]),
+                Some(Question::Recall) => words(&["evaluate"]),
+                Some(Question::Policies) => words(&["policy", "list"]),
+                None if study.kind == Kind::Policies => words(&["policy", "list"]),
+                None => words(&["insights"]),
+            }
+        }
     }
 }
 

@@ -156,7 +156,13 @@ pub async fn versions(store: &Store, profile: Option<&str>, told: Told<'_>) -> R
     store.sources_of(Entity::Policy)?;
     let mut rows = Vec::new();
     each(store, &query, told, |row| rows.push(row)).await?;
-    let place = |r: &Row| (r.text("profile_id").map(str::to_owned), std::cmp::Reverse(r.get("version").as_i64()));
+    let place = |r: &Row| {
+        (
+            r.text("profile_id").is_none(),
+            r.text("profile_id").map(str::to_owned),
+            std::cmp::Reverse(r.get("version").as_i64()),
+        )
+    };
     rows.sort_by_cached_key(|r| (place(r), r.id().to_owned()));
     let there =
         if rows.iter().any(|r| !trained_on(r).is_empty()) { case_marks(store, told).await? } else { HashSet::new() };

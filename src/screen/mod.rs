@@ -14,6 +14,7 @@ mod list;
 mod overlay;
 mod receipts;
 mod rows;
+mod study;
 mod summary;
 mod unlock;
 mod utility;
@@ -67,6 +68,7 @@ impl Painter {
             }
             View::Panel(panel) => match &**panel {
                 Panel::Receipts(receipts) => receipts::draw(receipts, look, body, buf, &mut drawn),
+                Panel::Study(found) => study::draw(found, look, body, buf, &mut drawn),
             },
         }
         overlay::draw(model, look, area, buf, &mut drawn);

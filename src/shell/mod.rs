@@ -9,6 +9,7 @@ mod export;
 mod input;
 mod load;
 mod look;
+mod study;
 mod terminal;
 
 use std::collections::BTreeSet;
