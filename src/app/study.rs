@@ -238,7 +238,7 @@ impl Model {
         match &mut self.history.here_mut().view {
             View::Panel(panel) => match &mut **panel {
                 Panel::Study(study) => Some(study),
-                _ => None,
+                Panel::Receipts(_) => None,
             },
             _ => None,
         }

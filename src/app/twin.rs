@@ -48,12 +48,11 @@ fn panel_words(panel: &Panel) -> Vec<String> {
             let words = |fixed: &[&str]| fixed.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
             match study.question() {
                 Some(Question::Agent(id)) => words(&["graduation", &id]),
-                Some(Question::Agents | Question::Everyone) => words(&["insights"]),
                 Some(Question::Policy(id)) => words(&["policy", "evaluate", &id]),
                 Some(Question::Recall) => words(&["evaluate"]),
                 Some(Question::Policies) => words(&["policy", "list"]),
                 None if study.kind == Kind::Policies => words(&["policy", "list"]),
-                None => words(&["insights"]),
+                Some(Question::Agents | Question::Everyone) | None => words(&["insights"]),
             }
         }
     }

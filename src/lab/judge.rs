@@ -295,13 +295,13 @@ fn judged_trials(memory: &Memory, queries: &[file::Query], k: usize, notes: &mut
                 text_words = words(text);
                 (Probe { words: &text_words, vector: &[] }, None)
             }
-            Asked::Like(id) => match memory.by_id.get(id).and_then(|i| memory.item(*i)) {
-                Some(item) => (Probe { words: &item.words, vector: &item.vector }, Some(item)),
-                None => {
+            Asked::Like(id) => {
+                let Some(item) = memory.by_id.get(id).and_then(|i| memory.item(*i)) else {
                     unknown += 1;
                     continue;
-                }
-            },
+                };
+                (Probe { words: &item.words, vector: &item.vector }, Some(item))
+            }
         };
         let fits = |item: &Item| {
             let named = |asked: &Option<String>, own: &Option<String>| asked.is_none() || asked == own;

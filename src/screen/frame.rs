@@ -102,7 +102,9 @@ fn hints(model: &Model) -> Vec<CommandId> {
             let learns = panel.kind() == PanelKind::Study(Kind::Policies);
             let fits = |id: &CommandId| learns || !matches!(id, Change(Ask::ActivatePolicy | Ask::TrainPolicy));
             let own = COMMANDS.iter().filter(|command| command.scope == panel.scope()).map(|command| command.id);
-            own.filter(fits).chain([Close, Palette, Refresh]).collect()
+            let studies = matches!(panel.kind(), PanelKind::Study(Kind::Agents | Kind::Policies));
+            let open = studies.then_some(Open);
+            open.into_iter().chain(own.filter(fits)).chain([Close, Palette, Refresh]).collect()
         }
         View::Card(_) => vec![TabRight, Follow, Close, Palette, CopyId],
     }

@@ -140,20 +140,17 @@ fn side(title: &str, mean: &Mean, width: usize, look: &Look) -> Vec<TextLine> {
     for term in &mean.terms {
         let name = SafeText::limited(&term.name.replace('_', " "), 40);
         let mut line = TextLine::of(cell(name, 18, Align::Left, look), Role::Label);
-        match term.value {
-            Some(value) => {
-                if bar >= 4 {
-                    line.append(meter(value, bar, Role::Series1, look));
-                }
-                line.push(format!(" {value:.3}"), Role::Number);
-                line.push(format!(" x {:.2}", term.weight_used), Role::Muted);
-                line.push(format!(" = {:.3}", term.contribution), Role::Text);
-                line.push(format!("  n {}", term.n), Role::Muted);
+        if let Some(value) = term.value {
+            if bar >= 4 {
+                line.append(meter(value, bar, Role::Series1, look));
             }
-            None => {
-                let why = SafeText::limited(term.missing.as_deref().unwrap_or("not known"), 200);
-                line.push(look.fit(&why, width.saturating_sub(18)), Role::Stale);
-            }
+            line.push(format!(" {value:.3}"), Role::Number);
+            line.push(format!(" x {:.2}", term.weight_used), Role::Muted);
+            line.push(format!(" = {:.3}", term.contribution), Role::Text);
+            line.push(format!("  n {}", term.n), Role::Muted);
+        } else {
+            let why = SafeText::limited(term.missing.as_deref().unwrap_or("not known"), 200);
+            line.push(look.fit(&why, width.saturating_sub(18)), Role::Stale);
         }
         lines.push(line);
     }

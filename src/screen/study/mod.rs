@@ -134,7 +134,6 @@ fn draw_found(study: &Study, look: &Look, area: Rect, buf: &mut Buffer, drawn: &
             None
         }
         Some(Err(failure)) => Some(failure_card(failure)),
-        Some(Ok(_)) => None,
         None if study.kind == Kind::Policies && study.version().is_some_and(|v| v.policy.is_err()) => {
             if let Some(version) = study.version() {
                 policies::weights(&mut sheet, version);
@@ -143,7 +142,7 @@ fn draw_found(study: &Study, look: &Look, area: Rect, buf: &mut Buffer, drawn: &
             None
         }
         None if study.waiting.is_some() => Some(waiting_card(study.waiting.as_ref())),
-        None => None,
+        Some(Ok(_)) | None => None,
     };
     if let Some(card) = card {
         card.render(inside, buf, look);

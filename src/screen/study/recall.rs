@@ -37,10 +37,15 @@ pub fn sheet(sheet: &mut Sheet<'_>, found: &Evaluation) {
     stored(sheet, found);
 }
 
-fn estimate(name: &str, value: &Estimate, look: &Look) -> TextLine {
+/// Columns for a bar beside its numbers.
+fn bar_width(width: usize) -> usize {
+    if width >= 72 { 20 } else { 8 }
+}
+
+fn estimate(name: &str, value: &Estimate, bar: usize, look: &Look) -> TextLine {
     let mut line = TextLine::of(cell(SafeText::new(name), 16, Align::Left, look), Role::Label);
     if let Some(mean) = value.value {
-        line.append(meter(mean, 20, Role::Series1, look));
+        line.append(meter(mean, bar, Role::Series1, look));
     }
     line.push(" ", Role::Text);
     line.push(number(value.value), Role::Number);
@@ -53,6 +58,7 @@ fn estimate(name: &str, value: &Estimate, look: &Look) -> TextLine {
 
 fn quality(sheet: &mut Sheet<'_>, found: &Evaluation) {
     let look = sheet.look();
+    let bar = bar_width(sheet.width());
     let quality = &found.quality;
     sheet.section("on judged queries");
     let k = quality.k;
@@ -62,7 +68,7 @@ fn quality(sheet: &mut Sheet<'_>, found: &Evaluation) {
         (format!("nDCG@{k}"), &quality.ndcg_at_k),
         ("MRR".to_owned(), &quality.mrr),
     ] {
-        sheet.line(estimate(&name, value, look));
+        sheet.line(estimate(&name, value, bar, look));
     }
     if quality.without_relevant > 0 {
         sheet.text(&format!("{} more queries have nothing relevant", quality.without_relevant), Role::Muted);
@@ -142,9 +148,10 @@ fn spread(sheet: &mut Sheet<'_>, title: &str, spread: &Spread) {
 fn stored(sheet: &mut Sheet<'_>, found: &Evaluation) {
     let Some(stored) = &found.stored else { return };
     let look = sheet.look();
+    let bar = bar_width(sheet.width());
     spread(sheet, "recalls as they happened", &stored.spread);
-    sheet.line(estimate("hit rate", &stored.hit_rate, look));
-    sheet.line(estimate("precision", &stored.precision_at_k, look));
+    sheet.line(estimate("hit rate", &stored.hit_rate, bar, look));
+    sheet.line(estimate("precision", &stored.precision_at_k, bar, look));
     let trail = &stored.trail;
     let mean = |x: Option<f64>| x.map_or("unknown".to_owned(), |x| format!("{x:.1}"));
     sheet.text(
