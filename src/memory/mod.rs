@@ -15,6 +15,7 @@ pub mod row;
 pub mod text_check;
 pub mod time;
 pub mod utility;
+pub mod vector;
 pub mod workflow;
 
 pub use entity::{Column, Entity, Kind, Personal};

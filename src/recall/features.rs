@@ -1,6 +1,6 @@
 //! What a learned policy looks at of a (query, case) pair, and the words and matches that all rankings share.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 
 use serde_json::Value;
 use unicode_segmentation::UnicodeSegmentation as _;
@@ -23,9 +23,9 @@ const ASKED: [&str; 9] = ["message", "query", "question", "task", "input", "inst
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Situation {
     /// Distinct words of its text.
-    pub words: HashSet<String>,
+    pub words: BTreeSet<String>,
     /// Its tags in lower case. A text without tags of its own is matched by its words.
-    pub tags: HashSet<String>,
+    pub tags: BTreeSet<String>,
     /// When it is asked, canonical; ages are counted from here.
     pub at: String,
 }
@@ -34,7 +34,7 @@ impl Situation {
     /// A situation told in words.
     #[must_use]
     pub fn of_text(text: &str, at: &str) -> Self {
-        Situation { words: words(text), tags: HashSet::new(), at: at.to_owned() }
+        Situation { words: words(text), tags: BTreeSet::new(), at: at.to_owned() }
     }
 
     /// The situation that a stored case was in.
@@ -64,7 +64,7 @@ pub fn features(situation: &Situation, case: &Row, cosine: Option<f64>) -> [f64;
     ]
 }
 
-fn tag_overlap(situation: &Situation, tags: &HashSet<String>) -> f64 {
+fn tag_overlap(situation: &Situation, tags: &BTreeSet<String>) -> f64 {
     if !situation.tags.is_empty() || tags.is_empty() {
         return overlap(&situation.tags, tags);
     }
@@ -90,13 +90,13 @@ pub fn age_days(created_at: Option<&str>, now: &str) -> Option<f64> {
 
 /// The distinct words of a text in lower case, as Unicode parts them (each ideograph is a word).
 #[must_use]
-pub fn words(text: &str) -> HashSet<String> {
+pub fn words(text: &str) -> BTreeSet<String> {
     text.unicode_words().map(str::to_lowercase).collect()
 }
 
 /// Shared words by all distinct words of both, in 0..1; 0 when either has none.
 #[must_use]
-pub fn overlap(a: &HashSet<String>, b: &HashSet<String>) -> f64 {
+pub fn overlap(a: &BTreeSet<String>, b: &BTreeSet<String>) -> f64 {
     let shared = a.intersection(b).count();
     let all = a.len() + b.len() - shared;
     if all == 0 { 0.0 } else { shared as f64 / all as f64 }
@@ -118,7 +118,7 @@ pub fn name_match(asked: Option<&str>, stored: Option<&str>) -> f64 {
 
 /// A case's tags in lower case.
 #[must_use]
-pub fn tags(case: &Row) -> HashSet<String> {
+pub fn tags(case: &Row) -> BTreeSet<String> {
     case.list("tags").into_iter().map(|tag| tag.trim().to_lowercase()).filter(|tag| !tag.is_empty()).collect()
 }
 
@@ -187,7 +187,7 @@ mod tests {
     fn each_feature_says_its_part() {
         let situation = Situation {
             words: words("Clean the phone numbers"),
-            tags: HashSet::from(["cleanup".to_owned(), "phones".to_owned()]),
+            tags: BTreeSet::from(["cleanup".to_owned(), "phones".to_owned()]),
             at: NOW.to_owned(),
         };
         let old = case(

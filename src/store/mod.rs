@@ -9,6 +9,7 @@ mod context;
 mod derive;
 pub mod dialect;
 pub mod encode;
+mod keyword;
 mod order;
 pub mod own;
 mod page;
@@ -18,6 +19,8 @@ pub mod session;
 pub mod shape;
 mod status;
 pub mod stored;
+pub mod vector;
+mod vector_cache;
 pub mod write;
 
 use std::collections::HashMap;
@@ -83,6 +86,8 @@ pub struct Store {
     writer: tokio::sync::Mutex<Option<write::Link>>,
     /// What the stored order of a column is worth, by the statement that found it out.
     sortable: Mutex<HashMap<String, Sortable>>,
+    /// Vectors that are kept in memory between recalls.
+    vectors: Mutex<vector_cache::Cache>,
     /// Kept until the store is dropped: a private copy of a database that could not be opened where it is.
     _copy: Option<connect::PrivateCopy>,
 }
