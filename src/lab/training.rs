@@ -1,6 +1,6 @@
 //! Pairs to learn and to measure by: from a file, or from what the cases of a bank say of the cases they recalled.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
@@ -8,6 +8,7 @@ use sha2::{Digest as _, Sha256};
 use super::{LabError, Told, each};
 use crate::memory::filter::{Filter, Operand, Operator};
 use crate::memory::query::Query;
+use crate::memory::vector::cosine_of;
 use crate::memory::{Entity, Row, reward};
 use crate::recall::features::{Situation, features};
 use crate::recall::learn::Example;
@@ -15,6 +16,9 @@ use crate::recall::learn::pairs;
 use crate::recall::learn::version::{Purged, Version};
 use crate::recall::policy::{Policy, Spelling};
 use crate::store::{Store, StoreError};
+
+/// Vectors that are held at most.
+const VECTORS: usize = 20_000;
 
 /// Pairs with where they come from.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -92,6 +96,15 @@ pub async fn from_bank(store: &Store, profile: Option<&str>, told: Told<'_>) -> 
         }),
         ..Pairs::default()
     };
+    let named: BTreeSet<&String> = cases.values().flat_map(|case| &case.references).collect();
+    let asking = cases.iter().filter(|(_, case)| !case.references.is_empty()).map(|(id, _)| id);
+    let compared: BTreeSet<&String> = asking.chain(named.into_iter().filter(|id| cases.contains_key(*id))).collect();
+    let compared: Vec<String> = compared.into_iter().take(VECTORS).cloned().collect();
+    let vectors = store.vectors(Entity::Case, &compared).await?;
+    if vectors.is_empty() && !compared.is_empty() {
+        found.notes.push("no case has a vector that can be read: similarity is 0".to_owned());
+    }
+    let cosine = |a: &str, b: &str| cosine_of(vectors.get(a)?, vectors.get(b)?);
     let (mut gone, mut unrewarded) = (0, 0);
     let mut used: HashSet<&str> = HashSet::new();
     for (number, (id, case)) in cases.iter().enumerate() {
@@ -110,7 +123,7 @@ pub async fn from_bank(store: &Store, profile: Option<&str>, told: Told<'_>) -> 
                 continue;
             };
             used.extend([id.as_str(), known.as_str()]);
-            let features = features(&situation, &recalled.row, None);
+            let features = features(&situation, &recalled.row, cosine(id, known));
             found.examples.push(Example { query: number, features, label });
             found.banks.push(case.profile.clone());
         }

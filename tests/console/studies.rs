@@ -113,8 +113,8 @@ fn graduated(id: &str) -> Graduation {
     let worked = |i: usize| work::Worked {
         outcome: Some(["success", "partial", "success", "failure"][i % 4].to_owned()),
         started_at: Some(format!("2026-02-{:02}", i + 1)),
-        feedback: (i % 2 == 0).then_some(0.5),
-        interventions: Some(i64::from(i % 3 == 0)),
+        feedback: i.is_multiple_of(2).then_some(0.5),
+        interventions: Some(i64::from(i.is_multiple_of(3))),
         constitutional: Some(0.9),
         confidence: Some(0.7),
         success: None,
@@ -143,8 +143,15 @@ fn graduated(id: &str) -> Graduation {
 fn examples() -> Vec<Example> {
     let one = |i: usize| Example {
         query: i / 5,
-        features: [0.0, f64::from(u8::from(i % 2 == 0)), (i % 7) as f64 / 7.0, 0.5, (i % 11) as f64 / 11.0, 0.0],
-        label: (i % 2 == 0) != (i % 9 == 4),
+        features: [
+            0.0,
+            f64::from(u8::from(i.is_multiple_of(2))),
+            (i % 7) as f64 / 7.0,
+            0.5,
+            (i % 11) as f64 / 11.0,
+            0.0,
+        ],
+        label: i.is_multiple_of(2) != (i % 9 == 4),
     };
     (0..300).map(one).collect()
 }
@@ -186,7 +193,7 @@ fn measured(id: &str) -> Measured {
 fn evaluation() -> Evaluation {
     let judged: Vec<Judged> = (0..40)
         .map(|i| Judged {
-            ranked: vec![f64::from(u8::from(i % 3 == 0)), 1.0, 0.0, f64::from(u8::from(i % 2 == 0))],
+            ranked: vec![f64::from(u8::from(i % 3 == 0)), 1.0, 0.0, f64::from(u8::from(i.is_multiple_of(2)))],
             relevant: vec![1.0; 3],
         })
         .collect();
