@@ -5,8 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use super::{LabError, Told, each};
-use crate::memory::filter::{Filter, Operand, Operator};
+use super::{LabError, Told, each, equal};
 use crate::memory::query::Query;
 use crate::memory::vector::cosine_of;
 use crate::memory::{Entity, Row, reward};
@@ -153,10 +152,6 @@ impl Case {
         references.retain(|id| id != row.id());
         Case { profile: row.text("profile_id").unwrap_or_default().to_owned(), row, references }
     }
-}
-
-fn equal(column: &'static str, value: &str) -> Filter {
-    Filter { column, op: Operator::Equal, value: Operand::Text(value.to_owned()) }
 }
 
 /// All policy versions, of one bank or of all, by bank and version, the newest first.

@@ -193,7 +193,7 @@ fn measured(id: &str) -> Measured {
 fn evaluation() -> Evaluation {
     let judged: Vec<Judged> = (0..40)
         .map(|i| Judged {
-            ranked: vec![f64::from(u8::from(i % 3 == 0)), 1.0, 0.0, f64::from(u8::from(i.is_multiple_of(2)))],
+            ranked: vec![f64::from(u8::from(i % 3 == 0)), 1.0, 0.0, f64::from(u8::from(i % 2 == 0))],
             relevant: vec![1.0; 3],
         })
         .collect();
