@@ -6,5 +6,7 @@ mod console {
     pub mod fake;
     mod keys;
     mod looks;
+    mod readme;
     mod studies;
+    mod triage;
 }

@@ -2,7 +2,8 @@
 //! arm in each function of this file, its state and messages in a file of its own, and its picture in `screen`.
 
 use super::command::Scope;
-use super::message::{Effect, Ticket};
+use super::inbox::Inbox;
+use super::message::{Destination, Effect, Ticket};
 use super::model::Model;
 use super::place::View;
 use super::receipts::Receipts;
@@ -16,6 +17,8 @@ pub enum PanelKind {
     Receipts,
     /// Agents, policies, how good recall is.
     Study(Kind),
+    /// Feedback that needs a look.
+    Inbox,
 }
 
 impl PanelKind {
@@ -25,6 +28,7 @@ impl PanelKind {
         match self {
             PanelKind::Receipts => Panel::Receipts(Receipts::default()),
             PanelKind::Study(kind) => Panel::Study(Study::new(kind)),
+            PanelKind::Inbox => Panel::Inbox(Inbox::default()),
         }
     }
 }
@@ -36,6 +40,8 @@ pub enum Panel {
     Receipts(Receipts),
     /// Agents, policies, how good recall is.
     Study(Study),
+    /// Feedback that needs a look.
+    Inbox(Inbox),
 }
 
 impl Panel {
@@ -45,6 +51,7 @@ impl Panel {
         match self {
             Panel::Receipts(_) => PanelKind::Receipts,
             Panel::Study(study) => PanelKind::Study(study.kind),
+            Panel::Inbox(_) => PanelKind::Inbox,
         }
     }
 
@@ -54,6 +61,7 @@ impl Panel {
         match self {
             Panel::Receipts(_) => "changes".to_owned(),
             Panel::Study(study) => study.title().to_owned(),
+            Panel::Inbox(_) => "inbox".to_owned(),
         }
     }
 
@@ -63,6 +71,7 @@ impl Panel {
         match self {
             Panel::Receipts(_) => Scope::Receipts,
             Panel::Study(_) => Scope::Study,
+            Panel::Inbox(_) => Scope::Inbox,
         }
     }
 
@@ -72,6 +81,7 @@ impl Panel {
         match self {
             Panel::Receipts(_) => None,
             Panel::Study(_) => self.row().map(|row| (row.entity, row.id())),
+            Panel::Inbox(inbox) => inbox.current().map(|row| (Entity::Feedback, row.id())),
         }
     }
 
@@ -85,6 +95,7 @@ impl Panel {
                 Kind::Policies => study.version().map(|version| &version.row),
                 Kind::Recall => None,
             },
+            Panel::Inbox(inbox) => inbox.current(),
         }
     }
 
@@ -93,6 +104,7 @@ impl Panel {
         match self {
             Panel::Receipts(receipts) => receipts.pending.take().map(|(ticket, _)| ticket).into_iter().collect(),
             Panel::Study(study) => study.waiting.take().map(|waiting| waiting.ticket).into_iter().collect(),
+            Panel::Inbox(inbox) => inbox.release(),
         }
     }
 
@@ -101,6 +113,7 @@ impl Panel {
         match self {
             Panel::Receipts(receipts) => receipts.forget(),
             Panel::Study(study) => study.forget(),
+            Panel::Inbox(inbox) => inbox.forget(),
         }
     }
 
@@ -109,6 +122,7 @@ impl Panel {
         match self {
             Panel::Receipts(receipts) => receipts.move_by(by),
             Panel::Study(study) => study.move_by(by),
+            Panel::Inbox(inbox) => inbox.move_by(by),
         }
     }
 
@@ -120,6 +134,7 @@ impl Panel {
                 study.reads = false;
                 study.select(position);
             }
+            Panel::Inbox(inbox) => inbox.select(position),
         }
     }
 }
@@ -147,8 +162,15 @@ impl Model {
         match self.panel().map(Panel::kind) {
             Some(PanelKind::Receipts) => self.settle_receipts(),
             Some(PanelKind::Study(_)) => self.settle_study(),
+            Some(PanelKind::Inbox) => self.settle_inbox(),
             None => Vec::new(),
         }
+    }
+
+    /// Goes to the selected row.
+    fn open_selected(&mut self) -> Vec<Effect> {
+        let selected = self.panel().and_then(Panel::selected).map(|(entity, id)| (entity, id.to_owned()));
+        selected.map_or_else(Vec::new, |(entity, id)| self.go(&Destination::Row(entity, id), true))
     }
 
     /// Opens what is selected.
@@ -161,6 +183,7 @@ impl Model {
                 }
                 Vec::new()
             }
+            Some(PanelKind::Inbox) => self.open_selected(),
             None => Vec::new(),
         }
     }

@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 use super::message::{Effect, Failure, Ticket};
 use super::model::Model;
 use super::panel::Panel;
-use super::place::View;
 use crate::memory::{Entity, Row};
 use crate::recall::judge::report::Evaluation;
 use crate::recall::learn::measured::Measured;
@@ -235,13 +234,8 @@ impl Study {
 impl Model {
     /// The study we are at.
     pub(super) fn study_mut(&mut self) -> Option<&mut Study> {
-        match &mut self.history.here_mut().view {
-            View::Panel(panel) => match &mut **panel {
-                Panel::Study(study) => Some(study),
-                Panel::Receipts(_) => None,
-            },
-            _ => None,
-        }
+        let panel = self.panel_mut()?;
+        if let Panel::Study(study) = panel { Some(study) } else { None }
     }
 
     /// Asks what is to be known now; what nobody wants to know any more is stopped.

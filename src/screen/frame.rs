@@ -3,11 +3,11 @@
 use ratatui::{buffer::Buffer, layout::Rect};
 
 use super::Drawn;
-use crate::app::command::{Ask, COMMANDS, Command, CommandId};
+use crate::app::command::{Ask, COMMANDS, Command, CommandId, Meaning, Scope};
 use crate::app::panel::PanelKind;
 use crate::app::place::{Pane, View};
 use crate::app::study::Kind;
-use crate::app::{Model, Target};
+use crate::app::{Key, Model, Target};
 use crate::ui::{Badge, Breadcrumbs, Footer, Glyph, KeyHint, Look, Role, SafeText, Tab, Tabs, Toast, Tone};
 
 /// Draws the frame; what is left for the screen itself.
@@ -26,8 +26,7 @@ pub fn draw(model: &Model, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mu
 }
 
 fn top(model: &Model, look: &Look, line: Rect, buf: &mut Buffer) {
-    let location = model.opened.location.rsplit('/').next().unwrap_or_default();
-    let mut crumbs = vec![SafeText::limited(location, 40)];
+    let mut crumbs = vec![SafeText::limited(model.database_name(), 40)];
     crumbs.extend(model.crumbs().iter().map(|crumb| SafeText::limited(crumb, 80)));
     let mut badges = Vec::new();
     if line.width >= 90 {
@@ -56,7 +55,7 @@ fn signed(sign: Glyph, word: &str) -> SafeText {
 fn screens() -> impl Iterator<Item = &'static Command> {
     let digit =
         |command: &&Command| command.keys.iter().any(|key| key.len() == 1 && key.as_bytes()[0].is_ascii_digit());
-    COMMANDS.iter().filter(digit)
+    COMMANDS.iter().filter(|command| command.scope == Scope::Everywhere).filter(digit)
 }
 
 fn navigation(model: &Model, look: &Look, line: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
@@ -71,8 +70,10 @@ fn navigation(model: &Model, look: &Look, line: Rect, buf: &mut Buffer, drawn: &
         let key = command.keys.first().copied().unwrap_or_default();
         let title = command.title.to_lowercase();
         let title = if wide { title.as_str() } else { title.split(' ').next().unwrap_or_default() };
+        // Where the key means something else, the screen is reached by its name only.
+        let leads = Key::parse(key).map(|key| model.meaning(&[key])) == Some(Meaning::Command(command.id));
         Tab {
-            title: format!("{key} {title}").into(),
+            title: if leads { format!("{key} {title}").into() } else { title.into() },
             count: None,
             off: command.needs().is_some_and(|entity| model.holds(entity).is_err()),
         }
@@ -101,10 +102,11 @@ fn hints(model: &Model) -> Vec<CommandId> {
         View::Panel(panel) => {
             let learns = panel.kind() == PanelKind::Study(Kind::Policies);
             let fits = |id: &CommandId| learns || !matches!(id, Change(Ask::ActivatePolicy | Ask::TrainPolicy));
-            let own = COMMANDS.iter().filter(|command| command.scope == panel.scope()).map(|command| command.id);
+            let own = COMMANDS.iter().filter(|command| command.scope == panel.scope() && !command.hint.is_empty());
+            let own = own.map(|command| command.id).filter(fits);
             let studies = matches!(panel.kind(), PanelKind::Study(Kind::Agents | Kind::Policies));
             let open = studies.then_some(Open);
-            open.into_iter().chain(own.filter(fits)).chain([Close, Palette, Refresh]).collect()
+            open.into_iter().chain(own).chain([Close, Palette, Refresh]).collect()
         }
         View::Card(_) => vec![TabRight, Follow, Close, Palette, CopyId],
     }
