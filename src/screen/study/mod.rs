@@ -151,6 +151,10 @@ fn draw_found(study: &Study, look: &Look, area: Rect, buf: &mut Buffer, drawn: &
     let above = study.scroll.min(height.saturating_sub(rows));
     sheet.render(inside, buf, above);
     drawn.measures.detail_rows = rows;
+    if study.reads {
+        // A screenful is one of what has the keys.
+        drawn.measures.list_rows = rows;
+    }
     drawn.measures.detail_lines = height;
     if height > rows {
         let bar = Rect { x: inside.right() + 1, width: 1, ..inside };
