@@ -3,7 +3,7 @@
 //! The map of the house, from the inside out; a module may use only what stands left of it on its line:
 //!
 //! ```text
-//! memory <- recall          memory <- layout <- store <- change <- job
+//! memory <- recall          memory <- layout <- store <- lab <- change <- job
 //! app, screen see memory, recall and the plain data of change and job; screen sees ui
 //! cli and shell see everything below them; nothing sees cli or shell
 //! ```
@@ -12,7 +12,7 @@
 //! - [`recall`]: how memories are ranked, explained, judged and learned
 //! - [`layout`]: where a database keeps them: layouts as data
 //! - [`store`]: the only SQL: connecting, building queries, reading rows
-//! - [`lab`]: reads what the rules of recall look at: insights, training, judging
+//! - [`lab`]: the recall lab: reads from the store what the rules of recall look at, for console and commands
 //! - [`change`]: the only door to writing: plan, apply, receipt, audit trail; a file per operation
 //! - [`job`]: long changes in batches: lease, checkpoint, pace; a file per backfill
 //! - [`ui`]: how things look: safe text, glyphs, themes, tables, charts; no domain words

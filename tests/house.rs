@@ -17,7 +17,6 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("lab", &["store", "layout", "recall", "memory"]),
     ("change", &["lab", "store", "layout", "recall", "memory"]),
     ("job", &["change", "lab", "store", "layout", "recall", "memory"]),
-    ("lab", &["store", "layout", "recall", "memory"]),
     ("change", &["store", "layout", "recall", "memory"]),
     ("job", &["change", "store", "layout", "recall", "memory"]),
     ("demo", &["store", "layout", "recall", "memory"]),

@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 
 use mnemoscope::change::{self, Author, ChangeError, migrate, policy, undo};
 use mnemoscope::lab::training::{self, Pairs};
-use mnemoscope::lab::{LabError, assess, silent, understand};
+use mnemoscope::lab::{LabError, assess, judge, silent, understand};
 use mnemoscope::recall::learn::version::Version;
 use mnemoscope::recall::understand::report::insights_json;
 use mnemoscope::store::{OpenOptions, Store, Target};
@@ -387,6 +387,62 @@ fn ennube_gets_its_own_spelling_and_a_row_in_its_own_trail() {
         let used = training::versions(store, Some(&profile), &silent).await.expect("versions");
         assert_eq!(used.iter().find(|v| v.in_use).unwrap().row.get("version"), &json!(5));
     });
+}
+
+#[test]
+fn evaluate_judges_recall_alike_on_both_engines() {
+    block_on(async {
+        let mut said = Vec::new();
+        for world in both().await {
+            let ask = judge::Ask { kind: None, k: 4, seed: 1, judged: None };
+            said.push(json!(judge::evaluate(&world.store, &ask, &silent).await.expect("an evaluation")));
+        }
+        let first = &said[0];
+        assert!(said.iter().all(|s| s == first), "{said:#?}");
+        assert_eq!((&first["kind"], &first["rows"], &first["with_vector"]), (&json!("case"), &json!(48), &json!(0)));
+        assert_eq!(first["quality"]["sweep"].as_array().unwrap().len(), 7);
+        assert_eq!(first["self_retrieval"][0]["found"], first["self_retrieval"][0]["n"]);
+        assert_eq!(
+            (&first["negative_controls"][0]["n"], &first["negative_controls"][0]["answered"]),
+            (&json!(50), &json!(0))
+        );
+        assert_eq!(first["stored"], Value::Null);
+    });
+}
+
+#[test]
+fn judged_queries_are_ranked_and_counted_by_hand() {
+    let world = block_on(native_sqlite());
+    let path = world.path.clone().expect("a file");
+    let folder = path.parent().expect("a folder").to_owned();
+    let judged = folder.join("judged.jsonl");
+    // `price of part 7` is asked in src-7 alone; query-00 asks for part 8; the third has nothing relevant.
+    let lines = [
+        json!({"query": "price of part 7", "relevant": ["src-7"]}),
+        json!({"like": "query-00", "relevant": {"gone": 1}, "agent_id": "ag-1"}),
+        json!({"query": "price", "relevant": []}),
+        json!({"like": "nothing", "relevant": ["src-1"]}),
+    ];
+    std::fs::write(&judged, lines.map(|l| l.to_string()).join("\n")).expect("a file");
+    let found = answer(&path, &["evaluate", "--judged", &judged.display().to_string()]);
+    let quality = &found["quality"];
+    assert_eq!((&quality["n"], &quality["without_relevant"], &quality["k"]), (&json!(2), &json!(1), &json!(4)));
+    assert_eq!((&quality["hit_rate"]["value"], &quality["precision_at_k"]["value"]), (&json!(0.5), &json!(0.125)));
+    assert_eq!((&quality["mrr"]["value"], &quality["ndcg_at_k"]["value"]), (&json!(0.5), &json!(0.5)));
+    let notes = found["notes"].to_string();
+    assert!(
+        notes.contains("1 queries name a row that is not there") && notes.contains("1 relevant rows are not there")
+    );
+    std::fs::write(&judged, "").expect("a file");
+    for (arguments, code) in [
+        (vec!["evaluate", "--judged", judged.to_str().unwrap()], 5),
+        (vec!["evaluate", "--judged", "nowhere"], 3),
+        (vec!["evaluate", "-k", "0"], 2),
+        (vec!["evaluate", "--of", "agent"], 2),
+    ] {
+        assert_eq!(run(&path, &arguments).status.code(), Some(code), "{arguments:?}");
+    }
+    assert!(!run(&path, &["--format", "table", "evaluate"]).stdout.is_empty());
 }
 
 /// 60 queries with 5 cases each; cases that went well do well, mostly.

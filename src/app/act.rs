@@ -8,6 +8,7 @@ use super::inbox::Verdict;
 use super::menu::{Choice, Item, Menu, Overlay};
 use super::message::{Destination, Effect, Failure};
 use super::model::{Model, Tone};
+use super::panel::Panel;
 use super::place::View;
 use super::twin::command_line;
 use crate::memory::Row;
@@ -61,7 +62,12 @@ impl Model {
             }
             CommandId::Follow if here.detail().is_none_or(|d| d.row().is_none()) => no("no row is loaded"),
             CommandId::Export if self.exporting.is_some() => no("an export is still running"),
-            CommandId::Focus | CommandId::Zoom if browse.is_none() => no("there is one pane only"),
+            CommandId::Zoom if browse.is_none() => no("there is one pane only"),
+            CommandId::Focus
+                if browse.is_none() && !matches!(self.panel(), Some(Panel::Study(study)) if study.entries() > 0) =>
+            {
+                no("there is one pane only")
+            }
             _ => Ok(()),
         }
     }

@@ -51,11 +51,19 @@ impl Model {
             Ask::Unlink if self.history.here().row().is_some_and(|row| row.text("parent_id").is_none()) => {
                 no("the episode follows no other one")
             }
+            Ask::ActivatePolicy if self.selected_id(Entity::Policy).is_none() => no("no policy is selected"),
+            Ask::TrainPolicy if self.selected_bank().is_none() => no("no policy of a bank is selected"),
             Ask::Reward if self.selected_id(Entity::Case).is_none() => no("no case is selected"),
             Ask::Window if self.selected_id(Entity::Profile).is_none() => no("no profile is selected"),
             Ask::Retract if self.rows_of(Entity::UtilityEvent).is_empty() => no("no signal is selected"),
             _ => Ok(()),
         }
+    }
+
+    /// The bank of the selected policy.
+    fn selected_bank(&self) -> Option<String> {
+        let row = self.history.here().row().filter(|row| row.entity == Entity::Policy)?;
+        row.text("profile_id").map(str::to_owned)
     }
 
     /// The rows of that kind that a change could be about: the selected one, else those of the selected episode. Each with
@@ -98,6 +106,14 @@ impl Model {
             },
             Ask::Unlink => match self.selected_id(Entity::Episode) {
                 Some(child) => self.propose(Operation::Unlink { child }),
+                None => Vec::new(),
+            },
+            Ask::ActivatePolicy => match self.selected_id(Entity::Policy) {
+                Some(id) => self.propose(Operation::ActivatePolicy { id }),
+                None => Vec::new(),
+            },
+            Ask::TrainPolicy => match self.selected_bank() {
+                Some(bank) => self.propose(Operation::TrainPolicy { bank }),
                 None => Vec::new(),
             },
             Ask::Reward => self.ask_line(Entity::Case, Purpose::Reward, |row| match row.number("reward") {

@@ -3,6 +3,7 @@
 use super::inbox::Verdict;
 use super::key::Key;
 use super::panel::PanelKind;
+use super::study::Kind;
 use crate::memory::Entity;
 use crate::memory::utility::Signal;
 
@@ -132,6 +133,10 @@ pub enum Ask {
     Link,
     /// Take the episode's parent away.
     Unlink,
+    /// Put the selected policy version to use.
+    ActivatePolicy,
+    /// Train a new version for the bank of the selected one.
+    TrainPolicy,
     /// Set the reward and the outcome of a case.
     Reward,
     /// Set how many cases a profile keeps.
@@ -153,6 +158,8 @@ pub enum Scope {
     Findings,
     /// Among the migrations.
     Migrations,
+    /// Where the memory is studied.
+    Study,
     /// In the inbox.
     Inbox,
 }
@@ -172,6 +179,7 @@ impl Scope {
         Scope::Receipts,
         Scope::Findings,
         Scope::Migrations,
+        Scope::Study,
         Scope::Everywhere,
     ];
 
@@ -183,6 +191,7 @@ impl Scope {
             Scope::Rows => "Rows",
             Scope::List => "Lists",
             Scope::Receipts => "Changes",
+            Scope::Study => "Agents, policies, evaluation",
             Scope::Inbox => "Inbox",
             Scope::Findings => "Findings",
             Scope::Migrations => "Migrations",
@@ -316,6 +325,11 @@ commands! {
     CommandId::Change(Ask::Signal(Signal::Ignored)), Rows, ["t i"], "Ignored", "", "Tells that the episode was ignored.", Some("signal EPISODE ignored");
     CommandId::Change(Ask::Retract), Rows, ["t x"], "Retract signal", "", "Takes a signal back; the utility is replayed without it.", Some("signal retract ID");
     CommandId::Change(Ask::Unlink), Rows, ["c u"], "Unlink", "", "Takes the episode's parent away.", Some("unlink CHILD");
+    CommandId::Change(Ask::ActivatePolicy), Study, ["c a"], "Activate policy", "activate", "Puts the selected version to use; the others stay.", Some("policy activate ID");
+    CommandId::Change(Ask::TrainPolicy), Study, ["c t"], "Train policy", "train", "Trains a new version from what the bank's cases recalled; it is stored for review.", Some("policy train BANK");
+    CommandId::Panel(PanelKind::Study(Kind::Agents)), Everywhere, ["a"], "Agents at work", "", "Shows what people do with canvases, how ready each agent is, what fades and which memories mislead.", Some("insights");
+    CommandId::Panel(PanelKind::Study(Kind::Policies)), Everywhere, ["P"], "Learned policies", "", "Shows the versions of retrieval policies, how good each is and which is in use.", Some("policy list");
+    CommandId::Panel(PanelKind::Study(Kind::Recall)), Everywhere, ["E"], "Evaluation", "", "Judges recall: hit rate, precision, nonsense, coverage, swamping, latency.", Some("evaluate");
     CommandId::Judge(Verdict::Right), Inbox, ["a"], "It is right", "right", "Tells the episode what the feedback says of it: confirmed, corrected or rejected.", Some("signal EPISODE SIGNAL");
     CommandId::Judge(Verdict::Flipped), Inbox, ["x"], "Flip", "flip", "Turns thumbs up into thumbs down, or the other way round.", Some("feedback edit ID --kind KIND");
     CommandId::Judge(Verdict::Rated(1)), Inbox, ["1"], "Rate 1", "to 5 rate", "Makes it a rating of 1.", Some("feedback edit ID --kind rating --rating 1");

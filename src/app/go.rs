@@ -45,6 +45,9 @@ impl Model {
 
     pub(super) fn scroll_detail(&mut self, by: isize) {
         let last = self.measures.detail_lines.saturating_sub(self.measures.detail_rows);
+        if let Some(study) = self.study_mut() {
+            study.scroll = study.scroll.saturating_add_signed(by).min(last);
+        }
         if let Some(detail) = self.history.here_mut().detail_mut() {
             detail.scroll = detail.scroll.saturating_add_signed(by).min(last);
         }
@@ -170,6 +173,10 @@ impl Model {
                 return Vec::new();
             }
         }
+        if let Some(study) = self.study_mut().filter(|study| study.reads && study.entries() > 0) {
+            study.reads = false;
+            return Vec::new();
+        }
         self.travel(-1)
     }
 
@@ -188,6 +195,9 @@ impl Model {
     }
 
     pub(super) fn other_pane(&mut self) -> Vec<Effect> {
+        if let Some(study) = self.study_mut().filter(|study| study.entries() > 0) {
+            study.reads = !study.reads;
+        }
         if let Some(browse) = self.browse_mut() {
             browse.pane = if browse.pane == Pane::List { Pane::Detail } else { Pane::List };
         }

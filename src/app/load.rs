@@ -284,6 +284,9 @@ impl Model {
     pub(super) fn drawn(&mut self, measures: Measures) {
         self.measures = measures;
         let last = measures.detail_lines.saturating_sub(measures.detail_rows);
+        if let Some(study) = self.study_mut() {
+            study.scroll = study.scroll.min(last);
+        }
         if let Some(detail) = self.history.here_mut().detail_mut() {
             detail.scroll = detail.scroll.min(last);
         }

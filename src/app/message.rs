@@ -11,6 +11,7 @@ use super::model::Opened;
 use super::operation::Operation;
 use super::panel::PanelKind;
 use super::receipts::Entry;
+use super::study::{Answer, Question};
 use crate::change::plan::Plan;
 use crate::memory::query::{EpisodeContext, Page, Query, Status};
 use crate::memory::{Entity, Row};
@@ -205,6 +206,10 @@ pub enum Message {
     Finding(Ticket, Result<super::findings::News, Failure>),
     /// How the migrations stand.
     Migrations(Ticket, Result<Box<super::migrations::Listed>, Failure>),
+    /// What a question about the memory came to.
+    Answer(Ticket, Result<Answer, Failure>),
+    /// For an answer so many rows of an entity were read so far.
+    Told(Ticket, Entity, usize),
     /// A text was handed to the clipboard: what, and in how many bytes.
     Copied(Result<String, Failure>),
     /// The editor was closed.
@@ -245,6 +250,15 @@ pub enum Effect {
     Look(Ticket),
     /// Read how the migrations stand.
     LoadMigrations(Ticket),
+    /// Answer a question about the memory.
+    Study {
+        /// Number of this request.
+        ticket: Ticket,
+        /// What is asked.
+        question: Question,
+        /// Personal values are replaced.
+        masked: bool,
+    },
     /// Nobody waits for this any more: stop it, and forget a plan that is kept under it.
     Cancel(Ticket),
     /// Send [`Message::Elapsed`] after so many milliseconds.

@@ -32,6 +32,7 @@ pub mod panel;
 pub mod picker;
 pub mod place;
 pub mod receipts;
+pub mod study;
 pub mod text;
 pub mod twin;
 mod update;

@@ -79,6 +79,16 @@ pub enum Operation {
         /// Newest cases that are kept; none keeps all.
         window: Option<i64>,
     },
+    /// A policy version is put to use.
+    ActivatePolicy {
+        /// Its id.
+        id: String,
+    },
+    /// A new policy version is trained from what a bank's cases recalled.
+    TrainPolicy {
+        /// The profile's id.
+        bank: String,
+    },
     /// A change is taken back.
     Undo {
         /// Number of its audit entry.
@@ -103,6 +113,8 @@ impl Operation {
             Operation::Reward { case, reward, .. } => format!("Set the reward of case {case} to {reward}"),
             Operation::Window { profile, window: Some(window) } => format!("Keep {window} cases of profile {profile}"),
             Operation::Window { profile, window: None } => format!("Keep every case of profile {profile}"),
+            Operation::ActivatePolicy { id } => format!("Activate policy {id}"),
+            Operation::TrainPolicy { bank } => format!("Train a policy for bank {bank}"),
             Operation::Undo { seq } => format!("Undo change {seq}"),
             Operation::Each(each) => match each.first() {
                 Some(first) if each.len() == 1 => first.title(),
@@ -124,6 +136,8 @@ impl Operation {
             | Operation::Link { child: id, .. }
             | Operation::Unlink { child: id }
             | Operation::Reward { case: id, .. }
+            | Operation::ActivatePolicy { id }
+            | Operation::TrainPolicy { bank: id }
             | Operation::Window { profile: id, .. } => Some(id),
             Operation::Undo { .. } | Operation::Each(_) => None,
         }
@@ -170,6 +184,8 @@ impl Operation {
                 let window = window.map_or_else(|| "all".to_owned(), |window| window.to_string());
                 words(&["profile", "set", profile, "--window", &window])
             }
+            Operation::ActivatePolicy { id } => words(&["policy", "activate", id]),
+            Operation::TrainPolicy { bank } => words(&["policy", "train", bank]),
             Operation::Undo { seq } => words(&["undo", &seq.to_string()]),
             Operation::Each(each) => each.first().map(Operation::words).unwrap_or_default(),
         }

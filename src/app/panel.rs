@@ -9,6 +9,7 @@ use super::migrations::Migrations;
 use super::model::Model;
 use super::place::View;
 use super::receipts::Receipts;
+use super::study::{Kind, Study};
 use crate::memory::{Entity, Row};
 
 /// Names a screen of its own kind.
@@ -20,6 +21,8 @@ pub enum PanelKind {
     Findings,
     /// What the database lacks.
     Migrations,
+    /// Agents, policies, how good recall is.
+    Study(Kind),
     /// Feedback that needs a look.
     Inbox,
 }
@@ -32,6 +35,7 @@ impl PanelKind {
             PanelKind::Receipts => Panel::Receipts(Receipts::default()),
             PanelKind::Findings => Panel::Findings(Findings::default()),
             PanelKind::Migrations => Panel::Migrations(Migrations::default()),
+            PanelKind::Study(kind) => Panel::Study(Study::new(kind)),
             PanelKind::Inbox => Panel::Inbox(Inbox::default()),
         }
     }
@@ -46,6 +50,8 @@ pub enum Panel {
     Findings(Findings),
     /// What the database lacks.
     Migrations(Migrations),
+    /// Agents, policies, how good recall is.
+    Study(Study),
     /// Feedback that needs a look.
     Inbox(Inbox),
 }
@@ -58,6 +64,7 @@ impl Panel {
             Panel::Receipts(_) => PanelKind::Receipts,
             Panel::Findings(_) => PanelKind::Findings,
             Panel::Migrations(_) => PanelKind::Migrations,
+            Panel::Study(study) => PanelKind::Study(study.kind),
             Panel::Inbox(_) => PanelKind::Inbox,
         }
     }
@@ -69,6 +76,7 @@ impl Panel {
             Panel::Receipts(_) => "changes".to_owned(),
             Panel::Findings(_) => "findings".to_owned(),
             Panel::Migrations(_) => "migrations".to_owned(),
+            Panel::Study(study) => study.title().to_owned(),
             Panel::Inbox(_) => "inbox".to_owned(),
         }
     }
@@ -80,6 +88,7 @@ impl Panel {
             Panel::Receipts(_) => Scope::Receipts,
             Panel::Findings(_) => Scope::Findings,
             Panel::Migrations(_) => Scope::Migrations,
+            Panel::Study(_) => Scope::Study,
             Panel::Inbox(_) => Scope::Inbox,
         }
     }
@@ -89,6 +98,7 @@ impl Panel {
     pub fn selected(&self) -> Option<(Entity, &str)> {
         match self {
             Panel::Receipts(_) | Panel::Findings(_) | Panel::Migrations(_) => None,
+            Panel::Study(_) => self.row().map(|row| (row.entity, row.id())),
             Panel::Inbox(inbox) => inbox.current().map(|row| (Entity::Feedback, row.id())),
         }
     }
@@ -98,6 +108,11 @@ impl Panel {
     pub fn row(&self) -> Option<&Row> {
         match self {
             Panel::Receipts(_) | Panel::Findings(_) | Panel::Migrations(_) => None,
+            Panel::Study(study) => match study.kind {
+                Kind::Agents => study.agent(),
+                Kind::Policies => study.version().map(|version| &version.row),
+                Kind::Recall => None,
+            },
             Panel::Inbox(inbox) => inbox.current(),
         }
     }
@@ -108,6 +123,7 @@ impl Panel {
             Panel::Receipts(receipts) => receipts.pending.take().map(|(ticket, _)| ticket).into_iter().collect(),
             Panel::Findings(findings) => findings.pending.take().into_iter().collect(),
             Panel::Migrations(migrations) => migrations.pending.take().into_iter().collect(),
+            Panel::Study(study) => study.waiting.take().map(|waiting| waiting.ticket).into_iter().collect(),
             Panel::Inbox(inbox) => inbox.release(),
         }
     }
@@ -120,6 +136,7 @@ impl Panel {
             Panel::Migrations(migrations) => {
                 (migrations.stale, migrations.failure) = (true, None);
             }
+            Panel::Study(study) => study.forget(),
             Panel::Inbox(inbox) => inbox.forget(),
         }
     }
@@ -130,6 +147,7 @@ impl Panel {
             Panel::Receipts(receipts) => receipts.move_by(by),
             Panel::Findings(findings) => findings.move_by(by),
             Panel::Migrations(migrations) => migrations.select(migrations.selected.saturating_add_signed(by)),
+            Panel::Study(study) => study.move_by(by),
             Panel::Inbox(inbox) => inbox.move_by(by),
         }
     }
@@ -140,6 +158,10 @@ impl Panel {
             Panel::Receipts(receipts) => receipts.selected = position.min(receipts.entries.len().saturating_sub(1)),
             Panel::Findings(findings) => findings.select(position),
             Panel::Migrations(migrations) => migrations.select(position),
+            Panel::Study(study) => {
+                study.reads = false;
+                study.select(position);
+            }
             Panel::Inbox(inbox) => inbox.select(position),
         }
     }
@@ -169,6 +191,7 @@ impl Model {
             Some(PanelKind::Receipts) => self.settle_receipts(),
             Some(PanelKind::Findings) => self.settle_findings(),
             Some(PanelKind::Migrations) => self.settle_migrations(),
+            Some(PanelKind::Study(_)) => self.settle_study(),
             Some(PanelKind::Inbox) => self.settle_inbox(),
             None => Vec::new(),
         }
@@ -186,6 +209,12 @@ impl Model {
             Some(PanelKind::Receipts) => self.undo_selected(),
             Some(PanelKind::Findings) => self.open_example(),
             Some(PanelKind::Migrations) => self.ask_migrations(),
+            Some(PanelKind::Study(_)) => {
+                if let Some(study) = self.study_mut() {
+                    study.reads = true;
+                }
+                Vec::new()
+            }
             Some(PanelKind::Inbox) => self.open_selected(),
             None => Vec::new(),
         }

@@ -6,6 +6,7 @@ use super::model::Model;
 use super::operation::Operation;
 use super::panel::Panel;
 use super::place::{Browse, Pane, View};
+use super::study::{Kind, Question};
 use crate::memory::Entity;
 
 /// A word as a shell takes it.
@@ -53,6 +54,17 @@ fn panel_words(panel: &Panel) -> Vec<String> {
             let option = migrations.current().and_then(|m| m.option.clone());
             let words = ["migrate".to_owned(), "--apply".to_owned()].into_iter();
             words.chain(option.into_iter().flat_map(|o| ["--optional".to_owned(), o])).collect()
+        }
+        Panel::Study(study) => {
+            let words = |fixed: &[&str]| fixed.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+            match study.question() {
+                Some(Question::Agent(id)) => words(&["graduation", &id]),
+                Some(Question::Policy(id)) => words(&["policy", "evaluate", &id]),
+                Some(Question::Recall) => words(&["evaluate"]),
+                Some(Question::Policies) => words(&["policy", "list"]),
+                None if study.kind == Kind::Policies => words(&["policy", "list"]),
+                Some(Question::Agents | Question::Everyone) | None => words(&["insights"]),
+            }
         }
     }
 }

@@ -69,6 +69,11 @@ impl Model {
                     Err(failure) => self.failed(failure),
                 }
             }
+            Message::Answer(ticket, result) => self.got_answer(ticket, result),
+            Message::Told(ticket, entity, rows) => {
+                self.told(ticket, entity, rows);
+                Vec::new()
+            }
             Message::Copied(Ok(what)) => self.say(Tone::Good, format!("{what} copied")),
             Message::Copied(Err(failure)) | Message::Viewed(Err(failure)) | Message::Failed(failure) => {
                 self.failed(failure)
@@ -202,6 +207,9 @@ impl Model {
     fn focus(&mut self, pane: Pane) -> Vec<Effect> {
         if let Some(browse) = self.browse_mut() {
             browse.pane = pane;
+        }
+        if let Some(study) = self.study_mut() {
+            study.reads = pane == Pane::Detail;
         }
         Vec::new()
     }

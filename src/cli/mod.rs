@@ -14,6 +14,8 @@ mod look;
 mod migrate;
 pub mod output;
 mod policy;
+mod recall;
+pub mod recall_args;
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -205,13 +207,21 @@ async fn dispatch(cli: &Cli, config: &Config) -> Result<(), Failure> {
             look::list(&session, entity, selection, *limit, after.as_deref()).await
         }
         Some(Command::Show { entity, id }) => look::show(&session, entity, id).await,
-        Some(Command::Chain { episode }) => look::chain(&session, episode).await,
         Some(Command::Insights { agent }) => insights::insights(&session, agent.as_deref()).await,
         Some(Command::Graduation { agent }) => insights::graduation(&session, agent).await,
         Some(Command::Evaluate { judged, of, k, seed }) => {
             evaluate::run(&session, judged.as_deref(), of.as_deref(), *k, *seed).await
         }
         Some(Command::Findings { kind }) => findings::run(&session, kind.as_deref()).await,
+        Some(Command::Chain { episode, suggest_parents: true }) => recall::parents(&session, episode).await,
+        Some(Command::Chain { episode, .. }) => look::chain(&session, episode).await,
+        Some(Command::Recall(args)) => recall::recall(&session, args).await,
+        Some(Command::Context { recall, tokens, tokens_per_row }) => {
+            recall::context(&session, recall, *tokens, *tokens_per_row).await
+        }
+        Some(Command::Replay { topic, agent, limit }) => {
+            recall::replay(&session, topic, agent.as_deref(), *limit).await
+        }
         Some(Command::Layouts { command }) => layouts::run(&session, command.as_ref()).await,
         Some(Command::Export { entities, selection }) => look::export(&session, entities, selection).await,
         Some(Command::Change(command)) => change::run(&session, command).await,
@@ -246,6 +256,12 @@ impl Session<'_> {
     pub fn mask(&self) -> Option<Mask> {
         let by_profile = self.profile_named(None).is_some_and(|p| p.mask);
         (self.cli.global.mask || by_profile).then(|| Mask::new(config::mask_key()))
+    }
+
+    /// Where vectors of texts come from, if the profile says so.
+    #[must_use]
+    pub fn embedding(&self) -> Option<&config::Embedding> {
+        self.profile_named(None)?.embedding.as_ref()
     }
 
     /// What the operator means by "the database": named, else from the environment, else the default profile.

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::{LabError, Told, each};
 use crate::memory::query::Query;
+use crate::memory::vector::cosine_of;
 use crate::memory::{Entity, Row, reward, time};
 use crate::recall::features::{case_text, overlap, tags, words};
 use crate::recall::judge::file::{self, Asked};
@@ -17,6 +18,8 @@ use crate::store::{Store, StoreError};
 
 /// Newest rows of an owner that are searched at most.
 const POOL: usize = 2_000;
+/// Vectors that are held at most.
+const VECTORS: usize = 10_000;
 /// Stored rows that are asked as queries at most.
 const QUERIES: usize = 200;
 /// Nonsense queries.
@@ -108,6 +111,29 @@ impl Memory {
         Memory { items, of_owner, by_id }
     }
 
+    /// Reads the vectors of the rows that are searched: of each owner's newest, and not more than [`VECTORS`] in all.
+    async fn take_vectors(&mut self, store: &Store, kind: Entity, notes: &mut Vec<String>) -> Result<(), StoreError> {
+        let mut wanted = self.searched();
+        if wanted.len() > VECTORS {
+            wanted.truncate(VECTORS);
+            notes.push(format!("the vectors of the newest {VECTORS} rows are compared"));
+        }
+        let ids: Vec<String> = wanted.iter().filter_map(|i| self.item(*i)).map(|item| item.id.clone()).collect();
+        for (id, vector) in store.vectors(kind, &ids).await? {
+            if let Some(item) = self.by_id.get(&id).and_then(|i| self.items.get_mut(*i)) {
+                item.vector = vector;
+            }
+        }
+        Ok(())
+    }
+
+    /// The rows that are searched at all, the newest first.
+    fn searched(&self) -> Vec<usize> {
+        let mut all: Vec<usize> = self.of_owner.keys().flat_map(|owner| self.owned(owner).to_vec()).collect();
+        all.sort_unstable();
+        all
+    }
+
     fn owned(&self, owner: &str) -> &[usize] {
         let all = self.of_owner.get(owner).map(Vec::as_slice).unwrap_or_default();
         all.get(..POOL.min(all.len())).unwrap_or_default()
@@ -128,22 +154,8 @@ fn similarity(probe: &Probe<'_>, item: &Item) -> Option<f64> {
     if probe.vector.is_empty() {
         Some(overlap(probe.words, &item.words)).filter(|o| *o > 0.0)
     } else {
-        cosine(probe.vector, &item.vector)
+        cosine_of(probe.vector, &item.vector)
     }
-}
-
-fn cosine(a: &[f32], b: &[f32]) -> Option<f64> {
-    if a.len() != b.len() || a.is_empty() {
-        return None;
-    }
-    let (mut dot, mut aa, mut bb) = (0.0_f64, 0.0_f64, 0.0_f64);
-    for (x, y) in a.iter().zip(b) {
-        let (x, y) = (f64::from(*x), f64::from(*y));
-        dot += x * y;
-        aa += x * x;
-        bb += y * y;
-    }
-    Some(dot / (aa.sqrt() * bb.sqrt())).filter(|c| c.is_finite())
 }
 
 /// Ranks a pool: best first, ties newer first; what says the same as a chosen row gives way.
@@ -154,7 +166,7 @@ fn rank<'m>(memory: &'m Memory, probe: &Probe<'_>, pool: impl Iterator<Item = us
     let mut chosen: Vec<&Item> = Vec::new();
     for (_, i) in scored {
         let Some(item) = memory.item(i) else { continue };
-        if chosen.iter().all(|c| cosine(&c.vector, &item.vector).is_none_or(|s| s <= ALIKE)) {
+        if chosen.iter().all(|c| cosine_of(&c.vector, &item.vector).is_none_or(|s| s <= ALIKE)) {
             chosen.push(item);
         }
         if chosen.len() == most {
@@ -240,7 +252,7 @@ fn recalled(item: &Item, at: Option<i64>) -> Recalled {
 }
 
 fn pairs(items: &[&Item]) -> Vec<f64> {
-    let one = |a: &Item, b: &Item| cosine(&a.vector, &b.vector).unwrap_or_else(|| overlap(&a.words, &b.words));
+    let one = |a: &Item, b: &Item| cosine_of(&a.vector, &b.vector).unwrap_or_else(|| overlap(&a.words, &b.words));
     items.iter().enumerate().flat_map(|(i, a)| items.iter().skip(i + 1).map(move |b| one(a, b))).collect()
 }
 
@@ -271,9 +283,9 @@ fn stored_trials(memory: &Memory, k: usize, seed: u64) -> Vec<Trial> {
         .collect()
 }
 
-/// Rows to ask with: up to [`QUERIES`], the same for the same seed.
+/// Rows to ask with, among those that are searched: up to [`QUERIES`], the same for the same seed.
 fn sample(memory: &Memory, seed: u64) -> Vec<usize> {
-    let mut all: Vec<usize> = (0..memory.items.len()).collect();
+    let mut all = memory.searched();
     let mut random = Random::new(seed);
     let wanted = QUERIES.min(all.len());
     for i in 0..wanted {
@@ -295,13 +307,13 @@ fn judged_trials(memory: &Memory, queries: &[file::Query], k: usize, notes: &mut
                 text_words = words(text);
                 (Probe { words: &text_words, vector: &[] }, None)
             }
-            Asked::Like(id) => match memory.by_id.get(id).and_then(|i| memory.item(*i)) {
-                Some(item) => (Probe { words: &item.words, vector: &item.vector }, Some(item)),
-                None => {
+            Asked::Like(id) => {
+                let Some(item) = memory.by_id.get(id).and_then(|i| memory.item(*i)) else {
                     unknown += 1;
                     continue;
-                }
-            },
+                };
+                (Probe { words: &item.words, vector: &item.vector }, Some(item))
+            }
         };
         let fits = |item: &Item| {
             let named = |asked: &Option<String>, own: &Option<String>| asked.is_none() || asked == own;
@@ -424,7 +436,8 @@ pub async fn evaluate(store: &Store, ask: &Ask, told: Told<'_>) -> Result<Evalua
         return Err(LabError::Refused(format!("there is no {} to judge recall by", kind.title())));
     }
     let mut notes = Vec::new();
-    let memory = Memory::new(items);
+    let mut memory = Memory::new(items);
+    memory.take_vectors(store, kind, &mut notes).await?;
     let with_vector = memory.items.iter().filter(|i| !i.vector.is_empty()).count();
     let (judged_by, trials) = match &ask.judged {
         Some(queries) => (

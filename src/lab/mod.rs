@@ -1,8 +1,12 @@
-//! The recall lab's hands: reads by the store what the rules of [`crate::recall`] look at, and hands it to them. Only
-//! reads; the same for commands and console.
+//! The recall lab: reads from the store what the pure rules of [`crate::recall`] look at, for console and commands alike.
 
 pub mod assess;
+pub mod embed;
 pub mod judge;
+pub mod parents;
+pub mod recall;
+pub mod replay;
+mod situation;
 pub mod training;
 pub mod understand;
 
@@ -14,30 +18,41 @@ use crate::memory::query::Query;
 use crate::memory::{Entity, Row};
 use crate::store::{Store, StoreError};
 
-/// Why nothing can be said.
+pub use recall::{Answer, Item, Request, recall};
+
+/// Why the lab has no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
+    /// What was asked for or given makes no sense.
+    #[error("{0}")]
+    Usage(String),
     /// What was named is not there.
     #[error("{0}")]
     NotFound(String),
     /// There is not enough to work on, or the database cannot do that.
     #[error("{0}")]
     Refused(String),
-    /// What was given cannot be read.
-    #[error("{0}")]
-    Usage(String),
     /// Reading failed.
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+/// The filter `column = value`.
+fn equal(column: &'static str, value: &str) -> Filter {
+    Filter { column, op: Operator::Equal, value: Operand::Text(value.to_owned()) }
+}
+
+/// The filters of an owner.
+fn owner(agent: Option<&str>, user: Option<&str>) -> Vec<Filter> {
+    let agent = agent.map(|agent| equal("agent_id", agent));
+    agent.into_iter().chain(user.map(|user| equal("user_id", user))).collect()
 }
 
 /// A question for some columns of an entity, of one agent where one is named.
 fn of_agent(entity: Entity, columns: &[&'static str], agent: Option<&str>) -> Query {
     let mut query = Query::new(entity);
     query.columns = Some(columns.to_vec());
-    let filter =
-        |agent: &str| Filter { column: "agent_id", op: Operator::Equal, value: Operand::Text(agent.to_owned()) };
-    query.filters.extend(agent.map(filter));
+    query.filters.extend(agent.map(|agent| equal("agent_id", agent)));
     query
 }
 

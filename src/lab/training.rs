@@ -1,13 +1,13 @@
 //! Pairs to learn and to measure by: from a file, or from what the cases of a bank say of the cases they recalled.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use super::{LabError, Told, each};
-use crate::memory::filter::{Filter, Operand, Operator};
+use super::{LabError, Told, each, equal};
 use crate::memory::query::Query;
+use crate::memory::vector::cosine_of;
 use crate::memory::{Entity, Row, reward};
 use crate::recall::features::{Situation, features};
 use crate::recall::learn::Example;
@@ -15,6 +15,9 @@ use crate::recall::learn::pairs;
 use crate::recall::learn::version::{Purged, Version};
 use crate::recall::policy::{Policy, Spelling};
 use crate::store::{Store, StoreError};
+
+/// Vectors that are held at most.
+const VECTORS: usize = 20_000;
 
 /// Pairs with where they come from.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -92,6 +95,15 @@ pub async fn from_bank(store: &Store, profile: Option<&str>, told: Told<'_>) -> 
         }),
         ..Pairs::default()
     };
+    let named: BTreeSet<&String> = cases.values().flat_map(|case| &case.references).collect();
+    let asking = cases.iter().filter(|(_, case)| !case.references.is_empty()).map(|(id, _)| id);
+    let compared: BTreeSet<&String> = asking.chain(named.into_iter().filter(|id| cases.contains_key(*id))).collect();
+    let compared: Vec<String> = compared.into_iter().take(VECTORS).cloned().collect();
+    let vectors = store.vectors(Entity::Case, &compared).await?;
+    if vectors.is_empty() && !compared.is_empty() {
+        found.notes.push("no case has a vector that can be read: similarity is 0".to_owned());
+    }
+    let cosine = |a: &str, b: &str| cosine_of(vectors.get(a)?, vectors.get(b)?);
     let (mut gone, mut unrewarded) = (0, 0);
     let mut used: HashSet<&str> = HashSet::new();
     for (number, (id, case)) in cases.iter().enumerate() {
@@ -110,7 +122,7 @@ pub async fn from_bank(store: &Store, profile: Option<&str>, told: Told<'_>) -> 
                 continue;
             };
             used.extend([id.as_str(), known.as_str()]);
-            let features = features(&situation, &recalled.row, None);
+            let features = features(&situation, &recalled.row, cosine(id, known));
             found.examples.push(Example { query: number, features, label });
             found.banks.push(case.profile.clone());
         }
@@ -142,10 +154,6 @@ impl Case {
     }
 }
 
-fn equal(column: &'static str, value: &str) -> Filter {
-    Filter { column, op: Operator::Equal, value: Operand::Text(value.to_owned()) }
-}
-
 /// All policy versions, of one bank or of all, by bank and version, the newest first.
 ///
 /// # Errors
@@ -156,7 +164,13 @@ pub async fn versions(store: &Store, profile: Option<&str>, told: Told<'_>) -> R
     store.sources_of(Entity::Policy)?;
     let mut rows = Vec::new();
     each(store, &query, told, |row| rows.push(row)).await?;
-    let place = |r: &Row| (r.text("profile_id").map(str::to_owned), std::cmp::Reverse(r.get("version").as_i64()));
+    let place = |r: &Row| {
+        (
+            r.text("profile_id").is_none(),
+            r.text("profile_id").map(str::to_owned),
+            std::cmp::Reverse(r.get("version").as_i64()),
+        )
+    };
     rows.sort_by_cached_key(|r| (place(r), r.id().to_owned()));
     let there =
         if rows.iter().any(|r| !trained_on(r).is_empty()) { case_marks(store, told).await? } else { HashSet::new() };

@@ -1,10 +1,15 @@
 //! How memories are ranked, explained, judged and learned. Pure over [`crate::memory`].
 
+pub mod context;
 pub mod features;
 pub mod judge;
+pub mod keyword;
 pub mod learn;
+pub mod parents;
 pub mod policy;
+pub mod rank;
 pub mod score;
+pub mod sequence;
 pub mod understand;
 
 pub use score::{Score, Term};

@@ -3,8 +3,10 @@
 use ratatui::{buffer::Buffer, layout::Rect};
 
 use super::Drawn;
-use crate::app::command::{COMMANDS, Command, CommandId, Meaning, Scope};
+use crate::app::command::{Ask, COMMANDS, Command, CommandId, Meaning, Scope};
+use crate::app::panel::PanelKind;
 use crate::app::place::{Pane, View};
+use crate::app::study::Kind;
 use crate::app::{Key, Model, Target};
 use crate::ui::{Badge, Breadcrumbs, Footer, Glyph, KeyHint, Look, Role, SafeText, Tab, Tabs, Toast, Tone};
 
@@ -88,7 +90,9 @@ fn navigation(model: &Model, look: &Look, line: Rect, buf: &mut Buffer, drawn: &
 
 /// Commands shown in the footer where we are, the most useful first.
 fn hints(model: &Model) -> Vec<CommandId> {
-    use CommandId::{Close, CopyId, Export, Filter, Focus, Follow, Mark, Open, Palette, Refresh, Sort, TabRight, Zoom};
+    use CommandId::{
+        Change, Close, CopyId, Export, Filter, Focus, Follow, Mark, Open, Palette, Refresh, Sort, TabRight, Zoom,
+    };
     match &model.history.here().view {
         View::Home(_) => vec![Open, Palette, Refresh],
         View::Browse(browse) if browse.pane == Pane::List => {
@@ -96,9 +100,13 @@ fn hints(model: &Model) -> Vec<CommandId> {
         }
         View::Browse(_) => vec![TabRight, Follow, Close, Palette, CopyId, Focus, Zoom],
         View::Panel(panel) => {
+            let learns = panel.kind() == PanelKind::Study(Kind::Policies);
+            let fits = |id: &CommandId| learns || !matches!(id, Change(Ask::ActivatePolicy | Ask::TrainPolicy));
             let own = COMMANDS.iter().filter(|command| command.scope == panel.scope() && !command.hint.is_empty());
-            let own = own.map(|command| command.id);
-            own.chain([Close, Palette, Refresh]).collect()
+            let own = own.map(|command| command.id).filter(fits);
+            let studies = matches!(panel.kind(), PanelKind::Study(Kind::Agents | Kind::Policies));
+            let open = studies.then_some(Open);
+            open.into_iter().chain(own).chain([Close, Palette, Refresh]).collect()
         }
         View::Card(_) => vec![TabRight, Follow, Close, Palette, CopyId],
     }

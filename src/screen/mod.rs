@@ -20,6 +20,7 @@ mod overlay;
 mod picker;
 mod receipts;
 mod rows;
+mod study;
 mod summary;
 mod unlock;
 mod utility;
@@ -75,6 +76,7 @@ impl Painter {
                 Panel::Receipts(receipts) => receipts::draw(receipts, look, body, buf, &mut drawn),
                 Panel::Findings(found) => findings::draw(found, look, body, buf, &mut drawn),
                 Panel::Migrations(listed) => migrations::draw(listed, look, body, buf, &mut drawn),
+                Panel::Study(found) => study::draw(found, look, body, buf, &mut drawn),
                 Panel::Inbox(inbox) => inbox::draw(inbox, look, body, buf, &mut drawn),
             },
         }

@@ -11,8 +11,9 @@ use crate::app::receipts::{ENTRIES, Entry};
 use crate::app::{Failure, Operation, Said, Ticket};
 use crate::change::plan::{Change, Danger, Plan};
 use crate::change::{
-    self, Author, ChangeError, anchor, audit, chain, feedback, migrate, profile, reward, signal, undo,
+    self, Author, ChangeError, anchor, audit, chain, feedback, migrate, policy, profile, reward, signal, undo,
 };
+use crate::lab::{silent, training};
 use crate::memory::{Entity, Row};
 use crate::store::Store;
 
@@ -51,6 +52,11 @@ async fn plan_one(store: &Store, operation: &Operation, author: &Author) -> Resu
         Operation::Unlink { child } => chain::unlink(store, child).await,
         Operation::Reward { case, reward, outcome } => reward::set(store, case, *reward, outcome.as_deref()).await,
         Operation::Window { profile, window } => profile::set_window(store, profile, *window).await,
+        Operation::ActivatePolicy { id } => policy::activate(store, id).await,
+        Operation::TrainPolicy { bank } => {
+            let pairs = training::from_bank(store, Some(bank), &silent).await?;
+            policy::train(store, bank, &pairs, policy::SEED).await
+        }
         Operation::Undo { seq } => undo::undo(store, *seq).await,
         Operation::Each(_) => Err(ChangeError::Usage("several changes are planned one by one".to_owned())),
     }

@@ -8,7 +8,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use tokio::task::JoinHandle;
 
 use super::change::{self, Plans};
-use super::{Opener, Options, export, health, load};
+use super::{Opener, Options, export, health, load, study};
 use crate::app::{Effect, Failure, Message, Ticket};
 use crate::change::Author;
 use crate::memory::mask::Mask;
@@ -118,6 +118,15 @@ impl Tasks {
                         let _ = replies.send(Message::Exporting(ticket, rows));
                     };
                     Message::Exported(ticket, export::write(&store, &export, mask.as_ref(), told).await)
+                });
+            }
+            Effect::Study { ticket, question, masked } => {
+                let (mask, replies) = (masked.then(|| self.mask.clone()), self.replies.clone());
+                self.spawn(ticket, async move {
+                    let told = move |entity, rows| {
+                        let _ = replies.send(Message::Told(ticket, entity, rows));
+                    };
+                    Message::Answer(ticket, study::answer(&store, &question, mask.as_ref(), &told).await)
                 });
             }
             Effect::Copy(..)

@@ -10,6 +10,7 @@ mod health;
 mod input;
 mod load;
 mod look;
+mod study;
 mod terminal;
 
 use std::collections::BTreeSet;

@@ -364,7 +364,7 @@ fn aligned(line: &TextLine, align: Align, place: Rect, buf: &mut Buffer, look: &
 }
 
 /// Draws a scrollbar in the last column of `area`: rows `first` and on, `shown` of them, of `total`.
-pub(super) fn scrollbar(first: u64, shown: u64, total: u64, area: Rect, buf: &mut Buffer, look: &Look) {
+pub fn scrollbar(first: u64, shown: u64, total: u64, area: Rect, buf: &mut Buffer, look: &Look) {
     if area.is_empty() {
         return;
     }

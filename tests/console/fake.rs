@@ -244,6 +244,9 @@ impl Console {
                 Message::Detail(ticket, failed.map_or_else(|| Ok(self.database.detail(entity, &id, &key)), Err))
             }
             Effect::LoadRelated(ticket, relations) => Message::Related(ticket, Ok(self.database.related(&relations))),
+            Effect::Study { ticket, question, .. } => {
+                Message::Answer(ticket, failed.map_or_else(|| Ok(super::studies::answer(&question)), Err))
+            }
             Effect::SetTitle(_) | Effect::Cancel(_) => return None,
             other => {
                 self.asked.push(other);

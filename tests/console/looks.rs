@@ -110,6 +110,21 @@ fn cases() {
 }
 
 #[test]
+fn agents() {
+    pictures("agents", "a");
+}
+
+#[test]
+fn policies() {
+    pictures("policies", "P j enter");
+}
+
+#[test]
+fn evaluation() {
+    pictures("evaluation", "E");
+}
+
+#[test]
 fn filter() {
     pictures("filter", "2 / 'utility > x'");
 }
@@ -219,7 +234,23 @@ fn picker() {
 
 #[test]
 fn ascii_pictures_hold_ascii_only() {
-    for keys in ["", "2 j", "2 enter l", "2 j enter l*4", "2 j enter l*5", "4", "?", ":", "2 y", "2 c", "I", "R"] {
+    for keys in [
+        "",
+        "2 j",
+        "2 enter l",
+        "2 j enter l*4",
+        "2 j enter l*5",
+        "4",
+        "a",
+        "P j",
+        "E",
+        "?",
+        ":",
+        "2 y",
+        "2 c",
+        "I",
+        "R",
+    ] {
         let (_, look) = looks()[2].clone();
         let mut console = Console::new(world(), 160, 50);
         console.press(keys);

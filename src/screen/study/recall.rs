@@ -1,0 +1,183 @@
+//! How good recall is: metrics with intervals, K beside each other, controls, spread, latency.
+
+use ratatui::layout::Rect;
+
+use super::WIDEST;
+use super::sheet::Sheet;
+use super::{cell, number, share};
+use crate::recall::judge::latency::Times;
+use crate::recall::judge::ranked::Estimate;
+use crate::recall::judge::report::Evaluation;
+use crate::recall::judge::spread::Spread;
+use crate::ui::chart::{LineChart, Point, meter};
+use crate::ui::{Align, Look, Pair, Role, SafeText, TextLine, figures};
+
+/// The whole sheet.
+pub fn sheet(sheet: &mut Sheet<'_>, found: &Evaluation) {
+    let rows = SafeText::join(
+        &[
+            figures::count(found.rows as u64),
+            format!(" {} rows, ", found.kind).into(),
+            figures::count(found.with_vector as u64),
+            " with a vector".into(),
+        ],
+        "",
+    );
+    sheet.pairs(&[
+        Pair::new("judged", rows),
+        Pair::new("ranking", found.ranking),
+        Pair::new("judged by", SafeText::limited(&found.judged_by, 400)),
+    ]);
+    for note in &found.notes {
+        sheet.text(note, Role::Muted);
+    }
+    quality(sheet, found);
+    controls(sheet, found);
+    spread(sheet, "rankings here", &found.spread);
+    stored(sheet, found);
+}
+
+/// Columns for a bar beside its numbers.
+fn bar_width(width: usize) -> usize {
+    if width >= 72 { 20 } else { 8 }
+}
+
+fn estimate(name: &str, value: &Estimate, bar: usize, look: &Look) -> TextLine {
+    let mut line = TextLine::of(cell(SafeText::new(name), 16, Align::Left, look), Role::Label);
+    if let Some(mean) = value.value {
+        line.append(meter(mean, bar, Role::Series1, look));
+    }
+    line.push(" ", Role::Text);
+    line.push(number(value.value), Role::Number);
+    if let Some([low, high]) = value.interval {
+        line.push(format!("  {low:.3} to {high:.3}"), Role::Muted);
+    }
+    line.push(format!("  n {}", value.n), Role::Muted);
+    line
+}
+
+fn quality(sheet: &mut Sheet<'_>, found: &Evaluation) {
+    let look = sheet.look();
+    let bar = bar_width(sheet.width());
+    let quality = &found.quality;
+    sheet.section("on judged queries");
+    let k = quality.k;
+    for (name, value) in [
+        ("hit rate".to_owned(), &quality.hit_rate),
+        (format!("precision@{k}"), &quality.precision_at_k),
+        (format!("nDCG@{k}"), &quality.ndcg_at_k),
+        ("MRR".to_owned(), &quality.mrr),
+    ] {
+        sheet.line(estimate(&name, value, bar, look));
+    }
+    if quality.without_relevant > 0 {
+        sheet.text(&format!("{} more queries have nothing relevant", quality.without_relevant), Role::Muted);
+    }
+    if quality.sweep.is_empty() {
+        return;
+    }
+    sheet.section("the same for other K");
+    let points: Vec<Point> = quality
+        .sweep
+        .iter()
+        .map(|s| Point { value: Some(s.precision), mark: (s.k == k).then_some((look.glyphs.diamond, Role::Accent)) })
+        .collect();
+    let last = quality.sweep.last().map_or(0, |s| s.k);
+    sheet.chart(6, move |area, buf, look| {
+        let ends = (SafeText::new("precision, K 1"), SafeText::new(&format!("K {last}")));
+        let area = Rect { width: area.width.min(WIDEST), ..area };
+        LineChart { ends, ..LineChart::new(&points) }.render(area, buf, look);
+    });
+    sheet.line(TextLine::of("  K  hit rate  precision    nDCG", Role::Header));
+    for at in &quality.sweep {
+        let role = if at.k == k { Role::Accent } else { Role::Number };
+        let numbers = format!("{:>3}{:>10.3}{:>11.3}{:>8.3}", at.k, at.hit_rate, at.precision, at.ndcg);
+        sheet.line(TextLine::of(SafeText::new(&numbers), role));
+    }
+}
+
+fn controls(sheet: &mut Sheet<'_>, found: &Evaluation) {
+    sheet.section("controls");
+    for back in found.self_retrieval.iter().filter(|b| b.n > 0) {
+        let all = back.found == back.n;
+        let words = format!("queried with its own {}: {} of {} rows come back", back.by, back.found, back.n);
+        sheet.text(&words, if all { Role::Good } else { Role::Warn });
+    }
+    for control in &found.negative_controls {
+        let highest = control.highest.unwrap_or_default();
+        let words = format!(
+            "nonsense by {}: {} of {} get an answer above {:.2}, highest {highest:.3}",
+            control.by, control.answered, control.n, control.threshold
+        );
+        sheet.text(&words, if control.answered == 0 { Role::Good } else { Role::Warn });
+    }
+}
+
+fn spread(sheet: &mut Sheet<'_>, title: &str, spread: &Spread) {
+    let look = sheet.look();
+    sheet.section(title);
+    let bar = |name: &str, value: Option<f64>, note: SafeText, role: Role| {
+        let mut line = TextLine::of(cell(SafeText::new(name), 20, Align::Left, look), Role::Label);
+        line.append(meter(value.unwrap_or_default(), 16, role, look));
+        line.push(share(value).pad(9, Align::Right), Role::Number);
+        line.push("  ", Role::Text);
+        line.push(note, Role::Muted);
+        line
+    };
+    let swamped = spread.top_1_percent_share.zip(spread.top_1_percent_even).is_some_and(|(s, even)| s > even * 20.0);
+    let most = spread.most_recalled.as_ref().map_or_else(SafeText::default, |(id, n)| {
+        SafeText::join(&["most: ".into(), SafeText::limited(id, 40), format!(", {n} times").into()], "")
+    });
+    let age = spread.age_days.map_or("age unknown".to_owned(), |days| format!("mean age {days:.1} days"));
+    let lines = [
+        bar(
+            "coverage",
+            spread.coverage,
+            format!("{} of {} rows", spread.recalled, spread.candidates).into(),
+            Role::Series1,
+        ),
+        bar("top 1 % take", spread.top_1_percent_share, most, if swamped { Role::Warn } else { Role::Series1 }),
+        bar("say the same", spread.redundancy, format!("of {} pairs", spread.pairs).into(), Role::Series1),
+        bar("older than 90 days", spread.stale_share, age.into(), Role::Series1),
+        bar("bad feedback", spread.bad_share, format!("of {} known", spread.bad_n).into(), Role::Bad),
+    ];
+    let width = sheet.width();
+    sheet.lines(lines.into_iter().flat_map(|line| line.flow(width, look)));
+}
+
+fn stored(sheet: &mut Sheet<'_>, found: &Evaluation) {
+    let Some(stored) = &found.stored else { return };
+    let look = sheet.look();
+    let bar = bar_width(sheet.width());
+    spread(sheet, "recalls as they happened", &stored.spread);
+    sheet.line(estimate("hit rate", &stored.hit_rate, bar, look));
+    sheet.line(estimate("precision", &stored.precision_at_k, bar, look));
+    let trail = &stored.trail;
+    let mean = |x: Option<f64>| x.map_or("unknown".to_owned(), |x| format!("{x:.1}"));
+    sheet.text(
+        &format!("{} tokens a recall (n {}), {} rows a recall", mean(trail.tokens), trail.tokens_n, mean(trail.rows)),
+        Role::Text,
+    );
+    sheet.section("latency of the four stages, ms");
+    sheet.line(TextLine::of("stage or kind           n      mean       p50       p95", Role::Header));
+    let slowest = trail.stages.iter().chain(&trail.kinds).filter_map(|t| t.p95_ms).fold(0.0, f64::max);
+    sheet.lines(trail.stages.iter().map(|t| times(t, slowest, Role::Text, look)));
+    sheet.lines(trail.kinds.iter().map(|t| times(t, slowest, Role::Muted, look)));
+}
+
+fn times(times: &Times, slowest: f64, role: Role, look: &Look) -> TextLine {
+    let mut line = TextLine::of(cell(SafeText::limited(&times.name, 40), 18, Align::Left, look), role);
+    if times.n == 0 {
+        return line.with("none is recorded", Role::Stale);
+    }
+    line.push(figures::count(times.n as u64).pad(7, Align::Right), Role::Number);
+    let ms = |x: Option<f64>| SafeText::new(&x.map_or("-".to_owned(), |x| format!("{x:.1}"))).pad(10, Align::Right);
+    line.push(ms(times.mean_ms), Role::Number);
+    line.push(ms(times.p50_ms), Role::Number);
+    line.push(ms(times.p95_ms), Role::Number);
+    line.push("  ", Role::Text);
+    if let Some(p95) = times.p95_ms.filter(|_| slowest > 0.0) {
+        line.append(meter(p95 / slowest, 12, Role::Series1, look));
+    }
+    line
+}

@@ -1,0 +1,121 @@
+//! A long sheet of lines and charts, of which a window is shown.
+
+use ratatui::{buffer::Buffer, layout::Rect};
+
+use crate::ui::{Look, Pair, Role, SafeText, Section, TextLine, key_values, look as lay};
+
+type Draw<'a> = Box<dyn Fn(Rect, &mut Buffer, &Look) + 'a>;
+
+enum Piece<'a> {
+    Line(TextLine),
+    Chart(u16, Draw<'a>),
+}
+
+/// Pieces below each other.
+pub struct Sheet<'a> {
+    pieces: Vec<Piece<'a>>,
+    width: usize,
+    look: &'a Look,
+}
+
+impl<'a> Sheet<'a> {
+    /// An empty sheet of so many columns.
+    pub fn new(width: usize, look: &'a Look) -> Self {
+        Sheet { pieces: Vec::new(), width, look }
+    }
+
+    /// Columns.
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
+    /// How it looks.
+    pub fn look(&self) -> &'a Look {
+        self.look
+    }
+
+    /// A line.
+    pub fn line(&mut self, line: TextLine) {
+        self.pieces.push(Piece::Line(line));
+    }
+
+    /// Lines.
+    pub fn lines(&mut self, lines: impl IntoIterator<Item = TextLine>) {
+        self.pieces.extend(lines.into_iter().map(Piece::Line));
+    }
+
+    /// A heading with a blank line above, unless it is the first.
+    pub fn section(&mut self, title: &str) {
+        if !self.pieces.is_empty() {
+            self.line(TextLine::default());
+        }
+        self.line(Section::new(title).line(self.width, self.look));
+    }
+
+    /// A text, wrapped.
+    pub fn text(&mut self, text: &str, role: Role) {
+        let text = SafeText::limited(text, 600);
+        let rows: Vec<TextLine> = text.wrap(self.width.max(8)).map(|part| TextLine::of(part, role)).collect();
+        self.lines(rows);
+    }
+
+    /// Names and values.
+    pub fn pairs(&mut self, pairs: &[Pair]) {
+        let lines = key_values(pairs, self.width, self.look);
+        self.lines(lines);
+    }
+
+    /// A chart of so many rows.
+    pub fn chart(&mut self, height: u16, draw: impl Fn(Rect, &mut Buffer, &Look) + 'a) {
+        self.pieces.push(Piece::Chart(height, Box::new(draw)));
+    }
+
+    /// Rows in all.
+    pub fn height(&self) -> usize {
+        let of = |piece: &Piece<'_>| match piece {
+            Piece::Line(_) => 1,
+            Piece::Chart(height, _) => usize::from(*height),
+        };
+        self.pieces.iter().map(of).sum()
+    }
+
+    /// Draws the window that begins `above` rows below the top.
+    pub fn render(&self, area: Rect, buf: &mut Buffer, above: usize) {
+        let mut top = 0_usize;
+        for piece in &self.pieces {
+            let height = match piece {
+                Piece::Line(line) => {
+                    if let Some(y) = visible(top, above, area) {
+                        line.render(lay::row(area, y), buf, self.look);
+                    }
+                    1
+                }
+                Piece::Chart(height, draw) => {
+                    self.chart_part(*height, draw, top, above, area, buf);
+                    usize::from(*height)
+                }
+            };
+            top += height;
+        }
+    }
+
+    /// A chart is drawn whole beside the screen, and what is in the window is copied.
+    fn chart_part(&self, height: u16, draw: &Draw<'_>, top: usize, above: usize, area: Rect, buf: &mut Buffer) {
+        let whole = Rect::new(0, 0, area.width, height);
+        let mut beside = Buffer::empty(whole);
+        draw(whole, &mut beside, self.look);
+        for line in 0..height {
+            let Some(y) = visible(top + usize::from(line), above, area) else { continue };
+            for x in 0..area.width {
+                if let (Some(from), Some(to)) = (beside.cell((x, line)), buf.cell_mut((area.x + x, area.y + y))) {
+                    *to = from.clone();
+                }
+            }
+        }
+    }
+}
+
+/// The row of the window on which a row of the sheet stands.
+fn visible(row: usize, above: usize, area: Rect) -> Option<u16> {
+    row.checked_sub(above).filter(|y| *y < usize::from(area.height)).map(|y| y as u16)
+}

@@ -1,0 +1,359 @@
+//! Agents, policies, evaluation: what is asked when, what is shown, and what a change of mind stops.
+
+use std::collections::{BTreeMap, HashMap};
+
+use mnemoscope::app::study::{Answer, Question};
+use mnemoscope::app::{Effect, Failure, Message};
+use mnemoscope::memory::Entity;
+use mnemoscope::recall::judge::latency::{self, Access};
+use mnemoscope::recall::judge::ranked::{Judged, estimate, quality};
+use mnemoscope::recall::judge::report::{Control, Evaluation, Returned, Stored};
+use mnemoscope::recall::judge::spread::{Recall, Recalled, spread};
+use mnemoscope::recall::learn::Example;
+use mnemoscope::recall::learn::assess::train_and_hold_out;
+use mnemoscope::recall::learn::measured::Measured;
+use mnemoscope::recall::learn::version::{Purged, Version};
+use mnemoscope::recall::policy::{Policy, Spelling};
+use mnemoscope::recall::understand::canvas::{self, Event};
+use mnemoscope::recall::understand::forgetting::{self, Aged};
+use mnemoscope::recall::understand::report::{Graduation, Insights, Pattern, Rule};
+use mnemoscope::recall::understand::usefulness::{self, Use};
+use mnemoscope::recall::understand::{graduation, quality as work};
+use serde_json::{Value, json};
+
+use super::fake::{Console, row, world};
+
+/// What a memory would answer, by the rules themselves.
+pub fn answer(question: &Question) -> Answer {
+    match question {
+        Question::Agents => Answer::Agents(vec![
+            row(
+                Entity::Agent,
+                &[
+                    ("id", json!("ag-1")),
+                    ("name", json!("Billing desk")),
+                    ("status", json!("intern")),
+                    ("episodes", json!(12)),
+                    ("last_seen", json!("2026-02-04T10:00:00.000000Z")),
+                ],
+            ),
+            row(
+                Entity::Agent,
+                &[
+                    ("id", json!("ag-2")),
+                    ("name", json!("\u{1b}[31mScout\u{7}")),
+                    ("status", json!("student")),
+                    ("episodes", json!(3)),
+                ],
+            ),
+        ]),
+        Question::Agent(id) => Answer::Agent(Box::new(insights(Some(id))), Some(Box::new(Ok(graduated(id))))),
+        Question::Everyone => Answer::Agent(Box::new(insights(None)), None),
+        Question::Policies => Answer::Policies(vec![
+            version("po-2", 2, "training", Ok(false)),
+            version("po-1", 1, "active", Ok(true)),
+            version("po-0", 0, "failed", Err("no weights are stored: its training did not end")),
+        ]),
+        Question::Policy(id) => Answer::Policy(Box::new(measured(id))),
+        Question::Recall => Answer::Recall(Box::new(evaluation())),
+    }
+}
+
+fn insights(agent: Option<&str>) -> Insights {
+    let mut events = Vec::new();
+    for i in 0..12_i64 {
+        let (kind, component) =
+            if i % 3 == 0 { ("sheets", "table") } else { ("charts", if i % 2 == 0 { "line" } else { "bar" }) };
+        let event = |n: i64, action: &str, at: i64| Event {
+            id: format!("e{i}-{n}"),
+            canvas: Some(format!("c{i}")),
+            canvas_type: kind.to_owned(),
+            component: component.to_owned(),
+            action: action.to_owned(),
+            at: Some((i * 1_000 + at) * 1_000_000),
+            episode: Some(format!("ep-{i}")),
+            ..Event::default()
+        };
+        events.extend([event(0, "present", 0), event(1, "close", if i % 3 == 0 { 2 } else { 40 })]);
+        if i % 4 == 1 {
+            events.push(event(2, "submit", 20));
+        }
+    }
+    let feedback: HashMap<String, f64> =
+        (0..6).map(|i| (format!("ep-{i}"), if i % 3 == 0 { -0.5 } else { 1.0 })).collect();
+    let found = canvas::understand(events, &feedback);
+    let aged: Vec<Aged> = (0..40)
+        .map(|i| Aged { days: f64::from(i) * 9.0, decay: None, accesses: Some(i64::from(i % 5)), put_away: i > 30 })
+        .collect();
+    let uses = (0..9).map(|i| Use {
+        memory: format!("m-{}", i % 3),
+        utility: f64::from(i % 3) * 0.45,
+        at: Some(i.to_string()),
+    });
+    let mut memories = usefulness::judge(uses.collect(), 10);
+    memories.mislead.iter_mut().chain(&mut memories.help).for_each(|m| m.title = Some(format!("What {} says", m.id)));
+    Insights {
+        agent: agent.map(str::to_owned),
+        rules: canvas::RULES.iter().map(|(n, r)| Rule { name: (*n).to_owned(), rule: (*r).to_owned() }).collect(),
+        user_interaction_patterns: ["closes_quickly", "engages", "submits"]
+            .map(|p| Pattern { pattern: p, canvas_types: found.with(p).into_iter().map(str::to_owned).collect() })
+            .to_vec(),
+        observations: found.observations(4, 2),
+        canvas_events: found.events,
+        feedback_rows: 6,
+        forgetting: Some(forgetting::curve(&aged)),
+        memories: Some(memories),
+        notes: Vec::new(),
+        types: found.types,
+        components: found.components,
+    }
+}
+
+fn graduated(id: &str) -> Graduation {
+    let worked = |i: usize| work::Worked {
+        outcome: Some(["success", "partial", "success", "failure"][i % 4].to_owned()),
+        started_at: Some(format!("2026-02-{:02}", i + 1)),
+        feedback: i.is_multiple_of(2).then_some(0.5),
+        interventions: Some(i64::from(i.is_multiple_of(3))),
+        constitutional: Some(0.9),
+        confidence: Some(0.7),
+        success: None,
+    };
+    let episodes: Vec<_> = (0..12).map(worked).collect();
+    let outcomes: Vec<_> = (0..8)
+        .map(|i| canvas::Outcome { value: f64::from(i % 3) / 2.0, at: Some(i64::from(i) * 10 * 86_400_000_000) })
+        .collect();
+    let quality = work::quality(&episodes, &outcomes);
+    let canvas_periods = work::periods(&outcomes);
+    let interventions = work::interventions(&episodes, Some(2), Some(1));
+    Graduation {
+        agent: id.to_owned(),
+        name: None,
+        status: Some("intern".to_owned()),
+        episodes: 12,
+        outcomes: BTreeMap::new(),
+        documented: graduation::documented(&quality, &canvas_periods, &interventions),
+        coded: Some(graduation::coded(&episodes, Some("intern"))),
+        quality,
+        canvas_periods,
+        interventions,
+    }
+}
+
+fn examples() -> Vec<Example> {
+    let one = |i: usize| Example {
+        query: i / 5,
+        features: [
+            0.0,
+            f64::from(u8::from(i.is_multiple_of(2))),
+            (i % 7) as f64 / 7.0,
+            0.5,
+            (i % 11) as f64 / 11.0,
+            0.0,
+        ],
+        label: i.is_multiple_of(2) != (i % 9 == 4),
+    };
+    (0..300).map(one).collect()
+}
+
+fn version(id: &str, number: i64, status: &str, state: Result<bool, &str>) -> Version {
+    let metrics = if state.is_ok() { json!({"auc": 0.71, "loss": 0.52}) } else { Value::Null };
+    let row = row(
+        Entity::Policy,
+        &[
+            ("id", json!(id)),
+            ("profile_id", json!("pr-1")),
+            ("version", json!(number)),
+            ("status", json!(status)),
+            ("metrics", metrics),
+            ("trained_at", json!("2026-02-03T09:00:00.000000Z")),
+        ],
+    );
+    let policy =
+        Policy { bias: -0.5, weights: [0.0, 2.0, 1.0, 0.1, -0.4, 0.3], spelling: Spelling::Snake, unknown: Vec::new() };
+    let purged = Purged { cases: Some(40), gone: Some(10), share: Some(0.25), reason: None };
+    Version { row, policy: state.map(|_| policy).map_err(str::to_owned), in_use: state == Ok(true), purged }
+}
+
+fn measured(id: &str) -> Measured {
+    let trained = train_and_hold_out(&examples(), Spelling::Snake, 1).expect("a policy");
+    Measured {
+        policy: Some(id.to_owned()),
+        version: Some(1),
+        profile_id: Some("pr-1".to_owned()),
+        what: "this version".to_owned(),
+        pairs: "what the cases of the bank pr-1 recalled".to_owned(),
+        assessment: trained.held_out,
+        all_pairs: None,
+        purged: None,
+        notes: vec!["3 references lead to cases that are gone".to_owned()],
+    }
+}
+
+fn evaluation() -> Evaluation {
+    let judged: Vec<Judged> = (0..40)
+        .map(|i| Judged {
+            ranked: vec![f64::from(u8::from(i % 3 == 0)), 1.0, 0.0, f64::from(u8::from(i % 2 == 0))],
+            relevant: vec![1.0; 3],
+        })
+        .collect();
+    let recalls: Vec<Recall> = (0..20)
+        .map(|i| Recall {
+            rows: (0..3)
+                .map(|k| Recalled {
+                    id: format!("ca-{}", (i + k) % 15),
+                    age_days: Some(f64::from(i * 6)),
+                    bad: Some(i % 4 == 0),
+                })
+                .collect(),
+            alike: vec![0.2, 0.97],
+        })
+        .collect();
+    let accesses: Vec<Access> = (0..30)
+        .map(|i| Access {
+            kind: ["cases", "retain"][i % 2].to_owned(),
+            latency_ms: Some(i as f64),
+            tokens: Some(300),
+            rows: 4,
+            policy_version: Some(1),
+        })
+        .collect();
+    Evaluation {
+        kind: "case",
+        rows: 120,
+        with_vector: 100,
+        ranking: "cosine of vectors within the owner's rows",
+        judged_by: "stored outcomes".to_owned(),
+        quality: quality(&judged, 4, 1),
+        self_retrieval: vec![Returned { by: "text", n: 50, found: 50, share: Some(1.0) }],
+        negative_controls: vec![Control { by: "vector", n: 50, answered: 2, threshold: 0.5, highest: Some(0.53) }],
+        spread: spread(&recalls, 120),
+        stored: Some(Stored {
+            trail: latency::trail(&accesses),
+            hit_rate: estimate(&[1.0, 0.0, 1.0], 1),
+            precision_at_k: estimate(&[0.5, 0.25], 1),
+            spread: spread(&recalls, 120),
+        }),
+        notes: Vec::new(),
+    }
+}
+
+fn at(keys: &str) -> Console {
+    let mut console = Console::new(world(), 180, 48);
+    console.press(keys);
+    console
+}
+
+#[test]
+fn agents_are_listed_and_the_selected_one_is_studied() {
+    let mut console = at("a");
+    for text in
+        ["Billing desk", "documented: quality", "as coded: readiness", "what people do with canvases", "closes quickly"]
+    {
+        console.shows(text);
+    }
+    console.press("G");
+    console.shows("all agents");
+    assert!(!console.text().contains("as coded"), "of all together there is no readiness");
+    console.press("k enter");
+    let before = console.text();
+    console.press("pgdn");
+    assert_ne!(console.text(), before, "what was found scrolls");
+    console.press("pgdn*9");
+    console.shows("mislead");
+    assert!(!console.text().contains('\u{1b}'), "names do no harm");
+    console.press("esc esc");
+    console.shows("holds");
+}
+
+#[test]
+fn another_selection_stops_what_was_asked() {
+    let mut console = at("a");
+    console.holding = true;
+    console.press("j");
+    let asked: Vec<_> = console.held.iter().filter(|e| matches!(e, Effect::Study { .. })).cloned().collect();
+    let [Effect::Study { ticket, question: Question::Agent(id), masked: false }] = &asked[..] else {
+        panic!("{asked:?}")
+    };
+    assert_eq!(id, "ag-2");
+    console.tell(Message::Told(*ticket, Entity::CanvasEvent, 4_000));
+    console.shows("canvas event rows: 4,000");
+    console.press("j");
+    assert!(console.held.contains(&Effect::Cancel(*ticket)), "nobody waits for the first any more");
+    console.tell(Message::Answer(*ticket, Ok(answer(&Question::Agents))));
+    console.holding = false;
+    console.answer();
+    console.shows("all agents");
+    assert!(!console.text().contains("reading"), "an answer that nobody waits for changes nothing");
+}
+
+#[test]
+fn leaving_stops_what_is_being_read() {
+    let mut console = Console::new(world(), 180, 48);
+    console.holding = true;
+    console.press("E");
+    let asked =
+        console.held.iter().find_map(|e| if let Effect::Study { ticket, .. } = e { Some(*ticket) } else { None });
+    console.press("esc");
+    assert!(console.held.contains(&Effect::Cancel(asked.expect("a question"))));
+}
+
+#[test]
+fn policies_show_weights_metrics_and_the_reliability_plot() {
+    let mut console = at("P j");
+    for text in [
+        "readers take it",
+        "10 of 40 training cases are gone, 25.0 %",
+        "weights",
+        "better than chance",
+        "each feature by itself",
+    ] {
+        console.shows(text);
+    }
+    console.press("enter pgdn*9");
+    console.shows("versions of its bank");
+    console.press("esc j");
+    console.shows("no weights are stored");
+    console.press("y c");
+    assert!(console.asked.iter().any(|e| matches!(e, Effect::Copy(_, line) if line.contains("policy list"))));
+}
+
+#[test]
+fn activating_is_a_change_like_any_other() {
+    let mut console = at("P c a");
+    console.shows("the console is read-only");
+    assert!(!console.asked.iter().any(|e| matches!(e, Effect::Plan(..))));
+}
+
+#[test]
+fn evaluation_shows_metrics_controls_and_latency() {
+    let mut console = at("E");
+    for text in ["hit rate", "precision@4", "the same for other K", "50 of 50 rows come back", "2 of 50 get an answer"]
+    {
+        console.shows(text);
+    }
+    console.press("pgdn*9");
+    console.shows("latency of the four stages");
+    console.shows("none is recorded");
+}
+
+#[test]
+fn what_cannot_be_answered_says_why() {
+    let mut console = Console::new(world(), 180, 48);
+    console.failure =
+        Some(Failure::new("There are no policies to show", "made-up keeps no policies", "use another layout"));
+    console.press("P");
+    console.shows("made-up keeps no policies");
+    console.failure = None;
+    console.press("r");
+    console.shows("versions");
+    console.shows("po-2");
+}
+
+#[test]
+fn masking_asks_again() {
+    let mut console = at("a");
+    console.holding = true;
+    console.press("M");
+    assert!(console.held.iter().any(|e| matches!(e, Effect::Study { masked: true, .. })));
+}
