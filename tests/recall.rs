@@ -126,7 +126,7 @@ fn rows(kept: Kept) -> String {
 struct World {
     kept: Kept,
     store: Store,
-    _folder: tempfile::TempDir,
+    folder: tempfile::TempDir,
     _database: Option<Database>,
 }
 
@@ -157,7 +157,7 @@ fn built(kept: Kept) -> Option<World> {
             Store::open(&Target::File(path), &options).await.unwrap()
         }
     });
-    Some(World { kept, store, _folder: folder, _database: database })
+    Some(World { kept, store, folder, _database: database })
 }
 
 fn worlds() -> Vec<World> {
@@ -356,6 +356,23 @@ fn a_topic_is_replayed_in_order_of_time() {
     assert!(starts.is_sorted() && found.rows.iter().all(|r| r.score.total > 0.5 && r.row.id() > "e18"), "{starts:?}");
 }
 
+#[test]
+fn a_plan_says_which_recalls_it_would_change() {
+    let world = built(Kept::SqliteBlob).unwrap();
+    let folder = world.folder.path();
+    let (_, words, code) = ran(folder, "", None, &["migrate", "--apply"]);
+    assert_eq!(code, 0, "{words}");
+    let (plan, words, _) = ran(folder, "", None, &["feedback", "add", "e21", "--kind", "thumbs_down", "--what-if"]);
+    let recall = &plan["recall"];
+    assert!(recall["complete"] == true && recall["situations"] == 8, "{plan} {words}");
+    let moves = recall["moves"].as_array().unwrap();
+    // It was shown among the first before, and its score falls by what feedback weighs.
+    let moved = moves.iter().find(|m| m["id"] == "e21" && m["ranking"] == "boosted").expect("a move");
+    assert!(moved["after"].is_null() || moved["after"].as_u64() > moved["before"].as_u64(), "{moved}");
+    let (plan, ..) = ran(folder, "", None, &["feedback", "add", "e21", "--kind", "thumbs_down"]);
+    assert!(plan["recall"].is_null(), "only when it is asked for");
+}
+
 /// A server that answers each connection with the next answer, and tells the requests.
 fn server(answers: Vec<String>) -> (String, std::thread::JoinHandle<Vec<String>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -411,7 +428,7 @@ const ASK: &[&str] = &["recall", "any words", "--ranking", "cases", "--user", "u
 #[test]
 fn a_text_is_compared_by_the_vector_of_the_named_endpoint() {
     let world = built(Kept::SqliteBlob).unwrap();
-    let folder = world._folder.path();
+    let folder = world.folder.path();
     let answer = http("200 OK", &json!({"data": [{"embedding": vector(9)}]}));
     let busy = http("503 Service Unavailable", &json!({"error": {"message": "loading"}}));
     let (url, heard) = server(vec![busy, answer]);
@@ -439,14 +456,14 @@ fn a_dead_endpoint_costs_its_timeout_and_is_told() {
     let url = format!("http://{}/v1/embeddings", silent.local_addr().unwrap());
     let settings = format!("embedding = {{ url = \"{url}\", model = \"m\", timeout_seconds = 1 }}\n");
     let began = Instant::now();
-    let (shown, words, code) = ran(world._folder.path(), &settings, None, ASK);
+    let (shown, words, code) = ran(world.folder.path(), &settings, None, ASK);
     assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
     assert_eq!((code, shown["query"]["used"].as_str()), (0, Some("keyword")));
     let note = shown["query"]["notes"][0].as_str().unwrap();
     assert!(note.contains("compared by keywords") && words.contains("compared by keywords"), "{note} {words}");
     let (url, _) = server(vec![http("401 Unauthorized", &json!({"error": {"message": "bad key"}}))]);
     let settings = format!("embedding = {{ url = \"{url}\", model = \"m\" }}\n");
-    let (shown, words, _) = ran(world._folder.path(), &settings, None, ASK);
+    let (shown, words, _) = ran(world.folder.path(), &settings, None, ASK);
     assert!(shown["query"]["used"] == "keyword" && words.contains("401 bad key"), "{words}");
 }
 
@@ -460,11 +477,11 @@ fn commands_say_what_they_cannot_do() {
         (&["recall", "--like", "nobody", "--ranking", "boosted"], 3, "nobody"),
         (&["recall", "x", "--ranking", "cases", "--policy", "none"], 3, "none"),
     ] {
-        let (_, words, found) = ran(world._folder.path(), "", None, arguments);
+        let (_, words, found) = ran(world.folder.path(), "", None, arguments);
         assert!(found == code && words.contains(word), "{arguments:?}: {found} {words}");
     }
     let (shown, ..) = ran(
-        world._folder.path(),
+        world.folder.path(),
         "",
         None,
         &["context", "tax", "--ranking", "cases", "--tokens", "200", "--user", "u0"],
@@ -472,7 +489,7 @@ fn commands_say_what_they_cannot_do() {
     let text = shown["text"].as_str().unwrap();
     assert!(text.contains("Context: task tax") && text.contains("Outcome: ") && text.chars().count() <= 800, "{text}");
     let (masked, ..) =
-        ran(world._folder.path(), "", None, &["--mask", "recall", "tax", "--ranking", "cases", "--user", "u0"]);
+        ran(world.folder.path(), "", None, &["--mask", "recall", "tax", "--ranking", "cases", "--user", "u0"]);
     assert!(!masked.to_string().contains("task tax"), "{masked}");
     assert!(time::canonical(NOW).is_some());
 }

@@ -5,6 +5,7 @@ pub mod parents;
 pub mod recall;
 pub mod replay;
 mod situation;
+pub mod what_if;
 
 use crate::memory::filter::{Filter, Operand, Operator};
 use crate::store::StoreError;

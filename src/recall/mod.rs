@@ -8,5 +8,6 @@ pub mod policy;
 pub mod rank;
 pub mod score;
 pub mod sequence;
+pub mod what_if;
 
 pub use score::{Score, Term};
