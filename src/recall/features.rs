@@ -88,10 +88,12 @@ pub fn age_days(created_at: Option<&str>, now: &str) -> Option<f64> {
     time::seconds_between(created_at?, now).map(|seconds| seconds / 86_400.0)
 }
 
-/// The distinct words of a text in lower case, as Unicode parts them (each ideograph is a word).
+/// The distinct words of a text in lower case, as Unicode parts them (each ideograph is a word); names such as
+/// `process_order` and `order.paid` are parted too.
 #[must_use]
 pub fn words(text: &str) -> BTreeSet<String> {
-    text.unicode_words().map(str::to_lowercase).collect()
+    let parts = text.unicode_words().flat_map(|word| word.split(['_', '.', ':']));
+    parts.filter(|part| !part.is_empty()).map(str::to_lowercase).collect()
 }
 
 /// Shared words by all distinct words of both, in 0..1; 0 when either has none.
@@ -224,6 +226,12 @@ mod tests {
         ] {
             assert_eq!(asked_text(&prompt).trim(), asked, "{prompt}");
         }
+    }
+
+    #[test]
+    fn names_are_parted_into_words() {
+        let expected = ["process", "order", "paid", "don't", "1", "5"].map(str::to_owned);
+        assert_eq!(words("Process_Order order.paid don't 1.5"), BTreeSet::from(expected));
     }
 
     #[test]
