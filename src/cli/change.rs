@@ -190,6 +190,9 @@ where
         keep(file, &planned)?;
     }
     let mut shown = planned.to_json();
+    if doing.what_if {
+        shown["recall"] = super::recall::what_if(store, &planned).await?;
+    }
     mask_changes(session, &mut shown);
     look::print_value(session, &shown)?;
     if std::io::stderr().is_terminal() && !session.global().quiet {

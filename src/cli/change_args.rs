@@ -13,6 +13,9 @@ pub struct Doing {
     /// Keep the plan in a file, for `apply FILE`.
     #[arg(long, value_name = "FILE")]
     pub plan_out: Option<PathBuf>,
+    /// Say with the plan which recalls would change: recent situations ranked before and after.
+    #[arg(long)]
+    pub what_if: bool,
     /// Who does it, and why.
     #[command(flatten)]
     pub by: By,

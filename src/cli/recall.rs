@@ -9,12 +9,14 @@ use serde_json::{Value, json};
 use super::args::Format;
 use super::recall_args::RecallArgs;
 use super::{Failure, Session, look, output};
+use crate::change::{self, Plan};
 use crate::config::Embedding;
 use crate::lab::embed::{Endpoint, embed};
 use crate::lab::{self, Answer, Item, Request, parents as lab_parents};
 use crate::memory::{Entity, Row, time};
 use crate::recall::context::{self as text, Budget};
 use crate::recall::rank::{Ranked, Ranking};
+use crate::recall::what_if::Edit;
 use crate::store::Store;
 use crate::ui::text::SafeText;
 
@@ -45,25 +47,23 @@ pub async fn context(
     let rows: Vec<&Row> = answer.rows.iter().map(|item| &item.ranked.row).collect();
     let lessons = answer.request.ranking == Ranking::Similar;
     let made = text::context(&rows, Budget { tokens, per_row }, lessons);
-    match session.format() {
-        Format::Table => output::piped(|out| {
+    if session.format() == Format::Table {
+        return output::piped(|out| {
             SafeText::block(&made.text).iter().try_for_each(|line| writeln!(out, "{line}"))?;
             writeln!(out, "\n{} tokens (rough: 4 characters each)", made.tokens)
-        }),
-        _ => {
-            let shown = json!({
-                "text": made.text,
-                "tokens": made.tokens,
-                "tokens_are": "rough: 4 characters each",
-                "budget": {"tokens": tokens, "tokens_per_row": per_row},
-                "rows": made.rows,
-                "cut": made.cut,
-                "omitted": made.omitted,
-                "query": answer.query_json(),
-            });
-            look::print_value(session, &shown)
-        }
+        });
     }
+    let shown = json!({
+        "text": made.text,
+        "tokens": made.tokens,
+        "tokens_are": "rough: 4 characters each",
+        "budget": {"tokens": tokens, "tokens_per_row": per_row},
+        "rows": made.rows,
+        "cut": made.cut,
+        "omitted": made.omitted,
+        "query": answer.query_json(),
+    });
+    look::print_value(session, &shown)
 }
 
 /// `replay`.
@@ -211,6 +211,27 @@ async fn vector_of(
             Ok((None, Some(words)))
         }
     }
+}
+
+/// Time for a what-if that was asked for by name.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Which recalls a plan would change.
+pub async fn what_if(store: &Store, plan: &Plan) -> Result<Value, Failure> {
+    let edits: Vec<Edit> = plan
+        .changes
+        .iter()
+        .filter_map(|change| {
+            let after = (!change.after.is_null()).then(|| change.after.clone());
+            Some(Edit { entity: Entity::parse(&change.entity)?, id: change.id.clone(), after })
+        })
+        .collect();
+    let mut found = lab::what_if::what_if(store, &edits, &change::now(), PATIENCE).await?;
+    if plan.changes_total > plan.changes.len() {
+        found.complete = false;
+        found.notes.push(format!("of {} changed rows the first {} were looked at", plan.changes_total, edits.len()));
+    }
+    Ok(json!(found))
 }
 
 fn endpoint(settings: &Embedding) -> Result<Endpoint, Failure> {

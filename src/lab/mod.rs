@@ -9,6 +9,7 @@ pub mod replay;
 mod situation;
 pub mod training;
 pub mod understand;
+pub mod what_if;
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;

@@ -220,7 +220,6 @@ async fn boosted(store: &Store, request: &Request, asked: &Asked) -> Result<Foun
         &[
             "started_at",
             "canvas_action_count",
-            "canvas_ids",
             "feedback_score",
             "title",
             "summary",
@@ -232,7 +231,7 @@ async fn boosted(store: &Store, request: &Request, asked: &Asked) -> Result<Foun
             "workflow_name",
         ]
     } else {
-        &["started_at", "canvas_action_count", "canvas_ids", "feedback_score"]
+        &["started_at", "canvas_action_count", "feedback_score"]
     };
     // Every episode has a place in this ranking: words only move it.
     let mut rows = store.candidates(Entity::Episode, &filters, columns, &[]).await?;

@@ -54,7 +54,7 @@ impl Asked {
             asked.words.extend(words(&text));
             asked.tags = tags(&row);
             if asked.vector.is_none() {
-                asked.vector = store.vectors(row.entity, &[id.clone()]).await?.remove(id);
+                asked.vector = store.vectors(row.entity, std::slice::from_ref(id)).await?.remove(id);
             }
             if asked.vector.is_none() && request.ranking != Ranking::Proven {
                 asked.notes.push(format!("the {} {id} has no vector: compared by keywords", row.entity.title()));

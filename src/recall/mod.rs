@@ -11,5 +11,6 @@ pub mod rank;
 pub mod score;
 pub mod sequence;
 pub mod understand;
+pub mod what_if;
 
 pub use score::{Score, Term};

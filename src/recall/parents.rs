@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::memory::{Row, time};
 
-/// Hours before the start within which a parent must have ended.
+/// Hours before the start within which a parent must have ended: a whole 48 are too many.
 pub const WITHIN_HOURS: f64 = 48.0;
 /// Cosine that a parent must exceed.
 pub const ALIKE: f64 = 0.85;
@@ -34,7 +34,7 @@ pub fn fits_in_time(episode: &Row, candidate: &Row) -> Option<f64> {
         return None;
     }
     let hours = time::seconds_between(candidate.text("ended_at")?, episode.text("started_at")?)? / 3600.0;
-    (0.0..=WITHIN_HOURS).contains(&hours).then_some(hours)
+    (0.0..WITHIN_HOURS).contains(&hours).then_some(hours)
 }
 
 /// The parents that an episode may have: same agent, ended within the 48 hours before its start, cosine strictly above
@@ -86,8 +86,8 @@ mod tests {
         let child = episode("c", "x", "2026-02-04T10:00:00.000000Z", None);
         let ended = |id: &str, agent: &str, at: &str| episode(id, agent, "2026-02-01T00:00:00.000000Z", Some(at));
         let candidates = [
-            (ended("edge", "x", "2026-02-02T10:00:00.000000Z"), Some(0.8501)),
-            (ended("before", "x", "2026-02-02T09:59:59.999999Z"), Some(0.99)),
+            (ended("edge", "x", "2026-02-02T10:00:00.000001Z"), Some(0.8501)),
+            (ended("before", "x", "2026-02-02T10:00:00.000000Z"), Some(0.99)),
             (ended("after", "x", "2026-02-04T10:00:00.000001Z"), Some(0.99)),
             (ended("equal", "x", "2026-02-04T09:00:00.000000Z"), Some(0.85)),
             (ended("other", "y", "2026-02-04T09:00:00.000000Z"), Some(0.99)),

@@ -126,8 +126,7 @@ fn base(likeness: Option<f64>, name: &'static str, recency: f64) -> Vec<Term> {
 #[must_use]
 pub fn boosted(episode: Row, likeness: Option<f64>, name: &'static str, now: &str) -> Ranked {
     let parts = base(likeness, name, features::recency(episode.text("started_at"), now));
-    let count = episode.get("canvas_action_count").as_i64();
-    let canvas = count.map_or_else(|| !episode.list("canvas_ids").is_empty(), |count| count > 0);
+    let canvas = episode.get("canvas_action_count").as_i64().is_some_and(|count| count > 0);
     let feedback = episode.number("feedback_score").unwrap_or(0.0);
     let (felt, weight) = match feedback.partial_cmp(&0.0) {
         Some(Ordering::Greater) => (1.0, LIKED_BOOST),

@@ -20,6 +20,9 @@ use crate::memory::{Entity, Kind, json};
 /// Bytes of vectors that the console keeps at most: 40,000 of 1,536 dimensions.
 pub const CONSOLE_BYTES: usize = 256 << 20;
 
+/// What pgvector calls a distance between vectors of different dimensions.
+const DATA_EXCEPTION: &str = "22000";
+
 /// Ids in one statement.
 const IN_LIST: usize = 400;
 
@@ -252,7 +255,13 @@ impl Store {
             && most < usize::MAX
             && !self.cache().keeps()
         {
-            return self.nearest_by_pgvector(place, filters, query, most).await;
+            // Looking at each vector's dimensions costs as much again as the distance: only where they do differ.
+            return match self.nearest_by_pgvector(place, filters, query, most, false).await {
+                Err(StoreError::Engine(sqlx::Error::Database(e))) if e.code().is_some_and(|c| c == DATA_EXCEPTION) => {
+                    self.nearest_by_pgvector(place, filters, query, most, true).await
+                }
+                outcome => outcome,
+            };
         }
         let probe = Probe::new(query);
         let mut nearest = Nearest::new(most);
@@ -317,6 +326,7 @@ impl Store {
         filters: &[Filter],
         query: &[f32],
         most: usize,
+        checked: bool,
     ) -> Result<Compared, StoreError> {
         let engine = Engine::Postgres;
         let schema = place.extension().unwrap_or_default().to_owned();
@@ -331,14 +341,14 @@ impl Store {
         statement.params.push(Raw::Text(format!("[{}]", numbers.join(","))));
         let (mark, dimensions) = (statement.params.len(), query.len());
         let operator = if schema.is_empty() { "<=>".to_owned() } else { format!("OPERATOR({schema}<=>)") };
-        // Dimensions are looked at first: a distance between different ones is an error.
+        let same = if checked { format!("{schema}vector_dims(value) = {dimensions}") } else { "true".to_owned() };
         statement.sql = format!(
-            "WITH owned AS MATERIALIZED ({}), scored AS MATERIALIZED (SELECT id, CASE WHEN value IS NULL THEN 0 \
-             WHEN {schema}vector_dims(value) <> {dimensions} THEN 1 ELSE 2 END AS kind, \
-             CASE WHEN value IS NOT NULL AND {schema}vector_dims(value) = {dimensions} \
-               THEN value {operator} (${mark}::text)::{schema}vector END AS distance FROM owned) \
-             SELECT id, distance, (SELECT count(*) FROM scored), (SELECT count(*) FROM scored WHERE kind = 0), \
-             (SELECT count(*) FROM scored WHERE kind = 1), (SELECT count(*) FROM scored WHERE distance = 'NaN') \
+            "WITH owned AS MATERIALIZED ({}), scored AS MATERIALIZED (SELECT id, value IS NULL AS missing, \
+             CASE WHEN value IS NOT NULL AND {same} THEN value {operator} (${mark}::text)::{schema}vector END AS distance \
+             FROM owned) \
+             SELECT id, distance, (SELECT count(*) FROM scored), (SELECT count(*) FROM scored WHERE missing), \
+             (SELECT count(*) FROM scored WHERE distance IS NULL AND NOT missing), \
+             (SELECT count(*) FROM scored WHERE distance = 'NaN') \
              FROM scored ORDER BY distance = 'NaN', distance NULLS LAST, id COLLATE \"C\" LIMIT {most}",
             statement.sql
         );

@@ -1,0 +1,495 @@
+//! Recall: rankings with terms that sum, nearest cases as an exhaustive search finds them, the same on both engines with
+//! and without pgvector, and vectors of texts from an endpoint that may be dead.
+
+mod support;
+
+use std::fmt::Write as _;
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use mnemoscope::lab::{self, Request, parents};
+use mnemoscope::memory::vector::cosine_of;
+use mnemoscope::memory::{Entity, time};
+use mnemoscope::recall::rank::{NEAR_DUPLICATE, Ranking};
+use mnemoscope::store::vector::By;
+use mnemoscope::store::{OpenOptions, Store, Target};
+use serde_json::{Value, json};
+use sqlx::{AssertSqlSafe, Connection as _, PgConnection, SqliteConnection};
+use support::block_on;
+use support::postgres::Database;
+
+const SQLITE: &str = include_str!("../assets/migrations/mnemoscope/sqlite/0001_native.sql");
+const POSTGRES: &str = include_str!("../assets/migrations/mnemoscope/postgres/0001_native.sql");
+const NOW: &str = "2026-03-01T12:00:00.000000Z";
+const PROFILES: usize = 3;
+const CASES: usize = 40;
+
+/// How a database keeps vectors.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Kept {
+    SqliteBlob,
+    Pgvector,
+    PostgresBytes,
+}
+
+/// Numbers that look like chance and are the same everywhere.
+fn noise(seed: usize) -> f32 {
+    let mixed = (seed as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(31).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    (mixed >> 40) as f32 / 8_388_608.0 - 1.0
+}
+
+/// The vector of a case; every fifth is nearly that of the one before it.
+fn vector(case: usize) -> Vec<f32> {
+    let of = if case % 5 == 4 { case - 1 } else { case };
+    (0..12).map(|i| noise(of * 12 + i) + if of == case { 0.0 } else { 0.001 * i as f32 }).collect()
+}
+
+fn literal(kept: Kept, vector: &[f32]) -> String {
+    let bytes: Vec<u8> = vector.iter().flat_map(|v| v.to_le_bytes()).collect();
+    match kept {
+        Kept::SqliteBlob => format!("x'{}'", hex::encode(bytes)),
+        Kept::PostgresBytes => format!("'\\x{}'::bytea", hex::encode(bytes)),
+        Kept::Pgvector => format!("'[{}]'::vector", vector.iter().map(f32::to_string).collect::<Vec<_>>().join(",")),
+    }
+}
+
+/// Three banks of cases; some without a vector, of length 0, of other dimensions, quarantined. Episodes with canvas counts
+/// and feedback; memories that they used.
+fn rows(kept: Kept) -> String {
+    let (truth, no, json) = if kept == Kept::SqliteBlob { ("1", "0", "") } else { ("true", "false", "::jsonb") };
+    let mut sql = String::new();
+    for profile in 0..PROFILES {
+        let _ = writeln!(
+            sql,
+            "INSERT INTO agent_memory_profiles (id, user_id, agent_id, created_at) VALUES ('p{profile}', 'u{profile}', 'a', '{NOW}');"
+        );
+        for n in 0..CASES {
+            let case = profile * CASES + n;
+            let held = if n == 7 { truth } else { no };
+            let at = format!("2026-02-{:02}T10:00:00.000000Z", n % 28 + 1);
+            let _ = writeln!(
+                sql,
+                "INSERT INTO agent_memory_cases (id, profile_id, user_id, agent_id, prompt, outcome, reward, tags, created_at, quarantined) \
+                 VALUES ('c{case:03}', 'p{profile}', 'u{profile}', 'a', '{{\"message\": \"task {} number {n}\"}}'{json}, '{}', 0.5, '[\"tag{}\"]'{json}, '{at}', {held});",
+                ["tax", "visa", "invoice"][n % 3],
+                ["success", "failure"][n % 2],
+                n % 4,
+            );
+            let vector = match n {
+                3 => continue,
+                5 => vec![0.0; 12],
+                6 => vec![1.0, 0.5],
+                _ => vector(case),
+            };
+            let _ =
+                writeln!(sql, "INSERT INTO agent_memory_embeddings VALUES ('c{case:03}', {});", literal(kept, &vector));
+        }
+    }
+    let _ = writeln!(
+        sql,
+        "INSERT INTO agent_memory_policies (id, profile_id, version, weights, status, trained_at) VALUES ('pol', 'p1', 1, \
+         '{{\"bias\": -0.5, \"similarity\": 2, \"outcome\": 1.5, \"recency\": 0.25, \"tag_overlap\": 0.75}}'{json}, 'active', '{NOW}');"
+    );
+    for n in 0..24_usize {
+        let feedback = ["NULL", "0.5", "-0.25", "0"][n % 4];
+        let (start, end) =
+            (format!("2026-02-{:02}T08:00:00.000000Z", n + 1), format!("2026-02-{:02}T09:00:00.000000Z", n + 1));
+        let _ = writeln!(
+            sql,
+            "INSERT INTO episodes (id, agent_id, user_id, title, domain, topic, outcome, started_at, ended_at, canvas_action_count, feedback_score, utility, tags) \
+             VALUES ('e{n:02}', 'a', 'u0', 'Report of the {} number {n}', 'work', '{}', '{}', '{start}', '{end}', {}, {feedback}, {}, '[]'{json});",
+            ["sales", "stock"][n % 2],
+            ["sales report", "stock report"][n % 2],
+            ["success", "failure"][n % 2],
+            n % 3,
+            (n % 11) as f32 / 10.0,
+        );
+        let _ =
+            writeln!(sql, "INSERT INTO episode_embeddings VALUES ('e{n:02}', {});", literal(kept, &vector(n / 2 * 5)));
+        let _ = writeln!(
+            sql,
+            "INSERT INTO episode_memories (episode_id, memory_id, kind) VALUES ('e{n:02}', 'm0', 'drawer');"
+        );
+    }
+    for (id, room) in [("m0", "stock report"), ("m1", "food")] {
+        let _ = writeln!(
+            sql,
+            "INSERT INTO memories (id, kind, title, text, metadata, created_at) VALUES ('{id}', 'drawer', 't', 't', '{{\"wing\": \"WORK\", \"room\": \"{room}\"}}'{json}, '{NOW}');"
+        );
+    }
+    sql
+}
+
+struct World {
+    kept: Kept,
+    store: Store,
+    folder: tempfile::TempDir,
+    _database: Option<Database>,
+}
+
+fn built(kept: Kept) -> Option<World> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let database = if kept == Kept::SqliteBlob { None } else { Some(Database::fresh()?) };
+    if kept == Kept::Pgvector && !database.as_ref().is_some_and(Database::has_vector) {
+        let _ = writeln!(std::io::stderr(), "SKIPPED with pgvector: the server does not have it");
+        return None;
+    }
+    let path = folder.path().join("memory.db");
+    let store = block_on(async {
+        let options = OpenOptions::default();
+        if let Some(database) = &database {
+            let mut link = PgConnection::connect(database.url()).await.unwrap();
+            sqlx::raw_sql(POSTGRES).execute(&mut link).await.unwrap();
+            if kept == Kept::PostgresBytes && database.has_vector() {
+                let sql = "ALTER TABLE agent_memory_embeddings ALTER embedding TYPE bytea USING NULL; \
+                     ALTER TABLE episode_embeddings ALTER embedding TYPE bytea USING NULL";
+                sqlx::raw_sql(sql).execute(&mut link).await.unwrap();
+            }
+            sqlx::raw_sql(AssertSqlSafe(rows(kept))).execute(&mut link).await.unwrap();
+            Store::open(&Target::Postgres(database.url().to_owned()), &options).await.unwrap()
+        } else {
+            let mut link = SqliteConnection::connect(&format!("sqlite:{}?mode=rwc", path.display())).await.unwrap();
+            sqlx::raw_sql(SQLITE).execute(&mut link).await.unwrap();
+            sqlx::raw_sql(AssertSqlSafe(rows(kept))).execute(&mut link).await.unwrap();
+            Store::open(&Target::File(path), &options).await.unwrap()
+        }
+    });
+    Some(World { kept, store, folder, _database: database })
+}
+
+fn worlds() -> Vec<World> {
+    [Kept::SqliteBlob, Kept::Pgvector, Kept::PostgresBytes].into_iter().filter_map(built).collect()
+}
+
+fn request(ranking: Ranking) -> Request {
+    Request::new(ranking, NOW)
+}
+
+fn asked(world: &World, request: &Request) -> Value {
+    let answer = block_on(lab::recall(&world.store, request)).unwrap().to_json();
+    for row in answer["rows"].as_array().unwrap() {
+        let sum: f64 = row["terms"].as_array().unwrap().iter().map(|t| t["contribution"].as_f64().unwrap()).sum();
+        assert!((sum - row["score"].as_f64().unwrap()).abs() < 1e-9, "{row}");
+        for term in row["terms"].as_array().unwrap() {
+            let product = term["value"].as_f64().unwrap() * term["weight"].as_f64().unwrap();
+            assert!((product - term["contribution"].as_f64().unwrap()).abs() < 1e-12);
+        }
+    }
+    answer
+}
+
+fn ids(answer: &Value) -> Vec<&str> {
+    answer["rows"].as_array().unwrap().iter().map(|r| r["id"].as_str().unwrap()).collect()
+}
+
+fn left<'a>(answer: &'a Value, reason: &str) -> Vec<&'a str> {
+    let left = answer["left_out"].as_array().unwrap().iter().filter(|l| l["reason"] == reason);
+    left.map(|l| l["id"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn cases_are_the_nearest_of_an_exhaustive_search_near_duplicates_aside() {
+    for world in worlds() {
+        for profile in 0..PROFILES {
+            let query = profile * CASES + 9;
+            let mut all: Vec<(f64, usize)> = (0..CASES)
+                .filter(|n| ![3, 5, 6, 7, 9].contains(n))
+                .map(|n| (cosine_of(&vector(query), &vector(profile * CASES + n)).unwrap(), profile * CASES + n))
+                .collect();
+            all.sort_by(|a, b| b.0.total_cmp(&a.0));
+            let (mut chosen, mut aside): (Vec<usize>, Vec<usize>) = (Vec::new(), Vec::new());
+            for (_, case) in all {
+                if chosen.len() == 4 {
+                    break;
+                }
+                let twin = chosen.iter().any(|c| cosine_of(&vector(*c), &vector(case)).unwrap() > NEAR_DUPLICATE);
+                if twin { aside.push(case) } else { chosen.push(case) }
+            }
+            let named = |cases: &[usize]| cases.iter().map(|c| format!("c{c:03}")).collect::<Vec<_>>();
+            let like = Some(format!("c{query:03}"));
+            let answer = asked(&world, &Request { like, ..request(Ranking::Cases) });
+            assert_eq!(ids(&answer), named(&chosen), "{:?}", world.kept);
+            assert_eq!(left(&answer, "near_duplicate"), named(&aside), "{:?}", world.kept);
+            assert_eq!(answer["query"]["used"], "vector");
+            let vectors = &answer["query"]["vectors"];
+            let told = ["rows", "compared", "missing", "no_direction", "other_dimensions"]
+                .map(|k| vectors[k].as_u64().unwrap());
+            assert_eq!(told, [40, 37, 1, 1, 1], "{:?}", world.kept);
+        }
+    }
+}
+
+#[test]
+fn both_engines_give_the_same_rows_scores_and_reasons() {
+    let text = |ranking, text: &str| Request { text: Some(text.to_owned()), ..request(ranking) };
+    let like = |ranking, id: &str| Request { like: Some(id.to_owned()), ..request(ranking) };
+    let requests = [
+        text(Ranking::Boosted, "stock report 7"),
+        like(Ranking::Boosted, "e05"),
+        Request { k: Some(30), ..request(Ranking::Boosted) },
+        Request {
+            domain: Some("work".into()),
+            topic: Some("Stock Report".into()),
+            k: Some(9),
+            ..request(Ranking::Proven)
+        },
+        text(Ranking::Cases, "visa task"),
+        Request { user: Some("u2".into()), agent: Some("a".into()), ..text(Ranking::Cases, "visa task") },
+        Request { policy: Some("pol".into()), ..like(Ranking::Cases, "c050") },
+        Request { policy: Some("pol".into()), ..text(Ranking::Cases, "a tax task with tag1") },
+        text(Ranking::Similar, "sales"),
+        Request { all_outcomes: true, ..like(Ranking::Similar, "e05") },
+    ];
+    let worlds = worlds();
+    for request in &requests {
+        let answers: Vec<Value> = worlds.iter().map(|world| asked(world, request)).collect();
+        assert!(!ids(&answers[0]).is_empty(), "{request:?}");
+        assert_eq!(answers[0], asked(&worlds[0], request), "the same inputs give the same answer");
+        for answer in &answers[1..] {
+            assert_eq!(answer["rows"], answers[0]["rows"], "{request:?}");
+            assert_eq!(answer["left_out"], answers[0]["left_out"], "{request:?}");
+        }
+    }
+}
+
+#[test]
+fn what_each_ranking_promises() {
+    let world = built(Kept::SqliteBlob).unwrap();
+    let boosted = asked(&world, &Request { text: Some("report".into()), k: Some(99), ..request(Ranking::Boosted) });
+    assert_eq!(boosted["rows"].as_array().unwrap().len(), 24);
+    for row in boosted["rows"].as_array().unwrap() {
+        let count = row["row"]["canvas_action_count"].as_i64().unwrap();
+        let feedback = row["row"]["feedback_score"].as_f64().unwrap_or(0.0);
+        let expected = if count > 0 { 0.1 } else { 0.0 }
+            + if feedback > 0.0 {
+                0.2
+            } else if feedback < 0.0 {
+                -0.3
+            } else {
+                0.0
+            };
+        let base = row["terms"][0]["contribution"].as_f64().unwrap();
+        assert_eq!(row["terms"][0]["name"], "base");
+        assert!(
+            (row["score"].as_f64().unwrap() - base - expected).abs() < 1e-9 && (0.0..=1.0).contains(&base),
+            "{row}"
+        );
+        assert!(row["canvas_context"].is_array() && row["feedback_context"].is_array());
+    }
+    let proven = asked(
+        &world,
+        &Request { domain: Some("Work".into()), topic: Some("stock report".into()), ..request(Ranking::Proven) },
+    );
+    // A drawer of today: domain and topic met, both bonuses; utility the mean of the latest twenty that used it.
+    let mean = (4..24).map(|n| f64::from(((n % 11) as f32) / 10.0)).sum::<f64>() / 20.0;
+    assert_eq!(proven["rows"][0]["id"], "m0");
+    assert!((proven["rows"][0]["score"].as_f64().unwrap() - (0.8 + 0.2 * mean)).abs() < 1e-6, "{proven}");
+    let nothing = asked(&world, &request(Ranking::Proven));
+    assert!(nothing["query"]["notes"][0].as_str().unwrap().contains("neither domain nor topic"));
+    let policy = asked(
+        &world,
+        &Request { like: Some("c050".into()), policy: Some("pol".into()), k: Some(99), ..request(Ranking::Cases) },
+    );
+    let first = &policy["rows"][0];
+    let names: Vec<&str> = first["terms"].as_array().unwrap().iter().map(|t| t["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["bias", "similarity", "reward", "outcome", "recency", "text_overlap", "tag_overlap"]);
+    assert!(
+        policy["rows"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .all(|r| r["probability"].as_f64().is_some_and(|p| p > 0.0 && p < 1.0))
+    );
+    assert_eq!(left(&policy, "quarantined"), ["c047"]);
+    for similar in
+        asked(&world, &Request { text: Some("report".into()), k: Some(99), ..request(Ranking::Similar) })["rows"]
+            .as_array()
+            .unwrap()
+    {
+        assert_eq!(similar["row"]["outcome"], "success");
+    }
+    let nonsense = asked(&world, &Request { text: Some("qzxv wvut".into()), ..request(Ranking::Cases) });
+    assert!(ids(&nonsense).is_empty());
+    let itself = asked(
+        &world,
+        &Request { text: Some("task visa number 13".into()), user: Some("u0".into()), ..request(Ranking::Cases) },
+    );
+    assert_eq!((ids(&itself)[0], itself["query"]["used"].as_str()), ("c013", Some("keyword")));
+}
+
+#[test]
+fn kept_vectors_answer_as_stored_ones_do() {
+    let world = built(Kept::SqliteBlob).unwrap();
+    let nearest = || block_on(world.store.nearest(Entity::Case, &[], &vector(9), 5)).unwrap();
+    let streamed = nearest();
+    world.store.keep_vectors(1 << 20);
+    let (first, second) = (nearest(), nearest());
+    assert_eq!((streamed.by, first.by, second.by), (By::Streamed, By::Streamed, By::Memory));
+    assert_eq!((&streamed.near, &streamed.near), (&first.near, &second.near));
+    assert_eq!(streamed.tally, second.tally);
+    world.store.keep_vectors(100);
+    assert_eq!((nearest().by, nearest().by), (By::Streamed, By::Streamed), "more than the limit is not kept");
+}
+
+#[test]
+fn parents_ended_within_two_days_and_are_alike() {
+    for world in worlds() {
+        let suggested = |id: &str| {
+            let episode = block_on(world.store.row(Entity::Episode, id)).unwrap().unwrap();
+            let found = block_on(parents::suggest(&world.store, &episode, None)).unwrap();
+            found.iter().map(|s| (s.id.clone(), s.hours_before)).collect::<Vec<_>>()
+        };
+        assert_eq!(suggested("e05"), [("e04".to_owned(), 23.0)], "{:?}", world.kept);
+        assert_eq!(suggested("e04"), [], "{:?}", world.kept);
+    }
+}
+
+#[test]
+fn a_topic_is_replayed_in_order_of_time() {
+    let world = built(Kept::SqliteBlob).unwrap();
+    let found = block_on(lab::replay::replay(&world.store, "stock report", None, None, 3)).unwrap();
+    let starts: Vec<&str> = found.rows.iter().map(|r| r.row.text("started_at").unwrap()).collect();
+    assert_eq!((starts.len(), found.used), (3, "keyword"));
+    assert!(starts.is_sorted() && found.rows.iter().all(|r| r.score.total > 0.5 && r.row.id() > "e18"), "{starts:?}");
+}
+
+#[test]
+fn a_plan_says_which_recalls_it_would_change() {
+    let world = built(Kept::SqliteBlob).unwrap();
+    let folder = world.folder.path();
+    let (_, words, code) = ran(folder, "", None, &["migrate", "--apply"]);
+    assert_eq!(code, 0, "{words}");
+    let (plan, words, _) = ran(folder, "", None, &["feedback", "add", "e21", "--kind", "thumbs_down", "--what-if"]);
+    let recall = &plan["recall"];
+    assert!(recall["complete"] == true && recall["situations"] == 8, "{plan} {words}");
+    let moves = recall["moves"].as_array().unwrap();
+    // It was shown among the first before, and its score falls by what feedback weighs.
+    let moved = moves.iter().find(|m| m["id"] == "e21" && m["ranking"] == "boosted").expect("a move");
+    assert!(moved["after"].is_null() || moved["after"].as_u64() > moved["before"].as_u64(), "{moved}");
+    let (plan, ..) = ran(folder, "", None, &["feedback", "add", "e21", "--kind", "thumbs_down"]);
+    assert!(plan["recall"].is_null(), "only when it is asked for");
+}
+
+/// A server that answers each connection with the next answer, and tells the requests.
+fn server(answers: Vec<String>) -> (String, std::thread::JoinHandle<Vec<String>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/v1/embeddings", listener.local_addr().unwrap());
+    let serve = move || {
+        let mut heard = Vec::new();
+        for answer in answers {
+            let (mut link, _) = listener.accept().unwrap();
+            let mut request = Vec::new();
+            let mut buffer = [0; 4096];
+            while !String::from_utf8_lossy(&request).contains("\"input\"") {
+                let read = link.read(&mut buffer).unwrap();
+                request.extend_from_slice(&buffer[..read]);
+            }
+            heard.push(String::from_utf8_lossy(&request).into_owned());
+            link.write_all(answer.as_bytes()).unwrap();
+        }
+        heard
+    };
+    (url, std::thread::spawn(serve))
+}
+
+fn http(status: &str, body: &Value) -> String {
+    let body = body.to_string();
+    format!(
+        "HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
+        body.len()
+    )
+}
+
+fn ran(folder: &Path, embedding: &str, key: Option<&str>, arguments: &[&str]) -> (Value, String, i32) {
+    let config = folder.join("config.toml");
+    let database = folder.join("memory.db");
+    std::fs::write(&config, format!("[profile.lab]\ndatabase = {:?}\n{embedding}", database.display().to_string()))
+        .unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_mnemoscope"));
+    command
+        .args(["--profile", "lab"])
+        .args(arguments)
+        .env("MNEMOSCOPE_CONFIG", &config)
+        .env("MNEMOSCOPE_STATE", folder);
+    command.env_remove("MNEMOSCOPE_DATABASE").env_remove("DATABASE_URL").env_remove("LAB_KEY");
+    if let Some(key) = key {
+        command.env("LAB_KEY", key);
+    }
+    let output = command.output().unwrap();
+    let words = String::from_utf8_lossy(&output.stderr).into_owned();
+    (serde_json::from_slice(&output.stdout).unwrap_or_default(), words, output.status.code().unwrap())
+}
+
+const ASK: &[&str] = &["recall", "any words", "--ranking", "cases", "--user", "u0", "--at", NOW];
+
+#[test]
+fn a_text_is_compared_by_the_vector_of_the_named_endpoint() {
+    let world = built(Kept::SqliteBlob).unwrap();
+    let folder = world.folder.path();
+    let answer = http("200 OK", &json!({"data": [{"embedding": vector(9)}]}));
+    let busy = http("503 Service Unavailable", &json!({"error": {"message": "loading"}}));
+    let (url, heard) = server(vec![busy, answer]);
+    let settings = format!("embedding = {{ url = \"{url}\", model = \"m-1\", key_env = \"LAB_KEY\" }}\n");
+    let (shown, words, code) = ran(folder, &settings, Some("secret"), ASK);
+    assert_eq!((code, shown["query"]["used"].as_str()), (0, Some("vector")), "{words}");
+    assert_eq!((ids(&shown)[0], shown["rows"][0]["terms"][0]["name"].as_str()), ("c009", Some("similarity")));
+    let heard = heard.join().unwrap();
+    assert_eq!(heard.len(), 2, "a refusal that may pass is tried again");
+    let told = heard[1].to_ascii_lowercase();
+    assert!(
+        told.contains("authorization: bearer secret")
+            && told.contains("\"model\":\"m-1\"")
+            && told.contains("any words")
+    );
+    let (_, words, code) = ran(folder, &settings, None, ASK);
+    assert!(code == 2 && words.contains("$LAB_KEY"), "{words}");
+}
+
+#[test]
+fn a_dead_endpoint_costs_its_timeout_and_is_told() {
+    let world = built(Kept::SqliteBlob).unwrap();
+    // It takes connections and never answers.
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/v1/embeddings", silent.local_addr().unwrap());
+    let settings = format!("embedding = {{ url = \"{url}\", model = \"m\", timeout_seconds = 1 }}\n");
+    let began = Instant::now();
+    let (shown, words, code) = ran(world.folder.path(), &settings, None, ASK);
+    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+    assert_eq!((code, shown["query"]["used"].as_str()), (0, Some("keyword")));
+    let note = shown["query"]["notes"][0].as_str().unwrap();
+    assert!(note.contains("compared by keywords") && words.contains("compared by keywords"), "{note} {words}");
+    let (url, _) = server(vec![http("401 Unauthorized", &json!({"error": {"message": "bad key"}}))]);
+    let settings = format!("embedding = {{ url = \"{url}\", model = \"m\" }}\n");
+    let (shown, words, _) = ran(world.folder.path(), &settings, None, ASK);
+    assert!(shown["query"]["used"] == "keyword" && words.contains("401 bad key"), "{words}");
+}
+
+#[test]
+fn commands_say_what_they_cannot_do() {
+    let world = built(Kept::SqliteBlob).unwrap();
+    for (arguments, code, word) in [
+        (&["recall", "--ranking", "cases"][..], 2, "say what is asked"),
+        (&["recall", "x", "--ranking", "cases", "-k", "0"], 2, "-k 0"),
+        (&["recall", "x", "--ranking", "cases", "--at", "soon"], 2, "--at"),
+        (&["recall", "--like", "nobody", "--ranking", "boosted"], 3, "nobody"),
+        (&["recall", "x", "--ranking", "cases", "--policy", "none"], 3, "none"),
+    ] {
+        let (_, words, found) = ran(world.folder.path(), "", None, arguments);
+        assert!(found == code && words.contains(word), "{arguments:?}: {found} {words}");
+    }
+    let (shown, ..) = ran(
+        world.folder.path(),
+        "",
+        None,
+        &["context", "tax", "--ranking", "cases", "--tokens", "200", "--user", "u0"],
+    );
+    let text = shown["text"].as_str().unwrap();
+    assert!(text.contains("Context: task tax") && text.contains("Outcome: ") && text.chars().count() <= 800, "{text}");
+    let (masked, ..) =
+        ran(world.folder.path(), "", None, &["--mask", "recall", "tax", "--ranking", "cases", "--user", "u0"]);
+    assert!(!masked.to_string().contains("task tax"), "{masked}");
+    assert!(time::canonical(NOW).is_some());
+}
