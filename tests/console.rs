@@ -4,6 +4,7 @@ mod console {
     mod anything;
     mod changes;
     pub mod fake;
+    mod jobs;
     mod keys;
     mod looks;
 }

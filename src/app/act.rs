@@ -96,6 +96,7 @@ impl Model {
             CommandId::Lock => self.toggle_lock(),
             CommandId::UndoLast => self.undo_last(),
             CommandId::UndoEntry => self.undo_selected(),
+            CommandId::Job(ask) => self.ask_job(ask),
             CommandId::Panel(kind) => self.go(&Destination::Panel(kind), false),
             CommandId::Up => self.move_by(-1),
             CommandId::Down => self.move_by(1),
@@ -140,7 +141,7 @@ impl Model {
             CommandId::Help => self.show(Overlay::Help { scroll: 0 }),
             CommandId::Redraw => vec![Effect::Redraw],
             CommandId::Suspend => vec![Effect::Suspend],
-            CommandId::Quit => vec![Effect::Quit],
+            CommandId::Quit => self.quit(),
         }
     }
 

@@ -5,6 +5,7 @@ use chrono::{DateTime, Utc};
 use super::change::{Applied, Refusal};
 use super::command::CommandId;
 use super::condition::Conditions;
+use super::jobs::JobAsk;
 use super::key::Key;
 use super::lock::Writable;
 use super::model::Opened;
@@ -12,6 +13,7 @@ use super::operation::Operation;
 use super::panel::PanelKind;
 use super::receipts::Entry;
 use crate::change::plan::Plan;
+use crate::job::plan::{Beat, Offer, Progress, Wish};
 use crate::memory::query::{EpisodeContext, Page, Query, Status};
 use crate::memory::{Entity, Row};
 
@@ -201,6 +203,14 @@ pub enum Message {
     Migrated(Ticket, Result<(Vec<String>, Box<Opened>), Failure>),
     /// Entries of our audit trail, newest first.
     Trail(Ticket, Result<Vec<Entry>, Failure>),
+    /// The jobs that there are.
+    Jobs(Ticket, Result<Vec<Offer>, Failure>),
+    /// How a job goes that runs here.
+    JobBeat(Ticket, Beat),
+    /// A job that ran here has stopped: its receipt.
+    JobEnded(Ticket, Result<serde_json::Value, Failure>),
+    /// A job of another process was asked to stop: how it stands now.
+    JobAsked(Result<Progress, Failure>),
     /// A text was handed to the clipboard: what, and in how many bytes.
     Copied(Result<String, Failure>),
     /// The editor was closed.
@@ -237,6 +247,25 @@ pub enum Effect {
     Migrate(Ticket),
     /// Read entries of our audit trail, newest first, those before a number when one is given.
     LoadTrail(Ticket, Option<i64>),
+    /// Read which jobs there are.
+    LoadJobs(Ticket),
+    /// Run a job.
+    RunJob {
+        /// Number of this request; its news carry it.
+        ticket: Ticket,
+        /// Name of the job.
+        name: String,
+        /// An unfinished run is gone on with.
+        resume: bool,
+        /// Why it is done.
+        reason: Option<String>,
+    },
+    /// Tell the job that runs under that number to stop.
+    WishJob(Ticket, Wish),
+    /// Ask a job that runs elsewhere to stop.
+    AskJob(Ticket, String, JobAsk),
+    /// Print these lines when the terminal has been given back.
+    Tell(Vec<String>),
     /// Nobody waits for this any more: stop it, and forget a plan that is kept under it.
     Cancel(Ticket),
     /// Send [`Message::Elapsed`] after so many milliseconds.

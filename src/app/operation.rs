@@ -84,6 +84,13 @@ pub enum Operation {
         /// Number of its audit entry.
         seq: i64,
     },
+    /// A backfill is run, in batches.
+    Backfill {
+        /// Its name.
+        name: String,
+        /// An unfinished run is gone on with.
+        resume: bool,
+    },
     /// Several, one after the other, each with a plan and an audit entry of its own.
     Each(Vec<Operation>),
 }
@@ -104,6 +111,8 @@ impl Operation {
             Operation::Window { profile, window: Some(window) } => format!("Keep {window} cases of profile {profile}"),
             Operation::Window { profile, window: None } => format!("Keep every case of profile {profile}"),
             Operation::Undo { seq } => format!("Undo change {seq}"),
+            Operation::Backfill { name, resume: false } => format!("Run {name}"),
+            Operation::Backfill { name, resume: true } => format!("Go on with {name}"),
             Operation::Each(each) => match each.first() {
                 Some(first) if each.len() == 1 => first.title(),
                 Some(first) => format!("{} and {} more", first.title(), each.len() - 1),
@@ -125,7 +134,7 @@ impl Operation {
             | Operation::Unlink { child: id }
             | Operation::Reward { case: id, .. }
             | Operation::Window { profile: id, .. } => Some(id),
-            Operation::Undo { .. } | Operation::Each(_) => None,
+            Operation::Undo { .. } | Operation::Backfill { .. } | Operation::Each(_) => None,
         }
     }
 
@@ -171,6 +180,8 @@ impl Operation {
                 words(&["profile", "set", profile, "--window", &window])
             }
             Operation::Undo { seq } => words(&["undo", &seq.to_string()]),
+            Operation::Backfill { name, resume: false } => words(&["backfill", name]),
+            Operation::Backfill { name, resume: true } => words(&["backfill", "resume", name]),
             Operation::Each(each) => each.first().map(Operation::words).unwrap_or_default(),
         }
     }

@@ -1,8 +1,9 @@
 //! Screens of their own kind: what each is called, what it waits for, and how it moves. A new one is a variant here, an
 //! arm in each function of this file, its state and messages in a file of its own, and its picture in `screen`.
 
-use super::command::Scope;
+use super::command::{CommandId, Scope};
 use super::inbox::Inbox;
+use super::jobs::{JobAsk, Jobs};
 use super::message::{Destination, Effect, Ticket};
 use super::model::Model;
 use super::place::View;
@@ -16,6 +17,8 @@ pub enum PanelKind {
     Receipts,
     /// Feedback that needs a look.
     Inbox,
+    /// Long changes in batches.
+    Jobs,
 }
 
 impl PanelKind {
@@ -25,6 +28,7 @@ impl PanelKind {
         match self {
             PanelKind::Receipts => Panel::Receipts(Receipts::default()),
             PanelKind::Inbox => Panel::Inbox(Inbox::default()),
+            PanelKind::Jobs => Panel::Jobs(Jobs::default()),
         }
     }
 }
@@ -36,6 +40,8 @@ pub enum Panel {
     Receipts(Receipts),
     /// Feedback that needs a look.
     Inbox(Inbox),
+    /// Long changes in batches.
+    Jobs(Jobs),
 }
 
 impl Panel {
@@ -45,6 +51,7 @@ impl Panel {
         match self {
             Panel::Receipts(_) => PanelKind::Receipts,
             Panel::Inbox(_) => PanelKind::Inbox,
+            Panel::Jobs(_) => PanelKind::Jobs,
         }
     }
 
@@ -54,6 +61,7 @@ impl Panel {
         match self {
             Panel::Receipts(_) => "changes".to_owned(),
             Panel::Inbox(_) => "inbox".to_owned(),
+            Panel::Jobs(_) => "jobs".to_owned(),
         }
     }
 
@@ -63,6 +71,7 @@ impl Panel {
         match self {
             Panel::Receipts(_) => Scope::Receipts,
             Panel::Inbox(_) => Scope::Inbox,
+            Panel::Jobs(_) => Scope::Jobs,
         }
     }
 
@@ -70,7 +79,7 @@ impl Panel {
     #[must_use]
     pub fn selected(&self) -> Option<(Entity, &str)> {
         match self {
-            Panel::Receipts(_) => None,
+            Panel::Receipts(_) | Panel::Jobs(_) => None,
             Panel::Inbox(inbox) => inbox.current().map(|row| (Entity::Feedback, row.id())),
         }
     }
@@ -79,7 +88,7 @@ impl Panel {
     #[must_use]
     pub fn row(&self) -> Option<&Row> {
         match self {
-            Panel::Receipts(_) => None,
+            Panel::Receipts(_) | Panel::Jobs(_) => None,
             Panel::Inbox(inbox) => inbox.current(),
         }
     }
@@ -89,6 +98,7 @@ impl Panel {
         match self {
             Panel::Receipts(receipts) => receipts.pending.take().map(|(ticket, _)| ticket).into_iter().collect(),
             Panel::Inbox(inbox) => inbox.release(),
+            Panel::Jobs(jobs) => jobs.pending.take().into_iter().collect(),
         }
     }
 
@@ -97,6 +107,7 @@ impl Panel {
         match self {
             Panel::Receipts(receipts) => receipts.forget(),
             Panel::Inbox(inbox) => inbox.forget(),
+            Panel::Jobs(jobs) => jobs.forget(),
         }
     }
 
@@ -105,6 +116,7 @@ impl Panel {
         match self {
             Panel::Receipts(receipts) => receipts.move_by(by),
             Panel::Inbox(inbox) => inbox.move_by(by),
+            Panel::Jobs(jobs) => jobs.move_by(by),
         }
     }
 
@@ -113,6 +125,7 @@ impl Panel {
         match self {
             Panel::Receipts(receipts) => receipts.selected = position.min(receipts.entries.len().saturating_sub(1)),
             Panel::Inbox(inbox) => inbox.select(position),
+            Panel::Jobs(jobs) => jobs.selected = position.min(jobs.offers.len().saturating_sub(1)),
         }
     }
 }
@@ -140,6 +153,7 @@ impl Model {
         match self.panel().map(Panel::kind) {
             Some(PanelKind::Receipts) => self.settle_receipts(),
             Some(PanelKind::Inbox) => self.settle_inbox(),
+            Some(PanelKind::Jobs) => self.settle_jobs(),
             None => Vec::new(),
         }
     }
@@ -155,6 +169,7 @@ impl Model {
         match self.panel().map(Panel::kind) {
             Some(PanelKind::Receipts) => self.undo_selected(),
             Some(PanelKind::Inbox) => self.open_selected(),
+            Some(PanelKind::Jobs) => self.command(CommandId::Job(JobAsk::Start)),
             None => Vec::new(),
         }
     }

@@ -35,6 +35,10 @@ impl Model {
             Message::Writable(ticket, result) => self.got_writable(ticket, result),
             Message::Migrated(ticket, result) => self.migrated(ticket, result),
             Message::Trail(ticket, result) => self.got_trail(ticket, result),
+            Message::Jobs(ticket, result) => self.got_jobs(ticket, result),
+            Message::JobBeat(ticket, beat) => self.heard_of_job(ticket, beat),
+            Message::JobEnded(ticket, result) => self.job_ended(ticket, result),
+            Message::JobAsked(result) => self.asked_job(result),
             Message::Paste(text) => self.paste(&text),
             Message::Click(target, twice) => self.click(target, twice),
             Message::Wheel(target, up) => self.wheel(&target, up),
@@ -83,7 +87,7 @@ impl Model {
     fn key(&mut self, key: Key) -> Vec<Effect> {
         let held = |letter| Key { code: Code::Char(letter), ctrl: true, alt: false };
         if key == held('c') {
-            return vec![Effect::Quit];
+            return self.quit();
         }
         if key == held('z') {
             return vec![Effect::Suspend];

@@ -13,6 +13,7 @@ mod frame;
 mod hits;
 mod home;
 mod inbox;
+mod jobs;
 mod list;
 mod overlay;
 mod picker;
@@ -72,6 +73,7 @@ impl Painter {
             View::Panel(panel) => match &**panel {
                 Panel::Receipts(receipts) => receipts::draw(receipts, look, body, buf, &mut drawn),
                 Panel::Inbox(inbox) => inbox::draw(inbox, look, body, buf, &mut drawn),
+                Panel::Jobs(jobs) => jobs::draw(model, jobs, look, body, buf, &mut drawn),
             },
         }
         overlay::draw(model, look, area, buf, &mut drawn);

@@ -50,6 +50,7 @@ async fn plan_one(store: &Store, operation: &Operation, author: &Author) -> Resu
         Operation::Reward { case, reward, outcome } => reward::set(store, case, *reward, outcome.as_deref()).await,
         Operation::Window { profile, window } => profile::set_window(store, profile, *window).await,
         Operation::Undo { seq } => undo::undo(store, *seq).await,
+        Operation::Backfill { name, .. } => super::job::plan(store, name).await,
         Operation::Each(_) => Err(ChangeError::Usage("several changes are planned one by one".to_owned())),
     }
 }
