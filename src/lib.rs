@@ -3,14 +3,16 @@
 //! The map of the house, from the inside out; a module may use only what stands left of it on its line:
 //!
 //! ```text
-//! memory <- recall          memory <- layout <- store <- change <- job
+//! memory <- recall          memory <- layout <- store <- lab <- change <- job
 //! app, screen see memory, recall and the plain data of change and job; screen sees ui
 //! cli and shell see everything below them; nothing sees cli or shell
 //! ```
 //!
 //! - [`memory`]: what agents remember: types and pure rules
+//! - [`recall`]: how memories are ranked, explained, judged and learned
 //! - [`layout`]: where a database keeps them: layouts as data
 //! - [`store`]: the only SQL: connecting, building queries, reading rows
+//! - [`lab`]: the recall lab: reads from the store what the rankings need, for console and commands
 //! - [`change`]: the only door to writing: plan, apply, receipt, audit trail; a file per operation
 //! - [`job`]: long changes in batches: lease, checkpoint, pace; a file per backfill
 //! - [`ui`]: how things look: safe text, glyphs, themes, tables, charts; no domain words
@@ -23,8 +25,10 @@ pub mod cli;
 pub mod config;
 pub mod demo;
 pub mod job;
+pub mod lab;
 pub mod layout;
 pub mod memory;
+pub mod recall;
 pub mod screen;
 pub mod shell;
 pub mod store;

@@ -14,17 +14,24 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("recall", &["memory"]),
     ("layout", &["memory"]),
     ("store", &["layout", "memory"]),
-    ("change", &["store", "layout", "recall", "memory"]),
-    ("job", &["change", "store", "layout", "recall", "memory"]),
+    ("lab", &["store", "layout", "recall", "memory"]),
+    ("change", &["lab", "store", "layout", "recall", "memory"]),
+    ("job", &["change", "lab", "store", "layout", "recall", "memory"]),
     ("demo", &["store", "layout", "recall", "memory"]),
     ("config", &["memory"]),
     ("ui", &[]),
     ("app", &["recall", "memory", "change::plan", "job::plan"]),
     ("screen", &["app", "ui", "recall", "memory", "change::plan", "job::plan"]),
-    ("shell", &["screen", "app", "ui", "config", "demo", "job", "change", "store", "layout", "recall", "memory"]),
+    (
+        "shell",
+        &["screen", "app", "ui", "config", "demo", "job", "change", "lab", "store", "layout", "recall", "memory"],
+    ),
     (
         "cli",
-        &["shell", "screen", "app", "ui", "config", "demo", "job", "change", "store", "layout", "recall", "memory"],
+        &[
+            "shell", "screen", "app", "ui", "config", "demo", "job", "change", "lab", "store", "layout", "recall",
+            "memory",
+        ],
     ),
 ];
 

@@ -169,6 +169,34 @@ pub enum Command {
     Chain {
         /// The episode's id.
         episode: String,
+        /// Suggest parents instead: same agent, ended within the 48 h before it started, cosine above 0.85.
+        #[arg(long)]
+        suggest_parents: bool,
+    },
+    /// What would be recalled in a situation, each score taken apart.
+    Recall(super::recall_args::RecallArgs),
+    /// The text that an agent would get of what is recalled.
+    Context {
+        /// What is asked, and how it is ranked.
+        #[command(flatten)]
+        recall: super::recall_args::RecallArgs,
+        /// Tokens of the text at most, at a rough four characters each.
+        #[arg(long, default_value_t = crate::recall::context::TOKENS)]
+        tokens: usize,
+        /// Tokens of each row at most; an equal share when not said.
+        #[arg(long, value_name = "N")]
+        tokens_per_row: Option<usize>,
+    },
+    /// The history of a topic: its most relevant episodes in the order in which they happened.
+    Replay {
+        /// The topic.
+        topic: String,
+        /// Of this agent only.
+        #[arg(long)]
+        agent: Option<String>,
+        /// Episodes at most.
+        #[arg(long, default_value_t = crate::lab::replay::LIMIT)]
+        limit: usize,
     },
     /// The layouts that are known; show or check one.
     Layouts {

@@ -9,6 +9,8 @@ mod demo;
 mod layouts;
 mod look;
 pub mod output;
+mod recall;
+pub mod recall_args;
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -19,6 +21,7 @@ use clap::{CommandFactory as _, Parser as _};
 
 use crate::change::ChangeError;
 use crate::config::{self, Config, Profile};
+use crate::lab::LabError;
 use crate::memory::mask::Mask;
 use crate::memory::nearest::nearest;
 use crate::shell;
@@ -87,6 +90,16 @@ impl From<StoreError> for Failure {
             _ => String::new(),
         };
         Failure { code, message: format!("{error}{remedy}") }
+    }
+}
+
+impl From<LabError> for Failure {
+    fn from(error: LabError) -> Self {
+        match error {
+            LabError::Store(error) => error.into(),
+            LabError::Usage(message) => Failure::usage(message),
+            LabError::NotFound(message) => Failure::not_found(message),
+        }
     }
 }
 
@@ -187,7 +200,15 @@ async fn dispatch(cli: &Cli, config: &Config) -> Result<(), Failure> {
             look::list(&session, entity, selection, *limit, after.as_deref()).await
         }
         Some(Command::Show { entity, id }) => look::show(&session, entity, id).await,
-        Some(Command::Chain { episode }) => look::chain(&session, episode).await,
+        Some(Command::Chain { episode, suggest_parents: true }) => recall::parents(&session, episode).await,
+        Some(Command::Chain { episode, .. }) => look::chain(&session, episode).await,
+        Some(Command::Recall(args)) => recall::recall(&session, args).await,
+        Some(Command::Context { recall, tokens, tokens_per_row }) => {
+            recall::context(&session, recall, *tokens, *tokens_per_row).await
+        }
+        Some(Command::Replay { topic, agent, limit }) => {
+            recall::replay(&session, topic, agent.as_deref(), *limit).await
+        }
         Some(Command::Layouts { command }) => layouts::run(&session, command.as_ref()).await,
         Some(Command::Export { entities, selection }) => look::export(&session, entities, selection).await,
         Some(Command::Change(command)) => change::run(&session, command).await,
@@ -222,6 +243,12 @@ impl Session<'_> {
     pub fn mask(&self) -> Option<Mask> {
         let by_profile = self.profile_named(None).is_some_and(|p| p.mask);
         (self.cli.global.mask || by_profile).then(|| Mask::new(config::mask_key()))
+    }
+
+    /// Where vectors of texts come from, if the profile says so.
+    #[must_use]
+    pub fn embedding(&self) -> Option<&config::Embedding> {
+        self.profile_named(None)?.embedding.as_ref()
     }
 
     /// What the operator means by "the database": named, else from the environment, else the default profile.

@@ -20,6 +20,34 @@ pub struct Profile {
     /// The database matters: the console says so on every screen.
     #[serde(default)]
     pub production: bool,
+    /// Where the vector of a text comes from; without it no network is used, and texts are compared by keywords.
+    pub embedding: Option<Embedding>,
+}
+
+/// An OpenAI-compatible endpoint for embeddings, local or not.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Embedding {
+    /// Address, such as `http://localhost:11434/v1/embeddings`.
+    pub url: String,
+    /// Model: the one that made the stored vectors.
+    pub model: String,
+    /// Environment variable that holds the key; none where none is needed.
+    pub key_env: Option<String>,
+    /// Seconds for everything, all tries included.
+    #[serde(default = "five")]
+    pub timeout_seconds: u64,
+    /// Further tries after a failure that may pass.
+    #[serde(default = "two")]
+    pub retries: u32,
+}
+
+fn five() -> u64 {
+    5
+}
+
+fn two() -> u32 {
+    2
 }
 
 /// The settings file.

@@ -8,6 +8,7 @@ pub mod builtin;
 pub mod catalog;
 pub mod parse;
 pub mod recognise;
+pub mod vector;
 pub mod write;
 
 use serde_json::Value;
@@ -19,6 +20,8 @@ use crate::memory::Entity;
 pub use catalog::{Catalog, CatalogColumn, CatalogTable};
 pub use parse::{LayoutError, parse};
 pub use write::{Fill, Spelling, Write};
+
+pub use vector::{BoundVector, VectorSpec};
 
 pub use recognise::{Attachment, BoundColumn, BoundFrom, BoundOrigin, BoundSource, Recognised, recognise};
 
@@ -147,6 +150,11 @@ pub struct Source {
     pub write: Option<Write>,
     /// Times are all in the one canonical spelling, so that their text orders them.
     pub uniform_times: bool,
+    /// Where the rows' vectors are.
+    pub vector: Option<VectorSpec>,
+    /// Condition that finds the rows with one of some words; `$words` stands for the words in the engine's own way of
+    /// asking for any of them.
+    pub search: Option<Sql>,
     /// Line of the file, from 1.
     pub line: usize,
 }

@@ -8,7 +8,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::{
     AttachedFile, ColumnSpec, Derive, Engine, Fill, From, Layout, Link, LinkBy, Need, Origin, Source, Spelling, Sql,
-    Stored, Variant, Write, nearest,
+    Stored, Variant, VectorSpec, Write, nearest,
 };
 use crate::memory::Entity;
 
@@ -53,6 +53,8 @@ const SOURCE_KEYS: &[&str] = &[
     "derive",
     "uniform_times",
     "write",
+    "vector",
+    "search",
 ];
 const COLUMN_KEYS: &[&str] =
     &["column", "sql", "value", "path", "map", "stored", "lookup", "requires", "forbids", "optional"];
@@ -257,6 +259,8 @@ impl Reader<'_> {
             derive: self.derive(table, prefix),
             write: self.write(entity, table, prefix),
             uniform_times: self.boolean(table, prefix, "uniform_times"),
+            vector: self.vector(table, prefix),
+            search: table.get("search").and_then(|n| self.sql(n, &join(prefix, "search"))),
             line: self.line(at),
         };
         Some(source)
@@ -389,6 +393,28 @@ impl Reader<'_> {
         let at = table.get("derive").map_or(0, |n| n.span().start);
         self.unknown(at, &join(prefix, "derive"), &word, "derivation", ["workflow-events"]);
         None
+    }
+
+    fn vector(&mut self, table: &DeTable<'_>, prefix: &str) -> Option<VectorSpec> {
+        let key = join(prefix, "vector");
+        let node = table.get("vector")?;
+        if let Some(column) = node.get_ref().as_str() {
+            return Some(VectorSpec { column: column.to_owned(), ..VectorSpec::default() });
+        }
+        let table = self.table(node, &key)?;
+        self.check_keys(table, &key, &["table", "key", "column", "path", "keep"]);
+        let spec = VectorSpec {
+            table: self.text(table, &key, "table"),
+            key: self.text(table, &key, "key"),
+            column: self.required_text(table, &key, "column")?,
+            path: self.text(table, &key, "path"),
+            keep: self.text(table, &key, "keep"),
+        };
+        if spec.table.is_some() != spec.key.is_some() {
+            let words = "vectors of another table need its `table` and the `key` column that names the row";
+            self.error(node.span().start, &key, words);
+        }
+        Some(spec)
     }
 
     fn write(&mut self, entity: Entity, table: &DeTable<'_>, prefix: &str) -> Option<Write> {

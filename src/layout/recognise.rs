@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use super::{
-    Catalog, ColumnSpec, Derive, Engine, From, Layout, Link, Need, Origin, Source, Stored, Write, catalog::CatalogTable,
+    BoundVector, Catalog, ColumnSpec, Derive, Engine, From, Layout, Link, Need, Origin, Source, Stored, Write,
+    catalog::CatalogTable,
 };
 use crate::memory::Entity;
 
@@ -77,6 +78,10 @@ pub struct BoundSource {
     pub write: Option<Write>,
     /// The times' text orders them.
     pub uniform_times: bool,
+    /// Where the rows' vectors are; none where there are none.
+    pub vector: Option<BoundVector>,
+    /// Condition that finds the rows with one of `$words`.
+    pub search: Option<String>,
     /// Line in the layout file.
     pub line: usize,
 }
@@ -239,6 +244,8 @@ fn bind(
         derive: source.derive,
         write: source.write.clone(),
         uniform_times: source.uniform_times,
+        vector: source.vector.as_ref().and_then(|spec| spec.bind(catalog, &aliases)),
+        search: source.search.as_ref().and_then(|sql| sql.on(engine)).map(str::to_owned),
         line: source.line,
     })
 }

@@ -17,6 +17,7 @@ pub mod session_links;
 pub mod text_check;
 pub mod time;
 pub mod utility;
+pub mod vector;
 pub mod workflow;
 
 pub use entity::{Column, Entity, Kind, Personal};

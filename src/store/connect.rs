@@ -246,6 +246,7 @@ impl Store {
             shapes: super::shape::Shapes::default(),
             writer: tokio::sync::Mutex::default(),
             sortable: std::sync::Mutex::default(),
+            vectors: std::sync::Mutex::default(),
             _copy: opened.copy,
         })
     }

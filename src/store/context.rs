@@ -54,6 +54,42 @@ impl Store {
         Ok(Some(context))
     }
 
+    /// Episodes as every recall shows them: with canvas and feedback context, and why some of it is empty. Of the rest of
+    /// their context nothing is read.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn recalled(&self, episodes: Vec<Row>) -> Result<Vec<EpisodeContext>, StoreError> {
+        let links = self.episode_links();
+        let rows: Vec<&Row> = episodes.iter().collect();
+        let (canvas, feedback) = tokio::try_join!(
+            self.linked(&rows, &links, Entity::CanvasEvent),
+            self.linked(&rows, &links, Entity::Feedback),
+        )?;
+        let mut contexts = Vec::with_capacity(episodes.len());
+        for ((episode, canvas), feedback) in episodes.into_iter().zip(canvas).zip(feedback) {
+            let chain =
+                Chain { ids: vec![episode.id().to_owned()], children: vec![], cycle: false, missing_parent: None };
+            let mut context = EpisodeContext {
+                segments: Vec::new(),
+                utility: Vec::new(),
+                memories: Vec::new(),
+                links: Vec::new(),
+                events: Vec::new(),
+                accesses: Vec::new(),
+                canvas,
+                feedback,
+                chain,
+                relatives: BTreeMap::new(),
+                findings: Vec::new(),
+                episode,
+            };
+            context.findings = self.findings(&context, &links).await?;
+            contexts.push(context);
+        }
+        Ok(contexts)
+    }
+
     /// The chain an episode stands in; none when there is no such episode.
     ///
     /// # Errors

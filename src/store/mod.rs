@@ -10,6 +10,7 @@ mod derive;
 pub mod dialect;
 pub mod encode;
 pub mod jobs;
+mod keyword;
 mod order;
 pub mod own;
 mod page;
@@ -20,6 +21,8 @@ pub mod shape;
 mod status;
 pub mod stored;
 pub mod walk;
+pub mod vector;
+mod vector_cache;
 pub mod write;
 
 use std::collections::HashMap;
@@ -85,6 +88,8 @@ pub struct Store {
     writer: tokio::sync::Mutex<Option<write::Link>>,
     /// What the stored order of a column is worth, by the statement that found it out.
     sortable: Mutex<HashMap<String, Sortable>>,
+    /// Vectors that are kept in memory between recalls.
+    vectors: Mutex<vector_cache::Cache>,
     /// Kept until the store is dropped: a private copy of a database that could not be opened where it is.
     _copy: Option<connect::PrivateCopy>,
 }

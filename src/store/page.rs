@@ -357,7 +357,7 @@ impl Store {
     }
 
     /// Runs the derivation of a source over rows, where it has one and the wanted columns need it.
-    async fn complete<'r>(
+    pub(super) async fn complete<'r>(
         &self,
         source: &BoundSource,
         wanted: Option<&[&str]>,

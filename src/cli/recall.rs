@@ -1,0 +1,286 @@
+//! `recall`, `context`, `replay`, and parent suggestions.
+
+use std::io::Write;
+use std::time::Duration;
+
+use chrono::Utc;
+use serde_json::{Value, json};
+
+use super::args::Format;
+use super::recall_args::RecallArgs;
+use super::{Failure, Session, look, output};
+use crate::config::Embedding;
+use crate::lab::embed::{Endpoint, embed};
+use crate::lab::{self, Answer, Item, Request, parents as lab_parents};
+use crate::memory::{Entity, Row, time};
+use crate::recall::context::{self as text, Budget};
+use crate::recall::rank::{Ranked, Ranking};
+use crate::store::Store;
+use crate::ui::text::SafeText;
+
+/// `recall`.
+pub async fn recall(session: &Session<'_>, args: &RecallArgs) -> Result<(), Failure> {
+    let store = session.store().await?;
+    let answer = answer(session, &store, args).await?;
+    match session.format() {
+        Format::Table => output::piped(|out| print_answer(out, &answer)),
+        Format::Json => output::json(&answer.to_json()),
+        Format::Jsonl => {
+            warn_notes(&answer.notes);
+            output::piped(|out| answer.rows.iter().try_for_each(|item| output::json_line(out, &item.to_json())))
+        }
+        Format::Csv => Err(Failure::usage("this is no table of rows: use --format json, jsonl or table")),
+    }
+}
+
+/// `context`.
+pub async fn context(
+    session: &Session<'_>,
+    args: &RecallArgs,
+    tokens: usize,
+    per_row: Option<usize>,
+) -> Result<(), Failure> {
+    let store = session.store().await?;
+    let answer = answer(session, &store, args).await?;
+    let rows: Vec<&Row> = answer.rows.iter().map(|item| &item.ranked.row).collect();
+    let lessons = answer.request.ranking == Ranking::Similar;
+    let made = text::context(&rows, Budget { tokens, per_row }, lessons);
+    match session.format() {
+        Format::Table => output::piped(|out| {
+            SafeText::block(&made.text).iter().try_for_each(|line| writeln!(out, "{line}"))?;
+            writeln!(out, "\n{} tokens (rough: 4 characters each)", made.tokens)
+        }),
+        _ => {
+            let shown = json!({
+                "text": made.text,
+                "tokens": made.tokens,
+                "tokens_are": "rough: 4 characters each",
+                "budget": {"tokens": tokens, "tokens_per_row": per_row},
+                "rows": made.rows,
+                "cut": made.cut,
+                "omitted": made.omitted,
+                "query": answer.query_json(),
+            });
+            look::print_value(session, &shown)
+        }
+    }
+}
+
+/// `replay`.
+pub async fn replay(session: &Session<'_>, topic: &str, agent: Option<&str>, limit: usize) -> Result<(), Failure> {
+    let store = session.store().await?;
+    store.sources_of(Entity::Episode)?;
+    let (vector, note) = vector_of(session, &store, Entity::Episode, topic).await?;
+    let mut found = lab::replay::replay(&store, topic, vector.as_deref(), agent, limit).await?;
+    if let Some(mask) = session.mask() {
+        found.rows.iter_mut().for_each(|r| mask.row(&mut r.row));
+    }
+    let notes: Vec<String> = note.into_iter().collect();
+    match session.format() {
+        Format::Json => output::json(&json!({
+            "rows": found.rows.iter().map(replayed_json).collect::<Vec<_>>(),
+            "query": {
+                "topic": topic, "agent": agent, "limit": limit, "used": found.used, "candidates": found.candidates,
+                "relevance_above": crate::recall::sequence::RELEVANT, "notes": notes,
+            },
+        })),
+        Format::Jsonl => {
+            output::piped(|out| found.rows.iter().try_for_each(|r| output::json_line(out, &replayed_json(r))))
+        }
+        Format::Csv => Err(Failure::usage("this is no table of rows: use --format json, jsonl or table")),
+        Format::Table => output::piped(|out| {
+            writeln!(out, "{} episodes of {} by {}", found.rows.len(), SafeText::new(topic), found.used)?;
+            for shown in &found.rows {
+                let row = &shown.row;
+                let text = |column: &str| row.text(column).unwrap_or("·").to_owned();
+                let date = text("started_at").get(..10).unwrap_or("·").to_owned();
+                let parent = row.text("parent_id").map(|p| format!(" (continues {p})")).unwrap_or_default();
+                let line = format!("{date}  {:.3}  {}  {}{parent}", shown.score.total, row.id(), text("title"));
+                writeln!(out, "{}", SafeText::new(&line))?;
+                if let Some(summary) = row.text("summary") {
+                    writeln!(out, "            {}", SafeText::limited(summary, 200))?;
+                }
+                let tags = row.list("tags").join(", ");
+                let line = format!("            outcome {}; tags {tags}", text("outcome"));
+                writeln!(out, "{}", SafeText::new(&line))?;
+            }
+            print_notes(out, &notes)
+        }),
+    }
+}
+
+fn replayed_json(shown: &Ranked) -> Value {
+    let mut value = shown.row.to_json();
+    value["relevance"] = json!(shown.score.total);
+    value["terms"] = json!(shown.score.terms);
+    value
+}
+
+/// `chain EPISODE --suggest-parents`.
+pub async fn parents(session: &Session<'_>, id: &str) -> Result<(), Failure> {
+    let store = session.store().await?;
+    let missing = || Failure::not_found(format!("there is no episode `{id}` in {}", store.location()));
+    let episode = store.row(Entity::Episode, id).await?.ok_or_else(missing)?;
+    let has_vector = !store.vectors(Entity::Episode, &[id.to_owned()]).await?.is_empty();
+    let mut found = lab_parents::suggest(&store, &episode, None).await?;
+    if session.mask().is_some() {
+        found.iter_mut().for_each(|s| s.title = None);
+    }
+    let commands: Vec<String> = found.iter().map(|s| format!("mnemoscope link {id} {} --apply", s.id)).collect();
+    let reason = if !has_vector {
+        Some("the episode has no vector to compare")
+    } else if found.is_empty() {
+        Some("no episode of its agent that ended within the 48 h before it started is more alike than 0.85")
+    } else {
+        None
+    };
+    let suggestions: Vec<Value> = found
+        .iter()
+        .zip(commands)
+        .map(|(suggestion, command)| {
+            let mut value = json!(suggestion);
+            value["command"] = json!(command);
+            value
+        })
+        .collect();
+    let shown = json!({
+        "episode": id, "parent_id": episode.get("parent_id"), "suggestions": suggestions, "reason": reason,
+    });
+    look::print_value(session, &shown)
+}
+
+async fn answer(session: &Session<'_>, store: &Store, args: &RecallArgs) -> Result<Answer, Failure> {
+    let now = Utc::now();
+    let at = match &args.at {
+        Some(text) => time::parse_moment(text, now)
+            .ok_or_else(|| Failure::usage(format!("--at: `{text}` is no time; RFC 3339 or an age such as 30d")))?,
+        None => time::spell_utc(now).unwrap_or_default(),
+    };
+    if args.k == Some(0) {
+        return Err(Failure::usage("-k 0 asks for nothing: name one row at least"));
+    }
+    let ranking = Ranking::from(args.ranking);
+    let mut request = Request {
+        text: args.text.clone().filter(|t| !t.trim().is_empty()),
+        like: args.like.clone(),
+        agent: args.agent.clone(),
+        user: args.user.clone(),
+        k: args.k,
+        domain: args.domain.clone(),
+        topic: args.topic.clone(),
+        workflow: args.workflow.clone(),
+        all_outcomes: args.all_outcomes,
+        policy: args.policy.clone(),
+        ..Request::new(ranking, &at)
+    };
+    if request.text.is_none() && request.like.is_none() && matches!(ranking, Ranking::Cases | Ranking::Similar) {
+        let words = "say what is asked: a text, or --like ID of an episode, a case or a memory";
+        return Err(Failure::usage(words));
+    }
+    if let (Some(text), true) = (&request.text, ranking != Ranking::Proven && request.like.is_none()) {
+        let kind = if ranking == Ranking::Cases { Entity::Case } else { Entity::Episode };
+        (request.vector, request.vector_note) = vector_of(session, store, kind, text).await?;
+    }
+    let mut answer = lab::recall(store, &request).await?;
+    if let Some(mask) = session.mask() {
+        answer.rows_mut().for_each(|row| mask.row(row));
+    }
+    Ok(answer)
+}
+
+/// The vector of a text, or why there is none.
+async fn vector_of(
+    session: &Session<'_>,
+    store: &Store,
+    kind: Entity,
+    text: &str,
+) -> Result<(Option<Vec<f32>>, Option<String>), Failure> {
+    if !store.has_vectors(kind) {
+        let words = format!("this database keeps no vectors of {}s: compared by keywords", kind.title());
+        return Ok((None, Some(words)));
+    }
+    let Some(settings) = session.embedding() else {
+        let words = "no embedding endpoint is named in the profile: compared by keywords";
+        return Ok((None, Some(words.to_owned())));
+    };
+    match embed(&endpoint(settings)?, text).await {
+        Ok(vector) => Ok((Some(vector), None)),
+        Err(why) => {
+            let words = format!("compared by keywords: {why}");
+            warn_notes(std::slice::from_ref(&words));
+            Ok((None, Some(words)))
+        }
+    }
+}
+
+fn endpoint(settings: &Embedding) -> Result<Endpoint, Failure> {
+    let key = match &settings.key_env {
+        Some(name) => Some(std::env::var(name).map_err(|_| {
+            Failure::usage(format!("the key of the embedding endpoint is to be in ${name}, which is not set"))
+        })?),
+        None => None,
+    };
+    Ok(Endpoint {
+        url: settings.url.clone(),
+        model: settings.model.clone(),
+        key,
+        timeout: Duration::from_secs(settings.timeout_seconds.max(1)),
+        retries: settings.retries,
+    })
+}
+
+fn warn_notes(notes: &[String]) {
+    let mut out = std::io::stderr().lock();
+    for note in notes {
+        let _ = writeln!(out, "mnemoscope: {}", SafeText::new(note));
+    }
+}
+
+fn print_notes(out: &mut dyn Write, notes: &[String]) -> std::io::Result<()> {
+    notes.iter().try_for_each(|note| writeln!(out, "! {}", SafeText::new(note)))
+}
+
+fn print_answer(out: &mut dyn Write, answer: &Answer) -> std::io::Result<()> {
+    let formula = answer.request.ranking.formula();
+    writeln!(out, "{} by {}: {formula}", answer.request.ranking.name(), answer.used)?;
+    for (i, item) in answer.rows.iter().enumerate() {
+        print_item(out, i + 1, item)?;
+    }
+    if answer.rows.is_empty() {
+        writeln!(out, "nothing is recalled")?;
+    }
+    for left in &answer.left_out {
+        let line = format!("left out: {}: {}", left.id, left.words);
+        writeln!(out, "{}", SafeText::new(&line))?;
+    }
+    if let Some((tally, _)) = &answer.compared {
+        let line = format!(
+            "{} of {} vectors compared; {} rows without, {} without direction, {} of other dimensions, {} unreadable",
+            tally.compared, tally.rows, tally.missing, tally.no_direction, tally.other_dimensions, tally.unreadable
+        );
+        writeln!(out, "{line}")?;
+    }
+    print_notes(out, &answer.notes)
+}
+
+fn print_item(out: &mut dyn Write, number: usize, item: &Item) -> std::io::Result<()> {
+    let row = &item.ranked.row;
+    let told = match row.entity {
+        Entity::Case => crate::recall::features::case_text(row),
+        _ => row.text("title").or(row.text("text")).unwrap_or_default().to_owned(),
+    };
+    let score = item.ranked.score.total;
+    let head = format!("{number}. {score:.4}  {} {}  ", row.entity.title(), row.id());
+    writeln!(out, "{}{}", SafeText::new(&head), SafeText::limited(&told, 100))?;
+    let terms: Vec<String> = (item.ranked.score.terms.iter())
+        .map(|t| format!("{} {:.4} x {:.4} = {:+.4}", t.name, t.value, t.weight, t.contribution))
+        .collect();
+    writeln!(out, "   {}", terms.join("; "))?;
+    if let Some(probability) = item.ranked.probability {
+        writeln!(out, "   probability {probability:.4}")?;
+    }
+    if row.entity == Entity::Episode {
+        writeln!(out, "   {} canvas events, {} feedback rows", item.canvas.len(), item.feedback.len())?;
+    }
+    item.findings.iter().try_for_each(|f| writeln!(out, "   ! {}", SafeText::new(&f.message)))
+}

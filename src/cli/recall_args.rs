@@ -1,0 +1,69 @@
+//! The arguments of `recall` and `context`.
+
+use clap::{Args, ValueEnum};
+
+use crate::recall::rank;
+
+/// How memories are ranked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Ranking {
+    /// Episodes by time and likeness, boosted by canvas and feedback.
+    Boosted,
+    /// Memories and episodes by domain, topic, utility and age.
+    Proven,
+    /// Cases by cosine, or by a learned policy.
+    Cases,
+    /// Successful episodes of like situation and outcome.
+    Similar,
+}
+
+impl From<Ranking> for rank::Ranking {
+    fn from(ranking: Ranking) -> Self {
+        match ranking {
+            Ranking::Boosted => rank::Ranking::Boosted,
+            Ranking::Proven => rank::Ranking::Proven,
+            Ranking::Cases => rank::Ranking::Cases,
+            Ranking::Similar => rank::Ranking::Similar,
+        }
+    }
+}
+
+/// What is asked, and how it is ranked.
+#[derive(Debug, Clone, Args)]
+pub struct RecallArgs {
+    /// The situation in words. Compared by vectors where the profile names an embedding endpoint, else by keywords.
+    pub text: Option<String>,
+    /// A stored situation: the id of an episode, a case or a memory.
+    #[arg(long, value_name = "ID")]
+    pub like: Option<String>,
+    /// How to rank.
+    #[arg(long, value_enum)]
+    pub ranking: Ranking,
+    /// Memories of this agent.
+    #[arg(long)]
+    pub agent: Option<String>,
+    /// Memories of this user.
+    #[arg(long)]
+    pub user: Option<String>,
+    /// Rows at most: 4, of `similar` 3.
+    #[arg(short, value_name = "N")]
+    pub k: Option<usize>,
+    /// Domain that is sought (proven).
+    #[arg(long)]
+    pub domain: Option<String>,
+    /// Topic that is sought (proven).
+    #[arg(long)]
+    pub topic: Option<String>,
+    /// Episodes of this workflow (similar).
+    #[arg(long)]
+    pub workflow: Option<String>,
+    /// Not only successes (similar).
+    #[arg(long)]
+    pub all_outcomes: bool,
+    /// Rank cases by this policy instead of the cosine.
+    #[arg(long, value_name = "ID")]
+    pub policy: Option<String>,
+    /// As if it were this moment: RFC 3339 or an age such as 30d. Ages are counted from here.
+    #[arg(long, value_name = "TIME")]
+    pub at: Option<String>,
+}

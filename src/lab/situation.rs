@@ -1,0 +1,86 @@
+//! What is asked: a text with its vector, or a stored row with its own.
+
+use std::collections::BTreeSet;
+
+use super::LabError;
+use super::recall::Request;
+use crate::memory::{Entity, Row};
+use crate::recall::features::{Situation, tags, words};
+use crate::recall::keyword;
+use crate::recall::rank::Ranking;
+use crate::store::Store;
+
+/// What is asked, looked up.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Asked {
+    /// The stored row that was pointed at.
+    pub row: Option<Row>,
+    /// Distinct words; empty when nothing is asked.
+    pub words: BTreeSet<String>,
+    /// Tags of the row.
+    pub tags: BTreeSet<String>,
+    /// Vector; none means keywords.
+    pub vector: Option<Vec<f32>>,
+    /// What should be known of it.
+    pub notes: Vec<String>,
+}
+
+impl Asked {
+    /// Whether anything is asked at all.
+    pub fn is_something(&self) -> bool {
+        self.vector.is_some() || !self.words.is_empty()
+    }
+
+    /// The situation as features see it.
+    pub fn situation(&self, at: &str) -> Situation {
+        Situation { words: self.words.clone(), tags: self.tags.clone(), at: at.to_owned() }
+    }
+
+    /// Looks up what a request asks.
+    pub async fn of(store: &Store, request: &Request, compared: Entity) -> Result<Asked, LabError> {
+        let mut asked = Asked::default();
+        if let Some(text) = &request.text {
+            asked.words = words(text);
+            asked.vector.clone_from(&request.vector);
+            asked.notes.extend(request.vector_note.clone());
+        }
+        if let Some(id) = &request.like {
+            let row = pointed_at(store, id, request.ranking).await?;
+            let text = if request.ranking == Ranking::Similar && row.entity == Entity::Episode {
+                keyword::situation_and_outcome(&row)
+            } else {
+                keyword::text_of(&row)
+            };
+            asked.words.extend(words(&text));
+            asked.tags = tags(&row);
+            if asked.vector.is_none() {
+                asked.vector = store.vectors(row.entity, &[id.clone()]).await?.remove(id);
+            }
+            if asked.vector.is_none() && request.ranking != Ranking::Proven {
+                asked.notes.push(format!("the {} {id} has no vector: compared by keywords", row.entity.title()));
+            }
+            asked.row = Some(row);
+        }
+        if asked.vector.is_some() && !store.has_vectors(compared) {
+            asked.vector = None;
+            asked.notes.push(format!("this database keeps no vectors of {}s: compared by keywords", compared.title()));
+        }
+        Ok(asked)
+    }
+}
+
+/// The row of that id: an episode, a case or a memory, first of the kind that is ranked.
+async fn pointed_at(store: &Store, id: &str, ranking: Ranking) -> Result<Row, LabError> {
+    let mut kinds = [Entity::Episode, Entity::Case, Entity::Memory];
+    if ranking == Ranking::Cases {
+        kinds.swap(0, 1);
+    }
+    for kind in kinds {
+        if store.sources_of(kind).is_ok()
+            && let Some(row) = store.row(kind, id).await?
+        {
+            return Ok(row);
+        }
+    }
+    Err(LabError::NotFound(format!("there is no episode, case or memory `{id}` in {}", store.location())))
+}

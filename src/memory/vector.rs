@@ -1,0 +1,243 @@
+//! Vectors: how stored ones are read, how alike two are, and the nearest of many without keeping all.
+
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+
+use serde_json::Value;
+
+use super::json;
+
+/// Numbers that are multiplied side by side.
+const LANES: usize = 16;
+
+/// Appends little-endian 32-bit floats to `into`; false when the bytes are no whole number of them.
+pub fn read_floats(bytes: &[u8], into: &mut Vec<f32>) -> bool {
+    let (chunks, rest) = bytes.as_chunks::<4>();
+    into.extend(chunks.iter().map(|c| f32::from_le_bytes(*c)));
+    rest.is_empty() && !chunks.is_empty()
+}
+
+/// Appends the numbers of a text such as `[0.1,-2]` to `into`; false when it is none.
+pub fn read_list(text: &str, into: &mut Vec<f32>) -> bool {
+    let Some(inner) = text.trim().strip_prefix('[').and_then(|t| t.strip_suffix(']')) else { return false };
+    let start = into.len();
+    for part in inner.split(',') {
+        match part.trim().parse::<f32>() {
+            Ok(number) => into.push(number),
+            Err(_) => return false,
+        }
+    }
+    into.len() > start
+}
+
+/// The vector within a JSON value, at a path: a list of numbers, or a text that holds one.
+#[must_use]
+pub fn at_path(value: &Value, path: &str) -> Option<Vec<f32>> {
+    of_json(&json::path(value, path)?)
+}
+
+/// The vector that a JSON value is.
+#[must_use]
+pub fn of_json(value: &Value) -> Option<Vec<f32>> {
+    match value {
+        Value::String(text) => {
+            let mut numbers = Vec::new();
+            read_list(text, &mut numbers).then_some(numbers)
+        }
+        Value::Array(items) if !items.is_empty() => items.iter().map(|item| item.as_f64().map(|x| x as f32)).collect(),
+        _ => None,
+    }
+}
+
+/// The sum of the products, side by side in 32-bit floats: fast, exact to about six digits.
+#[must_use]
+pub fn dot(a: &[f32], b: &[f32]) -> f32 {
+    let (a_chunks, a_rest) = a.as_chunks::<LANES>();
+    let (b_chunks, b_rest) = b.as_chunks::<LANES>();
+    let mut lanes = [0.0_f32; LANES];
+    for (x, y) in a_chunks.iter().zip(b_chunks) {
+        for ((lane, x), y) in lanes.iter_mut().zip(x).zip(y) {
+            *lane += x * y;
+        }
+    }
+    lanes.iter().sum::<f32>() + a_rest.iter().zip(b_rest).map(|(x, y)| x * y).sum::<f32>()
+}
+
+/// A query made ready for many comparisons.
+#[derive(Debug, Clone)]
+pub struct Probe<'q> {
+    vector: &'q [f32],
+    length: f32,
+}
+
+/// How a stored vector compares to a query.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Likeness {
+    /// The cosine, in -1..1.
+    Cosine(f64),
+    /// One of the two has no length, or holds a number that is none.
+    NoDirection,
+    /// They differ in their number of dimensions.
+    OtherDimensions,
+}
+
+impl<'q> Probe<'q> {
+    /// A query.
+    #[must_use]
+    pub fn new(vector: &'q [f32]) -> Self {
+        Probe { vector, length: dot(vector, vector).sqrt() }
+    }
+
+    /// Compares fast, to about six digits.
+    #[must_use]
+    pub fn compare(&self, other: &[f32]) -> Likeness {
+        if other.len() != self.vector.len() {
+            return Likeness::OtherDimensions;
+        }
+        let length = dot(other, other).sqrt() * self.length;
+        if length.is_normal() {
+            let cosine = dot(self.vector, other) / length;
+            return Likeness::Cosine(f64::from(cosine.clamp(-1.0, 1.0)));
+        }
+        // Too long or too short for 32 bits on the way, perhaps not in itself.
+        cosine_of(self.vector, other).map_or(Likeness::NoDirection, Likeness::Cosine)
+    }
+}
+
+/// The cosine of two vectors in 64 bits, the same on every machine and engine; none when the dimensions differ or either
+/// has no direction.
+#[must_use]
+pub fn cosine_of(a: &[f32], b: &[f32]) -> Option<f64> {
+    if a.len() != b.len() {
+        return None;
+    }
+    let (mut ab, mut aa, mut bb) = (0.0_f64, 0.0_f64, 0.0_f64);
+    for (x, y) in a.iter().zip(b) {
+        let (x, y) = (f64::from(*x), f64::from(*y));
+        ab += x * y;
+        aa += x * x;
+        bb += y * y;
+    }
+    let cosine = ab / (aa.sqrt() * bb.sqrt());
+    cosine.is_finite().then(|| cosine.clamp(-1.0, 1.0))
+}
+
+/// A row with its cosine.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Near {
+    /// Id of the row.
+    pub id: String,
+    /// Cosine to the query, in -1..1.
+    pub cosine: f64,
+}
+
+impl Eq for Near {}
+
+impl Ord for Near {
+    /// The nearer is less, so that the heap drops the farthest first.
+    fn cmp(&self, other: &Self) -> Ordering {
+        other.cosine.total_cmp(&self.cosine).then_with(|| self.id.cmp(&other.id))
+    }
+}
+
+impl PartialOrd for Near {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// Keeps the nearest of many.
+#[derive(Debug)]
+pub struct Nearest {
+    most: usize,
+    heap: BinaryHeap<Near>,
+}
+
+impl Nearest {
+    /// Keeps `most` at most.
+    #[must_use]
+    pub fn new(most: usize) -> Self {
+        Nearest { most, heap: BinaryHeap::with_capacity(most.min(1024)) }
+    }
+
+    /// Offers a row; its id is only made when it is kept.
+    pub fn offer(&mut self, cosine: f64, id: impl FnOnce() -> String) {
+        if self.heap.len() < self.most {
+            self.heap.push(Near { id: id(), cosine });
+        } else if self.heap.peek().is_some_and(|farthest| cosine >= farthest.cosine) {
+            self.heap.push(Near { id: id(), cosine });
+            self.heap.pop();
+        }
+    }
+
+    /// The kept rows, nearest first, ties by id.
+    #[must_use]
+    pub fn into_sorted(self) -> Vec<Near> {
+        self.heap.into_sorted_vec()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn every_stored_form_is_read() {
+        let mut read = Vec::new();
+        assert!(read_floats(&[0, 0, 128, 63, 0, 0, 0, 192], &mut read));
+        assert!(read_list(" [1, -2]", &mut read));
+        assert_eq!(read, [1.0, -2.0, 1.0, -2.0]);
+        assert!(!read_floats(&[1, 2, 3], &mut Vec::new()) && !read_floats(&[], &mut Vec::new()));
+        for text in ["", "[]", "[a]", "1,2", "null"] {
+            assert!(!read_list(text, &mut Vec::new()), "{text}");
+        }
+        assert_eq!(at_path(&json!({"data": {"embedding": [1, 0.5]}}), "data.embedding"), Some(vec![1.0, 0.5]));
+        assert_eq!(of_json(&json!("[3]")), Some(vec![3.0]));
+        assert_eq!(of_json(&json!([])), None);
+        assert_eq!(of_json(&json!([1, "x"])), None);
+    }
+
+    #[test]
+    fn what_cannot_be_compared_is_told_apart() {
+        let probe = Probe::new(&[1.0, 0.0]);
+        assert_eq!(probe.compare(&[2.0, 0.0]), Likeness::Cosine(1.0));
+        assert_eq!(probe.compare(&[0.0, 0.0]), Likeness::NoDirection);
+        assert_eq!(probe.compare(&[f32::NAN, 0.0]), Likeness::NoDirection);
+        assert_eq!(probe.compare(&[1.0]), Likeness::OtherDimensions);
+        assert_eq!(probe.compare(&[3e38, 0.0]), Likeness::Cosine(1.0));
+        assert_eq!(cosine_of(&[0.0], &[1.0]), None);
+    }
+
+    fn vectors(dimensions: usize) -> impl Strategy<Value = Vec<Vec<f32>>> {
+        prop::collection::vec(prop::collection::vec(-1.0f32..1.0, dimensions), 2..40)
+    }
+
+    proptest! {
+        #[test]
+        fn lanes_agree_with_plain_sums(all in (1usize..70).prop_flat_map(vectors)) {
+            for pair in all.windows(2) {
+                match (Probe::new(&pair[0]).compare(&pair[1]), cosine_of(&pair[0], &pair[1])) {
+                    (Likeness::Cosine(fast), Some(exact)) => prop_assert!((fast - exact).abs() < 1e-5),
+                    (fast, exact) => prop_assert_eq!((fast, exact), (Likeness::NoDirection, None)),
+                }
+            }
+        }
+
+        #[test]
+        fn the_nearest_are_those_of_a_full_sort(cosines in prop::collection::vec(-9i32..9, 0..60), most in 0usize..9) {
+            let mut nearest = Nearest::new(most);
+            let mut all: Vec<Near> = Vec::new();
+            for (i, cosine) in cosines.iter().enumerate() {
+                let cosine = f64::from(*cosine) / 9.0;
+                nearest.offer(cosine, || format!("{i:03}"));
+                all.push(Near { id: format!("{i:03}"), cosine });
+            }
+            all.sort();
+            all.truncate(most);
+            prop_assert_eq!(nearest.into_sorted(), all);
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! The text that an agent would get of what was recalled: Context / Actions / Outcome / Reward of each case within a
+//! token budget, lessons of similar episodes.
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::features::{all_text, asked_text};
+use crate::memory::{Entity, Row};
+
+/// Characters of a token: the usual rough count.
+pub const CHARACTERS_A_TOKEN: usize = 4;
+/// Tokens of the whole text unless told otherwise (ours).
+pub const TOKENS: usize = 1_000;
+
+/// How long a text may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Budget {
+    /// Tokens in all.
+    pub tokens: usize,
+    /// Tokens of each row; none means an equal share.
+    pub per_row: Option<usize>,
+}
+
+/// A text with its size.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Context {
+    /// The text.
+    pub text: String,
+    /// Tokens by the rough count of four characters each.
+    pub tokens: usize,
+    /// Rows in it.
+    pub rows: Vec<String>,
+    /// Rows that were cut to fit.
+    pub cut: Vec<String>,
+    /// Rows that had no room.
+    pub omitted: Vec<String>,
+}
+
+/// Tokens of a text, roughly: a quarter of its characters, rounded up.
+#[must_use]
+pub fn tokens(text: &str) -> usize {
+    text.chars().count().div_ceil(CHARACTERS_A_TOKEN)
+}
+
+/// The text of recalled rows, in their order. Lessons where `lessons` is set, else a snippet a row.
+#[must_use]
+pub fn context(rows: &[&Row], budget: Budget, lessons: bool) -> Context {
+    let heading = if lessons { "Lessons from past similar situations:" } else { "Relevant past experience:" };
+    let mut made = Context { text: String::new(), tokens: 0, rows: vec![], cut: vec![], omitted: vec![] };
+    if rows.is_empty() {
+        return made;
+    }
+    let room = budget.tokens.saturating_mul(CHARACTERS_A_TOKEN);
+    let mut text = cut(heading, room).0;
+    for (i, row) in rows.iter().enumerate() {
+        let left = room.saturating_sub(text.chars().count());
+        let share = match budget.per_row {
+            Some(tokens) => tokens.saturating_mul(CHARACTERS_A_TOKEN),
+            None => left / (rows.len() - i),
+        };
+        let whole = if lessons { lesson(i + 1, row) } else { snippet(i + 1, row) };
+        let (part, was_cut) = cut(&format!("\n\n{whole}"), share.min(left));
+        if part.trim().chars().count() < 8 {
+            made.omitted.push(row.id().to_owned());
+            continue;
+        }
+        if was_cut {
+            made.cut.push(row.id().to_owned());
+        }
+        made.rows.push(row.id().to_owned());
+        text.push_str(&part);
+    }
+    made.tokens = tokens(&text);
+    made.text = text;
+    made
+}
+
+/// The first `room` characters, the last one an ellipsis where something was cut.
+fn cut(text: &str, room: usize) -> (String, bool) {
+    if text.chars().count() <= room {
+        return (text.to_owned(), false);
+    }
+    let kept: String = text.chars().take(room.saturating_sub(1)).collect();
+    (if room == 0 { kept } else { kept + "…" }, true)
+}
+
+/// Context / Actions / Outcome / Reward of a case, an episode or a memory.
+fn snippet(number: usize, row: &Row) -> String {
+    let (context, actions, outcome, reward) = match row.entity {
+        Entity::Case => {
+            let reward = row.number("reward").map_or("unknown".to_owned(), |r| format!("{r:.2}"));
+            (asked_text(row.get("prompt")), steps(row.get("plan")), row.text("outcome").map(str::to_owned), reward)
+        }
+        Entity::Memory => {
+            let place = row.text("title").unwrap_or_default();
+            let utility = row.number("utility").map_or("unknown".to_owned(), |u| format!("{u:.2}"));
+            (format!("{place}\n{}", row.text("text").unwrap_or_default()), Vec::new(), None, utility)
+        }
+        _ => {
+            let told = ["observation", "summary", "detail"].iter().find_map(|c| row.text(c)).unwrap_or_default();
+            let feedback = row.number("feedback_score").map_or("unknown".to_owned(), |f| format!("feedback {f:+.2}"));
+            let title = row.text("title").unwrap_or_default();
+            let outcome = row.text("outcome").map(str::to_owned);
+            (format!("{title}\n{told}"), names(row.get("actions")), outcome, feedback)
+        }
+    };
+    let actions = if actions.is_empty() { "none recorded".to_owned() } else { actions.join("; ") };
+    format!(
+        "Case {number}\nContext: {}\nActions: {actions}\nOutcome: {}\nReward: {reward}",
+        context.trim(),
+        outcome.as_deref().unwrap_or("unknown")
+    )
+}
+
+/// A lesson: when, observation, actions, result, insight. What is not recorded says so; nothing is made up.
+fn lesson(number: usize, row: &Row) -> String {
+    let text = |column: &str| match row.get(column) {
+        Value::Null => None,
+        Value::String(text) => Some(text.clone()),
+        other => Some(other.to_string()),
+    };
+    let observation = ["observation", "summary", "title"].iter().find_map(|c| text(c));
+    let actions = names(row.get("actions"));
+    format!(
+        "{number}. Episode from {}\n   Observation: {}\n   Actions: {}\n   Result: {}\n   Key insight: {}",
+        row.text("started_at").unwrap_or("an unknown time"),
+        observation.as_deref().unwrap_or("none recorded"),
+        if actions.is_empty() { "none recorded".to_owned() } else { actions.join(", ") },
+        text("result").or_else(|| text("outcome")).as_deref().unwrap_or("none recorded"),
+        text("insight").as_deref().unwrap_or("none recorded"),
+    )
+}
+
+/// The steps of a plan: their descriptions in order.
+fn steps(plan: &Value) -> Vec<String> {
+    let found = ["steps", "plan"].iter().find_map(|key| plan.get(*key)).unwrap_or(plan);
+    match found {
+        Value::Array(steps) => steps
+            .iter()
+            .map(|step| match step.get("description").or_else(|| step.get("tool")) {
+                Some(Value::String(text)) => text.clone(),
+                _ => all_text(step),
+            })
+            .filter(|text| !text.is_empty())
+            .collect(),
+        Value::Null => Vec::new(),
+        other => vec![all_text(other)],
+    }
+}
+
+fn names(actions: &Value) -> Vec<String> {
+    let name = |action: &Value| match action {
+        Value::String(text) => text.clone(),
+        _ => action.get("step_name").and_then(Value::as_str).map_or_else(|| all_text(action), str::to_owned),
+    };
+    actions.as_array().map(|items| items.iter().map(name).filter(|n| !n.is_empty()).collect()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    fn case(id: &str, message: &str) -> Row {
+        let mut row = Row::empty(Entity::Case);
+        row.set("id", json!(id));
+        row.set("prompt", json!({"message": message, "systemPrompt": "be good"}));
+        row.set("plan", json!({"steps": [{"description": "look"}, {"tool": "send"}]}));
+        row.set("outcome", json!("success"));
+        row.set("reward", json!(1.0));
+        row
+    }
+
+    #[test]
+    fn a_case_says_context_actions_outcome_and_reward() {
+        let row = case("a", "clean the list");
+        let made = context(&[&row], Budget { tokens: 1000, per_row: None }, false);
+        assert!(
+            made.text.ends_with("Case 1\nContext: clean the list\nActions: look; send\nOutcome: success\nReward: 1.00")
+        );
+        assert_eq!((made.tokens, made.cut.len(), made.rows.len()), (tokens(&made.text), 0, 1));
+    }
+
+    #[test]
+    fn a_lesson_makes_nothing_up() {
+        let mut row = Row::empty(Entity::Episode);
+        row.set("observation", json!("asked for a refund"));
+        row.set("actions", json!([{"step_name": "check"}]));
+        let made = context(&[&row], Budget { tokens: 1000, per_row: None }, true);
+        assert!(made.text.contains("Actions: check\n   Result: none recorded\n   Key insight: none recorded"));
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_exceeds_its_budget(texts in prop::collection::vec(".{0,300}", 0..6), all in 0usize..300, each in prop::option::of(0usize..90)) {
+            let rows: Vec<Row> = texts.iter().enumerate().map(|(i, t)| case(&i.to_string(), t)).collect();
+            let rows: Vec<&Row> = rows.iter().collect();
+            let made = context(&rows, Budget { tokens: all, per_row: each }, false);
+            prop_assert!(tokens(&made.text) <= all && made.tokens <= all);
+            prop_assert_eq!(made.rows.len() + made.omitted.len(), rows.len());
+        }
+    }
+}

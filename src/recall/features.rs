@@ -1,0 +1,260 @@
+//! What a learned policy looks at of a (query, case) pair, and the words and matches that all rankings share.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+use unicode_segmentation::UnicodeSegmentation as _;
+
+use crate::memory::{Row, reward, time};
+
+/// The features, in the order of every feature vector and of a policy's weights.
+pub const NAMES: [&str; 6] = ["similarity", "reward", "outcome", "recency", "text_overlap", "tag_overlap"];
+
+/// Days after which a case counts half as recent (ours: no source gives one).
+pub const RECENCY_HALF_LIFE_DAYS: f64 = 30.0;
+
+/// What stands in for a reward or an outcome that is not known: neither good nor bad.
+const UNKNOWN: f64 = 0.5;
+
+/// Keys under which prompts keep what was asked, most telling first.
+const ASKED: [&str; 9] = ["message", "query", "question", "task", "input", "instruction", "prompt", "text", "content"];
+
+/// What is asked of a case bank: the situation.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Situation {
+    /// Distinct words of its text.
+    pub words: BTreeSet<String>,
+    /// Its tags in lower case. A text without tags of its own is matched by its words.
+    pub tags: BTreeSet<String>,
+    /// When it is asked, canonical; ages are counted from here.
+    pub at: String,
+}
+
+impl Situation {
+    /// A situation told in words.
+    #[must_use]
+    pub fn of_text(text: &str, at: &str) -> Self {
+        Situation { words: words(text), tags: BTreeSet::new(), at: at.to_owned() }
+    }
+
+    /// The situation that a stored case was in.
+    #[must_use]
+    pub fn of_case(case: &Row, at: &str) -> Self {
+        Situation { words: words(&case_text(case)), tags: tags(case), at: at.to_owned() }
+    }
+}
+
+/// The features of a pair, each in 0..1, in the order of [`NAMES`].
+///
+/// `similarity` is the cosine of the vectors (-1..1, below 0 counts as 0; none counts as 0); `reward` the case's, else its
+/// outcome's, else 0.5; `outcome` success 1, partial 0.5, aborted 0.2, failure 0, else 0.5; `recency` halves every
+/// [`RECENCY_HALF_LIFE_DAYS`] (0 without a time); `text_overlap` and `tag_overlap` are shared / all distinct words and
+/// tags. Where the situation has no tags, `tag_overlap` is the share of the case's tags that its words name.
+#[must_use]
+pub fn features(situation: &Situation, case: &Row, cosine: Option<f64>) -> [f64; 6] {
+    let of_outcome = case.text("outcome").and_then(reward::of_outcome);
+    let reward = case.number("reward").or(of_outcome).unwrap_or(UNKNOWN).clamp(0.0, 1.0);
+    [
+        cosine.unwrap_or(0.0).clamp(0.0, 1.0),
+        reward,
+        of_outcome.unwrap_or(UNKNOWN),
+        recency(case.text("created_at"), &situation.at),
+        overlap(&situation.words, &words(&case_text(case))),
+        tag_overlap(situation, &tags(case)),
+    ]
+}
+
+fn tag_overlap(situation: &Situation, tags: &BTreeSet<String>) -> f64 {
+    if !situation.tags.is_empty() || tags.is_empty() {
+        return overlap(&situation.tags, tags);
+    }
+    let named = tags.iter().filter(|tag| {
+        let parts = words(tag);
+        !parts.is_empty() && parts.is_subset(&situation.words)
+    });
+    named.count() as f64 / tags.len() as f64
+}
+
+/// How recent something is at `now`, in 0..1: 1 when new or in the future, halved every [`RECENCY_HALF_LIFE_DAYS`], 0
+/// without a time.
+#[must_use]
+pub fn recency(created_at: Option<&str>, now: &str) -> f64 {
+    age_days(created_at, now).map_or(0.0, |days| 0.5_f64.powf(days.max(0.0) / RECENCY_HALF_LIFE_DAYS))
+}
+
+/// Age at `now` in days, negative in the future; none without a time.
+#[must_use]
+pub fn age_days(created_at: Option<&str>, now: &str) -> Option<f64> {
+    time::seconds_between(created_at?, now).map(|seconds| seconds / 86_400.0)
+}
+
+/// The distinct words of a text in lower case, as Unicode parts them (each ideograph is a word).
+#[must_use]
+pub fn words(text: &str) -> BTreeSet<String> {
+    text.unicode_words().map(str::to_lowercase).collect()
+}
+
+/// Shared words by all distinct words of both, in 0..1; 0 when either has none.
+#[must_use]
+pub fn overlap(a: &BTreeSet<String>, b: &BTreeSet<String>) -> f64 {
+    let shared = a.intersection(b).count();
+    let all = a.len() + b.len() - shared;
+    if all == 0 { 0.0 } else { shared as f64 / all as f64 }
+}
+
+/// How well a stored name meets the one asked for: 1 if equal ignoring case, else the [`overlap`] of their words, 0 when
+/// nothing is asked for or nothing is stored.
+#[must_use]
+pub fn name_match(asked: Option<&str>, stored: Option<&str>) -> f64 {
+    let (Some(asked), Some(stored)) = (asked.map(str::trim), stored.map(str::trim)) else { return 0.0 };
+    if asked.is_empty() || stored.is_empty() {
+        0.0
+    } else if asked.to_lowercase() == stored.to_lowercase() {
+        1.0
+    } else {
+        overlap(&words(asked), &words(stored))
+    }
+}
+
+/// A case's tags in lower case.
+#[must_use]
+pub fn tags(case: &Row) -> BTreeSet<String> {
+    case.list("tags").into_iter().map(|tag| tag.trim().to_lowercase()).filter(|tag| !tag.is_empty()).collect()
+}
+
+/// What a case was asked: the message within its prompt, else all of the prompt's text.
+#[must_use]
+pub fn case_text(case: &Row) -> String {
+    asked_text(case.get("prompt"))
+}
+
+/// The message within a stored prompt: the text itself, what stands under a key such as `message` or `query`, the last
+/// user's turn of a list of messages, else all texts one after the other.
+#[must_use]
+pub fn asked_text(prompt: &Value) -> String {
+    match prompt {
+        Value::String(text) => text.clone(),
+        Value::Object(object) => {
+            let told = ASKED.iter().find_map(|key| object.get(*key)).map(asked_text);
+            told.filter(|text| !text.is_empty()).unwrap_or_else(|| all_text(prompt))
+        }
+        Value::Array(turns) => {
+            let user = turns.iter().rev().find(|turn| turn.get("role").and_then(Value::as_str) == Some("user"));
+            user.map_or_else(|| all_text(prompt), asked_text)
+        }
+        _ => all_text(prompt),
+    }
+}
+
+/// All texts within a JSON value, in order, one a line.
+#[must_use]
+pub fn all_text(value: &Value) -> String {
+    let mut found = Vec::new();
+    gather(value, &mut found);
+    found.join("\n")
+}
+
+fn gather<'v>(value: &'v Value, found: &mut Vec<&'v str>) {
+    match value {
+        Value::String(text) => found.push(text),
+        Value::Array(items) => items.iter().for_each(|item| gather(item, found)),
+        Value::Object(object) => object.values().for_each(|item| gather(item, found)),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+    use crate::memory::Entity;
+
+    const NOW: &str = "2026-02-04T10:00:00.000000Z";
+
+    fn case(prompt: Value, outcome: &str, reward: Option<f64>, tags: &[&str], at: Option<&str>) -> Row {
+        let mut row = Row::empty(Entity::Case);
+        row.set("prompt", prompt);
+        row.set("outcome", json!(outcome));
+        row.set("reward", json!(reward));
+        row.set("tags", json!(tags));
+        row.set("created_at", json!(at));
+        row
+    }
+
+    #[test]
+    fn each_feature_says_its_part() {
+        let situation = Situation {
+            words: words("Clean the phone numbers"),
+            tags: BTreeSet::from(["cleanup".to_owned(), "phones".to_owned()]),
+            at: NOW.to_owned(),
+        };
+        let old = case(
+            json!({"query": "clean phone books"}),
+            "partial",
+            Some(0.25),
+            &["Cleanup"],
+            Some("2026-01-05T10:00:00.000000Z"),
+        );
+        let [similarity, reward, outcome, recency, text, tag] = features(&situation, &old, Some(0.75));
+        assert_eq!((similarity, reward, outcome, recency), (0.75, 0.25, 0.5, 0.5));
+        assert!((text - 2.0 / 5.0).abs() < 1e-12 && (tag - 0.5).abs() < 1e-12);
+        let unknown = case(json!(null), "ongoing", None, &[], None);
+        assert_eq!(features(&situation, &unknown, Some(-0.5)), [0.0, 0.5, 0.5, 0.0, 0.0, 0.0]);
+    }
+
+    #[test]
+    fn a_text_meets_tags_by_its_words() {
+        let situation = Situation::of_text("sales dashboard for spring", NOW);
+        let found = case(json!("x"), "success", None, &["Sales Dashboard", "travel"], None);
+        assert!((features(&situation, &found, None)[5] - 0.5).abs() < 1e-12);
+    }
+
+    #[test]
+    fn what_was_asked_is_found_in_any_prompt() {
+        for (prompt, asked) in [
+            (json!("plain"), "plain"),
+            (json!({"systemPrompt": "be good", "query": "find it"}), "find it"),
+            (json!({"message": "", "a": "b", "c": ["d", 1]}), "b\nd"),
+            (json!([{"role": "system", "content": "s"}, {"role": "user", "content": "u"}]), "u"),
+            (json!({"messages": [{"x": "y"}]}), "y"),
+            (json!(null), ""),
+        ] {
+            assert_eq!(asked_text(&prompt).trim(), asked, "{prompt}");
+        }
+    }
+
+    #[test]
+    fn names_match_by_case_or_by_words() {
+        for (asked, stored, expected) in [
+            (Some("Travel"), Some("travel "), 1.0),
+            (Some("sales data"), Some("data export"), 1.0 / 3.0),
+            (Some("x"), Some("y"), 0.0),
+            (Some(""), Some(""), 0.0),
+            (None, Some("a"), 0.0),
+            (Some("a"), None, 0.0),
+        ] {
+            assert!((name_match(asked, stored) - expected).abs() < 1e-12, "{asked:?} {stored:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn features_lie_in_range(text in ".{0,40}", other in ".{0,40}", cosine in -1.0..1.0f64,
+                                 reward in -2.0..3.0f64, days in -400i64..4000) {
+            let at = chrono::DateTime::parse_from_rfc3339(NOW).unwrap() - chrono::Duration::days(days);
+            let at = crate::memory::time::canonical(&at.to_rfc3339()).unwrap();
+            let row = case(json!(other), "success", Some(reward), &[text.as_str()], Some(&at));
+            let found = features(&Situation::of_text(&text, NOW), &row, Some(cosine));
+            prop_assert!(found.iter().all(|f| (0.0..=1.0).contains(f)), "{found:?}");
+        }
+
+        #[test]
+        fn overlap_is_mutual_and_whole_with_itself(a in ".{0,40}", b in ".{0,40}") {
+            let (a, b) = (words(&a), words(&b));
+            prop_assert_eq!(overlap(&a, &b), overlap(&b, &a));
+            prop_assert_eq!(overlap(&a, &a), if a.is_empty() { 0.0 } else { 1.0 });
+        }
+    }
+}

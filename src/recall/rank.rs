@@ -1,0 +1,372 @@
+//! The four rankings: what each makes of a candidate, their order, and what gives way to what.
+
+use std::cmp::Ordering;
+
+use serde::Serialize;
+
+use super::features::{self, Situation, age_days, name_match};
+use super::policy::Policy;
+use super::{Score, Term};
+use crate::memory::{Entity, Row};
+
+/// Cosine to a chosen row above which a candidate gives way to it.
+pub const NEAR_DUPLICATE: f64 = 0.95;
+/// Rows that agents get of a case bank.
+pub const CASES: usize = 4;
+/// Rows that agents get of similar episodes.
+pub const SIMILAR: usize = 3;
+/// Utility of what no signal has moved.
+pub const UTILITY_START: f64 = 0.5;
+/// Latest episodes whose utilities make that of a memory.
+pub const LATEST_USES: usize = 20;
+
+/// Share of likeness in the base of boosted recall; time has the rest (ours: the source says "time and similarity").
+const LIKENESS_IN_BASE: f64 = 0.7;
+/// Boost of an episode with canvas interactions.
+const CANVAS_BOOST: f64 = 0.1;
+/// Boost of an episode with a positive aggregate.
+const LIKED_BOOST: f64 = 0.2;
+/// Malus of an episode with a negative aggregate.
+const DISLIKED_BOOST: f64 = -0.3;
+
+/// A way of ranking.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Ranking {
+    /// Episodes by time and likeness, boosted by canvas and feedback.
+    Boosted,
+    /// Memories and episodes by domain, topic, utility and age.
+    Proven,
+    /// Cases by cosine, or by a learned policy.
+    Cases,
+    /// Episodes of like situation and outcome.
+    Similar,
+}
+
+impl Ranking {
+    /// All, in the order in which they are offered.
+    pub const ALL: [Ranking; 4] = [Ranking::Boosted, Ranking::Proven, Ranking::Cases, Ranking::Similar];
+
+    /// Its name on the command line.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Ranking::Boosted => "boosted",
+            Ranking::Proven => "proven",
+            Ranking::Cases => "cases",
+            Ranking::Similar => "similar",
+        }
+    }
+
+    /// Rows that it gives unless told otherwise.
+    #[must_use]
+    pub fn default_k(self) -> usize {
+        if self == Ranking::Similar { SIMILAR } else { CASES }
+    }
+
+    /// The formula, for people.
+    #[must_use]
+    pub fn formula(self) -> &'static str {
+        match self {
+            Ranking::Boosted => {
+                "base (0.7 x likeness + 0.3 x recency) + 0.1 with canvas interactions + 0.2 if feedback > 0, - 0.3 if < 0"
+            }
+            Ranking::Proven => {
+                "0.3 x domain + 0.3 x topic + 0.2 x utility + 0.1 if younger than 7 days + 0.1 if younger than 24 hours"
+            }
+            Ranking::Cases => "cosine; with a policy its bias + weight x feature",
+            Ranking::Similar => "cosine over situation and outcome",
+        }
+    }
+}
+
+/// A row in its place.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ranked {
+    /// The row.
+    pub row: Row,
+    /// Its score with its terms.
+    pub score: Score,
+    /// What the term `base` is made of; empty where there is no such term.
+    pub base: Vec<Term>,
+    /// Share of this row among the candidates, by softmax over Q; none without a policy.
+    pub probability: Option<f64>,
+}
+
+/// Why a candidate is not among the rows.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct LeftOut {
+    /// Its id.
+    pub id: String,
+    /// Short stable word: `query_itself`, `near_duplicate`, `quarantined`, `below_k`.
+    pub reason: &'static str,
+    /// The reason for people.
+    pub words: String,
+    /// Its score, where it has one.
+    pub score: Option<f64>,
+    /// The chosen row that it gave way to.
+    pub instead: Option<String>,
+}
+
+/// Likeness and recency, as the base of boosted recall; where nothing is asked, recency alone. In 0..1.
+fn base(likeness: Option<f64>, name: &'static str, recency: f64) -> Vec<Term> {
+    match likeness {
+        Some(likeness) => vec![
+            Term::new(name, likeness.clamp(0.0, 1.0), LIKENESS_IN_BASE),
+            Term::new("recency", recency, 1.0 - LIKENESS_IN_BASE),
+        ],
+        None => vec![Term::new("recency", recency, 1.0)],
+    }
+}
+
+/// Boosted recall of an episode: base + 0.1 with canvas interactions + 0.2 if the stored aggregate is above 0, - 0.3 if
+/// below; nothing is clamped. Count and aggregate are the stored ones: they are what agents see.
+///
+/// `name` says what the likeness is: `similarity` or `keywords`; none where nothing was asked.
+#[must_use]
+pub fn boosted(episode: Row, likeness: Option<f64>, name: &'static str, now: &str) -> Ranked {
+    let parts = base(likeness, name, features::recency(episode.text("started_at"), now));
+    let count = episode.get("canvas_action_count").as_i64();
+    let canvas = count.map_or_else(|| !episode.list("canvas_ids").is_empty(), |count| count > 0);
+    let feedback = episode.number("feedback_score").unwrap_or(0.0);
+    let (felt, weight) = match feedback.partial_cmp(&0.0) {
+        Some(Ordering::Greater) => (1.0, LIKED_BOOST),
+        Some(Ordering::Less) => (1.0, DISLIKED_BOOST),
+        _ => (0.0, LIKED_BOOST),
+    };
+    let score = Score::of(vec![
+        Term::new("base", parts.iter().map(|t| t.contribution).sum(), 1.0),
+        Term::new("canvas", f64::from(u8::from(canvas)), CANVAS_BOOST),
+        Term::new("feedback", felt, weight),
+    ]);
+    Ranked { row: episode, score, base: parts, probability: None }
+}
+
+/// What proven relevance is asked for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Sought {
+    /// Domain; a memory's wing.
+    pub domain: Option<String>,
+    /// Topic; a memory's room.
+    pub topic: Option<String>,
+}
+
+/// Proven relevance of a memory or an episode: 0.3 domain + 0.3 topic + 0.2 utility + 0.1 if younger than 7 days + 0.1 if
+/// younger than 24 hours. `utility` in 0..1, [`UTILITY_START`] where nothing says otherwise.
+#[must_use]
+pub fn proven(row: Row, sought: &Sought, utility: Option<f64>, now: &str) -> Ranked {
+    let (domain, topic) = place_of(&row);
+    let age = age_days(row.text(row.entity.time_column()), now);
+    let younger = |days: f64| f64::from(u8::from(age.is_some_and(|age| age < days)));
+    let score = Score::of(vec![
+        Term::new("domain", name_match(sought.domain.as_deref(), domain.as_deref()), 0.3),
+        Term::new("topic", name_match(sought.topic.as_deref(), topic.as_deref()), 0.3),
+        Term::new("utility", utility.unwrap_or(UTILITY_START).clamp(0.0, 1.0), 0.2),
+        Term::new("week", younger(7.0), 0.1),
+        Term::new("day", younger(1.0), 0.1),
+    ]);
+    Ranked { row, score, base: Vec::new(), probability: None }
+}
+
+/// Domain and topic of an episode; wing and room of a memory, whose collection stands in for a wing it does not name.
+#[must_use]
+pub fn place_of(row: &Row) -> (Option<String>, Option<String>) {
+    let text = |value: &serde_json::Value| value.as_str().map(str::to_owned);
+    if row.entity != Entity::Memory {
+        return (text(row.get("domain")), text(row.get("topic")));
+    }
+    let metadata = row.get("metadata");
+    let named = |keys: [&str; 2]| keys.iter().find_map(|key| metadata.get(*key).and_then(text));
+    (named(["wing", "domain"]).or_else(|| text(row.get("collection"))), named(["room", "topic"]))
+}
+
+/// A row whose likeness is its score, in one term.
+#[must_use]
+pub fn by_likeness(row: Row, likeness: f64, name: &'static str) -> Ranked {
+    Ranked { row, score: Score::of(vec![Term::new(name, likeness, 1.0)]), base: Vec::new(), probability: None }
+}
+
+/// A case by a policy: the score is the logit of Q, its terms are the bias and weight x feature.
+#[must_use]
+pub fn by_policy(case: Row, situation: &Situation, cosine: Option<f64>, policy: &Policy) -> Ranked {
+    let found = features::features(situation, &case, cosine);
+    let weighed = features::NAMES.iter().zip(found).zip(policy.weights);
+    let terms = std::iter::once(Term::new("bias", 1.0, policy.bias))
+        .chain(weighed.map(|((name, value), weight)| Term::new(name, value, weight)));
+    Ranked { row: case, score: Score::of(terms.collect()), base: Vec::new(), probability: None }
+}
+
+/// Puts rows in order: greatest score first, ties newer first, then by id.
+pub fn sort(rows: &mut [Ranked]) {
+    rows.sort_by(|a, b| {
+        let time = |r: &Ranked| r.row.text(r.row.entity.time_column()).map(str::to_owned);
+        b.score
+            .total
+            .total_cmp(&a.score.total)
+            .then_with(|| time(b).cmp(&time(a)))
+            .then_with(|| a.row.id().cmp(b.row.id()))
+    });
+}
+
+/// Gives each row its share by softmax over the scores.
+pub fn softmax(rows: &mut [Ranked]) {
+    let top = rows.iter().map(|r| r.score.total).fold(f64::NEG_INFINITY, f64::max);
+    let sum: f64 = rows.iter().map(|r| (r.score.total - top).exp()).sum();
+    for row in rows {
+        row.probability = Some((row.score.total - top).exp() / sum);
+    }
+}
+
+/// Takes the first `k` of rows in order, where one that is nearly the same as a chosen row gives way to it. Returns the
+/// chosen rows and those that were passed over, up to `beyond` of them after the last chosen one.
+///
+/// `likeness` of two ids is a cosine, or the word overlap where there are no vectors.
+pub fn choose(
+    rows: Vec<Ranked>,
+    k: usize,
+    beyond: usize,
+    likeness: impl Fn(&Row, &Row) -> Option<f64>,
+) -> (Vec<Ranked>, Vec<LeftOut>) {
+    let mut chosen: Vec<Ranked> = Vec::new();
+    let mut left = Vec::new();
+    let mut below = 0;
+    for row in rows {
+        if chosen.len() >= k {
+            if below >= beyond {
+                break;
+            }
+            below += 1;
+            left.push(LeftOut {
+                id: row.row.id().to_owned(),
+                reason: "below_k",
+                words: format!("ranked below the first {k}"),
+                score: Some(row.score.total),
+                instead: None,
+            });
+            continue;
+        }
+        let twin = chosen.iter().find_map(|c| Some((c, likeness(&c.row, &row.row).filter(|l| *l > NEAR_DUPLICATE)?)));
+        match twin {
+            Some((other, alike)) => left.push(LeftOut {
+                id: row.row.id().to_owned(),
+                reason: "near_duplicate",
+                words: format!("nearly the same as {} (likeness {alike:.3} > {NEAR_DUPLICATE})", other.row.id()),
+                score: Some(row.score.total),
+                instead: Some(other.row.id().to_owned()),
+            }),
+            None => chosen.push(row),
+        }
+    }
+    (chosen, left)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    const NOW: &str = "2026-02-04T10:00:00.000000Z";
+
+    fn row(entity: Entity, columns: &[(&str, Value)]) -> Row {
+        let mut row = Row::empty(entity);
+        columns.iter().for_each(|(column, value)| row.set(column, value.clone()));
+        row
+    }
+
+    #[test]
+    fn boosts_are_the_documented_ones() {
+        for (count, feedback, expected) in [
+            (json!(0), json!(null), 0.0),
+            (json!(3), json!(null), 0.1),
+            (json!(0), json!(0.75), 0.2),
+            (json!(2), json!(1.0), 0.3),
+            (json!(1), json!(-0.5), -0.2),
+            (json!(0), json!(-1), -0.3),
+            (json!(null), json!(0.0), 0.0),
+        ] {
+            let episode = row(Entity::Episode, &[("canvas_action_count", count.clone()), ("feedback_score", feedback)]);
+            let found = boosted(episode, Some(0.5), "similarity", NOW);
+            let base = found.score.term("base").unwrap().contribution;
+            assert!((found.score.total - base - expected).abs() < 1e-12, "{count}");
+            assert!((base - 0.35).abs() < 1e-12);
+        }
+        let example = row(
+            Entity::Episode,
+            &[("canvas_action_count", json!(1)), ("feedback_score", json!(1)), ("started_at", json!(NOW))],
+        );
+        let total = boosted(example, Some(0.95 / 0.7 - 0.3 / 0.7), "similarity", NOW).score.total;
+        assert!((total - 1.25).abs() < 1e-9, "no clamp: {total}");
+    }
+
+    #[test]
+    fn one_of_the_last_day_has_both_bonuses() {
+        let sought = Sought { domain: Some("Travel".into()), topic: Some("visa rules".into()) };
+        let episode = row(
+            Entity::Episode,
+            &[
+                ("domain", json!("travel")),
+                ("topic", json!("visa")),
+                ("started_at", json!("2026-02-03T10:00:00.000001Z")),
+            ],
+        );
+        let found = proven(episode, &sought, Some(1.0), NOW).score.total;
+        assert!((found - (0.3 + 0.15 + 0.2 + 0.2)).abs() < 1e-12, "{found}");
+        let drawer = row(
+            Entity::Memory,
+            &[
+                ("metadata", json!({"wing": "TRAVEL", "room": "food"})),
+                ("created_at", json!("2026-01-28T10:00:00.000000Z")),
+            ],
+        );
+        let found = proven(drawer, &sought, None, NOW).score.total;
+        assert!((found - (0.3 + 0.1)).abs() < 1e-12, "seven days are not younger than seven days: {found}");
+    }
+
+    #[test]
+    fn a_near_duplicate_gives_way_and_says_to_whom() {
+        let rows: Vec<Ranked> = [("a", 0.9), ("b", 0.8), ("c", 0.7), ("d", 0.6), ("e", 0.5)]
+            .map(|(id, score)| by_likeness(row(Entity::Case, &[("id", json!(id))]), score, "similarity"))
+            .to_vec();
+        let alike = |a: &Row, b: &Row| Some(if (a.id(), b.id()) == ("a", "b") { 0.96 } else { 0.95 });
+        let (chosen, left) = choose(rows, 2, 1, alike);
+        assert_eq!(chosen.iter().map(|r| r.row.id()).collect::<Vec<_>>(), ["a", "c"]);
+        let told: Vec<_> = left.iter().map(|l| (l.id.as_str(), l.reason, l.instead.as_deref())).collect();
+        assert_eq!(told, [("b", "near_duplicate", Some("a")), ("d", "below_k", None)]);
+    }
+
+    proptest! {
+        #[test]
+        fn the_order_does_not_depend_on_how_rows_came(parts in prop::collection::vec((0u8..4, 0u8..3), 1..20), turn in 0usize..20) {
+            let mut rows: Vec<Ranked> = parts.iter().enumerate().map(|(i, (score, day))| {
+                let at = (*day > 0).then(|| format!("2026-01-0{day}T00:00:00.000000Z"));
+                let row = row(Entity::Case, &[("id", json!(format!("{i:02}"))), ("created_at", json!(at))]);
+                by_likeness(row, f64::from(*score), "similarity")
+            }).collect();
+            let mut turned = rows.clone();
+            turned.rotate_left(turn % parts.len());
+            sort(&mut rows);
+            sort(&mut turned);
+            prop_assert_eq!(&rows, &turned);
+            softmax(&mut rows);
+            let sum: f64 = rows.iter().filter_map(|r| r.probability).sum();
+            prop_assert!((sum - 1.0).abs() < 1e-9);
+            for pair in rows.windows(2) {
+                let (a, b) = (&pair[0], &pair[1]);
+                let key = |r: &Ranked| (r.score.total, r.row.text("created_at").map(str::to_owned));
+                prop_assert!(key(a) > key(b) || key(a) == key(b) && a.row.id() < b.row.id());
+            }
+        }
+
+        #[test]
+        fn a_policys_terms_sum_to_its_score(bias in -3.0..3.0f64, weights in prop::array::uniform6(-3.0..3.0f64), cosine in -1.0..1.0f64) {
+            let policy = Policy { bias, weights, ..Policy::parse(&json!({"bias": 0, "similarity": 1})).unwrap() };
+            let case = row(Entity::Case, &[("prompt", json!("tax form")), ("outcome", json!("success")), ("tags", json!(["tax"]))]);
+            let situation = Situation::of_text("a tax question", NOW);
+            let found = by_policy(case.clone(), &situation, Some(cosine), &policy);
+            let expected = policy.score(&features::features(&situation, &case, Some(cosine)));
+            prop_assert!((found.score.total - expected).abs() < 1e-9);
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! The history of a topic: the most relevant episodes, shown in the order in which they happened.
+
+use super::rank::Ranked;
+
+/// Relevance that an episode must exceed to belong to a topic.
+pub const RELEVANT: f64 = 0.5;
+/// How many more episodes are looked at than shown.
+pub const OVERFETCH: usize = 2;
+
+/// The sequence of a topic: of the 2 x `limit` best, those of relevance above 0.5, the most relevant `limit` of them, by
+/// start time. Cut before it is put in order of time: cutting afterwards would drop the newest. `ranked` is in order.
+#[must_use]
+pub fn sequence(ranked: Vec<Ranked>, limit: usize) -> Vec<Ranked> {
+    let relevant = ranked.into_iter().take(limit.saturating_mul(OVERFETCH)).filter(|r| r.score.total > RELEVANT);
+    let mut shown: Vec<Ranked> = relevant.take(limit).collect();
+    shown.sort_by(|a, b| (a.row.text("started_at"), a.row.id()).cmp(&(b.row.text("started_at"), b.row.id())));
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::memory::{Entity, Row};
+    use crate::recall::rank::by_likeness;
+
+    #[test]
+    fn the_most_relevant_are_shown_in_order_of_time() {
+        let ranked: Vec<Ranked> = [
+            ("new", 0.9, "2026-03-01"),
+            ("old", 0.8, "2026-01-01"),
+            ("mid", 0.7, "2026-02-01"),
+            ("edge", 0.5, "2026-04-01"),
+        ]
+        .iter()
+        .map(|(id, score, at)| {
+            let mut row = Row::empty(Entity::Episode);
+            row.set("id", json!(id));
+            row.set("started_at", json!(at));
+            by_likeness(row, *score, "similarity")
+        })
+        .collect();
+        let shown = |limit| sequence(ranked.clone(), limit).iter().map(|r| r.row.id().to_owned()).collect::<Vec<_>>();
+        assert_eq!(shown(2), ["old", "new"]);
+        assert_eq!(shown(9), ["old", "mid", "new"]);
+    }
+}

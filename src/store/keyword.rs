@@ -1,0 +1,75 @@
+//! All rows that a recall may choose from: those that the filters let through, and, where words are asked for and the
+//! layout names a full-text index, those that hold one of them.
+
+use std::fmt::Write as _;
+use std::ops::ControlFlow;
+
+use super::codec;
+use super::derive;
+use super::select::{Projection, Statement, narrow};
+use super::session::Raw;
+use super::{Store, StoreError};
+use crate::layout::{BoundSource, Engine};
+use crate::memory::filter::Filter;
+use crate::memory::{Entity, Row};
+
+impl Store {
+    /// Whether words are looked up in a full-text index of this database.
+    #[must_use]
+    pub fn has_word_index(&self, entity: Entity) -> bool {
+        self.recognised().sources.iter().any(|s| s.entity == entity && s.search.is_some())
+    }
+
+    /// All rows of an entity that the filters let through, in no order. Only `columns` are read, with the id and what
+    /// the filters need. Where `words` are given and the layout names a full-text index, rows without any of them are
+    /// left out; without such an index no row is left out for its words.
+    ///
+    /// # Errors
+    /// [`StoreError::Missing`] for an entity that the database does not hold, or the engine's refusal.
+    pub async fn candidates(
+        &self,
+        entity: Entity,
+        filters: &[Filter],
+        columns: &[&'static str],
+        words: &[String],
+    ) -> Result<Vec<Row>, StoreError> {
+        let mut wanted: Vec<&str> = columns.to_vec();
+        wanted.push("id");
+        wanted.extend(filters.iter().map(|f| f.column));
+        let mut found = Vec::new();
+        for source in self.sources_of(entity)? {
+            let mut wanted = wanted.clone();
+            let derived = source.derive.is_some() && wanted.iter().any(|c| derive::COLUMNS.contains(c));
+            if derived {
+                wanted.extend(["status", "started_at", "parent_id", "ended_at"]);
+            }
+            let projection = Projection::new(self.engine(), source, Some(&wanted), None);
+            let mut statement = projection.select(source, &[]);
+            for filter in filters {
+                narrow(self.engine(), source, filter, &mut statement);
+            }
+            ask_for(self.engine(), source, words, &mut statement);
+            let mut rows = Vec::new();
+            self.scan(&statement, |raw| {
+                rows.push(codec::decode(source, &projection, &raw));
+                ControlFlow::Continue(())
+            })
+            .await?;
+            self.complete(source, Some(&wanted), rows.iter_mut()).await?;
+            found.extend(rows.into_iter().filter(|row| filters.iter().all(|f| f.matches(row))));
+        }
+        Ok(found)
+    }
+}
+
+/// Adds the layout's own condition for any of the words.
+fn ask_for(engine: Engine, source: &BoundSource, words: &[String], statement: &mut Statement) {
+    let Some(search) = source.search.as_ref().filter(|_| !words.is_empty()) else { return };
+    let asked: Vec<String> = match engine {
+        Engine::Postgres => words.iter().map(|w| format!("'{}'", w.replace('\'', "''").replace('\\', ""))).collect(),
+        Engine::Sqlite => words.iter().map(|w| format!("\"{}\"", w.replace('"', ""))).collect(),
+    };
+    let joined = asked.join(if engine == Engine::Postgres { " | " } else { " OR " });
+    let mark = statement.bind(engine, Raw::Text(joined), "text");
+    let _ = write!(statement.sql, " AND ({})", search.replace("$words", &mark));
+}

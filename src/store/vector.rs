@@ -1,0 +1,389 @@
+//! The nearest stored vectors to a query, among one owner's rows: by pgvector where the column is its own, else read
+//! and compared here. Never through an approximate index under a filter, which loses rows.
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::ops::ControlFlow;
+
+use serde::Serialize;
+
+use super::dialect::{self, PgType};
+use super::select::{Statement, from_clause, narrow, narrow_any};
+use super::session::{Raw, RawRow};
+use super::vector_cache::Bank;
+use super::{Store, StoreError};
+use crate::layout::{BoundColumn, BoundSource, BoundVector, Engine};
+use crate::memory::filter::Filter;
+use crate::memory::vector::{self, Likeness, Near, Nearest, Probe};
+use crate::memory::{Entity, Kind, json};
+
+/// Bytes of vectors that the console keeps at most: 40,000 of 1,536 dimensions.
+pub const CONSOLE_BYTES: usize = 256 << 20;
+
+/// Ids in one statement.
+const IN_LIST: usize = 400;
+
+/// What became of the rows that were looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct Tally {
+    /// Rows of the owner.
+    pub rows: usize,
+    /// Rows whose vector was compared.
+    pub compared: usize,
+    /// Rows without a vector.
+    pub missing: usize,
+    /// Vectors of length 0, or with numbers that are none.
+    pub no_direction: usize,
+    /// Vectors of another number of dimensions than the query.
+    pub other_dimensions: usize,
+    /// Stored values that are no vector.
+    pub unreadable: usize,
+}
+
+/// Who compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum By {
+    /// pgvector, over the owner's materialised rows.
+    Pgvector,
+    /// The program, over rows as they came.
+    Streamed,
+    /// The program, over vectors that it had kept.
+    Memory,
+}
+
+/// The nearest rows, and what became of the others.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Compared {
+    /// Nearest first, ties by id.
+    pub near: Vec<Near>,
+    /// What became of all rows.
+    pub tally: Tally,
+    /// Who compared.
+    pub by: By,
+}
+
+/// What a stored value turned out to be.
+enum Read {
+    Vector,
+    Missing,
+    Unreadable,
+}
+
+/// A source with the place of its vectors.
+#[derive(Clone, Copy)]
+pub(super) struct Place<'s> {
+    source: &'s BoundSource,
+    vector: &'s BoundVector,
+    id: &'s BoundColumn,
+}
+
+impl Place<'_> {
+    /// Text before a function, type or operator of the extension: its schema, where that must be named.
+    fn extension(&self) -> Option<&str> {
+        let bare = self.vector.declared.split('(').next().unwrap_or_default();
+        let (schema, name) = bare.split_at(bare.rfind('.').map_or(0, |dot| dot + 1));
+        matches!(name, "vector" | "halfvec").then_some(schema)
+    }
+
+    fn column(&self) -> String {
+        format!("{}.{}", dialect::quote(&self.vector.alias), dialect::quote(&self.vector.column))
+    }
+
+    /// The stored value in a form that [`Place::read`] knows.
+    fn value(&self, engine: Engine) -> String {
+        let column = self.column();
+        match (engine, self.extension()) {
+            (Engine::Sqlite, _) => column,
+            (_, Some(schema)) => format!("{schema}vector_send({column}::{schema}vector)"),
+            _ => match PgType::of(&self.vector.declared) {
+                PgType::Bytes => column,
+                PgType::Array => format!("array_to_json({column})::text"),
+                _ => format!("({column})::text"),
+            },
+        }
+    }
+
+    /// Reads a stored value into `into`, which is emptied first.
+    fn read(&self, engine: Engine, raw: &Raw, into: &mut Vec<f32>) -> Read {
+        into.clear();
+        let sent = engine == Engine::Postgres && self.extension().is_some();
+        let found = match raw {
+            Raw::Null => return Read::Missing,
+            Raw::Bytes(bytes) if sent => {
+                let (numbers, _) = bytes.get(4..).unwrap_or_default().as_chunks::<4>();
+                into.extend(numbers.iter().map(|n| f32::from_be_bytes(*n)));
+                !into.is_empty()
+            }
+            Raw::Bytes(bytes) => self.read_bytes(bytes, into),
+            Raw::Text(text) => return self.read_text(text, into),
+            _ => false,
+        };
+        if found { Read::Vector } else { Read::Unreadable }
+    }
+
+    fn read_bytes(&self, bytes: &[u8], into: &mut Vec<f32>) -> bool {
+        if bytes.first() == Some(&b'[')
+            && let Ok(text) = std::str::from_utf8(bytes)
+            && let Read::Vector = self.read_text(text, into)
+        {
+            return true;
+        }
+        into.clear();
+        vector::read_floats(bytes, into)
+    }
+
+    fn read_text(&self, text: &str, into: &mut Vec<f32>) -> Read {
+        if matches!(text.trim(), "" | "null" | "[]") {
+            return Read::Missing;
+        }
+        let Some(path) = &self.vector.path else {
+            return if vector::read_list(text, into) { Read::Vector } else { Read::Unreadable };
+        };
+        let document = json::read(text).value;
+        match json::path(&document, path) {
+            None | Some(serde_json::Value::Null) => Read::Missing,
+            Some(found) => match vector::of_json(&found) {
+                Some(numbers) => {
+                    into.extend(numbers);
+                    Read::Vector
+                }
+                None => Read::Unreadable,
+            },
+        }
+    }
+
+    /// Begins the statement that reads ids and `value`, of all rows of the source.
+    fn select(&self, engine: Engine, value: &str) -> Option<Statement> {
+        let id = dialect::project(engine, self.id, Kind::Text, None)?;
+        let mut sql = format!("SELECT {id} AS id, {value} AS value FROM {}", from_clause(self.source));
+        if let Some((schema, name, key, declared)) = &self.vector.beside {
+            let table = match schema.as_str() {
+                "" => dialect::quote(name),
+                schema => format!("{}.{}", dialect::quote(schema), dialect::quote(name)),
+            };
+            let bare = dialect::expression(&self.id.origin)?;
+            let key = format!("vec.{}", dialect::quote(key));
+            let same = engine == Engine::Sqlite || dialect::declared(&self.id.origin) == declared;
+            let on = if same { format!("{key} = {bare}") } else { format!("({key})::text = ({bare})::text") };
+            let _ = write!(sql, " LEFT JOIN {table} AS vec ON {on}");
+            if let Some(keep) = &self.vector.keep {
+                let _ = write!(sql, " AND ({keep})");
+            }
+        }
+        let _ = write!(sql, " WHERE {}", self.source.keep.as_deref().unwrap_or("1 = 1"));
+        Some(Statement { sql, params: Vec::new() })
+    }
+}
+
+fn text(raw: Option<&Raw>) -> String {
+    match raw {
+        Some(Raw::Text(text)) => text.clone(),
+        Some(Raw::Integer(i)) => i.to_string(),
+        Some(Raw::Bytes(bytes)) => String::from_utf8_lossy(bytes).into_owned(),
+        _ => String::new(),
+    }
+}
+
+impl Store {
+    fn places(&self, entity: Entity) -> Vec<Place<'_>> {
+        let sources = self.recognised().sources.iter().filter(|s| s.entity == entity);
+        sources
+            .filter_map(|source| {
+                let [id] = source.column("id") else { return None };
+                Some(Place { source, vector: source.vector.as_ref()?, id })
+            })
+            .collect()
+    }
+
+    /// Whether the layout keeps vectors of an entity in this database (there may still be none).
+    #[must_use]
+    pub fn has_vectors(&self, entity: Entity) -> bool {
+        !self.places(entity).is_empty()
+    }
+
+    /// The stored vectors of some rows, by id; rows without a readable one are left out.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn vectors(&self, entity: Entity, ids: &[String]) -> Result<HashMap<String, Vec<f32>>, StoreError> {
+        let engine = self.engine();
+        let mut found = HashMap::new();
+        for place in self.places(entity) {
+            for ids in ids.chunks(IN_LIST) {
+                let Some(mut statement) = place.select(engine, &place.value(engine)) else { continue };
+                narrow_any(engine, place.source, "id", ids, &mut statement);
+                let mut numbers = Vec::new();
+                self.scan(&statement, |row| {
+                    let id = text(row.first());
+                    if let Read::Vector = place.read(engine, row.get(1).unwrap_or(&Raw::Null), &mut numbers)
+                        && ids.contains(&id)
+                    {
+                        found.insert(id, numbers.clone());
+                    }
+                    ControlFlow::Continue(())
+                })
+                .await?;
+            }
+        }
+        Ok(found)
+    }
+
+    /// The `most` rows nearest to a vector by cosine, among the rows that the filters let through as far as the
+    /// database can decide them: whoever asks looks at the canonical rows afterwards.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn nearest(
+        &self,
+        entity: Entity,
+        filters: &[Filter],
+        query: &[f32],
+        most: usize,
+    ) -> Result<Compared, StoreError> {
+        let key = format!("{entity} {filters:?}");
+        if let Some(bank) = self.cache().get(&key) {
+            return Ok(bank.nearest(query, most));
+        }
+        let places = self.places(entity);
+        if let [place] = places[..]
+            && self.engine() == Engine::Postgres
+            && place.extension().is_some()
+            && most < usize::MAX
+            && !self.cache().keeps()
+        {
+            return self.nearest_by_pgvector(place, filters, query, most).await;
+        }
+        let probe = Probe::new(query);
+        let mut nearest = Nearest::new(most);
+        let mut tally = Tally::default();
+        let mut bank = self.cache().keeps().then(Bank::default);
+        let limit = self.cache().limit();
+        self.each_vector(&places, filters, |row| {
+            tally.rows += 1;
+            match row {
+                Stored::Vector(id, numbers) => {
+                    tally.count(probe.compare(numbers), |cosine| nearest.offer(cosine, || id.clone()));
+                    if let Some(kept) = &mut bank {
+                        kept.push(id, numbers);
+                    }
+                }
+                Stored::Missing => tally.missing += 1,
+                Stored::Unreadable => tally.unreadable += 1,
+            }
+            if bank.as_ref().is_some_and(|b| b.bytes() > limit) {
+                bank = None;
+            }
+        })
+        .await?;
+        if let Some(mut bank) = bank {
+            bank.set_others(tally.missing, tally.unreadable);
+            self.cache().put(key, bank);
+        }
+        Ok(Compared { near: nearest.into_sorted(), tally, by: By::Streamed })
+    }
+
+    async fn each_vector(
+        &self,
+        places: &[Place<'_>],
+        filters: &[Filter],
+        mut each: impl FnMut(Stored<'_>),
+    ) -> Result<(), StoreError> {
+        let engine = self.engine();
+        for place in places {
+            let Some(mut statement) = place.select(engine, &place.value(engine)) else { continue };
+            for filter in filters {
+                narrow(engine, place.source, filter, &mut statement);
+            }
+            let mut numbers = Vec::new();
+            self.scan(&statement, |row: RawRow| {
+                let id = text(row.first());
+                match place.read(engine, row.get(1).unwrap_or(&Raw::Null), &mut numbers) {
+                    Read::Vector => each(Stored::Vector(id, &numbers)),
+                    Read::Missing => each(Stored::Missing),
+                    Read::Unreadable => each(Stored::Unreadable),
+                }
+                ControlFlow::Continue(())
+            })
+            .await?;
+        }
+        Ok(())
+    }
+
+    /// Owner first, materialised, then exact order: the index over all owners is left out of it.
+    async fn nearest_by_pgvector(
+        &self,
+        place: Place<'_>,
+        filters: &[Filter],
+        query: &[f32],
+        most: usize,
+    ) -> Result<Compared, StoreError> {
+        let engine = Engine::Postgres;
+        let schema = place.extension().unwrap_or_default().to_owned();
+        let Some(mut statement) = place.select(engine, &format!("{}::{schema}vector", place.column())) else {
+            let near = Vec::new();
+            return Ok(Compared { near, tally: Tally::default(), by: By::Pgvector });
+        };
+        for filter in filters {
+            narrow(engine, place.source, filter, &mut statement);
+        }
+        let numbers: Vec<String> = query.iter().map(f32::to_string).collect();
+        statement.params.push(Raw::Text(format!("[{}]", numbers.join(","))));
+        let (mark, dimensions) = (statement.params.len(), query.len());
+        let operator = if schema.is_empty() { "<=>".to_owned() } else { format!("OPERATOR({schema}<=>)") };
+        // Dimensions are looked at first: a distance between different ones is an error.
+        statement.sql = format!(
+            "WITH owned AS MATERIALIZED ({}), scored AS MATERIALIZED (SELECT id, CASE WHEN value IS NULL THEN 0 \
+             WHEN {schema}vector_dims(value) <> {dimensions} THEN 1 ELSE 2 END AS kind, \
+             CASE WHEN value IS NOT NULL AND {schema}vector_dims(value) = {dimensions} \
+               THEN value {operator} (${mark}::text)::{schema}vector END AS distance FROM owned) \
+             SELECT id, distance, (SELECT count(*) FROM scored), (SELECT count(*) FROM scored WHERE kind = 0), \
+             (SELECT count(*) FROM scored WHERE kind = 1), (SELECT count(*) FROM scored WHERE distance = 'NaN') \
+             FROM scored ORDER BY distance = 'NaN', distance NULLS LAST, id COLLATE \"C\" LIMIT {most}",
+            statement.sql
+        );
+        let mut tally = Tally::default();
+        let mut near = Vec::new();
+        for row in self.fetch(&statement).await? {
+            let count = |at: usize| match row.get(at) {
+                Some(Raw::Integer(i)) => usize::try_from(*i).unwrap_or_default(),
+                _ => 0,
+            };
+            tally = Tally {
+                rows: count(2),
+                missing: count(3),
+                other_dimensions: count(4),
+                no_direction: count(5),
+                compared: count(2).saturating_sub(count(3) + count(4) + count(5)),
+                unreadable: 0,
+            };
+            if let Some(Raw::Real(distance)) = row.get(1)
+                && distance.is_finite()
+            {
+                near.push(Near { id: text(row.first()), cosine: (1.0 - distance).clamp(-1.0, 1.0) });
+            }
+        }
+        Ok(Compared { near, tally, by: By::Pgvector })
+    }
+}
+
+/// A row of [`Store::each_vector`].
+enum Stored<'v> {
+    Vector(String, &'v [f32]),
+    Missing,
+    Unreadable,
+}
+
+impl Tally {
+    /// Counts one comparison, and hands its cosine on.
+    pub(super) fn count(&mut self, likeness: Likeness, cosine: impl FnOnce(f64)) {
+        match likeness {
+            Likeness::Cosine(found) => {
+                self.compared += 1;
+                cosine(found);
+            }
+            Likeness::NoDirection => self.no_direction += 1,
+            Likeness::OtherDimensions => self.other_dimensions += 1,
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Vectors kept in memory between recalls, for whoever recalls again and again: bounded, and soon forgotten.
+
+use std::sync::{Arc, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::Store;
+use super::vector::{By, Compared, Tally};
+use crate::memory::vector::{Nearest, Probe};
+
+/// After this time vectors are read again: others may have written.
+const FRESH: Duration = Duration::from_secs(30);
+
+/// One owner's vectors.
+#[derive(Debug, Default)]
+pub struct Bank {
+    ids: Vec<(String, usize)>,
+    numbers: Vec<f32>,
+    missing: usize,
+    unreadable: usize,
+}
+
+impl Bank {
+    /// Takes a row.
+    pub fn push(&mut self, id: String, numbers: &[f32]) {
+        self.ids.push((id, numbers.len()));
+        self.numbers.extend_from_slice(numbers);
+    }
+
+    /// Says how many rows have no vector and how many no readable one.
+    pub fn set_others(&mut self, missing: usize, unreadable: usize) {
+        (self.missing, self.unreadable) = (missing, unreadable);
+    }
+
+    /// Bytes that it takes.
+    pub fn bytes(&self) -> usize {
+        self.numbers.len() * size_of::<f32>() + self.ids.len() * 64
+    }
+
+    /// The nearest rows to a query.
+    pub fn nearest(&self, query: &[f32], most: usize) -> Compared {
+        let (missing, unreadable) = (self.missing, self.unreadable);
+        let rows = self.ids.len() + missing + unreadable;
+        let mut tally = Tally { rows, missing, unreadable, ..Tally::default() };
+        let mut nearest = Nearest::new(most);
+        let probe = Probe::new(query);
+        let mut rest = self.numbers.as_slice();
+        for (id, dimensions) in &self.ids {
+            let Some((numbers, others)) = rest.split_at_checked(*dimensions) else { break };
+            rest = others;
+            tally.count(probe.compare(numbers), |cosine| nearest.offer(cosine, || id.clone()));
+        }
+        Compared { near: nearest.into_sorted(), tally, by: By::Memory }
+    }
+}
+
+/// Banks by what was asked for, the latest last.
+#[derive(Debug, Default)]
+pub struct Cache {
+    limit: usize,
+    banks: Vec<(String, Instant, Arc<Bank>)>,
+}
+
+impl Cache {
+    /// Whether vectors are kept at all.
+    pub fn keeps(&self) -> bool {
+        self.limit > 0
+    }
+
+    /// Bytes that are kept at most.
+    pub fn limit(&self) -> usize {
+        self.limit
+    }
+
+    /// A bank that was kept and is fresh.
+    pub fn get(&mut self, key: &str) -> Option<Arc<Bank>> {
+        self.banks.retain(|(_, since, _)| since.elapsed() < FRESH);
+        let at = self.banks.iter().position(|(known, ..)| known == key)?;
+        let found = self.banks.remove(at);
+        let bank = Arc::clone(&found.2);
+        self.banks.push(found);
+        Some(bank)
+    }
+
+    /// Keeps a bank; the ones not asked for longest give way.
+    pub fn put(&mut self, key: String, bank: Bank) {
+        self.banks.retain(|(known, ..)| *known != key);
+        self.banks.push((key, Instant::now(), Arc::new(bank)));
+        while self.banks.len() > 1 && self.banks.iter().map(|(.., b)| b.bytes()).sum::<usize>() > self.limit {
+            self.banks.remove(0);
+        }
+    }
+}
+
+impl Store {
+    /// Keeps vectors in memory from now on, `bytes` at most (0: none).
+    pub fn keep_vectors(&self, bytes: usize) {
+        let mut cache = self.cache();
+        cache.limit = bytes;
+        cache.banks.clear();
+    }
+
+    /// Forgets kept vectors: something was written.
+    pub fn forget_vectors(&self) {
+        self.cache().banks.clear();
+    }
+
+    pub(super) fn cache(&self) -> MutexGuard<'_, Cache> {
+        self.vectors.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
