@@ -20,9 +20,9 @@ pub mod session;
 pub mod shape;
 mod status;
 pub mod stored;
-pub mod walk;
 pub mod vector;
 mod vector_cache;
+pub mod walk;
 pub mod write;
 
 use std::collections::HashMap;

@@ -6,6 +6,7 @@ mod feedback_links;
 mod from_events;
 mod hashes;
 mod metadata;
+mod parents;
 mod rewards;
 mod rows;
 mod secrets;
@@ -45,6 +46,11 @@ pub const ALL: &[Kind] = &[
         make: aggregates::make,
     },
     Kind { name: "utility", help: "computes utilities anew by replaying the signals", make: utility::make },
+    Kind {
+        name: "parents",
+        help: "finds the episode that each one without a parent continues: agent, time, likeness",
+        make: parents::make,
+    },
     Kind {
         name: "episodes-from-events",
         help: "makes episodes out of workflow runs that have none",
