@@ -7,4 +7,6 @@ mod console {
     mod jobs;
     mod keys;
     mod looks;
+    mod readme;
+    mod triage;
 }

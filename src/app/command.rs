@@ -311,7 +311,7 @@ commands! {
     CommandId::Change(Ask::Unlink), Rows, ["c u"], "Unlink", "", "Takes the episode's parent away.", Some("unlink CHILD");
     CommandId::Judge(Verdict::Right), Inbox, ["a"], "It is right", "right", "Tells the episode what the feedback says of it: confirmed, corrected or rejected.", Some("signal EPISODE SIGNAL");
     CommandId::Judge(Verdict::Flipped), Inbox, ["x"], "Flip", "flip", "Turns thumbs up into thumbs down, or the other way round.", Some("feedback edit ID --kind KIND");
-    CommandId::Judge(Verdict::Rated(1)), Inbox, ["1"], "Rate 1", "rate", "Makes it a rating of 1.", Some("feedback edit ID --kind rating --rating 1");
+    CommandId::Judge(Verdict::Rated(1)), Inbox, ["1"], "Rate 1", "to 5 rate", "Makes it a rating of 1.", Some("feedback edit ID --kind rating --rating 1");
     CommandId::Judge(Verdict::Rated(2)), Inbox, ["2"], "Rate 2", "", "Makes it a rating of 2.", Some("feedback edit ID --kind rating --rating 2");
     CommandId::Judge(Verdict::Rated(3)), Inbox, ["3"], "Rate 3", "", "Makes it a rating of 3.", Some("feedback edit ID --kind rating --rating 3");
     CommandId::Judge(Verdict::Rated(4)), Inbox, ["4"], "Rate 4", "", "Makes it a rating of 4.", Some("feedback edit ID --kind rating --rating 4");

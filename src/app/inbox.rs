@@ -12,7 +12,7 @@ use super::message::{Content, Effect, Failure, Ticket};
 use super::model::{Model, Tone};
 use super::operation::{Operation, Said};
 use super::panel::Panel;
-use super::place::View;
+use super::place::{Place, View};
 use crate::memory::feedback::{RATING, THUMBS_DOWN, THUMBS_UP};
 use crate::memory::query::{Page, Query};
 use crate::memory::utility::Signal;
@@ -196,13 +196,8 @@ impl Inbox {
 impl Model {
     /// The inbox, when we are at it.
     pub fn inbox_mut(&mut self) -> Option<&mut Inbox> {
-        match &mut self.history.here_mut().view {
-            View::Panel(panel) => match &mut **panel {
-                Panel::Inbox(inbox) => Some(inbox),
-                _ => None,
-            },
-            _ => None,
-        }
+        let panel = self.panel_mut()?;
+        if let Panel::Inbox(inbox) = panel { Some(inbox) } else { None }
     }
 
     fn inbox(&self) -> Option<&Inbox> {
@@ -343,6 +338,19 @@ impl Model {
     pub(super) fn write_note(&mut self) -> Vec<Effect> {
         let note = self.inbox_note();
         self.open_prompt(Purpose::Note, &note)
+    }
+
+    /// A new inbox knows the verdicts that were given in an earlier one.
+    pub(super) fn carry_verdicts(&mut self, place: &mut Place) {
+        let View::Panel(panel) = &mut place.view else { return };
+        let Panel::Inbox(fresh) = &mut **panel else { return };
+        let earlier = self.history.places_mut().filter_map(|place| {
+            let View::Panel(panel) = &place.view else { return None };
+            if let Panel::Inbox(inbox) = &**panel { Some(&inbox.judged) } else { None }
+        });
+        if let Some(judged) = earlier.last() {
+            fresh.judged.clone_from(judged);
+        }
     }
 
     /// What was asked for is not done: no verdict is given.

@@ -45,17 +45,11 @@ fn danger_words(model: &Model, danger: Danger, look: &Look) -> TextLine {
 fn plan_lines(confirmation: &Confirmation, width: usize, look: &Look) -> Vec<TextLine> {
     let plan: &Plan = &confirmation.plan;
     let mut lines = count_lines(&plan.counts, width, look);
+    // What must be known stands where nobody has to scroll for it.
+    lines.extend(told("To be known", &plan.disclosures, Role::Warn, width, look));
     lines.push(TextLine::default());
     lines.extend(change_lines(&plan.changes, plan.changes_total, width, look));
-    for (title, texts, role) in
-        [("What else comes of it", &plan.effects, Role::Muted), ("To be known", &plan.disclosures, Role::Warn)]
-    {
-        if !texts.is_empty() {
-            lines.push(TextLine::default());
-            lines.push(Section::new(title).line(width, look));
-            lines.extend(sentences(texts, role, width, look));
-        }
-    }
+    lines.extend(told("What else comes of it", &plan.effects, Role::Muted, width, look));
     lines.push(TextLine::default());
     match &plan.undo_reason {
         None => lines.push(TextLine::of("It can be undone.", Role::Muted)),
@@ -67,6 +61,16 @@ fn plan_lines(confirmation: &Confirmation, width: usize, look: &Look) -> Vec<Tex
         let reason = SafeText::limited(&confirmation.reason, 200);
         lines.push(TextLine::of("reason  ", Role::Label).with(reason, Role::Text));
     }
+    lines
+}
+
+/// Sentences under a heading; nothing where there are none.
+fn told(title: &str, texts: &[String], role: Role, width: usize, look: &Look) -> Vec<TextLine> {
+    if texts.is_empty() {
+        return Vec::new();
+    }
+    let mut lines = vec![TextLine::default(), Section::new(title).line(width, look)];
+    lines.extend(sentences(texts, role, width, look));
     lines
 }
 
@@ -125,7 +129,10 @@ impl Dialog<'_> {
         let kind = if ready { HintKind::Danger } else { HintKind::Off };
         let confirm = |key: String| KeyHint { kind, ..KeyHint::new(key, self.verb) };
         let mut hints = Vec::new();
-        if self.gate.step == Danger::Grave {
+        if self.gate.step == Danger::Grave && !self.gate.armed {
+            TextLine::of("a moment", Role::Stale).render(question, buf, look);
+            hints.push(KeyHint::new("esc", "cancel"));
+        } else if self.gate.step == Danger::Grave {
             let word = SafeText::limited(&self.gate.word, width.saturating_sub(20));
             let lead = TextLine::of("type ", Role::Text).with(word, Role::Danger).with("  ", Role::Text);
             let used = lead.render(question, buf, look);
@@ -136,10 +143,12 @@ impl Dialog<'_> {
             let cancel = TextLine::of(" Cancel ", Role::Text);
             let used = cancel.render(question, buf, look);
             buf.set_style(Rect { width: used, ..question }, look.style(Role::Selection));
-            let word = format!("  {CONFIRM} {}", self.verb);
+            // Colour alone would not tell that it cannot be confirmed yet.
+            let word = if ready { format!("  {CONFIRM} {}", self.verb) } else { "  a moment".to_owned() };
             let role = if ready { Role::Danger } else { Role::Stale };
             TextLine::of(word, role).render(lay::right_of(question, used), buf, look);
-            hints.extend([confirm(CONFIRM.to_string()), KeyHint::new("enter", "cancel")]);
+            hints.extend(ready.then(|| confirm(CONFIRM.to_string())));
+            hints.push(KeyHint::new("enter", "cancel"));
         }
         hints.extend(self.hints.iter().cloned());
         hint_line(&hints, width).render(lay::row(area, 2), buf, look);
