@@ -5,6 +5,7 @@ mod console {
     mod changes;
     pub mod fake;
     mod health;
+    mod jobs;
     mod keys;
     mod looks;
     mod readme;

@@ -106,6 +106,7 @@ impl Model {
             CommandId::NextExample => self.other_example(1),
             CommandId::PreviousExample => self.other_example(-1),
             CommandId::ApplyMigrations => self.ask_migrations(),
+            CommandId::Job(ask) => self.ask_job(ask),
             CommandId::Panel(kind) => self.go(&Destination::Panel(kind), false),
             CommandId::Up => self.move_by(-1),
             CommandId::Down => self.move_by(1),
@@ -153,7 +154,7 @@ impl Model {
             CommandId::Quit if self.changing.pending.as_ref().is_some_and(|pending| pending.applying) => {
                 self.say(Tone::Warn, "a change is being made: q when it is done; ctrl-c ends all the same")
             }
-            CommandId::Quit => vec![Effect::Quit],
+            CommandId::Quit => self.quit(),
         }
     }
 

@@ -164,7 +164,7 @@ impl Model {
             Err(refusal) => return self.refused(&pending.operation, &[], refusal),
         };
         self.masking.changes(&mut plan.changes);
-        if plan.is_empty() {
+        if plan.is_empty() && plan.counts.is_empty() {
             self.wait_for_no_verdict();
             let mut effects = vec![Effect::Cancel(ticket)];
             effects.extend(self.say(Tone::Info, format!("{}: there is nothing to do", pending.operation.title())));
@@ -309,6 +309,11 @@ impl Model {
     fn confirmed(&mut self) -> Vec<Effect> {
         let Some(Overlay::Confirm(confirmation)) = self.overlays.pop() else { return Vec::new() };
         let reason = Some(confirmation.reason.trim().to_owned()).filter(|reason| !reason.is_empty());
+        if let Operation::Backfill { name, resume } = confirmation.operation {
+            let mut effects = vec![Effect::Cancel(confirmation.ticket)];
+            effects.extend(self.start_job(name, resume, reason));
+            return effects;
+        }
         self.apply(confirmation.operation, confirmation.ticket, confirmation.plan.changes, reason)
     }
 

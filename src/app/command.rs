@@ -1,6 +1,7 @@
 //! The one table of commands: keys, help, hints, palette and the key table of the README are derived from it.
 
 use super::inbox::Verdict;
+use super::jobs::JobAsk;
 use super::key::Key;
 use super::panel::PanelKind;
 use super::study::Kind;
@@ -114,6 +115,8 @@ pub enum CommandId {
     Judge(Verdict),
     /// Write a note for the next verdict.
     Note,
+    /// Start, pause or end the selected job.
+    Job(JobAsk),
 }
 
 /// A change that a command asks for; which rows it is about is what is selected.
@@ -162,6 +165,8 @@ pub enum Scope {
     Study,
     /// In the inbox.
     Inbox,
+    /// Among the jobs.
+    Jobs,
 }
 
 impl Scope {
@@ -178,6 +183,7 @@ impl Scope {
         Scope::Inbox,
         Scope::Receipts,
         Scope::Findings,
+        Scope::Jobs,
         Scope::Migrations,
         Scope::Study,
         Scope::Everywhere,
@@ -195,6 +201,7 @@ impl Scope {
             Scope::Inbox => "Inbox",
             Scope::Findings => "Findings",
             Scope::Migrations => "Migrations",
+            Scope::Jobs => "Jobs",
         }
     }
 }
@@ -247,7 +254,12 @@ impl Command {
     pub fn changes(&self) -> bool {
         matches!(
             self.id,
-            CommandId::Change(_) | CommandId::Judge(_) | CommandId::Lock | CommandId::UndoLast | CommandId::UndoEntry
+            CommandId::Change(_)
+                | CommandId::Judge(_)
+                | CommandId::Job(_)
+                | CommandId::Lock
+                | CommandId::UndoLast
+                | CommandId::UndoEntry
         )
     }
 }
@@ -258,9 +270,12 @@ const fn danger(id: CommandId) -> Danger {
         CommandId::Change(Ask::Signal(_) | Ask::AddFeedback) | CommandId::Judge(Verdict::Right | Verdict::Later) => {
             Danger::Safe
         }
-        CommandId::Judge(_) | CommandId::Change(_) | CommandId::Lock | CommandId::UndoLast | CommandId::UndoEntry => {
-            Danger::Guarded
-        }
+        CommandId::Judge(_)
+        | CommandId::Job(JobAsk::Start | JobAsk::Cancel)
+        | CommandId::Change(_)
+        | CommandId::Lock
+        | CommandId::UndoLast
+        | CommandId::UndoEntry => Danger::Guarded,
         _ => Danger::Safe,
     }
 }
@@ -341,6 +356,9 @@ commands! {
     CommandId::Judge(Verdict::Removed), Inbox, ["d"], "Remove", "remove", "Takes the feedback away.", Some("feedback remove ID");
     CommandId::Note, Inbox, ["n"], "Note", "note", "Writes down why, for the next verdict.", None;
     CommandId::Judge(Verdict::Later), Inbox, ["s"], "Later", "later", "Leaves it for another session.", None;
+    CommandId::Job(JobAsk::Start), Jobs, ["s"], "Start or resume", "start", "Plans the job, and starts it or goes on with it after a yes.", Some("backfill NAME --apply");
+    CommandId::Job(JobAsk::Pause), Jobs, ["p"], "Pause", "pause", "Stops the job at its next checkpoint.", Some("backfill pause NAME");
+    CommandId::Job(JobAsk::Cancel), Jobs, ["x"], "End the job", "end", "Ends the job at its next checkpoint; what it did stays.", Some("backfill cancel NAME");
     CommandId::UndoEntry, Receipts, ["u"], "Undo", "undo", "Plans the inverse of the selected change.", Some("undo SEQ");
     CommandId::Panel(PanelKind::Receipts), Everywhere, ["R"], "Changes", "", "Lists the changes that were made here, newest first, and takes them back.", Some("audit list");
     CommandId::Mend, Findings, ["x"], "Mend", "mend", "Does what mends the finding where the console can, else says which command does.", None;
@@ -350,6 +368,7 @@ commands! {
     CommandId::Panel(PanelKind::Findings), Everywhere, ["F"], "Findings", "", "Looks for what is wrong or suspicious, with the command that mends it.", Some("findings");
     CommandId::Panel(PanelKind::Migrations), Everywhere, ["D"], "Migrations", "", "Shows what the database lacks, with statements, locks and drift, and applies it.", Some("migrate");
     CommandId::Panel(PanelKind::Inbox), Everywhere, ["I"], "Inbox", "", "Goes through the feedback that needs a look, until none is left.", None;
+    CommandId::Panel(PanelKind::Jobs), Everywhere, ["J"], "Jobs", "", "Lists what can be filled in or mended in batches, and runs it.", Some("backfill");
     CommandId::UndoLast, Everywhere, ["Z"], "Undo the last change", "", "Plans the inverse of the last change of this session.", Some("undo SEQ");
     CommandId::Lock, Everywhere, ["U"], "Unlock or lock", "", "Makes changes possible after a confirmation, or impossible again.", None;
     CommandId::Focus, Rows, ["tab", "backtab"], "Other pane", "", "Goes from the list to the details and back.", None;

@@ -9,6 +9,7 @@ use super::conflict::Conflict;
 use super::form::Form;
 use super::gate::Gate;
 use super::input::Input;
+use super::jobs::Leaving;
 use super::lock::Unlock;
 use super::message::{Destination, Failure};
 use super::operation::Operation;
@@ -30,6 +31,8 @@ pub enum Choice {
     Propose(Box<Operation>),
     /// Takes a theme.
     Theme(&'static str),
+    /// Leaves the console while a job runs.
+    Leave(Leaving),
 }
 
 /// An entry of a menu.

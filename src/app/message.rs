@@ -5,6 +5,7 @@ use chrono::{DateTime, Utc};
 use super::change::{Applied, Refusal};
 use super::command::CommandId;
 use super::condition::Conditions;
+use super::jobs::JobAsk;
 use super::key::Key;
 use super::lock::Writable;
 use super::model::Opened;
@@ -13,6 +14,7 @@ use super::panel::PanelKind;
 use super::receipts::Entry;
 use super::study::{Answer, Question};
 use crate::change::plan::Plan;
+use crate::job::plan::{Beat, Offer, Progress, Wish};
 use crate::memory::query::{EpisodeContext, Page, Query, Status};
 use crate::memory::{Entity, Row};
 
@@ -210,6 +212,14 @@ pub enum Message {
     Answer(Ticket, Result<Answer, Failure>),
     /// For an answer so many rows of an entity were read so far.
     Told(Ticket, Entity, usize),
+    /// The jobs that there are.
+    Jobs(Ticket, Result<Vec<Offer>, Failure>),
+    /// How a job goes that runs here.
+    JobBeat(Ticket, Beat),
+    /// A job that ran here has stopped: its receipt.
+    JobEnded(Ticket, Result<serde_json::Value, Failure>),
+    /// A job of another process was asked to stop: how it stands now.
+    JobAsked(Result<Progress, Failure>),
     /// A text was handed to the clipboard: what, and in how many bytes.
     Copied(Result<String, Failure>),
     /// The editor was closed.
@@ -259,6 +269,25 @@ pub enum Effect {
         /// Personal values are replaced.
         masked: bool,
     },
+    /// Read which jobs there are.
+    LoadJobs(Ticket),
+    /// Run a job.
+    RunJob {
+        /// Number of this request; its news carry it.
+        ticket: Ticket,
+        /// Name of the job.
+        name: String,
+        /// An unfinished run is gone on with.
+        resume: bool,
+        /// Why it is done.
+        reason: Option<String>,
+    },
+    /// Tell the job that runs under that number to stop.
+    WishJob(Ticket, Wish),
+    /// Ask a job that runs elsewhere to stop.
+    AskJob(Ticket, String, JobAsk),
+    /// Print these lines when the terminal has been given back.
+    Tell(Vec<String>),
     /// Nobody waits for this any more: stop it, and forget a plan that is kept under it.
     Cancel(Ticket),
     /// Send [`Message::Elapsed`] after so many milliseconds.

@@ -17,6 +17,7 @@ mod go;
 pub mod home;
 pub mod inbox;
 pub mod input;
+pub mod jobs;
 pub mod key;
 mod listing;
 mod load;

@@ -6,6 +6,7 @@ use chrono::{DateTime, Utc};
 
 use super::change::Changing;
 use super::columns::{ListColumn, list_columns};
+use super::jobs::Running;
 use super::key::Key;
 use super::masking::Masking;
 use super::menu::Overlay;
@@ -102,6 +103,8 @@ pub struct Model {
     pub exporting: Option<(Ticket, usize)>,
     /// Whether anything may be changed, what is under way, what was done.
     pub changing: Changing,
+    /// Jobs that run and ran in this console.
+    pub running: Running,
     next_ticket: u64,
 }
 
@@ -126,6 +129,7 @@ impl Model {
             filters: Vec::new(),
             exporting: None,
             changing: Changing::default(),
+            running: Running::default(),
             next_ticket: 0,
         }
     }

@@ -94,6 +94,13 @@ pub enum Operation {
         /// Number of its audit entry.
         seq: i64,
     },
+    /// A backfill is run, in batches.
+    Backfill {
+        /// Its name.
+        name: String,
+        /// An unfinished run is gone on with.
+        resume: bool,
+    },
     /// Several, one after the other, each with a plan and an audit entry of its own.
     Each(Vec<Operation>),
 }
@@ -116,6 +123,8 @@ impl Operation {
             Operation::ActivatePolicy { id } => format!("Activate policy {id}"),
             Operation::TrainPolicy { bank } => format!("Train a policy for bank {bank}"),
             Operation::Undo { seq } => format!("Undo change {seq}"),
+            Operation::Backfill { name, resume: false } => format!("Run {name}"),
+            Operation::Backfill { name, resume: true } => format!("Go on with {name}"),
             Operation::Each(each) => match each.first() {
                 Some(first) if each.len() == 1 => first.title(),
                 Some(first) => format!("{} and {} more", first.title(), each.len() - 1),
@@ -139,7 +148,7 @@ impl Operation {
             | Operation::ActivatePolicy { id }
             | Operation::TrainPolicy { bank: id }
             | Operation::Window { profile: id, .. } => Some(id),
-            Operation::Undo { .. } | Operation::Each(_) => None,
+            Operation::Undo { .. } | Operation::Backfill { .. } | Operation::Each(_) => None,
         }
     }
 
@@ -187,6 +196,8 @@ impl Operation {
             Operation::ActivatePolicy { id } => words(&["policy", "activate", id]),
             Operation::TrainPolicy { bank } => words(&["policy", "train", bank]),
             Operation::Undo { seq } => words(&["undo", &seq.to_string()]),
+            Operation::Backfill { name, resume: false } => words(&["backfill", name]),
+            Operation::Backfill { name, resume: true } => words(&["backfill", "resume", name]),
             Operation::Each(each) => each.first().map(Operation::words).unwrap_or_default(),
         }
     }

@@ -138,9 +138,11 @@ impl Model {
             // The command itself says why it cannot be given, and what would help.
             (Choice::Command(id), _) => self.command(id),
             (Choice::Go(destination), _) => self.go(&destination, true),
-            (Choice::Sort(_) | Choice::Theme(_) | Choice::Propose(_) | Choice::Edit(_), Some(reason)) => {
-                self.say(Tone::Warn, reason)
-            }
+            (
+                Choice::Sort(_) | Choice::Theme(_) | Choice::Propose(_) | Choice::Edit(_) | Choice::Leave(_),
+                Some(reason),
+            ) => self.say(Tone::Warn, reason),
+            (Choice::Leave(how), None) => self.quit_so(how),
             (Choice::Sort(column), None) => self.sort_by(column),
             (Choice::Edit(form), None) => self.show(Overlay::Form(form)),
             (Choice::Propose(operation), None) => self.propose(*operation),

@@ -1,9 +1,10 @@
 //! Screens of their own kind: what each is called, what it waits for, and how it moves. A new one is a variant here, an
 //! arm in each function of this file, its state and messages in a file of its own, and its picture in `screen`.
 
-use super::command::Scope;
+use super::command::{CommandId, Scope};
 use super::findings::Findings;
 use super::inbox::Inbox;
+use super::jobs::{JobAsk, Jobs};
 use super::message::{Destination, Effect, Ticket};
 use super::migrations::Migrations;
 use super::model::Model;
@@ -25,6 +26,8 @@ pub enum PanelKind {
     Study(Kind),
     /// Feedback that needs a look.
     Inbox,
+    /// Long changes in batches.
+    Jobs,
 }
 
 impl PanelKind {
@@ -37,6 +40,7 @@ impl PanelKind {
             PanelKind::Migrations => Panel::Migrations(Migrations::default()),
             PanelKind::Study(kind) => Panel::Study(Study::new(kind)),
             PanelKind::Inbox => Panel::Inbox(Inbox::default()),
+            PanelKind::Jobs => Panel::Jobs(Jobs::default()),
         }
     }
 }
@@ -54,6 +58,8 @@ pub enum Panel {
     Study(Study),
     /// Feedback that needs a look.
     Inbox(Inbox),
+    /// Long changes in batches.
+    Jobs(Jobs),
 }
 
 impl Panel {
@@ -66,6 +72,7 @@ impl Panel {
             Panel::Migrations(_) => PanelKind::Migrations,
             Panel::Study(study) => PanelKind::Study(study.kind),
             Panel::Inbox(_) => PanelKind::Inbox,
+            Panel::Jobs(_) => PanelKind::Jobs,
         }
     }
 
@@ -78,6 +85,7 @@ impl Panel {
             Panel::Migrations(_) => "migrations".to_owned(),
             Panel::Study(study) => study.title().to_owned(),
             Panel::Inbox(_) => "inbox".to_owned(),
+            Panel::Jobs(_) => "jobs".to_owned(),
         }
     }
 
@@ -90,6 +98,7 @@ impl Panel {
             Panel::Migrations(_) => Scope::Migrations,
             Panel::Study(_) => Scope::Study,
             Panel::Inbox(_) => Scope::Inbox,
+            Panel::Jobs(_) => Scope::Jobs,
         }
     }
 
@@ -97,7 +106,7 @@ impl Panel {
     #[must_use]
     pub fn selected(&self) -> Option<(Entity, &str)> {
         match self {
-            Panel::Receipts(_) | Panel::Findings(_) | Panel::Migrations(_) => None,
+            Panel::Receipts(_) | Panel::Findings(_) | Panel::Migrations(_) | Panel::Jobs(_) => None,
             Panel::Study(_) => self.row().map(|row| (row.entity, row.id())),
             Panel::Inbox(inbox) => inbox.current().map(|row| (Entity::Feedback, row.id())),
         }
@@ -107,7 +116,7 @@ impl Panel {
     #[must_use]
     pub fn row(&self) -> Option<&Row> {
         match self {
-            Panel::Receipts(_) | Panel::Findings(_) | Panel::Migrations(_) => None,
+            Panel::Receipts(_) | Panel::Findings(_) | Panel::Migrations(_) | Panel::Jobs(_) => None,
             Panel::Study(study) => match study.kind {
                 Kind::Agents => study.agent(),
                 Kind::Policies => study.version().map(|version| &version.row),
@@ -125,6 +134,7 @@ impl Panel {
             Panel::Migrations(migrations) => migrations.pending.take().into_iter().collect(),
             Panel::Study(study) => study.waiting.take().map(|waiting| waiting.ticket).into_iter().collect(),
             Panel::Inbox(inbox) => inbox.release(),
+            Panel::Jobs(jobs) => jobs.pending.take().into_iter().collect(),
         }
     }
 
@@ -138,6 +148,7 @@ impl Panel {
             }
             Panel::Study(study) => study.forget(),
             Panel::Inbox(inbox) => inbox.forget(),
+            Panel::Jobs(jobs) => jobs.forget(),
         }
     }
 
@@ -149,6 +160,7 @@ impl Panel {
             Panel::Migrations(migrations) => migrations.select(migrations.selected.saturating_add_signed(by)),
             Panel::Study(study) => study.move_by(by),
             Panel::Inbox(inbox) => inbox.move_by(by),
+            Panel::Jobs(jobs) => jobs.move_by(by),
         }
     }
 
@@ -163,6 +175,7 @@ impl Panel {
                 study.select(position);
             }
             Panel::Inbox(inbox) => inbox.select(position),
+            Panel::Jobs(jobs) => jobs.selected = position.min(jobs.offers.len().saturating_sub(1)),
         }
     }
 }
@@ -193,6 +206,7 @@ impl Model {
             Some(PanelKind::Migrations) => self.settle_migrations(),
             Some(PanelKind::Study(_)) => self.settle_study(),
             Some(PanelKind::Inbox) => self.settle_inbox(),
+            Some(PanelKind::Jobs) => self.settle_jobs(),
             None => Vec::new(),
         }
     }
@@ -216,6 +230,7 @@ impl Model {
                 Vec::new()
             }
             Some(PanelKind::Inbox) => self.open_selected(),
+            Some(PanelKind::Jobs) => self.command(CommandId::Job(JobAsk::Start)),
             None => Vec::new(),
         }
     }

@@ -44,6 +44,10 @@ fn panel_words(panel: &Panel) -> Vec<String> {
             Some(row) => vec!["show".to_owned(), "feedback".to_owned(), quoted(row.id())],
             None => vec!["list".to_owned(), "feedback".to_owned()],
         },
+        Panel::Jobs(jobs) => match jobs.current() {
+            Some(offer) => vec!["backfill".to_owned(), quoted(&offer.name)],
+            None => vec!["backfill".to_owned()],
+        },
         Panel::Receipts(receipts) => match receipts.current() {
             Some(entry) => vec!["undo".to_owned(), entry.seq.to_string(), "--apply".to_owned()],
             None => vec!["audit".to_owned(), "list".to_owned()],
@@ -86,6 +90,12 @@ pub fn change_line(model: &Model, operation: &Operation, reason: Option<&str>) -
         words.join(" ")
     });
     lines.collect::<Vec<_>>().join("\n")
+}
+
+/// The command line that goes on with a job.
+#[must_use]
+pub fn resume_line(model: &Model, name: &str) -> String {
+    format!("mnemoscope -d {} backfill resume {}", quoted(&model.opened.location), quoted(name))
 }
 
 /// The command line that applies the pending migrations.

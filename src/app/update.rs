@@ -37,6 +37,10 @@ impl Model {
             Message::Trail(ticket, result) => self.got_trail(ticket, result),
             Message::Finding(ticket, result) => self.got_finding(ticket, result),
             Message::Migrations(ticket, result) => self.got_migrations(ticket, result),
+            Message::Jobs(ticket, result) => self.got_jobs(ticket, result),
+            Message::JobBeat(ticket, beat) => self.heard_of_job(ticket, beat),
+            Message::JobEnded(ticket, result) => self.job_ended(ticket, result),
+            Message::JobAsked(result) => self.asked_job(result),
             Message::Paste(text) => self.paste(&text),
             Message::Click(target, twice) => self.click(target, twice),
             Message::Wheel(target, up) => self.wheel(&target, up),
@@ -90,7 +94,7 @@ impl Model {
     fn key(&mut self, key: Key) -> Vec<Effect> {
         let held = |letter| Key { code: Code::Char(letter), ctrl: true, alt: false };
         if key == held('c') {
-            return vec![Effect::Quit];
+            return self.quit();
         }
         if key == held('z') {
             return vec![Effect::Suspend];

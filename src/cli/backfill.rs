@@ -11,12 +11,10 @@ use super::args::Format;
 use super::change::author;
 use super::change_args::By;
 use super::{Failure, Session, look, output};
-use crate::change::ChangeError;
-use crate::job::backfill::{ALL, Kind};
+use crate::job::backfill::{self, ALL, Kind};
 use crate::job::plan::{Beat, Move, Progress, Settings, State, Wish};
 use crate::job::{self, Entry, record};
 use crate::memory::nearest::nearest;
-use crate::store::Store;
 use crate::ui::text::SafeText;
 
 /// How long `pause` and `cancel` wait for the runner to stop.
@@ -74,42 +72,10 @@ fn kind(name: &str) -> Result<&'static Kind, Failure> {
     })
 }
 
-/// What a backfill is here: what it would look at, or why it cannot be done, and how its latest run stands.
-async fn state_of(store: &Store, kind: &Kind, runs: &[Progress]) -> Result<Value, Failure> {
-    let run = runs.iter().find(|run| run.name == kind.name);
-    let job = match kind.job(store) {
-        Ok(job) => job,
-        Err(ChangeError::Store(error)) => {
-            let reason = error.to_string();
-            return Ok(
-                json!({ "name": kind.name, "does": kind.help, "available": false, "reason": reason, "run": run }),
-            );
-        }
-        Err(ChangeError::Refused(reason)) => {
-            return Ok(
-                json!({ "name": kind.name, "does": kind.help, "available": false, "reason": reason, "run": run }),
-            );
-        }
-        Err(error) => return Err(error.into()),
-    };
-    let rows = job.total(store).await?;
-    Ok(json!({
-        "name": kind.name,
-        "does": kind.help,
-        "available": true,
-        "looks_at": rows,
-        "plan": format!("mnemoscope -d {} backfill {}", store.location(), kind.name),
-        "run": run,
-    }))
-}
-
 async fn list(session: &Session<'_>) -> Result<(), Failure> {
     let store = session.store().await?;
     let runs: Vec<Progress> = store.jobs().await?.iter().map(record::progress).collect();
-    let mut states = Vec::new();
-    for kind in ALL {
-        states.push(state_of(&store, kind, &runs).await?);
-    }
+    let states: Vec<Value> = backfill::offers(&store).await?.iter().map(|offer| json!(offer)).collect();
     if session.format() != Format::Table {
         return look::print_value(session, &json!({ "backfills": states, "runs": runs }));
     }

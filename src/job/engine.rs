@@ -149,6 +149,7 @@ impl Runner<'_> {
             if self.held.state() != State::Running {
                 return Ok(());
             }
+            self.tell(Some("looks at the result".to_owned()));
             let left = if self.job.is_planned_again() { self.left().await? } else { 0 };
             if left == 0 || passes == PASSES {
                 self.finish(left).await?;

@@ -212,6 +212,23 @@ pub enum Beat {
     Said(String),
 }
 
+/// A job that there is, and how it stands here.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Offer {
+    /// Its name.
+    pub name: String,
+    /// What it does, in a sentence.
+    pub does: String,
+    /// It can be done here.
+    pub available: bool,
+    /// Why it cannot be done here; none when it can.
+    pub reason: Option<String>,
+    /// Rows that it would look at; none when that is not known.
+    pub looks_at: Option<u64>,
+    /// Its latest run; none when it never ran.
+    pub run: Option<Progress>,
+}
+
 /// The settings of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 pub struct Settings {

@@ -132,6 +132,9 @@ fn footer(model: &Model, look: &Look, line: Rect, buf: &mut Buffer, drawn: &mut 
         x += width + 3;
     }
     Footer { hints, always }.render(line, buf, look);
+    for live in &model.running.live {
+        toast(&job_words(live), Tone::Info, None, line, buf, look);
+    }
     if let Some((_, rows)) = model.exporting {
         toast(&format!("exporting: {rows} rows"), Tone::Info, None, line, buf, look);
     }
@@ -147,6 +150,15 @@ fn footer(model: &Model, look: &Look, line: Rect, buf: &mut Buffer, drawn: &mut 
         };
         toast(&told.text, tone, told.hint, line, buf, look);
     }
+}
+
+/// How far a job is that runs here.
+fn job_words(live: &crate::app::jobs::Live) -> String {
+    let Some(run) = &live.progress else { return format!("{}: starting", live.name) };
+    let part = run.part().map_or_else(String::new, |part| format!(" {:.0}%", (part * 100.0).floor()));
+    let note = super::jobs::note(run);
+    let note = if note.is_empty() { String::new() } else { format!(", {note}") };
+    format!("{}{part} {}{note}", live.name, run.state.word())
 }
 
 fn toast(text: &str, tone: Tone, hint: Option<(&str, &str)>, line: Rect, buf: &mut Buffer, look: &Look) {

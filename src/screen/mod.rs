@@ -14,6 +14,7 @@ mod frame;
 mod hits;
 mod home;
 mod inbox;
+mod jobs;
 mod list;
 mod migrations;
 mod overlay;
@@ -78,6 +79,7 @@ impl Painter {
                 Panel::Migrations(listed) => migrations::draw(listed, look, body, buf, &mut drawn),
                 Panel::Study(found) => study::draw(found, look, body, buf, &mut drawn),
                 Panel::Inbox(inbox) => inbox::draw(inbox, look, body, buf, &mut drawn),
+                Panel::Jobs(jobs) => jobs::draw(model, jobs, look, body, buf, &mut drawn),
             },
         }
         overlay::draw(model, look, area, buf, &mut drawn);

@@ -58,6 +58,7 @@ async fn plan_one(store: &Store, operation: &Operation, author: &Author) -> Resu
             policy::train(store, bank, &pairs, policy::SEED).await
         }
         Operation::Undo { seq } => undo::undo(store, *seq).await,
+        Operation::Backfill { name, .. } => super::job::plan(store, name).await,
         Operation::Each(_) => Err(ChangeError::Usage("several changes are planned one by one".to_owned())),
     }
 }

@@ -5,12 +5,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use super::change::{self, Plans};
-use super::{Opener, Options, export, health, load, study};
+use super::{Opener, Options, export, health, job, load, study};
 use crate::app::{Effect, Failure, Message, Ticket};
 use crate::change::Author;
+use crate::job::plan::Wish;
 use crate::memory::mask::Mask;
 use crate::store::Store;
 
@@ -26,6 +28,8 @@ pub struct Tasks {
     mask: Mask,
     replies: UnboundedSender<Message>,
     running: HashMap<Ticket, JoinHandle<()>>,
+    /// How to stop the jobs that run here.
+    jobs: HashMap<Ticket, watch::Sender<Wish>>,
 }
 
 impl Tasks {
@@ -40,6 +44,7 @@ impl Tasks {
             mask: options.mask,
             replies,
             running: HashMap::new(),
+            jobs: HashMap::new(),
         }
     }
 
@@ -90,6 +95,28 @@ impl Tasks {
             Effect::LoadMigrations(ticket) => {
                 self.spawn(ticket, async move { Message::Migrations(ticket, health::migrations(&store).await) });
             }
+            Effect::LoadJobs(ticket) => {
+                self.spawn(ticket, async move { Message::Jobs(ticket, job::offers(&store).await) });
+            }
+            Effect::RunJob { ticket, name, resume, reason } => {
+                let (wish, heard) = watch::channel(Wish::GoOn);
+                self.jobs.insert(ticket, wish);
+                let (run, replies) =
+                    (job::Run { ticket, name, resume, author: self.author(reason) }, self.replies.clone());
+                self.spawn(
+                    ticket,
+                    async move { Message::JobEnded(ticket, job::run(store, run, heard, replies).await) },
+                );
+            }
+            Effect::WishJob(ticket, wish) => {
+                if let Some(job) = self.jobs.get(&ticket) {
+                    // It does not listen only when it has ended.
+                    let _ = job.send(wish);
+                }
+            }
+            Effect::AskJob(ticket, name, ask) => {
+                self.spawn(ticket, async move { Message::JobAsked(job::ask(&store, &name, ask).await) });
+            }
             Effect::Cancel(ticket) => {
                 if let Some(task) = self.running.remove(&ticket) {
                     task.abort();
@@ -132,6 +159,7 @@ impl Tasks {
             Effect::Copy(..)
             | Effect::View(..)
             | Effect::SetTitle(_)
+            | Effect::Tell(_)
             | Effect::Mouse(_)
             | Effect::Redraw
             | Effect::Suspend
@@ -159,6 +187,21 @@ impl Tasks {
             };
             Message::Migrated(ticket, migrated.await)
         });
+    }
+
+    /// Has the jobs pause at their next checkpoint and waits for that, but not for long: what is broken off then is as
+    /// good as paused.
+    pub async fn close(&mut self) {
+        const PATIENCE: Duration = Duration::from_secs(2);
+        let until = tokio::time::Instant::now() + PATIENCE;
+        for wish in self.jobs.values() {
+            let _ = wish.send(Wish::Pause);
+        }
+        for ticket in self.jobs.keys() {
+            if let Some(task) = self.running.get_mut(ticket) {
+                let _ = tokio::time::timeout_at(until, task).await;
+            }
+        }
     }
 
     fn spawn(&mut self, ticket: Ticket, work: impl Future<Output = Message> + Send + 'static) {

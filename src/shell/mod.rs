@@ -8,13 +8,14 @@ mod effects;
 mod export;
 mod health;
 mod input;
+mod job;
 mod load;
 mod look;
 mod study;
 mod terminal;
 
 use std::collections::BTreeSet;
-use std::io;
+use std::io::{self, Write as _};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -30,6 +31,7 @@ use crate::memory::Entity;
 use crate::memory::mask::Mask;
 use crate::screen::{Drawn, Painter};
 use crate::store::{OpenError, Store};
+use crate::ui::SafeText;
 use background::{Background, Listener, QUESTION};
 use effects::Tasks;
 use input::Pointer;
@@ -118,7 +120,12 @@ pub async fn run(open: Opener, options: Options) -> Result<u8, Error> {
     let mut screen = Screen::open(options.mouse)?;
     let ended = Box::pin(Console::new(store, open, options, looks, &mut screen, signals).run()).await;
     screen.close();
-    Ok(ended?.code())
+    let (end, told) = ended?;
+    for line in told {
+        // Not by `eprintln!`: it panics where nobody hears it any more.
+        let _ = writeln!(io::stderr(), "{}", SafeText::new(&line));
+    }
+    Ok(end.code())
 }
 
 /// What was opened, for the core.
@@ -174,6 +181,8 @@ struct Console<'s> {
     /// When the editor was closed: an interrupt shortly after may still be one of the keys typed there.
     edited: Option<Instant>,
     ended: Option<End>,
+    /// Lines to print when the terminal has been given back.
+    told: Vec<String>,
 }
 
 impl<'s> Console<'s> {
@@ -207,10 +216,11 @@ impl<'s> Console<'s> {
             continued: false,
             edited: None,
             ended: None,
+            told: Vec::new(),
         }
     }
 
-    async fn run(mut self) -> io::Result<End> {
+    async fn run(mut self) -> io::Result<(End, Vec<String>)> {
         let (width, height) = self.screen.size()?;
         self.tell(Message::Resize(width, height)).await;
         self.tell(Message::Start(Utc::now())).await;
@@ -223,7 +233,8 @@ impl<'s> Console<'s> {
         }
         loop {
             if let Some(end) = self.ended.take() {
-                return Ok(end);
+                self.tasks.close().await;
+                return Ok((end, self.told));
             }
             if self.dirty && Instant::now() >= self.frame_at {
                 self.draw().await?;
@@ -312,6 +323,7 @@ impl<'s> Console<'s> {
         match effect {
             Effect::Quit => self.ended = Some(End::Quit),
             Effect::Suspend => self.suspend()?,
+            Effect::Tell(lines) => self.told.extend(lines),
             Effect::Redraw => {
                 self.screen.forget()?;
             }

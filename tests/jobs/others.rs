@@ -80,11 +80,24 @@ fn every_backfill_of_a_native_database_does_its_work_and_then_has_none() {
             let outcome = run(&world, name).await;
             assert!(!outcome.counts.is_empty(), "{name} had something to do");
         }
+        world
+            .execute(
+                "INSERT INTO episodes (id, agent_id, started_at, ended_at) VALUES \
+                 ('pa-1', 'pa', '2026-01-01T00:00:00.000000Z', '2026-01-01T01:00:00.000000Z'), \
+                 ('pa-2', 'pa', '2026-01-02T00:00:00.000000Z', '2026-01-02T01:00:00.000000Z'), \
+                 ('pa-3', 'pb', '2026-01-02T02:00:00.000000Z', '2026-01-02T03:00:00.000000Z'); \
+                 INSERT INTO episode_embeddings (episode_id, embedding) VALUES ('pa-1', x'0000803F0000803F'), \
+                 ('pa-2', x'0000803F0000803F'), ('pa-3', x'0000803F0000803F')",
+            )
+            .await;
+        run(&world, "parents").await;
+        let parents = "SELECT id || ' ' || coalesce(parent_id, '-') FROM episodes WHERE id LIKE 'pa-%' ORDER BY id";
+        assert_eq!(world.texts(parents).await, ["pa-1 -", "pa-2 pa-1", "pa-3 -"]);
         let left = world.texts("SELECT id FROM episode_segments WHERE content LIKE '%ghp_abc%'").await;
         assert!(left.is_empty(), "{left:?}");
         let trail = world.texts("SELECT value FROM memory_audit_private WHERE value LIKE '%ghp_abc%'").await;
         assert!(trail.is_empty(), "a secret stands in the trail");
-        let words = world.texts("SELECT metadata FROM episodes WHERE metadata IS NULL").await;
+        let words = world.texts("SELECT metadata FROM episodes WHERE metadata IS NULL AND id NOT LIKE 'pa-%'").await;
         assert!(words.is_empty(), "what has nothing to read gets an empty object");
         assert!(mnemoscope::change::audit::verify(&world.store, &[]).await.unwrap().ok);
     });

@@ -6,15 +6,17 @@ mod feedback_links;
 mod from_events;
 mod hashes;
 mod metadata;
+mod parents;
 mod rewards;
 mod rows;
 mod secrets;
 mod sources;
 mod utility;
 
-use super::Job;
+use super::plan::Offer;
+use super::{Job, record};
 use crate::change::ChangeError;
-use crate::store::Store;
+use crate::store::{Store, StoreError};
 
 /// A backfill that can be named.
 #[derive(Debug, Clone, Copy)]
@@ -44,6 +46,11 @@ pub const ALL: &[Kind] = &[
         make: aggregates::make,
     },
     Kind { name: "utility", help: "computes utilities anew by replaying the signals", make: utility::make },
+    Kind {
+        name: "parents",
+        help: "finds the episode that each one without a parent continues: agent, time, likeness",
+        make: parents::make,
+    },
     Kind {
         name: "episodes-from-events",
         help: "makes episodes out of workflow runs that have none",
@@ -81,4 +88,31 @@ impl Kind {
     pub fn job(&self, store: &Store) -> Result<Box<dyn Job>, ChangeError> {
         (self.make)(store)
     }
+}
+
+/// Every backfill as it stands here: what it would look at, or why it cannot be done, and its latest run.
+///
+/// # Errors
+/// The engine's refusal.
+pub async fn offers(store: &Store) -> Result<Vec<Offer>, ChangeError> {
+    let runs = store.jobs().await?;
+    let mut offers = Vec::new();
+    for kind in ALL {
+        let (reason, looks_at) = match kind.job(store) {
+            Ok(job) => (None, job.total(store).await?),
+            Err(ChangeError::Refused(reason) | ChangeError::Store(StoreError::Missing { reason, .. })) => {
+                (Some(reason), None)
+            }
+            Err(error) => return Err(error),
+        };
+        offers.push(Offer {
+            name: kind.name.to_owned(),
+            does: kind.help.to_owned(),
+            available: reason.is_none(),
+            reason,
+            looks_at,
+            run: runs.iter().find(|run| run.name == kind.name).map(record::progress),
+        });
+    }
+    Ok(offers)
 }

@@ -1,0 +1,76 @@
+//! Finds the episode that each one without a parent continues: by agent, time and likeness of their vectors.
+
+use serde_json::Value;
+
+use super::rows::{self, Bench, Part, Spec, Verdict};
+use crate::change::ChangeError;
+use crate::job::Job;
+use crate::lab::{LabError, parents};
+use crate::memory::Entity;
+use crate::store::Store;
+use crate::store::walk::{Found, Narrow};
+
+const SPEC: Spec = Spec {
+    name: "parents",
+    operation: "backfill.parents",
+    parts: &[Part {
+        entity: Entity::Episode,
+        reads: &["id", "agent_id", "parent_id", "started_at", "ended_at", "title"],
+        writes: &["parent_id"],
+        needs: &["parent_id"],
+        narrow: &[Narrow::Absent("parent_id"), Narrow::Present("started_at")],
+    }],
+    judge: |bench| Box::pin(judge(bench)),
+    rules: &[
+        "the parent is of the same agent, ended within the 48 hours before, and its vector has a cosine above 0.85; of \
+         several the most alike",
+        "a parent that is there stays, and no circle is made",
+    ],
+    disclosures: &["an episode without a stored vector keeps no parent"],
+    undo_reason: None,
+};
+
+/// The backfill, where episodes have vectors and parents.
+pub fn make(store: &Store) -> Result<Box<dyn Job>, ChangeError> {
+    let job = rows::make(store, &SPEC)?;
+    if store.has_vectors(Entity::Episode) {
+        return Ok(job);
+    }
+    Err(ChangeError::Refused("no vectors of episodes are kept here, by which they could be compared".to_owned()))
+}
+
+async fn judge(bench: Bench<'_>) -> Result<Vec<Verdict>, ChangeError> {
+    let open = |found: &&Found| bench.revising.is_absent(&found.stored, "parent_id");
+    let ids: Vec<String> = bench.found.iter().filter(open).map(|f| f.row.id().to_owned()).collect();
+    let vectors = bench.store.vectors(Entity::Episode, &ids).await?;
+    let mut verdicts = Vec::with_capacity(bench.found.len());
+    for found in bench.found {
+        let vector = vectors.get(found.row.id()).filter(|_| open(&found));
+        let parent = match vector {
+            Some(vector) => parent(bench.store, found, vector).await?,
+            None => None,
+        };
+        verdicts.push(parent.map_or(Verdict::Keep, |id| Verdict::Set(vec![("parent_id", Value::from(id))])));
+    }
+    Ok(verdicts)
+}
+
+/// The best parent whose own chain does not lead back here.
+async fn parent(store: &Store, found: &Found, vector: &[f32]) -> Result<Option<String>, ChangeError> {
+    let suggestions = parents::suggest(store, &found.row, Some(vector)).await.map_err(failed)?;
+    for suggestion in suggestions {
+        let chain = store.chain(&suggestion.id).await?;
+        let circular = chain.is_some_and(|(chain, _)| chain.cycle || chain.ids.iter().any(|id| id == found.row.id()));
+        if !circular {
+            return Ok(Some(suggestion.id));
+        }
+    }
+    Ok(None)
+}
+
+fn failed(error: LabError) -> ChangeError {
+    match error {
+        LabError::Store(error) => error.into(),
+        other => ChangeError::Failed(other.to_string()),
+    }
+}

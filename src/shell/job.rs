@@ -1,0 +1,69 @@
+//! Jobs for the core: what there is, running one, telling one to stop.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::watch;
+
+use super::change::failure;
+use crate::app::jobs::JobAsk;
+use crate::app::{Failure, Message, Ticket};
+use crate::change::{Author, ChangeError, Plan};
+use crate::job::backfill::{self, Kind};
+use crate::job::plan::{Beat, Move, Offer, Progress, Settings, Wish};
+use crate::job::{self, Entry, record};
+use crate::store::Store;
+
+/// What there is.
+pub async fn offers(store: &Store) -> Result<Vec<Offer>, Failure> {
+    backfill::offers(store).await.map_err(|e| failure("The list of jobs", &e))
+}
+
+fn named(name: &str) -> Result<&'static Kind, ChangeError> {
+    Kind::named(name).ok_or_else(|| ChangeError::NotFound(format!("there is no backfill {name}")))
+}
+
+/// What a backfill would do.
+pub async fn plan(store: &Store, name: &str) -> Result<Plan, ChangeError> {
+    record::ready(store).await?;
+    let job = named(name)?.job(store)?;
+    job::look(store, &*job, &mut |_| ()).await
+}
+
+/// A run that a task is to do.
+pub struct Run {
+    /// Number of the request.
+    pub ticket: Ticket,
+    /// Name of the backfill.
+    pub name: String,
+    /// An unfinished run is gone on with.
+    pub resume: bool,
+    /// Who does it, and why.
+    pub author: Author,
+}
+
+/// Runs a backfill and tells how it goes; its receipt.
+pub async fn run(
+    store: Arc<Store>,
+    run: Run,
+    wish: watch::Receiver<Wish>,
+    replies: UnboundedSender<Message>,
+) -> Result<Value, Failure> {
+    let Run { ticket, name, resume, author } = run;
+    let failed = |e: ChangeError| failure(&name, &e);
+    let job = named(&name).and_then(|kind| kind.job(&store)).map_err(failed)?;
+    let entry = if resume { Entry::Resume } else { Entry::Begin };
+    let mut each = |beat: Beat| {
+        // Nobody listens only when the console has ended.
+        let _ = replies.send(Message::JobBeat(ticket, beat));
+    };
+    let outcome = job::run(&store, &*job, &author, &Settings::default(), entry, wish, &mut each).await;
+    outcome.map(|outcome| outcome.to_json()).map_err(failed)
+}
+
+/// Asks a run of another process to stop.
+pub async fn ask(store: &Store, name: &str, ask: JobAsk) -> Result<Progress, Failure> {
+    let by = if ask == JobAsk::Cancel { Move::AskCancel } else { Move::AskPause };
+    job::ask(store, name, by).await.map(|row| record::progress(&row)).map_err(|e| failure(name, &e))
+}

@@ -1,0 +1,174 @@
+//! Jobs in the console: planned, started after a yes, told to stop, shown on every screen, and not left behind.
+
+use mnemoscope::app::{Effect, Failure, Message, Operation, Ticket};
+use mnemoscope::change::plan::Danger;
+use mnemoscope::job::plan::{Beat, Offer, Progress, State, Wish};
+use serde_json::json;
+
+use super::changes::{plan, planned, removal, unlock};
+use super::fake::{Console, world};
+
+fn progress(state: State, seen: u64) -> Progress {
+    Progress {
+        id: "j-1".to_owned(),
+        name: "canvas-links".to_owned(),
+        state,
+        total: Some(1_000),
+        seen,
+        changed: seen / 2,
+        quarantined: 0,
+        batches: seen / 100,
+        batch: 100,
+        rate: (seen >= 300).then_some(250.0),
+        eta_seconds: (seen >= 300).then(|| (1_000 - seen) as f64 / 250.0),
+        throttle: None,
+        owner: Some("process 7 on desk".to_owned()),
+        alive: true,
+        problem: None,
+        updated_at: "2026-02-04T10:00:00.000000Z".to_owned(),
+    }
+}
+
+fn offers(run: Option<Progress>) -> Vec<Offer> {
+    let offer = |name: &str, reason: Option<&str>, run| Offer {
+        name: name.to_owned(),
+        does: format!("does what {name} do"),
+        available: reason.is_none(),
+        reason: reason.map(str::to_owned),
+        looks_at: reason.is_none().then_some(1_000),
+        run,
+    };
+    vec![offer("canvas-links", None, run), offer("rewards", Some("there are no cases here"), None)]
+}
+
+/// A console on the screen of jobs.
+fn at_jobs(run: Option<Progress>) -> Console {
+    let mut console = Console::new(world(), 150, 40);
+    unlock(&mut console);
+    console.press("J");
+    told(&mut console, run);
+    console
+}
+
+fn told(console: &mut Console, run: Option<Progress>) {
+    let at = console.asked.iter().position(|e| matches!(e, Effect::LoadJobs(_))).expect("jobs are read");
+    let Effect::LoadJobs(ticket) = console.asked.remove(at) else { panic!() };
+    console.tell(Message::Jobs(ticket, Ok(offers(run))));
+    console.draw();
+}
+
+/// A job that runs.
+fn started() -> (Console, Ticket) {
+    let mut console = at_jobs(None);
+    console.press("s");
+    let (ticket, operation) = planned(&mut console);
+    assert_eq!(operation, Operation::Backfill { name: "canvas-links".to_owned(), resume: false });
+    console.tell(Message::Planned(ticket, Ok(Box::new(plan("backfill.canvas-links", Danger::Guarded, &removal())))));
+    console.shows("Run canvas-links");
+    console.wait();
+    console.press("A");
+    let run = console.asked.iter().find_map(|effect| match effect {
+        Effect::RunJob { ticket, resume: false, .. } => Some(*ticket),
+        _ => None,
+    });
+    (console, run.expect("it is started"))
+}
+
+#[test]
+fn a_job_is_started_after_its_plan_was_confirmed_and_shows_how_it_goes() {
+    let (mut console, ticket) = started();
+    console.tell(Message::JobBeat(ticket, Beat::Progress(Box::new(progress(State::Running, 200)))));
+    console.shows("20%");
+    console.hides("left");
+    console.tell(Message::JobBeat(ticket, Beat::Progress(Box::new(progress(State::Running, 500)))));
+    console.shows("50%");
+    console.shows("250/s");
+    console.shows("2s left");
+    console.press("2");
+    console.shows("canvas-links 50% running");
+    let receipt = json!({ "status": "applied", "counts": {}, "undo": "mnemoscope undo 7 --apply",
+        "verification": [{ "what": "rows that still need it", "ok": true, "found": "none" }] });
+    console.tell(Message::JobEnded(ticket, Ok(receipt)));
+    console.shows("canvas-links: applied");
+    console.press("J");
+    told(&mut console, Some(progress(State::Succeeded, 1_000)));
+    console.shows("rows that still need it: none");
+    console.shows("undo 7");
+}
+
+fn plans(console: &Console) -> bool {
+    console.asked.iter().any(|effect| matches!(effect, Effect::Plan(..) | Effect::RunJob { .. }))
+}
+
+#[test]
+fn nothing_is_started_while_it_is_locked_or_cannot_be_done() {
+    let mut console = Console::new(world(), 150, 40);
+    console.press("J");
+    told(&mut console, None);
+    console.press("s");
+    assert!(!plans(&console), "{:?}", console.asked);
+    console.shows("U unlocks");
+    let mut console = at_jobs(None);
+    console.press("j s");
+    assert!(!plans(&console), "{:?}", console.asked);
+    console.shows("there are no cases here");
+}
+
+#[test]
+fn a_running_job_pauses_and_a_paused_one_is_gone_on_with() {
+    let (mut console, ticket) = started();
+    console.press("p");
+    assert!(console.asked.contains(&Effect::WishJob(ticket, Wish::Pause)));
+    let mut console = at_jobs(Some(progress(State::Paused, 400)));
+    console.shows("paused 40%");
+    console.press("s");
+    let (_, operation) = planned(&mut console);
+    assert_eq!(operation, Operation::Backfill { name: "canvas-links".to_owned(), resume: true });
+}
+
+#[test]
+fn a_job_of_another_process_is_asked_through_the_database() {
+    let mut console = at_jobs(Some(progress(State::Running, 400)));
+    console.press("s");
+    console.shows("already being run, by process 7 on desk");
+    console.press("p");
+    assert!(matches!(console.asked.last(), Some(Effect::AskJob(_, name, _)) if name == "canvas-links"));
+    let failure = Failure::new("canvas-links: not done", "somebody else is writing", "try again");
+    console.tell(Message::JobAsked(Err(failure)));
+    console.shows("somebody else is writing");
+}
+
+#[test]
+fn quitting_asks_while_a_job_runs() {
+    for (choice, leaves) in [("enter", false), ("down enter", true), ("down down enter", true)] {
+        let (mut console, ticket) = started();
+        console.asked.clear();
+        console.press("q");
+        assert!(!console.asked.contains(&Effect::Quit));
+        console.shows("canvas-links is running");
+        console.shows("backfill resume canvas-links");
+        console.press(choice);
+        assert_eq!(console.asked.contains(&Effect::WishJob(ticket, Wish::Pause)), leaves, "{choice}");
+        console.tell(Message::JobEnded(ticket, Ok(json!({ "status": "paused" }))));
+        assert_eq!(console.asked.contains(&Effect::Quit), leaves, "{choice}");
+        let told =
+            console.asked.iter().any(|e| matches!(e, Effect::Tell(lines) if lines[0].ends_with("resume canvas-links")));
+        assert_eq!(told, choice == "down down enter");
+    }
+    let (mut console, _) = started();
+    console.press("ctrl-c ctrl-c");
+    assert!(console.asked.contains(&Effect::Quit), "who insists is let out");
+}
+
+#[test]
+fn pictures() {
+    let (mut console, ticket) = started();
+    let mut run = progress(State::Running, 500);
+    run.throttle = Some("a replica lags 12 s behind".to_owned());
+    console.tell(Message::JobBeat(ticket, Beat::Progress(Box::new(run))));
+    for (width, height) in [(150, 30), (80, 24)] {
+        console.tell(Message::Resize(width, height));
+        let text = console.text();
+        insta::assert_snapshot!(format!("jobs-{width}x{height}"), text);
+    }
+}
