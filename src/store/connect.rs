@@ -245,6 +245,7 @@ impl Store {
             blocked,
             shapes: super::shape::Shapes::default(),
             writer: tokio::sync::Mutex::default(),
+            erasing: std::sync::atomic::AtomicBool::default(),
             sortable: std::sync::Mutex::default(),
             _copy: opened.copy,
         })

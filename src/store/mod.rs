@@ -12,6 +12,7 @@ pub mod encode;
 mod order;
 pub mod own;
 mod page;
+pub mod proof;
 mod select;
 pub mod session;
 pub mod shape;
@@ -21,6 +22,7 @@ pub mod write;
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, PoisonError};
 
 use order::Sortable;
@@ -80,6 +82,8 @@ pub struct Store {
     blocked: Option<String>,
     shapes: shape::Shapes,
     writer: tokio::sync::Mutex<Option<write::Link>>,
+    /// What is deleted is to be overwritten.
+    erasing: AtomicBool,
     /// What the stored order of a column is worth, by the statement that found it out.
     sortable: Mutex<HashMap<String, Sortable>>,
     /// Kept until the store is dropped: a private copy of a database that could not be opened where it is.
