@@ -266,7 +266,11 @@ async fn check(writer: &mut Writer<'_>, plan: &Plan) -> Result<HashMap<String, V
     let mut before = HashMap::new();
     let mut moved = Vec::new();
     for watch in &plan.watches {
-        let images = writer.images(&watch.rows).await?;
+        // Whole rows are only needed where they are to be restored.
+        let images = match (&plan.undo_reason, &watch.state.columns[..]) {
+            (Some(_), columns @ [_, ..]) => writer.images_of(&watch.rows, columns).await?,
+            _ => writer.images(&watch.rows).await?,
+        };
         if !watch.state.holds(&images) {
             moved.push(describe(&watch.rows, watch.state.count, images.len()));
         }

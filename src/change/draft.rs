@@ -75,6 +75,23 @@ impl<'s> Draft<'s> {
         Ok(images)
     }
 
+    /// As [`Draft::watch`], but only some columns are read and remembered: for very many rows that cannot be restored.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn watch_columns(&mut self, rows: Rows, columns: Vec<String>) -> Result<Vec<Image>, StoreError> {
+        let images = self.store.images_of(&rows, &columns).await?;
+        if !self.watches.iter().any(|w| w.rows == rows) {
+            self.watches.push(Watch { state: State::of(&images, columns), rows });
+        }
+        Ok(images)
+    }
+
+    /// Remembers a row that was read together with others.
+    pub fn watched(&mut self, rows: Rows, image: &Image) {
+        self.remember(rows, std::slice::from_ref(image));
+    }
+
     fn remember(&mut self, rows: Rows, images: &[Image]) {
         if !self.watches.iter().any(|w| w.rows == rows) {
             self.watches.push(Watch { state: State::of(images, Vec::new()), rows });

@@ -14,6 +14,8 @@ pub mod import;
 pub mod migrate;
 pub mod plan;
 pub mod profile;
+pub mod prune;
+pub mod quarantine;
 pub mod record;
 pub mod reward;
 pub mod signal;

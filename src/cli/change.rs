@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::args::Format;
 use super::change_args::{By, ChangeCommand, Doing, FeedbackCommand, ProfileCommand, Said};
-use super::{Failure, Session, audit, look, output};
+use super::{Failure, Session, audit, look, output, prune};
 use crate::change::import::{self, Format as ImportFormat};
 use crate::change::{
     self, Author, ChangeError, Plan, Receipt, chain, feedback, migrate, profile, record, reward, signal, undo,
@@ -87,6 +87,9 @@ pub async fn run(session: &Session<'_>, command: &ChangeCommand) -> Result<(), F
             let store = session.store().await?;
             carry_out(session, &store, doing, || import::plan(&store, format, &name, &text, *skip_bad)).await
         }
+        ChangeCommand::Prune(asked) => prune::run(session, asked).await,
+        ChangeCommand::Quarantine(asked) => prune::hold(session, asked, true).await,
+        ChangeCommand::Release(asked) => prune::hold(session, asked, false).await,
         ChangeCommand::Undo { seq, doing } => {
             let store = session.store().await?;
             carry_out(session, &store, doing, || undo::undo(&store, *seq)).await

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use super::prune::{Cases, Prune};
+
 /// What to do with a plan, and who does it.
 #[derive(Debug, Clone, Args)]
 pub struct Doing {
@@ -206,6 +208,12 @@ pub enum ChangeCommand {
         #[command(subcommand)]
         command: ProfileCommand,
     },
+    /// Take cases out of banks by window, age, reward and likeness, with what hangs on them.
+    Prune(Prune),
+    /// Hold cases back from recall; nothing is deleted.
+    Quarantine(Cases),
+    /// Let cases be recalled again.
+    Release(Cases),
     /// Take back the change of an audit entry.
     Undo {
         /// Number of the entry.

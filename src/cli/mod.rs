@@ -8,6 +8,7 @@ mod demo;
 mod layouts;
 mod look;
 pub mod output;
+pub mod prune;
 
 use std::io::Write as _;
 use std::process::ExitCode;

@@ -235,6 +235,19 @@ impl Writer<'_> {
         Ok(shape::images(&shape, answers))
     }
 
+    /// Some columns of stored rows as they are now, and those that find them, locked as by [`Writer::images`].
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn images_of(&mut self, rows: &Rows, columns: &[String]) -> Result<Vec<Image>, WriteError> {
+        let shape = self.shape(&rows.table).await?.narrowed(columns, &rows.by);
+        let mut answers = Vec::new();
+        for (sql, params) in shape::image_statements(self.engine(), &shape, rows, true) {
+            answers.extend(self.link()?.fetch(&sql, &params).await?);
+        }
+        Ok(shape::images(&shape, answers))
+    }
+
     /// Makes one change.
     ///
     /// # Errors

@@ -14,3 +14,13 @@ mod sqlite;
 mod tables;
 pub mod values;
 pub mod words;
+
+use std::collections::BTreeMap;
+
+use super::stored::TableName;
+use super::{Store, StoreError};
+
+/// The columns of each table's primary key, in order.
+pub(super) async fn keys_of_tables(store: &Store) -> Result<BTreeMap<TableName, Vec<String>>, StoreError> {
+    Ok(tables::read(store).await?.into_iter().map(|table| (table.name, table.key)).collect())
+}
