@@ -14,6 +14,7 @@ pub mod import;
 pub mod migrate;
 pub mod plan;
 pub mod profile;
+pub mod purge;
 pub mod record;
 pub mod reward;
 pub mod signal;

@@ -93,6 +93,7 @@ pub async fn run(session: &Session<'_>, command: &ChangeCommand) -> Result<(), F
         }
         ChangeCommand::Apply { file, by } => apply_file(session, file, by).await,
         ChangeCommand::Migrate { apply, to, by } => run_migrations(session, *apply, *to, by).await,
+        ChangeCommand::Purge(args) => super::purge::run(session, args).await,
         ChangeCommand::Audit { command } => audit::run(session, command).await,
     }
 }

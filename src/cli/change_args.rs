@@ -234,6 +234,8 @@ pub enum ChangeCommand {
         #[command(flatten)]
         by: By,
     },
+    /// Erase a person: plan it, do it with --apply, prove it; `purge verify RECEIPT` looks again later.
+    Purge(super::purge_args::PurgeArgs),
     /// The audit trail: list, verify, anchor.
     Audit {
         /// What to do.

@@ -8,6 +8,8 @@ mod demo;
 mod layouts;
 mod look;
 pub mod output;
+mod purge;
+pub mod purge_args;
 
 use std::io::Write as _;
 use std::process::ExitCode;

@@ -12,9 +12,11 @@ pub mod encode;
 mod order;
 pub mod own;
 mod page;
+pub mod relations;
 mod select;
 pub mod session;
 pub mod shape;
+pub mod snapshot;
 mod status;
 pub mod stored;
 pub mod write;
@@ -184,6 +186,9 @@ impl Store {
         for layout in &self.recognised.layouts {
             let missing = layout.missing.iter().filter(|m| !m.optional);
             errors.extend(missing.map(|m| error(m.line, &m.key, m.message.clone())));
+        }
+        for (line, key, words) in &self.recognised.erasure.missing {
+            errors.push(error(*line, key, words.clone()));
         }
         for source in &self.recognised.sources {
             let projection = select::Projection::new(self.engine(), source, None, None);
