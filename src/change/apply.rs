@@ -69,6 +69,7 @@ pub async fn apply(store: &Store, plan: &Plan, author: &Author) -> Result<Receip
     if plan.is_empty() {
         return Ok(receipt);
     }
+    super::suppress::check(store, plan).await?;
     let mut tries = 0;
     loop {
         tries += 1;
@@ -113,6 +114,7 @@ where
                     writer.images(&watch.rows).await?;
                 }
                 let plan = plan().await?;
+                super::suppress::check(store, &plan).await?;
                 let mut receipt = receipt(&plan);
                 receipt.stamp(&plan, at.clone());
                 receipt_id.clone_from(&receipt.receipt_id);

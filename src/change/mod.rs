@@ -18,6 +18,7 @@ pub mod purge;
 pub mod record;
 pub mod reward;
 pub mod signal;
+pub mod suppress;
 pub mod undo;
 
 use std::future::Future;

@@ -174,6 +174,7 @@ where
         return print_receipt(session, &receipt);
     }
     let mut planned = plan().await?;
+    change::suppress::check(store, &planned).await?;
     planned.reason.clone_from(&author.reason);
     planned.ticket.clone_from(&author.ticket);
     planned.plan_id = planned.digest();

@@ -270,7 +270,8 @@ impl Session<'_> {
             _ => None,
         };
         let layout = global.layout.clone().or_else(|| profile.and_then(|p| p.layout.clone()));
-        Ok(Some((target, OpenOptions { layout, companion, ..OpenOptions::default() })))
+        let secret = config::erasure_key(false).ok().flatten();
+        Ok(Some((target, OpenOptions { layout, companion, secret, ..OpenOptions::default() })))
     }
 
     /// Opens the database of a command.

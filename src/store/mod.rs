@@ -9,6 +9,7 @@ mod context;
 mod derive;
 pub mod dialect;
 pub mod encode;
+pub mod erasing;
 mod order;
 pub mod own;
 mod page;
@@ -81,6 +82,8 @@ pub struct Store {
     /// Why nothing can be written here, whatever the operator may do.
     blocked: Option<String>,
     shapes: shape::Shapes,
+    /// Key outside the database under which erased people's handles are listed.
+    secret: Option<[u8; 32]>,
     writer: tokio::sync::Mutex<Option<write::Link>>,
     /// What the stored order of a column is worth, by the statement that found it out.
     sortable: Mutex<HashMap<String, Sortable>>,
