@@ -43,7 +43,7 @@ pub struct Inverse {
 }
 
 /// Pauses before another try: longer each time, and by chance, so that two that met do not meet again.
-pub(super) async fn wait(tries: u32) {
+pub(in crate::change) async fn wait(tries: u32) {
     let most = 5_u64 << tries.min(6);
     let millis = rand::random::<u64>() % most + 1;
     tokio::time::sleep(Duration::from_millis(millis)).await;

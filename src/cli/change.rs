@@ -150,7 +150,7 @@ pub(super) fn actor(by: &By) -> String {
         .unwrap_or_else(|| "unknown".to_owned())
 }
 
-fn author(by: &By) -> Author {
+pub(super) fn author(by: &By) -> Author {
     Author { actor: actor(by), reason: by.reason.clone(), ticket: by.ticket.clone() }
 }
 

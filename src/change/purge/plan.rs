@@ -17,6 +17,7 @@ use crate::change::plan::{Change, Counts, canonical};
 use crate::change::{ChangeError, now};
 use crate::store::Store;
 use crate::store::session::Raw;
+use crate::store::snapshot::{Snapshot, Wanted};
 use crate::store::stored::{Rows, TableName};
 
 /// Rounds in which deleted mentions may bring further rows.
@@ -193,23 +194,27 @@ pub async fn plan(
     }
     let mut snapshot = store.snapshot().await?;
     let subject = subject::resolve(&mut snapshot, given, &options.aliases).await?;
-    of(&mut snapshot, subject, options, progress).await
+    rest(&mut snapshot, subject, options, &[], progress).await
 }
 
-/// Plans for a person who has been found.
+/// Plans for a person who has been found: what is still there. `also` are rows of which it is known already that they go.
 ///
 /// # Errors
 /// As [`plan`].
-pub async fn of(
-    snapshot: &mut crate::store::snapshot::Snapshot<'_>,
+pub async fn rest(
+    snapshot: &mut Snapshot<'_>,
     subject: Subject,
     options: &Options,
+    also: &[Rows],
     progress: &(dyn Fn(&str, u64) + Sync),
 ) -> Result<PurgePlan, ChangeError> {
     let store = snapshot.store;
     let erasure = &store.recognised().erasure;
     let relations = snapshot.relations().await?;
     let mut graph = Graph::new(&erasure.rules, relations.clone(), options.account);
+    for rows in also {
+        remaining(snapshot, &mut graph, rows).await?;
+    }
     let mut account = Graph::new(&[], relations, true);
     account.rules = erasure.rules.iter().filter(|r| r.account && !options.account).cloned().collect();
     account.close(snapshot, &subject.ids).await?;
@@ -248,9 +253,23 @@ pub async fn of(
     finished(snapshot, subject, options, &graph, updates, found, ids).await
 }
 
+/// Takes those of some rows that are still there.
+async fn remaining(snapshot: &mut Snapshot<'_>, graph: &mut Graph, rows: &Rows) -> Result<(), ChangeError> {
+    let columns = graph.table(&rows.table).columns.clone();
+    let Some(by) = rows.by.first() else { return Ok(()) };
+    let wanted = Wanted { table: &rows.table, columns: &columns, when: None, subject: &[] };
+    let first: Vec<Raw> = rows.keys.iter().filter_map(|key| key.first().cloned()).collect();
+    let keys: HashSet<String> = rows.keys.iter().filter_map(|key| serde_json::to_string(key).ok()).collect();
+    let found = snapshot.select(wanted, by, &first).await?;
+    let taken = graph.table(&rows.table);
+    let same = |row: &Vec<Raw>| serde_json::to_string(&row[..rows.by.len()]).is_ok_and(|key| keys.contains(&key));
+    found.into_iter().filter(same).for_each(|row| taken.add(row));
+    Ok(())
+}
+
 /// Takes the rows of mentions too.
 async fn take(
-    snapshot: &mut crate::store::snapshot::Snapshot<'_>,
+    snapshot: &mut Snapshot<'_>,
     graph: &mut Graph,
     mentions: &[Mention],
 ) -> Result<(), ChangeError> {
@@ -258,7 +277,7 @@ async fn take(
         let taken = graph.table(&mention.table);
         let (by, columns) = (taken.key.clone(), taken.columns.clone());
         let Some(first) = mention.key.first() else { continue };
-        let wanted = crate::store::snapshot::Wanted { table: &mention.table, columns: &columns, when: None, subject: &[] };
+        let wanted = Wanted { table: &mention.table, columns: &columns, when: None, subject: &[] };
         let rows = snapshot.select(wanted, by.first().map_or("", String::as_str), std::slice::from_ref(first)).await?;
         let taken = graph.table(&mention.table);
         rows.into_iter().filter(|row| row[..by.len()] == mention.key[..]).for_each(|row| taken.add(row));
@@ -267,7 +286,7 @@ async fn take(
 }
 
 /// Tables that a layout says something of: their rows may be changed.
-fn known_tables(store: &Store) -> HashSet<TableName> {
+pub fn known_tables(store: &Store) -> HashSet<TableName> {
     let recognised = store.recognised();
     let sources = recognised.sources.iter().map(|s| name(&s.table));
     sources.chain(recognised.erasure.rules.iter().map(|r| name(&r.table))).collect()
@@ -283,7 +302,7 @@ fn ids_of(graph: &Graph) -> HashSet<String> {
 }
 
 async fn finished(
-    snapshot: &mut crate::store::snapshot::Snapshot<'_>,
+    snapshot: &mut Snapshot<'_>,
     subject: Subject,
     options: &Options,
     graph: &Graph,
