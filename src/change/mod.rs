@@ -10,6 +10,7 @@ mod batch;
 pub mod chain;
 mod draft;
 pub mod feedback;
+pub mod hold;
 pub mod import;
 pub mod migrate;
 pub mod plan;

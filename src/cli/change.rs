@@ -10,7 +10,7 @@ use super::change_args::{By, ChangeCommand, Doing, FeedbackCommand, ProfileComma
 use super::{Failure, Session, audit, look, output};
 use crate::change::import::{self, Format as ImportFormat};
 use crate::change::{
-    self, Author, ChangeError, Plan, Receipt, chain, feedback, migrate, profile, record, reward, signal, undo,
+    self, Author, ChangeError, Plan, Receipt, chain, feedback, hold, migrate, profile, record, reward, signal, undo,
 };
 use crate::memory::{Entity, Row};
 use crate::store::Store;
@@ -93,6 +93,15 @@ pub async fn run(session: &Session<'_>, command: &ChangeCommand) -> Result<(), F
         }
         ChangeCommand::Apply { file, by } => apply_file(session, file, by).await,
         ChangeCommand::Migrate { apply, to, by } => run_migrations(session, *apply, *to, by).await,
+        ChangeCommand::Hold { subject, doing } => {
+            let (actor, reason) = (actor(&doing.by), doing.by.reason.clone());
+            let store = session.store().await?;
+            carry_out(session, &store, doing, || hold::hold(&store, subject, reason.as_deref(), &actor)).await
+        }
+        ChangeCommand::Unhold { subject, doing } => {
+            let store = session.store().await?;
+            carry_out(session, &store, doing, || hold::unhold(&store, subject)).await
+        }
         ChangeCommand::Purge(args) => super::purge::run(session, args).await,
         ChangeCommand::Audit { command } => audit::run(session, command).await,
     }

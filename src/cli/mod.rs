@@ -189,7 +189,9 @@ async fn dispatch(cli: &Cli, config: &Config) -> Result<(), Failure> {
         Some(Command::Show { entity, id }) => look::show(&session, entity, id).await,
         Some(Command::Chain { episode }) => look::chain(&session, episode).await,
         Some(Command::Layouts { command }) => layouts::run(&session, command.as_ref()).await,
-        Some(Command::Export { entities, selection }) => look::export(&session, entities, selection).await,
+        Some(Command::Export { entities, out, selection }) => {
+            look::export(&session, entities, selection, out.as_deref()).await
+        }
         Some(Command::Change(command)) => change::run(&session, command).await,
         Some(Command::Completions { .. } | Command::Man) => Ok(()),
     }

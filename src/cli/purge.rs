@@ -1,17 +1,20 @@
 //! `purge`: the plan, the deletion with its receipt, and a later look at what a receipt says.
 
 use std::io::{IsTerminal as _, Write as _};
+use std::path::Path;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::change::author;
 use super::purge_args::{AccountArg, MentionsArg, PurgeArgs};
-use super::{Failure, Session, look};
+use super::{Failure, Session, look, output};
 use crate::change::Author;
-use crate::change::purge::{self, Desk, Mentions, Options, Progress as Say};
+use crate::change::purge::{self, Desk, Mentions, Options, Progress as Say, Sink};
 use crate::config;
+use crate::memory::mask::Mask;
+use crate::memory::{Entity, Row};
 use crate::store::Store;
 
 /// How often progress is said.
@@ -20,6 +23,9 @@ const OFTEN: Duration = Duration::from_millis(250);
 /// Runs `purge`.
 pub async fn run(session: &Session<'_>, args: &PurgeArgs) -> Result<(), Failure> {
     if let Some(receipt) = &args.receipt {
+        if args.subject == "verify" {
+            return verify(session, receipt).await;
+        }
         return Err(Failure::usage(format!("`purge {} {receipt}` means nothing; `purge verify RECEIPT` does", args.subject)));
     }
     let options = options(args);
@@ -30,7 +36,107 @@ pub async fn run(session: &Session<'_>, args: &PurgeArgs) -> Result<(), Failure>
     }
     let plan = purge::plan(&store, &args.subject, &options, &|table, values| progress.say(table, values)).await?;
     progress.end();
-    look::print_value(session, &plan.to_json())
+    let mut shown = plan.to_json();
+    if let Some(mask) = session.mask() {
+        hide_handles(&mask, &mut shown);
+    }
+    look::print_value(session, &shown)?;
+    if std::io::stderr().is_terminal() && !session.global().quiet {
+        eprintln!("this is a plan, nothing was written; --apply does it");
+    }
+    Ok(())
+}
+
+/// Shows pseudonyms instead of what the person is known by.
+fn hide_handles(mask: &Mask, shown: &mut Value) {
+    fn hide(mask: &Mask, value: &mut Value) {
+        match value {
+            Value::String(text) => *text = mask.pseudonym("handle", text),
+            Value::Array(items) => items.iter_mut().for_each(|item| hide(mask, item)),
+            _ => {}
+        }
+    }
+    hide(mask, &mut shown["subject"]["given"]);
+    hide(mask, &mut shown["subject"]["ids"]);
+    for list in ["handles", "near"] {
+        for item in shown["subject"][list].as_array_mut().into_iter().flatten() {
+            ["value", "id"].iter().for_each(|key| {
+                if let Some(value) = item.get_mut(*key) {
+                    hide(mask, value);
+                }
+            });
+        }
+    }
+    for mention in shown["mentions"]["shown"].as_array_mut().into_iter().flatten() {
+        mention["sample"] = Value::from("[…]");
+    }
+}
+
+/// `purge verify RECEIPT`.
+async fn verify(session: &Session<'_>, receipt: &str) -> Result<(), Failure> {
+    let store = session.store().await?;
+    let progress = Progress::new(session);
+    let author = Author::default();
+    let say = |what: &str, count: u64| progress.say(what, count);
+    let answer = purge::recheck(&store, receipt, &desk(&author, &say)?).await?;
+    progress.end();
+    look::print_value(session, &answer)?;
+    if answer["status"] == "incomplete" {
+        let hits = &answer["verification"]["logical"]["hits"];
+        return Err(Failure { code: 6, message: format!("{hits} values name the person again, or still") });
+    }
+    Ok(())
+}
+
+/// `export subject SUBJECT`.
+pub async fn export(session: &Session<'_>, subject: &str, out: Option<&Path>) -> Result<(), Failure> {
+    let store = session.store().await?;
+    match out {
+        Some(folder) => {
+            let (manifest, hash) = purge::bundle(&store, subject, &[], Sink::Folder(folder)).await?;
+            look::print_value(session, &json!({ "manifest": manifest, "manifest_sha256": hash }))
+        }
+        None => {
+            let mut lines = Vec::new();
+            purge::bundle(&store, subject, &[], Sink::Stream(&mut lines)).await?;
+            let text = String::from_utf8_lossy(&lines).into_owned();
+            output::piped(|stream| text.lines().try_for_each(|line| match std::io::stdout().is_terminal() {
+                true => writeln!(stream, "{}", crate::ui::escaped(line)),
+                false => writeln!(stream, "{line}"),
+            }))
+        }
+    }
+}
+
+/// `show subject ID`: who it is, what belongs to the person, and what names the person elsewhere.
+pub async fn show(session: &Session<'_>, store: &Store, subject: &str) -> Result<Value, Failure> {
+    let progress = Progress::new(session);
+    let options = Options { account: true, ..Options::default() };
+    let plan = purge::plan(store, subject, &options, &|table, values| progress.say(table, values)).await?;
+    progress.end();
+    let mut shown = plan.to_json();
+    let id = plan.subject.ids.first().cloned().unwrap_or_default();
+    let row = match store.sources_of(Entity::Subject) {
+        Ok(_) => store.row(Entity::Subject, &id).await?,
+        Err(_) => None,
+    };
+    let mut row = row.unwrap_or_else(|| Row::empty(Entity::Subject));
+    row.set("id", Value::from(id.clone()));
+    let mask = session.mask();
+    if let Some(mask) = &mask {
+        hide_handles(mask, &mut shown);
+        mask.row(&mut row);
+    }
+    let held = store.holds().await?.iter().any(|(held, _)| *held == id);
+    let mut value = row.to_json();
+    value["known_as"] = shown["subject"]["handles"].take();
+    value["near"] = shown["subject"]["near"].take();
+    value["rows"] = shown["counts"].take();
+    value["mentions"] = shown["mentions"].take();
+    value["effects"] = shown["effects"].take();
+    value["notes"] = json!(plan.notes);
+    value["held"] = Value::from(held);
+    Ok(value)
 }
 
 async fn carry_out(
@@ -42,7 +148,11 @@ async fn carry_out(
 ) -> Result<(), Failure> {
     let author = author(&args.doing.by);
     let say = |what: &str, count: u64| progress.say(what, count);
-    let receipt = purge::run(store, &args.subject, options, args.resume, &desk(&author, &say)?, None).await?;
+    let exported = match &args.export {
+        Some(folder) => Some(purge::bundle(store, &args.subject, &args.alias, Sink::Folder(folder)).await?.1),
+        None => None,
+    };
+    let receipt = purge::run(store, &args.subject, options, args.resume, &desk(&author, &say)?, exported).await?;
     progress.end();
     look::print_value(session, &receipt)?;
     if receipt["status"] == "incomplete" {

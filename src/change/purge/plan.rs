@@ -185,16 +185,33 @@ pub async fn plan(
     progress: &(dyn Fn(&str, u64) + Sync),
 ) -> Result<PurgePlan, ChangeError> {
     subject::check(given)?;
-    let erasure = &store.recognised().erasure;
-    if erasure.rules.is_empty() {
-        return Err(ChangeError::Refused(format!(
-            "{}: no layout says whose its rows are; add [[erase]] rules to a layout file, see `layouts show NAME` for one",
-            store.location()
-        )));
-    }
     let mut snapshot = store.snapshot().await?;
+    if let Err(ChangeError::Refused(reason)) = owners(store) {
+        let subject = subject::by_words(given, &options.aliases)?;
+        let mut plan = rest(&mut snapshot, subject, options, &[], progress).await?;
+        if plan.mentioned.is_empty() {
+            return Err(ChangeError::NotFound(format!("nothing in {} names `{given}`", store.location())));
+        }
+        plan.particular.insert(0, reason);
+        return Ok(plan);
+    }
     let subject = subject::resolve(&mut snapshot, given, &options.aliases).await?;
     rest(&mut snapshot, subject, options, &[], progress).await
+}
+
+/// Refuses a database of which no layout says whose its rows are.
+///
+/// # Errors
+/// [`ChangeError::Refused`].
+pub fn owners(store: &Store) -> Result<(), ChangeError> {
+    if !store.recognised().erasure.rules.is_empty() {
+        return Ok(());
+    }
+    Err(ChangeError::Refused(format!(
+        "{}: no layout says whose its rows are, so nothing can be erased here, only searched: what is found has to be erased \
+         with the tool that wrote it (or add [[erase]] rules to a layout file)",
+        store.location()
+    )))
 }
 
 /// Plans for a person who has been found: what is still there. `also` are rows of which it is known already that they go.

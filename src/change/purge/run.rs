@@ -34,6 +34,7 @@ pub async fn run(
     export_sha256: Option<String>,
 ) -> Result<Value, ChangeError> {
     subject::check(given)?;
+    plan::owners(store)?;
     let own = ready(store).await?;
     let earlier = store.purge_of(&hmac(&desk.key, given)).await?;
     let unfinished = earlier.filter(|s| matches!(s.status.as_str(), "running" | "incomplete"));

@@ -129,6 +129,19 @@ pub async fn resolve(snapshot: &mut Snapshot<'_>, given: &str, aliases: &[String
     Ok(subject)
 }
 
+/// Somebody of whom only words are known: what is given, and aliases.
+///
+/// # Errors
+/// [`ChangeError::Usage`] for what cannot mean one person.
+pub fn by_words(given: &str, aliases: &[String]) -> Result<Subject, ChangeError> {
+    let mut handles = Vec::new();
+    for word in std::iter::once(given).chain(aliases.iter().map(String::as_str)) {
+        let word = check(word)?;
+        add(&mut handles, kind_of("alias", word), word, "given");
+    }
+    Ok(Subject { given: given.trim().to_owned(), ids: vec![given.trim().to_owned()], handles, near: Vec::new() })
+}
+
 /// A stored handle: one value, or a list of them.
 fn values(stored: &str) -> Vec<String> {
     let list: Option<Vec<String>> = serde_json::from_str(stored).ok();
@@ -231,7 +244,8 @@ async fn near(
             .flat_map(|(id, value)| values(&value).into_iter().map(move |v| (id.clone(), v)))
             .collect();
         let words = others.iter().flat_map(|(id, value)| [id.as_str(), value.as_str()]);
-        let best = nearest(text, words).map(str::to_owned);
+        // Of somebody who was found, only those of the same name are near.
+        let best = nearest(text, words).filter(|_| ids.is_empty()).map(str::to_owned);
         for (id, value) in others {
             let small = value.to_lowercase();
             let alike = small.contains(&lower) || best.as_deref().is_some_and(|b| b == value || b == id);
