@@ -178,6 +178,8 @@ pub struct Erasure {
     pub rules: Vec<BoundRule>,
     /// Tables of accounts.
     pub accounts: Vec<BoundAccount>,
+    /// Tables that triggers keep in step with others.
+    pub follows: Vec<TableKey>,
     /// What a layout names and the database lacks: line, key and words.
     pub missing: Vec<(usize, String, String)>,
 }
@@ -225,6 +227,8 @@ pub fn bind(layout: &Layout, engine: Engine, catalog: &Catalog, erasure: &mut Er
             erasure.rules.push(bound);
         }
     }
+    let follows = layout.follows.iter().filter_map(|name| catalog.table(name));
+    erasure.follows.extend(follows.map(|table| (table.schema.clone(), table.name.clone())));
     if let Some(account) = &layout.account {
         let mut find = Finder { catalog, line: account.line, key: "account", missing: &mut erasure.missing };
         if let Some((table, name)) = find.table(&account.table)

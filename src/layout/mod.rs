@@ -74,6 +74,8 @@ pub struct Layout {
     pub rules: Vec<erase::Rule>,
     /// The table of accounts.
     pub account: Option<erase::Account>,
+    /// Tables that triggers keep in step with others: erasing leaves them to those.
+    pub follows: Vec<String>,
 }
 
 /// A table, or a column of a table, that must or must not be there.

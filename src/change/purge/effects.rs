@@ -6,7 +6,10 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use super::graph::{Graph, name};
+use super::graph::{Graph, as_text, by_path_rows, name};
+use super::matcher::Matcher;
+use super::scrub;
+use super::subject::Handle;
 use crate::change::ChangeError;
 use crate::layout::Engine;
 use crate::layout::erase::{Action, BoundRule};
@@ -100,8 +103,42 @@ pub async fn find(
                 taken.values(to, 0)
             }
         };
-        if !values.is_empty() && rule.path.is_none() {
+        if rule.path.is_some() {
+            by_path(snapshot, graph, rule, &values, subject, updates).await?;
+        } else if !values.is_empty() {
             one(snapshot, graph, rule, &values, subject, updates).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Takes the name out of JSON that holds it at a path: the row is somebody else's.
+async fn by_path(
+    snapshot: &mut Snapshot<'_>,
+    graph: &Graph,
+    rule: &BoundRule,
+    values: &[Raw],
+    subject: &[String],
+    updates: &mut Updates,
+) -> Result<(), ChangeError> {
+    let table = name(&rule.table);
+    let texts: Vec<String> = values.iter().filter_map(as_text).collect();
+    let handles: Vec<Handle> = texts
+        .iter()
+        .map(|value| Handle { kind: String::new(), value: value.clone(), source: String::new(), unsearched: None })
+        .collect();
+    let matcher = Matcher::new(&handles, [])?;
+    let key = graph.relations.keys.get(&table).cloned().unwrap_or_default();
+    let mut read = key.clone();
+    read.push(rule.column.clone());
+    let why = format!("{}.{} loses the name", table.title(), rule.column);
+    for row in by_path_rows(snapshot, rule, &read, &texts, subject).await? {
+        let (id, values) = row.split_at(key.len());
+        let Some(old) = values.first().filter(|_| !graph.has(&table, id)) else { continue };
+        let Some(text) = scrub::readable(old) else { continue };
+        let new = scrub::redacted(&text, &matcher.find(text.as_bytes()));
+        if new != text {
+            updates.set(&table, id, &rule.column, old, New::Is(scrub::stored_as(old, new)), &why);
         }
     }
     Ok(())

@@ -268,7 +268,10 @@ pub async fn by_path(
 }
 
 /// Rows whose column holds one of some texts at the rule's path: the column is read row by row, since no index helps.
-async fn by_path_rows(
+///
+/// # Errors
+/// The engine's refusal.
+pub async fn by_path_rows(
     snapshot: &mut Snapshot<'_>,
     rule: &BoundRule,
     columns: &[String],

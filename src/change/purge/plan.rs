@@ -89,7 +89,7 @@ pub struct PurgePlan {
     pub mentions: Vec<Mention>,
     /// How many values of others mention the person, by table and column.
     pub mentioned: BTreeMap<String, usize>,
-    /// For each searched handle how often it was found.
+    /// For each searched handle its kind and how often it was found.
     pub control: Vec<(String, usize)>,
     /// Ids of the rows that go.
     pub ids: HashSet<String>,
@@ -137,11 +137,21 @@ impl PurgePlan {
             "subject": { "given": self.subject.given, "ids": self.subject.ids, "handles": handles, "near": near },
             "mentions": { "action": self.options.mentions, "by_column": self.mentioned, "shown": mentions,
                 "total": self.mentioned.values().sum::<usize>() },
-            "control": self.control.iter().map(|(kind, hits)| json!({ "kind": kind, "hits": hits })).collect::<Vec<_>>(),
+            "control": self.control_json(),
             "account": if self.options.account { "erase" } else { "keep" },
             "audit_values_redacted": self.redacts.len(),
             "created_at": self.created_at,
         })
+    }
+
+    /// Handles by kind: how many there are, how many of them were found, and how often.
+    fn control_json(&self) -> Value {
+        let mut kinds: BTreeMap<&str, [usize; 3]> = BTreeMap::new();
+        for (kind, hits) in &self.control {
+            let [of, found, all] = kinds.entry(kind).or_default();
+            (*of, *found, *all) = (*of + 1, *found + usize::from(*hits > 0), *all + hits);
+        }
+        kinds.iter().map(|(kind, [of, found, hits])| json!({ "kind": kind, "of": of, "found": found, "hits": hits })).collect()
     }
 
     fn changes(&self) -> Vec<Change> {
@@ -237,6 +247,7 @@ pub async fn rest(
     account.close(snapshot, &subject.ids).await?;
     let own = store.own().await?;
     let known = known_tables(store);
+    let follows: HashSet<TableName> = erasure.follows.iter().map(name).collect();
     let handles: Vec<&Handle> = subject.searched().collect();
     let mut round = 0;
     let (updates, found, ids) = loop {
@@ -255,6 +266,7 @@ pub async fn rest(
             mentions: options.mentions,
             own: own.as_ref().map(|o| o.schema.as_str()),
             known: &known,
+            follows: &follows,
             progress,
         };
         let found = scan::everything(snapshot, &search, &mut updates).await?;

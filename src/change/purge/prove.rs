@@ -98,6 +98,8 @@ async fn logical(store: &Store, desk: &Desk<'_>, kept: &Kept, proof: &mut Proof)
     let matcher = Matcher::new(handles.iter().copied(), ids.iter().cloned())?;
     let own = store.own().await?;
     let known = super::plan::known_tables(store);
+    // By now triggers have done their part.
+    let follows = HashSet::new();
     let search = Search {
         graph: &graph,
         account: &account,
@@ -107,6 +109,7 @@ async fn logical(store: &Store, desk: &Desk<'_>, kept: &Kept, proof: &mut Proof)
         mentions: Mentions::Leave,
         own: own.as_ref().map(|o| o.schema.as_str()),
         known: &known,
+        follows: &follows,
         progress: desk.progress,
     };
     let found = scan::everything(&mut snapshot, &search, &mut Updates::default()).await?;

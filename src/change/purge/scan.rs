@@ -99,6 +99,8 @@ pub struct Search<'a> {
     pub own: Option<&'a str>,
     /// Tables that the layout knows.
     pub known: &'a HashSet<TableName>,
+    /// Tables that triggers keep in step.
+    pub follows: &'a HashSet<TableName>,
     /// Told how many values have been read, now and then.
     pub progress: &'a (dyn Fn(&str, u64) + Sync),
 }
@@ -278,7 +280,7 @@ impl Place<'_> {
                     }
                     new = text;
                 }
-                None if !rows.is_empty() => *found.stuck.entry(place.clone()).or_default() += rows.len(),
+                None if !rows.is_empty() && !self.search.follows.contains(self.table) => *found.stuck.entry(place.clone()).or_default() += rows.len(),
                 None => {}
             }
         }
