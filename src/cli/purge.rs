@@ -181,6 +181,7 @@ fn options(args: &PurgeArgs) -> Options {
         },
         account: args.account == AccountArg::Erase,
         full: args.full,
+        batch: args.batch,
     }
 }
 

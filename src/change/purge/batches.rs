@@ -16,8 +16,6 @@ use crate::store::session::Raw;
 use crate::store::stored::{Cell, Mutation, Rows};
 use crate::store::write::{WriteError, Writer};
 
-/// Rows in one transaction.
-const BATCH: usize = 5_000;
 /// Times that a transaction is tried anew when somebody else is in the way.
 const TRIES: u32 = 10;
 
@@ -178,7 +176,7 @@ pub async fn run(
     let mut counts = so_far;
     let all = batches.len();
     for (position, steps) in batches.iter().enumerate() {
-        (desk.progress)("deleting", position as u64 * BATCH as u64);
+        (desk.progress)("deleting", (position * plan.options.batch) as u64);
         let mut after = counts.clone();
         steps.iter().for_each(|step| count(&mut after, plan, step));
         attempt!(store, at, |writer| async {
@@ -260,12 +258,13 @@ async fn advance(
 
 /// First what stays and changes, so that nothing refers to a row that goes; then what goes, whoever refers first.
 fn batches(plan: &PurgePlan) -> Vec<Vec<Step>> {
+    let size = plan.options.batch.max(1);
     let mut batches: Vec<Vec<Step>> = Vec::new();
     let mut room = 0;
     let mut push = |step: Step, rows: usize| {
         if batches.is_empty() || rows > room {
             batches.push(Vec::new());
-            room = BATCH;
+            room = size;
         }
         room = room.saturating_sub(rows);
         if let Some(last) = batches.last_mut() {
@@ -280,8 +279,8 @@ fn batches(plan: &PurgePlan) -> Vec<Vec<Step>> {
     }
     for rows in &plan.deletes {
         // Rows of a table that refer to each other go in one statement.
-        let size = if plan.circular.contains(&rows.table) { rows.keys.len().max(1) } else { BATCH };
-        for keys in rows.keys.chunks(size) {
+        let together = if plan.circular.contains(&rows.table) { rows.keys.len().max(1) } else { size };
+        for keys in rows.keys.chunks(together) {
             let part = Rows { table: rows.table.clone(), by: rows.by.clone(), keys: keys.to_vec() };
             push(Step::Delete(part), keys.len());
         }

@@ -24,7 +24,7 @@ pub enum Sink<'a> {
     /// A new folder: a file for each table and `manifest.json`.
     Folder(&'a Path),
     /// One stream: the rows of all tables, each with its table, and the manifest as the last line.
-    Stream(&'a mut dyn Write),
+    Stream(&'a mut (dyn Write + Send)),
 }
 
 /// Writes the bundle of a person. Gives the manifest and its SHA-256.

@@ -24,6 +24,8 @@ use crate::store::stored::{Rows, TableName};
 const ROUNDS: usize = 5;
 /// Changes that a printed plan shows at most.
 const SHOWN: usize = 50;
+/// Rows in one transaction when nothing is said.
+pub const BATCH: usize = 5_000;
 
 /// How a person is erased.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -36,11 +38,13 @@ pub struct Options {
     pub account: bool,
     /// PostgreSQL: tables may be locked while they are rewritten.
     pub full: bool,
+    /// Rows in one transaction, from 1.
+    pub batch: usize,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { aliases: Vec::new(), mentions: Mentions::Leave, account: false, full: false }
+        Options { aliases: Vec::new(), mentions: Mentions::Leave, account: false, full: false, batch: BATCH }
     }
 }
 
@@ -404,7 +408,8 @@ fn nameless(store: &Store, graph: &Graph, altered: &[Altered]) -> Option<Nameles
 
 fn digest(plan: &PurgePlan) -> String {
     let value = json!({
-        "ids": plan.subject.ids, "options": plan.options, "deletes": plan.deletes, "updates": plan.updates,
+        "ids": plan.subject.ids, "aliases": plan.options.aliases, "mentions": plan.options.mentions,
+        "account": plan.options.account, "full": plan.options.full, "deletes": plan.deletes, "updates": plan.updates,
         "nameless": plan.nameless, "redacts": plan.redacts,
     });
     hex::encode(Sha256::digest(canonical(&value).as_bytes()))
