@@ -248,6 +248,7 @@ impl Store {
             shapes: super::shape::Shapes::default(),
             secret: options.secret,
             writer: tokio::sync::Mutex::default(),
+            erasing: std::sync::atomic::AtomicBool::default(),
             sortable: std::sync::Mutex::default(),
             _copy: opened.copy,
         })

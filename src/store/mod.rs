@@ -14,6 +14,7 @@ mod order;
 pub mod own;
 mod page;
 pub mod relations;
+pub mod proof;
 mod select;
 pub mod session;
 pub mod shape;
@@ -24,6 +25,7 @@ pub mod write;
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, PoisonError};
 
 use order::Sortable;
@@ -85,6 +87,8 @@ pub struct Store {
     /// Key outside the database under which erased people's handles are listed.
     secret: Option<[u8; 32]>,
     writer: tokio::sync::Mutex<Option<write::Link>>,
+    /// What is deleted is to be overwritten.
+    erasing: AtomicBool,
     /// What the stored order of a column is worth, by the statement that found it out.
     sortable: Mutex<HashMap<String, Sortable>>,
     /// Kept until the store is dropped: a private copy of a database that could not be opened where it is.

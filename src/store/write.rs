@@ -1,6 +1,7 @@
 //! The only SQL that writes: one connection, opened when it is first needed, and one transaction at a time on it.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use sqlx::postgres::PgConnection;
@@ -154,7 +155,7 @@ impl Store {
         };
         let begin = match &link {
             // A transaction that reads first and writes later fails at once when another has written meanwhile.
-            Link::Sqlite(_) => "BEGIN IMMEDIATE".to_owned(),
+            Link::Sqlite(_) => format!("{}BEGIN IMMEDIATE", self.manners()),
             Link::Postgres(_) => format!(
                 "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL lock_timeout = '{}'",
                 PATIENCE.as_millis()
@@ -168,6 +169,21 @@ impl Store {
             outcome => outcome?,
         }
         Ok(Writer { store: self, link: Some(link), home, now: now.to_owned() })
+    }
+
+    /// From now on, until told otherwise, what is deleted is overwritten too, and foreign keys and the triggers of
+    /// replaced rows are minded. SQLite only: PostgreSQL has no such choice.
+    pub fn set_erasing(&self, erasing: bool) {
+        self.erasing.store(erasing, Ordering::Relaxed);
+    }
+
+    /// How a connection behaves is not known to others and not kept in the file: it is said before each transaction.
+    fn manners(&self) -> &'static str {
+        if self.erasing.load(Ordering::Relaxed) {
+            "PRAGMA foreign_keys = ON; PRAGMA recursive_triggers = ON; PRAGMA secure_delete = ON; "
+        } else {
+            "PRAGMA foreign_keys = OFF; PRAGMA recursive_triggers = OFF; "
+        }
     }
 
     /// Why nothing can be written in this database, whatever the operator may do; none when it can.
