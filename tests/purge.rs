@@ -64,8 +64,11 @@ impl World {
             let title = table.title();
             let rows = match &self.target {
                 Target::File(path) => {
-                    let quoted: Vec<String> =
-                        table.columns.iter().map(|c| format!("typeof(\"{0}\") || ':' || hex(\"{0}\")", c.name)).collect();
+                    let quoted: Vec<String> = table
+                        .columns
+                        .iter()
+                        .map(|c| format!("typeof(\"{0}\") || ':' || hex(\"{0}\")", c.name))
+                        .collect();
                     sqlite_texts(path, &format!("SELECT {} FROM \"{title}\"", quoted.join(" || ',' || "))).await
                 }
                 Target::Postgres(_) => self.texts(&format!("SELECT t::text FROM {title} t")).await,
@@ -113,7 +116,8 @@ impl World {
 }
 
 fn ours(name: &str) -> bool {
-    ["memory_migrations", "memory_holds", "memory_suppressions", "memory_purges"].contains(&name) || name.starts_with("memory_job")
+    ["memory_migrations", "memory_holds", "memory_suppressions", "memory_purges"].contains(&name)
+        || name.starts_with("memory_job")
 }
 
 fn author() -> Author {
@@ -133,7 +137,8 @@ async fn sqlite_texts(path: &Path, sql: &str) -> Vec<String> {
     let mut link = sqlite(path).await;
     let rows = sqlx::query(AssertSqlSafe(sql.to_owned())).fetch_all(&mut link).await;
     let rows = rows.unwrap_or_else(|error| panic!("{sql}: {error}"));
-    let text = |row: &sqlx::sqlite::SqliteRow| String::from_utf8_lossy(&row.get_unchecked::<Vec<u8>, _>(0)).into_owned();
+    let text =
+        |row: &sqlx::sqlite::SqliteRow| String::from_utf8_lossy(&row.get_unchecked::<Vec<u8>, _>(0)).into_owned();
     rows.iter().map(text).collect()
 }
 
@@ -213,7 +218,9 @@ fn a_person_is_erased_from_atom_and_nobody_else_is() {
                 let receipt = erased(&world, "ana.ruiz@initech.example", &[], &words).await;
                 assert_eq!(receipt["verification"]["logical"]["hits"], 0);
                 assert_eq!(world.count("users WHERE id = 'user-ben'").await, 1);
-                for (table, column) in [("canvas_audit", "user_id"), ("agent_feedback", "user_id"), ("agent_registry", "user_id")] {
+                for (table, column) in
+                    [("canvas_audit", "user_id"), ("agent_feedback", "user_id"), ("agent_registry", "user_id")]
+                {
                     assert_eq!(world.count(&format!("{table} WHERE {column} = 'user-ana'")).await, 0, "{table}");
                 }
             }
@@ -335,7 +342,9 @@ fn a_chain_is_closed_where_a_person_is_taken_out_of_it() {
         ];
         world.run(&rows.join("")).await;
         world.purge("leaver-x", &everything()).await.expect("a receipt");
-        let parents = world.texts("SELECT id || ' ' || coalesce(parent_id, '-') FROM episodes WHERE id LIKE 'chain-%' ORDER BY id").await;
+        let parents = world
+            .texts("SELECT id || ' ' || coalesce(parent_id, '-') FROM episodes WHERE id LIKE 'chain-%' ORDER BY id")
+            .await;
         assert_eq!(parents, ["chain-0001 -", "chain-0004 chain-0001", "chain-0005 chain-0001", "chain-0007 -"]);
     });
 }
@@ -401,13 +410,16 @@ fn what_cannot_mean_one_person_is_refused() {
             let plan = purge::plan(&store, subject, &Options::default(), &|_, _| {}).await;
             assert!(matches!(plan, Err(ChangeError::Usage(_))), "{subject}");
         }
-        let Err(ChangeError::NotFound(words)) = purge::plan(&store, "user-anna", &Options::default(), &|_, _| {}).await else {
+        let Err(ChangeError::NotFound(words)) = purge::plan(&store, "user-anna", &Options::default(), &|_, _| {}).await
+        else {
             panic!("nobody is called that");
         };
         assert!(words.contains("user-anna"));
         world.run("INSERT INTO users (id, email, first_name, last_name, role, status) VALUES ('user-2', 'x@y.example', 'Ana', 'Ruiz', 'member', 'active')").await;
         let two = purge::plan(&store, "Ana Ruiz", &Options::default(), &|_, _| {}).await;
-        assert!(matches!(two, Err(ChangeError::Usage(words)) if words.contains("user-2") && words.contains("user-ana")));
+        assert!(
+            matches!(two, Err(ChangeError::Usage(words)) if words.contains("user-2") && words.contains("user-ana"))
+        );
     });
 }
 
@@ -417,8 +429,11 @@ fn a_hold_keeps_a_person_from_being_erased_until_it_is_taken_away() {
         for world in [Some(on_sqlite(Layout::Atom).await), on_postgres(Layout::Atom).await].into_iter().flatten() {
             let store = world.open().await;
             let here = &world;
-            let apply = |plan| async move { mnemoscope::change::apply(&here.open().await, &plan, &author()).await.expect("applied") };
-            apply(hold::hold(&store, "ana.ruiz@initech.example", Some("case 7"), "officer").await.expect("a plan")).await;
+            let apply = |plan| async move {
+                mnemoscope::change::apply(&here.open().await, &plan, &author()).await.expect("applied")
+            };
+            apply(hold::hold(&store, "ana.ruiz@initech.example", Some("case 7"), "officer").await.expect("a plan"))
+                .await;
             let Err(ChangeError::Refused(words)) = world.carry_out("user-ana", &everything(), false).await else {
                 panic!("held")
             };
@@ -439,7 +454,10 @@ fn an_erased_person_is_noticed_when_brought_back() {
         let person = world.texts("SELECT id FROM subjects ORDER BY id LIMIT 1").await.remove(0);
         world.purge(&person, &everything()).await.expect("a receipt");
         let store = world.open().await;
-        let episode = |user: &str| json!({"title": "back again", "user_id": user, "agent_id": "agent-1", "started_at": "2026-05-01T10:00:00Z"}).to_string();
+        let episode = |user: &str| {
+            json!({"title": "back again", "user_id": user, "agent_id": "agent-1", "started_at": "2026-05-01T10:00:00Z"})
+                .to_string()
+        };
         let plan = record::episode(&store, &episode(&person.to_uppercase())).await.expect("a plan");
         let refused = mnemoscope::change::apply(&store, &plan, &author()).await;
         assert!(matches!(refused, Err(ChangeError::Refused(words)) if words.contains("erased")));
@@ -536,7 +554,8 @@ fn killed(world: impl Fn() -> Option<World>, person: &str, times: u32) {
     let done = finished(&whole, &arguments);
     let took = began.elapsed();
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-    let counts = |output: &Output| serde_json::from_slice::<Value>(&output.stdout).expect("a receipt")["counts"].clone();
+    let counts =
+        |output: &Output| serde_json::from_slice::<Value>(&output.stdout).expect("a receipt")["counts"].clone();
     let (expected, counted) = (block_on(whole.dump()), counts(&done));
     for time in 0..times {
         let Some(world) = world() else { return };
@@ -544,7 +563,10 @@ fn killed(world: impl Fn() -> Option<World>, person: &str, times: u32) {
         std::thread::sleep(took.mul_f64((f64::from(time) + 0.5) / f64::from(times)));
         run.kill().expect("killed");
         run.wait().expect("gone");
-        let resumed = finished(&world, &["purge", person, "--account", "erase", "--mentions", "redact", "--resume", "--batch", "7"]);
+        let resumed = finished(
+            &world,
+            &["purge", person, "--account", "erase", "--mentions", "redact", "--resume", "--batch", "7"],
+        );
         if resumed.status.code() == Some(3) {
             // It was through already.
             assert_eq!(block_on(world.dump()), expected, "after {time}");
@@ -599,5 +621,66 @@ fn finding_out_waits_for_nobody() {
         // No transaction is left open: another writer goes on at once.
         world.run("INSERT INTO agents (id) VALUES ('agent-new')").await;
         assert!(began.elapsed() < Duration::from_secs(30));
+    });
+}
+
+/// Every place of a file, and of what lies beside it, where a text stands in one of the spellings of bytes.
+fn bytes_of(path: &Path, word: &str) -> usize {
+    let utf16 = |order: fn(u16) -> [u8; 2]| word.encode_utf16().flat_map(order).collect::<Vec<u8>>();
+    let needles = [
+        word.as_bytes().to_vec(),
+        utf16(u16::to_le_bytes),
+        utf16(u16::to_be_bytes),
+        hex::encode(word).into_bytes(),
+        hex::encode_upper(word).into_bytes(),
+    ];
+    let files = ["", "-wal", "-shm", "-journal"].map(|ending| PathBuf::from(format!("{}{ending}", path.display())));
+    let bytes: Vec<Vec<u8>> = files.iter().filter_map(|file| std::fs::read(file).ok()).collect();
+    let count = |bytes: &Vec<u8>, needle: &Vec<u8>| bytes.windows(needle.len()).filter(|w| w == needle).count();
+    bytes.iter().map(|bytes| needles.iter().map(|needle| count(bytes, needle)).sum::<usize>()).sum()
+}
+
+#[test]
+fn no_byte_is_left_in_any_file_of_the_database() {
+    block_on(async {
+        let world = native(60).await;
+        let Target::File(path) = &world.target else { return };
+        let (person, mail) = ("lucia.moreau", "lucia.moreau@harborpine.example");
+        assert!(bytes_of(path, person) > 0 && bytes_of(path, mail) > 0);
+        let (_, receipt) = world.purge(person, &everything()).await.expect("a receipt");
+        assert_eq!(receipt["status"], "verified", "{receipt:#}");
+        assert_eq!(receipt["verification"]["bytes"]["hits"], 0);
+        assert_eq!((bytes_of(path, person), bytes_of(path, mail)), (0, 0));
+    });
+}
+
+#[test]
+fn a_reader_that_keeps_old_pages_leaves_it_incomplete_until_it_ends() {
+    block_on(async {
+        let world = native(60).await;
+        let Target::File(path) = &world.target else { return };
+        let mut reader = sqlite(path).await;
+        sqlx::raw_sql("BEGIN").execute(&mut reader).await.expect("begun");
+        sqlx::query("SELECT count(*) FROM episodes").fetch_one(&mut reader).await.expect("a count");
+        let (_, receipt) = world.purge("lucia.moreau", &everything()).await.expect("a receipt");
+        assert_eq!(receipt["status"], "incomplete", "{receipt:#}");
+        assert!(receipt["incomplete"].as_array().is_some_and(|reasons| !reasons.is_empty()));
+        reader.close().await.expect("ended");
+        let again = world.carry_out("lucia.moreau", &everything(), true).await.expect("a receipt");
+        assert_eq!(again["status"], "verified", "{again:#}");
+        assert_eq!(again["counts"], receipt["counts"]);
+        assert_eq!(bytes_of(path, "lucia.moreau"), 0);
+    });
+}
+
+#[test]
+fn on_a_server_what_was_not_rewritten_is_disclosed() {
+    block_on(async {
+        for (full, status) in [(false, "verified with disclosures"), (true, "verified")] {
+            let Some(world) = on_postgres(Layout::EnnubeZlib).await else { return };
+            let (_, receipt) = world.purge("auth0|ana", &Options { full, ..everything() }).await.expect("a receipt");
+            assert_eq!(receipt["status"], status, "{receipt:#}");
+            assert_eq!(receipt["verification"]["bytes"]["checked"], false);
+        }
     });
 }

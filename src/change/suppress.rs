@@ -33,7 +33,9 @@ pub fn candidates(text: &str) -> HashSet<&str> {
     if text.len() <= 320 {
         words.insert(text.trim());
     }
-    let parting = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | ',' | ';' | '<' | '>' | '(' | ')' | '[' | ']' | '{' | '}' | '\\');
+    let parting = |c: char| {
+        c.is_whitespace() || matches!(c, '"' | '\'' | ',' | ';' | '<' | '>' | '(' | ')' | '[' | ']' | '{' | '}' | '\\')
+    };
     for word in text.split(parting).filter(|w| (3..=320).contains(&w.len())) {
         words.insert(word);
         words.insert(word.trim_matches(|c: char| matches!(c, '.' | ':' | '!' | '?')));
@@ -46,7 +48,8 @@ pub fn candidates(text: &str) -> HashSet<&str> {
 /// # Errors
 /// [`ChangeError::Refused`]; without the key nothing can be told, and the plan passes.
 pub async fn check(store: &Store, plan: &Plan) -> Result<(), ChangeError> {
-    let (Some(key), true) = (store.secret(), plan.mutations.iter().any(|m| matches!(m, Mutation::Insert { .. }))) else {
+    let (Some(key), true) = (store.secret(), plan.mutations.iter().any(|m| matches!(m, Mutation::Insert { .. })))
+    else {
         return Ok(());
     };
     let listed = store.suppressions().await?;
@@ -61,7 +64,8 @@ pub async fn check(store: &Store, plan: &Plan) -> Result<(), ChangeError> {
                 Raw::Text(text) => Some(text),
                 _ => None,
             });
-            let back = texts.into_iter().any(|text| candidates(&text).into_iter().any(|w| listed.contains(&hmac(key, w))));
+            let back =
+                texts.into_iter().any(|text| candidates(&text).into_iter().any(|w| listed.contains(&hmac(key, w))));
             returning += usize::from(back);
         }
     }

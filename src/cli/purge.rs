@@ -26,7 +26,10 @@ pub async fn run(session: &Session<'_>, args: &PurgeArgs) -> Result<(), Failure>
         if args.subject == "verify" {
             return verify(session, receipt).await;
         }
-        return Err(Failure::usage(format!("`purge {} {receipt}` means nothing; `purge verify RECEIPT` does", args.subject)));
+        return Err(Failure::usage(format!(
+            "`purge {} {receipt}` means nothing; `purge verify RECEIPT` does",
+            args.subject
+        )));
     }
     let options = options(args);
     let store = session.store().await?;
@@ -100,10 +103,12 @@ pub async fn export(session: &Session<'_>, subject: &str, out: Option<&Path>) ->
             let mut lines = Vec::new();
             purge::bundle(&store, subject, &[], Sink::Stream(&mut lines)).await?;
             let text = String::from_utf8_lossy(&lines).into_owned();
-            output::piped(|stream| text.lines().try_for_each(|line| match std::io::stdout().is_terminal() {
-                true => writeln!(stream, "{}", crate::ui::escaped(line)),
-                false => writeln!(stream, "{line}"),
-            }))
+            output::piped(|stream| {
+                text.lines().try_for_each(|line| match std::io::stdout().is_terminal() {
+                    true => writeln!(stream, "{}", crate::ui::escaped(line)),
+                    false => writeln!(stream, "{line}"),
+                })
+            })
         }
     }
 }
@@ -156,7 +161,8 @@ async fn carry_out(
     progress.end();
     look::print_value(session, &receipt)?;
     if receipt["status"] == "incomplete" {
-        let reasons: Vec<&str> = receipt["incomplete"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+        let reasons: Vec<&str> =
+            receipt["incomplete"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
         let message = format!("the purge is incomplete: {}; --resume goes on with it", reasons.join("; "));
         return Err(Failure { code: 6, message });
     }
@@ -165,7 +171,8 @@ async fn carry_out(
 
 /// The key of the suppression list and the folder for sessions and receipts.
 fn desk<'a>(author: &'a Author, progress: Say<'a>) -> Result<Desk<'a>, Failure> {
-    let kept = |e: &dyn std::fmt::Display| Failure::refused(format!("the key of the suppression list cannot be kept: {e}"));
+    let kept =
+        |e: &dyn std::fmt::Display| Failure::refused(format!("the key of the suppression list cannot be kept: {e}"));
     let key = config::erasure_key(true).map_err(|e| kept(&e))?.ok_or_else(|| kept(&"it was not made"))?;
     let folder = config::state_folder().ok_or_else(|| kept(&"there is no state folder: set MNEMOSCOPE_STATE"))?;
     Ok(Desk { folder, key, author, progress })

@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
+use super::StoreError;
 use super::session::{Raw, RawRow};
 use super::snapshot::Snapshot;
 use super::stored::{ROW_NUMBER, TableName};
-use super::StoreError;
 use crate::layout::Engine;
 
 /// What a foreign key does when the row that it names goes.
@@ -91,7 +91,8 @@ impl Snapshot<'_> {
                 continue;
             }
             // A virtual table of a module that is not here cannot be read; its shadows can.
-            let mut key: Vec<String> = text(&row, 2).split('\u{1f}').filter(|c| !c.is_empty()).map(str::to_owned).collect();
+            let mut key: Vec<String> =
+                text(&row, 2).split('\u{1f}').filter(|c| !c.is_empty()).map(str::to_owned).collect();
             if key.is_empty() && text(&row, 3) == "rowid" {
                 key.push(ROW_NUMBER.to_owned());
             }

@@ -137,11 +137,8 @@ impl Snapshot<'_> {
         let shape = self.store.shape(wanted.table).await?;
         let declared = shape.column(by).map_or(String::new(), |c| c.declared.clone());
         let engine = self.engine();
-        let fitting: Vec<Vec<Raw>> = values
-            .iter()
-            .filter(|v| engine == Engine::Sqlite || fits(&declared, v))
-            .map(|v| vec![v.clone()])
-            .collect();
+        let fitting: Vec<Vec<Raw>> =
+            values.iter().filter(|v| engine == Engine::Sqlite || fits(&declared, v)).map(|v| vec![v.clone()]).collect();
         let mut rows = Vec::new();
         for chunk in fitting.chunks(VALUES) {
             let mut params = Vec::new();

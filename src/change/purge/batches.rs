@@ -333,7 +333,10 @@ async fn update(writer: &mut Writer<'_>, kept: &Kept, row: &Altered) -> Result<(
     });
     if !same || images.len() != 1 {
         return Err(ChangeError::Conflict {
-            message: format!("a row of {} was changed meanwhile: the purge is paused, --resume plans the rest anew", row.table.title()),
+            message: format!(
+                "a row of {} was changed meanwhile: the purge is paused, --resume plans the rest anew",
+                row.table.title()
+            ),
             rows: Vec::new(),
         }
         .into());

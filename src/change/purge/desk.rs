@@ -12,7 +12,7 @@ use super::subject::Subject;
 use crate::change::plan::Counts;
 use crate::change::suppress::Key;
 use crate::change::{Author, ChangeError};
-use crate::store::stored::Rows;
+use crate::store::stored::{Rows, TableName};
 
 /// Told what is being done and how far it is.
 pub type Progress<'a> = &'a (dyn Fn(&str, u64) + Sync);
@@ -59,8 +59,12 @@ pub struct Kept {
     pub particular: Vec<String>,
     /// Disclosures that do not.
     pub notes: Vec<String>,
-    /// Foreign keys that led nowhere before, by table.
-    pub broken_before: BTreeMap<String, i64>,
+    /// Foreign keys that led nowhere before, by table, parent and number.
+    pub broken_before: BTreeMap<String, u64>,
+    /// Tables whose rows go or change.
+    pub touched: Vec<TableName>,
+    /// Hits among the bytes of the files before, by handle; none for a server.
+    pub bytes_before: Option<Vec<u64>>,
     /// Seconds that each phase took.
     pub phases: BTreeMap<String, f64>,
     /// SHA-256 of the bundle that was exported before.
@@ -120,9 +124,14 @@ impl Desk<'_> {
         let file = Path::new(named);
         let kept = self.receipts().join(format!("{named}.json"));
         let path = if file.is_file() { file } else { &kept };
-        let text = std::fs::read_to_string(path)
-            .map_err(|_| ChangeError::NotFound(format!("there is no receipt `{named}`; they are kept in {}", self.receipts().display())))?;
-        let value: Value = serde_json::from_str(&text).map_err(|e| ChangeError::Usage(format!("{named} is no receipt: {e}")))?;
+        let text = std::fs::read_to_string(path).map_err(|_| {
+            ChangeError::NotFound(format!(
+                "there is no receipt `{named}`; they are kept in {}",
+                self.receipts().display()
+            ))
+        })?;
+        let value: Value =
+            serde_json::from_str(&text).map_err(|e| ChangeError::Usage(format!("{named} is no receipt: {e}")))?;
         if value["operation"] != "purge" || !value["verification"].is_object() {
             return Err(ChangeError::Usage(format!("{named} is no receipt of a purge")));
         }

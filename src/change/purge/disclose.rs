@@ -54,25 +54,34 @@ pub async fn disclosures(
         ));
     }
     let total: usize = found.counted.values().sum();
-    let unknown: BTreeMap<String, usize> = plan.mentions.iter().filter(|m| !m.known).fold(BTreeMap::new(), |mut all, m| {
-        *all.entry(m.table.title()).or_default() += 1;
-        all
-    });
+    let unknown: BTreeMap<String, usize> =
+        plan.mentions.iter().filter(|m| !m.known).fold(BTreeMap::new(), |mut all, m| {
+            *all.entry(m.table.title()).or_default() += 1;
+            all
+        });
     for (table, rows) in &unknown {
-        plan.particular.push(format!("the table {table} is outside the layout and names the person in {rows} values: left as it is"));
+        plan.particular.push(format!(
+            "the table {table} is outside the layout and names the person in {rows} values: left as it is"
+        ));
     }
     let left = total.saturating_sub(unknown.values().sum());
     if plan.options.mentions == Mentions::Leave && left > 0 {
-        plan.particular.push(format!("{left} values in rows of others name the person and are left: --mentions redact takes the words out"));
+        plan.particular.push(format!(
+            "{left} values in rows of others name the person and are left: --mentions redact takes the words out"
+        ));
     }
     for (place, rows) in &found.stuck {
         plan.particular.push(format!("{place}: {rows} references to rows that go cannot be taken out"));
     }
     for (place, hits) in &found.ours {
-        plan.particular.push(format!("{place} of our own tables names the person {hits} times and is not changed: the audit trail would break"));
+        plan.particular.push(format!(
+            "{place} of our own tables names the person {hits} times and is not changed: the audit trail would break"
+        ));
     }
     for (kind, _) in plan.control.iter().filter(|(_, hits)| *hits == 0) {
-        plan.notes.push(format!("a handle of the kind {kind} was found nowhere: that it is not there afterwards proves nothing"));
+        plan.notes.push(format!(
+            "a handle of the kind {kind} was found nowhere: that it is not there afterwards proves nothing"
+        ));
     }
     for handle in plan.subject.handles.iter().filter(|h| h.unsearched.is_some()) {
         plan.notes.push(format!(
@@ -94,7 +103,9 @@ async fn ownerless(snapshot: &mut Snapshot<'_>, plan: &mut PurgePlan, graph: &Gr
     tables.dedup();
     for table in tables {
         let mut owners: Vec<String> = Vec::new();
-        for rule in graph.rules.iter().filter(|r| r.action == Action::Delete && r.path.is_none() && name(&r.table) == table) {
+        for rule in
+            graph.rules.iter().filter(|r| r.action == Action::Delete && r.path.is_none() && name(&r.table) == table)
+        {
             let column = format!("t.\"{}\" IS NULL", rule.column.replace('"', "\"\""));
             if !owners.contains(&column) {
                 owners.push(column);

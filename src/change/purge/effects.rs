@@ -165,7 +165,10 @@ async fn one(
         return Ok(());
     }
     if key.is_empty() {
-        return Err(ChangeError::Refused(format!("the rows of {} cannot be told apart: it has no primary key", table.title())));
+        return Err(ChangeError::Refused(format!(
+            "the rows of {} cannot be told apart: it has no primary key",
+            table.title()
+        )));
     }
     let parents = if rule.action == Action::Reparent { parents(snapshot, graph, rule).await? } else { HashMap::new() };
     let why = words(rule, &table);
@@ -211,7 +214,9 @@ fn words(rule: &BoundRule, table: &TableName) -> String {
     match rule.action {
         Action::Pseudonym => format!("{title}.{columns} gets a pseudonym"),
         Action::Reparent => format!("{title}.{columns} follows the parent of the row that goes"),
-        Action::Stale => format!("{title}: learned from rows that go, marked as out of date; `policy train` trains it anew"),
+        Action::Stale => {
+            format!("{title}: learned from rows that go, marked as out of date; `policy train` trains it anew")
+        }
         _ => format!("{title}.{columns} is emptied"),
     }
 }
@@ -231,11 +236,8 @@ async fn parents(
     let Some(at) = taken.columns.iter().position(|c| *c == rule.column) else { return Ok(HashMap::new()) };
     let to = rule.to.as_ref().or(taken.key.first()).cloned().unwrap_or_default();
     let Some(own) = taken.columns.iter().position(|c| *c == to) else { return Ok(HashMap::new()) };
-    let step: HashMap<String, Raw> = taken
-        .rows
-        .iter()
-        .filter_map(|row| Some((spelled(row.get(own)?), row.get(at)?.clone())))
-        .collect();
+    let step: HashMap<String, Raw> =
+        taken.rows.iter().filter_map(|row| Some((spelled(row.get(own)?), row.get(at)?.clone()))).collect();
     let mut found: HashMap<String, Raw> = HashMap::new();
     for start in step.keys() {
         let (mut at, mut seen) = (start.clone(), HashSet::new());
@@ -255,12 +257,8 @@ async fn parents(
     ends.dedup();
     let columns = [to.clone()];
     let wanted = Wanted { table: &table, columns: &columns, when: None, subject: &[] };
-    let there: HashSet<String> = snapshot
-        .select(wanted, &to, &ends)
-        .await?
-        .iter()
-        .filter_map(|row| row.first().map(spelled))
-        .collect();
+    let there: HashSet<String> =
+        snapshot.select(wanted, &to, &ends).await?.iter().filter_map(|row| row.first().map(spelled)).collect();
     found.values_mut().filter(|raw| !there.contains(&spelled(raw))).for_each(|raw| *raw = Raw::Null);
     Ok(found)
 }
@@ -272,7 +270,9 @@ pub fn constant(engine: Engine, value: &Value) -> Raw {
         (_, Value::Null) => Raw::Null,
         (_, Value::String(text)) => Raw::Text(text.clone()),
         (Engine::Sqlite, Value::Bool(b)) => Raw::Integer(i64::from(*b)),
-        (Engine::Sqlite, Value::Number(n)) => n.as_i64().map_or(Raw::Real(n.as_f64().unwrap_or_default()), Raw::Integer),
+        (Engine::Sqlite, Value::Number(n)) => {
+            n.as_i64().map_or(Raw::Real(n.as_f64().unwrap_or_default()), Raw::Integer)
+        }
         (_, other) => Raw::Text(other.to_string()),
     }
 }

@@ -31,7 +31,12 @@ pub enum Sink<'a> {
 ///
 /// # Errors
 /// As resolving the person; [`ChangeError::Failed`] where it cannot be written.
-pub async fn bundle(store: &Store, given: &str, aliases: &[String], mut sink: Sink<'_>) -> Result<(Value, String), ChangeError> {
+pub async fn bundle(
+    store: &Store,
+    given: &str,
+    aliases: &[String],
+    mut sink: Sink<'_>,
+) -> Result<(Value, String), ChangeError> {
     let mut snapshot = store.snapshot().await?;
     let subject = subject::resolve(&mut snapshot, given, aliases).await?;
     let relations = snapshot.relations().await?;
@@ -71,7 +76,9 @@ pub async fn bundle(store: &Store, given: &str, aliases: &[String], mut sink: Si
         if let Some(mut file) = out {
             file.flush().map_err(|e| failed(&e))?;
         }
-        tables.push(json!({ "table": table.title(), "file": file, "rows": count, "sha256": hex::encode(hasher.finalize()) }));
+        tables.push(
+            json!({ "table": table.title(), "file": file, "rows": count, "sha256": hex::encode(hasher.finalize()) }),
+        );
     }
     let mut kinds: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     subject.handles.iter().for_each(|h| kinds.entry(&h.kind).or_default().push(&h.value));
@@ -101,7 +108,10 @@ fn failed(error: &std::io::Error) -> ChangeError {
 fn create(folder: &Path) -> Result<(), ChangeError> {
     let holds = std::fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some());
     if holds {
-        return Err(ChangeError::Usage(format!("{} holds something: name a new folder for the bundle", folder.display())));
+        return Err(ChangeError::Usage(format!(
+            "{} holds something: name a new folder for the bundle",
+            folder.display()
+        )));
     }
     let mut builder = std::fs::DirBuilder::new();
     builder.recursive(true);
@@ -130,7 +140,9 @@ fn row_json(image: &Image) -> Map<String, Value> {
         Raw::Null => Value::Null,
         Raw::Integer(i) => Value::from(*i),
         Raw::Real(x) => Value::from(*x),
-        Raw::Text(text) if text.starts_with("\\x") => unpacked(text).map_or_else(|| Value::from(text.clone()), Value::from),
+        Raw::Text(text) if text.starts_with("\\x") => {
+            unpacked(text).map_or_else(|| Value::from(text.clone()), Value::from)
+        }
         other => match readable(other) {
             Some(text) => Value::from(text),
             None => match other {

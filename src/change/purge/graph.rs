@@ -96,7 +96,8 @@ impl Graph {
             let before = reached.len();
             for foreign in &relations.foreign {
                 let (from, to) = (key_of(&foreign.from), key_of(&foreign.to));
-                let new = !rules.iter().any(|r| r.table == from && r.column == foreign.column && r.of.as_ref() == Some(&to));
+                let new =
+                    !rules.iter().any(|r| r.table == from && r.column == foreign.column && r.of.as_ref() == Some(&to));
                 if !reached.contains(&to) || spoken.contains(&(from.clone(), foreign.column.clone())) || !new {
                     continue;
                 }
@@ -216,7 +217,8 @@ impl Graph {
     /// The tables in the order in which their rows are deleted: whoever refers first.
     #[must_use]
     pub fn order(&self) -> Vec<TableName> {
-        let mut left: Vec<TableName> = self.tables.iter().filter(|(_, t)| !t.rows.is_empty()).map(|(n, _)| n.clone()).collect();
+        let mut left: Vec<TableName> =
+            self.tables.iter().filter(|(_, t)| !t.rows.is_empty()).map(|(n, _)| n.clone()).collect();
         let mut first: Vec<(TableName, TableName)> =
             self.relations.foreign.iter().map(|f| (f.from.clone(), f.to.clone())).collect();
         let hops = self.rules.iter().filter(|r| r.action == Action::Delete);
@@ -287,7 +289,8 @@ pub async fn by_path_rows(
     let wanted = Wanted { table: &table, columns: &read, when: rule.when.as_deref(), subject };
     snapshot
         .stream(wanted, |mut row| {
-            let holds = row.pop().is_some_and(|raw| at_path(&raw, path).iter().any(|t| wanted_texts.contains(t.as_str())));
+            let holds =
+                row.pop().is_some_and(|raw| at_path(&raw, path).iter().any(|t| wanted_texts.contains(t.as_str())));
             if holds {
                 rows.push(row);
             }

@@ -91,12 +91,15 @@ impl Matcher {
 pub fn spellings(value: &str) -> Vec<String> {
     let composed: String = value.nfc().collect();
     let decomposed: String = value.nfd().collect();
-    let mut all = vec![value.to_owned(), composed.clone(), decomposed, composed.to_lowercase(), composed.to_uppercase()];
+    let mut all =
+        vec![value.to_owned(), composed.clone(), decomposed, composed.to_lowercase(), composed.to_uppercase()];
     let plain = all.clone();
     all.extend(plain.iter().map(|text| escaped(text)));
     all.extend(plain.iter().map(|text| url::form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>()));
     let digits: String = value.chars().filter(char::is_ascii_digit).collect();
-    if digits.len() >= 7 && value.chars().all(|c| c.is_ascii_digit() || matches!(c, '+' | '-' | ' ' | '(' | ')' | '.' | '/')) {
+    if digits.len() >= 7
+        && value.chars().all(|c| c.is_ascii_digit() || matches!(c, '+' | '-' | ' ' | '(' | ')' | '.' | '/'))
+    {
         all.push(format!("+{digits}"));
         all.push(digits);
     }

@@ -124,10 +124,16 @@ impl PurgePlan {
         let changes = self.changes();
         let total = self.updates.len() + self.deletes.iter().map(|d| d.keys.len()).sum::<usize>();
         let handles: Vec<Value> = self.subject.handles.iter().map(|h| json!(h)).collect();
-        let near: Vec<Value> = self.subject.near.iter().map(|(id, value)| json!({ "id": id, "value": value })).collect();
+        let near: Vec<Value> =
+            self.subject.near.iter().map(|(id, value)| json!({ "id": id, "value": value })).collect();
         let mentions: Vec<Value> = self.mentions.iter().take(SHOWN).map(mention_json).collect();
-        let disclosures: Vec<&str> =
-            self.particular.iter().chain(&self.notes).map(String::as_str).chain(disclose::STANDING.iter().copied()).collect();
+        let disclosures: Vec<&str> = self
+            .particular
+            .iter()
+            .chain(&self.notes)
+            .map(String::as_str)
+            .chain(disclose::STANDING.iter().copied())
+            .collect();
         json!({
             "plan_id": self.plan_id,
             "operation": "purge",
@@ -155,7 +161,10 @@ impl PurgePlan {
             let [of, found, all] = kinds.entry(kind).or_default();
             (*of, *found, *all) = (*of + 1, *found + usize::from(*hits > 0), *all + hits);
         }
-        kinds.iter().map(|(kind, [of, found, hits])| json!({ "kind": kind, "of": of, "found": found, "hits": hits })).collect()
+        kinds
+            .iter()
+            .map(|(kind, [of, found, hits])| json!({ "kind": kind, "of": of, "found": found, "hits": hits }))
+            .collect()
     }
 
     fn changes(&self) -> Vec<Change> {
@@ -174,7 +183,12 @@ impl PurgePlan {
             let title = rows.table.title();
             rows.keys.iter().map(move |key| (title.clone(), key))
         });
-        let gone = gone.map(|(entity, key)| Change { entity, id: id(key), before: json!({ "there": true }), after: Value::Null });
+        let gone = gone.map(|(entity, key)| Change {
+            entity,
+            id: id(key),
+            before: json!({ "there": true }),
+            after: Value::Null,
+        });
         altered.chain(gone).take(SHOWN).collect()
     }
 }
@@ -301,11 +315,7 @@ async fn remaining(snapshot: &mut Snapshot<'_>, graph: &mut Graph, rows: &Rows) 
 }
 
 /// Takes the rows of mentions too.
-async fn take(
-    snapshot: &mut Snapshot<'_>,
-    graph: &mut Graph,
-    mentions: &[Mention],
-) -> Result<(), ChangeError> {
+async fn take(snapshot: &mut Snapshot<'_>, graph: &mut Graph, mentions: &[Mention]) -> Result<(), ChangeError> {
     for mention in mentions {
         let taken = graph.table(&mention.table);
         let (by, columns) = (taken.key.clone(), taken.columns.clone());
@@ -399,10 +409,18 @@ fn nameless(store: &Store, graph: &Graph, altered: &[Altered]) -> Option<Nameles
         let refers = |row: &Altered| {
             row.update.set.iter().any(|(column, new)| {
                 *new == New::Pseudonym
-                    && graph.relations.foreign.iter().any(|f| f.from == row.table && f.column == *column && f.to == table)
+                    && graph
+                        .relations
+                        .foreign
+                        .iter()
+                        .any(|f| f.from == row.table && f.column == *column && f.to == table)
             })
         };
-        altered.iter().any(refers).then(|| Nameless { table, id: account.id.clone(), columns: account.nameless.clone() })
+        altered.iter().any(refers).then(|| Nameless {
+            table,
+            id: account.id.clone(),
+            columns: account.nameless.clone(),
+        })
     })
 }
 

@@ -37,11 +37,17 @@ pub async fn recheck(store: &Store, named: &str, desk: &Desk<'_>) -> Result<Valu
     if let Some(fault) = verdict.faults.first() {
         return Err(ChangeError::Broken(format!("the audit trail is broken: {}", fault.message)));
     }
-    let handles: HashSet<String> =
-        receipt["handles_hmac"].as_array().into_iter().flatten().filter_map(|h| h.as_str().map(str::to_owned)).collect();
+    let handles: HashSet<String> = receipt["handles_hmac"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|h| h.as_str().map(str::to_owned))
+        .collect();
     let places = search(store, &handles, desk).await?;
     let hits: usize = places.values().sum();
-    let left = receipt["mentions"] == "leave" || receipt["account"] == "keep" || receipt["status"] == "verified with disclosures";
+    let left = receipt["mentions"] == "leave"
+        || receipt["account"] == "keep"
+        || receipt["status"] == "verified with disclosures";
     let status = match (hits, left) {
         (0, _) => receipt["status"].as_str().unwrap_or("incomplete"),
         (_, true) => "verified with disclosures",
@@ -76,7 +82,11 @@ async fn check_receipt(store: &Store, receipt: &Value) -> Result<(), ChangeError
     Err(ChangeError::Broken(format!("the receipt is not what entry {seq} of the audit trail says: it was changed")))
 }
 
-async fn search(store: &Store, handles: &HashSet<String>, desk: &Desk<'_>) -> Result<BTreeMap<String, usize>, ChangeError> {
+async fn search(
+    store: &Store,
+    handles: &HashSet<String>,
+    desk: &Desk<'_>,
+) -> Result<BTreeMap<String, usize>, ChangeError> {
     let mut snapshot = store.snapshot().await?;
     let mut places: BTreeMap<String, usize> = BTreeMap::new();
     let mut known = Known { key: desk.key, handles, words: HashMap::new() };
@@ -126,7 +136,8 @@ impl Known<'_> {
             return true;
         }
         let words: Vec<&str> = text.split_whitespace().collect();
-        (2..=WORDS).any(|n| words.windows(n).any(|run| run.iter().all(|w| w.len() < 40) && self.is_handle(&run.join(" "))))
+        (2..=WORDS)
+            .any(|n| words.windows(n).any(|run| run.iter().all(|w| w.len() < 40) && self.is_handle(&run.join(" "))))
     }
 
     fn is_handle(&mut self, word: &str) -> bool {

@@ -72,7 +72,8 @@ async fn feedback_scores(
         if !stays(graph, &episode) {
             continue;
         }
-        let rows = store.linked(&[&episode.row], &episode.source.links, Entity::Feedback).await?.pop().unwrap_or_default();
+        let rows =
+            store.linked(&[&episode.row], &episode.source.links, Entity::Feedback).await?.pop().unwrap_or_default();
         let stays = |row: &&Row| {
             let source = row.text("source").unwrap_or_default().to_owned();
             row.get("counts") == &Value::Bool(true) && !gone.contains(&(source, row.id().to_owned()))
@@ -145,7 +146,8 @@ async fn memories(
     else {
         return Ok(());
     };
-    let (Some(at), Some(by)) = (taken.columns.iter().position(|c| c == memory), taken.columns.iter().position(|c| c == episode))
+    let (Some(at), Some(by)) =
+        (taken.columns.iter().position(|c| c == memory), taken.columns.iter().position(|c| c == episode))
     else {
         return Ok(());
     };

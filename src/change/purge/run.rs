@@ -19,6 +19,7 @@ use crate::change::{ChangeError, new_id, now};
 use crate::store::Store;
 use crate::store::erasing::PurgeSession;
 use crate::store::own::Own;
+use crate::store::stored::TableName;
 
 /// Erases a person. Gives the receipt; its status is `verified`, `verified with disclosures` or `incomplete`.
 ///
@@ -46,7 +47,9 @@ pub async fn run(
         (None, true) => match plan::plan(store, given, options, desk.progress).await {
             // Killed before anything was written.
             Ok(plan) => start(store, &own, desk, plan, Instant::now(), export_sha256).await,
-            Err(ChangeError::NotFound(words)) => Err(ChangeError::NotFound(format!("no unfinished purge is about `{given}`; {words}"))),
+            Err(ChangeError::NotFound(words)) => {
+                Err(ChangeError::NotFound(format!("no unfinished purge is about `{given}`; {words}")))
+            }
             Err(error) => Err(error),
         },
         (None, false) => {
@@ -115,6 +118,8 @@ async fn start(
         particular: plan.particular.clone(),
         notes: plan.notes.clone(),
         broken_before: BTreeMap::new(),
+        touched: touched(&plan, own),
+        bytes_before: None,
         phases: BTreeMap::from([("plan".to_owned(), planning)]),
         export_sha256,
         started_at: now(),
@@ -125,6 +130,16 @@ async fn start(
     desk.keep(&kept)?;
     batches::begin(store, own, desk, &kept).await?;
     delete(store, own, desk, kept, &plan, Counts::new()).await
+}
+
+/// Tables whose rows go or change, our own among them.
+fn touched(plan: &PurgePlan, own: &Own) -> Vec<TableName> {
+    let mut tables: Vec<TableName> = plan.deletes.iter().map(|rows| rows.table.clone()).collect();
+    tables.extend(plan.updates.iter().map(|row| row.table.clone()));
+    tables.extend((!plan.redacts.is_empty()).then(|| own.table("memory_audit_private")));
+    tables.sort_unstable();
+    tables.dedup();
+    tables
 }
 
 /// Goes on with a session: what is left is found anew, so that it does not matter where it stopped.
@@ -209,7 +224,8 @@ async fn finish(
         receipt["export_sha256"] = Value::from(sha256.clone());
     }
     if counts != kept.planned && status != "incomplete" {
-        receipt["notes"] = json!(["rows were written or changed by others meanwhile: what was done is more or less than the plan"]);
+        receipt["notes"] =
+            json!(["rows were written or changed by others meanwhile: what was done is more or less than the plan"]);
     }
     let hash = hex::encode(Sha256::digest(canonical(&receipt).as_bytes()));
     receipt["receipt_sha256"] = Value::from(hash.clone());

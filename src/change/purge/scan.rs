@@ -131,7 +131,8 @@ pub async fn everything(
         let mut read = key.clone();
         read.extend(texts.iter().map(|(name, _)| name.clone()));
         let required: Vec<bool> = texts.iter().map(|(c, _)| is_required(snapshot, &table, c)).collect();
-        let mut place = Place { search, table: &table, key_length: key.len(), texts: &texts, required: &required, key: &key };
+        let mut place =
+            Place { search, table: &table, key_length: key.len(), texts: &texts, required: &required, key: &key };
         let wanted = Wanted { table: &table, columns: &read, when: None, subject: &[] };
         let title = table.title();
         snapshot
@@ -150,7 +151,26 @@ pub async fn everything(
 /// Whether a column of PostgreSQL can hold a handle or an id.
 fn holds_text(declared: &str) -> bool {
     let lower = declared.to_ascii_lowercase();
-    let number = ["int", "numeric", "double", "real", "bool", "timestamp", "date", "time", "interval", "vector", "tsvector", "halfvec", "sparsevec", "money", "bit", "oid", "point", "serial"];
+    let number = [
+        "int",
+        "numeric",
+        "double",
+        "real",
+        "bool",
+        "timestamp",
+        "date",
+        "time",
+        "interval",
+        "vector",
+        "tsvector",
+        "halfvec",
+        "sparsevec",
+        "money",
+        "bit",
+        "oid",
+        "point",
+        "serial",
+    ];
     !number.iter().any(|n| lower.starts_with(n)) && !matches!(lower.as_str(), "bigint" | "smallint")
 }
 
@@ -205,8 +225,18 @@ impl Place<'_> {
 
     fn is_ours(&self) -> bool {
         self.search.own == Some(self.table.schema.as_str())
-            && ["memory_audit", "memory_audit_private", "memory_audit_head", "memory_migrations", "memory_suppressions",
-                "memory_holds", "memory_purges", "memory_jobs", "memory_quarantine"].contains(&self.table.name.as_str())
+            && [
+                "memory_audit",
+                "memory_audit_private",
+                "memory_audit_head",
+                "memory_migrations",
+                "memory_suppressions",
+                "memory_holds",
+                "memory_purges",
+                "memory_jobs",
+                "memory_quarantine",
+            ]
+            .contains(&self.table.name.as_str())
     }
 
     fn ours(&self, key: &[Raw], column: usize, hits: &[Hit], found: &mut Found) {
@@ -241,7 +271,16 @@ impl Place<'_> {
         Some(rule.recompute)
     }
 
-    fn value(&self, key: &[Raw], i: usize, raw: &Raw, text: &str, hits: &[Hit], found: &mut Found, updates: &mut Updates) {
+    fn value(
+        &self,
+        key: &[Raw],
+        i: usize,
+        raw: &Raw,
+        text: &str,
+        hits: &[Hit],
+        found: &mut Found,
+        updates: &mut Updates,
+    ) {
         let (column, declared) = &self.texts[i];
         if updates.get(self.table, key, column).is_some() {
             return;
@@ -280,12 +319,21 @@ impl Place<'_> {
                     }
                     new = text;
                 }
-                None if !rows.is_empty() && !self.search.follows.contains(self.table) => *found.stuck.entry(place.clone()).or_default() += rows.len(),
+                None if !rows.is_empty() && !self.search.follows.contains(self.table) => {
+                    *found.stuck.entry(place.clone()).or_default() += rows.len()
+                }
                 None => {}
             }
         }
         if empty {
-            updates.set(self.table, key, column, raw, New::Is(Raw::Null), &format!("{place} named a row that goes and is emptied"));
+            updates.set(
+                self.table,
+                key,
+                column,
+                raw,
+                New::Is(Raw::Null),
+                &format!("{place} named a row that goes and is emptied"),
+            );
         } else if new != text {
             let why = format!("{place} named the person or rows that go, which is taken out");
             updates.set(self.table, key, column, raw, New::Is(scrub::stored_as(raw, new)), &why);

@@ -94,7 +94,9 @@ pub fn without(text: &str, ids: &HashSet<String>, hits: &[Hit]) -> Option<String
         let before = |n: usize| hit.start.checked_sub(n).and_then(|i| bytes.get(i)).copied();
         let after = |n: usize| bytes.get(hit.end + n).copied();
         match (before(1), after(0)) {
-            (Some(b'"'), Some(b'\\')) if before(2) == Some(b'\\') && after(1) == Some(b'"') => (hit.start - 2, hit.end + 2),
+            (Some(b'"'), Some(b'\\')) if before(2) == Some(b'\\') && after(1) == Some(b'"') => {
+                (hit.start - 2, hit.end + 2)
+            }
             (Some(open @ (b'"' | b'\'')), Some(close)) if open == close => (hit.start - 1, hit.end + 1),
             _ => (hit.start, hit.end),
         }
@@ -214,7 +216,10 @@ mod tests {
             (r#"["a",  "gone-0001", "b"]"#, Some(r#"["a", "b"]"#)),
             (r#"["gone-0001", "gone-0002", "b"]"#, Some(r#"["b"]"#)),
             (r#"["a", "gone-0001", "gone-0002"]"#, Some(r#"["a"]"#)),
-            (r#"{"steps": [{"id": "gone-0001", "x": 1}, {"ids": ["gone-0002"]}]}"#, Some(r#"{"steps": [{"ids": []}]}"#)),
+            (
+                r#"{"steps": [{"id": "gone-0001", "x": 1}, {"ids": ["gone-0002"]}]}"#,
+                Some(r#"{"steps": [{"ids": []}]}"#),
+            ),
             (r#"{"caseId": "gone-0001", "n": 1.10}"#, Some(r#"{"caseId": null, "n": 1.10}"#)),
             (r#"{"a": "b"}"#, None),
         ] {

@@ -227,11 +227,7 @@ async fn near_of(snapshot: &mut Snapshot<'_>, subject: &Subject) -> Result<Vec<(
     Ok(all)
 }
 
-async fn near(
-    snapshot: &mut Snapshot<'_>,
-    text: &str,
-    ids: &[String],
-) -> Result<Vec<(String, String)>, ChangeError> {
+async fn near(snapshot: &mut Snapshot<'_>, text: &str, ids: &[String]) -> Result<Vec<(String, String)>, ChangeError> {
     let handles = snapshot.store.recognised().erasure.handles.clone();
     let mut near: Vec<(String, String)> = Vec::new();
     let lower = text.to_lowercase();

@@ -6,7 +6,18 @@ use super::{Reader, join};
 use crate::layout::erase::{Account, Action, Handle, HandleValue, Recompute, Rule};
 
 const RULE_KEYS: &[&str] = &[
-    "table", "column", "path", "of", "to", "when", "action", "columns", "value", "account", "recompute", "requires",
+    "table",
+    "column",
+    "path",
+    "of",
+    "to",
+    "when",
+    "action",
+    "columns",
+    "value",
+    "account",
+    "recompute",
+    "requires",
     "forbids",
 ];
 
