@@ -94,23 +94,20 @@ async fn verify(session: &Session<'_>, receipt: &str) -> Result<(), Failure> {
 /// `export subject SUBJECT`.
 pub async fn export(session: &Session<'_>, subject: &str, out: Option<&Path>) -> Result<(), Failure> {
     let store = session.store().await?;
-    match out {
-        Some(folder) => {
-            let (manifest, hash) = purge::bundle(&store, subject, &[], Sink::Folder(folder)).await?;
-            look::print_value(session, &json!({ "manifest": manifest, "manifest_sha256": hash }))
-        }
-        None => {
-            let mut lines = Vec::new();
-            purge::bundle(&store, subject, &[], Sink::Stream(&mut lines)).await?;
-            let text = String::from_utf8_lossy(&lines).into_owned();
-            output::piped(|stream| {
-                text.lines().try_for_each(|line| match std::io::stdout().is_terminal() {
-                    true => writeln!(stream, "{}", crate::ui::escaped(line)),
-                    false => writeln!(stream, "{line}"),
-                })
-            })
-        }
+    if let Some(folder) = out {
+        let (manifest, hash) = purge::bundle(&store, subject, &[], Sink::Folder(folder)).await?;
+        return look::print_value(session, &json!({ "manifest": manifest, "manifest_sha256": hash }));
     }
+    let mut lines = Vec::new();
+    purge::bundle(&store, subject, &[], Sink::Stream(&mut lines)).await?;
+    let text = String::from_utf8_lossy(&lines).into_owned();
+    let people = std::io::stdout().is_terminal();
+    output::piped(|stream| {
+        text.lines().try_for_each(|line| {
+            let shown = if people { crate::ui::escaped(line) } else { line.to_owned() };
+            writeln!(stream, "{shown}")
+        })
+    })
 }
 
 /// `show subject ID`: who it is, what belongs to the person, and what names the person elsewhere.

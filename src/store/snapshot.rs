@@ -113,7 +113,7 @@ impl Snapshot<'_> {
     }
 
     /// A condition with its subject filled in.
-    fn condition(&self, wanted: &Wanted<'_>, params: &mut Vec<Param>) -> String {
+    fn condition(wanted: &Wanted<'_>, params: &mut Vec<Param>) -> String {
         let Some(when) = wanted.when else { return String::new() };
         if !when.contains("$subject") {
             return format!(" AND ({when})");
@@ -144,7 +144,7 @@ impl Snapshot<'_> {
             let mut params = Vec::new();
             let by = [by.to_owned()];
             let keys = shape::key_condition(engine, &shape, &by, chunk, &mut params);
-            let condition = self.condition(&wanted, &mut params);
+            let condition = Self::condition(&wanted, &mut params);
             let sql = format!(
                 "SELECT {} FROM {} t WHERE t.{keys}{condition}",
                 self.projection(&shape, wanted.columns),
@@ -166,7 +166,7 @@ impl Snapshot<'_> {
     ) -> Result<(), StoreError> {
         let shape = self.store.shape(wanted.table).await?;
         let mut params = Vec::new();
-        let condition = self.condition(&wanted, &mut params);
+        let condition = Self::condition(&wanted, &mut params);
         let sql = format!(
             "SELECT {} FROM {} t WHERE true{condition}",
             self.projection(&shape, wanted.columns),

@@ -243,12 +243,11 @@ async fn parents(
         let (mut at, mut seen) = (start.clone(), HashSet::new());
         let end = loop {
             match step.get(&at) {
-                Some(Raw::Null) => break Raw::Null,
+                None | Some(Raw::Null) => break Raw::Null,
                 Some(next) if step.contains_key(&spelled(next)) && seen.insert(spelled(next)) => at = spelled(next),
                 // Round in a circle of rows that all go.
                 Some(next) if step.contains_key(&spelled(next)) => break Raw::Null,
                 Some(next) => break next.clone(),
-                None => break Raw::Null,
             }
         };
         found.insert(start.clone(), end);

@@ -1,6 +1,6 @@
 //! What erasing a person would do: exact counts, mentions, effects and disclosures, made in one read-only transaction.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -9,12 +9,13 @@ use sha2::{Digest as _, Sha256};
 use super::disclose;
 use super::effects::{self, New, Update, Updates};
 use super::graph::{Graph, as_text, name};
-use super::matcher::Matcher;
+use super::matcher::{ID_LENGTH, Matcher};
 use super::recompute;
 use super::scan::{self, Found, Mention, Mentions, Search};
 use super::subject::{self, Handle, Subject};
 use crate::change::plan::{Change, Counts, canonical};
 use crate::change::{ChangeError, now};
+use crate::layout::erase::Action;
 use crate::store::Store;
 use crate::store::session::Raw;
 use crate::store::snapshot::{Snapshot, Wanted};
@@ -273,6 +274,7 @@ pub async fn rest(
         graph.close(snapshot, &subject.ids).await?;
         let ids = ids_of(&graph);
         let matcher = Matcher::new(handles.iter().copied(), ids.iter().cloned())?;
+        let listed = listed(&graph, &ids);
         let mut updates = Updates::default();
         effects::find(snapshot, &graph, &subject.ids, &mut updates).await?;
         let search = Search {
@@ -281,6 +283,7 @@ pub async fn rest(
             handles: &handles,
             matcher: &matcher,
             ids: &ids,
+            listed: &listed,
             mentions: options.mentions,
             own: own.as_ref().map(|o| o.schema.as_str()),
             known: &known,
@@ -335,13 +338,24 @@ pub fn known_tables(store: &Store) -> HashSet<TableName> {
     sources.chain(recognised.erasure.rules.iter().map(|r| name(&r.table))).collect()
 }
 
-/// Ids of the rows that go: keys of one column.
+/// Ids of the rows that go: keys of one column that can be told in texts.
 fn ids_of(graph: &Graph) -> HashSet<String> {
-    let mut ids = HashSet::new();
-    for taken in graph.tables.values().filter(|t| t.key.len() == 1) {
-        ids.extend(taken.rows.iter().filter_map(|row| as_text(row.first()?)));
+    let taken = graph.tables.values().filter(|t| t.key.len() == 1);
+    let ids = taken.flat_map(|t| t.rows.iter().filter_map(|row| as_text(row.first()?)));
+    ids.filter(|id| id.len() >= ID_LENGTH).collect()
+}
+
+/// The ids that the layout's lists may lose: those of the tables they are about, and those that can be told anywhere.
+fn listed(graph: &Graph, ids: &HashSet<String>) -> HashMap<(TableName, String), HashSet<String>> {
+    let mut listed: HashMap<(TableName, String), HashSet<String>> = HashMap::new();
+    for rule in graph.rules.iter().filter(|r| r.action == Action::Remove) {
+        let Some(taken) = rule.of.as_ref().and_then(|of| graph.taken(&name(of))) else { continue };
+        let Some(to) = rule.to.as_ref().or(taken.key.first()) else { continue };
+        let place = (name(&rule.table), rule.column.clone());
+        let own = listed.entry(place).or_insert_with(|| ids.clone());
+        own.extend(taken.values(to, 0).iter().filter_map(as_text));
     }
-    ids
+    listed
 }
 
 async fn finished(

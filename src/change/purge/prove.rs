@@ -1,6 +1,6 @@
 //! Looks for what must be gone: in every value, in references, in search indexes, among the bytes of the files.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
@@ -240,6 +240,7 @@ async fn logical(store: &Store, desk: &Desk<'_>, kept: &Kept, proof: &mut Proof)
         handles: &handles,
         matcher: &matcher,
         ids: &ids,
+        listed: &HashMap::new(),
         mentions: Mentions::Leave,
         own: own.as_ref().map(|o| o.schema.as_str()),
         known: &known,

@@ -29,7 +29,7 @@ const REMEMBERED: usize = 500_000;
 pub async fn recheck(store: &Store, named: &str, desk: &Desk<'_>) -> Result<Value, ChangeError> {
     let receipt = desk.receipt(named)?;
     let own = crate::change::draft::trail(store).await?;
-    if receipt["database_id"] != Value::from(own.database_id.clone()) {
+    if receipt["database_id"] != own.database_id {
         return Err(ChangeError::Refused(format!("the receipt is of another database than {}", store.location())));
     }
     check_receipt(store, &receipt).await?;
@@ -75,7 +75,7 @@ async fn check_receipt(store: &Store, receipt: &Value) -> Result<(), ChangeError
     let hash = hex::encode(Sha256::digest(canonical(&bare).as_bytes()));
     let seq = receipt["audit_seq"].as_i64().unwrap_or_default();
     let entry = audit::open(store, seq).await?;
-    let entered = entry.is_some_and(|e| e.public["receipt_sha256"] == Value::from(hash.clone()));
+    let entered = entry.is_some_and(|e| e.public["receipt_sha256"] == hash);
     if hash == said && entered {
         return Ok(());
     }

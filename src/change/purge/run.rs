@@ -217,7 +217,7 @@ async fn finish(
         "actor": desk.author.actor,
         "ticket": desk.author.ticket,
         "handles_hmac": hmacs,
-        "rows_erased": kept.ids.len(),
+        "rows_erased": kept.deletes.iter().map(|rows| rows.keys.len()).sum::<usize>(),
         "undo_reason": "an erasure is not undone",
     });
     if let Some(sha256) = &kept.export_sha256 {

@@ -1,6 +1,6 @@
 //! Reads every text of the database once, row by row: what names the person elsewhere, and what names rows that go.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::ControlFlow;
 
 use serde::Serialize;
@@ -12,7 +12,7 @@ use super::scrub;
 use super::subject::Handle;
 use crate::change::ChangeError;
 use crate::layout::Engine;
-use crate::layout::erase::{Action, Recompute};
+use crate::layout::erase::{Action, BoundRule, Recompute};
 use crate::memory::json;
 use crate::store::session::Raw;
 use crate::store::snapshot::{Snapshot, Wanted};
@@ -91,8 +91,10 @@ pub struct Search<'a> {
     pub handles: &'a [&'a Handle],
     /// What to look for.
     pub matcher: &'a Matcher,
-    /// Ids of rows that go.
+    /// Ids of rows that go, as far as they can be told in texts.
     pub ids: &'a HashSet<String>,
+    /// The ids that lists of the layout may lose, by table and column: short ones too.
+    pub listed: &'a HashMap<(TableName, String), HashSet<String>>,
     /// What becomes of mentions.
     pub mentions: Mentions,
     /// Schema of our own tables.
@@ -174,6 +176,15 @@ fn holds_text(declared: &str) -> bool {
     !number.iter().any(|n| lower.starts_with(n)) && !matches!(lower.as_str(), "bigint" | "smallint")
 }
 
+/// One value that holds something.
+struct Spot<'a> {
+    key: &'a [Raw],
+    column: usize,
+    raw: &'a Raw,
+    text: &'a str,
+    hits: &'a [Hit],
+}
+
 struct Place<'a> {
     search: &'a Search<'a>,
     table: &'a TableName,
@@ -218,7 +229,7 @@ impl Place<'_> {
                 continue;
             }
             if !hits.is_empty() || self.short_list(i, &text) {
-                self.value(key, i, raw, &text, &hits, found, updates);
+                self.value(&Spot { key, column: i, raw, text: &text, hits: &hits }, found, updates);
             }
         }
     }
@@ -259,28 +270,24 @@ impl Place<'_> {
 
     /// Whether a list that the layout names may hold ids too short to be looked for.
     fn short_list(&self, column: usize, text: &str) -> bool {
-        let removes = self.removing(column).is_some();
-        removes && json::read_list(Some(text)).items.iter().any(|item| self.search.ids.contains(item))
+        let Some(ids) = self.listed(column) else { return false };
+        json::read_list(Some(text)).items.iter().any(|item| ids.contains(item))
     }
 
-    fn removing(&self, column: usize) -> Option<Option<Recompute>> {
-        let mut rules = self.search.graph.rules.iter();
-        let rule = rules.find(|r| {
+    /// The ids that a list of the layout may lose.
+    fn listed(&self, column: usize) -> Option<&HashSet<String>> {
+        self.search.listed.get(&(self.table.clone(), self.texts[column].0.clone()))
+    }
+
+    fn recomputed(&self, column: usize) -> Option<Recompute> {
+        let listed = |r: &&BoundRule| {
             r.action == Action::Remove && name(&r.table) == *self.table && r.column == self.texts[column].0
-        })?;
-        Some(rule.recompute)
+        };
+        self.search.graph.rules.iter().filter(listed).find_map(|rule| rule.recompute)
     }
 
-    fn value(
-        &self,
-        key: &[Raw],
-        i: usize,
-        raw: &Raw,
-        text: &str,
-        hits: &[Hit],
-        found: &mut Found,
-        updates: &mut Updates,
-    ) {
+    fn value(&self, at: &Spot<'_>, found: &mut Found, updates: &mut Updates) {
+        let Spot { key, column: i, raw, text, hits } = *at;
         let (column, declared) = &self.texts[i];
         if updates.get(self.table, key, column).is_some() {
             return;
@@ -299,19 +306,21 @@ impl Place<'_> {
         let mut empty = false;
         let rows: Vec<Hit> =
             self.search.matcher.find(new.as_bytes()).into_iter().filter(|h| h.what == What::Row).collect();
-        if !rows.is_empty() || self.removing(i).is_some() {
+        let listed = self.listed(i);
+        if !rows.is_empty() || listed.is_some() {
+            let ids = listed.unwrap_or(self.search.ids);
             let loosened = match new.as_str() {
-                whole if self.search.ids.contains(whole) => {
+                whole if ids.contains(whole) => {
                     empty = changeable && !self.required[i];
-                    empty.then(|| String::new())
+                    empty.then(String::new)
                 }
-                list if declared.ends_with("[]") => scrub::array_without(list, self.search.ids),
-                other => scrub::without(other, self.search.ids, &rows),
+                list if declared.ends_with("[]") => scrub::array_without(list, ids),
+                other => scrub::without(other, ids, &rows),
             };
             match loosened.filter(|_| changeable) {
                 Some(text) => {
                     *found.loosened.entry(place.clone()).or_default() += 1;
-                    if let Some(Some(recompute)) = self.removing(i) {
+                    if let Some(recompute) = self.recomputed(i) {
                         found.recompute.push((recompute, self.table.clone(), key.to_vec()));
                         let count = |t: &str| json::read_list(Some(t)).items.len();
                         let removed = count(&new).saturating_sub(count(&text));
@@ -320,7 +329,7 @@ impl Place<'_> {
                     new = text;
                 }
                 None if !rows.is_empty() && !self.search.follows.contains(self.table) => {
-                    *found.stuck.entry(place.clone()).or_default() += rows.len()
+                    *found.stuck.entry(place.clone()).or_default() += rows.len();
                 }
                 None => {}
             }

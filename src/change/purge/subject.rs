@@ -1,6 +1,6 @@
 //! Who is meant: from any handle to the person's ids, and from these to every handle that is known.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
@@ -196,11 +196,11 @@ async fn ids_of(snapshot: &mut Snapshot<'_>, text: &str) -> Result<Vec<String>, 
             return Ok(vec![text.to_owned()]);
         }
     }
-    let mut found: BTreeMap<String, ()> = BTreeMap::new();
+    let mut found: BTreeSet<String> = BTreeSet::new();
     for handle in &erasure.handles {
         let table = TableName::new(handle.table.0.clone(), handle.table.1.clone());
         for (id, _) in snapshot.handles(&table, &handle.id, &handle.sql, &HandlesWanted::Like(text)).await? {
-            found.insert(id, ());
+            found.insert(id);
         }
     }
     if found.is_empty() {
@@ -210,7 +210,7 @@ async fn ids_of(snapshot: &mut Snapshot<'_>, text: &str) -> Result<Vec<String>, 
             }
         }
     }
-    Ok(found.into_keys().collect())
+    Ok(found.into_iter().collect())
 }
 
 /// Other people with a name or an address like the person's.
