@@ -43,7 +43,7 @@ pub struct Inverse {
 }
 
 /// Pauses before another try: longer each time, and by chance, so that two that met do not meet again.
-pub(super) async fn wait(tries: u32) {
+pub(in crate::change) async fn wait(tries: u32) {
     let most = 5_u64 << tries.min(6);
     let millis = rand::random::<u64>() % most + 1;
     tokio::time::sleep(Duration::from_millis(millis)).await;
@@ -69,6 +69,7 @@ pub async fn apply(store: &Store, plan: &Plan, author: &Author) -> Result<Receip
     if plan.is_empty() {
         return Ok(receipt);
     }
+    super::suppress::check(store, plan).await?;
     let mut tries = 0;
     loop {
         tries += 1;
@@ -113,6 +114,7 @@ where
                     writer.images(&watch.rows).await?;
                 }
                 let plan = plan().await?;
+                super::suppress::check(store, &plan).await?;
                 let mut receipt = receipt(&plan);
                 receipt.stamp(&plan, at.clone());
                 receipt_id.clone_from(&receipt.receipt_id);

@@ -226,6 +226,14 @@ pub fn check_id(entity: Entity, id: &str) -> Result<(), ChangeError> {
     Ok(())
 }
 
+/// Our tables, to be read.
+///
+/// # Errors
+/// [`ChangeError::Refused`] where there are none.
+pub async fn trail(store: &Store) -> Result<Own, ChangeError> {
+    store.own().await?.ok_or_else(|| ChangeError::Refused(format!("{} has no audit trail", store.location())))
+}
+
 /// Our tables, where changes can be made.
 ///
 /// # Errors

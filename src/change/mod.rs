@@ -10,15 +10,18 @@ mod batch;
 pub mod chain;
 mod draft;
 pub mod feedback;
+pub mod hold;
 pub mod import;
 pub mod migrate;
 pub mod plan;
 pub mod profile;
 pub mod prune;
 pub mod quarantine;
+pub mod purge;
 pub mod record;
 pub mod reward;
 pub mod signal;
+pub mod suppress;
 pub mod undo;
 
 use std::future::Future;

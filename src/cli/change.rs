@@ -10,7 +10,7 @@ use super::change_args::{By, ChangeCommand, Doing, FeedbackCommand, ProfileComma
 use super::{Failure, Session, audit, look, output, prune};
 use crate::change::import::{self, Format as ImportFormat};
 use crate::change::{
-    self, Author, ChangeError, Plan, Receipt, chain, feedback, migrate, profile, record, reward, signal, undo,
+    self, Author, ChangeError, Plan, Receipt, chain, feedback, hold, migrate, profile, record, reward, signal, undo,
 };
 use crate::memory::{Entity, Row};
 use crate::store::Store;
@@ -96,6 +96,16 @@ pub async fn run(session: &Session<'_>, command: &ChangeCommand) -> Result<(), F
         }
         ChangeCommand::Apply { file, by } => apply_file(session, file, by).await,
         ChangeCommand::Migrate { apply, to, by } => run_migrations(session, *apply, *to, by).await,
+        ChangeCommand::Hold { subject, doing } => {
+            let (actor, reason) = (actor(&doing.by), doing.by.reason.clone());
+            let store = session.store().await?;
+            carry_out(session, &store, doing, || hold::hold(&store, subject, reason.as_deref(), &actor)).await
+        }
+        ChangeCommand::Unhold { subject, doing } => {
+            let store = session.store().await?;
+            carry_out(session, &store, doing, || hold::unhold(&store, subject)).await
+        }
+        ChangeCommand::Purge(args) => super::purge::run(session, args).await,
         ChangeCommand::Audit { command } => audit::run(session, command).await,
     }
 }
@@ -152,7 +162,7 @@ pub(super) fn actor(by: &By) -> String {
         .unwrap_or_else(|| "unknown".to_owned())
 }
 
-fn author(by: &By) -> Author {
+pub(super) fn author(by: &By) -> Author {
     Author { actor: actor(by), reason: by.reason.clone(), ticket: by.ticket.clone() }
 }
 
@@ -176,6 +186,7 @@ where
         return print_receipt(session, &receipt);
     }
     let mut planned = plan().await?;
+    change::suppress::check(store, &planned).await?;
     planned.reason.clone_from(&author.reason);
     planned.ticket.clone_from(&author.ticket);
     planned.plan_id = planned.digest();

@@ -242,6 +242,24 @@ pub enum ChangeCommand {
         #[command(flatten)]
         by: By,
     },
+    /// Erase a person: plan it, do it with --apply, prove it; `purge verify RECEIPT` looks again later.
+    Purge(super::purge_args::PurgeArgs),
+    /// Put a person under a legal hold: nothing of theirs is erased while it stands.
+    Hold {
+        /// The person: id, e-mail, name, session or profile.
+        subject: String,
+        /// What to do.
+        #[command(flatten)]
+        doing: Doing,
+    },
+    /// Take a legal hold away.
+    Unhold {
+        /// The person.
+        subject: String,
+        /// What to do.
+        #[command(flatten)]
+        doing: Doing,
+    },
     /// The audit trail: list, verify, anchor.
     Audit {
         /// What to do.

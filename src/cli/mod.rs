@@ -9,6 +9,8 @@ mod layouts;
 mod look;
 pub mod output;
 pub mod prune;
+mod purge;
+pub mod purge_args;
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -188,7 +190,9 @@ async fn dispatch(cli: &Cli, config: &Config) -> Result<(), Failure> {
         Some(Command::Show { entity, id }) => look::show(&session, entity, id).await,
         Some(Command::Chain { episode }) => look::chain(&session, episode).await,
         Some(Command::Layouts { command }) => layouts::run(&session, command.as_ref()).await,
-        Some(Command::Export { entities, selection }) => look::export(&session, entities, selection).await,
+        Some(Command::Export { entities, out, selection }) => {
+            look::export(&session, entities, selection, out.as_deref()).await
+        }
         Some(Command::Change(command)) => change::run(&session, command).await,
         Some(Command::Completions { .. } | Command::Man) => Ok(()),
     }
@@ -269,7 +273,8 @@ impl Session<'_> {
             _ => None,
         };
         let layout = global.layout.clone().or_else(|| profile.and_then(|p| p.layout.clone()));
-        Ok(Some((target, OpenOptions { layout, companion, ..OpenOptions::default() })))
+        let secret = config::erasure_key(false).ok().flatten();
+        Ok(Some((target, OpenOptions { layout, companion, secret, ..OpenOptions::default() })))
     }
 
     /// Opens the database of a command.

@@ -84,11 +84,13 @@ pub struct OpenOptions {
     pub statement_timeout: Option<Duration>,
     /// A companion database to attach beside a palace, when it exists.
     pub companion: Option<PathBuf>,
+    /// Key outside the database under which erased people's handles are listed.
+    pub secret: Option<[u8; 32]>,
 }
 
 impl Default for OpenOptions {
     fn default() -> Self {
-        OpenOptions { layout: None, connections: 1, statement_timeout: None, companion: None }
+        OpenOptions { layout: None, connections: 1, statement_timeout: None, companion: None, secret: None }
     }
 }
 
@@ -244,6 +246,7 @@ impl Store {
             notes,
             blocked,
             shapes: super::shape::Shapes::default(),
+            secret: options.secret,
             writer: tokio::sync::Mutex::default(),
             erasing: std::sync::atomic::AtomicBool::default(),
             sortable: std::sync::Mutex::default(),

@@ -10,13 +10,16 @@ mod context;
 mod derive;
 pub mod dialect;
 pub mod encode;
+pub mod erasing;
 mod order;
 pub mod own;
 mod page;
 pub mod proof;
+pub mod relations;
 mod select;
 pub mod session;
 pub mod shape;
+pub mod snapshot;
 mod status;
 pub mod stored;
 pub mod write;
@@ -82,6 +85,8 @@ pub struct Store {
     /// Why nothing can be written here, whatever the operator may do.
     blocked: Option<String>,
     shapes: shape::Shapes,
+    /// Key outside the database under which erased people's handles are listed.
+    secret: Option<[u8; 32]>,
     writer: tokio::sync::Mutex<Option<write::Link>>,
     /// What is deleted is to be overwritten.
     erasing: AtomicBool,
@@ -189,6 +194,9 @@ impl Store {
         for layout in &self.recognised.layouts {
             let missing = layout.missing.iter().filter(|m| !m.optional);
             errors.extend(missing.map(|m| error(m.line, &m.key, m.message.clone())));
+        }
+        for (line, key, words) in &self.recognised.erasure.missing {
+            errors.push(error(*line, key, words.clone()));
         }
         for source in &self.recognised.sources {
             let projection = select::Projection::new(self.engine(), source, None, None);

@@ -322,7 +322,8 @@ impl Writer<'_> {
             let condition = shape::key_condition(self.engine(), shape, &rows.by, keys, &mut params);
             (format!("DELETE FROM {} WHERE {condition}", shape::qualified(&rows.table)), params)
         };
-        rows.keys.chunks(400).map(statement).collect()
+        // A list of values may be long; conditions of several columns nest.
+        rows.keys.chunks(if rows.by.len() == 1 { 10_000 } else { 400 }).map(statement).collect()
     }
 
     /// Runs a migration's script. On PostgreSQL a lock keeps others from migrating at the same time.
