@@ -5,6 +5,7 @@ mod audit;
 mod change;
 pub mod change_args;
 mod demo;
+mod fleet;
 mod layouts;
 mod look;
 pub mod output;

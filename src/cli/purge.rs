@@ -22,6 +22,9 @@ const OFTEN: Duration = Duration::from_millis(250);
 
 /// Runs `purge`.
 pub async fn run(session: &Session<'_>, args: &PurgeArgs) -> Result<(), Failure> {
+    if let Some(file) = &args.fleet {
+        return super::fleet::run(session, args, file).await;
+    }
     if let Some(receipt) = &args.receipt {
         if args.subject == "verify" {
             return verify(session, receipt).await;
@@ -51,7 +54,7 @@ pub async fn run(session: &Session<'_>, args: &PurgeArgs) -> Result<(), Failure>
 }
 
 /// Shows pseudonyms instead of what the person is known by.
-fn hide_handles(mask: &Mask, shown: &mut Value) {
+pub(super) fn hide_handles(mask: &Mask, shown: &mut Value) {
     fn hide(mask: &Mask, value: &mut Value) {
         match value {
             Value::String(text) => *text = mask.pseudonym("handle", text),
@@ -167,7 +170,7 @@ async fn carry_out(
 }
 
 /// The key of the suppression list and the folder for sessions and receipts.
-fn desk<'a>(author: &'a Author, progress: Say<'a>) -> Result<Desk<'a>, Failure> {
+pub(super) fn desk<'a>(author: &'a Author, progress: Say<'a>) -> Result<Desk<'a>, Failure> {
     let kept =
         |e: &dyn std::fmt::Display| Failure::refused(format!("the key of the suppression list cannot be kept: {e}"));
     let key = config::erasure_key(true).map_err(|e| kept(&e))?.ok_or_else(|| kept(&"it was not made"))?;
@@ -175,7 +178,7 @@ fn desk<'a>(author: &'a Author, progress: Say<'a>) -> Result<Desk<'a>, Failure> 
     Ok(Desk { folder, key, author, progress })
 }
 
-fn options(args: &PurgeArgs) -> Options {
+pub(super) fn options(args: &PurgeArgs) -> Options {
     Options {
         aliases: args.alias.clone(),
         mentions: match args.mentions {

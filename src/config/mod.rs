@@ -1,5 +1,7 @@
 //! What the operator has set: profiles of databases, and the folders where settings and state live.
 
+pub mod fleet;
+
 use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};

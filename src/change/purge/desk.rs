@@ -99,6 +99,30 @@ impl Desk<'_> {
         let _ = std::fs::remove_file(self.session_file(session));
     }
 
+    fn fleet_file(&self, name: &str) -> PathBuf {
+        self.folder.join("purges").join(format!("fleet-{name}.json"))
+    }
+
+    /// Keeps by which handle a person is known in each of several databases, until all of them are verified.
+    ///
+    /// # Errors
+    /// [`ChangeError::Failed`] with the file's name.
+    pub fn keep_fleet(&self, name: &str, handles: &BTreeMap<String, String>) -> Result<(), ChangeError> {
+        write_private(&self.fleet_file(name), serde_json::to_string(handles).unwrap_or_default().as_bytes())
+    }
+
+    /// What [`Desk::keep_fleet`] kept; nothing when it is not there.
+    #[must_use]
+    pub fn fleet(&self, name: &str) -> BTreeMap<String, String> {
+        let kept = std::fs::read(self.fleet_file(name)).ok();
+        kept.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
+    }
+
+    /// Forgets it: it named the person.
+    pub fn forget_fleet(&self, name: &str) {
+        let _ = std::fs::remove_file(self.fleet_file(name));
+    }
+
     /// Where receipts are.
     #[must_use]
     pub fn receipts(&self) -> PathBuf {
