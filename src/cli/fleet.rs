@@ -59,7 +59,7 @@ pub async fn run(session: &Session<'_>, args: &PurgeArgs, file: &Path) -> Result
             let given = known.get(&reached.member.label).unwrap_or(&args.subject);
             entries.push(erase(session, args, &options, reached, given).await?);
         }
-        return finish(session, args, file, entries);
+        return finish(session, args, file, &entries);
     }
     let plans = plan(session, args, &options, &fleet).await?;
     if plans.iter().all(|plan| matches!(plan, Planned::Absent)) {
@@ -93,7 +93,7 @@ pub async fn run(session: &Session<'_>, args: &PurgeArgs, file: &Path) -> Result
             Planned::Failed(status, words) => reached.with(status, "error", Value::from(words.clone())),
         });
     }
-    finish(session, args, file, entries)
+    finish(session, args, file, &entries)
 }
 
 /// A name for what is kept between runs, which does not say who it is about.
@@ -302,12 +302,12 @@ fn incomplete(missing: &[String], args: &PurgeArgs) -> Result<(), Failure> {
 }
 
 /// Keeps and prints one receipt over all.
-fn finish(session: &Session<'_>, args: &PurgeArgs, file: &Path, entries: Vec<Value>) -> Result<(), Failure> {
+fn finish(session: &Session<'_>, args: &PurgeArgs, file: &Path, entries: &[Value]) -> Result<(), Failure> {
     if entries.iter().all(|entry| entry["status"] == "not found") {
         let words = format!("nothing is left to do in any of {} databases about `{}`", entries.len(), args.subject);
         return Err(Failure::not_found(words));
     }
-    let missing = not_done(&entries);
+    let missing = not_done(entries);
     let any = |status: &str| entries.iter().any(|entry| entry["status"] == status);
     let status = match (missing.is_empty(), any("verified with disclosures")) {
         (false, _) => "incomplete",
@@ -315,7 +315,7 @@ fn finish(session: &Session<'_>, args: &PurgeArgs, file: &Path, entries: Vec<Val
         (true, false) => "verified",
     };
     let mut counts = Map::new();
-    for entry in &entries {
+    for entry in entries {
         add_counts(&mut counts, entry["label"].as_str().unwrap_or_default(), &entry["receipt"]["counts"]);
     }
     let by = author(&args.doing.by);
@@ -325,7 +325,7 @@ fn finish(session: &Session<'_>, args: &PurgeArgs, file: &Path, entries: Vec<Val
         "status": status,
         "fleet": file.display().to_string(),
         "counts": counts,
-        "verification": verification(&entries),
+        "verification": verification(entries),
         "incomplete": missing,
         "databases": entries,
         "applied_at": now(),
