@@ -153,11 +153,14 @@ pub(super) fn read_input(path: &Path, most: u64) -> Result<String, Failure> {
 
 /// Who does it: as said, else from the environment.
 pub(super) fn actor(by: &By) -> String {
+    by.actor.clone().filter(|a| !a.trim().is_empty()).unwrap_or_else(login)
+}
+
+/// Who sits here, as the environment says.
+pub(super) fn login() -> String {
     let variable = |name: &str| std::env::var(name).ok().filter(|v| !v.trim().is_empty());
-    let named = by.actor.clone().filter(|a| !a.trim().is_empty());
-    named
-        .or_else(|| ["MNEMOSCOPE_ACTOR", "USER", "LOGNAME"].into_iter().find_map(variable))
-        .unwrap_or_else(|| "unknown".to_owned())
+    let named = ["MNEMOSCOPE_ACTOR", "USER", "LOGNAME"].into_iter().find_map(variable);
+    named.unwrap_or_else(|| "unknown".to_owned())
 }
 
 pub(super) fn author(by: &By) -> Author {
