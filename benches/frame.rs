@@ -59,7 +59,7 @@ fn model() -> Model {
         location: "demo.db".to_owned(),
         layouts: vec!["mnemoscope".to_owned()],
         capabilities: Entity::ALL.iter().map(capability).collect(),
-        unfilled: std::collections::BTreeSet::new(),
+        ..Opened::default()
     };
     let settings = Settings { theme: "dark".to_owned(), mouse: true, wrap: true };
     let mut model = Model::new(opened, settings, Mask::new([7; 32]), false);

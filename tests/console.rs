@@ -2,6 +2,7 @@
 
 mod console {
     mod anything;
+    mod changes;
     pub mod fake;
     mod keys;
     mod looks;

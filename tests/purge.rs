@@ -533,6 +533,7 @@ fn the_commands_exit_as_the_contract_says() {
     let world = block_on(on_sqlite(Layout::Atom));
     let code = |arguments: &[&str]| finished(&world, arguments).status.code();
     assert_eq!(code(&["hold", "user-ana", "--apply"]), Some(0));
+    assert_eq!(code(&["purge", "user-ana"]), Some(5));
     assert_eq!(code(&["purge", "user-ana", "--apply"]), Some(5));
     assert_eq!(code(&["unhold", "user-ana", "--apply"]), Some(0));
     assert_eq!(code(&["unhold", "user-ana", "--apply"]), Some(3));
@@ -682,5 +683,48 @@ fn on_a_server_what_was_not_rewritten_is_disclosed() {
             assert_eq!(receipt["status"], status, "{receipt:#}");
             assert_eq!(receipt["verification"]["bytes"]["checked"], false);
         }
+    });
+}
+
+#[test]
+fn a_kept_plan_is_executed_as_it_was_approved_or_not_at_all() {
+    let world = block_on(on_sqlite(Layout::Atom));
+    let file = world.folder.path().join("plan.json");
+    let kept = file.display().to_string();
+    let purge = ["purge", "user-ana", "--account", "erase", "--mentions", "redact", "--plan-out", &kept];
+    assert_eq!(finished(&world, &purge).status.code(), Some(0));
+    block_on(world.run("INSERT INTO chat_sessions (id, user_id) VALUES ('ses-new', 'user-ana')"));
+    let moved = finished(&world, &["apply", &kept]);
+    assert_eq!(moved.status.code(), Some(4), "{}", String::from_utf8_lossy(&moved.stderr));
+    assert_eq!(block_on(world.count("chat_sessions WHERE user_id = 'user-ana'")), 2);
+    let planned = finished(&world, &purge);
+    let done = finished(&world, &["apply", &kept, "--actor", "second"]);
+    assert_eq!(done.status.code(), Some(0), "{}", String::from_utf8_lossy(&done.stderr));
+    let json = |output: &Output| serde_json::from_slice::<Value>(&output.stdout).expect("json");
+    let (plan, receipt) = (json(&planned), json(&done));
+    assert_eq!((&receipt["plan_id"], &receipt["counts"]), (&plan["plan_id"], &plan["counts"]));
+    let again = finished(&world, &["purge", "user-ana"]);
+    assert_eq!(again.status.code(), Some(3));
+    assert!(String::from_utf8_lossy(&again.stderr).contains("erased here"));
+}
+
+#[test]
+fn ids_that_are_numbers_are_told_from_words() {
+    block_on(async {
+        let world = on_sqlite(Layout::Atom).await;
+        world
+            .run(
+                "UPDATE agent_episodes SET feedback_ids = '[\"7\", \"fb-other\"]', metadata_json = '{\"room\": \"7\", \"a\": [\"7\"]}'
+                 WHERE session_id = 'ses-ben';
+                 UPDATE agent_feedback SET user_id = 'user-ben' WHERE user_id = 'user-ana';
+                 INSERT INTO agent_feedback (id, agent_id, user_id, original_output, user_correction)
+                 VALUES ('7', 'agent-ledger', 'user-ana', '', '')",
+            )
+            .await;
+        world.purge("user-ana", &everything()).await.expect("a receipt");
+        let lists = world
+            .texts("SELECT DISTINCT feedback_ids || metadata_json FROM agent_episodes WHERE session_id = 'ses-ben'")
+            .await;
+        assert_eq!(lists, ["[\"fb-other\"]{\"room\": \"7\", \"a\": [\"7\"]}"]);
     });
 }

@@ -35,10 +35,17 @@ impl Model {
         let (browse, here) = (self.browse(), self.history.here());
         match command.scope {
             Scope::List if browse.is_none() => return no("only in a list"),
-            Scope::Rows if matches!(here.view, View::Home(_)) => return no("only where rows are shown"),
+            Scope::Rows if here.selected().is_none() && browse.is_none() => return no("only where rows are shown"),
+            scope if !scope.is_shared() && self.panel().is_none_or(|panel| panel.scope() != scope) => {
+                return Err((format!("only among {}", scope.title().to_lowercase()), None));
+            }
             _ => {}
         }
+        if matches!(command.id, CommandId::Change(_) | CommandId::UndoLast | CommandId::UndoEntry) {
+            self.may_change()?;
+        }
         match command.id {
+            CommandId::Change(ask) => self.can_ask(ask).map_err(|reason| (reason, None)),
             CommandId::Back if !self.history.has(-1) => no("there is nothing to go back to"),
             CommandId::Forward if !self.history.has(1) => no("there is nothing to go forward to"),
             CommandId::ClearFilter if browse.is_some_and(|b| b.conditions.is_empty()) => no("there is no filter"),
@@ -59,13 +66,31 @@ impl Model {
     pub(super) fn command(&mut self, id: CommandId) -> Vec<Effect> {
         let Some(command) = command(id) else { return Vec::new() };
         if let Err((reason, remedy)) = self.available(command) {
-            if let (Some(_), Some(remedy)) = (command.needs(), remedy) {
-                self.complain(Failure::new(format!("{} cannot be shown", command.title), reason, remedy));
+            if let (Some(_), Some(remedy)) = (command.needs(), &remedy) {
+                self.complain(Failure::new(format!("{} cannot be shown", command.title), reason, remedy.clone()));
                 return Vec::new();
             }
-            return self.say(Tone::Warn, format!("{}: {reason}", command.title));
+            let remedy = remedy.map(|remedy| format!("; {remedy}")).unwrap_or_default();
+            return self.say(Tone::Warn, format!("{}: {reason}{remedy}", command.title));
         }
+        if !command.changes() {
+            self.changing.recent = None;
+            return self.give(id);
+        }
+        let (again, mut effects) = self.is_repeated(id);
+        if !again {
+            effects.extend(self.give(id));
+        }
+        effects
+    }
+
+    fn give(&mut self, id: CommandId) -> Vec<Effect> {
         match id {
+            CommandId::Change(ask) => self.ask_change(ask),
+            CommandId::Lock => self.toggle_lock(),
+            CommandId::UndoLast => self.undo_last(),
+            CommandId::UndoEntry => self.undo_selected(),
+            CommandId::Panel(kind) => self.go(&Destination::Panel(kind), false),
             CommandId::Up => self.move_by(-1),
             CommandId::Down => self.move_by(1),
             CommandId::PageUp => self.move_by(-self.page()),
@@ -129,7 +154,7 @@ impl Model {
             .into_iter()
             .map(|link| {
                 let entity = match &link.to {
-                    Destination::Home => None,
+                    Destination::Home | Destination::Panel(_) => None,
                     Destination::Row(entity, _) | Destination::List(entity, _) => Some(*entity),
                 };
                 let missing = entity.and_then(|entity| self.holds(entity).err());
@@ -148,7 +173,7 @@ impl Model {
         self.show(Overlay::Menu(Menu::new("Follow", items)))
     }
 
-    fn refresh(&mut self) -> Vec<Effect> {
+    pub(super) fn refresh(&mut self) -> Vec<Effect> {
         self.status = None;
         self.status_failure = None;
         let mut effects: Vec<Effect> = self.status_pending.take().map(Effect::Cancel).into_iter().collect();
@@ -167,6 +192,10 @@ impl Model {
                 }
             }
             View::Card(_) => effects.extend(self.ask_detail()),
+            View::Panel(panel) => {
+                effects.extend(panel.release().into_iter().map(Effect::Cancel));
+                panel.forget();
+            }
         }
         effects
     }

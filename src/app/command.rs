@@ -1,7 +1,9 @@
 //! The one table of commands: keys, help, hints, palette and the key table of the README are derived from it.
 
 use super::key::Key;
+use super::panel::PanelKind;
 use crate::memory::Entity;
+use crate::memory::utility::Signal;
 
 /// Names a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -88,6 +90,29 @@ pub enum CommandId {
     Home,
     /// The list of an entity.
     List(Entity),
+    /// A screen of its own kind.
+    Panel(PanelKind),
+    /// Make changes possible, or impossible again.
+    Lock,
+    /// Take back what was done last.
+    UndoLast,
+    /// Take the selected change back.
+    UndoEntry,
+    /// A change of the selected row.
+    Change(Ask),
+}
+
+/// A change that a command asks for; which rows it is about is what is selected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Ask {
+    /// Take feedback away.
+    RemoveFeedback,
+    /// Give the episode a signal.
+    Signal(Signal),
+    /// Take a signal back.
+    Retract,
+    /// Take the episode's parent away.
+    Unlink,
 }
 
 /// Where a command can be given.
@@ -99,9 +124,20 @@ pub enum Scope {
     Rows,
     /// In a list.
     List,
+    /// Among the changes that were made.
+    Receipts,
 }
 
 impl Scope {
+    /// Whether its commands are known on every screen.
+    #[must_use]
+    pub fn is_shared(self) -> bool {
+        matches!(self, Scope::Everywhere | Scope::Rows | Scope::List)
+    }
+
+    /// Every scope, in the order of the help.
+    pub const ALL: &[Scope] = &[Scope::List, Scope::Rows, Scope::Receipts, Scope::Everywhere];
+
     /// The heading of its commands in the help.
     #[must_use]
     pub fn title(self) -> &'static str {
@@ -109,6 +145,7 @@ impl Scope {
             Scope::Everywhere => "Everywhere",
             Scope::Rows => "Rows",
             Scope::List => "Lists",
+            Scope::Receipts => "Changes",
         }
     }
 }
@@ -154,6 +191,21 @@ impl Command {
             _ => None,
         }
     }
+
+    /// Whether it leads to a change: a held key must not give it.
+    #[must_use]
+    pub fn changes(&self) -> bool {
+        matches!(self.id, CommandId::Change(_) | CommandId::Lock | CommandId::UndoLast | CommandId::UndoEntry)
+    }
+}
+
+/// What a command may cost; a database that others depend on raises it by one.
+const fn danger(id: CommandId) -> Danger {
+    match id {
+        CommandId::Change(Ask::Signal(_)) => Danger::Safe,
+        CommandId::Change(_) | CommandId::Lock | CommandId::UndoLast | CommandId::UndoEntry => Danger::Guarded,
+        _ => Danger::Safe,
+    }
 }
 
 macro_rules! commands {
@@ -161,7 +213,7 @@ macro_rules! commands {
         /// Every command, in the order of the help.
         pub const COMMANDS: &[Command] = &[$(Command {
             id: $id, title: $title, hint: $hint, help: $help, keys: &[$($key),*], scope: Scope::$scope,
-            danger: Danger::Safe, twin: $twin,
+            danger: danger($id), twin: $twin,
         }),*];
     };
 }
@@ -203,6 +255,18 @@ commands! {
     CommandId::Mark, List, ["space"], "Mark", "mark", "Marks the row, or takes its mark away.", None;
     CommandId::Unmark, List, ["u"], "Unmark all", "", "Takes all marks away.", None;
     CommandId::Export, List, ["e"], "Export", "export", "Writes the marked rows, else all that the filter leaves, to a file as JSON lines.", Some("export ENTITY --where EXPR");
+    CommandId::Change(Ask::RemoveFeedback), Rows, ["c d"], "Remove feedback", "", "Takes the feedback away, with everything that hangs on it.", Some("feedback remove ID");
+    CommandId::Change(Ask::Signal(Signal::Confirmed)), Rows, ["t c"], "Confirmed", "", "Tells that the episode was confirmed: its utility rises.", Some("signal EPISODE confirmed");
+    CommandId::Change(Ask::Signal(Signal::Corrected)), Rows, ["t o"], "Corrected", "", "Tells that the episode was corrected.", Some("signal EPISODE corrected");
+    CommandId::Change(Ask::Signal(Signal::Rejected)), Rows, ["t r"], "Rejected", "", "Tells that the episode was rejected.", Some("signal EPISODE rejected");
+    CommandId::Change(Ask::Signal(Signal::Undone)), Rows, ["t u"], "Undone", "", "Tells that what the episode did was undone.", Some("signal EPISODE undone");
+    CommandId::Change(Ask::Signal(Signal::Ignored)), Rows, ["t i"], "Ignored", "", "Tells that the episode was ignored.", Some("signal EPISODE ignored");
+    CommandId::Change(Ask::Retract), Rows, ["t x"], "Retract signal", "", "Takes a signal back; the utility is replayed without it.", Some("signal retract ID");
+    CommandId::Change(Ask::Unlink), Rows, ["c u"], "Unlink", "", "Takes the episode's parent away.", Some("unlink CHILD");
+    CommandId::UndoEntry, Receipts, ["u"], "Undo", "undo", "Plans the inverse of the selected change.", Some("undo SEQ");
+    CommandId::Panel(PanelKind::Receipts), Everywhere, ["R"], "Changes", "", "Lists the changes that were made here, newest first, and takes them back.", Some("audit list");
+    CommandId::UndoLast, Everywhere, ["Z"], "Undo the last change", "", "Plans the inverse of the last change of this session.", Some("undo SEQ");
+    CommandId::Lock, Everywhere, ["U"], "Unlock or lock", "", "Makes changes possible after a confirmation, or impossible again.", None;
     CommandId::Focus, Rows, ["tab", "backtab"], "Other pane", "", "Goes from the list to the details and back.", None;
     CommandId::TabRight, Rows, ["l", "right"], "Next tab", "tabs", "Shows the next tab of the details.", None;
     CommandId::TabLeft, Rows, ["h", "left"], "Previous tab", "", "Shows the previous tab of the details.", None;
@@ -246,11 +310,14 @@ pub enum Meaning {
     Nothing,
 }
 
-/// What `keys`, pressed one after the other, mean.
+/// What `keys`, pressed one after the other, mean; `screen` is the scope of a screen of its own kind.
 #[must_use]
-pub fn meaning(keys: &[Key]) -> Meaning {
+pub fn meaning(keys: &[Key], screen: Option<Scope>) -> Meaning {
     let mut longer = Vec::new();
-    for command in COMMANDS {
+    // A screen of its own kind has its own commands first, and those of other such screens mean nothing.
+    let own = COMMANDS.iter().filter(|command| Some(command.scope) == screen);
+    let shared = COMMANDS.iter().filter(|command| command.scope.is_shared());
+    for command in own.chain(shared) {
         for written in command.keys {
             let wanted: Vec<Option<Key>> = sequence(written).collect();
             let begins = wanted.iter().zip(keys).all(|(wanted, key)| *wanted == Some(*key));
@@ -269,7 +336,7 @@ pub fn meaning(keys: &[Key]) -> Meaning {
 #[must_use]
 pub fn key_table() -> String {
     let mut out = String::new();
-    for scope in [Scope::Everywhere, Scope::List, Scope::Rows] {
+    for &scope in Scope::ALL.iter().rev() {
         let mut commands = COMMANDS.iter().filter(|c| c.scope == scope && !c.keys.is_empty()).peekable();
         if commands.peek().is_none() {
             continue;
@@ -290,8 +357,14 @@ mod tests {
 
     #[test]
     fn every_key_is_readable_and_means_one_thing() {
+        let own = Scope::ALL.iter().filter(|scope| !scope.is_shared());
+        own.for_each(|scope| means_one_thing(|command| command.scope == *scope));
+        means_one_thing(|command| command.scope.is_shared());
+    }
+
+    fn means_one_thing(taken: impl Fn(&Command) -> bool) {
         let mut seen: Vec<Vec<Key>> = Vec::new();
-        for command in COMMANDS {
+        for command in COMMANDS.iter().filter(|command| taken(command)) {
             for keys in command.keys {
                 let keys: Vec<Key> = sequence(keys).map(|k| k.unwrap_or_else(|| panic!("{keys}"))).collect();
                 let clash = seen.iter().find(|other| other.starts_with(&keys) || keys.starts_with(other));
@@ -312,10 +385,10 @@ mod tests {
     #[test]
     fn a_prefix_tells_what_may_follow() {
         let y = Key::parse("y").unwrap();
-        let Meaning::Prefix(next) = meaning(&[y]) else { panic!() };
+        let Meaning::Prefix(next) = meaning(&[y], None) else { panic!() };
         assert!(next.contains(&(Key::parse("c").unwrap(), CommandId::CopyCommand)));
-        assert_eq!(meaning(&[y, y]), Meaning::Command(CommandId::CopyId));
-        assert_eq!(meaning(&[y, Key::parse("x").unwrap()]), Meaning::Nothing);
+        assert_eq!(meaning(&[y, y], None), Meaning::Command(CommandId::CopyId));
+        assert_eq!(meaning(&[y, Key::parse("x").unwrap()], None), Meaning::Nothing);
     }
 
     #[test]

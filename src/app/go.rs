@@ -8,7 +8,7 @@ use super::place::{Pane, Place, View};
 impl Model {
     pub(super) fn detail_has_keys(&self) -> bool {
         match &self.history.here().view {
-            View::Home(_) => false,
+            View::Home(_) | View::Panel(_) => false,
             View::Browse(browse) => browse.pane == Pane::Detail,
             View::Card(_) => true,
         }
@@ -28,6 +28,8 @@ impl Model {
             self.scroll_detail(by);
         } else if let Some(browse) = self.browse_mut() {
             browse.window.move_by(by);
+        } else if let Some(panel) = self.panel_mut() {
+            panel.move_by(by);
         } else {
             self.move_home(by);
         }
@@ -53,6 +55,10 @@ impl Model {
             self.scroll_detail(if last { isize::MAX } else { isize::MIN });
             return Vec::new();
         }
+        if let Some(panel) = self.panel_mut() {
+            panel.move_by(if last { isize::MAX } else { isize::MIN });
+            return Vec::new();
+        }
         let Some(browse) = self.browse_mut() else {
             self.move_home(if last { isize::MAX } else { isize::MIN });
             return Vec::new();
@@ -64,7 +70,7 @@ impl Model {
     /// Goes somewhere; `followed` when something here leads there.
     pub(super) fn go(&mut self, destination: &Destination, followed: bool) -> Vec<Effect> {
         let entity = match destination {
-            Destination::Home => None,
+            Destination::Home | Destination::Panel(_) => None,
             Destination::Row(entity, _) | Destination::List(entity, _) => Some(*entity),
         };
         if let Some(Err(missing)) = entity.map(|entity| self.holds(entity)) {
@@ -74,8 +80,9 @@ impl Model {
             self.complain(Failure::new(what, reason, remedy));
             return Vec::new();
         }
-        let place = Place::of(destination, followed);
-        if place == *self.history.here() {
+        let place = Place { epoch: self.changing.epoch, ..Place::of(destination, followed) };
+        let there = |kind| self.panel().is_some_and(|panel| panel.kind() == kind);
+        if place == *self.history.here() || matches!(destination, Destination::Panel(kind) if there(*kind)) {
             return Vec::new();
         }
         let mut effects = self.leave();
@@ -132,6 +139,7 @@ impl Model {
                 Vec::new()
             }
             View::Browse(_) | View::Card(_) => self.open_follow(),
+            View::Panel(_) => self.open_panel(),
         }
     }
 
@@ -142,6 +150,9 @@ impl Model {
     }
 
     pub(super) fn close(&mut self) -> Vec<Effect> {
+        if let Some(effects) = self.stop_planning() {
+            return effects;
+        }
         let tickets = self.waits_for_rows();
         if !tickets.is_empty() {
             let mut effects = self.leave();

@@ -2,6 +2,7 @@
 
 use super::detail::relations;
 use super::home::recent_query;
+use super::menu::Overlay;
 use super::message::{Content, Effect, Failure, Measures, Related, Relation, Ticket};
 use super::model::{Model, Tone};
 use super::place::{Home, View};
@@ -17,8 +18,19 @@ impl Model {
         if self.now == chrono::DateTime::UNIX_EPOCH {
             return Vec::new();
         }
+        if self.history.here().epoch != self.changing.epoch {
+            self.history.here_mut().epoch = self.changing.epoch;
+            let mut effects = self.refresh();
+            effects.extend(self.settle());
+            return effects;
+        }
         match &self.history.here().view {
             View::Home(_) => self.settle_home(),
+            View::Panel(_) => {
+                let mut effects = self.settle_panel();
+                effects.extend(self.settle_status());
+                effects
+            }
             View::Browse(_) => {
                 let mut effects = self.settle_list();
                 effects.extend(self.settle_selection());
@@ -167,6 +179,13 @@ impl Model {
             self.toast = None;
             return Vec::new();
         }
+        if self.changing.recent.take_if(|(_, timer)| *timer == ticket).is_some() {
+            return Vec::new();
+        }
+        if let Some(gate) = self.overlays.iter_mut().filter_map(Overlay::gate_mut).find(|gate| gate.timer == ticket) {
+            gate.armed = true;
+            return Vec::new();
+        }
         let Some(browse) = self.browse_mut().filter(|browse| browse.resting == Some(ticket)) else {
             return Vec::new();
         };
@@ -200,7 +219,9 @@ impl Model {
                 let Some((_, want)) = browse.pending.take() else { return Vec::new() };
                 match result {
                     Ok(page) => {
-                        if !browse.window.receive(&want, page) {
+                        let is_there = browse.window.receive(&want, page);
+                        // What was just done says why.
+                        if !is_there && self.toast.as_ref().is_none_or(|toast| toast.tone != Tone::Good) {
                             return self.say(Tone::Info, "the selected row is not in the list any more");
                         }
                     }

@@ -6,10 +6,12 @@ use serde_json::Value;
 
 use super::condition::Conditions;
 use super::message::{Content, Effect, Related, Relation};
+use super::receipts::Entry;
+use crate::change::plan::Change;
 use crate::memory::filter::Operand;
 use crate::memory::mask::Mask;
 use crate::memory::query::{Page, Query};
-use crate::memory::{Personal, Row};
+use crate::memory::{Entity, Personal, Row};
 
 /// Names remembered at most; a person not among them cannot be followed while masking.
 const NAMES: usize = 20_000;
@@ -89,8 +91,33 @@ impl Masking {
         }
     }
 
+    /// Lets the changes of a plan or receipt in.
+    pub fn changes(&mut self, changes: &mut [Change]) {
+        if !self.on {
+            return;
+        }
+        for change in changes {
+            let Some(entity) = Entity::parse(&change.entity) else { continue };
+            for side in [&mut change.before, &mut change.after] {
+                let Value::Object(fields) = side else { continue };
+                let mut row = Row::empty(entity);
+                fields.iter().for_each(|(column, value)| row.set(column, value.clone()));
+                self.rows([&mut row]);
+                fields.iter_mut().for_each(|(column, value)| *value = row.get(column).clone());
+            }
+        }
+    }
+
+    /// Lets an entry of the audit trail in.
+    pub fn entry(&mut self, entry: &mut Entry) {
+        self.changes(&mut entry.changes);
+        if self.on {
+            entry.reason = None;
+        }
+    }
+
     /// The name behind a pseudonym; any other text as it is.
-    fn real(&self, text: &mut String) {
+    pub(super) fn real(&self, text: &mut String) {
         if let Some(name) = self.names.get(text.as_str()) {
             text.clone_from(name);
         }
@@ -117,6 +144,7 @@ impl Masking {
                 self.real(key);
             }
             Effect::Export(_, export) => self.query(&mut export.query),
+            Effect::Plan(_, operation) => operation.persons_mut().into_iter().for_each(|person| self.real(person)),
             Effect::LoadRelated(_, relations) => {
                 for (_, relation) in relations {
                     match relation {

@@ -3,9 +3,13 @@
 use nucleo_matcher::pattern::{CaseMatching, Normalization, Pattern};
 use nucleo_matcher::{Config, Matcher, Utf32Str};
 
+use super::change::Confirmation;
 use super::command::CommandId;
+use super::gate::Gate;
 use super::input::Input;
+use super::lock::Unlock;
 use super::message::{Destination, Failure};
+use super::operation::Operation;
 use crate::memory::Entity;
 
 /// What choosing an entry does.
@@ -17,6 +21,8 @@ pub enum Choice {
     Go(Destination),
     /// Orders the list by a column.
     Sort(&'static str),
+    /// Has an operation planned.
+    Propose(Box<Operation>),
     /// Takes a theme.
     Theme(&'static str),
 }
@@ -106,6 +112,8 @@ pub enum Purpose {
     Filter,
     /// The file that rows are written to.
     Export,
+    /// The reason of the change that waits for a yes.
+    Reason,
 }
 
 /// A line to write.
@@ -139,6 +147,31 @@ pub enum Overlay {
     Prompt(Prompt),
     /// Something went wrong.
     Failure(Failure),
+    /// A plan that waits for a yes.
+    Confirm(Box<Confirmation>),
+    /// Making changes possible.
+    Unlock(Box<Unlock>),
+}
+
+impl Overlay {
+    /// The gate that it puts up, if it does.
+    #[must_use]
+    pub fn gate(&self) -> Option<&Gate> {
+        match self {
+            Overlay::Confirm(confirmation) => Some(&confirmation.gate),
+            Overlay::Unlock(unlock) => Some(&unlock.gate),
+            _ => None,
+        }
+    }
+
+    /// The gate that it puts up, if it does.
+    pub fn gate_mut(&mut self) -> Option<&mut Gate> {
+        match self {
+            Overlay::Confirm(confirmation) => Some(&mut confirmation.gate),
+            Overlay::Unlock(unlock) => Some(&mut unlock.gate),
+            _ => None,
+        }
+    }
 }
 
 #[cfg(test)]

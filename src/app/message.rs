@@ -2,9 +2,16 @@
 
 use chrono::{DateTime, Utc};
 
+use super::change::{Applied, Refusal};
 use super::command::CommandId;
 use super::condition::Conditions;
 use super::key::Key;
+use super::lock::Writable;
+use super::model::Opened;
+use super::operation::Operation;
+use super::panel::PanelKind;
+use super::receipts::Entry;
+use crate::change::plan::Plan;
 use crate::memory::query::{EpisodeContext, Page, Query, Status};
 use crate::memory::{Entity, Row};
 
@@ -50,6 +57,8 @@ pub enum Target {
     Link(Destination),
     /// An entry of the home screen.
     HomeEntry(usize),
+    /// An entry of a screen of its own kind, by its position.
+    PanelRow(usize),
     /// An entry of an open menu, counted in those that match.
     MenuItem(usize),
     /// A key hint.
@@ -69,6 +78,8 @@ pub enum Destination {
     Row(Entity, String),
     /// The rows of an entity.
     List(Entity, Conditions),
+    /// A screen of its own kind.
+    Panel(PanelKind),
 }
 
 /// What was drawn: sizes that decide how far things scroll.
@@ -150,6 +161,10 @@ pub enum Message {
     Start(DateTime<Utc>),
     /// A key was pressed.
     Key(Key),
+    /// A key is still held down and repeats itself: it moves and types, and never changes anything.
+    Held(Key),
+    /// The terminal tells when keys are released: a held key will come as [`Message::Held`].
+    Releases,
     /// A text was pasted.
     Paste(String),
     /// A click; `twice` when it follows another one at the same place.
@@ -176,6 +191,16 @@ pub enum Message {
     Exported(Ticket, Result<(usize, String), Failure>),
     /// So many rows were written so far.
     Exporting(Ticket, usize),
+    /// An operation was planned.
+    Planned(Ticket, Result<Box<Plan>, Refusal>),
+    /// A plan was applied with that reason, as far as it came.
+    Applied(Ticket, Option<String>, Applied),
+    /// Whether and how the database can be written.
+    Writable(Ticket, Result<Writable, Failure>),
+    /// Migrations were applied, with their names, and the database was opened anew.
+    Migrated(Ticket, Result<(Vec<String>, Box<Opened>), Failure>),
+    /// Entries of our audit trail, newest first.
+    Trail(Ticket, Result<Vec<Entry>, Failure>),
     /// A text was handed to the clipboard: what, and in how many bytes.
     Copied(Result<String, Failure>),
     /// The editor was closed.
@@ -195,7 +220,24 @@ pub enum Effect {
     LoadDetail(Ticket, Entity, String, String),
     /// Read rows that are related to one.
     LoadRelated(Ticket, Vec<(String, Relation)>),
-    /// Nobody waits for this any more: stop it.
+    /// Plan an operation, and keep the plan under that number until it is applied or cancelled.
+    Plan(Ticket, Box<Operation>),
+    /// Apply a plan that was made before, or plan and apply each of several operations.
+    Apply {
+        /// Number of this request.
+        ticket: Ticket,
+        /// Number of the request that made the plan.
+        planned: Ticket,
+        /// Why it is done.
+        reason: Option<String>,
+    },
+    /// Ask whether and how the database can be written.
+    CheckWritable(Ticket),
+    /// Apply the pending migrations and open the database anew.
+    Migrate(Ticket),
+    /// Read entries of our audit trail, newest first, those before a number when one is given.
+    LoadTrail(Ticket, Option<i64>),
+    /// Nobody waits for this any more: stop it, and forget a plan that is kept under it.
     Cancel(Ticket),
     /// Send [`Message::Elapsed`] after so many milliseconds.
     After(Ticket, u64),

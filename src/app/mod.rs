@@ -2,23 +2,30 @@
 //! writes, waits or looks at a clock.
 
 mod act;
+mod ask;
+pub mod change;
 pub mod columns;
 pub mod command;
 pub mod condition;
 pub mod detail;
 pub mod follow;
+pub mod gate;
 mod go;
 pub mod home;
 pub mod input;
 pub mod key;
 mod listing;
 mod load;
+pub mod lock;
 pub mod masking;
 pub mod menu;
 pub mod message;
 pub mod model;
+pub mod operation;
 mod overlay;
+pub mod panel;
 pub mod place;
+pub mod receipts;
 pub mod twin;
 mod update;
 pub mod window;
@@ -28,4 +35,6 @@ pub use command::{COMMANDS, CommandId};
 pub use key::{Code, Key};
 pub use message::{Destination, Effect, Failure, Measures, Message, Target, Ticket};
 pub use model::{Model, Opened, Settings};
+pub use operation::{Operation, Said};
+pub use panel::PanelKind;
 pub use update::update;

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use chrono::{DateTime, Utc};
 
+use super::change::Changing;
 use super::columns::{ListColumn, list_columns};
 use super::key::Key;
 use super::masking::Masking;
@@ -15,7 +16,7 @@ use crate::memory::mask::Mask;
 use crate::memory::query::{Capability, CountKind, Status};
 
 /// What was opened, known before anything is read.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Opened {
     /// Path or URL, without a password.
     pub location: String,
@@ -23,6 +24,10 @@ pub struct Opened {
     pub layouts: Vec<String>,
     /// What can be shown and done.
     pub capabilities: Vec<Capability>,
+    /// Name of the profile that it was opened by.
+    pub profile: Option<String>,
+    /// Others depend on it: every change asks for one step more care.
+    pub production: bool,
     /// Columns that the layouts never fill: there is no room to waste on them.
     pub unfilled: BTreeSet<(Entity, &'static str)>,
 }
@@ -56,6 +61,8 @@ pub struct Toast {
     pub text: String,
     /// How it is meant.
     pub tone: Tone,
+    /// A key that may be pressed about it, and what that does.
+    pub hint: Option<(&'static str, &'static str)>,
     /// The time after which it goes.
     pub ticket: Ticket,
 }
@@ -93,6 +100,8 @@ pub struct Model {
     pub filters: Vec<(Entity, String)>,
     /// The export under way and how many rows it wrote.
     pub exporting: Option<(Ticket, usize)>,
+    /// Whether anything may be changed, what is under way, what was done.
+    pub changing: Changing,
     next_ticket: u64,
 }
 
@@ -116,6 +125,7 @@ impl Model {
             measures: Measures::default(),
             filters: Vec::new(),
             exporting: None,
+            changing: Changing::default(),
             next_ticket: 0,
         }
     }
@@ -177,7 +187,7 @@ impl Model {
     pub(super) fn say(&mut self, tone: Tone, text: impl Into<String>) -> Vec<Effect> {
         const SHOWN_FOR: u64 = 4_000;
         let ticket = self.ticket();
-        self.toast = Some(Toast { text: text.into(), tone, ticket });
+        self.toast = Some(Toast { text: text.into(), tone, hint: None, ticket });
         vec![Effect::After(ticket, SHOWN_FOR)]
     }
 

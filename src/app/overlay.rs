@@ -15,6 +15,8 @@ impl Model {
         let closes = key.code == Code::Esc;
         match self.overlays.last_mut() {
             None => Vec::new(),
+            Some(Overlay::Confirm(_)) => self.confirm_key(key),
+            Some(Overlay::Unlock(_)) => self.unlock_key(key),
             Some(_) if closes => self.close_overlay(),
             Some(Overlay::Help { .. }) => self.help_key(key),
             Some(Overlay::Failure(_)) => match key.code {
@@ -46,6 +48,10 @@ impl Model {
         match self.overlays.last_mut() {
             Some(Overlay::Help { scroll }) => *scroll = scroll.saturating_add_signed(by).min(last),
             Some(Overlay::Menu(menu) | Overlay::Palette(menu)) => menu.move_by(by),
+            Some(Overlay::Confirm(confirmation)) => {
+                confirmation.scroll = confirmation.scroll.saturating_add_signed(by).min(last);
+            }
+            Some(Overlay::Unlock(unlock)) => unlock.scroll = unlock.scroll.saturating_add_signed(by).min(last),
             Some(Overlay::Prompt(_) | Overlay::Failure(_)) | None => {}
         }
     }
@@ -56,7 +62,10 @@ impl Model {
                 menu.selected = *position;
                 self.choose()
             }
-            (Target::MenuItem(_) | Target::Overlay, _) => Vec::new(),
+            // A click beside it neither confirms nor forgets what was planned.
+            (Target::MenuItem(_) | Target::Overlay, _) | (_, Some(Overlay::Confirm(_) | Overlay::Unlock(_))) => {
+                Vec::new()
+            }
             _ => self.close_overlay(),
         }
     }
@@ -71,6 +80,9 @@ impl Model {
             Some(Overlay::Prompt(prompt)) => {
                 prompt.input.insert(text);
                 self.judge_prompt();
+            }
+            Some(Overlay::Confirm(_) | Overlay::Unlock(_)) => {
+                return self.say(Tone::Warn, "what confirms is typed, not pasted");
             }
             Some(Overlay::Help { .. } | Overlay::Failure(_)) | None => {}
         }
@@ -111,8 +123,9 @@ impl Model {
             // The command itself says why it cannot be given, and what would help.
             (Choice::Command(id), _) => self.command(id),
             (Choice::Go(destination), _) => self.go(&destination, true),
-            (Choice::Sort(_) | Choice::Theme(_), Some(reason)) => self.say(Tone::Warn, reason),
+            (Choice::Sort(_) | Choice::Theme(_) | Choice::Propose(_), Some(reason)) => self.say(Tone::Warn, reason),
             (Choice::Sort(column), None) => self.sort_by(column),
+            (Choice::Propose(operation), None) => self.propose(*operation),
             (Choice::Theme(name), None) => {
                 name.clone_into(&mut self.settings.theme);
                 Vec::new()
@@ -146,6 +159,12 @@ impl Model {
         self.overlays.pop();
         match purpose {
             Purpose::Export => self.export(text),
+            Purpose::Reason => {
+                if let Some(Overlay::Confirm(confirmation)) = self.overlays.last_mut() {
+                    confirmation.reason = text;
+                }
+                Vec::new()
+            }
             Purpose::Filter => {
                 let Some(entity) = self.browse().map(|browse| browse.entity) else { return Vec::new() };
                 let Ok(conditions) = Conditions::parse(entity, &text, self.now) else { return Vec::new() };
@@ -201,6 +220,12 @@ impl Model {
     /// Says of the line being written what it means, or what is wrong with it.
     pub(super) fn judge_prompt(&mut self) {
         let now = self.now;
+        if let Some(Overlay::Prompt(prompt)) = self.overlays.last_mut()
+            && prompt.purpose == Purpose::Reason
+        {
+            prompt.verdict = Ok("kept among the private values of the audit entry".to_owned());
+            return;
+        }
         let Some(browse) = self.browse() else { return };
         let (entity, marked) = (browse.entity, browse.marks.len());
         let everything = browse.conditions.is_empty();
@@ -216,6 +241,7 @@ impl Model {
                 });
                 (meant, found)
             }
+            Purpose::Reason => (Ok(String::new()), Vec::new()),
             Purpose::Export if text.trim().is_empty() => (Err("name a file".to_owned()), Vec::new()),
             Purpose::Export => {
                 let what = match (marked, everything) {

@@ -6,6 +6,7 @@ use super::columns::{plural, read_columns};
 use super::condition::Conditions;
 use super::detail::Detail;
 use super::message::{Destination, Failure, Ticket};
+use super::panel::Panel;
 use super::window::{Want, Window};
 use crate::memory::query::{Order, Page, Query};
 use crate::memory::{Entity, Row};
@@ -135,6 +136,8 @@ pub enum View {
     Browse(Box<Browse>),
     /// One row.
     Card(Box<Card>),
+    /// A screen of its own kind.
+    Panel(Box<Panel>),
 }
 
 /// A place, and whether it was reached from the one before it.
@@ -144,6 +147,8 @@ pub struct Place {
     pub view: View,
     /// It was reached by following something.
     pub followed: bool,
+    /// Changes that had been made when it was read last.
+    pub epoch: u64,
 }
 
 impl Place {
@@ -152,13 +157,14 @@ impl Place {
     pub fn of(destination: &Destination, followed: bool) -> Self {
         let view = match destination {
             Destination::Home => View::Home(Home::default()),
+            Destination::Panel(kind) => View::Panel(Box::new(kind.new_panel())),
             Destination::List(entity, conditions) => View::Browse(Box::new(Browse::new(*entity, conditions.clone()))),
             Destination::Row(entity, id) => {
                 let detail = Detail { key: Some(id.clone()), id: id.clone(), ..Detail::new(*entity) };
                 View::Card(Box::new(Card { detail }))
             }
         };
-        Place { view, followed }
+        Place { view, followed, epoch: 0 }
     }
 
     /// Its name in the crumbs; `shown` says how conditions may be shown.
@@ -171,6 +177,7 @@ impl Place {
             View::Card(card) => {
                 format!("{} {}", card.detail.entity.title(), card.detail.id)
             }
+            View::Panel(panel) => panel.title(),
         }
     }
 
@@ -178,7 +185,7 @@ impl Place {
     #[must_use]
     pub fn detail(&self) -> Option<&Detail> {
         match &self.view {
-            View::Home(_) => None,
+            View::Home(_) | View::Panel(_) => None,
             View::Browse(browse) => Some(&browse.detail),
             View::Card(card) => Some(&card.detail),
         }
@@ -187,7 +194,7 @@ impl Place {
     /// The details that it shows.
     pub fn detail_mut(&mut self) -> Option<&mut Detail> {
         match &mut self.view {
-            View::Home(_) => None,
+            View::Home(_) | View::Panel(_) => None,
             View::Browse(browse) => Some(&mut browse.detail),
             View::Card(card) => Some(&mut card.detail),
         }
@@ -200,6 +207,7 @@ impl Place {
             View::Home(_) => None,
             View::Browse(browse) => browse.window.current().map(|row| (browse.entity, row.id())),
             View::Card(card) => Some((card.detail.entity, card.detail.id.as_str())),
+            View::Panel(panel) => panel.selected(),
         }
     }
 
@@ -210,6 +218,7 @@ impl Place {
             View::Home(_) => None,
             View::Browse(browse) => browse.detail.row().or_else(|| browse.window.current()),
             View::Card(card) => card.detail.row(),
+            View::Panel(panel) => panel.row(),
         }
     }
 
@@ -223,6 +232,7 @@ impl Place {
                 tickets.extend(browse.resting.take());
             }
             View::Card(_) => {}
+            View::Panel(panel) => tickets.extend(panel.release()),
         }
         if let Some(detail) = self.detail_mut() {
             tickets.extend(detail.pending.take());
@@ -237,6 +247,7 @@ impl Place {
             View::Home(home) => *home = Home { selected: home.selected, ..Home::default() },
             View::Browse(browse) => browse.restart(),
             View::Card(_) => {}
+            View::Panel(panel) => panel.forget(),
         }
         if let Some(detail) = self.detail_mut() {
             detail.forget();

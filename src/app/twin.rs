@@ -3,6 +3,8 @@
 use super::condition::canvas_text;
 use super::detail::Tab;
 use super::model::Model;
+use super::operation::Operation;
+use super::panel::Panel;
 use super::place::{Browse, Pane, View};
 use crate::memory::Entity;
 
@@ -21,6 +23,7 @@ pub fn command_line(model: &Model) -> String {
     let mut words = vec!["mnemoscope".to_owned(), "-d".to_owned(), quoted(&model.opened.location)];
     match &model.history.here().view {
         View::Home(_) => words.push("status".to_owned()),
+        View::Panel(panel) => words.extend(panel_words(panel)),
         View::Browse(browse) if browse.pane == Pane::Detail => detail_words(browse.entity, &browse.detail, &mut words),
         View::Browse(browse) => {
             words.extend(["list".to_owned(), browse.entity.name().to_owned()]);
@@ -32,6 +35,40 @@ pub fn command_line(model: &Model) -> String {
         words.push("--mask".to_owned());
     }
     words.join(" ")
+}
+
+fn panel_words(panel: &Panel) -> Vec<String> {
+    match panel {
+        Panel::Receipts(receipts) => match receipts.current() {
+            Some(entry) => vec!["undo".to_owned(), entry.seq.to_string(), "--apply".to_owned()],
+            None => vec!["audit".to_owned(), "list".to_owned()],
+        },
+    }
+}
+
+/// The command line that does the same as an operation, a line for each of several.
+#[must_use]
+pub fn change_line(model: &Model, operation: &Operation, reason: Option<&str>) -> String {
+    let mut operation = operation.clone();
+    for person in operation.persons_mut() {
+        model.masking.real(person);
+    }
+    let lines = operation.each().iter().map(|operation| {
+        let mut words = vec!["mnemoscope".to_owned(), "-d".to_owned(), quoted(&model.opened.location)];
+        words.extend(operation.words().iter().map(|word| quoted(word)));
+        if let Some(reason) = reason.filter(|reason| !reason.trim().is_empty()) {
+            words.extend(["--reason".to_owned(), quoted(reason.trim())]);
+        }
+        words.push("--apply".to_owned());
+        words.join(" ")
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// The command line that applies the pending migrations.
+#[must_use]
+pub fn migrate_line(model: &Model) -> String {
+    format!("mnemoscope -d {} migrate --apply", quoted(&model.opened.location))
 }
 
 fn selection_words(model: &Model, browse: &Browse, words: &mut Vec<String>) {

@@ -1,6 +1,6 @@
 //! The one function through which everything passes: a message changes the model and asks for effects.
 
-use super::command::{CommandId, Meaning, meaning};
+use super::command::{Command, CommandId, Meaning, command, meaning};
 use super::key::{Code, Key};
 use super::message::{Effect, Message, Target};
 use super::model::{Model, Tone};
@@ -25,6 +25,16 @@ impl Model {
                 Vec::new()
             }
             Message::Key(key) => self.key(key),
+            Message::Held(key) => self.held_key(key),
+            Message::Releases => {
+                self.changing.releases = true;
+                Vec::new()
+            }
+            Message::Planned(ticket, result) => self.planned(ticket, result),
+            Message::Applied(ticket, reason, applied) => self.applied(ticket, reason.as_deref(), applied),
+            Message::Writable(ticket, result) => self.got_writable(ticket, result),
+            Message::Migrated(ticket, result) => self.migrated(ticket, result),
+            Message::Trail(ticket, result) => self.got_trail(ticket, result),
             Message::Paste(text) => self.paste(&text),
             Message::Click(target, twice) => self.click(target, twice),
             Message::Wheel(target, up) => self.wheel(&target, up),
@@ -86,7 +96,7 @@ impl Model {
             return Vec::new();
         }
         self.pressed.push(key);
-        match meaning(&self.pressed) {
+        match self.meaning(&self.pressed) {
             Meaning::Prefix(_) => Vec::new(),
             Meaning::Command(id) => {
                 self.pressed.clear();
@@ -101,6 +111,25 @@ impl Model {
         }
     }
 
+    /// A key that repeats itself because it is held down: it never reaches what changes something.
+    fn held_key(&mut self, key: Key) -> Vec<Effect> {
+        if let Some(overlay) = self.overlays.last() {
+            let moves = matches!(key.code, Code::Up | Code::Down | Code::PageUp | Code::PageDown | Code::Backspace);
+            return if overlay.gate().is_none() || moves { self.key(key) } else { Vec::new() };
+        }
+        let pressed: Vec<Key> = self.pressed.iter().copied().chain([key]).collect();
+        match self.meaning(&pressed) {
+            Meaning::Command(id) if command(id).is_some_and(Command::changes) => Vec::new(),
+            _ => self.key(key),
+        }
+    }
+
+    /// What pressed keys mean where we are.
+    #[must_use]
+    pub fn meaning(&self, keys: &[Key]) -> Meaning {
+        meaning(keys, self.panel().map(super::panel::Panel::scope))
+    }
+
     fn click(&mut self, target: Target, twice: bool) -> Vec<Effect> {
         if !self.overlays.is_empty() {
             return self.overlay_click(&target);
@@ -111,6 +140,12 @@ impl Model {
                 if let Some(browse) = self.browse_mut() {
                     browse.pane = Pane::List;
                     browse.window.select(position);
+                }
+                if twice { self.command(CommandId::Open) } else { Vec::new() }
+            }
+            Target::PanelRow(position) => {
+                if let Some(panel) = self.panel_mut() {
+                    panel.select(position);
                 }
                 if twice { self.command(CommandId::Open) } else { Vec::new() }
             }
@@ -145,13 +180,18 @@ impl Model {
         }
         let lines = self.measures.list_rows;
         match target {
-            Target::ListRow(_) | Target::List | Target::ListHead(_) => {
+            Target::ListRow(_) | Target::List | Target::ListHead(_) if self.browse().is_some() => {
                 if let Some(browse) = self.browse_mut() {
                     browse.window.scroll_by(by, lines);
                 }
             }
             Target::Detail | Target::Tab(_) | Target::Link(_) => self.scroll_detail(by),
             Target::HomeEntry(_) => self.move_home(by),
+            _ if self.panel().is_some() => {
+                if let Some(panel) = self.panel_mut() {
+                    panel.move_by(by);
+                }
+            }
             _ => {}
         }
         Vec::new()

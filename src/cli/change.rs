@@ -9,6 +9,7 @@ use super::args::Format;
 use super::change_args::{By, ChangeCommand, Doing, FeedbackCommand, ProfileCommand, Said};
 use super::{Failure, Session, audit, look, output, prune};
 use crate::change::import::{self, Format as ImportFormat};
+use crate::change::purge::KeptPlan;
 use crate::change::{
     self, Author, ChangeError, Plan, Receipt, chain, feedback, hold, migrate, profile, record, reward, signal, undo,
 };
@@ -155,11 +156,14 @@ pub(super) fn read_input(path: &Path, most: u64) -> Result<String, Failure> {
 
 /// Who does it: as said, else from the environment.
 pub(super) fn actor(by: &By) -> String {
+    by.actor.clone().filter(|a| !a.trim().is_empty()).unwrap_or_else(login)
+}
+
+/// Who sits here, as the environment says.
+pub(super) fn login() -> String {
     let variable = |name: &str| std::env::var(name).ok().filter(|v| !v.trim().is_empty());
-    let named = by.actor.clone().filter(|a| !a.trim().is_empty());
-    named
-        .or_else(|| ["MNEMOSCOPE_ACTOR", "USER", "LOGNAME"].into_iter().find_map(variable))
-        .unwrap_or_else(|| "unknown".to_owned())
+    let named = ["MNEMOSCOPE_ACTOR", "USER", "LOGNAME"].into_iter().find_map(variable);
+    named.unwrap_or_else(|| "unknown".to_owned())
 }
 
 pub(super) fn author(by: &By) -> Author {
@@ -204,6 +208,11 @@ where
 
 /// Plans hold stored values: nobody else may read them.
 fn keep(file: &Path, plan: &Plan) -> Result<(), Failure> {
+    keep_text(file, &plan.to_file())
+}
+
+/// Writes a plan's file, for its owner's eyes only.
+pub(super) fn keep_text(file: &Path, text: &str) -> Result<(), Failure> {
     use std::io::Write as _;
     let mut options = std::fs::OpenOptions::new();
     options.write(true).create(true).truncate(true);
@@ -212,12 +221,16 @@ fn keep(file: &Path, plan: &Plan) -> Result<(), Failure> {
         use std::os::unix::fs::OpenOptionsExt as _;
         options.mode(0o600);
     }
-    let written = options.open(file).and_then(|mut out| out.write_all(plan.to_file().as_bytes()));
+    let written = options.open(file).and_then(|mut out| out.write_all(text.as_bytes()));
     written.map_err(|e| Failure::failed(format!("{}: the plan could not be kept: {e}", file.display())))
 }
 
 async fn apply_file(session: &Session<'_>, file: &Path, by: &By) -> Result<(), Failure> {
-    let plan = Plan::from_file(&read_input(file, PLAN_BYTES)?)?;
+    let text = read_input(file, PLAN_BYTES)?;
+    if let Ok(kept) = serde_json::from_str::<KeptPlan>(&text) {
+        return super::purge::apply_kept(session, &kept, &author(by)).await;
+    }
+    let plan = Plan::from_file(&text)?;
     let store = session.store().await?;
     let receipt = change::apply(&store, &plan, &author(by)).await?;
     print_receipt(session, &receipt)

@@ -15,6 +15,7 @@ pub mod purge_args;
 
 use std::io::Write as _;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{CommandFactory as _, Parser as _};
@@ -241,8 +242,13 @@ impl Session<'_> {
 
     /// The profile whose settings hold: `--profile`, else the one that the database is named by.
     fn profile_named(&self, named: Option<&str>) -> Option<&Profile> {
+        self.config.profile.get(&self.profile_name(named)?)
+    }
+
+    /// Its name.
+    fn profile_name(&self, named: Option<&str>) -> Option<String> {
         let name = self.cli.global.profile.clone().or_else(|| self.chosen(named))?;
-        self.config.profile.get(&name)
+        self.config.profile.contains_key(&name).then_some(name)
     }
 
     /// What to open: named, else from the environment, else the default profile; none when nothing says so.
@@ -310,8 +316,16 @@ impl Session<'_> {
             no_color: self.cli.global.color == When::Never,
             mask: Mask::new(config::mask_key()),
             masked,
+            profile: self.profile_name(named),
+            production: self.profile_named(named).is_some_and(|p| p.production),
+            actor: change::login(),
         };
-        let running = Box::pin(shell::run(Store::open(&target, &options), shown));
+        let opening = Arc::new((target, options));
+        let open: shell::Opener = Arc::new(move || {
+            let opening = Arc::clone(&opening);
+            Box::pin(async move { Store::open(&opening.0, &opening.1).await })
+        });
+        let running = Box::pin(shell::run(open, shown));
         match running.await? {
             0 => Ok(()),
             code => Err(Failure { code, message: String::new() }),

@@ -11,7 +11,7 @@ use super::change::author;
 use super::purge_args::{AccountArg, MentionsArg, PurgeArgs};
 use super::{Failure, Session, look, output};
 use crate::change::Author;
-use crate::change::purge::{self, Desk, Mentions, Options, Progress as Say, Sink};
+use crate::change::purge::{self, Desk, KeptPlan, Mentions, Options, Progress as Say, Sink};
 use crate::config;
 use crate::memory::mask::Mask;
 use crate::memory::{Entity, Row};
@@ -42,7 +42,19 @@ pub async fn run(session: &Session<'_>, args: &PurgeArgs) -> Result<(), Failure>
     }
     let plan = purge::plan(&store, &args.subject, &options, &|table, values| progress.say(table, values)).await?;
     progress.end();
+    purge::check_hold(&store, &plan.subject).await?;
     let mut shown = plan.to_json();
+    if let Some(file) = &args.doing.plan_out {
+        let kept = KeptPlan {
+            operation: "purge".to_owned(),
+            plan_id: plan.plan_id.clone(),
+            database_id: store.own().await?.map(|own| own.database_id),
+            given: args.subject.clone(),
+            options,
+            created_at: plan.created_at.clone(),
+        };
+        super::change::keep_text(file, &format!("{}\n", json!(kept)))?;
+    }
     if let Some(mask) = session.mask() {
         hide_handles(&mask, &mut shown);
     }
@@ -159,7 +171,21 @@ async fn carry_out(
     };
     let receipt = purge::run(store, &args.subject, options, args.resume, &desk(&author, &say)?, exported).await?;
     progress.end();
-    look::print_value(session, &receipt)?;
+    print(session, &receipt)
+}
+
+/// `apply FILE` of a kept plan.
+pub async fn apply_kept(session: &Session<'_>, kept: &KeptPlan, author: &Author) -> Result<(), Failure> {
+    let store = session.store().await?;
+    let progress = Progress::new(session);
+    let say = |what: &str, count: u64| progress.say(what, count);
+    let receipt = purge::run_kept(&store, kept, &desk(author, &say)?).await?;
+    progress.end();
+    print(session, &receipt)
+}
+
+fn print(session: &Session<'_>, receipt: &Value) -> Result<(), Failure> {
+    look::print_value(session, receipt)?;
     if receipt["status"] == "incomplete" {
         let reasons: Vec<&str> =
             receipt["incomplete"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();

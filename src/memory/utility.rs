@@ -6,7 +6,7 @@ use std::fmt;
 pub const START: f64 = 0.5;
 
 /// What the outcome of using an episode said of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Signal {
     /// The user confirmed what was done.
     Confirmed,

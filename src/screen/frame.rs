@@ -6,7 +6,7 @@ use super::Drawn;
 use crate::app::command::{COMMANDS, Command, CommandId};
 use crate::app::place::{Pane, View};
 use crate::app::{Model, Target};
-use crate::ui::{Badge, Breadcrumbs, Footer, KeyHint, Look, Role, SafeText, Tab, Tabs, Toast, Tone};
+use crate::ui::{Badge, Breadcrumbs, Footer, Glyph, KeyHint, Look, Role, SafeText, Tab, Tabs, Toast, Tone};
 
 /// Draws the frame; what is left for the screen itself.
 pub fn draw(model: &Model, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) -> Rect {
@@ -34,8 +34,20 @@ fn top(model: &Model, look: &Look, line: Rect, buf: &mut Buffer) {
     if model.masking.is_on() {
         badges.push(Badge::new("masked", Role::Masked));
     }
-    badges.push(Badge::new(if line.width >= 60 { "read-only" } else { "ro" }, Role::ReadOnly));
+    if model.opened.production {
+        badges.push(Badge::new(signed(look.glyphs.warning, "PRODUCTION"), Role::Production));
+    }
+    badges.push(if model.changing.unlocked {
+        Badge::new(signed(look.glyphs.edit, "unlocked"), Role::Writable)
+    } else {
+        Badge::new(signed(look.glyphs.lock, "read-only"), Role::ReadOnly)
+    });
     Breadcrumbs { crumbs, badges }.render(line, buf, look);
+}
+
+/// A sign and a word: neither colour nor word alone says it.
+fn signed(sign: Glyph, word: &str) -> SafeText {
+    SafeText::join(&[SafeText::glyphs(sign, 1), word.into()], " ")
 }
 
 /// Commands that stand in the line of screens: those with a digit.
@@ -50,6 +62,7 @@ fn navigation(model: &Model, look: &Look, line: Rect, buf: &mut Buffer, drawn: &
         View::Home(_) => CommandId::Home,
         View::Browse(browse) => CommandId::List(browse.entity),
         View::Card(card) => CommandId::List(card.detail.entity),
+        View::Panel(panel) => CommandId::Panel(panel.kind()),
     };
     let wide = line.width >= 110;
     let tabs = screens().map(|command| {
@@ -81,6 +94,10 @@ fn hints(model: &Model) -> Vec<CommandId> {
             vec![Open, Filter, Sort, Follow, TabRight, Palette, Mark, Export, CopyId, Zoom]
         }
         View::Browse(_) => vec![TabRight, Follow, Close, Palette, CopyId, Focus, Zoom],
+        View::Panel(panel) => {
+            let own = COMMANDS.iter().filter(|command| command.scope == panel.scope()).map(|command| command.id);
+            own.chain([Close, Palette, Refresh]).collect()
+        }
         View::Card(_) => vec![TabRight, Follow, Close, Palette, CopyId],
     }
 }
@@ -106,7 +123,11 @@ fn footer(model: &Model, look: &Look, line: Rect, buf: &mut Buffer, drawn: &mut 
     }
     Footer { hints, always }.render(line, buf, look);
     if let Some((_, rows)) = model.exporting {
-        toast(&format!("exporting: {rows} rows"), Tone::Info, line, buf, look);
+        toast(&format!("exporting: {rows} rows"), Tone::Info, None, line, buf, look);
+    }
+    if let Some(pending) = &model.changing.pending {
+        let doing = if pending.applying { "applying" } else { "planning" };
+        toast(&format!("{doing}: {}", pending.operation.title()), Tone::Info, None, line, buf, look);
     }
     if let Some(told) = &model.toast {
         let tone = match told.tone {
@@ -114,13 +135,15 @@ fn footer(model: &Model, look: &Look, line: Rect, buf: &mut Buffer, drawn: &mut 
             crate::app::model::Tone::Info => Tone::Info,
             crate::app::model::Tone::Warn => Tone::Warn,
         };
-        toast(&told.text, tone, line, buf, look);
+        toast(&told.text, tone, told.hint, line, buf, look);
     }
 }
 
-fn toast(text: &str, tone: Tone, line: Rect, buf: &mut Buffer, look: &Look) {
-    let text = SafeText::limited(text, usize::from(line.width.saturating_sub(6)));
-    Toast { text, tone, hint: None }.render(line, buf, look);
+fn toast(text: &str, tone: Tone, hint: Option<(&str, &str)>, line: Rect, buf: &mut Buffer, look: &Look) {
+    let hint = hint.map(|(key, does)| KeyHint::new(key, does));
+    let taken = 6 + hint.as_ref().map_or(0, |hint| hint.key.width() + hint.does.width() + 4);
+    let text = SafeText::limited(text, usize::from(line.width).saturating_sub(taken));
+    Toast { text, tone, hint }.render(line, buf, look);
 }
 
 /// A key as it is shown: arrows as arrows.

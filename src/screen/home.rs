@@ -93,7 +93,12 @@ fn about(model: &Model, width: usize, look: &Look) -> Vec<Entry> {
     }
     let layouts = if layouts.is_empty() { "none is known that fits".into() } else { SafeText::join(&layouts, ", ") };
     pairs.push(Pair::new("layout", layouts));
-    pairs.push(Pair::new("session", "read-only: nothing can be changed from here"));
+    let session = match (model.changing.unlocked, model.opened.production) {
+        (false, _) => "read-only: U unlocks",
+        (true, false) => "unlocked: U locks again",
+        (true, true) => "unlocked, and others depend on it: U locks again",
+    };
+    pairs.push(Pair::new("session", session));
     let mut lines: Vec<Entry> = key_values(&pairs, width, look).into_iter().map(plain).collect();
     let Some(status) = &model.status else {
         let text = if model.status_failure.is_some() { "its state could not be read" } else { "counting" };

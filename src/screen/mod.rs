@@ -2,6 +2,8 @@
 
 mod cell;
 mod chain;
+mod changes;
+mod confirm;
 mod detail;
 mod document;
 mod episode;
@@ -10,13 +12,16 @@ mod hits;
 mod home;
 mod list;
 mod overlay;
+mod receipts;
 mod rows;
 mod summary;
+mod unlock;
 mod utility;
 mod words;
 
 use ratatui::{buffer::Buffer, layout::Rect};
 
+use crate::app::panel::Panel;
 use crate::app::place::View;
 use crate::app::{Measures, Model};
 use crate::ui::{Card, Look, Tone, text};
@@ -60,6 +65,9 @@ impl Painter {
             View::Card(card) => {
                 detail::draw(&mut self.documents, model, &card.detail, true, look, body, buf, &mut drawn);
             }
+            View::Panel(panel) => match &**panel {
+                Panel::Receipts(receipts) => receipts::draw(receipts, look, body, buf, &mut drawn),
+            },
         }
         overlay::draw(model, look, area, buf, &mut drawn);
         if look.glyphs.is_ascii() {

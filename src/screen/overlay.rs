@@ -3,7 +3,7 @@
 use ratatui::{buffer::Buffer, layout::Rect};
 
 use super::{Drawn, frame::key_name};
-use crate::app::command::{COMMANDS, Meaning, Scope, command, meaning};
+use crate::app::command::{COMMANDS, Meaning, Scope, command};
 use crate::app::menu::{Item, Menu, Overlay, Prompt, Purpose};
 use crate::app::{Destination, Failure, Model, Target};
 use crate::ui::scroll::Lines;
@@ -18,6 +18,8 @@ pub fn draw(model: &Model, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mu
         Some(Overlay::Menu(menu)) => draw_menu(menu, 72, None, look, area, buf, drawn),
         Some(Overlay::Palette(menu)) => draw_menu(menu, 84, menu.named_row(), look, area, buf, drawn),
         Some(Overlay::Prompt(prompt)) => draw_prompt(prompt, look, area, buf, drawn),
+        Some(Overlay::Confirm(confirmation)) => super::confirm::draw(model, confirmation, look, area, buf, drawn),
+        Some(Overlay::Unlock(unlock)) => super::unlock::draw(model, unlock, look, area, buf, drawn),
         Some(Overlay::Failure(failure)) => draw_failure(failure, look, area, buf, drawn),
         None if !model.pressed.is_empty() => may_follow(model, look, area, buf),
         None => {}
@@ -44,7 +46,7 @@ fn keys_of(keys: &[&str], look: &Look) -> SafeText {
 fn help_lines(width: usize, look: &Look) -> Vec<TextLine> {
     const KEYS: usize = 22;
     let mut lines = Vec::new();
-    for scope in [Scope::List, Scope::Rows, Scope::Everywhere] {
+    for &scope in Scope::ALL {
         if !lines.is_empty() {
             lines.push(TextLine::default());
         }
@@ -131,7 +133,7 @@ fn item_line(item: &Item, has_keys: bool, width: usize, look: &Look) -> TextLine
 }
 
 /// The text being written with its cursor.
-fn input_line(input: &crate::app::input::Input, lead: &str, look: &Look, place: Rect, buf: &mut Buffer) {
+pub fn input_line(input: &crate::app::input::Input, lead: &str, look: &Look, place: Rect, buf: &mut Buffer) {
     let used = look.text(place, buf, &SafeText::new(lead), Role::Accent);
     let place = lay::right_of(place, used);
     let (before, after) = input.split();
@@ -152,6 +154,7 @@ fn draw_prompt(prompt: &Prompt, look: &Look, area: Rect, buf: &mut Buffer, drawn
     let title = match prompt.purpose {
         Purpose::Filter => "Filter",
         Purpose::Export => "Export to",
+        Purpose::Reason => "Reason",
     };
     let hints: Vec<KeyHint> = match prompt.purpose {
         Purpose::Filter => vec![
@@ -161,6 +164,7 @@ fn draw_prompt(prompt: &Prompt, look: &Look, area: Rect, buf: &mut Buffer, drawn
             KeyHint::new("esc", "close"),
         ],
         Purpose::Export => vec![KeyHint::new("enter", "write"), KeyHint::new("esc", "close")],
+        Purpose::Reason => vec![KeyHint::new("enter", "keep"), KeyHint::new("esc", "close")],
     };
     let foot = hint_line(&hints, usize::from(place.width.saturating_sub(8)));
     let tone = prompt.verdict.is_err().then_some(Role::Bad);
@@ -209,7 +213,7 @@ fn draw_failure(failure: &Failure, look: &Look, area: Rect, buf: &mut Buffer, dr
 
 /// The keys that may follow those pressed.
 fn may_follow(model: &Model, look: &Look, area: Rect, buf: &mut Buffer) {
-    let Meaning::Prefix(next) = meaning(&model.pressed) else { return };
+    let Meaning::Prefix(next) = model.meaning(&model.pressed) else { return };
     let lines: Vec<TextLine> = next
         .iter()
         .map(|(key, id)| {

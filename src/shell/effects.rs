@@ -1,20 +1,28 @@
 //! Effects that take time run as tasks, one for each ticket; dropping a task's future stops its query on the server.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::task::JoinHandle;
 
-use super::{export, load};
-use crate::app::{Effect, Message, Ticket};
+use super::change::{self, Plans};
+use super::{Opener, Options, export, load};
+use crate::app::{Effect, Failure, Message, Ticket};
+use crate::change::Author;
 use crate::memory::mask::Mask;
 use crate::store::Store;
 
 /// Tasks under way.
 pub struct Tasks {
-    store: Arc<Store>,
+    /// Replaced when the database was opened anew.
+    store: Arc<Mutex<Arc<Store>>>,
+    open: Opener,
+    /// Names the database for the core after it was opened anew.
+    profile: (Option<String>, bool),
+    actor: String,
+    plans: Plans,
     mask: Mask,
     replies: UnboundedSender<Message>,
     running: HashMap<Ticket, JoinHandle<()>>,
@@ -22,8 +30,21 @@ pub struct Tasks {
 
 impl Tasks {
     /// No tasks yet; what they find goes to `replies`.
-    pub fn new(store: Arc<Store>, mask: Mask, replies: UnboundedSender<Message>) -> Self {
-        Tasks { store, mask, replies, running: HashMap::new() }
+    pub fn new(store: Arc<Store>, open: Opener, options: Options, replies: UnboundedSender<Message>) -> Self {
+        Tasks {
+            store: Arc::new(Mutex::new(store)),
+            open,
+            profile: (options.profile, options.production),
+            actor: options.actor,
+            plans: Plans::default(),
+            mask: options.mask,
+            replies,
+            running: HashMap::new(),
+        }
+    }
+
+    fn author(&self, reason: Option<String>) -> Author {
+        Author { actor: self.actor.clone(), reason, ticket: None }
     }
 
     /// Sends a message to the core.
@@ -41,12 +62,32 @@ impl Tasks {
 
     /// Starts what an effect asks for; those that concern the terminal are not for here.
     pub fn start(&mut self, effect: Effect) {
-        let store = Arc::clone(&self.store);
+        let store = Arc::clone(&self.store.lock().unwrap_or_else(PoisonError::into_inner));
         match effect {
+            Effect::Plan(ticket, operation) => {
+                let (plans, author) = (self.plans.clone(), self.author(None));
+                self.spawn(ticket, async move {
+                    Message::Planned(ticket, change::plan(&store, &plans, ticket, *operation, &author).await)
+                });
+            }
+            Effect::Apply { ticket, planned, reason } => {
+                let (kept, author) = (self.plans.take(planned), self.author(reason.clone()));
+                self.spawn(ticket, async move {
+                    Message::Applied(ticket, reason, change::apply(&store, kept, &author).await)
+                });
+            }
+            Effect::CheckWritable(ticket) => {
+                self.spawn(ticket, async move { Message::Writable(ticket, change::writable(&store).await) });
+            }
+            Effect::Migrate(ticket) => self.migrate(ticket, store),
+            Effect::LoadTrail(ticket, before) => {
+                self.spawn(ticket, async move { Message::Trail(ticket, change::trail(&store, before).await) });
+            }
             Effect::Cancel(ticket) => {
                 if let Some(task) = self.running.remove(&ticket) {
                     task.abort();
                 }
+                self.plans.take(ticket);
             }
             Effect::After(ticket, millis) => self.spawn(ticket, async move {
                 tokio::time::sleep(Duration::from_millis(millis)).await;
@@ -80,6 +121,28 @@ impl Tasks {
             | Effect::Suspend
             | Effect::Quit => {}
         }
+    }
+
+    /// Adds our tables and opens the database anew, so that they are known.
+    fn migrate(&mut self, ticket: Ticket, store: Arc<Store>) {
+        let (author, open, place) = (self.author(None), Arc::clone(&self.open), Arc::clone(&self.store));
+        let (profile, production) = self.profile.clone();
+        self.spawn(ticket, async move {
+            let migrated = async {
+                let names = change::migrate(&store, &author).await?;
+                let fresh = open().await.map_err(|e| {
+                    Failure::new(
+                        "The database was not opened again",
+                        e.to_string(),
+                        "end the console and open it again",
+                    )
+                })?;
+                let opened = Box::new(super::opened(&fresh, profile.as_ref(), production));
+                *place.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(fresh);
+                Ok((names, opened))
+            };
+            Message::Migrated(ticket, migrated.await)
+        });
     }
 
     fn spawn(&mut self, ticket: Ticket, work: impl Future<Output = Message> + Send + 'static) {

@@ -14,18 +14,48 @@ const TWICE: Duration = Duration::from_millis(400);
 #[derive(Debug, Default)]
 pub struct Pointer {
     last: Option<(Instant, u16, u16)>,
+    /// The key that went down last and was not released since, where the terminal tells.
+    down: Option<KeyCode>,
+    /// The terminal tells when keys are released.
+    releases: bool,
 }
 
 impl Pointer {
-    /// The message of an event; none for what means nothing here.
-    pub fn message(&mut self, event: Event, hits: &Hits) -> Option<Message> {
+    /// The messages of an event; none for what means nothing here.
+    pub fn messages(&mut self, event: Event, hits: &Hits) -> Vec<Message> {
+        if let Event::Key(key) = event {
+            return self.key(key);
+        }
+        self.message(event, hits).into_iter().collect()
+    }
+
+    fn message(&mut self, event: Event, hits: &Hits) -> Option<Message> {
         match event {
-            Event::Key(key) => key_of(key).map(Message::Key),
             Event::Paste(text) => Some(Message::Paste(text)),
             Event::Resize(width, height) => Some(Message::Resize(width, height)),
             Event::Mouse(mouse) => self.mouse(mouse, hits),
-            Event::FocusGained | Event::FocusLost => None,
+            Event::Key(_) | Event::FocusGained | Event::FocusLost => None,
         }
+    }
+
+    /// A key that comes again without having been released is held down. Terminals that tell of releases send a held
+    /// letter as if it were pressed again and again, or say that it repeats.
+    fn key(&mut self, event: KeyEvent) -> Vec<Message> {
+        let mut messages = Vec::new();
+        if event.kind != KeyEventKind::Press && !self.releases {
+            self.releases = true;
+            messages.push(Message::Releases);
+        }
+        if event.kind == KeyEventKind::Release {
+            self.down = None;
+            return messages;
+        }
+        let again = self.down.replace(event.code) == Some(event.code);
+        let silent = matches!(event.code, KeyCode::Enter | KeyCode::Tab | KeyCode::Backspace);
+        let held = event.kind == KeyEventKind::Repeat || self.releases && again && !silent;
+        let message = if held { Message::Held } else { Message::Key };
+        messages.extend(key_of(event).map(message));
+        messages
     }
 
     fn mouse(&mut self, event: MouseEvent, hits: &Hits) -> Option<Message> {
@@ -46,9 +76,6 @@ impl Pointer {
 }
 
 fn key_of(event: KeyEvent) -> Option<Key> {
-    if event.kind == KeyEventKind::Release {
-        return None;
-    }
     let code = match event.code {
         KeyCode::Char(c) => Code::Char(c),
         KeyCode::Enter => Code::Enter,

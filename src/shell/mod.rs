@@ -1,6 +1,7 @@
 //! The impure edge of the console: the terminal, its input, the effects that the core asks for.
 
 mod background;
+mod change;
 mod clipboard;
 mod editor;
 mod effects;
@@ -18,6 +19,7 @@ use std::time::{Duration, Instant};
 use chrono::Utc;
 use crossterm::event::{Event, EventStream};
 use futures::StreamExt as _;
+use futures::future::BoxFuture;
 use tokio::sync::mpsc;
 
 use crate::app::{Effect, Failure, Message, Model, Opened, Settings, update};
@@ -54,7 +56,16 @@ pub struct Options {
     pub mask: Mask,
     /// Whether it is on at the beginning.
     pub masked: bool,
+    /// Name of the profile that the database was named by.
+    pub profile: Option<String>,
+    /// Others depend on the database: every change asks for one step more care.
+    pub production: bool,
+    /// Who makes changes, for the audit trail.
+    pub actor: String,
 }
+
+/// Opens the database; again after tables of ours were added to it.
+pub type Opener = Arc<dyn Fn() -> BoxFuture<'static, Result<Store, OpenError>> + Send + Sync>;
 
 /// Why there was no console, or why it broke off.
 #[derive(Debug, thiserror::Error)]
@@ -90,26 +101,26 @@ impl End {
 ///
 /// # Errors
 /// There is no terminal, it can no longer be used, or the database is not opened.
-pub async fn run(store: impl Future<Output = Result<Store, OpenError>>, options: Options) -> Result<u8, Error> {
+pub async fn run(open: Opener, options: Options) -> Result<u8, Error> {
     if !terminal::is_there() {
         // What is wrong with the database is wrong in a script too.
-        store.await?;
+        open().await?;
         return Err(Error::NoTerminal);
     }
     let mut signals = Signals::listen()?;
     let looks = Looks::new(options.theme.as_deref(), options.ascii, options.no_color);
-    let store = match signals.beside(Box::pin(store), true).await {
+    let store = match signals.beside(open(), true).await {
         Ok(store) => store?,
         Err(signal) => return Ok(End::Signal(signal).code()),
     };
     let mut screen = Screen::open(options.mouse)?;
-    let ended = Box::pin(Console::new(store, options, looks, &mut screen, signals).run()).await;
+    let ended = Box::pin(Console::new(store, open, options, looks, &mut screen, signals).run()).await;
     screen.close();
     Ok(ended?.code())
 }
 
 /// What was opened, for the core.
-fn opened(store: &Store) -> Opened {
+fn opened(store: &Store, profile: Option<&String>, production: bool) -> Opened {
     let named = |layout: &Attachment| match &layout.variant {
         Some(variant) => format!("{} ({variant})", layout.name),
         None => layout.name.clone(),
@@ -118,6 +129,8 @@ fn opened(store: &Store) -> Opened {
         location: store.location().to_owned(),
         layouts: store.recognised().layouts.iter().map(named).collect(),
         capabilities: store.capabilities(),
+        profile: profile.cloned(),
+        production,
         unfilled: unfilled(store),
     }
 }
@@ -162,17 +175,25 @@ struct Console<'s> {
 }
 
 impl<'s> Console<'s> {
-    fn new(store: Store, options: Options, looks: Looks, screen: &'s mut Screen, signals: Signals) -> Self {
+    fn new(
+        store: Store,
+        open: Opener,
+        options: Options,
+        looks: Looks,
+        screen: &'s mut Screen,
+        signals: Signals,
+    ) -> Self {
         let (sender, replies) = mpsc::unbounded_channel();
         let settings = Settings { theme: looks.name().to_owned(), mouse: options.mouse, wrap: true };
-        let model = Model::new(opened(&store), settings, options.mask.clone(), options.masked);
+        let seen = opened(&store, options.profile.as_ref(), options.production);
+        let model = Model::new(seen, settings, options.mask.clone(), options.masked);
         Console {
             model,
             looks,
             painter: Painter::default(),
             drawn: Drawn::default(),
             pointer: Pointer::default(),
-            tasks: Tasks::new(Arc::new(store), options.mask, sender),
+            tasks: Tasks::new(Arc::new(store), open, options, sender),
             replies,
             screen,
             signals,
@@ -245,7 +266,7 @@ impl<'s> Console<'s> {
             }
             // Terminals cut or fold what they show, even when the size is soon as it was before: the frame is drawn anew.
             self.dirty |= matches!(event, Event::Resize(..));
-            if let Some(message) = self.pointer.message(event, &self.drawn.hits) {
+            for message in self.pointer.messages(event, &self.drawn.hits) {
                 self.tell(message).await;
             }
         }

@@ -28,6 +28,9 @@ const BUFFER: usize = 64 * 1024;
 /// Clicks and the wheel, in the form without limits; movement is not asked for.
 const MOUSE_ON: &str = "\x1b[?1000h\x1b[?1006h";
 const MOUSE_OFF: &str = "\x1b[?1006l\x1b[?1000l";
+/// Keys told apart, and their releases told, where the terminal can (the keyboard protocol of kitty); and no longer.
+const KEYS_ON: &str = "\x1b[>3u";
+const KEYS_OFF: &str = "\x1b[<1u";
 /// Keeps and brings back the window's title, where the terminal can.
 const TITLE_KEEP: &str = "\x1b[22;2t";
 const TITLE_BACK: &str = "\x1b[23;2t";
@@ -65,7 +68,7 @@ fn give_back() {
     if !TAKEN.swap(false, Ordering::SeqCst) {
         return;
     }
-    let _ = write!(out, "{MOUSE_OFF}");
+    let _ = write!(out, "{MOUSE_OFF}{KEYS_OFF}");
     let _ = execute!(
         out,
         EndSynchronizedUpdate,
@@ -153,6 +156,8 @@ impl Screen {
         let out = self.terminal.backend_mut();
         write!(out, "{TITLE_KEEP}")?;
         queue!(out, EnterAlternateScreen, EnableBracketedPaste, cursor::Hide)?;
+        // In the alternate screen: its keyboard state is its own.
+        write!(out, "{KEYS_ON}")?;
         if self.mouse {
             write!(out, "{MOUSE_ON}")?;
         }

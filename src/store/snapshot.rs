@@ -200,15 +200,12 @@ impl Snapshot<'_> {
                 params.push(Raw::Text(format!("%\"{}\"%", value.replace(['%', '_'], "_"))));
                 format!("lower({expression}) = lower($1) OR {expression} LIKE $2")
             }
-            HandlesWanted::Of(ids) => {
-                let marks: Vec<String> = ids
-                    .iter()
-                    .map(|one| {
-                        params.push(Raw::Text(one.clone()));
-                        format!("${}", params.len())
-                    })
-                    .collect();
-                format!("{id} IN ({})", marks.join(", "))
+            HandlesWanted::Of(ids) => format!("{id} IN ({})", marks(ids, &mut params)),
+            HandlesWanted::Shared { values: [], .. } => return Ok(Vec::new()),
+            HandlesWanted::Shared { values, ids } => {
+                let values = &values[..values.len().min(VALUES)];
+                let values = marks(values, &mut params);
+                format!("{expression} IN ({values}) AND {id} NOT IN ({})", marks(ids, &mut params))
             }
             HandlesWanted::Some(_) => "true".to_owned(),
         };
@@ -241,6 +238,15 @@ impl Snapshot<'_> {
     }
 }
 
+/// Placeholders for texts, which are bound.
+fn marks(texts: &[String], params: &mut Vec<Param>) -> String {
+    let mut mark = |text: &String| {
+        params.push(Raw::Text(text.clone()));
+        format!("${}", params.len())
+    };
+    texts.iter().map(&mut mark).collect::<Vec<_>>().join(", ")
+}
+
 /// Which handles are wanted.
 #[derive(Debug, Clone, Copy)]
 pub enum HandlesWanted<'a> {
@@ -248,6 +254,13 @@ pub enum HandlesWanted<'a> {
     Like(&'a str),
     /// Those of some people.
     Of(&'a [String]),
+    /// Those of other people that are among some values.
+    Shared {
+        /// The values.
+        values: &'a [String],
+        /// Whose they may be.
+        ids: &'a [String],
+    },
     /// Any, up to a number.
     Some(usize),
 }

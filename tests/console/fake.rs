@@ -195,7 +195,7 @@ impl Console {
             location: "memory/made-up.db".to_owned(),
             layouts: vec!["made-up".to_owned()],
             capabilities: database.capabilities(),
-            unfilled: BTreeSet::new(),
+            ..Opened::default()
         };
         let settings = Settings { theme: "dark".to_owned(), mouse: true, wrap: true };
         let mut console = Console {
@@ -337,6 +337,24 @@ impl Console {
     pub fn hides(&mut self, text: &str) {
         let screen = self.text();
         assert!(!screen.contains(text), "{text:?} in\n{screen}");
+    }
+
+    /// The timers that were asked for and are not over.
+    pub fn timers(&self) -> Vec<Ticket> {
+        let timer = |effect: &Effect| match effect {
+            Effect::After(ticket, _) => Some(*ticket),
+            _ => None,
+        };
+        self.asked.iter().filter_map(timer).collect()
+    }
+
+    /// All the time passes that somebody waits for.
+    pub fn wait(&mut self) {
+        for timer in self.timers() {
+            self.tell(Message::Elapsed(timer));
+        }
+        self.asked.retain(|effect| !matches!(effect, Effect::After(..)));
+        self.draw();
     }
 
     /// Kind and id of the selected row.

@@ -53,7 +53,7 @@ pub fn read(raw: &[u8], allowed: Allowed) -> Result<Read, String> {
 /// What follows a sequence of the console, given what follows its escape character.
 fn sequence<'a>(text: &'a str, read: &mut Read) -> Option<&'a str> {
     if let Some(body) = text.strip_prefix('[') {
-        let end = body.find(|c: char| !matches!(c, '0'..='9' | ';' | '?'))?;
+        let end = body.find(|c: char| !matches!(c, '0'..='9' | ';' | '?' | '>' | '<'))?;
         let (parameters, last) = (&body[..end], body[end..].chars().next()?);
         let known = match last {
             'm' => is_style(parameters),
@@ -61,6 +61,7 @@ fn sequence<'a>(text: &'a str, read: &mut Read) -> Option<&'a str> {
                 if row.parse::<u16>().is_ok() && column.parse::<u16>().is_ok()),
             'h' | 'l' => ["?25", "?1049", "?2004", "?2026", "?1000", "?1006"].contains(&parameters),
             'J' => parameters == "2",
+            'u' => [">3", "<1"].contains(&parameters),
             't' => ["22;2", "23;2"].contains(&parameters),
             _ => false,
         };

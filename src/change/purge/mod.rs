@@ -21,5 +21,5 @@ pub use desk::{Desk, Progress};
 pub use export::{Sink, bundle};
 pub use plan::{Options, PurgePlan, plan};
 pub use recheck::recheck;
-pub use run::{check_hold, run};
+pub use run::{KeptPlan, check_hold, run, run_kept};
 pub use scan::Mentions;

@@ -14,6 +14,7 @@ use super::recompute;
 use super::scan::{self, Found, Mention, Mentions, Search};
 use super::subject::{self, Handle, Subject};
 use crate::change::plan::{Change, Counts, canonical};
+use crate::change::suppress::hmac;
 use crate::change::{ChangeError, now};
 use crate::layout::erase::Action;
 use crate::store::Store;
@@ -224,8 +225,22 @@ pub async fn plan(
         plan.particular.insert(0, reason);
         return Ok(plan);
     }
-    let subject = subject::resolve(&mut snapshot, given, &options.aliases).await?;
+    let subject = match subject::resolve(&mut snapshot, given, &options.aliases).await {
+        Err(ChangeError::NotFound(words)) => {
+            return Err(ChangeError::NotFound(words + &erased_before(store, given).await?));
+        }
+        found => found?,
+    };
     rest(&mut snapshot, subject, options, &[], progress).await
+}
+
+/// Words for somebody who is not there because they were erased.
+async fn erased_before(store: &Store, given: &str) -> Result<String, ChangeError> {
+    let Some(key) = store.secret().filter(|_| store.can_erase()) else { return Ok(String::new()) };
+    Ok(match store.purge_of(&hmac(key, given)).await? {
+        Some(session) => format!("; somebody known so was erased here, and that ended {}", session.status),
+        None => String::new(),
+    })
 }
 
 /// Refuses a database of which no layout says whose its rows are.

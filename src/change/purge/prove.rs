@@ -106,7 +106,8 @@ pub async fn after(store: &Store, desk: &Desk<'_>, kept: &mut Kept) -> Result<Pr
     let began = Instant::now();
     logical(store, desk, kept, &mut proof).await?;
     let handles = words(kept);
-    proof.index = store.search_indexes(&handles).await?.iter().map(IndexHits::total).sum();
+    let indexes = store.search_indexes(&handles).await?;
+    proof.index = indexes.iter().map(IndexHits::total).sum();
     if proof.index > 0 && kept.particular.is_empty() {
         proof.incomplete.push(format!("{} entries of full-text indexes still name the person", proof.index));
     }
@@ -117,14 +118,18 @@ pub async fn after(store: &Store, desk: &Desk<'_>, kept: &mut Kept) -> Result<Pr
     }
     timed(kept, "verify", began);
     let began = Instant::now();
-    bytes(store, kept, &handles, &mut proof).await?;
+    bytes(store, kept, &handles, !indexes.is_empty(), &mut proof).await?;
     timed(kept, "bytes", began);
     Ok(proof)
 }
 
-/// What is looked for among bytes.
+/// What is looked for among bytes: what names the person, not what names a conversation or a bank.
+fn telling(kept: &Kept) -> impl Iterator<Item = &Handle> {
+    kept.subject.searched().filter(|handle| !matches!(handle.kind.as_str(), "session" | "profile"))
+}
+
 fn words(kept: &Kept) -> Vec<String> {
-    kept.subject.searched().map(|handle| handle.value.clone()).collect()
+    telling(kept).map(|handle| handle.value.clone()).collect()
 }
 
 fn by_handle(found: &BTreeMap<(usize, Form), u64>, handles: usize) -> Vec<u64> {
@@ -172,8 +177,18 @@ async fn physical(store: &Store, kept: &Kept, proof: &mut Proof) -> Result<(), C
 }
 
 /// Looks through the files. What live rows share with a handle, or were left to say, is told apart.
-async fn bytes(store: &Store, kept: &Kept, handles: &[String], proof: &mut Proof) -> Result<(), ChangeError> {
+/// The tail of a handle is what a full-text index may keep of it: looked for where there is one.
+async fn bytes(
+    store: &Store,
+    kept: &Kept,
+    handles: &[String],
+    tails: bool,
+    proof: &mut Proof,
+) -> Result<(), ChangeError> {
     let mut needles = Needles::new(handles, &[]);
+    if !tails {
+        needles.needles.retain(|needle| needle.form != Form::Tail);
+    }
     let Some(mut scan) = store.scan_bytes(&needles, |_| {}).await? else { return Ok(()) };
     if scan.hits() > 0 {
         let own: Vec<TableName> = Vec::new();
@@ -202,7 +217,7 @@ async fn bytes(store: &Store, kept: &Kept, handles: &[String], proof: &mut Proof
     if hits > 0 && proof.incomplete.is_empty() {
         let kinds: Vec<&str> = by_handle(&scan.by_needle(), handles.len())
             .iter()
-            .zip(kept.subject.searched())
+            .zip(telling(kept))
             .filter(|(hits, _)| **hits > 0)
             .map(|(_, handle)| handle.kind.as_str())
             .collect();

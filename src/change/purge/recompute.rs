@@ -100,7 +100,11 @@ async fn set(
     updates: &mut Updates,
 ) -> Result<(), ChangeError> {
     let store = snapshot.store;
-    if plain_column(row.source, column).is_none() {
+    let same = match (row.row.number(column), value.as_f64()) {
+        (Some(old), Some(new)) => old.to_bits() == new.to_bits(),
+        _ => *row.row.get(column) == value,
+    };
+    if plain_column(row.source, column).is_none() || same {
         return Ok(());
     }
     let shape = store.shape(&row.table()).await?;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
@@ -21,6 +22,9 @@ use crate::store::erasing::PurgeSession;
 use crate::store::own::Own;
 use crate::store::stored::TableName;
 
+/// Seconds that a kept plan lasts.
+const PLAN_LASTS: f64 = 7.0 * 86_400.0;
+
 /// Erases a person. Gives the receipt; its status is `verified`, `verified with disclosures` or `incomplete`.
 ///
 /// # Errors
@@ -33,6 +37,35 @@ pub async fn run(
     resume: bool,
     desk: &Desk<'_>,
     export_sha256: Option<String>,
+) -> Result<Value, ChangeError> {
+    as_planned(store, given, options, resume, desk, export_sha256, None).await
+}
+
+/// Erases a person as a kept plan says, if the world has not moved.
+///
+/// # Errors
+/// As [`run`]; [`ChangeError::Conflict`] when planning now gives another plan, or the kept one is too old.
+pub async fn run_kept(store: &Store, kept: &KeptPlan, desk: &Desk<'_>) -> Result<Value, ChangeError> {
+    let conflict = |message: String| Err(ChangeError::Conflict { message, rows: Vec::new() });
+    let own = ready(store).await?;
+    if kept.database_id.as_ref().is_some_and(|id| *id != own.database_id) {
+        return Err(ChangeError::Refused(format!("the plan is for another database than {}", store.location())));
+    }
+    let age = crate::memory::time::seconds_between(&kept.created_at, &now()).unwrap_or(f64::MAX);
+    if age > PLAN_LASTS {
+        return conflict(format!("the plan of {} is too old: a plan to erase a person lasts a week", kept.created_at));
+    }
+    as_planned(store, &kept.given, &kept.options, false, desk, None, Some(&kept.plan_id)).await
+}
+
+async fn as_planned(
+    store: &Store,
+    given: &str,
+    options: &Options,
+    resume: bool,
+    desk: &Desk<'_>,
+    export_sha256: Option<String>,
+    plan_id: Option<&str>,
 ) -> Result<Value, ChangeError> {
     subject::check(given)?;
     plan::owners(store)?;
@@ -55,9 +88,33 @@ pub async fn run(
         (None, false) => {
             let began = Instant::now();
             let plan = plan::plan(store, given, options, desk.progress).await?;
+            if plan_id.is_some_and(|id| id != plan.plan_id) {
+                return Err(ChangeError::Conflict {
+                    message: "what belongs to the person, or names the person, is not what the plan read".to_owned(),
+                    rows: Vec::new(),
+                });
+            }
             start(store, &own, desk, plan, began, export_sha256).await
         }
     }
+}
+
+/// A plan in a file: enough to make it again and to see whether it is the same.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KeptPlan {
+    /// `purge`.
+    pub operation: String,
+    /// Id of the plan.
+    pub plan_id: String,
+    /// Database that it is for, where it has an identity.
+    pub database_id: Option<String>,
+    /// The subject as it was given.
+    pub given: String,
+    /// How.
+    pub options: Options,
+    /// When it was made.
+    pub created_at: String,
 }
 
 /// Our tables, with those of erasures.
@@ -128,7 +185,11 @@ async fn start(
     prove::before(store, desk, &mut kept).await?;
     kept.phases.insert("control".to_owned(), began.elapsed().as_secs_f64());
     desk.keep(&kept)?;
-    batches::begin(store, own, desk, &kept).await?;
+    if let Err(error) = batches::begin(store, own, desk, &kept).await {
+        // Nothing was written: nothing is to be gone on with.
+        desk.forget(&kept.session);
+        return Err(error);
+    }
     delete(store, own, desk, kept, &plan, Counts::new()).await
 }
 

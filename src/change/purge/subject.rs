@@ -111,18 +111,24 @@ pub async fn resolve(snapshot: &mut Snapshot<'_>, given: &str, aliases: &[String
     }
     add(&mut handles, kind_of("alias", given), given, "given");
     let known = snapshot.store.recognised().erasure.handles.clone();
+    let mut shared: BTreeSet<String> = BTreeSet::new();
     for handle in &known {
         let table = TableName::new(handle.table.0.clone(), handle.table.1.clone());
         let source = format!("{}.{}", table.title(), handle.column.as_deref().unwrap_or(&handle.kind));
         let found = snapshot.handles(&table, &handle.id, &handle.sql, &HandlesWanted::Of(&ids)).await?;
-        for (_, value) in found {
-            for value in values(&value) {
-                add(&mut handles, kind_of(&handle.kind, &value), &value, &source);
-            }
+        let stored: Vec<String> = found.into_iter().map(|(_, value)| value).collect();
+        let others = HandlesWanted::Shared { values: &stored, ids: &ids };
+        shared.extend(snapshot.handles(&table, &handle.id, &handle.sql, &others).await?.into_iter().map(|(_, v)| v));
+        for value in stored.iter().flat_map(|value| values(value)) {
+            add(&mut handles, kind_of(&handle.kind, &value), &value, &source);
         }
     }
     for handle in handles.iter_mut().filter(|h| h.kind != "id") {
-        handle.unsearched = too_common(snapshot, handle, &ids).await?;
+        handle.unsearched = if shared.contains(&handle.value) {
+            Some("other people have it too".to_owned())
+        } else {
+            too_common(snapshot, handle, &ids).await?
+        };
     }
     let mut subject = Subject { given: given.to_owned(), ids, handles, near: Vec::new() };
     subject.near = near_of(snapshot, &subject).await?;
@@ -180,7 +186,10 @@ async fn too_common(
     if letters < LEAST || handle.kind == "name" && letters < 5 {
         return Ok(Some("too short to tell".to_owned()));
     }
-    let others = ids_of(snapshot, &handle.value).await?.into_iter().filter(|id| !ids.contains(id)).count();
+    if matches!(handle.kind.as_str(), "session" | "profile") {
+        return Ok(None);
+    }
+    let others = known_as(snapshot, &handle.value).await?.into_iter().filter(|id| !ids.contains(id)).count();
     Ok((others > 0).then(|| format!("{others} other people have it too")))
 }
 
@@ -196,13 +205,7 @@ async fn ids_of(snapshot: &mut Snapshot<'_>, text: &str) -> Result<Vec<String>, 
             return Ok(vec![text.to_owned()]);
         }
     }
-    let mut found: BTreeSet<String> = BTreeSet::new();
-    for handle in &erasure.handles {
-        let table = TableName::new(handle.table.0.clone(), handle.table.1.clone());
-        for (id, _) in snapshot.handles(&table, &handle.id, &handle.sql, &HandlesWanted::Like(text)).await? {
-            found.insert(id);
-        }
-    }
+    let found = known_as(snapshot, text).await?;
     if found.is_empty() {
         for rule in owners.iter().filter(|r| r.path.is_some()) {
             if !super::graph::by_path(snapshot, rule, &[text.to_owned()], &[]).await?.is_empty() {
@@ -211,6 +214,17 @@ async fn ids_of(snapshot: &mut Snapshot<'_>, text: &str) -> Result<Vec<String>, 
         }
     }
     Ok(found.into_iter().collect())
+}
+
+/// The ids of people who are known by a text.
+async fn known_as(snapshot: &mut Snapshot<'_>, text: &str) -> Result<BTreeSet<String>, ChangeError> {
+    let mut found = BTreeSet::new();
+    for handle in &snapshot.store.recognised().erasure.handles {
+        let table = TableName::new(handle.table.0.clone(), handle.table.1.clone());
+        let known = snapshot.handles(&table, &handle.id, &handle.sql, &HandlesWanted::Like(text)).await?;
+        found.extend(known.into_iter().map(|(id, _)| id));
+    }
+    Ok(found)
 }
 
 /// Other people with a name or an address like the person's.

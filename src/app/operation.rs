@@ -1,0 +1,193 @@
+//! What can be changed from the console, as plain data: each operation has its words for people and its command line.
+
+use crate::memory::utility::Signal;
+
+/// What of a feedback row is said; what is not said stays as it is.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Said {
+    /// `thumbs_up`, `thumbs_down` or `rating`.
+    pub kind: Option<String>,
+    /// 1 to 5, with the kind `rating`.
+    pub rating: Option<i64>,
+    /// What the user would have wanted.
+    pub correction: Option<String>,
+    /// Who said it; the episode's user when not said.
+    pub user: Option<String>,
+}
+
+/// Something that is planned, confirmed, applied.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Operation {
+    /// Feedback is added to an episode.
+    AddFeedback {
+        /// The episode's id.
+        episode: String,
+        /// What it says.
+        said: Said,
+    },
+    /// A feedback row says something else.
+    EditFeedback {
+        /// Its id.
+        id: String,
+        /// What it says instead.
+        said: Said,
+    },
+    /// A feedback row is taken away.
+    RemoveFeedback {
+        /// Its id.
+        id: String,
+    },
+    /// An episode gets a utility signal.
+    Signal {
+        /// The episode's id.
+        episode: String,
+        /// Which signal.
+        signal: Signal,
+    },
+    /// A utility signal is taken back.
+    Retract {
+        /// The signal's id.
+        id: String,
+    },
+    /// An episode follows another one.
+    Link {
+        /// The one that follows.
+        child: String,
+        /// The one it follows.
+        parent: String,
+    },
+    /// An episode follows none any more.
+    Unlink {
+        /// The episode's id.
+        child: String,
+    },
+    /// A case gets another reward, and perhaps another outcome.
+    Reward {
+        /// The case's id.
+        case: String,
+        /// From 0 to 1.
+        reward: f64,
+        /// Its outcome, when that changes too.
+        outcome: Option<String>,
+    },
+    /// A bank keeps another number of cases.
+    Window {
+        /// The profile's id.
+        profile: String,
+        /// Newest cases that are kept; none keeps all.
+        window: Option<i64>,
+    },
+    /// A change is taken back.
+    Undo {
+        /// Number of its audit entry.
+        seq: i64,
+    },
+    /// Several, one after the other, each with a plan and an audit entry of its own.
+    Each(Vec<Operation>),
+}
+
+impl Operation {
+    /// What it does, in a few words.
+    #[must_use]
+    pub fn title(&self) -> String {
+        match self {
+            Operation::AddFeedback { episode, .. } => format!("Add feedback to episode {episode}"),
+            Operation::EditFeedback { id, .. } => format!("Edit feedback {id}"),
+            Operation::RemoveFeedback { id } => format!("Remove feedback {id}"),
+            Operation::Signal { episode, signal } => format!("Tell episode {episode}: {}", signal.word()),
+            Operation::Retract { id } => format!("Retract signal {id}"),
+            Operation::Link { child, parent } => format!("Link episode {child} to {parent}"),
+            Operation::Unlink { child } => format!("Unlink episode {child}"),
+            Operation::Reward { case, reward, .. } => format!("Set the reward of case {case} to {reward}"),
+            Operation::Window { profile, window: Some(window) } => format!("Keep {window} cases of profile {profile}"),
+            Operation::Window { profile, window: None } => format!("Keep every case of profile {profile}"),
+            Operation::Undo { seq } => format!("Undo change {seq}"),
+            Operation::Each(each) => match each.first() {
+                Some(first) if each.len() == 1 => first.title(),
+                Some(first) => format!("{} and {} more", first.title(), each.len() - 1),
+                None => "Nothing".to_owned(),
+            },
+        }
+    }
+
+    /// The id that must be typed where the change is grave; none where it is the number of rows.
+    #[must_use]
+    pub fn subject(&self) -> Option<&str> {
+        match self {
+            Operation::AddFeedback { episode: id, .. }
+            | Operation::EditFeedback { id, .. }
+            | Operation::RemoveFeedback { id }
+            | Operation::Signal { episode: id, .. }
+            | Operation::Retract { id }
+            | Operation::Link { child: id, .. }
+            | Operation::Unlink { child: id }
+            | Operation::Reward { case: id, .. }
+            | Operation::Window { profile: id, .. } => Some(id),
+            Operation::Undo { .. } | Operation::Each(_) => None,
+        }
+    }
+
+    /// The operations that it consists of: itself, unless it is several.
+    #[must_use]
+    pub fn each(&self) -> &[Operation] {
+        match self {
+            Operation::Each(each) => each,
+            single => std::slice::from_ref(single),
+        }
+    }
+
+    /// The words of its command after the database; of several the first.
+    #[must_use]
+    pub fn words(&self) -> Vec<String> {
+        let words = |fixed: &[&str]| fixed.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+        match self {
+            Operation::AddFeedback { episode, said } => with(words(&["feedback", "add", episode]), said),
+            Operation::EditFeedback { id, said } => with(words(&["feedback", "edit", id]), said),
+            Operation::RemoveFeedback { id } => words(&["feedback", "remove", id]),
+            Operation::Signal { episode, signal } => words(&["signal", episode, signal.word()]),
+            Operation::Retract { id } => words(&["signal", "retract", id]),
+            Operation::Link { child, parent } => words(&["link", child, parent]),
+            Operation::Unlink { child } => words(&["unlink", child]),
+            Operation::Reward { case, reward, outcome } => {
+                let mut said = words(&["reward", case, &reward.to_string()]);
+                if let Some(outcome) = outcome {
+                    said.extend(words(&["--outcome", outcome]));
+                }
+                said
+            }
+            Operation::Window { profile, window } => {
+                let window = window.map_or_else(|| "all".to_owned(), |window| window.to_string());
+                words(&["profile", "set", profile, "--window", &window])
+            }
+            Operation::Undo { seq } => words(&["undo", &seq.to_string()]),
+            Operation::Each(each) => each.first().map(Operation::words).unwrap_or_default(),
+        }
+    }
+
+    /// Names of persons in it, so that pseudonyms can be put in their place and taken out again.
+    pub fn persons_mut(&mut self) -> Vec<&mut String> {
+        match self {
+            Operation::AddFeedback { said, .. } | Operation::EditFeedback { said, .. } => {
+                said.user.iter_mut().collect()
+            }
+            Operation::Each(each) => each.iter_mut().flat_map(Operation::persons_mut).collect(),
+            _ => Vec::new(),
+        }
+    }
+}
+
+fn with(mut words: Vec<String>, said: &Said) -> Vec<String> {
+    let rating = said.rating.map(|rating| rating.to_string());
+    let options = [
+        ("--kind", said.kind.as_ref()),
+        ("--rating", rating.as_ref()),
+        ("--correction", said.correction.as_ref()),
+        ("--user", said.user.as_ref()),
+    ];
+    for (name, value) in options {
+        if let Some(value) = value {
+            words.extend([name.to_owned(), value.clone()]);
+        }
+    }
+    words
+}

@@ -1,0 +1,138 @@
+//! Screens of their own kind: what each is called, what it waits for, and how it moves. A new one is a variant here, an
+//! arm in each function of this file, its state and messages in a file of its own, and its picture in `screen`.
+
+use super::command::Scope;
+use super::message::{Effect, Ticket};
+use super::model::Model;
+use super::place::View;
+use super::receipts::Receipts;
+use crate::memory::{Entity, Row};
+
+/// Names a screen of its own kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum PanelKind {
+    /// The changes that were made here.
+    Receipts,
+}
+
+impl PanelKind {
+    /// The screen with nothing read yet.
+    #[must_use]
+    pub fn new_panel(self) -> Panel {
+        match self {
+            PanelKind::Receipts => Panel::Receipts(Receipts::default()),
+        }
+    }
+}
+
+/// The state of such a screen.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Panel {
+    /// The changes that were made here.
+    Receipts(Receipts),
+}
+
+impl Panel {
+    /// Which it is.
+    #[must_use]
+    pub fn kind(&self) -> PanelKind {
+        match self {
+            Panel::Receipts(_) => PanelKind::Receipts,
+        }
+    }
+
+    /// Its name in the crumbs.
+    #[must_use]
+    pub fn title(&self) -> String {
+        match self {
+            Panel::Receipts(_) => "changes".to_owned(),
+        }
+    }
+
+    /// The commands that exist here only.
+    #[must_use]
+    pub fn scope(&self) -> Scope {
+        match self {
+            Panel::Receipts(_) => Scope::Receipts,
+        }
+    }
+
+    /// Kind and id of the row that is selected, for commands on rows.
+    #[must_use]
+    pub fn selected(&self) -> Option<(Entity, &str)> {
+        match self {
+            Panel::Receipts(_) => None,
+        }
+    }
+
+    /// The selected row, as far as it is known.
+    #[must_use]
+    pub fn row(&self) -> Option<&Row> {
+        match self {
+            Panel::Receipts(_) => None,
+        }
+    }
+
+    /// Every request that it waits for; it waits for none afterwards.
+    pub fn release(&mut self) -> Vec<Ticket> {
+        match self {
+            Panel::Receipts(receipts) => receipts.pending.take().map(|(ticket, _)| ticket).into_iter().collect(),
+        }
+    }
+
+    /// What was read is out of date: it is read again; the selection stays.
+    pub fn forget(&mut self) {
+        match self {
+            Panel::Receipts(receipts) => receipts.forget(),
+        }
+    }
+
+    /// Moves the selection, or scrolls.
+    pub fn move_by(&mut self, by: isize) {
+        match self {
+            Panel::Receipts(receipts) => receipts.move_by(by),
+        }
+    }
+
+    /// Selects the entry at a position; what was drawn says which ones there are.
+    pub fn select(&mut self, position: usize) {
+        match self {
+            Panel::Receipts(receipts) => receipts.selected = position.min(receipts.entries.len().saturating_sub(1)),
+        }
+    }
+}
+
+impl Model {
+    /// The screen of its own kind that we are at.
+    #[must_use]
+    pub fn panel(&self) -> Option<&Panel> {
+        match &self.history.here().view {
+            View::Panel(panel) => Some(panel),
+            _ => None,
+        }
+    }
+
+    /// The screen of its own kind that we are at.
+    pub fn panel_mut(&mut self) -> Option<&mut Panel> {
+        match &mut self.history.here_mut().view {
+            View::Panel(panel) => Some(panel),
+            _ => None,
+        }
+    }
+
+    /// Asks for what the screen lacks. Called after every message: asks nothing twice.
+    pub(super) fn settle_panel(&mut self) -> Vec<Effect> {
+        match self.panel().map(Panel::kind) {
+            Some(PanelKind::Receipts) => self.settle_receipts(),
+            None => Vec::new(),
+        }
+    }
+
+    /// Opens what is selected.
+    pub(super) fn open_panel(&mut self) -> Vec<Effect> {
+        match self.panel().map(Panel::kind) {
+            Some(PanelKind::Receipts) => self.undo_selected(),
+            None => Vec::new(),
+        }
+    }
+}

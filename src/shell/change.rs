@@ -1,0 +1,237 @@
+//! Planning and applying for the core: plans are kept here, whole, until they are applied or nobody wants them any more.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde_json::Value;
+
+use crate::app::change::{Applied, Refusal};
+use crate::app::lock::{Pending, Writable};
+use crate::app::receipts::{ENTRIES, Entry};
+use crate::app::{Failure, Operation, Said, Ticket};
+use crate::change::plan::{Change, Danger, Plan};
+use crate::change::{self, Author, ChangeError, audit, chain, feedback, migrate, profile, reward, signal, undo};
+use crate::memory::{Entity, Row};
+use crate::store::Store;
+
+/// Plans that wait for a yes, by the number of the request that made them.
+#[derive(Clone, Default)]
+pub struct Plans(Arc<Mutex<HashMap<Ticket, (Operation, Plan)>>>);
+
+impl Plans {
+    /// Keeps a plan.
+    fn keep(&self, ticket: Ticket, operation: Operation, plan: Plan) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(ticket, (operation, plan));
+    }
+
+    /// Hands a plan over; it is kept no longer.
+    pub fn take(&self, ticket: Ticket) -> Option<(Operation, Plan)> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&ticket)
+    }
+}
+
+fn said(said: &Said) -> feedback::Said {
+    let Said { kind, rating, correction, user } = said.clone();
+    feedback::Said { kind, rating, correction, user }
+}
+
+/// The plan of a single operation.
+async fn plan_one(store: &Store, operation: &Operation, author: &Author) -> Result<Plan, ChangeError> {
+    match operation {
+        Operation::AddFeedback { episode, said: what } => feedback::add(store, episode, &said(what)).await,
+        Operation::EditFeedback { id, said: what } => feedback::edit(store, id, &said(what)).await,
+        Operation::RemoveFeedback { id } => feedback::remove(store, id).await,
+        Operation::Signal { episode, signal } => {
+            signal::add(store, episode, signal.word(), &author.actor, author.reason.as_deref()).await
+        }
+        Operation::Retract { id } => signal::retract(store, id).await,
+        Operation::Link { child, parent } => chain::link(store, child, parent).await,
+        Operation::Unlink { child } => chain::unlink(store, child).await,
+        Operation::Reward { case, reward, outcome } => reward::set(store, case, *reward, outcome.as_deref()).await,
+        Operation::Window { profile, window } => profile::set_window(store, profile, *window).await,
+        Operation::Undo { seq } => undo::undo(store, *seq).await,
+        Operation::Each(_) => Err(ChangeError::Usage("several changes are planned one by one".to_owned())),
+    }
+}
+
+/// Plans an operation, keeps the plan, and gives it to be shown.
+pub async fn plan(
+    store: &Store,
+    plans: &Plans,
+    ticket: Ticket,
+    operation: Operation,
+    author: &Author,
+) -> Result<Box<Plan>, Refusal> {
+    let planned = match &operation {
+        Operation::Each(each) => plan_each(store, each, author).await,
+        single => plan_one(store, single, author).await.map_err(|e| (single.clone(), e)),
+    };
+    match planned {
+        Ok(plan) => {
+            let shown = Box::new(plan.clone());
+            plans.keep(ticket, operation, plan);
+            Ok(shown)
+        }
+        Err((single, error)) => Err(refusal(store, &single, &[], error).await),
+    }
+}
+
+/// Several plans as one to look at: what they come to together. Each is planned anew when it is its turn.
+async fn plan_each(store: &Store, each: &[Operation], author: &Author) -> Result<Plan, (Operation, ChangeError)> {
+    let mut whole: Option<Plan> = None;
+    for operation in each {
+        let plan = plan_one(store, operation, author).await.map_err(|e| (operation.clone(), e))?;
+        whole = Some(match whole {
+            None => plan,
+            Some(whole) => joined(whole, plan),
+        });
+    }
+    let mut whole =
+        whole.ok_or_else(|| (Operation::Each(Vec::new()), ChangeError::Usage("nothing was asked for".to_owned())))?;
+    if each.len() > 1 {
+        whole.danger = whole.danger.max(Danger::Guarded);
+        let words = format!(
+            "these are {} changes, each planned anew in its turn, with an audit entry of its own: when one is refused, those \
+             before it stay and can be undone one by one",
+            each.len()
+        );
+        whole.disclosures.insert(0, words);
+    }
+    Ok(whole)
+}
+
+fn joined(mut whole: Plan, next: Plan) -> Plan {
+    for (table, verbs) in next.counts {
+        let counts = whole.counts.entry(table).or_default();
+        for (verb, rows) in verbs {
+            *counts.entry(verb).or_default() += rows;
+        }
+    }
+    whole.changes.extend(next.changes);
+    whole.changes_total += next.changes_total;
+    whole.danger = whole.danger.max(next.danger);
+    let new =
+        |known: &[String], words: Vec<String>| words.into_iter().filter(|w| !known.contains(w)).collect::<Vec<_>>();
+    let (effects, disclosures) = (new(&whole.effects, next.effects), new(&whole.disclosures, next.disclosures));
+    whole.effects.extend(effects);
+    whole.disclosures.extend(disclosures);
+    whole.mutations.extend(next.mutations);
+    whole.undo_reason = whole.undo_reason.or(next.undo_reason);
+    whole
+}
+
+/// Applies a kept plan; of several operations each is planned and applied in its turn, up to the first refusal.
+pub async fn apply(store: &Store, kept: Option<(Operation, Plan)>, author: &Author) -> Applied {
+    let Some((operation, plan)) = kept else {
+        let failure = Failure::new("The change was not made", "its plan is gone", "ask for it again");
+        return Applied { receipts: Vec::new(), refusal: Some(Refusal::Failed(failure)) };
+    };
+    let Operation::Each(each) = &operation else {
+        return match change::apply(store, &plan, author).await {
+            Ok(receipt) => Applied { receipts: vec![(0, receipt)], refusal: None },
+            Err(error) => {
+                let refusal = refusal(store, &operation, &plan.changes, error).await;
+                Applied { receipts: Vec::new(), refusal: Some(refusal) }
+            }
+        };
+    };
+    let mut applied = Applied::default();
+    for (position, single) in each.iter().enumerate() {
+        match change::plan_and_apply(store, author, || plan_one(store, single, author)).await {
+            Ok((_, receipt)) => applied.receipts.push((position, receipt)),
+            Err(error) => {
+                applied.refusal = Some(refusal(store, single, &[], error).await);
+                break;
+            }
+        }
+    }
+    applied
+}
+
+/// Why it was not done, for people; where rows have moved, with what they are now.
+async fn refusal(store: &Store, operation: &Operation, changes: &[Change], error: ChangeError) -> Refusal {
+    match error {
+        ChangeError::Conflict { message, rows } => {
+            Refusal::Conflict { message, rows, now: rows_now(store, changes).await }
+        }
+        error => Refusal::Failed(failure(&operation.title(), &error)),
+    }
+}
+
+/// The rows of a plan as they are now.
+async fn rows_now(store: &Store, changes: &[Change]) -> Vec<Option<Row>> {
+    const LOOKED_AT: usize = 20;
+    let mut rows = Vec::new();
+    for change in changes.iter().take(LOOKED_AT) {
+        let row = match Entity::parse(&change.entity) {
+            Some(entity) => store.row(entity, &change.id).await.ok().flatten(),
+            None => None,
+        };
+        rows.push(row);
+    }
+    rows
+}
+
+/// A refusal of the change for people.
+pub fn failure(what: &str, error: &ChangeError) -> Failure {
+    let what = format!("{what}: not done");
+    let remedy = match error {
+        ChangeError::Store(error) => return super::load::failure(&what, error),
+        ChangeError::Usage(_) => "nothing was written; correct it and try again",
+        ChangeError::NotFound(_) => "r reads again what is there",
+        ChangeError::Conflict { .. } => "r reads again; then decide anew",
+        ChangeError::Refused(_) => "nothing was written",
+        ChangeError::Broken(_) => "look at the trail with: audit verify",
+        ChangeError::Failed(_) => "try again",
+    };
+    Failure::new(what, error.to_string(), remedy)
+}
+
+/// Whether and how the database can be written.
+pub async fn writable(store: &Store) -> Result<Writable, Failure> {
+    if let Some(reason) = store.why_not_writable() {
+        return Ok(Writable { blocked: Some(reason.to_owned()), ..Writable::default() });
+    }
+    let what = "Whether the database can be changed";
+    let state = migrate::state(store).await.map_err(|e| failure(what, &e))?;
+    let pending = state.pending.into_iter().map(|m| Pending {
+        name: m.name,
+        sql: m.sql,
+        lock_risk: m.lock_risk,
+        effect: m.effect,
+    });
+    Ok(Writable { blocked: None, audited: !state.applied.is_empty(), pending: pending.collect() })
+}
+
+/// Applies the pending migrations; their names.
+pub async fn migrate(store: &Store, author: &Author) -> Result<Vec<String>, Failure> {
+    migrate::apply(store, author, None).await.map_err(|e| failure("The migration", &e))
+}
+
+/// Entries of our trail, newest first.
+pub async fn trail(store: &Store, before: Option<i64>) -> Result<Vec<Entry>, Failure> {
+    let failed = |e: ChangeError| failure("The list of changes", &e);
+    let head = audit::anchor(store).await.map_err(failed)?.seq;
+    let last = before.map_or(head, |before| (before - 1).min(head));
+    let mut rows = audit::list(store, (last - ENTRIES as i64).max(0), ENTRIES).await.map_err(failed)?;
+    rows.retain(|row| row["seq"].as_i64().is_some_and(|seq| seq <= last));
+    rows.reverse();
+    Ok(rows.iter().map(entry).collect())
+}
+
+fn entry(row: &Value) -> Entry {
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    let public = &row["public"];
+    Entry {
+        seq: row["seq"].as_i64().unwrap_or_default(),
+        at: text(&row["at"]).unwrap_or_default(),
+        actor: text(&row["actor"]).unwrap_or_default(),
+        action: text(&row["action"]).unwrap_or_default(),
+        reason: text(&row["reason"]),
+        ticket: text(&public["ticket"]),
+        counts: public["counts"].clone(),
+        changes: serde_json::from_value(row["changes"].clone()).unwrap_or_default(),
+        undo_reason: text(&public["undo_reason"]),
+        undo_of: public["undo_of"].as_i64(),
+    }
+}

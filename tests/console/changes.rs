@@ -1,0 +1,340 @@
+//! Changes: unlocking, the way from an intention to a receipt, and what must not get through.
+
+use mnemoscope::app::change::{Applied, Refusal};
+use mnemoscope::app::lock::{Pending, Writable};
+use mnemoscope::app::menu::Overlay;
+use mnemoscope::app::receipts::Entry;
+use mnemoscope::app::{Effect, Failure, Key, Message, Operation, Ticket};
+use mnemoscope::change::plan::{Danger, Plan, Receipt};
+use mnemoscope::memory::utility::Signal;
+use serde_json::{Value, json};
+
+use super::fake::{Console, world};
+
+/// A plan as it is shown.
+pub fn plan(operation: &str, danger: Danger, changes: &Value) -> Plan {
+    let plan = json!({
+        "plan_id": "p", "operation": operation, "danger": danger, "counts": {"agent_feedback": {"delete": 1}},
+        "changes": changes, "changes_total": 1, "effects": ["the score goes from 0.25 to -0.50"],
+        "disclosures": [], "created_at": "2026-02-04T10:00:00.000000Z", "database_id": "d", "facts": {},
+        "undo_reason": null, "reason": null, "ticket": null, "watches": [],
+        "mutations": [{"delete": {"table": {"schema": "main", "name": "agent_feedback"}, "by": ["id"], "keys": []}}],
+        "trail": [], "undo_trail": [],
+    });
+    serde_json::from_value(plan).expect("a plan")
+}
+
+/// A removed feedback row.
+pub fn removal() -> Value {
+    json!([{"entity": "feedback", "id": "fb-1", "before": {"id": "fb-1", "kind": "rating", "rating": 2}, "after": null}])
+}
+
+pub fn receipt(operation: &str, seq: i64) -> Receipt {
+    let receipt = json!({
+        "receipt_id": "r", "plan_id": "p", "operation": operation, "status": "applied", "counts": {}, "changes": [],
+        "changes_total": 0, "effects": [], "disclosures": [], "applied_at": "2026-02-04T10:00:00.000000Z",
+        "audit_seq": seq, "undo": format!("mnemoscope undo {seq} --apply"),
+    });
+    serde_json::from_value(receipt).expect("a receipt")
+}
+
+/// An unlocked console.
+pub fn unlocked(width: u16, height: u16) -> Console {
+    let mut console = Console::new(world(), width, height);
+    unlock(&mut console);
+    console
+}
+
+pub fn unlock(console: &mut Console) {
+    console.press("U");
+    let Some(Effect::CheckWritable(ticket)) = console.asked.pop() else { panic!("{:?}", console.asked) };
+    console.tell(Message::Writable(ticket, Ok(Writable { audited: true, ..Writable::default() })));
+    console.wait();
+    console.press("A");
+    console.wait();
+    assert!(console.model.changing.unlocked);
+    console.asked.clear();
+}
+
+/// The operation that is to be planned, with the number of the request.
+#[track_caller]
+pub fn planned(console: &mut Console) -> (Ticket, Operation) {
+    let at = console.asked.iter().position(|effect| matches!(effect, Effect::Plan(..)));
+    match at.map(|at| console.asked.remove(at)) {
+        Some(Effect::Plan(ticket, operation)) => (ticket, *operation),
+        _ => panic!("nothing is to be planned: {:?}", console.asked),
+    }
+}
+
+/// The plan that is to be applied: number of the request, number of the plan, reason.
+#[track_caller]
+pub fn applied(console: &mut Console) -> (Ticket, Ticket, Option<String>) {
+    let at = console.asked.iter().position(|effect| matches!(effect, Effect::Apply { .. }));
+    match at.map(|at| console.asked.remove(at)) {
+        Some(Effect::Apply { ticket, planned, reason }) => (ticket, planned, reason),
+        _ => panic!("nothing is to be applied: {:?}", console.asked),
+    }
+}
+
+fn applies(console: &Console) -> bool {
+    console.asked.iter().any(|effect| matches!(effect, Effect::Apply { .. }))
+}
+
+/// A console that shows the plan of a removal.
+fn asked_to_remove(mut console: Console) -> (Console, Ticket) {
+    console.press("5 j c d");
+    let (ticket, operation) = planned(&mut console);
+    assert_eq!(operation, Operation::RemoveFeedback { id: "fb-1".to_owned() });
+    console.tell(Message::Planned(ticket, Ok(Box::new(plan("feedback.remove", Danger::Guarded, &removal())))));
+    (console, ticket)
+}
+
+#[test]
+fn nothing_changes_before_it_is_unlocked() {
+    let mut console = Console::new(world(), 160, 50);
+    console.shows("■ read-only");
+    console.press("5 c d t c Z");
+    assert!(!console.asked.iter().any(|effect| matches!(effect, Effect::Plan(..) | Effect::Apply { .. })));
+    console.shows("U unlocks");
+    unlock(&mut console);
+    console.shows("✎ unlocked");
+    console.press("U");
+    console.shows("■ read-only");
+}
+
+#[test]
+fn a_production_database_is_named_to_unlock_it() {
+    let mut console = Console::new(world(), 160, 50);
+    console.model.opened.production = true;
+    console.model.opened.profile = Some("books".to_owned());
+    console.press("U");
+    console.shows("PRODUCTION");
+    let Some(Effect::CheckWritable(ticket)) = console.asked.pop() else { panic!() };
+    console.tell(Message::Writable(ticket, Ok(Writable { audited: true, ..Writable::default() })));
+    console.wait();
+    console.press("A enter");
+    assert!(!console.model.changing.unlocked);
+    console.press("backspace 'books' enter");
+    assert!(console.model.changing.unlocked);
+}
+
+#[test]
+fn a_database_without_a_trail_is_offered_one() {
+    let mut console = Console::new(world(), 160, 50);
+    console.press("U");
+    let Some(Effect::CheckWritable(ticket)) = console.asked.pop() else { panic!() };
+    let pending = Pending {
+        name: "0001_audit".to_owned(),
+        sql: "CREATE TABLE memory_audit (seq INTEGER)".to_owned(),
+        lock_risk: "none".to_owned(),
+        effect: "changes can be made".to_owned(),
+    };
+    let writable = Writable { blocked: None, audited: false, pending: vec![pending] };
+    console.tell(Message::Writable(ticket, Ok(writable)));
+    console.shows("CREATE TABLE memory_audit");
+    console.press("y c");
+    assert!(
+        console.asked.contains(&Effect::Copy(
+            "command".to_owned(),
+            "mnemoscope -d memory/made-up.db migrate --apply".to_owned()
+        ))
+    );
+    console.wait();
+    console.press("A");
+    let Some(Effect::Migrate(ticket)) = console.asked.pop() else { panic!("{:?}", console.asked) };
+    let opened = Box::new(console.model.opened.clone());
+    console.tell(Message::Migrated(ticket, Ok((vec!["0001_audit".to_owned()], opened))));
+    assert!(!console.model.changing.unlocked, "adding the tables is not unlocking");
+    assert!(matches!(console.asked.last(), Some(Effect::CheckWritable(_))));
+}
+
+#[test]
+fn what_cannot_be_written_says_why() {
+    let mut console = Console::new(world(), 160, 50);
+    console.press("U");
+    let Some(Effect::CheckWritable(ticket)) = console.asked.pop() else { panic!() };
+    let writable = Writable { blocked: Some("it is a standby".to_owned()), ..Writable::default() };
+    console.tell(Message::Writable(ticket, Ok(writable)));
+    console.shows("it is a standby");
+}
+
+#[test]
+fn a_guarded_change_shows_its_plan_and_is_confirmed_by_its_own_key_only() {
+    for keys in ["enter", "esc", "q"] {
+        let (mut console, _) = asked_to_remove(unlocked(160, 50));
+        console.wait();
+        console.shows("Remove feedback fb-1");
+        console.shows("1 row removed");
+        console.shows("the score goes from 0.25 to -0.50");
+        console.press(keys);
+        assert!(!applies(&console), "{keys}");
+        assert!(console.model.overlays.is_empty());
+    }
+    let (mut console, ticket) = asked_to_remove(unlocked(160, 50));
+    console.wait();
+    console.press("r 'told so' enter A");
+    let (request, plan, reason) = applied(&mut console);
+    assert_eq!((plan, reason.as_deref()), (ticket, Some("told so")));
+    let done = Applied { receipts: vec![(0, receipt("feedback.remove", 7))], refusal: None };
+    console.tell(Message::Applied(request, reason, done));
+    console.shows("Remove feedback fb-1: done");
+    console.shows("Z undo");
+    console.press("Z");
+    assert_eq!(planned(&mut console).1, Operation::Undo { seq: 7 });
+}
+
+#[test]
+fn a_change_that_is_safe_is_made_at_once_and_can_be_undone() {
+    let mut console = unlocked(160, 50);
+    console.press("2 j t c");
+    let (ticket, operation) = planned(&mut console);
+    assert_eq!(operation, Operation::Signal { episode: "ep-1".to_owned(), signal: Signal::Confirmed });
+    console.tell(Message::Planned(ticket, Ok(Box::new(plan("signal", Danger::Safe, &json!([]))))));
+    let (request, plan, _) = applied(&mut console);
+    assert_eq!(plan, ticket);
+    let done = Applied { receipts: vec![(0, receipt("signal", 8))], refusal: None };
+    console.tell(Message::Applied(request, None, done));
+    console.shows("Z undo");
+}
+
+#[test]
+fn production_raises_every_step() {
+    let mut console = unlocked(160, 50);
+    console.model.opened.production = true;
+    console.press("2 j t c");
+    let (ticket, _) = planned(&mut console);
+    console.tell(Message::Planned(ticket, Ok(Box::new(plan("signal", Danger::Safe, &json!([]))))));
+    assert!(!applies(&console), "what is safe elsewhere is guarded here");
+    console.press("esc");
+    let (mut console, _) = asked_to_remove(console);
+    console.wait();
+    console.press("A enter");
+    assert!(!applies(&console), "what is guarded elsewhere is grave here");
+    console.shows("type fb-1");
+    console.press("backspace 'fb-1' enter");
+    assert!(applies(&console));
+}
+
+#[test]
+fn keys_that_come_too_early_confirm_nothing() {
+    let (mut console, _) = asked_to_remove(unlocked(160, 50));
+    console.press("d*5 A");
+    assert!(!applies(&console));
+    // Each key that came too early has begun the time anew: what was begun first arms nothing.
+    let timers: Vec<Ticket> = console.timers();
+    for timer in &timers[..timers.len() - 1] {
+        console.tell(Message::Elapsed(*timer));
+    }
+    console.press("A");
+    assert!(!applies(&console));
+    console.wait();
+    console.press("A");
+    assert!(applies(&console));
+}
+
+#[test]
+fn held_keys_and_pastes_change_nothing() {
+    let key = |text: &str| Key::parse(text).expect("a key");
+    let (mut console, _) = asked_to_remove(unlocked(160, 50));
+    console.wait();
+    console.tell(Message::Held(key("A")));
+    console.tell(Message::Paste("A\nfb-1\n".to_owned()));
+    assert!(!applies(&console));
+    console.press("esc");
+    console.asked.clear();
+    console.press("t");
+    console.tell(Message::Held(key("c")));
+    console.tell(Message::Paste("tc".to_owned()));
+    assert!(!console.asked.iter().any(|effect| matches!(effect, Effect::Plan(..))));
+    console.press("esc j");
+    console.tell(Message::Held(key("k")));
+    assert_eq!(console.id(), "fb-1", "a held key moves");
+}
+
+#[test]
+fn where_releases_are_told_a_plan_can_be_confirmed_at_once() {
+    let mut console = unlocked(160, 50);
+    console.tell(Message::Releases);
+    let (mut console, _) = asked_to_remove(console);
+    console.press("A");
+    assert!(applies(&console));
+}
+
+#[test]
+fn a_plan_copies_the_command_that_does_it() {
+    let (mut console, _) = asked_to_remove(unlocked(160, 50));
+    console.press("r 'as told' enter y c");
+    let line = "mnemoscope -d memory/made-up.db feedback remove fb-1 --reason 'as told' --apply";
+    assert!(console.asked.contains(&Effect::Copy("command".to_owned(), line.to_owned())), "{:?}", console.asked);
+}
+
+#[test]
+fn what_was_read_before_a_change_is_read_again_and_the_row_stays_selected() {
+    let (mut console, _) = asked_to_remove(unlocked(160, 50));
+    console.wait();
+    console.press("A");
+    let (request, ..) = applied(&mut console);
+    let rows = console.database.rows.get_mut(&mnemoscope::memory::Entity::Feedback).expect("feedback");
+    rows.iter_mut().find(|row| row.id() == "fb-1").expect("it").set("rating", json!(5));
+    let done = Applied { receipts: vec![(0, receipt("feedback.edit", 7))], refusal: None };
+    console.tell(Message::Applied(request, None, done));
+    assert_eq!(console.id(), "fb-1");
+    let row = console.model.history.here().row().expect("a row");
+    assert_eq!(row.get("rating"), &json!(5));
+}
+
+#[test]
+fn a_refusal_is_told_and_nothing_waits_any_more() {
+    let mut console = unlocked(160, 50);
+    console.press("5 j c d");
+    planned(&mut console);
+    console.press("esc");
+    assert!(console.model.changing.pending.is_none());
+    console.press("c d");
+    let (ticket, _) = planned(&mut console);
+    let failure = Failure::new("It was not planned", "the row is gone", "look again");
+    console.tell(Message::Planned(ticket, Err(Refusal::Failed(failure))));
+    console.shows("the row is gone");
+    assert!(console.model.changing.pending.is_none());
+}
+
+/// An entry of the trail.
+pub fn entry(seq: i64, action: &str, undo_of: Option<i64>) -> Entry {
+    Entry {
+        seq,
+        at: "2026-02-04T10:00:00.000000Z".to_owned(),
+        actor: "ada".to_owned(),
+        action: action.to_owned(),
+        reason: Some("told in the chat".to_owned()),
+        ticket: None,
+        counts: json!({"agent_feedback": {"update": 1}}),
+        changes: serde_json::from_value(removal()).expect("changes"),
+        undo_reason: (action == "migrate").then(|| "a migration is not undone".to_owned()),
+        undo_of,
+    }
+}
+
+#[test]
+fn earlier_changes_are_listed_and_taken_back() {
+    let mut console = unlocked(160, 50);
+    console.press("R");
+    let Some(Effect::LoadTrail(ticket, None)) = console.asked.pop() else { panic!("{:?}", console.asked) };
+    let entries = vec![
+        entry(4, "undo", Some(3)),
+        entry(3, "feedback.edit", None),
+        entry(2, "signal", None),
+        entry(1, "migrate", None),
+    ];
+    console.tell(Message::Trail(ticket, Ok(entries)));
+    console.shows("undo of 3");
+    console.shows("by 4");
+    console.press("j u");
+    console.shows("it was undone by 4");
+    console.wait();
+    console.press("j u");
+    assert_eq!(planned(&mut console).1, Operation::Undo { seq: 2 });
+    console.press("y c");
+    let line = "mnemoscope -d memory/made-up.db undo 2 --apply";
+    assert!(console.asked.contains(&Effect::Copy("command".to_owned(), line.to_owned())));
+    assert!(!console.model.overlays.iter().any(|overlay| matches!(overlay, Overlay::Confirm(_))));
+}
