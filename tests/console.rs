@@ -6,4 +6,5 @@ mod console {
     pub mod fake;
     mod keys;
     mod looks;
+    mod triage;
 }

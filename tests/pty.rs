@@ -2,6 +2,8 @@
 
 #[path = "pty/bytes.rs"]
 mod bytes;
+#[path = "pty/changing.rs"]
+mod changing;
 #[path = "pty/everyday.rs"]
 mod everyday;
 #[path = "pty/hostile.rs"]

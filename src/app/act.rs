@@ -4,6 +4,7 @@ use super::columns::{plural, title_column};
 use super::command::{COMMANDS, Command, CommandId, Scope, command};
 use super::condition::Conditions;
 use super::follow::{links, row_name};
+use super::inbox::Verdict;
 use super::menu::{Choice, Item, Menu, Overlay};
 use super::message::{Destination, Effect, Failure};
 use super::model::{Model, Tone};
@@ -41,11 +42,14 @@ impl Model {
             }
             _ => {}
         }
-        if matches!(command.id, CommandId::Change(_) | CommandId::UndoLast | CommandId::UndoEntry) {
+        let only_looks = matches!(command.id, CommandId::Lock | CommandId::Judge(Verdict::Later));
+        if command.changes() && !only_looks {
             self.may_change()?;
         }
         match command.id {
             CommandId::Change(ask) => self.can_ask(ask).map_err(|reason| (reason, None)),
+            CommandId::Judge(verdict) => self.can_judge(verdict).map_err(|reason| (reason, None)),
+            CommandId::Note if here.row().is_none() => no("nothing is left to look at"),
             CommandId::Back if !self.history.has(-1) => no("there is nothing to go back to"),
             CommandId::Forward if !self.history.has(1) => no("there is nothing to go forward to"),
             CommandId::ClearFilter if browse.is_some_and(|b| b.conditions.is_empty()) => no("there is no filter"),
@@ -87,6 +91,8 @@ impl Model {
     fn give(&mut self, id: CommandId) -> Vec<Effect> {
         match id {
             CommandId::Change(ask) => self.ask_change(ask),
+            CommandId::Judge(verdict) => self.judge(verdict),
+            CommandId::Note => self.write_note(),
             CommandId::Lock => self.toggle_lock(),
             CommandId::UndoLast => self.undo_last(),
             CommandId::UndoEntry => self.undo_selected(),

@@ -1,11 +1,15 @@
 //! What the commands that change something are about: the selected row, or one of its own.
 
 use super::command::Ask;
-use super::menu::{Choice, Item, Menu, Overlay};
+use super::form::Form;
+use super::menu::{Choice, Item, Menu, Overlay, Purpose};
 use super::message::{Content, Effect};
 use super::model::{Model, Tone};
 use super::operation::Operation;
 use crate::memory::{Entity, Row};
+
+/// Marked rows that can be changed at once: each is planned and applied on its own.
+const AT_ONCE: usize = 200;
 
 impl Model {
     /// The id of the selected row, when it is one of those.
@@ -40,6 +44,11 @@ impl Model {
         let no = |reason: &str| Err(reason.to_owned());
         match ask {
             Ask::RemoveFeedback if self.rows_of(Entity::Feedback).is_empty() => no("no feedback is selected"),
+            Ask::EditFeedback if self.rows_of(Entity::Feedback).is_empty() => no("no feedback is selected"),
+            Ask::Link if self.selected_id(Entity::Episode).is_none() => no("no episode is selected"),
+            Ask::AddFeedback if self.selected_episode().is_none() => no("no episode is selected"),
+            Ask::Reward if self.selected_id(Entity::Case).is_none() => no("no case is selected"),
+            Ask::Window if self.selected_id(Entity::Profile).is_none() => no("no profile is selected"),
             Ask::Retract if self.rows_of(Entity::UtilityEvent).is_empty() => no("no signal is selected"),
             Ask::Signal(_) if self.selected_episode().is_none() => no("no episode is selected"),
             Ask::Unlink if self.selected_id(Entity::Episode).is_none() => no("no episode is selected"),
@@ -60,17 +69,45 @@ impl Model {
         rows.map(|row| (row.id().to_owned(), super::follow::row_name(row))).collect()
     }
 
-    /// Asks for a change of the selected row.
+    /// The marked rows of a list of that kind, by their ids.
+    fn marked(&self, entity: Entity) -> Vec<String> {
+        let Some(browse) = self.browse().filter(|browse| browse.entity == entity) else { return Vec::new() };
+        let id = |key: &String| key.split('\u{1f}').next().unwrap_or_default().to_owned();
+        browse.marks.iter().map(id).filter(|id| !id.is_empty()).collect()
+    }
+
+    /// Asks for a change of the marked rows, else of the selected one.
     pub(super) fn ask_change(&mut self, ask: Ask) -> Vec<Effect> {
         match ask {
-            Ask::Signal(signal) => match self.selected_episode() {
-                Some(episode) => self.propose(Operation::Signal { episode, signal }),
+            Ask::Signal(signal) => {
+                let marked = self.marked(Entity::Episode);
+                let told = |episode: String| Operation::Signal { episode, signal, reason: None };
+                match self.selected_episode() {
+                    _ if !marked.is_empty() => self.propose_each(marked, told),
+                    Some(episode) => self.propose(told(episode)),
+                    None => Vec::new(),
+                }
+            }
+            Ask::AddFeedback => match self.selected_episode() {
+                Some(episode) => self.show(Overlay::Form(Box::new(Form::add(&episode)))),
+                None => Vec::new(),
+            },
+            Ask::EditFeedback => self.edit_feedback(),
+            Ask::Link => match self.selected_id(Entity::Episode) {
+                Some(child) => self.open_picker(child),
                 None => Vec::new(),
             },
             Ask::Unlink => match self.selected_id(Entity::Episode) {
                 Some(child) => self.propose(Operation::Unlink { child }),
                 None => Vec::new(),
             },
+            Ask::Reward => self.ask_line(Entity::Case, Purpose::Reward, |row| match row.number("reward") {
+                Some(reward) => reward.to_string(),
+                None => String::new(),
+            }),
+            Ask::Window => self.ask_line(Entity::Profile, Purpose::Window, |row| {
+                row.get("window_size").as_i64().map_or_else(|| "all".to_owned(), |window| window.to_string())
+            }),
             Ask::RemoveFeedback => {
                 self.propose_one(Entity::Feedback, "Remove feedback", |id| Operation::RemoveFeedback { id })
             }
@@ -78,8 +115,61 @@ impl Model {
         }
     }
 
-    /// Proposes an operation on a row, which is chosen where there are several.
+    /// Opens a line that begins with what the selected row holds.
+    fn ask_line(&mut self, entity: Entity, purpose: Purpose, holds: impl Fn(&Row) -> String) -> Vec<Effect> {
+        let Some(id) = self.selected_id(entity) else { return Vec::new() };
+        let text = self.history.here().row().map(holds).unwrap_or_default();
+        let effects = self.open_prompt(purpose, &text);
+        if let Some(Overlay::Prompt(prompt)) = self.overlays.last_mut() {
+            prompt.subject = id;
+        }
+        effects
+    }
+
+    /// Opens the form on the selected feedback, or on one of the selected episode's.
+    fn edit_feedback(&mut self) -> Vec<Effect> {
+        let masked = self.masking.is_on();
+        // What a list holds is cut short: only what was read as a whole may be edited.
+        let own = self.history.here().detail().map(|detail| detail.row().filter(|row| row.entity == Entity::Feedback));
+        let own = own.unwrap_or_else(|| self.history.here().row());
+        let mut rows: Vec<Row> = match own.filter(|row| row.entity == Entity::Feedback) {
+            Some(row) => vec![row.clone()],
+            None => self.context_rows(Entity::Feedback).to_vec(),
+        };
+        match rows.len() {
+            0 => self.say(Tone::Warn, "the feedback is still being read"),
+            1 => self.show(Overlay::Form(Box::new(Form::edit(&rows.remove(0), masked)))),
+            _ => {
+                let items = rows.into_iter().map(|row| Item {
+                    label: super::follow::row_name(&row),
+                    note: row.id().to_owned(),
+                    keys: String::new(),
+                    choice: Choice::Edit(Box::new(Form::edit(&row, masked))),
+                    unavailable: None,
+                });
+                self.show(Overlay::Menu(Menu::new("Edit feedback", items.collect())))
+            }
+        }
+    }
+
+    /// Proposes the same for several rows.
+    fn propose_each(&mut self, ids: Vec<String>, operation: impl Fn(String) -> Operation) -> Vec<Effect> {
+        if ids.len() > AT_ONCE {
+            return self.say(Tone::Warn, format!("{} rows are marked; {AT_ONCE} can be changed at once", ids.len()));
+        }
+        let mut each: Vec<Operation> = ids.into_iter().map(operation).collect();
+        match each.len() {
+            1 => self.propose(each.remove(0)),
+            _ => self.propose(Operation::Each(each)),
+        }
+    }
+
+    /// Proposes an operation on the marked rows, or on one row, which is chosen where there are several.
     fn propose_one(&mut self, entity: Entity, title: &str, operation: impl Fn(String) -> Operation) -> Vec<Effect> {
+        let marked = self.marked(entity);
+        if !marked.is_empty() {
+            return self.propose_each(marked, operation);
+        }
         let mut rows = self.rows_of(entity);
         match rows.len() {
             0 => self.say(Tone::Warn, format!("{title}: there is none")),

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::command::CommandId;
+use super::conflict::{Conflict, three_way};
 use super::gate::{Gate, Passage, REPEATS, raised};
 use super::key::{Code, Key};
 use super::menu::{Overlay, Purpose};
@@ -41,6 +42,8 @@ pub struct Pending {
     pub operation: Operation,
     /// It is being applied; else planned.
     pub applying: bool,
+    /// Rows before and after, as the plan had them.
+    pub changes: Vec<Change>,
 }
 
 /// Something that was done in this session.
@@ -132,7 +135,8 @@ impl Model {
             return self.say(Tone::Warn, text);
         }
         let ticket = self.ticket();
-        self.changing.pending = Some(Pending { ticket, operation: operation.clone(), applying: false });
+        self.changing.pending =
+            Some(Pending { ticket, operation: operation.clone(), applying: false, changes: Vec::new() });
         vec![Effect::Plan(ticket, Box::new(operation))]
     }
 
@@ -161,6 +165,7 @@ impl Model {
         };
         self.masking.changes(&mut plan.changes);
         if plan.is_empty() {
+            self.wait_for_no_verdict();
             let mut effects = vec![Effect::Cancel(ticket)];
             effects.extend(self.say(Tone::Info, format!("{}: there is nothing to do", pending.operation.title())));
             return effects;
@@ -169,18 +174,25 @@ impl Model {
         let subject = pending.operation.subject().map_or_else(|| rows.to_string(), str::to_owned);
         let (gate, mut effects) = self.gate(plan.danger, &subject);
         if gate.step == Danger::Safe {
-            return self.apply(pending.operation, ticket, None);
+            let reason = pending.operation.reason().map(str::to_owned);
+            return self.apply(pending.operation, ticket, plan.changes, reason);
         }
         let operation = pending.operation;
-        let reason = String::new();
+        let reason = operation.reason().map_or_else(|| self.inbox_note(), str::to_owned);
         let confirmation = Confirmation { operation, plan, ticket, gate, scroll: 0, reason, copying: false };
         effects.extend(self.show(Overlay::Confirm(Box::new(confirmation))));
         effects
     }
 
-    fn apply(&mut self, operation: Operation, planned: Ticket, reason: Option<String>) -> Vec<Effect> {
+    fn apply(
+        &mut self,
+        operation: Operation,
+        planned: Ticket,
+        changes: Vec<Change>,
+        reason: Option<String>,
+    ) -> Vec<Effect> {
         let ticket = self.ticket();
-        self.changing.pending = Some(Pending { ticket, operation, applying: true });
+        self.changing.pending = Some(Pending { ticket, operation, applying: true, changes });
         vec![Effect::Apply { ticket, planned, reason }]
     }
 
@@ -190,7 +202,6 @@ impl Model {
             return Vec::new();
         };
         let count = applied.receipts.len();
-        let mut shown = Vec::new();
         for (position, mut receipt) in applied.receipts {
             self.masking.changes(&mut receipt.changes);
             let Some(operation) = pending.operation.each().get(position).cloned() else { continue };
@@ -199,16 +210,21 @@ impl Model {
                     done.undone = true;
                 }
             }
-            shown.clone_from(&receipt.changes);
-            self.changing.done.push(Done { operation, reason: reason.map(str::to_owned), receipt, undone: false });
+            let done = Done { operation, reason: reason.map(str::to_owned), receipt, undone: false };
+            self.judged(&done);
+            self.changing.done.push(done);
         }
         let mut effects = Vec::new();
         if count > 0 {
             self.changing.epoch += 1;
+            self.overlays.retain(|overlay| !matches!(overlay, Overlay::Form(_) | Overlay::Picker(_)));
+            if let (Operation::Each(_), Some(browse)) = (&pending.operation, self.browse_mut()) {
+                browse.marks.clear();
+            }
             effects.extend(self.tell_of(&pending.operation, count));
         }
         if let Some(refusal) = applied.refusal {
-            effects.extend(self.refused(&pending.operation, &shown, refusal));
+            effects.extend(self.refused(&pending.operation, &pending.changes, refusal));
         }
         effects
     }
@@ -231,14 +247,15 @@ impl Model {
 
     /// Shows why something was not done; `changes` are those that the plan had.
     fn refused(&mut self, operation: &Operation, changes: &[Change], refusal: Refusal) -> Vec<Effect> {
+        self.wait_for_no_verdict();
         match refusal {
             Refusal::Failed(failure) => self.complain(failure),
-            Refusal::Conflict { message, rows, .. } => {
-                let _ = (operation, changes);
-                let mut lines = vec![message];
-                lines.extend(rows);
-                let remedy = "r reads again; then decide anew";
-                self.complain(Failure::new("The rows have changed meanwhile", lines.join("; "), remedy));
+            Refusal::Conflict { message, rows, mut now } => {
+                self.masking.rows(now.iter_mut().flatten());
+                let moved = three_way(changes, &now);
+                let operation = operation.clone();
+                let conflict = Conflict { operation, message, rows, moved, scroll: 0, copying: false };
+                self.overlays.push(Overlay::Conflict(Box::new(conflict)));
             }
         }
         Vec::new()
@@ -292,11 +309,12 @@ impl Model {
     fn confirmed(&mut self) -> Vec<Effect> {
         let Some(Overlay::Confirm(confirmation)) = self.overlays.pop() else { return Vec::new() };
         let reason = Some(confirmation.reason.trim().to_owned()).filter(|reason| !reason.is_empty());
-        self.apply(confirmation.operation, confirmation.ticket, reason)
+        self.apply(confirmation.operation, confirmation.ticket, confirmation.plan.changes, reason)
     }
 
     pub(super) fn close_confirmation(&mut self) -> Vec<Effect> {
         let Some(Overlay::Confirm(confirmation)) = self.overlays.pop() else { return Vec::new() };
+        self.wait_for_no_verdict();
         let mut effects = vec![Effect::Cancel(confirmation.ticket)];
         effects.extend(self.say(Tone::Info, "nothing was changed"));
         effects
@@ -311,6 +329,7 @@ impl Model {
     /// Stops planning, if something is being planned; whether it was.
     pub(super) fn stop_planning(&mut self) -> Option<Vec<Effect>> {
         let pending = self.changing.pending.take_if(|p| !p.applying)?;
+        self.wait_for_no_verdict();
         let mut effects = vec![Effect::Cancel(pending.ticket)];
         effects.extend(self.say(Tone::Info, "stopped; nothing was changed"));
         Some(effects)

@@ -1,5 +1,6 @@
 //! The one table of commands: keys, help, hints, palette and the key table of the README are derived from it.
 
+use super::inbox::Verdict;
 use super::key::Key;
 use super::panel::PanelKind;
 use crate::memory::Entity;
@@ -100,6 +101,10 @@ pub enum CommandId {
     UndoEntry,
     /// A change of the selected row.
     Change(Ask),
+    /// Give a verdict in the inbox.
+    Judge(Verdict),
+    /// Write a note for the next verdict.
+    Note,
 }
 
 /// A change that a command asks for; which rows it is about is what is selected.
@@ -111,8 +116,18 @@ pub enum Ask {
     Signal(Signal),
     /// Take a signal back.
     Retract,
+    /// Add feedback to the episode.
+    AddFeedback,
+    /// Change what feedback says.
+    EditFeedback,
+    /// Choose another parent for the episode.
+    Link,
     /// Take the episode's parent away.
     Unlink,
+    /// Set the reward and the outcome of a case.
+    Reward,
+    /// Set how many cases a profile keeps.
+    Window,
 }
 
 /// Where a command can be given.
@@ -126,6 +141,8 @@ pub enum Scope {
     List,
     /// Among the changes that were made.
     Receipts,
+    /// In the inbox.
+    Inbox,
 }
 
 impl Scope {
@@ -136,7 +153,7 @@ impl Scope {
     }
 
     /// Every scope, in the order of the help.
-    pub const ALL: &[Scope] = &[Scope::List, Scope::Rows, Scope::Receipts, Scope::Everywhere];
+    pub const ALL: &[Scope] = &[Scope::List, Scope::Rows, Scope::Inbox, Scope::Receipts, Scope::Everywhere];
 
     /// The heading of its commands in the help.
     #[must_use]
@@ -146,6 +163,7 @@ impl Scope {
             Scope::Rows => "Rows",
             Scope::List => "Lists",
             Scope::Receipts => "Changes",
+            Scope::Inbox => "Inbox",
         }
     }
 }
@@ -188,6 +206,7 @@ impl Command {
     pub fn needs(&self) -> Option<Entity> {
         match self.id {
             CommandId::List(entity) => Some(entity),
+            CommandId::Panel(PanelKind::Inbox) => Some(Entity::Feedback),
             _ => None,
         }
     }
@@ -195,14 +214,20 @@ impl Command {
     /// Whether it leads to a change: a held key must not give it.
     #[must_use]
     pub fn changes(&self) -> bool {
-        matches!(self.id, CommandId::Change(_) | CommandId::Lock | CommandId::UndoLast | CommandId::UndoEntry)
+        matches!(
+            self.id,
+            CommandId::Change(_) | CommandId::Judge(_) | CommandId::Lock | CommandId::UndoLast | CommandId::UndoEntry
+        )
     }
 }
 
 /// What a command may cost; a database that others depend on raises it by one.
 const fn danger(id: CommandId) -> Danger {
     match id {
-        CommandId::Change(Ask::Signal(_)) => Danger::Safe,
+        CommandId::Change(Ask::Signal(_) | Ask::AddFeedback) | CommandId::Judge(Verdict::Right | Verdict::Later) => {
+            Danger::Safe
+        }
+        CommandId::Judge(_) => Danger::Guarded,
         CommandId::Change(_) | CommandId::Lock | CommandId::UndoLast | CommandId::UndoEntry => Danger::Guarded,
         _ => Danger::Safe,
     }
@@ -255,6 +280,11 @@ commands! {
     CommandId::Mark, List, ["space"], "Mark", "mark", "Marks the row, or takes its mark away.", None;
     CommandId::Unmark, List, ["u"], "Unmark all", "", "Takes all marks away.", None;
     CommandId::Export, List, ["e"], "Export", "export", "Writes the marked rows, else all that the filter leaves, to a file as JSON lines.", Some("export ENTITY --where EXPR");
+    CommandId::Change(Ask::AddFeedback), Rows, ["c a"], "Add feedback", "", "Adds feedback to the episode.", Some("feedback add EPISODE --kind KIND");
+    CommandId::Change(Ask::EditFeedback), Rows, ["c e"], "Edit feedback", "", "Changes what the feedback says.", Some("feedback edit ID --kind KIND");
+    CommandId::Change(Ask::Link), Rows, ["c l"], "Link", "", "Chooses the episode that this one follows.", Some("link CHILD PARENT");
+    CommandId::Change(Ask::Reward), Rows, ["c r"], "Reward", "", "Sets the reward of the case, and its outcome.", Some("reward CASE VALUE --outcome O");
+    CommandId::Change(Ask::Window), Rows, ["c w"], "Window", "", "Sets how many of its newest cases the profile keeps.", Some("profile set ID --window N");
     CommandId::Change(Ask::RemoveFeedback), Rows, ["c d"], "Remove feedback", "", "Takes the feedback away, with everything that hangs on it.", Some("feedback remove ID");
     CommandId::Change(Ask::Signal(Signal::Confirmed)), Rows, ["t c"], "Confirmed", "", "Tells that the episode was confirmed: its utility rises.", Some("signal EPISODE confirmed");
     CommandId::Change(Ask::Signal(Signal::Corrected)), Rows, ["t o"], "Corrected", "", "Tells that the episode was corrected.", Some("signal EPISODE corrected");
@@ -263,8 +293,20 @@ commands! {
     CommandId::Change(Ask::Signal(Signal::Ignored)), Rows, ["t i"], "Ignored", "", "Tells that the episode was ignored.", Some("signal EPISODE ignored");
     CommandId::Change(Ask::Retract), Rows, ["t x"], "Retract signal", "", "Takes a signal back; the utility is replayed without it.", Some("signal retract ID");
     CommandId::Change(Ask::Unlink), Rows, ["c u"], "Unlink", "", "Takes the episode's parent away.", Some("unlink CHILD");
+    CommandId::Judge(Verdict::Right), Inbox, ["a"], "It is right", "right", "Tells the episode what the feedback says of it: confirmed, corrected or rejected.", Some("signal EPISODE SIGNAL");
+    CommandId::Judge(Verdict::Flipped), Inbox, ["x"], "Flip", "flip", "Turns thumbs up into thumbs down, or the other way round.", Some("feedback edit ID --kind KIND");
+    CommandId::Judge(Verdict::Rated(1)), Inbox, ["1"], "Rate 1", "to 5 rate", "Makes it a rating of 1.", Some("feedback edit ID --kind rating --rating 1");
+    CommandId::Judge(Verdict::Rated(2)), Inbox, ["2"], "Rate 2", "", "Makes it a rating of 2.", Some("feedback edit ID --kind rating --rating 2");
+    CommandId::Judge(Verdict::Rated(3)), Inbox, ["3"], "Rate 3", "", "Makes it a rating of 3.", Some("feedback edit ID --kind rating --rating 3");
+    CommandId::Judge(Verdict::Rated(4)), Inbox, ["4"], "Rate 4", "", "Makes it a rating of 4.", Some("feedback edit ID --kind rating --rating 4");
+    CommandId::Judge(Verdict::Rated(5)), Inbox, ["5"], "Rate 5", "", "Makes it a rating of 5.", Some("feedback edit ID --kind rating --rating 5");
+    CommandId::Judge(Verdict::Edited), Inbox, ["e"], "Edit", "edit", "Opens the form: kind, rating, correction.", Some("feedback edit ID");
+    CommandId::Judge(Verdict::Removed), Inbox, ["d"], "Remove", "remove", "Takes the feedback away.", Some("feedback remove ID");
+    CommandId::Note, Inbox, ["n"], "Note", "note", "Writes down why, for the next verdict.", None;
+    CommandId::Judge(Verdict::Later), Inbox, ["s"], "Later", "later", "Leaves it for another session.", None;
     CommandId::UndoEntry, Receipts, ["u"], "Undo", "undo", "Plans the inverse of the selected change.", Some("undo SEQ");
     CommandId::Panel(PanelKind::Receipts), Everywhere, ["R"], "Changes", "", "Lists the changes that were made here, newest first, and takes them back.", Some("audit list");
+    CommandId::Panel(PanelKind::Inbox), Everywhere, ["I"], "Inbox", "", "Goes through the feedback that needs a look, until none is left.", None;
     CommandId::UndoLast, Everywhere, ["Z"], "Undo the last change", "", "Plans the inverse of the last change of this session.", Some("undo SEQ");
     CommandId::Lock, Everywhere, ["U"], "Unlock or lock", "", "Makes changes possible after a confirmation, or impossible again.", None;
     CommandId::Focus, Rows, ["tab", "backtab"], "Other pane", "", "Goes from the list to the details and back.", None;

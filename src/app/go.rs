@@ -80,7 +80,8 @@ impl Model {
             self.complain(Failure::new(what, reason, remedy));
             return Vec::new();
         }
-        let place = Place { epoch: self.changing.epoch, ..Place::of(destination, followed) };
+        let mut place = Place { epoch: self.changing.epoch, ..Place::of(destination, followed) };
+        self.carry_verdicts(&mut place);
         let there = |kind| self.panel().is_some_and(|panel| panel.kind() == kind);
         if place == *self.history.here() || matches!(destination, Destination::Panel(kind) if there(*kind)) {
             return Vec::new();

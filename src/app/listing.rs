@@ -34,7 +34,14 @@ impl Model {
 
     pub(super) fn open_prompt(&mut self, purpose: Purpose, text: &str) -> Vec<Effect> {
         let input = super::input::Input::holding(text);
-        let prompt = Prompt { purpose, input, verdict: Ok(String::new()), completions: Vec::new(), recalled: None };
+        let prompt = Prompt {
+            purpose,
+            subject: String::new(),
+            input,
+            verdict: Ok(String::new()),
+            completions: Vec::new(),
+            recalled: None,
+        };
         self.overlays.push(Overlay::Prompt(prompt));
         self.judge_prompt();
         Vec::new()

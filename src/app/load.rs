@@ -179,6 +179,9 @@ impl Model {
             self.toast = None;
             return Vec::new();
         }
+        if self.picker_mut().is_some_and(|picker| picker.timer == Some(ticket)) {
+            return self.search();
+        }
         if self.changing.recent.take_if(|(_, timer)| *timer == ticket).is_some() {
             return Vec::new();
         }
@@ -213,6 +216,12 @@ impl Model {
             self.masking.page(&mut page);
             page
         });
+        if self.got_candidates(ticket, &result) {
+            return Vec::new();
+        }
+        if self.panel().is_some() {
+            return self.got_inbox(ticket, result);
+        }
         match &mut self.history.here_mut().view {
             View::Home(home) if home.pending == Some(ticket) => got_recent(home, result),
             View::Browse(browse) if browse.pending.as_ref().is_some_and(|(waiting, _)| *waiting == ticket) => {
@@ -242,6 +251,9 @@ impl Model {
         let mut result = result;
         if let Ok(Some(content)) = &mut result {
             self.masking.content(content);
+        }
+        if self.got_inbox_episode(ticket, &result) {
+            return Vec::new();
         }
         let Some(detail) = self.history.here_mut().detail_mut() else { return Vec::new() };
         if detail.pending != Some(ticket) {

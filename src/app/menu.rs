@@ -5,11 +5,14 @@ use nucleo_matcher::{Config, Matcher, Utf32Str};
 
 use super::change::Confirmation;
 use super::command::CommandId;
+use super::conflict::Conflict;
+use super::form::Form;
 use super::gate::Gate;
 use super::input::Input;
 use super::lock::Unlock;
 use super::message::{Destination, Failure};
 use super::operation::Operation;
+use super::picker::Picker;
 use crate::memory::Entity;
 
 /// What choosing an entry does.
@@ -21,6 +24,8 @@ pub enum Choice {
     Go(Destination),
     /// Orders the list by a column.
     Sort(&'static str),
+    /// Opens a form.
+    Edit(Box<Form>),
     /// Has an operation planned.
     Propose(Box<Operation>),
     /// Takes a theme.
@@ -114,6 +119,12 @@ pub enum Purpose {
     Export,
     /// The reason of the change that waits for a yes.
     Reason,
+    /// Why, for the next verdict in the inbox.
+    Note,
+    /// Reward and outcome of a case.
+    Reward,
+    /// The window of a profile.
+    Window,
 }
 
 /// A line to write.
@@ -121,6 +132,8 @@ pub enum Purpose {
 pub struct Prompt {
     /// What it is for.
     pub purpose: Purpose,
+    /// Id of the row that it is about, where it is about one.
+    pub subject: String,
     /// What was written.
     pub input: Input,
     /// What is wrong with it, or what it means.
@@ -149,6 +162,12 @@ pub enum Overlay {
     Failure(Failure),
     /// A plan that waits for a yes.
     Confirm(Box<Confirmation>),
+    /// The form for feedback.
+    Form(Box<Form>),
+    /// Choosing the parent of an episode.
+    Picker(Box<Picker>),
+    /// Somebody else changed the rows meanwhile.
+    Conflict(Box<Conflict>),
     /// Making changes possible.
     Unlock(Box<Unlock>),
 }

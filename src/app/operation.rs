@@ -43,6 +43,8 @@ pub enum Operation {
         episode: String,
         /// Which signal.
         signal: Signal,
+        /// Why, for whoever reads its history.
+        reason: Option<String>,
     },
     /// A utility signal is taken back.
     Retract {
@@ -94,7 +96,7 @@ impl Operation {
             Operation::AddFeedback { episode, .. } => format!("Add feedback to episode {episode}"),
             Operation::EditFeedback { id, .. } => format!("Edit feedback {id}"),
             Operation::RemoveFeedback { id } => format!("Remove feedback {id}"),
-            Operation::Signal { episode, signal } => format!("Tell episode {episode}: {}", signal.word()),
+            Operation::Signal { episode, signal, .. } => format!("Tell episode {episode}: {}", signal.word()),
             Operation::Retract { id } => format!("Retract signal {id}"),
             Operation::Link { child, parent } => format!("Link episode {child} to {parent}"),
             Operation::Unlink { child } => format!("Unlink episode {child}"),
@@ -127,6 +129,15 @@ impl Operation {
         }
     }
 
+    /// The reason that is part of it.
+    #[must_use]
+    pub fn reason(&self) -> Option<&str> {
+        match self {
+            Operation::Signal { reason, .. } => reason.as_deref(),
+            _ => None,
+        }
+    }
+
     /// The operations that it consists of: itself, unless it is several.
     #[must_use]
     pub fn each(&self) -> &[Operation] {
@@ -144,7 +155,7 @@ impl Operation {
             Operation::AddFeedback { episode, said } => with(words(&["feedback", "add", episode]), said),
             Operation::EditFeedback { id, said } => with(words(&["feedback", "edit", id]), said),
             Operation::RemoveFeedback { id } => words(&["feedback", "remove", id]),
-            Operation::Signal { episode, signal } => words(&["signal", episode, signal.word()]),
+            Operation::Signal { episode, signal, .. } => words(&["signal", episode, signal.word()]),
             Operation::Retract { id } => words(&["signal", "retract", id]),
             Operation::Link { child, parent } => words(&["link", child, parent]),
             Operation::Unlink { child } => words(&["unlink", child]),

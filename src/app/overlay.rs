@@ -6,6 +6,7 @@ use super::key::{Code, Key};
 use super::menu::{Choice, Menu, Overlay, Purpose};
 use super::message::{Effect, Target};
 use super::model::{Model, Tone};
+use super::operation::Operation;
 
 /// Lines remembered for each kind of rows.
 const REMEMBERED: usize = 50;
@@ -17,6 +18,9 @@ impl Model {
             None => Vec::new(),
             Some(Overlay::Confirm(_)) => self.confirm_key(key),
             Some(Overlay::Unlock(_)) => self.unlock_key(key),
+            Some(Overlay::Form(_)) => self.form_key(key),
+            Some(Overlay::Picker(_)) => self.picker_key(key),
+            Some(Overlay::Conflict(_)) => self.conflict_key(key),
             Some(_) if closes => self.close_overlay(),
             Some(Overlay::Help { .. }) => self.help_key(key),
             Some(Overlay::Failure(_)) => match key.code {
@@ -52,7 +56,8 @@ impl Model {
                 confirmation.scroll = confirmation.scroll.saturating_add_signed(by).min(last);
             }
             Some(Overlay::Unlock(unlock)) => unlock.scroll = unlock.scroll.saturating_add_signed(by).min(last),
-            Some(Overlay::Prompt(_) | Overlay::Failure(_)) | None => {}
+            Some(Overlay::Conflict(conflict)) => conflict.scroll = conflict.scroll.saturating_add_signed(by).min(last),
+            Some(Overlay::Prompt(_) | Overlay::Failure(_) | Overlay::Form(_) | Overlay::Picker(_)) | None => {}
         }
     }
 
@@ -62,8 +67,13 @@ impl Model {
                 menu.selected = *position;
                 self.choose()
             }
+            (Target::MenuItem(position), Some(Overlay::Picker(picker))) => {
+                picker.selected = *position;
+                Vec::new()
+            }
             // A click beside it neither confirms nor forgets what was planned.
-            (Target::MenuItem(_) | Target::Overlay, _) | (_, Some(Overlay::Confirm(_) | Overlay::Unlock(_))) => {
+            (Target::MenuItem(_) | Target::Overlay, _)
+            | (_, Some(Overlay::Confirm(_) | Overlay::Unlock(_) | Overlay::Form(_) | Overlay::Conflict(_))) => {
                 Vec::new()
             }
             _ => self.close_overlay(),
@@ -84,7 +94,12 @@ impl Model {
             Some(Overlay::Confirm(_) | Overlay::Unlock(_)) => {
                 return self.say(Tone::Warn, "what confirms is typed, not pasted");
             }
-            Some(Overlay::Help { .. } | Overlay::Failure(_)) | None => {}
+            Some(Overlay::Form(form)) => form.paste(text),
+            Some(Overlay::Picker(picker)) => {
+                picker.input.insert(text);
+                return self.search_soon();
+            }
+            Some(Overlay::Help { .. } | Overlay::Failure(_) | Overlay::Conflict(_)) | None => {}
         }
         Vec::new()
     }
@@ -123,8 +138,11 @@ impl Model {
             // The command itself says why it cannot be given, and what would help.
             (Choice::Command(id), _) => self.command(id),
             (Choice::Go(destination), _) => self.go(&destination, true),
-            (Choice::Sort(_) | Choice::Theme(_) | Choice::Propose(_), Some(reason)) => self.say(Tone::Warn, reason),
+            (Choice::Sort(_) | Choice::Theme(_) | Choice::Propose(_) | Choice::Edit(_), Some(reason)) => {
+                self.say(Tone::Warn, reason)
+            }
             (Choice::Sort(column), None) => self.sort_by(column),
+            (Choice::Edit(form), None) => self.show(Overlay::Form(form)),
             (Choice::Propose(operation), None) => self.propose(*operation),
             (Choice::Theme(name), None) => {
                 name.clone_into(&mut self.settings.theme);
@@ -156,8 +174,23 @@ impl Model {
             return Vec::new();
         }
         let (purpose, text) = (prompt.purpose, prompt.input.text().trim().to_owned());
+        let subject = prompt.subject.clone();
         self.overlays.pop();
         match purpose {
+            Purpose::Note => {
+                if let Some(inbox) = self.inbox_mut() {
+                    inbox.note = text;
+                }
+                Vec::new()
+            }
+            Purpose::Reward => match reward(&text) {
+                Ok((reward, outcome)) => self.propose(Operation::Reward { case: subject, reward, outcome }),
+                Err(reason) => self.say(Tone::Warn, reason),
+            },
+            Purpose::Window => match window(&text) {
+                Ok(window) => self.propose(Operation::Window { profile: subject, window }),
+                Err(reason) => self.say(Tone::Warn, reason),
+            },
             Purpose::Export => self.export(text),
             Purpose::Reason => {
                 if let Some(Overlay::Confirm(confirmation)) = self.overlays.last_mut() {
@@ -220,11 +253,26 @@ impl Model {
     /// Says of the line being written what it means, or what is wrong with it.
     pub(super) fn judge_prompt(&mut self) {
         let now = self.now;
-        if let Some(Overlay::Prompt(prompt)) = self.overlays.last_mut()
-            && prompt.purpose == Purpose::Reason
-        {
-            prompt.verdict = Ok("kept among the private values of the audit entry".to_owned());
-            return;
+        if let Some(Overlay::Prompt(prompt)) = self.overlays.last_mut() {
+            let text = prompt.input.text().trim();
+            let verdict = match prompt.purpose {
+                Purpose::Reason => Some(Ok("kept among the private values of the audit entry".to_owned())),
+                Purpose::Note => Some(Ok("goes with the next verdict as its reason".to_owned())),
+                Purpose::Reward => Some(reward(text).map(|(reward, outcome)| match outcome {
+                    Some(outcome) => format!("reward {reward}, outcome {outcome}"),
+                    None => format!("reward {reward}; the outcome stays"),
+                })),
+                Purpose::Window => Some(window(text).map(|window| match window {
+                    Some(1) => "keeps the newest case".to_owned(),
+                    Some(window) => format!("keeps the {window} newest cases"),
+                    None => "keeps every case".to_owned(),
+                })),
+                Purpose::Filter | Purpose::Export => None,
+            };
+            if let Some(verdict) = verdict {
+                prompt.verdict = verdict;
+                return;
+            }
         }
         let Some(browse) = self.browse() else { return };
         let (entity, marked) = (browse.entity, browse.marks.len());
@@ -241,7 +289,7 @@ impl Model {
                 });
                 (meant, found)
             }
-            Purpose::Reason => (Ok(String::new()), Vec::new()),
+            Purpose::Reason | Purpose::Note | Purpose::Reward | Purpose::Window => (Ok(String::new()), Vec::new()),
             Purpose::Export if text.trim().is_empty() => (Err("name a file".to_owned()), Vec::new()),
             Purpose::Export => {
                 let what = match (marked, everything) {
@@ -253,6 +301,35 @@ impl Model {
                 (Ok(format!("writes {what} as JSON lines; a file that exists is not overwritten")), Vec::new())
             }
         };
+    }
+}
+
+/// Outcomes that a case can have.
+const OUTCOMES: [&str; 4] = ["success", "partial", "failure", "aborted"];
+
+/// A reward from 0 to 1, and an outcome when one follows it.
+fn reward(text: &str) -> Result<(f64, Option<String>), String> {
+    let mut words = text.split_whitespace();
+    let reward = words.next().ok_or("a number from 0 to 1, and an outcome if that changes too")?;
+    let reward = reward.parse::<f64>().ok().filter(|reward| (0.0..=1.0).contains(reward));
+    let reward = reward.ok_or("a reward is a number from 0 to 1")?;
+    let outcome = words.next();
+    match (outcome, words.next()) {
+        (Some(word), _) if !OUTCOMES.contains(&word) => Err(format!("an outcome is one of {}", OUTCOMES.join(", "))),
+        (_, Some(_)) => Err("a number, and one outcome at most".to_owned()),
+        (outcome, None) => Ok((reward, outcome.map(str::to_owned))),
+    }
+}
+
+/// How many cases are kept; none keeps all.
+fn window(text: &str) -> Result<Option<i64>, String> {
+    match text {
+        "all" => Ok(None),
+        text => match text.parse::<i64>() {
+            Ok(window) if window > 0 => Ok(Some(window)),
+            Ok(_) => Err("a window keeps at least one case; `all` keeps every one".to_owned()),
+            Err(_) => Err("a number of cases, or `all`".to_owned()),
+        },
     }
 }
 

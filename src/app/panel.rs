@@ -2,7 +2,8 @@
 //! arm in each function of this file, its state and messages in a file of its own, and its picture in `screen`.
 
 use super::command::Scope;
-use super::message::{Effect, Ticket};
+use super::inbox::Inbox;
+use super::message::{Destination, Effect, Ticket};
 use super::model::Model;
 use super::place::View;
 use super::receipts::Receipts;
@@ -13,6 +14,8 @@ use crate::memory::{Entity, Row};
 pub enum PanelKind {
     /// The changes that were made here.
     Receipts,
+    /// Feedback that needs a look.
+    Inbox,
 }
 
 impl PanelKind {
@@ -21,6 +24,7 @@ impl PanelKind {
     pub fn new_panel(self) -> Panel {
         match self {
             PanelKind::Receipts => Panel::Receipts(Receipts::default()),
+            PanelKind::Inbox => Panel::Inbox(Inbox::default()),
         }
     }
 }
@@ -30,6 +34,8 @@ impl PanelKind {
 pub enum Panel {
     /// The changes that were made here.
     Receipts(Receipts),
+    /// Feedback that needs a look.
+    Inbox(Inbox),
 }
 
 impl Panel {
@@ -38,6 +44,7 @@ impl Panel {
     pub fn kind(&self) -> PanelKind {
         match self {
             Panel::Receipts(_) => PanelKind::Receipts,
+            Panel::Inbox(_) => PanelKind::Inbox,
         }
     }
 
@@ -46,6 +53,7 @@ impl Panel {
     pub fn title(&self) -> String {
         match self {
             Panel::Receipts(_) => "changes".to_owned(),
+            Panel::Inbox(_) => "inbox".to_owned(),
         }
     }
 
@@ -54,6 +62,7 @@ impl Panel {
     pub fn scope(&self) -> Scope {
         match self {
             Panel::Receipts(_) => Scope::Receipts,
+            Panel::Inbox(_) => Scope::Inbox,
         }
     }
 
@@ -62,6 +71,7 @@ impl Panel {
     pub fn selected(&self) -> Option<(Entity, &str)> {
         match self {
             Panel::Receipts(_) => None,
+            Panel::Inbox(inbox) => inbox.current().map(|row| (Entity::Feedback, row.id())),
         }
     }
 
@@ -70,6 +80,7 @@ impl Panel {
     pub fn row(&self) -> Option<&Row> {
         match self {
             Panel::Receipts(_) => None,
+            Panel::Inbox(inbox) => inbox.current(),
         }
     }
 
@@ -77,6 +88,7 @@ impl Panel {
     pub fn release(&mut self) -> Vec<Ticket> {
         match self {
             Panel::Receipts(receipts) => receipts.pending.take().map(|(ticket, _)| ticket).into_iter().collect(),
+            Panel::Inbox(inbox) => inbox.release(),
         }
     }
 
@@ -84,6 +96,7 @@ impl Panel {
     pub fn forget(&mut self) {
         match self {
             Panel::Receipts(receipts) => receipts.forget(),
+            Panel::Inbox(inbox) => inbox.forget(),
         }
     }
 
@@ -91,6 +104,7 @@ impl Panel {
     pub fn move_by(&mut self, by: isize) {
         match self {
             Panel::Receipts(receipts) => receipts.move_by(by),
+            Panel::Inbox(inbox) => inbox.move_by(by),
         }
     }
 
@@ -98,6 +112,7 @@ impl Panel {
     pub fn select(&mut self, position: usize) {
         match self {
             Panel::Receipts(receipts) => receipts.selected = position.min(receipts.entries.len().saturating_sub(1)),
+            Panel::Inbox(inbox) => inbox.select(position),
         }
     }
 }
@@ -124,14 +139,22 @@ impl Model {
     pub(super) fn settle_panel(&mut self) -> Vec<Effect> {
         match self.panel().map(Panel::kind) {
             Some(PanelKind::Receipts) => self.settle_receipts(),
+            Some(PanelKind::Inbox) => self.settle_inbox(),
             None => Vec::new(),
         }
+    }
+
+    /// Goes to the selected row.
+    fn open_selected(&mut self) -> Vec<Effect> {
+        let selected = self.panel().and_then(Panel::selected).map(|(entity, id)| (entity, id.to_owned()));
+        selected.map_or_else(Vec::new, |(entity, id)| self.go(&Destination::Row(entity, id), true))
     }
 
     /// Opens what is selected.
     pub(super) fn open_panel(&mut self) -> Vec<Effect> {
         match self.panel().map(Panel::kind) {
             Some(PanelKind::Receipts) => self.undo_selected(),
+            Some(PanelKind::Inbox) => self.open_selected(),
             None => Vec::new(),
         }
     }

@@ -39,6 +39,10 @@ pub fn command_line(model: &Model) -> String {
 
 fn panel_words(panel: &Panel) -> Vec<String> {
     match panel {
+        Panel::Inbox(inbox) => match inbox.current() {
+            Some(row) => vec!["show".to_owned(), "feedback".to_owned(), quoted(row.id())],
+            None => vec!["list".to_owned(), "feedback".to_owned()],
+        },
         Panel::Receipts(receipts) => match receipts.current() {
             Some(entry) => vec!["undo".to_owned(), entry.seq.to_string(), "--apply".to_owned()],
             None => vec!["audit".to_owned(), "list".to_owned()],
@@ -56,7 +60,7 @@ pub fn change_line(model: &Model, operation: &Operation, reason: Option<&str>) -
     let lines = operation.each().iter().map(|operation| {
         let mut words = vec!["mnemoscope".to_owned(), "-d".to_owned(), quoted(&model.opened.location)];
         words.extend(operation.words().iter().map(|word| quoted(word)));
-        if let Some(reason) = reason.filter(|reason| !reason.trim().is_empty()) {
+        if let Some(reason) = reason.filter(|reason| !reason.trim().is_empty()).or(operation.reason()) {
             words.extend(["--reason".to_owned(), quoted(reason.trim())]);
         }
         words.push("--apply".to_owned());

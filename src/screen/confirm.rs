@@ -136,10 +136,12 @@ impl Dialog<'_> {
             let cancel = TextLine::of(" Cancel ", Role::Text);
             let used = cancel.render(question, buf, look);
             buf.set_style(Rect { width: used, ..question }, look.style(Role::Selection));
-            let word = format!("  {CONFIRM} {}", self.verb);
+            // Colour alone would not tell that it cannot be confirmed yet.
+            let word = if ready { format!("  {CONFIRM} {}", self.verb) } else { "  a moment".to_owned() };
             let role = if ready { Role::Danger } else { Role::Stale };
             TextLine::of(word, role).render(lay::right_of(question, used), buf, look);
-            hints.extend([confirm(CONFIRM.to_string()), KeyHint::new("enter", "cancel")]);
+            hints.extend(ready.then(|| confirm(CONFIRM.to_string())));
+            hints.push(KeyHint::new("enter", "cancel"));
         }
         hints.extend(self.hints.iter().cloned());
         hint_line(&hints, width).render(lay::row(area, 2), buf, look);

@@ -3,9 +3,9 @@
 use ratatui::{buffer::Buffer, layout::Rect};
 
 use super::Drawn;
-use crate::app::command::{COMMANDS, Command, CommandId};
+use crate::app::command::{COMMANDS, Command, CommandId, Meaning, Scope};
 use crate::app::place::{Pane, View};
-use crate::app::{Model, Target};
+use crate::app::{Key, Model, Target};
 use crate::ui::{Badge, Breadcrumbs, Footer, Glyph, KeyHint, Look, Role, SafeText, Tab, Tabs, Toast, Tone};
 
 /// Draws the frame; what is left for the screen itself.
@@ -54,7 +54,7 @@ fn signed(sign: Glyph, word: &str) -> SafeText {
 fn screens() -> impl Iterator<Item = &'static Command> {
     let digit =
         |command: &&Command| command.keys.iter().any(|key| key.len() == 1 && key.as_bytes()[0].is_ascii_digit());
-    COMMANDS.iter().filter(digit)
+    COMMANDS.iter().filter(|command| command.scope == Scope::Everywhere).filter(digit)
 }
 
 fn navigation(model: &Model, look: &Look, line: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
@@ -69,8 +69,10 @@ fn navigation(model: &Model, look: &Look, line: Rect, buf: &mut Buffer, drawn: &
         let key = command.keys.first().copied().unwrap_or_default();
         let title = command.title.to_lowercase();
         let title = if wide { title.as_str() } else { title.split(' ').next().unwrap_or_default() };
+        // Where the key means something else, the screen is reached by its name only.
+        let leads = Key::parse(key).map(|key| model.meaning(&[key])) == Some(Meaning::Command(command.id));
         Tab {
-            title: format!("{key} {title}").into(),
+            title: if leads { format!("{key} {title}").into() } else { title.into() },
             count: None,
             off: command.needs().is_some_and(|entity| model.holds(entity).is_err()),
         }
@@ -95,7 +97,8 @@ fn hints(model: &Model) -> Vec<CommandId> {
         }
         View::Browse(_) => vec![TabRight, Follow, Close, Palette, CopyId, Focus, Zoom],
         View::Panel(panel) => {
-            let own = COMMANDS.iter().filter(|command| command.scope == panel.scope()).map(|command| command.id);
+            let own = COMMANDS.iter().filter(|command| command.scope == panel.scope() && !command.hint.is_empty());
+            let own = own.map(|command| command.id);
             own.chain([Close, Palette, Refresh]).collect()
         }
         View::Card(_) => vec![TabRight, Follow, Close, Palette, CopyId],

@@ -4,14 +4,18 @@ mod cell;
 mod chain;
 mod changes;
 mod confirm;
+mod conflict;
 mod detail;
 mod document;
 mod episode;
+mod form;
 mod frame;
 mod hits;
 mod home;
+mod inbox;
 mod list;
 mod overlay;
+mod picker;
 mod receipts;
 mod rows;
 mod summary;
@@ -67,6 +71,7 @@ impl Painter {
             }
             View::Panel(panel) => match &**panel {
                 Panel::Receipts(receipts) => receipts::draw(receipts, look, body, buf, &mut drawn),
+                Panel::Inbox(inbox) => inbox::draw(inbox, look, body, buf, &mut drawn),
             },
         }
         overlay::draw(model, look, area, buf, &mut drawn);

@@ -19,6 +19,9 @@ pub fn draw(model: &Model, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mu
         Some(Overlay::Palette(menu)) => draw_menu(menu, 84, menu.named_row(), look, area, buf, drawn),
         Some(Overlay::Prompt(prompt)) => draw_prompt(prompt, look, area, buf, drawn),
         Some(Overlay::Confirm(confirmation)) => super::confirm::draw(model, confirmation, look, area, buf, drawn),
+        Some(Overlay::Form(form)) => super::form::draw(model, form, look, area, buf, drawn),
+        Some(Overlay::Picker(picker)) => super::picker::draw(picker, look, area, buf, drawn),
+        Some(Overlay::Conflict(conflict)) => super::conflict::draw(conflict, look, area, buf, drawn),
         Some(Overlay::Unlock(unlock)) => super::unlock::draw(model, unlock, look, area, buf, drawn),
         Some(Overlay::Failure(failure)) => draw_failure(failure, look, area, buf, drawn),
         None if !model.pressed.is_empty() => may_follow(model, look, area, buf),
@@ -155,6 +158,9 @@ fn draw_prompt(prompt: &Prompt, look: &Look, area: Rect, buf: &mut Buffer, drawn
         Purpose::Filter => "Filter",
         Purpose::Export => "Export to",
         Purpose::Reason => "Reason",
+        Purpose::Note => "Note",
+        Purpose::Reward => "Reward, and outcome",
+        Purpose::Window => "Cases that are kept",
     };
     let hints: Vec<KeyHint> = match prompt.purpose {
         Purpose::Filter => vec![
@@ -164,7 +170,8 @@ fn draw_prompt(prompt: &Prompt, look: &Look, area: Rect, buf: &mut Buffer, drawn
             KeyHint::new("esc", "close"),
         ],
         Purpose::Export => vec![KeyHint::new("enter", "write"), KeyHint::new("esc", "close")],
-        Purpose::Reason => vec![KeyHint::new("enter", "keep"), KeyHint::new("esc", "close")],
+        Purpose::Reward | Purpose::Window => vec![KeyHint::new("enter", "plan"), KeyHint::new("esc", "close")],
+        Purpose::Reason | Purpose::Note => vec![KeyHint::new("enter", "keep"), KeyHint::new("esc", "close")],
     };
     let foot = hint_line(&hints, usize::from(place.width.saturating_sub(8)));
     let tone = prompt.verdict.is_err().then_some(Role::Bad);

@@ -41,8 +41,8 @@ async fn plan_one(store: &Store, operation: &Operation, author: &Author) -> Resu
         Operation::AddFeedback { episode, said: what } => feedback::add(store, episode, &said(what)).await,
         Operation::EditFeedback { id, said: what } => feedback::edit(store, id, &said(what)).await,
         Operation::RemoveFeedback { id } => feedback::remove(store, id).await,
-        Operation::Signal { episode, signal } => {
-            signal::add(store, episode, signal.word(), &author.actor, author.reason.as_deref()).await
+        Operation::Signal { episode, signal, reason } => {
+            signal::add(store, episode, signal.word(), &author.actor, reason.as_deref()).await
         }
         Operation::Retract { id } => signal::retract(store, id).await,
         Operation::Link { child, parent } => chain::link(store, child, parent).await,

@@ -206,12 +206,12 @@ impl Tabs {
         let area = row(margin(area), 0);
         let widths: Vec<usize> = (0..self.tabs.len()).map(|index| self.tab_line(index).width()).collect();
         let room = usize::from(area.width);
-        let until_active = |first: usize| -> usize {
-            let last = self.active.min(widths.len().saturating_sub(1));
-            widths[first..=last].iter().sum::<usize>() + TAB_GAP * (last - first)
-        };
+        // Where none is shown there is nothing to scroll to.
+        let active = if self.active < self.tabs.len() { self.active } else { 0 };
+        let until_active =
+            |first: usize| -> usize { widths[first..=active].iter().sum::<usize>() + TAB_GAP * (active - first) };
         let mut first = 0;
-        while first < self.active.min(widths.len().saturating_sub(1)) && until_active(first) > room {
+        while first < active && until_active(first) > room {
             first += 1;
         }
         let mut places = Vec::new();

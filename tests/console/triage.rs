@@ -1,0 +1,240 @@
+//! The inbox, the form, the picker, conflicts, and changes of marked rows.
+
+use mnemoscope::app::change::{Applied, Refusal};
+use mnemoscope::app::menu::Overlay;
+use mnemoscope::app::{Effect, Message, Operation, Said};
+use mnemoscope::change::plan::Danger;
+use mnemoscope::memory::Entity;
+use mnemoscope::memory::utility::Signal;
+use serde_json::json;
+
+use super::changes::{applied, plan, planned, receipt, removal, unlocked};
+use super::fake::Console;
+
+fn edit(rating: i64) -> Said {
+    Said { kind: Some("rating".to_owned()), rating: Some(rating), ..Said::default() }
+}
+
+/// Plans, confirms and applies what was asked for, as change number `seq`.
+fn carried_out(console: &mut Console, danger: Danger, seq: i64) -> Operation {
+    let (ticket, operation) = planned(console);
+    console.tell(Message::Planned(ticket, Ok(Box::new(plan("feedback.edit", danger, &removal())))));
+    if danger > Danger::Safe {
+        console.wait();
+        console.press("A");
+    }
+    let (request, _, reason) = applied(console);
+    let done = Applied { receipts: vec![(0, receipt("feedback.edit", seq))], refusal: None };
+    console.tell(Message::Applied(request, reason, done));
+    console.draw();
+    console.wait();
+    operation
+}
+
+/// The inbox: without the signals that came after the feedback, which count as looked at.
+fn inbox(width: u16, height: u16) -> Console {
+    let mut console = unlocked(width, height);
+    console.database.rows.insert(Entity::UtilityEvent, Vec::new());
+    console.press("I");
+    console
+}
+
+#[test]
+fn feedback_is_judged_key_by_key_until_none_is_left() {
+    let mut console = inbox(160, 50);
+    console.shows("0 of 2 looked at");
+    console.shows("Please sort them by date");
+    console.shows("Reconcile the October invoices");
+    console.press("a");
+    let expected = Operation::Signal { episode: "ep-1".to_owned(), signal: Signal::Corrected, reason: None };
+    assert_eq!(carried_out(&mut console, Danger::Safe, 5), expected);
+    console.shows("1 of 2 looked at");
+    console.press("n 'as the ticket says' enter 4");
+    let expected = Operation::EditFeedback { id: "fb-1".to_owned(), said: edit(4) };
+    assert_eq!(carried_out(&mut console, Danger::Guarded, 6), expected);
+    assert_eq!(console.model.changing.done.last().and_then(|d| d.reason.as_deref()), Some("as the ticket says"));
+    console.shows("Nothing waits for a look");
+    console.shows("2 looked at: 1 right, 1 rated.");
+    // Undone, it waits again; another inbox knows the verdicts of this one.
+    console.press("Z");
+    assert_eq!(carried_out(&mut console, Danger::Guarded, 7), Operation::Undo { seq: 6 });
+    console.shows("1 of 2 looked at");
+    console.press("6 I");
+    console.shows("1 of 2 looked at");
+}
+
+#[test]
+fn later_and_other_verdicts() {
+    let mut console = inbox(160, 50);
+    console.press("x");
+    console.shows("only thumbs can be flipped");
+    console.press("s");
+    console.shows("1 of 2 looked at");
+    console.wait();
+    console.press("d");
+    assert_eq!(planned(&mut console).1, Operation::RemoveFeedback { id: "fb-1".to_owned() });
+}
+
+#[test]
+fn a_verdict_that_is_not_confirmed_is_none() {
+    let mut console = inbox(160, 50);
+    console.press("d");
+    let (ticket, _) = planned(&mut console);
+    console.tell(Message::Planned(ticket, Ok(Box::new(plan("feedback.remove", Danger::Guarded, &removal())))));
+    console.press("enter");
+    console.shows("0 of 2 looked at");
+    console.wait();
+    console.press("j d");
+    console.wait();
+    assert_eq!(console.id(), "fb-1");
+}
+
+#[test]
+fn a_key_that_repeats_gives_one_verdict() {
+    let mut console = inbox(160, 50);
+    console.press("s*5");
+    console.shows("1 of 2 looked at");
+    console.wait();
+    console.press("s");
+    console.shows("Nothing waits for a look");
+}
+
+#[test]
+fn what_was_told_already_needs_no_look() {
+    let mut console = unlocked(160, 50);
+    console.press("I");
+    console.shows("Nothing waits for a look");
+}
+
+#[test]
+fn feedback_is_edited_in_a_form_that_stays_until_it_is_done() {
+    let mut console = unlocked(160, 50);
+    console.press("5 c e");
+    console.shows("Edit feedback fb-2");
+    console.shows("nothing is changed yet");
+    console.press("ctrl-s right*3 enter");
+    console.shows("a rating needs a number from 1 to 5");
+    console.press("4 tab");
+    console.tell(Message::Paste(" key AKIAIOSFODNN7EXAMPLE".to_owned()));
+    console.shows("AWS access key taken out");
+    console.press("ctrl-s");
+    let (ticket, operation) = planned(&mut console);
+    let correction = Some("Please sort them by date key AKIAIOSFODNN7EXAMPLE".to_owned());
+    let said = Said { correction, ..edit(4) };
+    assert_eq!(operation, Operation::EditFeedback { id: "fb-2".to_owned(), said });
+    console.tell(Message::Planned(ticket, Ok(Box::new(plan("feedback.edit", Danger::Guarded, &removal())))));
+    console.press("enter");
+    console.shows("Edit feedback fb-2");
+    console.press("ctrl-s");
+    carried_out(&mut console, Danger::Guarded, 5);
+    assert!(console.model.overlays.is_empty());
+}
+
+#[test]
+fn feedback_is_added_to_an_episode() {
+    let mut console = unlocked(160, 50);
+    console.press("2 j c a right ctrl-s");
+    let said = Said { kind: Some("thumbs_down".to_owned()), ..Said::default() };
+    assert_eq!(planned(&mut console).1, Operation::AddFeedback { episode: "ep-1".to_owned(), said });
+}
+
+#[test]
+fn one_of_an_episodes_rows_is_chosen_and_edited() {
+    let mut console = unlocked(160, 50);
+    console.press("2 j c e 'Please' enter");
+    console.shows("Edit feedback fb-2");
+    console.press("esc c d 'Please' enter");
+    assert_eq!(planned(&mut console).1, Operation::RemoveFeedback { id: "fb-2".to_owned() });
+}
+
+#[test]
+fn a_parent_is_searched_for_and_chosen() {
+    let mut console = unlocked(160, 50);
+    console.press("2 c l");
+    console.shows("Parent of ep-2");
+    console.press("'ep-9'");
+    console.wait();
+    console.shows("no other episode is like that");
+    console.press("ctrl-u 'recon'");
+    assert!(!console.asked.iter().any(|effect| matches!(effect, Effect::Plan(..))));
+    console.wait();
+    console.press("enter");
+    let (ticket, operation) = planned(&mut console);
+    assert_eq!(operation, Operation::Link { child: "ep-2".to_owned(), parent: "ep-1".to_owned() });
+    let failure = mnemoscope::app::Failure::new("Link", "this would close a circle: ep-2 -> ep-1 -> ep-2", "");
+    console.tell(Message::Planned(ticket, Err(Refusal::Failed(failure))));
+    console.shows("ep-2 -> ep-1 -> ep-2");
+    console.press("enter");
+    console.shows("Parent of ep-2");
+}
+
+#[test]
+fn a_reward_is_written_with_its_outcome_and_checked_meanwhile() {
+    let mut console = unlocked(160, 50);
+    console.press("4 c r ctrl-u '7'");
+    console.shows("a reward is a number from 0 to 1");
+    console.press("enter ctrl-u '0.5 partial' enter");
+    let (_, operation) = planned(&mut console);
+    let expected = Operation::Reward { case: "ca-1".to_owned(), reward: 0.5, outcome: Some("partial".to_owned()) };
+    assert_eq!(operation, expected);
+}
+
+#[test]
+fn a_conflict_shows_three_sides_and_can_be_planned_again() {
+    let mut console = unlocked(160, 50);
+    console.press("5 j c d");
+    let (ticket, _) = planned(&mut console);
+    let changes = json!([{"entity": "feedback", "id": "fb-1",
+        "before": {"kind": "rating", "rating": 2}, "after": {"kind": "rating", "rating": 4}}]);
+    console.tell(Message::Planned(ticket, Ok(Box::new(plan("feedback.edit", Danger::Guarded, &changes)))));
+    console.wait();
+    console.press("A");
+    let (request, ..) = applied(&mut console);
+    let mut theirs = console.database.rows[&Entity::Feedback][1].clone();
+    theirs.set("rating", json!(1));
+    let message = "the rows are not what the plan read".to_owned();
+    let refusal = Refusal::Conflict { message, rows: vec!["agent_feedback fb-1".to_owned()], now: vec![Some(theirs)] };
+    console.tell(Message::Applied(request, None, Applied { receipts: Vec::new(), refusal: Some(refusal) }));
+    for word in ["before", "yours", "theirs", "rating", "2", "4", "1", "agent_feedback fb-1"] {
+        console.shows(word);
+    }
+    console.press("p");
+    assert_eq!(planned(&mut console).1, Operation::RemoveFeedback { id: "fb-1".to_owned() });
+}
+
+#[test]
+fn marked_rows_are_changed_with_one_confirmation() {
+    let mut console = unlocked(160, 50);
+    console.press("5 space*2 c d");
+    let (ticket, operation) = planned(&mut console);
+    let remove = |id: &str| Operation::RemoveFeedback { id: id.to_owned() };
+    assert_eq!(operation, Operation::Each(vec![remove("fb-1"), remove("fb-2")]));
+    console.tell(Message::Planned(ticket, Ok(Box::new(plan("feedback.remove", Danger::Guarded, &removal())))));
+    console.wait();
+    console.shows("and 1 more");
+    console.press("y c");
+    let copied = console.asked.iter().find_map(|effect| match effect {
+        Effect::Copy(_, text) => Some(text.lines().count()),
+        _ => None,
+    });
+    assert_eq!(copied, Some(2));
+    console.press("A");
+    let (request, ..) = applied(&mut console);
+    let failure = mnemoscope::app::Failure::new("Remove feedback fb-2", "the row is gone", "look again");
+    let receipts = vec![(0, receipt("feedback.remove", 5))];
+    console.tell(Message::Applied(request, None, Applied { receipts, refusal: Some(Refusal::Failed(failure)) }));
+    console.shows("the row is gone");
+    assert!(matches!(console.model.overlays.last(), Some(Overlay::Failure(_))));
+    console.press("enter");
+    console.shows("1 of 2 changes made");
+}
+
+#[test]
+fn masked_texts_are_not_written_back() {
+    let mut console = unlocked(160, 50);
+    console.press("M 5 c e");
+    console.shows("personal texts are masked");
+    console.press("right tab tab x ctrl-s");
+    let said = Said { kind: Some("thumbs_up".to_owned()), ..Said::default() };
+    assert_eq!(planned(&mut console).1, Operation::EditFeedback { id: "fb-2".to_owned(), said });
+}
