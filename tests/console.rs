@@ -6,5 +6,6 @@ mod console {
     pub mod fake;
     mod keys;
     mod looks;
+    mod prune;
     mod triage;
 }

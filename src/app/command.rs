@@ -105,6 +105,14 @@ pub enum CommandId {
     Judge(Verdict),
     /// Write a note for the next verdict.
     Note,
+    /// Set a rule stricter, or looser.
+    StepRule(bool),
+    /// Put a rule on or off.
+    ToggleRule,
+    /// Scroll what the rules come to, down or up.
+    ScrollPreview(bool),
+    /// Prune by the rules.
+    Prune,
 }
 
 /// A change that a command asks for; which rows it is about is what is selected.
@@ -128,6 +136,8 @@ pub enum Ask {
     Reward,
     /// Set how many cases a profile keeps.
     Window,
+    /// Hold cases back from recall, or no longer.
+    Hold(bool),
 }
 
 /// Where a command can be given.
@@ -143,6 +153,8 @@ pub enum Scope {
     Receipts,
     /// In the inbox.
     Inbox,
+    /// Where rules for pruning are set.
+    Prune,
 }
 
 impl Scope {
@@ -153,7 +165,8 @@ impl Scope {
     }
 
     /// Every scope, in the order of the help.
-    pub const ALL: &[Scope] = &[Scope::List, Scope::Rows, Scope::Inbox, Scope::Receipts, Scope::Everywhere];
+    pub const ALL: &[Scope] =
+        &[Scope::List, Scope::Rows, Scope::Inbox, Scope::Prune, Scope::Receipts, Scope::Everywhere];
 
     /// The heading of its commands in the help.
     #[must_use]
@@ -164,6 +177,7 @@ impl Scope {
             Scope::List => "Lists",
             Scope::Receipts => "Changes",
             Scope::Inbox => "Inbox",
+            Scope::Prune => "Prune",
         }
     }
 }
@@ -207,6 +221,7 @@ impl Command {
         match self.id {
             CommandId::List(entity) => Some(entity),
             CommandId::Panel(PanelKind::Inbox) => Some(Entity::Feedback),
+            CommandId::Panel(PanelKind::Prune) => Some(Entity::Case),
             _ => None,
         }
     }
@@ -216,7 +231,12 @@ impl Command {
     pub fn changes(&self) -> bool {
         matches!(
             self.id,
-            CommandId::Change(_) | CommandId::Judge(_) | CommandId::Lock | CommandId::UndoLast | CommandId::UndoEntry
+            CommandId::Change(_)
+                | CommandId::Judge(_)
+                | CommandId::Lock
+                | CommandId::UndoLast
+                | CommandId::UndoEntry
+                | CommandId::Prune
         )
     }
 }
@@ -228,7 +248,9 @@ const fn danger(id: CommandId) -> Danger {
             Danger::Safe
         }
         CommandId::Judge(_) => Danger::Guarded,
-        CommandId::Change(_) | CommandId::Lock | CommandId::UndoLast | CommandId::UndoEntry => Danger::Guarded,
+        CommandId::Change(_) | CommandId::Lock | CommandId::UndoLast | CommandId::UndoEntry | CommandId::Prune => {
+            Danger::Guarded
+        }
         _ => Danger::Safe,
     }
 }
@@ -285,6 +307,8 @@ commands! {
     CommandId::Change(Ask::Link), Rows, ["c l"], "Link", "", "Chooses the episode that this one follows.", Some("link CHILD PARENT");
     CommandId::Change(Ask::Reward), Rows, ["c r"], "Reward", "", "Sets the reward of the case, and its outcome.", Some("reward CASE VALUE --outcome O");
     CommandId::Change(Ask::Window), Rows, ["c w"], "Window", "", "Sets how many of its newest cases the profile keeps.", Some("profile set ID --window N");
+    CommandId::Change(Ask::Hold(true)), Rows, ["c q"], "Quarantine", "", "Holds the case, or the marked ones, back from recall.", Some("quarantine CASE");
+    CommandId::Change(Ask::Hold(false)), Rows, ["c Q"], "Release", "", "Lets the case, or the marked ones, be recalled again.", Some("release CASE");
     CommandId::Change(Ask::RemoveFeedback), Rows, ["c d"], "Remove feedback", "", "Takes the feedback away, with everything that hangs on it.", Some("feedback remove ID");
     CommandId::Change(Ask::Signal(Signal::Confirmed)), Rows, ["t c"], "Confirmed", "", "Tells that the episode was confirmed: its utility rises.", Some("signal EPISODE confirmed");
     CommandId::Change(Ask::Signal(Signal::Corrected)), Rows, ["t o"], "Corrected", "", "Tells that the episode was corrected.", Some("signal EPISODE corrected");
@@ -304,8 +328,15 @@ commands! {
     CommandId::Judge(Verdict::Removed), Inbox, ["d"], "Remove", "remove", "Takes the feedback away.", Some("feedback remove ID");
     CommandId::Note, Inbox, ["n"], "Note", "note", "Writes down why, for the next verdict.", None;
     CommandId::Judge(Verdict::Later), Inbox, ["s"], "Later", "later", "Leaves it for another session.", None;
+    CommandId::StepRule(true), Prune, ["l", "right", "+"], "Stricter", "stricter", "Sets the rule so that more cases go.", None;
+    CommandId::StepRule(false), Prune, ["h", "left", "-"], "Looser", "looser", "Sets the rule so that fewer cases go.", None;
+    CommandId::ToggleRule, Prune, ["space"], "On or off", "", "Puts the rule on or off, or steps it.", None;
+    CommandId::ScrollPreview(true), Prune, ["J", "pgdn", "ctrl-f"], "Scroll down", "scroll", "Scrolls what would go.", None;
+    CommandId::ScrollPreview(false), Prune, ["K", "pgup", "ctrl-b"], "Scroll up", "", "Scrolls what would go back.", None;
+    CommandId::Prune, Prune, ["p"], "Prune", "prune", "Plans what is shown, to be confirmed; enter does the same.", Some("prune --window N");
     CommandId::UndoEntry, Receipts, ["u"], "Undo", "undo", "Plans the inverse of the selected change.", Some("undo SEQ");
     CommandId::Panel(PanelKind::Receipts), Everywhere, ["R"], "Changes", "", "Lists the changes that were made here, newest first, and takes them back.", Some("audit list");
+    CommandId::Panel(PanelKind::Prune), Everywhere, ["P"], "Prune", "", "Sets rules by which cases go out of banks, and shows what they come to.", Some("prune");
     CommandId::Panel(PanelKind::Inbox), Everywhere, ["I"], "Inbox", "", "Goes through the feedback that needs a look, until none is left.", None;
     CommandId::UndoLast, Everywhere, ["Z"], "Undo the last change", "", "Plans the inverse of the last change of this session.", Some("undo SEQ");
     CommandId::Lock, Everywhere, ["U"], "Unlock or lock", "", "Makes changes possible after a confirmation, or impossible again.", None;

@@ -195,6 +195,8 @@ pub enum Message {
     Planned(Ticket, Result<Box<Plan>, Refusal>),
     /// A plan was applied with that reason, as far as it came.
     Applied(Ticket, Option<String>, Applied),
+    /// What an operation would come to; nothing is kept of it.
+    Previewed(Ticket, Result<Box<Plan>, Failure>),
     /// Whether and how the database can be written.
     Writable(Ticket, Result<Writable, Failure>),
     /// Migrations were applied, with their names, and the database was opened anew.
@@ -231,6 +233,8 @@ pub enum Effect {
         /// Why it is done.
         reason: Option<String>,
     },
+    /// Find out what an operation would come to.
+    Preview(Ticket, Box<Operation>),
     /// Ask whether and how the database can be written.
     CheckWritable(Ticket),
     /// Apply the pending migrations and open the database anew.

@@ -29,6 +29,7 @@ mod overlay;
 pub mod panel;
 pub mod picker;
 pub mod place;
+pub mod prune;
 pub mod receipts;
 pub mod text;
 pub mod twin;

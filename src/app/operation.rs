@@ -15,6 +15,21 @@ pub struct Said {
     pub user: Option<String>,
 }
 
+/// Rules by which cases go out of banks.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Pruning {
+    /// Newest cases that each bank keeps; each bank's own window when not said.
+    pub window: Option<i64>,
+    /// Days after which a case is too old.
+    pub older_days: Option<u32>,
+    /// Tenths of a reward below which a case goes, from 1 to 9.
+    pub below_tenths: Option<u8>,
+    /// Cases go whose message a newer one has.
+    pub duplicates: bool,
+    /// A window is filled with cases that differ first.
+    pub keep_diverse: bool,
+}
+
 /// Something that is planned, confirmed, applied.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Operation {
@@ -79,6 +94,15 @@ pub enum Operation {
         /// Newest cases that are kept; none keeps all.
         window: Option<i64>,
     },
+    /// Cases go out of banks by some rules.
+    Prune(Pruning),
+    /// Cases are held back from recall, or are no longer.
+    Hold {
+        /// Their ids.
+        cases: Vec<String>,
+        /// They are held back.
+        held: bool,
+    },
     /// A change is taken back.
     Undo {
         /// Number of its audit entry.
@@ -103,6 +127,14 @@ impl Operation {
             Operation::Reward { case, reward, .. } => format!("Set the reward of case {case} to {reward}"),
             Operation::Window { profile, window: Some(window) } => format!("Keep {window} cases of profile {profile}"),
             Operation::Window { profile, window: None } => format!("Keep every case of profile {profile}"),
+            Operation::Prune(_) => "Prune banks".to_owned(),
+            Operation::Hold { cases, held } => {
+                let word = if *held { "Quarantine" } else { "Release" };
+                match &cases[..] {
+                    [case] => format!("{word} case {case}"),
+                    cases => format!("{word} {} cases", cases.len()),
+                }
+            }
             Operation::Undo { seq } => format!("Undo change {seq}"),
             Operation::Each(each) => match each.first() {
                 Some(first) if each.len() == 1 => first.title(),
@@ -125,7 +157,7 @@ impl Operation {
             | Operation::Unlink { child: id }
             | Operation::Reward { case: id, .. }
             | Operation::Window { profile: id, .. } => Some(id),
-            Operation::Undo { .. } | Operation::Each(_) => None,
+            Operation::Undo { .. } | Operation::Each(_) | Operation::Prune(_) | Operation::Hold { .. } => None,
         }
     }
 
@@ -170,6 +202,12 @@ impl Operation {
                 let window = window.map_or_else(|| "all".to_owned(), |window| window.to_string());
                 words(&["profile", "set", profile, "--window", &window])
             }
+            Operation::Prune(rules) => rules.words(),
+            Operation::Hold { cases, held } => {
+                let mut said = words(&[if *held { "quarantine" } else { "release" }]);
+                said.extend(cases.iter().cloned());
+                said
+            }
             Operation::Undo { seq } => words(&["undo", &seq.to_string()]),
             Operation::Each(each) => each.first().map(Operation::words).unwrap_or_default(),
         }
@@ -184,6 +222,25 @@ impl Operation {
             Operation::Each(each) => each.iter_mut().flat_map(Operation::persons_mut).collect(),
             _ => Vec::new(),
         }
+    }
+}
+
+impl Pruning {
+    /// The words of the command.
+    #[must_use]
+    pub fn words(&self) -> Vec<String> {
+        let mut words = vec!["prune".to_owned()];
+        let options = [
+            ("--window", self.window.map(|window| window.to_string())),
+            ("--older-than", self.older_days.map(|days| format!("{days}d"))),
+            ("--below-reward", self.below_tenths.map(|tenths| format!("0.{tenths}"))),
+        ];
+        for (name, value) in options {
+            words.extend(value.into_iter().flat_map(|value| [name.to_owned(), value]));
+        }
+        let switches = [("--duplicates", self.duplicates), ("--keep-diverse", self.keep_diverse)];
+        words.extend(switches.into_iter().filter(|(_, on)| *on).map(|(name, _)| name.to_owned()));
+        words
     }
 }
 

@@ -6,6 +6,7 @@ use super::inbox::Inbox;
 use super::message::{Destination, Effect, Ticket};
 use super::model::Model;
 use super::place::View;
+use super::prune::Prune;
 use super::receipts::Receipts;
 use crate::memory::{Entity, Row};
 
@@ -16,6 +17,8 @@ pub enum PanelKind {
     Receipts,
     /// Feedback that needs a look.
     Inbox,
+    /// Cases that go out of banks by rules.
+    Prune,
 }
 
 impl PanelKind {
@@ -25,6 +28,7 @@ impl PanelKind {
         match self {
             PanelKind::Receipts => Panel::Receipts(Receipts::default()),
             PanelKind::Inbox => Panel::Inbox(Inbox::default()),
+            PanelKind::Prune => Panel::Prune(Prune::default()),
         }
     }
 }
@@ -36,6 +40,8 @@ pub enum Panel {
     Receipts(Receipts),
     /// Feedback that needs a look.
     Inbox(Inbox),
+    /// Cases that go out of banks by rules.
+    Prune(Prune),
 }
 
 impl Panel {
@@ -45,6 +51,7 @@ impl Panel {
         match self {
             Panel::Receipts(_) => PanelKind::Receipts,
             Panel::Inbox(_) => PanelKind::Inbox,
+            Panel::Prune(_) => PanelKind::Prune,
         }
     }
 
@@ -54,6 +61,7 @@ impl Panel {
         match self {
             Panel::Receipts(_) => "changes".to_owned(),
             Panel::Inbox(_) => "inbox".to_owned(),
+            Panel::Prune(_) => "prune".to_owned(),
         }
     }
 
@@ -63,6 +71,7 @@ impl Panel {
         match self {
             Panel::Receipts(_) => Scope::Receipts,
             Panel::Inbox(_) => Scope::Inbox,
+            Panel::Prune(_) => Scope::Prune,
         }
     }
 
@@ -70,7 +79,7 @@ impl Panel {
     #[must_use]
     pub fn selected(&self) -> Option<(Entity, &str)> {
         match self {
-            Panel::Receipts(_) => None,
+            Panel::Receipts(_) | Panel::Prune(_) => None,
             Panel::Inbox(inbox) => inbox.current().map(|row| (Entity::Feedback, row.id())),
         }
     }
@@ -79,7 +88,7 @@ impl Panel {
     #[must_use]
     pub fn row(&self) -> Option<&Row> {
         match self {
-            Panel::Receipts(_) => None,
+            Panel::Receipts(_) | Panel::Prune(_) => None,
             Panel::Inbox(inbox) => inbox.current(),
         }
     }
@@ -89,6 +98,7 @@ impl Panel {
         match self {
             Panel::Receipts(receipts) => receipts.pending.take().map(|(ticket, _)| ticket).into_iter().collect(),
             Panel::Inbox(inbox) => inbox.release(),
+            Panel::Prune(prune) => prune.pending.take().into_iter().collect(),
         }
     }
 
@@ -97,6 +107,7 @@ impl Panel {
         match self {
             Panel::Receipts(receipts) => receipts.forget(),
             Panel::Inbox(inbox) => inbox.forget(),
+            Panel::Prune(prune) => prune.forget(),
         }
     }
 
@@ -105,6 +116,7 @@ impl Panel {
         match self {
             Panel::Receipts(receipts) => receipts.move_by(by),
             Panel::Inbox(inbox) => inbox.move_by(by),
+            Panel::Prune(prune) => prune.move_by(by),
         }
     }
 
@@ -113,6 +125,7 @@ impl Panel {
         match self {
             Panel::Receipts(receipts) => receipts.selected = position.min(receipts.entries.len().saturating_sub(1)),
             Panel::Inbox(inbox) => inbox.select(position),
+            Panel::Prune(prune) => prune.select(position),
         }
     }
 }
@@ -140,6 +153,7 @@ impl Model {
         match self.panel().map(Panel::kind) {
             Some(PanelKind::Receipts) => self.settle_receipts(),
             Some(PanelKind::Inbox) => self.settle_inbox(),
+            Some(PanelKind::Prune) => self.settle_prune(),
             None => Vec::new(),
         }
     }
@@ -155,6 +169,7 @@ impl Model {
         match self.panel().map(Panel::kind) {
             Some(PanelKind::Receipts) => self.undo_selected(),
             Some(PanelKind::Inbox) => self.open_selected(),
+            Some(PanelKind::Prune) => self.propose_prune(),
             None => Vec::new(),
         }
     }

@@ -43,6 +43,7 @@ fn panel_words(panel: &Panel) -> Vec<String> {
             Some(row) => vec!["show".to_owned(), "feedback".to_owned(), quoted(row.id())],
             None => vec!["list".to_owned(), "feedback".to_owned()],
         },
+        Panel::Prune(prune) => prune.rules.words(),
         Panel::Receipts(receipts) => match receipts.current() {
             Some(entry) => vec!["undo".to_owned(), entry.seq.to_string(), "--apply".to_owned()],
             None => vec!["audit".to_owned(), "list".to_owned()],

@@ -34,6 +34,7 @@ impl Model {
             Message::Applied(ticket, reason, applied) => self.applied(ticket, reason.as_deref(), applied),
             Message::Writable(ticket, result) => self.got_writable(ticket, result),
             Message::Migrated(ticket, result) => self.migrated(ticket, result),
+            Message::Previewed(ticket, result) => self.got_preview(ticket, result),
             Message::Trail(ticket, result) => self.got_trail(ticket, result),
             Message::Paste(text) => self.paste(&text),
             Message::Click(target, twice) => self.click(target, twice),

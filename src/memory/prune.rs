@@ -59,7 +59,7 @@ impl Why {
     pub fn word(self) -> &'static str {
         match self {
             Why::Window => "outside the window",
-            Why::Alike => "says what a newer one says",
+            Why::Alike => "like a newer one",
             Why::Age => "too old",
             Why::Reward => "low reward",
             Why::Duplicate => "duplicate",

@@ -16,6 +16,7 @@ mod inbox;
 mod list;
 mod overlay;
 mod picker;
+mod prune;
 mod receipts;
 mod rows;
 mod summary;
@@ -72,6 +73,7 @@ impl Painter {
             View::Panel(panel) => match &**panel {
                 Panel::Receipts(receipts) => receipts::draw(receipts, look, body, buf, &mut drawn),
                 Panel::Inbox(inbox) => inbox::draw(inbox, look, body, buf, &mut drawn),
+                Panel::Prune(prune) => prune::draw(prune, look, body, buf, &mut drawn),
             },
         }
         overlay::draw(model, look, area, buf, &mut drawn);

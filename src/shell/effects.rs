@@ -76,6 +76,12 @@ impl Tasks {
                     Message::Applied(ticket, reason, change::apply(&store, kept, &author).await)
                 });
             }
+            Effect::Preview(ticket, operation) => {
+                let author = self.author(None);
+                self.spawn(ticket, async move {
+                    Message::Previewed(ticket, change::preview(&store, &operation, &author).await)
+                });
+            }
             Effect::CheckWritable(ticket) => {
                 self.spawn(ticket, async move { Message::Writable(ticket, change::writable(&store).await) });
             }

@@ -53,6 +53,8 @@ struct Bank {
     /// Its own window, as stored.
     window: Option<i64>,
     cases: Vec<Candidate>,
+    /// Cases whose likeness was asked for and cannot be told.
+    without_vector: usize,
     /// What becomes of each case, in order.
     verdicts: Vec<Option<Why>>,
 }
@@ -221,14 +223,7 @@ async fn decide(draft: &mut Draft<'_>, ask: &Ask, bank: &mut Bank, hanging: &[Ha
             vectors.extend(draft.store.vectors_beside(table, &ids).await?);
         }
         bank.cases.iter_mut().for_each(|case| case.vector = vectors.remove(&case.id));
-        let without = bank.cases.iter().filter(|case| case.vector.is_none()).count();
-        if without > 0 {
-            draft.disclosures.push(format!(
-                "{}: {without} of {} cases have no vector that could be read; they count as different from all others",
-                bank.title(),
-                bank.cases.len()
-            ));
-        }
+        bank.without_vector = bank.cases.iter().filter(|case| case.vector.is_none()).count();
     }
     bank.verdicts = judge(&bank.cases, window, &ask.rules);
     bank.cases.iter_mut().for_each(|case| case.vector = None);
@@ -261,6 +256,10 @@ fn tell(draft: &mut Draft<'_>, ask: &Ask, banks: &[Bank]) {
             "{} no window and every case is kept there unless --window says otherwise; {SUGGESTED_WINDOW} is suggested",
             if open == 1 { "1 bank has".to_owned() } else { format!("{open} banks have") }
         ));
+    }
+    let without: usize = banks.iter().map(|bank| bank.without_vector).sum();
+    if without > 0 {
+        draft.disclosures.push(format!("{without} cases have no vector that could be read: they count as different"));
     }
     draft.facts.insert("banks".to_owned(), Value::from(pruned.len()));
 }
