@@ -46,6 +46,7 @@ impl Model {
         }
         match command.id {
             CommandId::Change(ask) => self.can_ask(ask).map_err(|reason| (reason, None)),
+            CommandId::Erase if self.selected_person().is_none() => no("no person is selected"),
             CommandId::Back if !self.history.has(-1) => no("there is nothing to go back to"),
             CommandId::Forward if !self.history.has(1) => no("there is nothing to go forward to"),
             CommandId::ClearFilter if browse.is_some_and(|b| b.conditions.is_empty()) => no("there is no filter"),
@@ -90,6 +91,8 @@ impl Model {
             CommandId::Lock => self.toggle_lock(),
             CommandId::UndoLast => self.undo_last(),
             CommandId::UndoEntry => self.undo_selected(),
+            CommandId::Erase => self.open_erasure(),
+            CommandId::Turn(turn) => self.turn_erasure(turn),
             CommandId::Panel(kind) => self.go(&Destination::Panel(kind), false),
             CommandId::Up => self.move_by(-1),
             CommandId::Down => self.move_by(1),

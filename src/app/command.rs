@@ -1,5 +1,6 @@
 //! The one table of commands: keys, help, hints, palette and the key table of the README are derived from it.
 
+use super::erase::Turn;
 use super::key::Key;
 use super::panel::PanelKind;
 use crate::memory::Entity;
@@ -98,6 +99,10 @@ pub enum CommandId {
     UndoLast,
     /// Take the selected change back.
     UndoEntry,
+    /// Erase the selected person.
+    Erase,
+    /// A choice while a person is erased.
+    Turn(Turn),
     /// A change of the selected row.
     Change(Ask),
 }
@@ -126,6 +131,8 @@ pub enum Scope {
     List,
     /// Among the changes that were made.
     Receipts,
+    /// Where a person is erased.
+    Erase,
 }
 
 impl Scope {
@@ -136,7 +143,7 @@ impl Scope {
     }
 
     /// Every scope, in the order of the help.
-    pub const ALL: &[Scope] = &[Scope::List, Scope::Rows, Scope::Receipts, Scope::Everywhere];
+    pub const ALL: &[Scope] = &[Scope::List, Scope::Rows, Scope::Receipts, Scope::Erase, Scope::Everywhere];
 
     /// The heading of its commands in the help.
     #[must_use]
@@ -146,6 +153,7 @@ impl Scope {
             Scope::Rows => "Rows",
             Scope::List => "Lists",
             Scope::Receipts => "Changes",
+            Scope::Erase => "Erasing a person",
         }
     }
 }
@@ -204,6 +212,7 @@ const fn danger(id: CommandId) -> Danger {
     match id {
         CommandId::Change(Ask::Signal(_)) => Danger::Safe,
         CommandId::Change(_) | CommandId::Lock | CommandId::UndoLast | CommandId::UndoEntry => Danger::Guarded,
+        CommandId::Erase => Danger::Grave,
         _ => Danger::Safe,
     }
 }
@@ -265,6 +274,13 @@ commands! {
     CommandId::Change(Ask::Unlink), Rows, ["c u"], "Unlink", "", "Takes the episode's parent away.", Some("unlink CHILD");
     CommandId::UndoEntry, Receipts, ["u"], "Undo", "undo", "Plans the inverse of the selected change.", Some("undo SEQ");
     CommandId::Panel(PanelKind::Receipts), Everywhere, ["R"], "Changes", "", "Lists the changes that were made here, newest first, and takes them back.", Some("audit list");
+    CommandId::Erase, Rows, ["c e"], "Erase a person", "", "Shows where the selected person is and what erasing would do, step by step; nothing goes before the id is typed.", Some("purge SUBJECT");
+    CommandId::Turn(Turn::Next), Erase, ["l", "right"], "Next step", "next", "Goes to the next step; from the last one to the question.", None;
+    CommandId::Turn(Turn::Before), Erase, ["h", "left"], "Step before", "back", "Goes to the step before.", None;
+    CommandId::Turn(Turn::Mentions), Erase, ["c m"], "Mentions", "mentions", "Leaves, redacts or deletes mentions in rows of others.", Some("purge SUBJECT --mentions redact");
+    CommandId::Turn(Turn::Account), Erase, ["c a"], "Account", "account", "Keeps or erases the person's account with the application.", Some("purge SUBJECT --account erase");
+    CommandId::Turn(Turn::Export), Erase, ["c x"], "Bundle first", "bundle", "Writes all that is kept about the person to a folder first.", Some("export subject SUBJECT");
+    CommandId::Turn(Turn::Full), Erase, ["c f"], "Rewrite tables", "", "PostgreSQL: rewrites the tables, which locks them meanwhile.", Some("purge SUBJECT --full");
     CommandId::UndoLast, Everywhere, ["Z"], "Undo the last change", "", "Plans the inverse of the last change of this session.", Some("undo SEQ");
     CommandId::Lock, Everywhere, ["U"], "Unlock or lock", "", "Makes changes possible after a confirmation, or impossible again.", None;
     CommandId::Focus, Rows, ["tab", "backtab"], "Other pane", "", "Goes from the list to the details and back.", None;

@@ -151,6 +151,8 @@ pub enum Overlay {
     Confirm(Box<Confirmation>),
     /// Making changes possible.
     Unlock(Box<Unlock>),
+    /// The last question before a person is erased.
+    Erase(Box<Gate>),
 }
 
 impl Overlay {
@@ -160,6 +162,7 @@ impl Overlay {
         match self {
             Overlay::Confirm(confirmation) => Some(&confirmation.gate),
             Overlay::Unlock(unlock) => Some(&unlock.gate),
+            Overlay::Erase(gate) => Some(gate),
             _ => None,
         }
     }
@@ -169,6 +172,7 @@ impl Overlay {
         match self {
             Overlay::Confirm(confirmation) => Some(&mut confirmation.gate),
             Overlay::Unlock(unlock) => Some(&mut unlock.gate),
+            Overlay::Erase(gate) => Some(gate),
             _ => None,
         }
     }

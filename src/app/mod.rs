@@ -8,6 +8,7 @@ pub mod columns;
 pub mod command;
 pub mod condition;
 pub mod detail;
+pub mod erase;
 pub mod follow;
 pub mod gate;
 mod go;

@@ -17,6 +17,7 @@ impl Model {
             None => Vec::new(),
             Some(Overlay::Confirm(_)) => self.confirm_key(key),
             Some(Overlay::Unlock(_)) => self.unlock_key(key),
+            Some(Overlay::Erase(_)) => self.erase_key(key),
             Some(_) if closes => self.close_overlay(),
             Some(Overlay::Help { .. }) => self.help_key(key),
             Some(Overlay::Failure(_)) => match key.code {
@@ -52,7 +53,7 @@ impl Model {
                 confirmation.scroll = confirmation.scroll.saturating_add_signed(by).min(last);
             }
             Some(Overlay::Unlock(unlock)) => unlock.scroll = unlock.scroll.saturating_add_signed(by).min(last),
-            Some(Overlay::Prompt(_) | Overlay::Failure(_)) | None => {}
+            Some(Overlay::Prompt(_) | Overlay::Failure(_) | Overlay::Erase(_)) | None => {}
         }
     }
 
@@ -63,9 +64,8 @@ impl Model {
                 self.choose()
             }
             // A click beside it neither confirms nor forgets what was planned.
-            (Target::MenuItem(_) | Target::Overlay, _) | (_, Some(Overlay::Confirm(_) | Overlay::Unlock(_))) => {
-                Vec::new()
-            }
+            (Target::MenuItem(_) | Target::Overlay, _)
+            | (_, Some(Overlay::Confirm(_) | Overlay::Unlock(_) | Overlay::Erase(_))) => Vec::new(),
             _ => self.close_overlay(),
         }
     }
@@ -81,7 +81,7 @@ impl Model {
                 prompt.input.insert(text);
                 self.judge_prompt();
             }
-            Some(Overlay::Confirm(_) | Overlay::Unlock(_)) => {
+            Some(Overlay::Confirm(_) | Overlay::Unlock(_) | Overlay::Erase(_)) => {
                 return self.say(Tone::Warn, "what confirms is typed, not pasted");
             }
             Some(Overlay::Help { .. } | Overlay::Failure(_)) | None => {}

@@ -2,6 +2,7 @@
 //! arm in each function of this file, its state and messages in a file of its own, and its picture in `screen`.
 
 use super::command::Scope;
+use super::erase::Erasure;
 use super::message::{Effect, Ticket};
 use super::model::Model;
 use super::place::View;
@@ -13,6 +14,8 @@ use crate::memory::{Entity, Row};
 pub enum PanelKind {
     /// The changes that were made here.
     Receipts,
+    /// A person is erased.
+    Erase,
 }
 
 impl PanelKind {
@@ -21,6 +24,7 @@ impl PanelKind {
     pub fn new_panel(self) -> Panel {
         match self {
             PanelKind::Receipts => Panel::Receipts(Receipts::default()),
+            PanelKind::Erase => Panel::Erase(Erasure::default()),
         }
     }
 }
@@ -30,6 +34,8 @@ impl PanelKind {
 pub enum Panel {
     /// The changes that were made here.
     Receipts(Receipts),
+    /// A person is erased.
+    Erase(Erasure),
 }
 
 impl Panel {
@@ -38,6 +44,7 @@ impl Panel {
     pub fn kind(&self) -> PanelKind {
         match self {
             Panel::Receipts(_) => PanelKind::Receipts,
+            Panel::Erase(_) => PanelKind::Erase,
         }
     }
 
@@ -46,6 +53,7 @@ impl Panel {
     pub fn title(&self) -> String {
         match self {
             Panel::Receipts(_) => "changes".to_owned(),
+            Panel::Erase(_) => "erase a person".to_owned(),
         }
     }
 
@@ -54,6 +62,7 @@ impl Panel {
     pub fn scope(&self) -> Scope {
         match self {
             Panel::Receipts(_) => Scope::Receipts,
+            Panel::Erase(_) => Scope::Erase,
         }
     }
 
@@ -61,7 +70,7 @@ impl Panel {
     #[must_use]
     pub fn selected(&self) -> Option<(Entity, &str)> {
         match self {
-            Panel::Receipts(_) => None,
+            Panel::Receipts(_) | Panel::Erase(_) => None,
         }
     }
 
@@ -69,7 +78,7 @@ impl Panel {
     #[must_use]
     pub fn row(&self) -> Option<&Row> {
         match self {
-            Panel::Receipts(_) => None,
+            Panel::Receipts(_) | Panel::Erase(_) => None,
         }
     }
 
@@ -77,6 +86,7 @@ impl Panel {
     pub fn release(&mut self) -> Vec<Ticket> {
         match self {
             Panel::Receipts(receipts) => receipts.pending.take().map(|(ticket, _)| ticket).into_iter().collect(),
+            Panel::Erase(erasure) => erasure.release(),
         }
     }
 
@@ -84,6 +94,7 @@ impl Panel {
     pub fn forget(&mut self) {
         match self {
             Panel::Receipts(receipts) => receipts.forget(),
+            Panel::Erase(erasure) => erasure.forget(),
         }
     }
 
@@ -91,6 +102,7 @@ impl Panel {
     pub fn move_by(&mut self, by: isize) {
         match self {
             Panel::Receipts(receipts) => receipts.move_by(by),
+            Panel::Erase(erasure) => erasure.move_by(by),
         }
     }
 
@@ -98,6 +110,7 @@ impl Panel {
     pub fn select(&mut self, position: usize) {
         match self {
             Panel::Receipts(receipts) => receipts.selected = position.min(receipts.entries.len().saturating_sub(1)),
+            Panel::Erase(_) => {}
         }
     }
 }
@@ -124,6 +137,7 @@ impl Model {
     pub(super) fn settle_panel(&mut self) -> Vec<Effect> {
         match self.panel().map(Panel::kind) {
             Some(PanelKind::Receipts) => self.settle_receipts(),
+            Some(PanelKind::Erase) => self.settle_erasure(),
             None => Vec::new(),
         }
     }
@@ -132,6 +146,7 @@ impl Model {
     pub(super) fn open_panel(&mut self) -> Vec<Effect> {
         match self.panel().map(Panel::kind) {
             Some(PanelKind::Receipts) => self.undo_selected(),
+            Some(PanelKind::Erase) => self.turn_erasure(super::erase::Turn::Next),
             None => Vec::new(),
         }
     }

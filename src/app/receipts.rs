@@ -97,7 +97,7 @@ impl Model {
     pub fn receipts_mut(&mut self) -> Option<&mut Receipts> {
         match &mut self.history.here_mut().view {
             View::Panel(panel) => {
-                let Panel::Receipts(receipts) = &mut **panel;
+                let Panel::Receipts(receipts) = &mut **panel else { return None };
                 Some(receipts)
             }
             _ => None,

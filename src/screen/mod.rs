@@ -7,6 +7,7 @@ mod confirm;
 mod detail;
 mod document;
 mod episode;
+mod erase;
 mod frame;
 mod hits;
 mod home;
@@ -67,6 +68,7 @@ impl Painter {
             }
             View::Panel(panel) => match &**panel {
                 Panel::Receipts(receipts) => receipts::draw(receipts, look, body, buf, &mut drawn),
+                Panel::Erase(erasure) => erase::draw(erasure, look, body, buf),
             },
         }
         overlay::draw(model, look, area, buf, &mut drawn);

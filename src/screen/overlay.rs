@@ -18,6 +18,7 @@ pub fn draw(model: &Model, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mu
         Some(Overlay::Menu(menu)) => draw_menu(menu, 72, None, look, area, buf, drawn),
         Some(Overlay::Palette(menu)) => draw_menu(menu, 84, menu.named_row(), look, area, buf, drawn),
         Some(Overlay::Prompt(prompt)) => draw_prompt(prompt, look, area, buf, drawn),
+        Some(Overlay::Erase(gate)) => super::erase::ask(model, gate, look, area, buf, drawn),
         Some(Overlay::Confirm(confirmation)) => super::confirm::draw(model, confirmation, look, area, buf, drawn),
         Some(Overlay::Unlock(unlock)) => super::unlock::draw(model, unlock, look, area, buf, drawn),
         Some(Overlay::Failure(failure)) => draw_failure(failure, look, area, buf, drawn),
