@@ -3,6 +3,7 @@
 mod console {
     mod anything;
     mod changes;
+    mod erase;
     pub mod fake;
     mod keys;
     mod looks;

@@ -1,5 +1,6 @@
 //! The one table of commands: keys, help, hints, palette and the key table of the README are derived from it.
 
+use super::erase::Turn;
 use super::inbox::Verdict;
 use super::key::Key;
 use super::panel::PanelKind;
@@ -99,6 +100,10 @@ pub enum CommandId {
     UndoLast,
     /// Take the selected change back.
     UndoEntry,
+    /// Erase the selected person.
+    Erase,
+    /// A choice while a person is erased.
+    Turn(Turn),
     /// A change of the selected row.
     Change(Ask),
     /// Give a verdict in the inbox.
@@ -155,6 +160,8 @@ pub enum Scope {
     Inbox,
     /// Where rules for pruning are set.
     Prune,
+    /// Where a person is erased.
+    Erase,
 }
 
 impl Scope {
@@ -166,7 +173,7 @@ impl Scope {
 
     /// Every scope, in the order of the help.
     pub const ALL: &[Scope] =
-        &[Scope::List, Scope::Rows, Scope::Inbox, Scope::Prune, Scope::Receipts, Scope::Everywhere];
+        &[Scope::List, Scope::Rows, Scope::Inbox, Scope::Prune, Scope::Receipts, Scope::Erase, Scope::Everywhere];
 
     /// The heading of its commands in the help.
     #[must_use]
@@ -178,6 +185,7 @@ impl Scope {
             Scope::Receipts => "Changes",
             Scope::Inbox => "Inbox",
             Scope::Prune => "Prune",
+            Scope::Erase => "Erasing a person",
         }
     }
 }
@@ -251,6 +259,7 @@ const fn danger(id: CommandId) -> Danger {
         CommandId::Change(_) | CommandId::Lock | CommandId::UndoLast | CommandId::UndoEntry | CommandId::Prune => {
             Danger::Guarded
         }
+        CommandId::Erase => Danger::Grave,
         _ => Danger::Safe,
     }
 }
@@ -338,6 +347,13 @@ commands! {
     CommandId::Panel(PanelKind::Receipts), Everywhere, ["R"], "Changes", "", "Lists the changes that were made here, newest first, and takes them back.", Some("audit list");
     CommandId::Panel(PanelKind::Prune), Everywhere, ["P"], "Prune", "", "Sets rules by which cases go out of banks, and shows what they come to.", Some("prune");
     CommandId::Panel(PanelKind::Inbox), Everywhere, ["I"], "Inbox", "", "Goes through the feedback that needs a look, until none is left.", None;
+    CommandId::Erase, Rows, ["c p"], "Erase a person", "", "Shows where the selected person is and what erasing would do, step by step; nothing goes before the id is typed.", Some("purge SUBJECT");
+    CommandId::Turn(Turn::Next), Erase, ["l", "right"], "Next step", "next", "Goes to the next step; from the last one to the question.", None;
+    CommandId::Turn(Turn::Before), Erase, ["h", "left"], "Step before", "back", "Goes to the step before.", None;
+    CommandId::Turn(Turn::Mentions), Erase, ["c m"], "Mentions", "mentions", "Leaves, redacts or deletes mentions in rows of others.", Some("purge SUBJECT --mentions redact");
+    CommandId::Turn(Turn::Account), Erase, ["c a"], "Account", "account", "Keeps or erases the person's account with the application.", Some("purge SUBJECT --account erase");
+    CommandId::Turn(Turn::Export), Erase, ["c x"], "Bundle first", "bundle", "Writes all that is kept about the person to a folder first.", Some("export subject SUBJECT");
+    CommandId::Turn(Turn::Full), Erase, ["c f"], "Rewrite tables", "", "PostgreSQL: rewrites the tables, which locks them meanwhile.", Some("purge SUBJECT --full");
     CommandId::UndoLast, Everywhere, ["Z"], "Undo the last change", "", "Plans the inverse of the last change of this session.", Some("undo SEQ");
     CommandId::Lock, Everywhere, ["U"], "Unlock or lock", "", "Makes changes possible after a confirmation, or impossible again.", None;
     CommandId::Focus, Rows, ["tab", "backtab"], "Other pane", "", "Goes from the list to the details and back.", None;

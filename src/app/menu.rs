@@ -170,6 +170,8 @@ pub enum Overlay {
     Conflict(Box<Conflict>),
     /// Making changes possible.
     Unlock(Box<Unlock>),
+    /// The last question before a person is erased.
+    Erase(Box<Gate>),
 }
 
 impl Overlay {
@@ -179,6 +181,7 @@ impl Overlay {
         match self {
             Overlay::Confirm(confirmation) => Some(&confirmation.gate),
             Overlay::Unlock(unlock) => Some(&unlock.gate),
+            Overlay::Erase(gate) => Some(gate),
             _ => None,
         }
     }
@@ -188,6 +191,7 @@ impl Overlay {
         match self {
             Overlay::Confirm(confirmation) => Some(&mut confirmation.gate),
             Overlay::Unlock(unlock) => Some(&mut unlock.gate),
+            Overlay::Erase(gate) => Some(gate),
             _ => None,
         }
     }

@@ -12,6 +12,7 @@ use super::operation::Operation;
 use super::panel::PanelKind;
 use super::receipts::Entry;
 use crate::change::plan::Plan;
+use crate::change::plan::erasure::{Choice, Outcome, Preview};
 use crate::memory::query::{EpisodeContext, Page, Query, Status};
 use crate::memory::{Entity, Row};
 
@@ -201,6 +202,12 @@ pub enum Message {
     Writable(Ticket, Result<Writable, Failure>),
     /// Migrations were applied, with their names, and the database was opened anew.
     Migrated(Ticket, Result<(Vec<String>, Box<Opened>), Failure>),
+    /// What erasing a person would do.
+    ErasurePlanned(Ticket, Result<Box<Preview>, Failure>),
+    /// A person is being erased: what is being done, and how far it is.
+    Erasing(Ticket, String, u64),
+    /// What erasing a person came to.
+    Erased(Ticket, Result<Box<Outcome>, Failure>),
     /// Entries of our audit trail, newest first.
     Trail(Ticket, Result<Vec<Entry>, Failure>),
     /// A text was handed to the clipboard: what, and in how many bytes.
@@ -239,6 +246,19 @@ pub enum Effect {
     CheckWritable(Ticket),
     /// Apply the pending migrations and open the database anew.
     Migrate(Ticket),
+    /// Find out what erasing a person would do.
+    PlanErasure(Ticket, String, Choice),
+    /// Erase a person, or go on with it.
+    Erase {
+        /// Number of this request.
+        ticket: Ticket,
+        /// The person.
+        given: String,
+        /// How.
+        choice: Choice,
+        /// An earlier run is gone on with.
+        resume: bool,
+    },
     /// Read entries of our audit trail, newest first, those before a number when one is given.
     LoadTrail(Ticket, Option<i64>),
     /// Nobody waits for this any more: stop it, and forget a plan that is kept under it.

@@ -9,6 +9,7 @@ pub mod command;
 pub mod condition;
 pub mod conflict;
 pub mod detail;
+pub mod erase;
 pub mod follow;
 pub mod form;
 pub mod gate;

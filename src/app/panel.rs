@@ -2,6 +2,7 @@
 //! arm in each function of this file, its state and messages in a file of its own, and its picture in `screen`.
 
 use super::command::Scope;
+use super::erase::Erasure;
 use super::inbox::Inbox;
 use super::message::{Destination, Effect, Ticket};
 use super::model::Model;
@@ -19,6 +20,8 @@ pub enum PanelKind {
     Inbox,
     /// Cases that go out of banks by rules.
     Prune,
+    /// A person is erased.
+    Erase,
 }
 
 impl PanelKind {
@@ -29,6 +32,7 @@ impl PanelKind {
             PanelKind::Receipts => Panel::Receipts(Receipts::default()),
             PanelKind::Inbox => Panel::Inbox(Inbox::default()),
             PanelKind::Prune => Panel::Prune(Prune::default()),
+            PanelKind::Erase => Panel::Erase(Erasure::default()),
         }
     }
 }
@@ -42,6 +46,8 @@ pub enum Panel {
     Inbox(Inbox),
     /// Cases that go out of banks by rules.
     Prune(Prune),
+    /// A person is erased.
+    Erase(Erasure),
 }
 
 impl Panel {
@@ -52,6 +58,7 @@ impl Panel {
             Panel::Receipts(_) => PanelKind::Receipts,
             Panel::Inbox(_) => PanelKind::Inbox,
             Panel::Prune(_) => PanelKind::Prune,
+            Panel::Erase(_) => PanelKind::Erase,
         }
     }
 
@@ -62,6 +69,7 @@ impl Panel {
             Panel::Receipts(_) => "changes".to_owned(),
             Panel::Inbox(_) => "inbox".to_owned(),
             Panel::Prune(_) => "prune".to_owned(),
+            Panel::Erase(_) => "erase a person".to_owned(),
         }
     }
 
@@ -72,6 +80,7 @@ impl Panel {
             Panel::Receipts(_) => Scope::Receipts,
             Panel::Inbox(_) => Scope::Inbox,
             Panel::Prune(_) => Scope::Prune,
+            Panel::Erase(_) => Scope::Erase,
         }
     }
 
@@ -79,7 +88,7 @@ impl Panel {
     #[must_use]
     pub fn selected(&self) -> Option<(Entity, &str)> {
         match self {
-            Panel::Receipts(_) | Panel::Prune(_) => None,
+            Panel::Receipts(_) | Panel::Prune(_) | Panel::Erase(_) => None,
             Panel::Inbox(inbox) => inbox.current().map(|row| (Entity::Feedback, row.id())),
         }
     }
@@ -88,7 +97,7 @@ impl Panel {
     #[must_use]
     pub fn row(&self) -> Option<&Row> {
         match self {
-            Panel::Receipts(_) | Panel::Prune(_) => None,
+            Panel::Receipts(_) | Panel::Prune(_) | Panel::Erase(_) => None,
             Panel::Inbox(inbox) => inbox.current(),
         }
     }
@@ -99,6 +108,7 @@ impl Panel {
             Panel::Receipts(receipts) => receipts.pending.take().map(|(ticket, _)| ticket).into_iter().collect(),
             Panel::Inbox(inbox) => inbox.release(),
             Panel::Prune(prune) => prune.pending.take().into_iter().collect(),
+            Panel::Erase(erasure) => erasure.release(),
         }
     }
 
@@ -108,6 +118,7 @@ impl Panel {
             Panel::Receipts(receipts) => receipts.forget(),
             Panel::Inbox(inbox) => inbox.forget(),
             Panel::Prune(prune) => prune.forget(),
+            Panel::Erase(erasure) => erasure.forget(),
         }
     }
 
@@ -117,6 +128,7 @@ impl Panel {
             Panel::Receipts(receipts) => receipts.move_by(by),
             Panel::Inbox(inbox) => inbox.move_by(by),
             Panel::Prune(prune) => prune.move_by(by),
+            Panel::Erase(erasure) => erasure.move_by(by),
         }
     }
 
@@ -126,6 +138,7 @@ impl Panel {
             Panel::Receipts(receipts) => receipts.selected = position.min(receipts.entries.len().saturating_sub(1)),
             Panel::Inbox(inbox) => inbox.select(position),
             Panel::Prune(prune) => prune.select(position),
+            Panel::Erase(_) => {}
         }
     }
 }
@@ -154,6 +167,7 @@ impl Model {
             Some(PanelKind::Receipts) => self.settle_receipts(),
             Some(PanelKind::Inbox) => self.settle_inbox(),
             Some(PanelKind::Prune) => self.settle_prune(),
+            Some(PanelKind::Erase) => self.settle_erasure(),
             None => Vec::new(),
         }
     }
@@ -170,6 +184,7 @@ impl Model {
             Some(PanelKind::Receipts) => self.undo_selected(),
             Some(PanelKind::Inbox) => self.open_selected(),
             Some(PanelKind::Prune) => self.propose_prune(),
+            Some(PanelKind::Erase) => self.turn_erasure(super::erase::Turn::Next),
             None => Vec::new(),
         }
     }

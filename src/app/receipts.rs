@@ -96,10 +96,10 @@ impl Model {
     /// The list of changes, when we are at it.
     pub fn receipts_mut(&mut self) -> Option<&mut Receipts> {
         match &mut self.history.here_mut().view {
-            View::Panel(panel) => match &mut **panel {
-                Panel::Receipts(receipts) => Some(receipts),
-                _ => None,
-            },
+            View::Panel(panel) => {
+                let Panel::Receipts(receipts) = &mut **panel else { return None };
+                Some(receipts)
+            }
             _ => None,
         }
     }

@@ -48,6 +48,16 @@ fn panel_words(panel: &Panel) -> Vec<String> {
             Some(entry) => vec!["undo".to_owned(), entry.seq.to_string(), "--apply".to_owned()],
             None => vec!["audit".to_owned(), "list".to_owned()],
         },
+        Panel::Erase(erasure) => {
+            let account = if erasure.choice.account { "erase" } else { "keep" };
+            let mut words =
+                ["purge", &erasure.given, "--mentions", erasure.choice.mentions.word(), "--account", account]
+                    .map(str::to_owned)
+                    .to_vec();
+            words[1] = quoted(&words[1]);
+            words.extend(erasure.choice.full.then(|| "--full".to_owned()));
+            words
+        }
     }
 }
 

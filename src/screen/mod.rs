@@ -8,6 +8,7 @@ mod conflict;
 mod detail;
 mod document;
 mod episode;
+mod erase;
 mod form;
 mod frame;
 mod hits;
@@ -74,6 +75,7 @@ impl Painter {
                 Panel::Receipts(receipts) => receipts::draw(receipts, look, body, buf, &mut drawn),
                 Panel::Inbox(inbox) => inbox::draw(inbox, look, body, buf, &mut drawn),
                 Panel::Prune(prune) => prune::draw(prune, look, body, buf, &mut drawn),
+                Panel::Erase(erasure) => erase::draw(erasure, look, body, buf),
             },
         }
         overlay::draw(model, look, area, buf, &mut drawn);

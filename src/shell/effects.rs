@@ -8,7 +8,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use tokio::task::JoinHandle;
 
 use super::change::{self, Plans};
-use super::{Opener, Options, export, load};
+use super::{Opener, Options, erase, export, load};
 use crate::app::{Effect, Failure, Message, Ticket};
 use crate::change::Author;
 use crate::memory::mask::Mask;
@@ -86,6 +86,21 @@ impl Tasks {
                 self.spawn(ticket, async move { Message::Writable(ticket, change::writable(&store).await) });
             }
             Effect::Migrate(ticket) => self.migrate(ticket, store),
+            Effect::PlanErasure(ticket, given, choice) => {
+                self.spawn(
+                    ticket,
+                    async move { Message::ErasurePlanned(ticket, erase::plan(&store, &given, choice).await) },
+                )
+            }
+            Effect::Erase { ticket, given, choice, resume } => {
+                let (author, replies) = (self.author(None), self.replies.clone());
+                self.spawn(ticket, async move {
+                    let told = |what: &str, count| {
+                        let _ = replies.send(Message::Erasing(ticket, what.to_owned(), count));
+                    };
+                    Message::Erased(ticket, erase::run(&store, &given, choice, resume, &author, &told).await)
+                });
+            }
             Effect::LoadTrail(ticket, before) => {
                 self.spawn(ticket, async move { Message::Trail(ticket, change::trail(&store, before).await) });
             }

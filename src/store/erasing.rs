@@ -89,9 +89,13 @@ impl Writer<'_> {
     /// # Errors
     /// The engine's refusal.
     pub async fn overwrite_deleted(&mut self, engine: Engine) -> Result<(), WriteError> {
-        if engine == Engine::Sqlite {
-            self.fetch("PRAGMA secure_delete = ON", &NONE).await?;
-            self.fetch("PRAGMA recursive_triggers = ON", &NONE).await?;
+        match engine {
+            Engine::Sqlite => {
+                self.fetch("PRAGMA secure_delete = ON", &NONE).await?;
+                self.fetch("PRAGMA recursive_triggers = ON", &NONE).await?;
+            }
+            // A batch may take longer than what a screen waits for.
+            Engine::Postgres => self.script("SET LOCAL statement_timeout = 0").await?,
         }
         Ok(())
     }

@@ -65,7 +65,8 @@ impl Store {
             }
             Opener::Postgres(options) => {
                 let mut link = PgConnection::connect_with(options).await?;
-                let begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+                // It reads everything, which takes longer than a page.
+                let begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL statement_timeout = 0";
                 sqlx::raw_sql(begin).execute(&mut link).await?;
                 Link::Postgres(link)
             }

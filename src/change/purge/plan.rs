@@ -105,6 +105,8 @@ pub struct PurgePlan {
     pub particular: Vec<String>,
     /// What should be known and does not lower it.
     pub notes: Vec<String>,
+    /// Which table's rows led to which: none where they name the person.
+    pub hops: Vec<(TableName, Option<TableName>)>,
     /// Tables whose rows refer to rows of the same table.
     pub circular: HashSet<TableName>,
     /// When.
@@ -421,6 +423,7 @@ async fn finished(
         effects: Vec::new(),
         particular: Vec::new(),
         notes: Vec::new(),
+        hops: hops(graph),
         circular,
         created_at: now(),
         values: found.values,
@@ -429,6 +432,14 @@ async fn finished(
     disclose::disclosures(snapshot, &mut plan, graph, &found).await?;
     plan.plan_id = digest(&plan);
     Ok(plan)
+}
+
+/// Which tables led to which, as far as rows of them go.
+fn hops(graph: &Graph) -> Vec<(TableName, Option<TableName>)> {
+    let going = |table: &TableName| graph.taken(table).is_some_and(|t| !t.rows.is_empty());
+    let rules = graph.rules.iter().filter(|r| r.action == Action::Delete);
+    let hops = rules.map(|rule| (name(&rule.table), rule.of.as_ref().map(name)));
+    hops.filter(|(table, of)| going(table) && of.as_ref().is_none_or(going)).collect()
 }
 
 /// Where pseudonyms stand in columns that refer to accounts, there must be an account for them.

@@ -118,7 +118,10 @@ pub struct KeptPlan {
 }
 
 /// Our tables, with those of erasures.
-async fn ready(store: &Store) -> Result<Own, ChangeError> {
+///
+/// # Errors
+/// [`ChangeError::Refused`] with the command that adds them.
+pub async fn ready(store: &Store) -> Result<Own, ChangeError> {
     let own = writable(store).await?;
     if store.can_erase() {
         return Ok(own);

@@ -11,6 +11,7 @@ use super::matcher::{Hit, Matcher, What};
 use super::scrub;
 use super::subject::Handle;
 use crate::change::ChangeError;
+pub use crate::change::plan::erasure::Mentions;
 use crate::layout::Engine;
 use crate::layout::erase::{Action, BoundRule, Recompute};
 use crate::memory::json;
@@ -22,18 +23,6 @@ use crate::store::stored::TableName;
 const KEPT: usize = 10_000;
 /// Characters around a mention that a sample shows.
 const AROUND: usize = 24;
-
-/// What happens to mentions of the person in rows of others.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, serde::Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Mentions {
-    /// They stay and are disclosed.
-    Leave,
-    /// The words are taken out, the rows stay.
-    Redact,
-    /// The rows go.
-    Delete,
-}
 
 /// A place outside the person's own rows where the person is named.
 #[derive(Debug, Clone, PartialEq, Serialize)]
