@@ -8,5 +8,6 @@ mod console {
     mod keys;
     mod looks;
     mod prune;
+    mod readme;
     mod triage;
 }

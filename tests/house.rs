@@ -125,8 +125,7 @@ fn layering(source: &Source) -> Vec<String> {
     used.filter_map(|(line, path)| {
         let other = path.first()?;
         let within = |door: &&str| door.split("::").zip(&path).all(|(wanted, part)| wanted == part);
-        let fine =
-            other == layer || allowed.iter().any(|door| path.len() > door.matches("::").count() && within(&door));
+        let fine = other == layer || allowed.iter().any(|door| path.len() > door.matches("::").count() && within(door));
         (!fine).then(|| source.at(line, &format!("`{layer}` must not use `{}`", path.join("::"))))
     })
     .collect()

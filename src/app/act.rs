@@ -147,6 +147,9 @@ impl Model {
             CommandId::Help => self.show(Overlay::Help { scroll: 0 }),
             CommandId::Redraw => vec![Effect::Redraw],
             CommandId::Suspend => vec![Effect::Suspend],
+            CommandId::Quit if self.changing.pending.as_ref().is_some_and(|pending| pending.applying) => {
+                self.say(Tone::Warn, "a change is being made: q when it is done; ctrl-c ends all the same")
+            }
             CommandId::Quit => vec![Effect::Quit],
         }
     }

@@ -43,19 +43,17 @@ impl Model {
     pub(super) fn can_ask(&self, ask: Ask) -> Result<(), String> {
         let no = |reason: &str| Err(reason.to_owned());
         match ask {
-            Ask::RemoveFeedback if self.rows_of(Entity::Feedback).is_empty() => no("no feedback is selected"),
-            Ask::EditFeedback if self.rows_of(Entity::Feedback).is_empty() => no("no feedback is selected"),
-            Ask::Link if self.selected_id(Entity::Episode).is_none() => no("no episode is selected"),
-            Ask::AddFeedback if self.selected_episode().is_none() => no("no episode is selected"),
-            Ask::Reward if self.selected_id(Entity::Case).is_none() => no("no case is selected"),
-            Ask::Hold(_) if self.selected_id(Entity::Case).is_none() => no("no case is selected"),
-            Ask::Window if self.selected_id(Entity::Profile).is_none() => no("no profile is selected"),
-            Ask::Retract if self.rows_of(Entity::UtilityEvent).is_empty() => no("no signal is selected"),
-            Ask::Signal(_) if self.selected_episode().is_none() => no("no episode is selected"),
-            Ask::Unlink if self.selected_id(Entity::Episode).is_none() => no("no episode is selected"),
+            Ask::RemoveFeedback | Ask::EditFeedback if self.rows_of(Entity::Feedback).is_empty() => {
+                no("no feedback is selected")
+            }
+            Ask::Signal(_) | Ask::AddFeedback if self.selected_episode().is_none() => no("no episode is selected"),
+            Ask::Link | Ask::Unlink if self.selected_id(Entity::Episode).is_none() => no("no episode is selected"),
             Ask::Unlink if self.history.here().row().is_some_and(|row| row.text("parent_id").is_none()) => {
                 no("the episode follows no other one")
             }
+            Ask::Reward | Ask::Hold(_) if self.selected_id(Entity::Case).is_none() => no("no case is selected"),
+            Ask::Window if self.selected_id(Entity::Profile).is_none() => no("no profile is selected"),
+            Ask::Retract if self.rows_of(Entity::UtilityEvent).is_empty() => no("no signal is selected"),
             _ => Ok(()),
         }
     }

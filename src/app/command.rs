@@ -255,10 +255,12 @@ const fn danger(id: CommandId) -> Danger {
         CommandId::Change(Ask::Signal(_) | Ask::AddFeedback) | CommandId::Judge(Verdict::Right | Verdict::Later) => {
             Danger::Safe
         }
-        CommandId::Judge(_) => Danger::Guarded,
-        CommandId::Change(_) | CommandId::Lock | CommandId::UndoLast | CommandId::UndoEntry | CommandId::Prune => {
-            Danger::Guarded
-        }
+        CommandId::Judge(_)
+        | CommandId::Change(_)
+        | CommandId::Lock
+        | CommandId::UndoLast
+        | CommandId::UndoEntry
+        | CommandId::Prune => Danger::Guarded,
         CommandId::Erase => Danger::Grave,
         _ => Danger::Safe,
     }

@@ -196,13 +196,8 @@ impl Inbox {
 impl Model {
     /// The inbox, when we are at it.
     pub fn inbox_mut(&mut self) -> Option<&mut Inbox> {
-        match &mut self.history.here_mut().view {
-            View::Panel(panel) => match &mut **panel {
-                Panel::Inbox(inbox) => Some(inbox),
-                _ => None,
-            },
-            _ => None,
-        }
+        let panel = self.panel_mut()?;
+        if let Panel::Inbox(inbox) = panel { Some(inbox) } else { None }
     }
 
     fn inbox(&self) -> Option<&Inbox> {
@@ -349,12 +344,9 @@ impl Model {
     pub(super) fn carry_verdicts(&mut self, place: &mut Place) {
         let View::Panel(panel) = &mut place.view else { return };
         let Panel::Inbox(fresh) = &mut **panel else { return };
-        let earlier = self.history.places_mut().filter_map(|place| match &place.view {
-            View::Panel(panel) => match &**panel {
-                Panel::Inbox(inbox) => Some(&inbox.judged),
-                _ => None,
-            },
-            _ => None,
+        let earlier = self.history.places_mut().filter_map(|place| {
+            let View::Panel(panel) = &place.view else { return None };
+            if let Panel::Inbox(inbox) = &**panel { Some(&inbox.judged) } else { None }
         });
         if let Some(judged) = earlier.last() {
             fresh.judged.clone_from(judged);

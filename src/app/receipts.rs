@@ -6,7 +6,6 @@ use super::message::{Effect, Failure, Ticket};
 use super::model::{Model, Tone};
 use super::operation::Operation;
 use super::panel::Panel;
-use super::place::View;
 use crate::change::plan::Change;
 
 /// Entries that are read at a time.
@@ -95,13 +94,8 @@ impl Receipts {
 impl Model {
     /// The list of changes, when we are at it.
     pub fn receipts_mut(&mut self) -> Option<&mut Receipts> {
-        match &mut self.history.here_mut().view {
-            View::Panel(panel) => {
-                let Panel::Receipts(receipts) = &mut **panel else { return None };
-                Some(receipts)
-            }
-            _ => None,
-        }
+        let panel = self.panel_mut()?;
+        if let Panel::Receipts(receipts) = panel { Some(receipts) } else { None }
     }
 
     /// Asks for the entries that are missing.

@@ -125,7 +125,10 @@ impl Dialog<'_> {
         let kind = if ready { HintKind::Danger } else { HintKind::Off };
         let confirm = |key: String| KeyHint { kind, ..KeyHint::new(key, self.verb) };
         let mut hints = Vec::new();
-        if self.gate.step == Danger::Grave {
+        if self.gate.step == Danger::Grave && !self.gate.armed {
+            TextLine::of("a moment", Role::Stale).render(question, buf, look);
+            hints.push(KeyHint::new("esc", "cancel"));
+        } else if self.gate.step == Danger::Grave {
             let word = SafeText::limited(&self.gate.word, width.saturating_sub(20));
             let lead = TextLine::of("type ", Role::Text).with(word, Role::Danger).with("  ", Role::Text);
             let used = lead.render(question, buf, look);

@@ -24,8 +24,7 @@ pub fn draw(model: &Model, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mu
 }
 
 fn top(model: &Model, look: &Look, line: Rect, buf: &mut Buffer) {
-    let location = model.opened.location.rsplit('/').next().unwrap_or_default();
-    let mut crumbs = vec![SafeText::limited(location, 40)];
+    let mut crumbs = vec![SafeText::limited(model.database_name(), 40)];
     crumbs.extend(model.crumbs().iter().map(|crumb| SafeText::limited(crumb, 80)));
     let mut badges = Vec::new();
     if line.width >= 90 {

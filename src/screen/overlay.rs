@@ -225,9 +225,12 @@ fn may_follow(model: &Model, look: &Look, area: Rect, buf: &mut Buffer) {
     let lines: Vec<TextLine> = next
         .iter()
         .map(|(key, id)| {
-            let title = command(*id).map(|c| c.title).unwrap_or_default();
+            let command = command(*id);
+            let off = command.is_some_and(|command| model.available(command).is_err());
+            let title = command.map(|c| c.title).unwrap_or_default();
             let key = key_name(&key.to_string(), look);
-            TextLine::of(look.pad(&key, 4, Align::Left), Role::Key).with(title, Role::Text)
+            let (key_role, role) = if off { (Role::Stale, Role::Stale) } else { (Role::Key, Role::Text) };
+            TextLine::of(look.pad(&key, 4, Align::Left), key_role).with(title, role)
         })
         .collect();
     let height = (lines.len() as u16 + 2).min(area.height);

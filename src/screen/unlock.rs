@@ -14,11 +14,10 @@ use crate::ui::{KeyHint, Look, Role, SafeText, Section, TextLine};
 pub fn draw(model: &Model, unlock: &Unlock, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
     let migrates = !unlock.migrations.is_empty();
     let title = if migrates { "Add the audit trail" } else { "Unlock" };
-    let note = if model.opened.production {
-        TextLine::of(" PRODUCTION ", Role::Production)
-    } else {
-        TextLine::of(SafeText::limited(model.database_name(), 60), Role::Muted)
-    };
+    let mut note = TextLine::of(SafeText::limited(model.database_name(), 60), Role::Muted);
+    if model.opened.production {
+        note = note.with(" ", Role::Text).with(" PRODUCTION ", Role::Production);
+    }
     let mut hints = Vec::new();
     if migrates {
         let key = if unlock.gate.step == Danger::Grave { "ctrl-y" } else { "y c" };

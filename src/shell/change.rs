@@ -235,7 +235,10 @@ pub async fn migrate(store: &Store, author: &Author) -> Result<Vec<String>, Fail
 
 /// Entries of our trail, newest first.
 pub async fn trail(store: &Store, before: Option<i64>) -> Result<Vec<Entry>, Failure> {
-    let failed = |e: ChangeError| failure("The list of changes", &e);
+    let failed = |e: ChangeError| match e {
+        ChangeError::Refused(reason) => Failure::new("No change was made here yet", reason, "U adds the audit trail"),
+        e => failure("The list of changes", &e),
+    };
     let head = audit::anchor(store).await.map_err(failed)?.seq;
     let last = before.map_or(head, |before| (before - 1).min(head));
     let mut rows = audit::list(store, (last - ENTRIES as i64).max(0), ENTRIES).await.map_err(failed)?;

@@ -41,6 +41,7 @@ impl Pointer {
     /// A key that comes again without having been released is held down. Terminals that tell of releases send a held
     /// letter as if it were pressed again and again, or say that it repeats.
     fn key(&mut self, event: KeyEvent) -> Vec<Message> {
+        let event = KeyEvent { code: shifted(event), ..event };
         let mut messages = Vec::new();
         if event.kind != KeyEventKind::Press && !self.releases {
             self.releases = true;
@@ -72,6 +73,14 @@ impl Pointer {
             MouseEventKind::ScrollDown => Some(Message::Wheel(target(), false)),
             _ => None,
         }
+    }
+}
+
+/// The key as it is typed: some terminals name a letter and that shift was held.
+fn shifted(event: KeyEvent) -> KeyCode {
+    match event.code {
+        KeyCode::Char(c) if event.modifiers.contains(KeyModifiers::SHIFT) => KeyCode::Char(c.to_ascii_uppercase()),
+        code => code,
     }
 }
 

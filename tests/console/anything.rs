@@ -1,10 +1,13 @@
 //! Whatever is pressed on whatever screen: it goes on, shows nothing dangerous, and holds little.
 
-use mnemoscope::app::message::Message;
-use mnemoscope::app::{Key, Target};
+use mnemoscope::app::change::{Applied, Refusal};
+use mnemoscope::app::lock::Writable;
+use mnemoscope::app::{Effect, Failure, Key, Message, Target};
+use mnemoscope::change::plan::Danger;
 use mnemoscope::ui::{Glyphs, Look, Theme};
 use proptest::prelude::*;
 
+use super::changes::{entry, plan, receipt, removal};
 use super::fake::{Console, Database, many, world};
 
 const KEYS: &[&str] = &[
@@ -68,11 +71,25 @@ const KEYS: &[&str] = &[
     "=",
     "'",
     "ctrl-l",
+    "U",
+    "R",
+    "I",
+    "Z",
+    "A",
+    "d",
+    "i",
+    "n",
+    "p",
+    "x",
+    "ctrl-s",
+    "ctrl-y",
+    "backtab",
 ];
 
 #[derive(Debug, Clone)]
 enum Act {
     Press(&'static str),
+    Hold(&'static str),
     Resize(u16, u16),
     Click(u16, u16, bool),
     Wheel(u16, u16, bool),
@@ -82,6 +99,7 @@ enum Act {
 fn acts() -> impl Strategy<Value = Vec<Act>> {
     let act = prop_oneof![
         20 => prop::sample::select(KEYS).prop_map(Act::Press),
+        2 => prop::sample::select(KEYS).prop_map(Act::Hold),
         2 => (0_u16..230, 0_u16..70).prop_map(|(w, h)| Act::Resize(w, h)),
         3 => (0_u16..160, 0_u16..50, any::<bool>()).prop_map(|(x, y, twice)| Act::Click(x, y, twice)),
         1 => (0_u16..160, 0_u16..50, any::<bool>()).prop_map(|(x, y, up)| Act::Wheel(x, y, up)),
@@ -93,6 +111,7 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
 fn perform(console: &mut Console, act: &Act) {
     match act {
         Act::Press(name) => console.tell(Message::Key(Key::parse(name).expect("a key"))),
+        Act::Hold(name) => console.tell(Message::Held(Key::parse(name).expect("a key"))),
         Act::Resize(width, height) => console.tell(Message::Resize(*width, *height)),
         Act::Click(x, y, twice) => {
             if let Some(target) = console.drawn.hits.at(*x, *y).cloned() {
@@ -108,10 +127,49 @@ fn perform(console: &mut Console, act: &Act) {
     console.draw();
 }
 
+/// Answers what the core wants to know, plan and do for changes: by turns yes, with nothing, with a refusal, a conflict.
+fn answer_changes(console: &mut Console, turn: usize) {
+    let failure = || Failure::new("It was not done", "made up", "try again");
+    for effect in std::mem::take(&mut console.asked) {
+        let message = match effect {
+            Effect::CheckWritable(ticket) => {
+                Message::Writable(ticket, Ok(Writable { audited: true, ..Writable::default() }))
+            }
+            Effect::Plan(ticket, _) => {
+                let danger = [Danger::Safe, Danger::Guarded, Danger::Grave][turn % 3];
+                let refused = turn % 7 == 6;
+                let planned = plan("made.up", danger, &removal());
+                Message::Planned(ticket, if refused { Err(Refusal::Failed(failure())) } else { Ok(Box::new(planned)) })
+            }
+            Effect::Apply { ticket, reason, .. } => {
+                let message = "moved".to_owned();
+                let conflict = Refusal::Conflict { message, rows: Vec::new(), now: vec![None] };
+                let refusal = (turn % 5 == 4).then_some(conflict);
+                let receipts = if refusal.is_some() { Vec::new() } else { vec![(0, receipt("made.up", turn as i64))] };
+                Message::Applied(ticket, reason, Applied { receipts, refusal })
+            }
+            Effect::LoadTrail(ticket, before) => {
+                let entries = if before.is_none() {
+                    vec![entry(2, "undo", Some(1)), entry(1, "signal", None)]
+                } else {
+                    Vec::new()
+                };
+                Message::Trail(ticket, Ok(entries))
+            }
+            Effect::After(ticket, _) if turn.is_multiple_of(2) => Message::Elapsed(ticket),
+            _ => continue,
+        };
+        console.tell(message);
+        console.draw();
+    }
+}
+
 fn goes_on(database: Database, acts: &[Act], look: &Look) {
     let mut console = Console::new(database, 160, 50);
-    for act in acts {
+    console.model.changing.unlocked = true;
+    for (turn, act) in acts.iter().enumerate() {
         perform(&mut console, act);
+        answer_changes(&mut console, turn);
         let buffer = console.draw_with(look);
         let dangerous = |c: char| c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{200b}'..='\u{200f}');
         assert!(buffer.content.iter().all(|cell| !cell.symbol().chars().any(dangerous)), "after {act:?}");
