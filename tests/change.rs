@@ -763,13 +763,14 @@ fn without_our_tables_a_database_is_view_only_and_says_what_helps() {
             !write.available && write.remedy.as_deref().is_some_and(|r| r.ends_with("migrate --apply")),
             "{write:?}"
         );
-        assert_eq!(status.migrations.pending, ["0001_audit"]);
+        let pending = status.migrations.pending.clone();
+        assert_eq!(pending.first().map(String::as_str), Some("0001_audit"));
         let refused = feedback::add(&store, "ep-1", &said("thumbs_up", None, None)).await;
         assert!(
             matches!(&refused, Err(ChangeError::Refused(words)) if words.contains("migrate --apply")),
             "{refused:?}"
         );
-        assert_eq!(migrate::apply(&store, &author(), None).await.expect("applied"), ["0001_audit"]);
+        assert_eq!(migrate::apply(&store, &author(), None).await.expect("applied"), pending);
         assert!(migrate::apply(&store, &author(), None).await.expect("nothing left").is_empty());
         let status = open(&Target::File(path)).await.status().await.expect("the status");
         assert!(status.capabilities.iter().any(|c| c.name == "write" && c.available));

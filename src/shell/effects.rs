@@ -87,10 +87,9 @@ impl Tasks {
             }
             Effect::Migrate(ticket) => self.migrate(ticket, store),
             Effect::PlanErasure(ticket, given, choice) => {
-                self.spawn(
-                    ticket,
-                    async move { Message::ErasurePlanned(ticket, erase::plan(&store, &given, choice).await) },
-                )
+                self.spawn(ticket, async move {
+                    Message::ErasurePlanned(ticket, erase::plan(&store, &given, choice).await)
+                });
             }
             Effect::Erase { ticket, given, choice, resume } => {
                 let (author, replies) = (self.author(None), self.replies.clone());

@@ -104,17 +104,7 @@ pub fn outcome(receipt: &Value) -> Outcome {
             format!("{} hits, {} left on purpose", found["logical"]["hits"], found["logical"]["left"]),
         ),
         ("indexes".to_owned(), format!("{} hits", found["index"]["hits"])),
-        (
-            "bytes".to_owned(),
-            match found["bytes"]["checked"] == true {
-                true => format!(
-                    "{} hits in {} files",
-                    found["bytes"]["hits"],
-                    found["bytes"]["files"].as_array().map_or(0, Vec::len)
-                ),
-                false => "not checked: a server's files cannot be read from here".to_owned(),
-            },
-        ),
+        ("bytes".to_owned(), bytes(&found["bytes"])),
     ];
     Outcome {
         status: text(&receipt["status"]),
@@ -125,4 +115,11 @@ pub fn outcome(receipt: &Value) -> Outcome {
         kept_in: text(&receipt["kept_in"]),
         audit_seq: receipt["audit_seq"].as_i64().unwrap_or_default(),
     }
+}
+
+fn bytes(found: &Value) -> String {
+    if found["checked"] != true {
+        return "not checked: a server's files cannot be read from here".to_owned();
+    }
+    format!("{} hits in {} files", found["hits"], found["files"].as_array().map_or(0, Vec::len))
 }
