@@ -240,7 +240,7 @@ impl Model {
         let can_undo = done.receipt.undo.is_some() && !matches!(operation, Operation::Undo { .. });
         let effects = self.say(Tone::Good, text);
         if let (true, Some(toast)) = (can_undo, &mut self.toast) {
-            toast.hint = Some(("Z", "undo"));
+            toast.hint = Some(("Z", if count > 1 { "undo the last" } else { "undo" }));
         }
         effects
     }

@@ -45,17 +45,11 @@ fn danger_words(model: &Model, danger: Danger, look: &Look) -> TextLine {
 fn plan_lines(confirmation: &Confirmation, width: usize, look: &Look) -> Vec<TextLine> {
     let plan: &Plan = &confirmation.plan;
     let mut lines = count_lines(&plan.counts, width, look);
+    // What must be known stands where nobody has to scroll for it.
+    lines.extend(told("To be known", &plan.disclosures, Role::Warn, width, look));
     lines.push(TextLine::default());
     lines.extend(change_lines(&plan.changes, plan.changes_total, width, look));
-    for (title, texts, role) in
-        [("What else comes of it", &plan.effects, Role::Muted), ("To be known", &plan.disclosures, Role::Warn)]
-    {
-        if !texts.is_empty() {
-            lines.push(TextLine::default());
-            lines.push(Section::new(title).line(width, look));
-            lines.extend(sentences(texts, role, width, look));
-        }
-    }
+    lines.extend(told("What else comes of it", &plan.effects, Role::Muted, width, look));
     lines.push(TextLine::default());
     match &plan.undo_reason {
         None => lines.push(TextLine::of("It can be undone.", Role::Muted)),
@@ -67,6 +61,16 @@ fn plan_lines(confirmation: &Confirmation, width: usize, look: &Look) -> Vec<Tex
         let reason = SafeText::limited(&confirmation.reason, 200);
         lines.push(TextLine::of("reason  ", Role::Label).with(reason, Role::Text));
     }
+    lines
+}
+
+/// Sentences under a heading; nothing where there are none.
+fn told(title: &str, texts: &[String], role: Role, width: usize, look: &Look) -> Vec<TextLine> {
+    if texts.is_empty() {
+        return Vec::new();
+    }
+    let mut lines = vec![TextLine::default(), Section::new(title).line(width, look)];
+    lines.extend(sentences(texts, role, width, look));
     lines
 }
 

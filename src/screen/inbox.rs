@@ -38,7 +38,7 @@ pub fn draw(inbox: &Inbox, look: &Look, body: Rect, buf: &mut Buffer, drawn: &mu
 /// `3 of 40 looked at`, as a bar and in words.
 fn progress(inbox: &Inbox, look: &Look) -> TextLine {
     let (judged, total) = inbox.progress();
-    if !inbox.filled || total == 0 {
+    if total == 0 {
         return TextLine::default();
     }
     let mut line = meter(judged as f64 / total as f64, 20, Role::Good, look);
