@@ -3,11 +3,13 @@
 mod console {
     mod anything;
     mod changes;
+    mod erase;
     pub mod fake;
     mod health;
     mod jobs;
     mod keys;
     mod looks;
+    mod prune;
     mod readme;
     mod studies;
     mod triage;

@@ -53,7 +53,7 @@ impl Model {
             }
             Ask::ActivatePolicy if self.selected_id(Entity::Policy).is_none() => no("no policy is selected"),
             Ask::TrainPolicy if self.selected_bank().is_none() => no("no policy of a bank is selected"),
-            Ask::Reward if self.selected_id(Entity::Case).is_none() => no("no case is selected"),
+            Ask::Reward | Ask::Hold(_) if self.selected_id(Entity::Case).is_none() => no("no case is selected"),
             Ask::Window if self.selected_id(Entity::Profile).is_none() => no("no profile is selected"),
             Ask::Retract if self.rows_of(Entity::UtilityEvent).is_empty() => no("no signal is selected"),
             _ => Ok(()),
@@ -123,6 +123,12 @@ impl Model {
             Ask::Window => self.ask_line(Entity::Profile, Purpose::Window, |row| {
                 row.get("window_size").as_i64().map_or_else(|| "all".to_owned(), |window| window.to_string())
             }),
+            Ask::Hold(held) => {
+                let marked = self.marked(Entity::Case);
+                let selected = self.selected_id(Entity::Case).into_iter().collect();
+                let cases = if marked.is_empty() { selected } else { marked };
+                self.propose(Operation::Hold { cases, held })
+            }
             Ask::RemoveFeedback => {
                 self.propose_one(Entity::Feedback, "Remove feedback", |id| Operation::RemoveFeedback { id })
             }

@@ -1,5 +1,6 @@
 //! The one table of commands: keys, help, hints, palette and the key table of the README are derived from it.
 
+use super::erase::Turn;
 use super::inbox::Verdict;
 use super::jobs::JobAsk;
 use super::key::Key;
@@ -109,6 +110,10 @@ pub enum CommandId {
     Mend,
     /// Apply the pending migrations.
     ApplyMigrations,
+    /// Erase the selected person.
+    Erase,
+    /// A choice while a person is erased.
+    Turn(Turn),
     /// A change of the selected row.
     Change(Ask),
     /// Give a verdict in the inbox.
@@ -117,6 +122,14 @@ pub enum CommandId {
     Note,
     /// Start, pause or end the selected job.
     Job(JobAsk),
+    /// Set a rule stricter, or looser.
+    StepRule(bool),
+    /// Put a rule on or off.
+    ToggleRule,
+    /// Scroll what the rules come to, down or up.
+    ScrollPreview(bool),
+    /// Prune by the rules.
+    Prune,
 }
 
 /// A change that a command asks for; which rows it is about is what is selected.
@@ -144,6 +157,8 @@ pub enum Ask {
     Reward,
     /// Set how many cases a profile keeps.
     Window,
+    /// Hold cases back from recall, or no longer.
+    Hold(bool),
 }
 
 /// Where a command can be given.
@@ -167,6 +182,10 @@ pub enum Scope {
     Inbox,
     /// Among the jobs.
     Jobs,
+    /// Where rules for pruning are set.
+    Prune,
+    /// Where a person is erased.
+    Erase,
 }
 
 impl Scope {
@@ -181,7 +200,9 @@ impl Scope {
         Scope::List,
         Scope::Rows,
         Scope::Inbox,
+        Scope::Prune,
         Scope::Receipts,
+        Scope::Erase,
         Scope::Findings,
         Scope::Jobs,
         Scope::Migrations,
@@ -202,6 +223,8 @@ impl Scope {
             Scope::Findings => "Findings",
             Scope::Migrations => "Migrations",
             Scope::Jobs => "Jobs",
+            Scope::Prune => "Prune",
+            Scope::Erase => "Erasing a person",
         }
     }
 }
@@ -245,6 +268,7 @@ impl Command {
         match self.id {
             CommandId::List(entity) => Some(entity),
             CommandId::Panel(PanelKind::Inbox) => Some(Entity::Feedback),
+            CommandId::Panel(PanelKind::Prune) => Some(Entity::Case),
             _ => None,
         }
     }
@@ -260,6 +284,7 @@ impl Command {
                 | CommandId::Lock
                 | CommandId::UndoLast
                 | CommandId::UndoEntry
+                | CommandId::Prune
         )
     }
 }
@@ -275,7 +300,9 @@ const fn danger(id: CommandId) -> Danger {
         | CommandId::Change(_)
         | CommandId::Lock
         | CommandId::UndoLast
-        | CommandId::UndoEntry => Danger::Guarded,
+        | CommandId::UndoEntry
+        | CommandId::Prune => Danger::Guarded,
+        CommandId::Erase => Danger::Grave,
         _ => Danger::Safe,
     }
 }
@@ -332,6 +359,8 @@ commands! {
     CommandId::Change(Ask::Link), Rows, ["c l"], "Link", "", "Chooses the episode that this one follows.", Some("link CHILD PARENT");
     CommandId::Change(Ask::Reward), Rows, ["c r"], "Reward", "", "Sets the reward of the case, and its outcome.", Some("reward CASE VALUE --outcome O");
     CommandId::Change(Ask::Window), Rows, ["c w"], "Window", "", "Sets how many of its newest cases the profile keeps.", Some("profile set ID --window N");
+    CommandId::Change(Ask::Hold(true)), Rows, ["c q"], "Quarantine", "", "Holds the case, or the marked ones, back from recall.", Some("quarantine CASE");
+    CommandId::Change(Ask::Hold(false)), Rows, ["c Q"], "Release", "", "Lets the case, or the marked ones, be recalled again.", Some("release CASE");
     CommandId::Change(Ask::RemoveFeedback), Rows, ["c d"], "Remove feedback", "", "Takes the feedback away, with everything that hangs on it.", Some("feedback remove ID");
     CommandId::Change(Ask::Signal(Signal::Confirmed)), Rows, ["t c"], "Confirmed", "", "Tells that the episode was confirmed: its utility rises.", Some("signal EPISODE confirmed");
     CommandId::Change(Ask::Signal(Signal::Corrected)), Rows, ["t o"], "Corrected", "", "Tells that the episode was corrected.", Some("signal EPISODE corrected");
@@ -343,7 +372,7 @@ commands! {
     CommandId::Change(Ask::ActivatePolicy), Study, ["c a"], "Activate policy", "activate", "Puts the selected version to use; the others stay.", Some("policy activate ID");
     CommandId::Change(Ask::TrainPolicy), Study, ["c t"], "Train policy", "train", "Trains a new version from what the bank's cases recalled; it is stored for review.", Some("policy train BANK");
     CommandId::Panel(PanelKind::Study(Kind::Agents)), Everywhere, ["a"], "Agents at work", "", "Shows what people do with canvases, how ready each agent is, what fades and which memories mislead.", Some("insights");
-    CommandId::Panel(PanelKind::Study(Kind::Policies)), Everywhere, ["P"], "Learned policies", "", "Shows the versions of retrieval policies, how good each is and which is in use.", Some("policy list");
+    CommandId::Panel(PanelKind::Study(Kind::Policies)), Everywhere, ["L"], "Learned policies", "", "Shows the versions of retrieval policies, how good each is and which is in use.", Some("policy list");
     CommandId::Panel(PanelKind::Study(Kind::Recall)), Everywhere, ["E"], "Evaluation", "", "Judges recall: hit rate, precision, nonsense, coverage, swamping, latency.", Some("evaluate");
     CommandId::Judge(Verdict::Right), Inbox, ["a"], "It is right", "right", "Tells the episode what the feedback says of it: confirmed, corrected or rejected.", Some("signal EPISODE SIGNAL");
     CommandId::Judge(Verdict::Flipped), Inbox, ["x"], "Flip", "flip", "Turns thumbs up into thumbs down, or the other way round.", Some("feedback edit ID --kind KIND");
@@ -369,6 +398,20 @@ commands! {
     CommandId::Panel(PanelKind::Migrations), Everywhere, ["D"], "Migrations", "", "Shows what the database lacks, with statements, locks and drift, and applies it.", Some("migrate");
     CommandId::Panel(PanelKind::Inbox), Everywhere, ["I"], "Inbox", "", "Goes through the feedback that needs a look, until none is left.", None;
     CommandId::Panel(PanelKind::Jobs), Everywhere, ["J"], "Jobs", "", "Lists what can be filled in or mended in batches, and runs it.", Some("backfill");
+    CommandId::StepRule(true), Prune, ["l", "right", "+"], "Stricter", "stricter", "Sets the rule so that more cases go.", None;
+    CommandId::StepRule(false), Prune, ["h", "left", "-"], "Looser", "looser", "Sets the rule so that fewer cases go.", None;
+    CommandId::ToggleRule, Prune, ["space"], "On or off", "", "Puts the rule on or off, or steps it.", None;
+    CommandId::ScrollPreview(true), Prune, ["J", "pgdn", "ctrl-f"], "Scroll down", "scroll", "Scrolls what would go.", None;
+    CommandId::ScrollPreview(false), Prune, ["K", "pgup", "ctrl-b"], "Scroll up", "", "Scrolls what would go back.", None;
+    CommandId::Prune, Prune, ["p"], "Prune", "prune", "Plans what is shown, to be confirmed; enter does the same.", Some("prune --window N");
+    CommandId::Panel(PanelKind::Prune), Everywhere, ["P"], "Prune", "", "Sets rules by which cases go out of banks, and shows what they come to.", Some("prune");
+    CommandId::Erase, Rows, ["c p"], "Erase a person", "", "Shows where the selected person is and what erasing would do, step by step; nothing goes before the id is typed.", Some("purge SUBJECT");
+    CommandId::Turn(Turn::Next), Erase, ["l", "right"], "Next step", "next", "Goes to the next step; from the last one to the question.", None;
+    CommandId::Turn(Turn::Before), Erase, ["h", "left"], "Step before", "back", "Goes to the step before.", None;
+    CommandId::Turn(Turn::Mentions), Erase, ["c m"], "Mentions", "mentions", "Leaves, redacts or deletes mentions in rows of others.", Some("purge SUBJECT --mentions redact");
+    CommandId::Turn(Turn::Account), Erase, ["c a"], "Account", "account", "Keeps or erases the person's account with the application.", Some("purge SUBJECT --account erase");
+    CommandId::Turn(Turn::Export), Erase, ["c x"], "Bundle first", "bundle", "Writes all that is kept about the person to a folder first.", Some("export subject SUBJECT");
+    CommandId::Turn(Turn::Full), Erase, ["c f"], "Rewrite tables", "", "PostgreSQL: rewrites the tables, which locks them meanwhile.", Some("purge SUBJECT --full");
     CommandId::UndoLast, Everywhere, ["Z"], "Undo the last change", "", "Plans the inverse of the last change of this session.", Some("undo SEQ");
     CommandId::Lock, Everywhere, ["U"], "Unlock or lock", "", "Makes changes possible after a confirmation, or impossible again.", None;
     CommandId::Focus, Rows, ["tab", "backtab"], "Other pane", "", "Goes from the list to the details and back.", None;

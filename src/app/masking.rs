@@ -116,6 +116,24 @@ impl Masking {
         }
     }
 
+    /// Lets the view of an erasure in.
+    pub fn preview(&mut self, preview: &mut crate::change::plan::erasure::Preview) {
+        if !self.on {
+            return;
+        }
+        let mut hide = |text: &mut String| {
+            let pseudonym = self.mask.pseudonym("user_id", text);
+            self.names.insert(pseudonym.clone(), std::mem::replace(text, pseudonym));
+        };
+        hide(&mut preview.id);
+        preview.known.iter_mut().for_each(|known| hide(&mut known.value));
+        preview.near.iter_mut().for_each(|(id, name)| {
+            hide(id);
+            hide(name);
+        });
+        preview.samples.iter_mut().for_each(|(_, text)| "…".clone_into(text));
+    }
+
     /// The name behind a pseudonym; any other text as it is.
     pub(super) fn real(&self, text: &mut String) {
         if let Some(name) = self.names.get(text.as_str()) {
@@ -144,6 +162,7 @@ impl Masking {
                 self.real(key);
             }
             Effect::Export(_, export) => self.query(&mut export.query),
+            Effect::PlanErasure(_, given, _) | Effect::Erase { given, .. } => self.real(given),
             Effect::Plan(_, operation) => operation.persons_mut().into_iter().for_each(|person| self.real(person)),
             Effect::LoadRelated(_, relations) => {
                 for (_, relation) in relations {

@@ -173,6 +173,8 @@ pub enum Overlay {
     Conflict(Box<Conflict>),
     /// Making changes possible.
     Unlock(Box<Unlock>),
+    /// The last question before a person is erased.
+    Erase(Box<Gate>),
 }
 
 impl Overlay {
@@ -182,6 +184,7 @@ impl Overlay {
         match self {
             Overlay::Confirm(confirmation) => Some(&confirmation.gate),
             Overlay::Unlock(unlock) => Some(&unlock.gate),
+            Overlay::Erase(gate) => Some(gate),
             _ => None,
         }
     }
@@ -191,6 +194,7 @@ impl Overlay {
         match self {
             Overlay::Confirm(confirmation) => Some(&mut confirmation.gate),
             Overlay::Unlock(unlock) => Some(&mut unlock.gate),
+            Overlay::Erase(gate) => Some(gate),
             _ => None,
         }
     }

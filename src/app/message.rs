@@ -14,6 +14,7 @@ use super::panel::PanelKind;
 use super::receipts::Entry;
 use super::study::{Answer, Question};
 use crate::change::plan::Plan;
+use crate::change::plan::erasure::{Choice, Outcome, Preview};
 use crate::job::plan::{Beat, Offer, Progress, Wish};
 use crate::memory::query::{EpisodeContext, Page, Query, Status};
 use crate::memory::{Entity, Row};
@@ -198,10 +199,18 @@ pub enum Message {
     Planned(Ticket, Result<Box<Plan>, Refusal>),
     /// A plan was applied with that reason, as far as it came.
     Applied(Ticket, Option<String>, Applied),
+    /// What an operation would come to; nothing is kept of it.
+    Previewed(Ticket, Result<Box<Plan>, Failure>),
     /// Whether and how the database can be written.
     Writable(Ticket, Result<Writable, Failure>),
     /// Migrations were applied, with their names, and the database was opened anew.
     Migrated(Ticket, Result<(Vec<String>, Box<Opened>), Failure>),
+    /// What erasing a person would do.
+    ErasurePlanned(Ticket, Result<Box<Preview>, Failure>),
+    /// A person is being erased: what is being done, and how far it is.
+    Erasing(Ticket, String, u64),
+    /// What erasing a person came to.
+    Erased(Ticket, Result<Box<Outcome>, Failure>),
     /// Entries of our audit trail, newest first.
     Trail(Ticket, Result<Vec<Entry>, Failure>),
     /// News of a look for findings.
@@ -250,10 +259,25 @@ pub enum Effect {
         /// Why it is done.
         reason: Option<String>,
     },
+    /// Find out what an operation would come to.
+    Preview(Ticket, Box<Operation>),
     /// Ask whether and how the database can be written.
     CheckWritable(Ticket),
     /// Apply the pending migrations and open the database anew.
     Migrate(Ticket),
+    /// Find out what erasing a person would do.
+    PlanErasure(Ticket, String, Choice),
+    /// Erase a person, or go on with it.
+    Erase {
+        /// Number of this request.
+        ticket: Ticket,
+        /// The person.
+        given: String,
+        /// How.
+        choice: Choice,
+        /// An earlier run is gone on with.
+        resume: bool,
+    },
     /// Read entries of our audit trail, newest first, those before a number when one is given.
     LoadTrail(Ticket, Option<i64>),
     /// Look through the database for findings.

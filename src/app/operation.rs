@@ -15,6 +15,21 @@ pub struct Said {
     pub user: Option<String>,
 }
 
+/// Rules by which cases go out of banks.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Pruning {
+    /// Newest cases that each bank keeps; each bank's own window when not said.
+    pub window: Option<i64>,
+    /// Days after which a case is too old.
+    pub older_days: Option<u32>,
+    /// Tenths of a reward below which a case goes, from 1 to 9.
+    pub below_tenths: Option<u8>,
+    /// Cases go whose message a newer one has.
+    pub duplicates: bool,
+    /// A window is filled with cases that differ first.
+    pub keep_diverse: bool,
+}
+
 /// Something that is planned, confirmed, applied.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Operation {
@@ -89,6 +104,15 @@ pub enum Operation {
         /// The profile's id.
         bank: String,
     },
+    /// Cases go out of banks by some rules.
+    Prune(Pruning),
+    /// Cases are held back from recall, or are no longer.
+    Hold {
+        /// Their ids.
+        cases: Vec<String>,
+        /// They are held back.
+        held: bool,
+    },
     /// A change is taken back.
     Undo {
         /// Number of its audit entry.
@@ -122,6 +146,14 @@ impl Operation {
             Operation::Window { profile, window: None } => format!("Keep every case of profile {profile}"),
             Operation::ActivatePolicy { id } => format!("Activate policy {id}"),
             Operation::TrainPolicy { bank } => format!("Train a policy for bank {bank}"),
+            Operation::Prune(_) => "Prune banks".to_owned(),
+            Operation::Hold { cases, held } => {
+                let word = if *held { "Quarantine" } else { "Release" };
+                match &cases[..] {
+                    [case] => format!("{word} case {case}"),
+                    cases => format!("{word} {} cases", cases.len()),
+                }
+            }
             Operation::Undo { seq } => format!("Undo change {seq}"),
             Operation::Backfill { name, resume: false } => format!("Run {name}"),
             Operation::Backfill { name, resume: true } => format!("Go on with {name}"),
@@ -148,7 +180,11 @@ impl Operation {
             | Operation::ActivatePolicy { id }
             | Operation::TrainPolicy { bank: id }
             | Operation::Window { profile: id, .. } => Some(id),
-            Operation::Undo { .. } | Operation::Backfill { .. } | Operation::Each(_) => None,
+            Operation::Undo { .. }
+            | Operation::Backfill { .. }
+            | Operation::Each(_)
+            | Operation::Prune(_)
+            | Operation::Hold { .. } => None,
         }
     }
 
@@ -195,6 +231,12 @@ impl Operation {
             }
             Operation::ActivatePolicy { id } => words(&["policy", "activate", id]),
             Operation::TrainPolicy { bank } => words(&["policy", "train", bank]),
+            Operation::Prune(rules) => rules.words(),
+            Operation::Hold { cases, held } => {
+                let mut said = words(&[if *held { "quarantine" } else { "release" }]);
+                said.extend(cases.iter().cloned());
+                said
+            }
             Operation::Undo { seq } => words(&["undo", &seq.to_string()]),
             Operation::Backfill { name, resume: false } => words(&["backfill", name]),
             Operation::Backfill { name, resume: true } => words(&["backfill", "resume", name]),
@@ -211,6 +253,25 @@ impl Operation {
             Operation::Each(each) => each.iter_mut().flat_map(Operation::persons_mut).collect(),
             _ => Vec::new(),
         }
+    }
+}
+
+impl Pruning {
+    /// The words of the command.
+    #[must_use]
+    pub fn words(&self) -> Vec<String> {
+        let mut words = vec!["prune".to_owned()];
+        let options = [
+            ("--window", self.window.map(|window| window.to_string())),
+            ("--older-than", self.older_days.map(|days| format!("{days}d"))),
+            ("--below-reward", self.below_tenths.map(|tenths| format!("0.{tenths}"))),
+        ];
+        for (name, value) in options {
+            words.extend(value.into_iter().flat_map(|value| [name.to_owned(), value]));
+        }
+        let switches = [("--duplicates", self.duplicates), ("--keep-diverse", self.keep_diverse)];
+        words.extend(switches.into_iter().filter(|(_, on)| *on).map(|(name, _)| name.to_owned()));
+        words
     }
 }
 

@@ -21,6 +21,7 @@ impl Model {
             Some(Overlay::Form(_)) => self.form_key(key),
             Some(Overlay::Picker(_)) => self.picker_key(key),
             Some(Overlay::Conflict(_)) => self.conflict_key(key),
+            Some(Overlay::Erase(_)) => self.erase_key(key),
             Some(_) if closes => self.close_overlay(),
             Some(Overlay::Help { .. }) => self.help_key(key),
             Some(Overlay::Failure(_)) => match key.code {
@@ -57,7 +58,10 @@ impl Model {
             }
             Some(Overlay::Unlock(unlock)) => unlock.scroll = unlock.scroll.saturating_add_signed(by).min(last),
             Some(Overlay::Conflict(conflict)) => conflict.scroll = conflict.scroll.saturating_add_signed(by).min(last),
-            Some(Overlay::Prompt(_) | Overlay::Failure(_) | Overlay::Form(_) | Overlay::Picker(_)) | None => {}
+            Some(
+                Overlay::Prompt(_) | Overlay::Failure(_) | Overlay::Form(_) | Overlay::Picker(_) | Overlay::Erase(_),
+            )
+            | None => {}
         }
     }
 
@@ -73,9 +77,16 @@ impl Model {
             }
             // A click beside it neither confirms nor forgets what was planned.
             (Target::MenuItem(_) | Target::Overlay, _)
-            | (_, Some(Overlay::Confirm(_) | Overlay::Unlock(_) | Overlay::Form(_) | Overlay::Conflict(_))) => {
-                Vec::new()
-            }
+            | (
+                _,
+                Some(
+                    Overlay::Confirm(_)
+                    | Overlay::Unlock(_)
+                    | Overlay::Erase(_)
+                    | Overlay::Form(_)
+                    | Overlay::Conflict(_),
+                ),
+            ) => Vec::new(),
             _ => self.close_overlay(),
         }
     }
@@ -91,7 +102,7 @@ impl Model {
                 prompt.input.insert(text);
                 self.judge_prompt();
             }
-            Some(Overlay::Confirm(_) | Overlay::Unlock(_)) => {
+            Some(Overlay::Confirm(_) | Overlay::Unlock(_) | Overlay::Erase(_)) => {
                 return self.say(Tone::Warn, "what confirms is typed, not pasted");
             }
             Some(Overlay::Form(form)) => form.paste(text),

@@ -2,6 +2,7 @@
 //! arm in each function of this file, its state and messages in a file of its own, and its picture in `screen`.
 
 use super::command::{CommandId, Scope};
+use super::erase::Erasure;
 use super::findings::Findings;
 use super::inbox::Inbox;
 use super::jobs::{JobAsk, Jobs};
@@ -9,6 +10,7 @@ use super::message::{Destination, Effect, Ticket};
 use super::migrations::Migrations;
 use super::model::Model;
 use super::place::View;
+use super::prune::Prune;
 use super::receipts::Receipts;
 use super::study::{Kind, Study};
 use crate::memory::{Entity, Row};
@@ -28,6 +30,10 @@ pub enum PanelKind {
     Inbox,
     /// Long changes in batches.
     Jobs,
+    /// Cases that go out of banks by rules.
+    Prune,
+    /// A person is erased.
+    Erase,
 }
 
 impl PanelKind {
@@ -41,6 +47,8 @@ impl PanelKind {
             PanelKind::Study(kind) => Panel::Study(Study::new(kind)),
             PanelKind::Inbox => Panel::Inbox(Inbox::default()),
             PanelKind::Jobs => Panel::Jobs(Jobs::default()),
+            PanelKind::Prune => Panel::Prune(Prune::default()),
+            PanelKind::Erase => Panel::Erase(Erasure::default()),
         }
     }
 }
@@ -60,6 +68,10 @@ pub enum Panel {
     Inbox(Inbox),
     /// Long changes in batches.
     Jobs(Jobs),
+    /// Cases that go out of banks by rules.
+    Prune(Prune),
+    /// A person is erased.
+    Erase(Erasure),
 }
 
 impl Panel {
@@ -73,6 +85,8 @@ impl Panel {
             Panel::Study(study) => PanelKind::Study(study.kind),
             Panel::Inbox(_) => PanelKind::Inbox,
             Panel::Jobs(_) => PanelKind::Jobs,
+            Panel::Prune(_) => PanelKind::Prune,
+            Panel::Erase(_) => PanelKind::Erase,
         }
     }
 
@@ -86,6 +100,8 @@ impl Panel {
             Panel::Study(study) => study.title().to_owned(),
             Panel::Inbox(_) => "inbox".to_owned(),
             Panel::Jobs(_) => "jobs".to_owned(),
+            Panel::Prune(_) => "prune".to_owned(),
+            Panel::Erase(_) => "erase a person".to_owned(),
         }
     }
 
@@ -99,6 +115,8 @@ impl Panel {
             Panel::Study(_) => Scope::Study,
             Panel::Inbox(_) => Scope::Inbox,
             Panel::Jobs(_) => Scope::Jobs,
+            Panel::Prune(_) => Scope::Prune,
+            Panel::Erase(_) => Scope::Erase,
         }
     }
 
@@ -106,7 +124,12 @@ impl Panel {
     #[must_use]
     pub fn selected(&self) -> Option<(Entity, &str)> {
         match self {
-            Panel::Receipts(_) | Panel::Findings(_) | Panel::Migrations(_) | Panel::Jobs(_) => None,
+            Panel::Receipts(_)
+            | Panel::Findings(_)
+            | Panel::Migrations(_)
+            | Panel::Jobs(_)
+            | Panel::Prune(_)
+            | Panel::Erase(_) => None,
             Panel::Study(_) => self.row().map(|row| (row.entity, row.id())),
             Panel::Inbox(inbox) => inbox.current().map(|row| (Entity::Feedback, row.id())),
         }
@@ -116,7 +139,12 @@ impl Panel {
     #[must_use]
     pub fn row(&self) -> Option<&Row> {
         match self {
-            Panel::Receipts(_) | Panel::Findings(_) | Panel::Migrations(_) | Panel::Jobs(_) => None,
+            Panel::Receipts(_)
+            | Panel::Findings(_)
+            | Panel::Migrations(_)
+            | Panel::Jobs(_)
+            | Panel::Prune(_)
+            | Panel::Erase(_) => None,
             Panel::Study(study) => match study.kind {
                 Kind::Agents => study.agent(),
                 Kind::Policies => study.version().map(|version| &version.row),
@@ -135,6 +163,8 @@ impl Panel {
             Panel::Study(study) => study.waiting.take().map(|waiting| waiting.ticket).into_iter().collect(),
             Panel::Inbox(inbox) => inbox.release(),
             Panel::Jobs(jobs) => jobs.pending.take().into_iter().collect(),
+            Panel::Prune(prune) => prune.pending.take().into_iter().collect(),
+            Panel::Erase(erasure) => erasure.release(),
         }
     }
 
@@ -149,6 +179,8 @@ impl Panel {
             Panel::Study(study) => study.forget(),
             Panel::Inbox(inbox) => inbox.forget(),
             Panel::Jobs(jobs) => jobs.forget(),
+            Panel::Prune(prune) => prune.forget(),
+            Panel::Erase(erasure) => erasure.forget(),
         }
     }
 
@@ -161,6 +193,8 @@ impl Panel {
             Panel::Study(study) => study.move_by(by),
             Panel::Inbox(inbox) => inbox.move_by(by),
             Panel::Jobs(jobs) => jobs.move_by(by),
+            Panel::Prune(prune) => prune.move_by(by),
+            Panel::Erase(erasure) => erasure.move_by(by),
         }
     }
 
@@ -176,6 +210,8 @@ impl Panel {
             }
             Panel::Inbox(inbox) => inbox.select(position),
             Panel::Jobs(jobs) => jobs.selected = position.min(jobs.offers.len().saturating_sub(1)),
+            Panel::Prune(prune) => prune.select(position),
+            Panel::Erase(_) => {}
         }
     }
 }
@@ -207,6 +243,8 @@ impl Model {
             Some(PanelKind::Study(_)) => self.settle_study(),
             Some(PanelKind::Inbox) => self.settle_inbox(),
             Some(PanelKind::Jobs) => self.settle_jobs(),
+            Some(PanelKind::Prune) => self.settle_prune(),
+            Some(PanelKind::Erase) => self.settle_erasure(),
             None => Vec::new(),
         }
     }
@@ -231,6 +269,8 @@ impl Model {
             }
             Some(PanelKind::Inbox) => self.open_selected(),
             Some(PanelKind::Jobs) => self.command(CommandId::Job(JobAsk::Start)),
+            Some(PanelKind::Prune) => self.propose_prune(),
+            Some(PanelKind::Erase) => self.turn_erasure(super::erase::Turn::Next),
             None => Vec::new(),
         }
     }

@@ -48,6 +48,7 @@ fn panel_words(panel: &Panel) -> Vec<String> {
             Some(offer) => vec!["backfill".to_owned(), quoted(&offer.name)],
             None => vec!["backfill".to_owned()],
         },
+        Panel::Prune(prune) => prune.rules.words(),
         Panel::Receipts(receipts) => match receipts.current() {
             Some(entry) => vec!["undo".to_owned(), entry.seq.to_string(), "--apply".to_owned()],
             None => vec!["audit".to_owned(), "list".to_owned()],
@@ -69,6 +70,16 @@ fn panel_words(panel: &Panel) -> Vec<String> {
                 None if study.kind == Kind::Policies => words(&["policy", "list"]),
                 Some(Question::Agents | Question::Everyone) | None => words(&["insights"]),
             }
+        }
+        Panel::Erase(erasure) => {
+            let account = if erasure.choice.account { "erase" } else { "keep" };
+            let mut words =
+                ["purge", &erasure.given, "--mentions", erasure.choice.mentions.word(), "--account", account]
+                    .map(str::to_owned)
+                    .to_vec();
+            words[1] = quoted(&words[1]);
+            words.extend(erasure.choice.full.then(|| "--full".to_owned()));
+            words
         }
     }
 }

@@ -44,7 +44,7 @@ pub struct Inverse {
 }
 
 /// Pauses before another try: longer each time, and by chance, so that two that met do not meet again.
-pub(super) async fn wait(tries: u32) {
+pub(in crate::change) async fn wait(tries: u32) {
     let most = 5_u64 << tries.min(6);
     let millis = rand::random::<u64>() % most + 1;
     tokio::time::sleep(Duration::from_millis(millis)).await;
@@ -70,6 +70,7 @@ pub async fn apply(store: &Store, plan: &Plan, author: &Author) -> Result<Receip
     if plan.is_empty() {
         return Ok(receipt);
     }
+    super::suppress::check(store, plan).await?;
     let mut tries = 0;
     loop {
         tries += 1;
@@ -117,6 +118,7 @@ where
                     writer.images(&watch.rows).await?;
                 }
                 let plan = plan().await?;
+                super::suppress::check(store, &plan).await?;
                 let mut receipt = receipt(&plan);
                 receipt.stamp(&plan, at.clone());
                 receipt_id.clone_from(&receipt.receipt_id);
@@ -299,7 +301,11 @@ async fn check(writer: &mut Writer<'_>, plan: &Plan) -> Result<HashMap<String, V
     let mut before = HashMap::new();
     let mut moved = Vec::new();
     for watch in &plan.watches {
-        let images = writer.images(&watch.rows).await?;
+        // Whole rows are only needed where they are to be restored.
+        let images = match (&plan.undo_reason, &watch.state.columns[..]) {
+            (Some(_), columns @ [_, ..]) => writer.images_of(&watch.rows, columns).await?,
+            _ => writer.images(&watch.rows).await?,
+        };
         if !watch.state.holds(&images) {
             moved.push(describe(&watch.rows, watch.state.count, images.len()));
         }

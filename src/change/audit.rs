@@ -83,7 +83,7 @@ fn commitment(salt: &[u8], field: &str, value: &str) -> String {
 ///
 /// # Errors
 /// [`ChangeError::Broken`] when the head is gone; else the engine's refusal.
-pub(super) async fn append(writer: &mut Writer<'_>, own: &Own, new: &NewEntry) -> Result<i64, AppendError> {
+pub(in crate::change) async fn append(writer: &mut Writer<'_>, own: &Own, new: &NewEntry) -> Result<i64, AppendError> {
     let head = Rows::with(&own.table("memory_audit_head"), "id", writer.number(1));
     let images = writer.images(&head).await?;
     let Some((last, prev_hash)) = images.first().and_then(|i| Some((integer(i.get("seq")?)?, text(i.get("hash")?))))

@@ -93,6 +93,23 @@ impl<'s> Draft<'s> {
         Ok(images)
     }
 
+    /// As [`Draft::watch`], but only some columns are read and remembered: for very many rows that cannot be restored.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn watch_columns(&mut self, rows: Rows, columns: Vec<String>) -> Result<Vec<Image>, StoreError> {
+        let images = self.store.images_of(&rows, &columns).await?;
+        if !self.watches.iter().any(|w| w.rows == rows) {
+            self.watches.push(Watch { state: State::of(&images, columns), rows });
+        }
+        Ok(images)
+    }
+
+    /// Remembers a row that was read together with others.
+    pub fn watched(&mut self, rows: Rows, image: &Image) {
+        self.remember(rows, std::slice::from_ref(image));
+    }
+
     fn remember(&mut self, rows: Rows, images: &[Image]) {
         if !self.watches.iter().any(|w| w.rows == rows) {
             self.watches.push(Watch { state: State::of(images, Vec::new()), rows });
@@ -261,6 +278,14 @@ pub fn check_id(entity: Entity, id: &str) -> Result<(), ChangeError> {
         )));
     }
     Ok(())
+}
+
+/// Our tables, to be read.
+///
+/// # Errors
+/// [`ChangeError::Refused`] where there are none.
+pub async fn trail(store: &Store) -> Result<Own, ChangeError> {
+    store.own().await?.ok_or_else(|| ChangeError::Refused(format!("{} has no audit trail", store.location())))
 }
 
 /// Our tables, where changes can be made.

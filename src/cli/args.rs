@@ -237,11 +237,14 @@ pub enum Command {
         #[command(subcommand)]
         command: Option<LayoutCommand>,
     },
-    /// Write all rows of entities as JSON lines.
+    /// Write all rows of entities as JSON lines; `export subject SUBJECT` writes all that is kept about a person.
     Export {
-        /// Entities.
+        /// Entities; or `subject` and a person's id, e-mail or name.
         #[arg(required = true)]
         entities: Vec<String>,
+        /// A person's bundle: a new folder for it, a file a table and a manifest.
+        #[arg(long, value_name = "FOLDER")]
+        out: Option<PathBuf>,
         /// Which rows, in which order.
         #[command(flatten)]
         selection: Selection,

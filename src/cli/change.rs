@@ -6,10 +6,11 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::change_args::{By, ChangeCommand, Doing, FeedbackCommand, ProfileCommand, Said};
-use super::{Failure, Session, audit, look, policy};
+use super::{Failure, Session, audit, look, policy, prune};
 use crate::change::import::{self, Format as ImportFormat};
+use crate::change::purge::KeptPlan;
 use crate::change::{
-    self, Author, ChangeError, Plan, Receipt, anchor, chain, feedback, migrate::Choice, profile, record, reward,
+    self, Author, ChangeError, Plan, Receipt, anchor, chain, feedback, hold, migrate::Choice, profile, record, reward,
     signal, undo,
 };
 use crate::memory::{Entity, Row};
@@ -88,6 +89,9 @@ pub async fn run(session: &Session<'_>, command: &ChangeCommand) -> Result<(), F
             let store = session.store().await?;
             carry_out(session, &store, doing, || import::plan(&store, format, &name, &text, *skip_bad)).await
         }
+        ChangeCommand::Prune(asked) => prune::run(session, asked).await,
+        ChangeCommand::Quarantine(asked) => prune::hold(session, asked, true).await,
+        ChangeCommand::Release(asked) => prune::hold(session, asked, false).await,
         ChangeCommand::Undo { seq, doing } => {
             let store = session.store().await?;
             carry_out(session, &store, doing, || undo::undo(&store, *seq)).await
@@ -98,6 +102,16 @@ pub async fn run(session: &Session<'_>, command: &ChangeCommand) -> Result<(), F
             super::migrate::run(session, *apply, &choice, &author(by)).await
         }
         ChangeCommand::Policy { command } => policy::run(session, command).await,
+        ChangeCommand::Hold { subject, doing } => {
+            let (actor, reason) = (actor(&doing.by), doing.by.reason.clone());
+            let store = session.store().await?;
+            carry_out(session, &store, doing, || hold::hold(&store, subject, reason.as_deref(), &actor)).await
+        }
+        ChangeCommand::Unhold { subject, doing } => {
+            let store = session.store().await?;
+            carry_out(session, &store, doing, || hold::unhold(&store, subject)).await
+        }
+        ChangeCommand::Purge(args) => super::purge::run(session, args).await,
         ChangeCommand::Audit { command } => audit::run(session, command).await,
     }
 }
@@ -183,6 +197,7 @@ where
         return print_receipt(session, &receipt);
     }
     let mut planned = plan().await?;
+    change::suppress::check(store, &planned).await?;
     planned.reason.clone_from(&author.reason);
     planned.ticket.clone_from(&author.ticket);
     planned.plan_id = planned.digest();
@@ -203,6 +218,11 @@ where
 
 /// Plans hold stored values: nobody else may read them.
 fn keep(file: &Path, plan: &Plan) -> Result<(), Failure> {
+    keep_text(file, &plan.to_file())
+}
+
+/// Writes a plan's file, for its owner's eyes only.
+pub(super) fn keep_text(file: &Path, text: &str) -> Result<(), Failure> {
     use std::io::Write as _;
     let mut options = std::fs::OpenOptions::new();
     options.write(true).create(true).truncate(true);
@@ -211,7 +231,7 @@ fn keep(file: &Path, plan: &Plan) -> Result<(), Failure> {
         use std::os::unix::fs::OpenOptionsExt as _;
         options.mode(0o600);
     }
-    let written = options.open(file).and_then(|mut out| out.write_all(plan.to_file().as_bytes()));
+    let written = options.open(file).and_then(|mut out| out.write_all(text.as_bytes()));
     written.map_err(|e| Failure::failed(format!("{}: the plan could not be kept: {e}", file.display())))
 }
 
@@ -225,7 +245,11 @@ pub(super) async fn keep_anchor(store: &Store) {
 }
 
 async fn apply_file(session: &Session<'_>, file: &Path, by: &By) -> Result<(), Failure> {
-    let plan = Plan::from_file(&read_input(file, PLAN_BYTES)?)?;
+    let text = read_input(file, PLAN_BYTES)?;
+    if let Ok(kept) = serde_json::from_str::<KeptPlan>(&text) {
+        return super::purge::apply_kept(session, &kept, &author(by)).await;
+    }
+    let plan = Plan::from_file(&text)?;
     let store = session.store().await?;
     let receipt = change::apply(&store, &plan, &author(by)).await?;
     keep_anchor(&store).await;

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use super::prune::{Cases, Prune};
+
 /// What to do with a plan, and who does it.
 #[derive(Debug, Clone, Args)]
 pub struct Doing {
@@ -261,6 +263,12 @@ pub enum ChangeCommand {
         #[command(subcommand)]
         command: ProfileCommand,
     },
+    /// Take cases out of banks by window, age, reward and likeness, with what hangs on them.
+    Prune(Prune),
+    /// Hold cases back from recall; nothing is deleted.
+    Quarantine(Cases),
+    /// Let cases be recalled again.
+    Release(Cases),
     /// Take back the change of an audit entry.
     Undo {
         /// Number of the entry.
@@ -297,6 +305,24 @@ pub enum ChangeCommand {
         /// What to do.
         #[command(subcommand)]
         command: PolicyCommand,
+    },
+    /// Erase a person: plan it, do it with --apply, prove it; `purge verify RECEIPT` looks again later.
+    Purge(super::purge_args::PurgeArgs),
+    /// Put a person under a legal hold: nothing of theirs is erased while it stands.
+    Hold {
+        /// The person: id, e-mail, name, session or profile.
+        subject: String,
+        /// What to do.
+        #[command(flatten)]
+        doing: Doing,
+    },
+    /// Take a legal hold away.
+    Unhold {
+        /// The person.
+        subject: String,
+        /// What to do.
+        #[command(flatten)]
+        doing: Doing,
     },
     /// The audit trail: list, verify, anchor.
     Audit {

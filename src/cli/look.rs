@@ -227,7 +227,22 @@ fn write_rows(
 }
 
 /// `export ENTITY…`.
-pub async fn export(session: &Session<'_>, names: &[String], selection: &Selection) -> Result<(), Failure> {
+pub async fn export(
+    session: &Session<'_>,
+    names: &[String],
+    selection: &Selection,
+    out: Option<&std::path::Path>,
+) -> Result<(), Failure> {
+    // Of one person, unless the second word is an entity too.
+    if let [first, subject] = names
+        && Entity::parse(first) == Some(Entity::Subject)
+        && Entity::parse(subject).is_none()
+    {
+        return super::purge::export(session, subject, out).await;
+    }
+    if out.is_some() {
+        return Err(Failure::usage("--out is for `export subject SUBJECT`"));
+    }
     let mut queries = Vec::new();
     for name in names {
         queries.push(query(entity(name)?, selection)?);
@@ -247,7 +262,9 @@ pub async fn show(session: &Session<'_>, name: &str, id: &str) -> Result<(), Fai
     let entity = entity(name)?;
     let store = session.store().await?;
     let missing = || Failure::not_found(format!("there is no {} `{id}` in {}", entity.title(), store.location()));
-    let value = if entity == Entity::Episode {
+    let value = if entity == Entity::Subject {
+        super::purge::show(session, &store, id).await?
+    } else if entity == Entity::Episode {
         let mut context = store.episode(id).await?.ok_or_else(missing)?;
         mask_context(session, &mut context);
         context.to_json()

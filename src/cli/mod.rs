@@ -8,12 +8,16 @@ pub mod change_args;
 mod demo;
 mod evaluate;
 mod findings;
+mod fleet;
 mod insights;
 mod layouts;
 mod look;
 mod migrate;
 pub mod output;
 mod policy;
+pub mod prune;
+mod purge;
+pub mod purge_args;
 mod recall;
 pub mod recall_args;
 
@@ -223,7 +227,9 @@ async fn dispatch(cli: &Cli, config: &Config) -> Result<(), Failure> {
             recall::replay(&session, topic, agent.as_deref(), *limit).await
         }
         Some(Command::Layouts { command }) => layouts::run(&session, command.as_ref()).await,
-        Some(Command::Export { entities, selection }) => look::export(&session, entities, selection).await,
+        Some(Command::Export { entities, out, selection }) => {
+            look::export(&session, entities, selection, out.as_deref()).await
+        }
         Some(Command::Change(command)) => change::run(&session, command).await,
         Some(Command::Backfill(asked)) => backfill::run(&session, asked).await,
         Some(Command::Completions { .. } | Command::Man) => Ok(()),
@@ -316,10 +322,9 @@ impl Session<'_> {
             _ => None,
         };
         let layout = global.layout.clone().or_else(|| profile.and_then(|p| p.layout.clone()));
-        Ok(Some((
-            target,
-            OpenOptions { layout, companion, anchors: config::anchor_folder(), ..OpenOptions::default() },
-        )))
+        let secret = config::erasure_key(false).ok().flatten();
+        let anchors = config::anchor_folder();
+        Ok(Some((target, OpenOptions { layout, companion, anchors, secret, ..OpenOptions::default() })))
     }
 
     /// Opens the database of a command.

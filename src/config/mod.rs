@@ -1,5 +1,7 @@
 //! What the operator has set: profiles of databases, and the folders where settings and state live.
 
+pub mod fleet;
+
 use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -134,6 +136,34 @@ pub fn mask_key() -> [u8; 32] {
         let _ = keep_secret(&path, &key);
     }
     key
+}
+
+/// The key under which the handles of erased people are listed: made once, kept in the state folder and nowhere else, so
+/// that the list in the database says nothing to whoever reads it. None where it is not there and is not to be made.
+///
+/// # Errors
+/// Why it cannot be kept: without it the list would be worth nothing.
+pub fn erasure_key(make: bool) -> std::io::Result<Option<[u8; 32]>> {
+    let Some(path) = state_folder().map(|f| f.join("erasure.key")) else {
+        return Err(std::io::Error::other("there is no folder for it: set MNEMOSCOPE_STATE"));
+    };
+    match std::fs::read(&path) {
+        Ok(bytes) => match bytes.try_into() {
+            Ok(key) => Ok(Some(key)),
+            Err(_) => Err(std::io::Error::other(format!("{} is damaged", path.display()))),
+        },
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound && !make => Ok(None),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+            let key: [u8; 32] = rand::random();
+            match keep_secret(&path, &key) {
+                Ok(()) => Ok(Some(key)),
+                // Another run made it meanwhile.
+                Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => erasure_key(false),
+                Err(e) => Err(e),
+            }
+        }
+        Err(e) => Err(e),
+    }
 }
 
 fn keep_secret(path: &Path, bytes: &[u8]) -> std::io::Result<()> {

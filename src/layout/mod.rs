@@ -6,6 +6,7 @@
 
 pub mod builtin;
 pub mod catalog;
+pub mod erase;
 pub mod parse;
 pub mod recognise;
 pub mod vector;
@@ -70,6 +71,14 @@ pub struct Layout {
     pub sources: Vec<Source>,
     /// What the layout cannot hold, and what to do about it: entity and sentence.
     pub absent: Vec<(Entity, String)>,
+    /// By what people are known.
+    pub handles: Vec<erase::Handle>,
+    /// Whose rows are, and what erasing does to them.
+    pub rules: Vec<erase::Rule>,
+    /// The table of accounts.
+    pub account: Option<erase::Account>,
+    /// Tables that triggers keep in step with others: erasing leaves them to those.
+    pub follows: Vec<String>,
 }
 
 /// A table, or a column of a table, that must or must not be there.

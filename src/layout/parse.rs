@@ -1,5 +1,7 @@
 //! Reads a layout file. Every error names the file, the line, the key and the nearest valid name.
 
+mod erase;
+
 use std::fmt;
 
 use serde_json::Value;
@@ -39,7 +41,10 @@ impl std::error::Error for LayoutError {}
 
 type Node<'a> = Spanned<DeValue<'a>>;
 
-const TOP_KEYS: &[&str] = &["name", "title", "engines", "folder", "requires", "forbids", "variant", "attach", "absent"];
+const TOP_KEYS: &[&str] = &[
+    "name", "title", "engines", "folder", "requires", "forbids", "variant", "attach", "absent", "handle", "erase",
+    "account", "follows",
+];
 const SOURCE_KEYS: &[&str] = &[
     "table",
     "from",
@@ -158,6 +163,10 @@ impl Reader<'_> {
             folder: self.text(root, "", "folder"),
             sources: self.sources(root),
             absent: self.absent(root),
+            handles: self.handles(root),
+            rules: self.rules(root),
+            account: self.account(root),
+            follows: self.texts(root, "", "follows").into_iter().map(|(_, text)| text).collect(),
         };
         if !Entity::ALL.iter().any(|e| root.get(e.name()).is_some()) {
             self.error(0, "", "no entity is mapped: add a table such as [[episode]]");

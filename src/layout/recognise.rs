@@ -17,6 +17,8 @@ pub struct Recognised {
     pub layouts: Vec<Attachment>,
     /// Sources of all of them; a table serves one layout only.
     pub sources: Vec<BoundSource>,
+    /// Whose rows are, and what erasing a person does to them.
+    pub erasure: super::erase::Erasure,
 }
 
 /// A layout that fits.
@@ -173,6 +175,7 @@ pub fn recognise(layouts: &[Layout], engine: Engine, catalog: &Catalog) -> Recog
                 found.sources.push(bound);
             }
         }
+        super::erase::bind(layout, engine, catalog, &mut found.erasure);
         found.layouts.push(Attachment {
             name: layout.name.clone(),
             title: layout.title.clone(),

@@ -11,6 +11,7 @@ pub mod id_list;
 pub mod json;
 pub mod mask;
 pub mod nearest;
+pub mod prune;
 pub mod query;
 pub mod reward;
 pub mod row;

@@ -8,6 +8,7 @@ mod conflict;
 mod detail;
 mod document;
 mod episode;
+mod erase;
 mod findings;
 mod form;
 mod frame;
@@ -19,6 +20,7 @@ mod list;
 mod migrations;
 mod overlay;
 mod picker;
+mod prune;
 mod receipts;
 mod rows;
 mod study;
@@ -80,6 +82,8 @@ impl Painter {
                 Panel::Study(found) => study::draw(found, look, body, buf, &mut drawn),
                 Panel::Inbox(inbox) => inbox::draw(inbox, look, body, buf, &mut drawn),
                 Panel::Jobs(jobs) => jobs::draw(model, jobs, look, body, buf, &mut drawn),
+                Panel::Prune(prune) => prune::draw(prune, look, body, buf, &mut drawn),
+                Panel::Erase(erasure) => erase::draw(erasure, look, body, buf),
             },
         }
         overlay::draw(model, look, area, buf, &mut drawn);

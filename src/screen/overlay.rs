@@ -18,6 +18,7 @@ pub fn draw(model: &Model, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mu
         Some(Overlay::Menu(menu)) => draw_menu(menu, 72, None, look, area, buf, drawn),
         Some(Overlay::Palette(menu)) => draw_menu(menu, 84, menu.named_row(), look, area, buf, drawn),
         Some(Overlay::Prompt(prompt)) => draw_prompt(prompt, look, area, buf, drawn),
+        Some(Overlay::Erase(gate)) => super::erase::ask(model, gate, look, area, buf, drawn),
         Some(Overlay::Confirm(confirmation)) => super::confirm::draw(model, confirmation, look, area, buf, drawn),
         Some(Overlay::Form(form)) => super::form::draw(model, form, look, area, buf, drawn),
         Some(Overlay::Picker(picker)) => super::picker::draw(picker, look, area, buf, drawn),

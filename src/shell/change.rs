@@ -7,14 +7,17 @@ use serde_json::Value;
 
 use crate::app::change::{Applied, Refusal};
 use crate::app::lock::{Pending, Writable};
+use crate::app::operation::Pruning;
 use crate::app::receipts::{ENTRIES, Entry};
 use crate::app::{Failure, Operation, Said, Ticket};
 use crate::change::plan::{Change, Danger, Plan};
 use crate::change::{
-    self, Author, ChangeError, anchor, audit, chain, feedback, migrate, policy, profile, reward, signal, undo,
+    self, Author, ChangeError, anchor, audit, chain, feedback, migrate, policy, profile, prune, quarantine, reward,
+    signal, undo,
 };
 use crate::lab::{silent, training};
-use crate::memory::{Entity, Row};
+use crate::memory::prune::Rules;
+use crate::memory::{Entity, Row, time};
 use crate::store::Store;
 
 /// Plans that wait for a yes, by the number of the request that made them.
@@ -38,6 +41,25 @@ fn said(said: &Said) -> feedback::Said {
     feedback::Said { kind, rating, correction, user }
 }
 
+/// The rules as the change knows them; ages count from now.
+fn pruning(rules: &Pruning) -> prune::Ask {
+    let older_than = rules.older_days.and_then(|days| time::parse_moment(&format!("{days}d"), chrono::Utc::now()));
+    let window = rules.window;
+    let rules = Rules {
+        older_than,
+        below_reward: rules.below_tenths.map(|tenths| f64::from(tenths) / 10.0),
+        duplicates: rules.duplicates,
+        keep_diverse: rules.keep_diverse,
+    };
+    prune::Ask { window, rules, ..prune::Ask::default() }
+}
+
+/// What an operation would come to; nothing is kept.
+pub async fn preview(store: &Store, operation: &Operation, author: &Author) -> Result<Box<Plan>, Failure> {
+    let planned = plan_one(store, operation, author).await;
+    planned.map(Box::new).map_err(|error| failure(&operation.title(), &error))
+}
+
 /// The plan of a single operation.
 async fn plan_one(store: &Store, operation: &Operation, author: &Author) -> Result<Plan, ChangeError> {
     match operation {
@@ -57,6 +79,8 @@ async fn plan_one(store: &Store, operation: &Operation, author: &Author) -> Resu
             let pairs = training::from_bank(store, Some(bank), &silent).await?;
             policy::train(store, bank, &pairs, policy::SEED).await
         }
+        Operation::Prune(rules) => prune::plan(store, &pruning(rules)).await,
+        Operation::Hold { cases, held } => quarantine::hold(store, cases, *held).await,
         Operation::Undo { seq } => undo::undo(store, *seq).await,
         Operation::Backfill { name, .. } => super::job::plan(store, name).await,
         Operation::Each(_) => Err(ChangeError::Usage("several changes are planned one by one".to_owned())),

@@ -9,7 +9,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use super::change::{self, Plans};
-use super::{Opener, Options, export, health, job, load, study};
+use super::{Opener, Options, erase, export, health, job, load, study};
 use crate::app::{Effect, Failure, Message, Ticket};
 use crate::change::Author;
 use crate::job::plan::Wish;
@@ -81,10 +81,30 @@ impl Tasks {
                     Message::Applied(ticket, reason, change::apply(&store, kept, &author).await)
                 });
             }
+            Effect::Preview(ticket, operation) => {
+                let author = self.author(None);
+                self.spawn(ticket, async move {
+                    Message::Previewed(ticket, change::preview(&store, &operation, &author).await)
+                });
+            }
             Effect::CheckWritable(ticket) => {
                 self.spawn(ticket, async move { Message::Writable(ticket, change::writable(&store).await) });
             }
             Effect::Migrate(ticket) => self.migrate(ticket, store),
+            Effect::PlanErasure(ticket, given, choice) => {
+                self.spawn(ticket, async move {
+                    Message::ErasurePlanned(ticket, erase::plan(&store, &given, choice).await)
+                });
+            }
+            Effect::Erase { ticket, given, choice, resume } => {
+                let (author, replies) = (self.author(None), self.replies.clone());
+                self.spawn(ticket, async move {
+                    let told = |what: &str, count| {
+                        let _ = replies.send(Message::Erasing(ticket, what.to_owned(), count));
+                    };
+                    Message::Erased(ticket, erase::run(&store, &given, choice, resume, &author, &told).await)
+                });
+            }
             Effect::LoadTrail(ticket, before) => {
                 self.spawn(ticket, async move { Message::Trail(ticket, change::trail(&store, before).await) });
             }

@@ -5,6 +5,7 @@ mod change;
 mod clipboard;
 mod editor;
 mod effects;
+mod erase;
 mod export;
 mod health;
 mod input;

@@ -103,11 +103,20 @@ pub struct OpenOptions {
     pub companion: Option<PathBuf>,
     /// Folder in which anchors of the audit trail are kept.
     pub anchors: Option<PathBuf>,
+    /// Key outside the database under which erased people's handles are listed.
+    pub secret: Option<[u8; 32]>,
 }
 
 impl Default for OpenOptions {
     fn default() -> Self {
-        OpenOptions { layout: None, connections: 1, statement_timeout: None, companion: None, anchors: None }
+        OpenOptions {
+            layout: None,
+            connections: 1,
+            statement_timeout: None,
+            companion: None,
+            anchors: None,
+            secret: None,
+        }
     }
 }
 
@@ -270,8 +279,10 @@ impl Store {
             blocked,
             layouts,
             shapes: super::shape::Shapes::default(),
+            secret: options.secret,
             writer: tokio::sync::Mutex::default(),
             fault: super::fault::Fault::default(),
+            erasing: std::sync::atomic::AtomicBool::default(),
             sortable: std::sync::Mutex::default(),
             vectors: std::sync::Mutex::default(),
             _copy: opened.copy,

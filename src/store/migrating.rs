@@ -101,6 +101,8 @@ impl Store {
             layouts: self.layouts.clone(),
             shapes: super::shape::Shapes::default(),
             writer: tokio::sync::Mutex::default(),
+            secret: self.secret,
+            erasing: std::sync::atomic::AtomicBool::default(),
             fault: super::fault::Fault::default(),
             sortable: std::sync::Mutex::default(),
             vectors: std::sync::Mutex::default(),

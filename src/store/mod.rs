@@ -1,6 +1,7 @@
 //! The only SQL: connecting, building queries, reading rows, pages, context and state. Sessions are read-only; the one
 //! connection that writes is opened when a change is applied, and not before.
 
+pub mod beside;
 pub mod bulk;
 pub mod catalog;
 pub mod codec;
@@ -10,6 +11,7 @@ mod context;
 mod derive;
 pub mod dialect;
 pub mod encode;
+pub mod erasing;
 mod fault;
 pub mod jobs;
 mod keyword;
@@ -18,11 +20,14 @@ pub mod migration;
 mod order;
 pub mod own;
 mod page;
+pub mod proof;
+pub mod relations;
 mod revise;
 mod scan;
 mod select;
 pub mod session;
 pub mod shape;
+pub mod snapshot;
 mod status;
 pub mod stored;
 pub mod structure;
@@ -34,6 +39,7 @@ pub mod write;
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, PoisonError};
 
 use order::Sortable;
@@ -99,8 +105,12 @@ pub struct Store {
     /// A layout that was asked for and that an empty database does not have yet.
     intended: Option<String>,
     shapes: shape::Shapes,
+    /// Key outside the database under which erased people's handles are listed.
+    secret: Option<[u8; 32]>,
     writer: tokio::sync::Mutex<Option<write::Link>>,
     fault: fault::Fault,
+    /// What is deleted is to be overwritten.
+    erasing: AtomicBool,
     /// What the stored order of a column is worth, by the statement that found it out.
     sortable: Mutex<HashMap<String, Sortable>>,
     /// Vectors that are kept in memory between recalls.
@@ -223,6 +233,9 @@ impl Store {
         for layout in &self.recognised.layouts {
             let missing = layout.missing.iter().filter(|m| !m.optional);
             errors.extend(missing.map(|m| error(m.line, &m.key, m.message.clone())));
+        }
+        for (line, key, words) in &self.recognised.erasure.missing {
+            errors.push(error(*line, key, words.clone()));
         }
         for source in &self.recognised.sources {
             let projection = select::Projection::new(self.engine(), source, None, None);

@@ -39,6 +39,13 @@ impl Shape {
         self.columns.iter().find(|c| c.name.eq_ignore_ascii_case(name))
     }
 
+    /// The same with some of its columns only, and those that find rows.
+    #[must_use]
+    pub fn narrowed(&self, columns: &[String], by: &[String]) -> Shape {
+        let wanted = |c: &&ShapeColumn| columns.contains(&c.name) || by.contains(&c.name);
+        Shape { columns: self.columns.iter().filter(wanted).cloned().collect(), row_number: false }
+    }
+
     fn names(&self) -> Vec<String> {
         let hidden = self.row_number.then(|| ROW_NUMBER.to_owned());
         hidden.into_iter().chain(self.columns.iter().map(|c| c.name.clone())).collect()
@@ -262,6 +269,19 @@ impl Store {
             to: text(row.get(3)),
         };
         Ok(self.sessions.fetch(sql, &params).await?.iter().map(reference).collect())
+    }
+
+    /// Some columns of stored rows as they are now, and those that find them, without a lock.
+    ///
+    /// # Errors
+    /// As [`Store::shape`].
+    pub async fn images_of(&self, rows: &Rows, columns: &[String]) -> Result<Vec<Image>, StoreError> {
+        let shape = self.shape(&rows.table).await?.narrowed(columns, &rows.by);
+        let mut answers = Vec::new();
+        for (sql, params) in image_statements(self.engine(), &shape, rows, false) {
+            answers.extend(self.sessions.fetch(&sql, &params).await?);
+        }
+        Ok(images(&shape, answers))
     }
 
     /// Whole stored rows as they are now, without a lock.

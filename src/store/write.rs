@@ -1,6 +1,7 @@
 //! The only SQL that writes: one connection, opened when it is first needed, and one transaction at a time on it.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use sqlx::postgres::PgConnection;
@@ -184,7 +185,9 @@ impl Store {
         };
         let begin = match &link {
             // A transaction that reads first and writes later fails at once when another has written meanwhile.
-            Link::Sqlite(_) => format!("PRAGMA busy_timeout = {}; BEGIN IMMEDIATE", patience.as_millis()),
+            Link::Sqlite(_) => {
+                format!("PRAGMA busy_timeout = {}; {}BEGIN IMMEDIATE", patience.as_millis(), self.manners())
+            }
             Link::Postgres(_) => format!(
                 "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL lock_timeout = '{}'",
                 patience.as_millis()
@@ -198,6 +201,21 @@ impl Store {
             outcome => outcome?,
         }
         Ok(Writer { store: self, link: Some(link), home, now: now.to_owned() })
+    }
+
+    /// From now on, until told otherwise, what is deleted is overwritten too, and foreign keys and the triggers of
+    /// replaced rows are minded. SQLite only: PostgreSQL has no such choice.
+    pub fn set_erasing(&self, erasing: bool) {
+        self.erasing.store(erasing, Ordering::Relaxed);
+    }
+
+    /// How a connection behaves is not known to others and not kept in the file: it is said before each transaction.
+    fn manners(&self) -> &'static str {
+        if self.erasing.load(Ordering::Relaxed) {
+            "PRAGMA foreign_keys = ON; PRAGMA recursive_triggers = ON; PRAGMA secure_delete = ON; "
+        } else {
+            "PRAGMA foreign_keys = OFF; PRAGMA recursive_triggers = OFF; "
+        }
     }
 
     /// Why nothing can be written in this database, whatever the operator may do; none when it can.
@@ -246,6 +264,19 @@ impl Writer<'_> {
     /// The engine's refusal.
     pub async fn images(&mut self, rows: &Rows) -> Result<Vec<Image>, WriteError> {
         let shape = self.shape(&rows.table).await?;
+        let mut answers = Vec::new();
+        for (sql, params) in shape::image_statements(self.engine(), &shape, rows, true) {
+            answers.extend(self.link()?.fetch(&sql, &params).await?);
+        }
+        Ok(shape::images(&shape, answers))
+    }
+
+    /// Some columns of stored rows as they are now, and those that find them, locked as by [`Writer::images`].
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn images_of(&mut self, rows: &Rows, columns: &[String]) -> Result<Vec<Image>, WriteError> {
+        let shape = self.shape(&rows.table).await?.narrowed(columns, &rows.by);
         let mut answers = Vec::new();
         for (sql, params) in shape::image_statements(self.engine(), &shape, rows, true) {
             answers.extend(self.link()?.fetch(&sql, &params).await?);
@@ -333,7 +364,8 @@ impl Writer<'_> {
             let condition = shape::key_condition(self.engine(), shape, &rows.by, keys, &mut params);
             (format!("DELETE FROM {} WHERE {condition}", shape::qualified(&rows.table)), params)
         };
-        rows.keys.chunks(400).map(statement).collect()
+        // A list of values may be long; conditions of several columns nest.
+        rows.keys.chunks(if rows.by.len() == 1 { 10_000 } else { 400 }).map(statement).collect()
     }
 
     /// Runs a migration's script. On PostgreSQL a lock keeps others from migrating at the same time.

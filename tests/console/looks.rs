@@ -220,6 +220,11 @@ fn inbox() {
 }
 
 #[test]
+fn prune() {
+    pictures_of("prune", super::prune::to_prune);
+}
+
+#[test]
 fn form() {
     pictures_of("form", |console| {
         console.press("5 j c e 4 tab*2");

@@ -1,0 +1,80 @@
+//! Legal holds: while one stands, nobody can erase the person.
+
+use serde_json::{Value, json};
+
+use super::ChangeError;
+use super::draft::{Draft, writable};
+use super::plan::{Danger, Plan};
+use super::purge::subject;
+use crate::layout::Spelling;
+use crate::memory::Entity;
+use crate::store::Store;
+use crate::store::session::Raw;
+use crate::store::stored::{Cell, Mutation, Rows};
+
+async fn ready(store: &Store) -> Result<(), ChangeError> {
+    writable(store).await?;
+    if store.can_erase() {
+        return Ok(());
+    }
+    let place = store.location();
+    Err(ChangeError::Refused(format!(
+        "{place} has no table for holds yet; `mnemoscope -d {place} migrate --apply` adds it"
+    )))
+}
+
+async fn id_of(store: &Store, given: &str) -> Result<String, ChangeError> {
+    let mut snapshot = store.snapshot().await?;
+    let subject = subject::resolve(&mut snapshot, given, &[]).await?;
+    Ok(subject.ids.first().cloned().unwrap_or_default())
+}
+
+/// Plans a hold.
+///
+/// # Errors
+/// As resolving the person; [`ChangeError::Refused`] without our tables.
+pub async fn hold(store: &Store, given: &str, reason: Option<&str>, actor: &str) -> Result<Plan, ChangeError> {
+    subject::check(given)?;
+    ready(store).await?;
+    let id = id_of(store, given).await?;
+    let mut draft = Draft::new(store, "hold", Danger::Guarded).await?;
+    let own = writable(store).await?;
+    if store.holds().await?.iter().any(|(held, _)| *held == id) {
+        return Ok(draft.seal());
+    }
+    let text = |t: &str| Cell::Is(Raw::Text(t.to_owned()));
+    let reason_cell = reason.map_or(Cell::Is(Raw::Null), text);
+    let columns = ["subject", "reason", "actor", "created_at"].map(str::to_owned).to_vec();
+    let row = vec![text(&id), reason_cell, text(actor), Cell::Now(Spelling::Canonical)];
+    draft.note(Entity::Subject, &id, Value::Null, json!({ "held": true, "reason": reason }));
+    draft
+        .effects
+        .push("nothing of this person is erased while the hold stands; prune is not kept from its work".to_owned());
+    let key = vec!["subject".to_owned()];
+    draft.push(Mutation::Insert { table: own.table("memory_holds"), key, columns, rows: vec![row] });
+    Ok(draft.seal())
+}
+
+/// Plans a hold's end.
+///
+/// # Errors
+/// [`ChangeError::NotFound`] when there is none on the person.
+pub async fn unhold(store: &Store, given: &str) -> Result<Plan, ChangeError> {
+    subject::check(given)?;
+    ready(store).await?;
+    let held = store.holds().await?;
+    let id = match held.iter().find(|(id, _)| id == given.trim()) {
+        Some((id, _)) => id.clone(),
+        None => id_of(store, given).await?,
+    };
+    if !held.iter().any(|(other, _)| *other == id) {
+        return Err(ChangeError::NotFound(format!("no hold stands on `{given}`")));
+    }
+    let mut draft = Draft::new(store, "unhold", Danger::Guarded).await?;
+    let own = writable(store).await?;
+    let rows = Rows::with(&own.table("memory_holds"), "subject", Raw::Text(id.clone()));
+    draft.watch(rows.clone()).await?;
+    draft.note(Entity::Subject, &id, json!({ "held": true }), Value::Null);
+    draft.push(Mutation::Delete(rows));
+    Ok(draft.seal())
+}

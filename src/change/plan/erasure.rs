@@ -1,0 +1,118 @@
+//! Erasing a person as plain data: how it shall be done, what it would do, and what it came to.
+
+use serde::{Deserialize, Serialize};
+
+use super::Counts;
+
+/// What happens to mentions of the person in rows of others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Mentions {
+    /// They stay and are disclosed.
+    Leave,
+    /// The words are taken out, the rows stay.
+    Redact,
+    /// The rows go.
+    Delete,
+}
+
+impl Mentions {
+    /// The word of the command line.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Mentions::Leave => "leave",
+            Mentions::Redact => "redact",
+            Mentions::Delete => "delete",
+        }
+    }
+}
+
+/// How a person shall be erased.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Choice {
+    /// What happens to mentions.
+    pub mentions: Mentions,
+    /// The account with the application goes too.
+    pub account: bool,
+    /// PostgreSQL: tables may be locked while they are rewritten.
+    pub full: bool,
+    /// The person's data is written to a folder first.
+    pub export: bool,
+}
+
+impl Default for Choice {
+    fn default() -> Self {
+        Choice { mentions: Mentions::Leave, account: false, full: false, export: false }
+    }
+}
+
+/// A table in the tree of what goes: below the one whose rows lead to it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Branch {
+    /// Steps from the person.
+    pub depth: usize,
+    /// Table, for people.
+    pub table: String,
+    /// Rows that go.
+    pub rows: usize,
+}
+
+/// One thing by which the person is known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Known {
+    /// Kind.
+    pub kind: String,
+    /// Value.
+    pub value: String,
+    /// Why it is not looked for in texts.
+    pub unsearched: Option<String>,
+}
+
+/// What erasing would do.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Preview {
+    /// Id of the plan.
+    pub plan_id: String,
+    /// The person's id.
+    pub id: String,
+    /// Everything by which the person is known.
+    pub known: Vec<Known>,
+    /// Others of the same name: id and name.
+    pub near: Vec<(String, String)>,
+    /// What goes, as a tree.
+    pub tree: Vec<Branch>,
+    /// Rows by table.
+    pub counts: Counts,
+    /// Values of others that mention the person, by table and column.
+    pub mentions: Vec<(String, usize)>,
+    /// Mentions with the handle masked: place and text around it.
+    pub samples: Vec<(String, String)>,
+    /// What else comes of it.
+    pub effects: Vec<String>,
+    /// What remains, and what cannot be told.
+    pub disclosures: Vec<String>,
+    /// Why nothing may be erased: a hold, or a database that takes no changes.
+    pub refused: Option<String>,
+    /// An earlier run has not ended verified: this one goes on with it.
+    pub unfinished: bool,
+}
+
+/// What erasing came to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outcome {
+    /// `verified`, `verified with disclosures` or `incomplete`.
+    pub status: String,
+    /// Rows by table.
+    pub counts: Counts,
+    /// What was looked for and found: name and figure.
+    pub verification: Vec<(String, String)>,
+    /// Why it is incomplete.
+    pub incomplete: Vec<String>,
+    /// Disclosures.
+    pub disclosures: Vec<String>,
+    /// Where the receipt is kept.
+    pub kept_in: String,
+    /// Number of its entry in the audit trail.
+    pub audit_seq: i64,
+}

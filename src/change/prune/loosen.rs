@@ -1,0 +1,202 @@
+//! What names a case that goes is mended in the same transaction: reference lists, plan steps and memory links of rows
+//! that stay.
+
+use std::collections::HashSet;
+use std::io::{Read as _, Write as _};
+
+use flate2::read::ZlibDecoder;
+use flate2::write::ZlibEncoder;
+use serde_json::Value;
+
+use super::each;
+use crate::change::ChangeError;
+use crate::change::draft::Draft;
+use crate::layout::BoundSource;
+use crate::memory::Entity;
+use crate::store::encode::{Given, encode, plain_column, table_of, touch};
+use crate::store::session::Raw;
+use crate::store::shape::Shape;
+use crate::store::stored::{Cell, Image, Mutation, Rows};
+
+/// Bytes that a compressed plan may inflate to.
+const INFLATE_LIMIT: u64 = 64 << 20;
+/// Cases whose stored rows are read at a time.
+const CHUNK: usize = 1_000;
+/// Ids that a sentence names.
+const NAMED: usize = 5;
+
+/// A case that stays and names some that go.
+struct Naming {
+    id: String,
+    /// Its reference list without them; none when the list names none.
+    list: Option<Vec<String>>,
+    /// Its plan names one.
+    plan: bool,
+}
+
+/// Takes the ids of cases that go out of the reference lists and plan steps of those that stay.
+pub async fn references(
+    draft: &mut Draft<'_>,
+    source: &BoundSource,
+    doomed: &HashSet<&str>,
+) -> Result<(), ChangeError> {
+    let store = draft.store;
+    let mut naming: Vec<Naming> = Vec::new();
+    each(store, Entity::Case, vec!["id", "reference_case_ids", "plan"], |row| {
+        if doomed.contains(row.id()) {
+            return;
+        }
+        let list = row.list("reference_case_ids");
+        let stays: Vec<String> = list.iter().filter(|id| !doomed.contains(**id)).map(ToString::to_string).collect();
+        let list = (stays.len() < list.len()).then_some(stays);
+        let plan = names(row.get("plan"), doomed);
+        if list.is_some() || plan {
+            naming.push(Naming { id: row.id().to_owned(), list, plan });
+        }
+    })
+    .await?;
+    let Some((id, _)) = plain_column(source, "id") else { return Ok(()) };
+    let shape = store.shape(&table_of(source)).await?;
+    for chunk in naming.chunks(CHUNK) {
+        let keys = chunk.iter().map(|n| vec![Raw::Text(n.id.clone())]).collect();
+        let images = store.images(&Rows { table: table_of(source), by: vec![id.to_owned()], keys }).await?;
+        for naming in chunk {
+            let holds = |image: &&Image| image.get(id) == Some(&Raw::Text(naming.id.clone()));
+            match images.iter().find(holds) {
+                Some(image) => loosen(draft, source, &shape, (id, image), naming, doomed)?,
+                None => {
+                    return Err(ChangeError::Conflict {
+                        message: format!("the case {} is not what it was", naming.id),
+                        rows: Vec::new(),
+                    });
+                }
+            }
+        }
+    }
+    if !naming.is_empty() {
+        let ids: Vec<&str> = naming.iter().take(NAMED).map(|n| n.id.as_str()).collect();
+        let more = if naming.len() > NAMED { ", …" } else { "" };
+        draft.effects.push(format!(
+            "{} cases that stay name some that go; these references are taken out: {}{more}",
+            naming.len(),
+            ids.join(", ")
+        ));
+    }
+    Ok(())
+}
+
+fn loosen(
+    draft: &mut Draft<'_>,
+    source: &BoundSource,
+    shape: &Shape,
+    (id, image): (&str, &Image),
+    naming: &Naming,
+    doomed: &HashSet<&str>,
+) -> Result<(), ChangeError> {
+    let mut set: Vec<(String, Cell)> = Vec::new();
+    if let Some(list) = &naming.list {
+        let given = Given::Is(Value::from(list.clone()));
+        let cells = encode(draft.store.engine(), source, shape, "reference_case_ids", &given);
+        set.extend(cells.map_err(ChangeError::Refused)?);
+    }
+    if naming.plan {
+        let stored = plain_column(source, "plan").and_then(|(name, _)| Some((name, image.get(name)?)));
+        match stored.and_then(|(name, raw)| Some((name, without(raw, doomed)?))) {
+            Some((name, raw)) => set.push((name.to_owned(), Cell::Is(raw))),
+            None => draft.disclosures.push(format!(
+                "the plan of case {} names a case that goes and cannot be rewritten as it is stored",
+                naming.id
+            )),
+        }
+    }
+    if set.is_empty() {
+        return Ok(());
+    }
+    touch(source, shape, &mut set);
+    let key = vec![(id.to_owned(), Raw::Text(naming.id.clone()))];
+    let (by, values) = key.iter().cloned().unzip();
+    draft.watched(Rows { table: table_of(source), by, keys: vec![values] }, image);
+    draft.push(Mutation::Update { table: table_of(source), key, set });
+    Ok(())
+}
+
+/// Whether a list anywhere in a value names a case that goes.
+fn names(value: &Value, doomed: &HashSet<&str>) -> bool {
+    match value {
+        Value::Array(items) => {
+            items.iter().any(|item| item.as_str().is_some_and(|id| doomed.contains(id)) || names(item, doomed))
+        }
+        Value::Object(object) => object.values().any(|inner| names(inner, doomed)),
+        _ => false,
+    }
+}
+
+fn strip(value: &mut Value, doomed: &HashSet<&str>) {
+    match value {
+        Value::Array(items) => {
+            items.retain(|item| !item.as_str().is_some_and(|id| doomed.contains(id)));
+            items.iter_mut().for_each(|item| strip(item, doomed));
+        }
+        Value::Object(object) => object.values_mut().for_each(|inner| strip(inner, doomed)),
+        _ => {}
+    }
+}
+
+/// A stored plan without the ids, in the form that it is stored in; none when that cannot be kept.
+fn without(raw: &Raw, doomed: &HashSet<&str>) -> Option<Raw> {
+    let rewritten = |text: &[u8]| {
+        let mut value: Value = serde_json::from_slice(text).ok()?;
+        strip(&mut value, doomed);
+        Some(value.to_string())
+    };
+    match raw {
+        // bytea as text.
+        Raw::Text(text) if text.starts_with("\\x") => {
+            let bytes = in_bytes(&hex::decode(text.get(2..)?).ok()?, rewritten)?;
+            Some(Raw::Text(format!("\\x{}", hex::encode(bytes))))
+        }
+        Raw::Text(text) => Some(Raw::Text(rewritten(text.as_bytes())?)),
+        Raw::Bytes(bytes) => Some(Raw::Bytes(in_bytes(bytes, rewritten)?)),
+        _ => None,
+    }
+}
+
+fn in_bytes(bytes: &[u8], rewritten: impl Fn(&[u8]) -> Option<String>) -> Option<Vec<u8>> {
+    if bytes.first() != Some(&0x78) {
+        return rewritten(bytes).map(String::into_bytes);
+    }
+    let mut text = Vec::new();
+    ZlibDecoder::new(bytes).take(INFLATE_LIMIT).read_to_end(&mut text).ok()?;
+    let mut encoder = ZlibEncoder::new(Vec::new(), flate2::Compression::default());
+    encoder.write_all(rewritten(&text)?.as_bytes()).ok()?;
+    encoder.finish().ok()
+}
+
+/// Takes away the links of episodes to cases that go.
+pub async fn links(draft: &mut Draft<'_>, doomed: &HashSet<&str>) -> Result<(), ChangeError> {
+    let store = draft.store;
+    let Ok(sources) = store.sources_of(Entity::MemoryLink) else { return Ok(()) };
+    let mut gone = 0;
+    for source in sources.into_iter().filter(|source| source.write.is_some()) {
+        let columns = ["episode_id", "memory_id"].map(|column| plain_column(source, column).map(|(name, _)| name));
+        let [Some(episode), Some(memory)] = columns else { continue };
+        let mut keys = Vec::new();
+        let ids: Vec<String> = doomed.iter().map(ToString::to_string).collect();
+        for row in store.related(Entity::MemoryLink, "memory_id", &ids).await? {
+            if let (Some(episode), Some(memory)) = (row.text("episode_id"), row.text("memory_id")) {
+                keys.push(vec![Raw::Text(episode.to_owned()), Raw::Text(memory.to_owned())]);
+            }
+        }
+        if keys.is_empty() {
+            continue;
+        }
+        gone += keys.len();
+        let rows = Rows { table: table_of(source), by: vec![episode.to_owned(), memory.to_owned()], keys };
+        draft.watch(rows.clone()).await?;
+        draft.push(Mutation::Delete(rows));
+    }
+    if gone > 0 {
+        draft.effects.push(format!("{gone} links of episodes to cases that go are taken away"));
+    }
+    Ok(())
+}

@@ -1,0 +1,393 @@
+//! Pruning banks: which cases go by the rules, what hangs on them and what names them, in one plan.
+
+mod loosen;
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use serde_json::{Map, Value, json};
+
+use super::draft::Draft;
+use super::feedback::writable;
+use super::plan::{Danger, Plan};
+use super::reward::trail;
+use super::{ChangeError, now};
+use crate::layout::BoundSource;
+use crate::memory::prune::{Candidate, Rules, SUGGESTED_WINDOW, Why, judge, newest_first};
+use crate::memory::query::{Query, Start};
+use crate::memory::{Entity, Row, time};
+use crate::store::Store;
+use crate::store::beside::Hanging;
+use crate::store::encode::{plain_column, table_of};
+use crate::store::session::Raw;
+use crate::store::stored::{Cell, Image, Mutation, Rows};
+
+/// Rows read at a time.
+const PAGE: usize = 5_000;
+/// Cases up to which a prune keeps what an undo needs.
+pub const UNDO_CASES: usize = 2_000;
+/// Characters of stored rows up to which it does.
+pub const UNDO_SIZE: usize = 64 << 20;
+/// Banks that the plan tells of one by one.
+const TOLD: usize = 20;
+
+/// What to prune, and by which rules.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Ask {
+    /// Only this user's banks.
+    pub user: Option<String>,
+    /// Only this agent's banks.
+    pub agent: Option<String>,
+    /// Newest cases that each bank keeps; each bank's own window when not said.
+    pub window: Option<i64>,
+    /// The other rules.
+    pub rules: Rules,
+}
+
+/// The cases of one user and agent.
+#[derive(Debug, Default)]
+struct Bank {
+    /// Id of the profile, where there is one.
+    profile: Option<String>,
+    user: Option<String>,
+    agent: Option<String>,
+    /// Its own window, as stored.
+    window: Option<i64>,
+    cases: Vec<Candidate>,
+    /// Cases whose likeness was asked for and cannot be told.
+    without_vector: usize,
+    /// What becomes of each case, in order.
+    verdicts: Vec<Option<Why>>,
+}
+
+impl Bank {
+    /// The bank for people, without saying whose it is.
+    fn title(&self) -> String {
+        let agent = self.agent.as_deref().unwrap_or("no agent");
+        match &self.profile {
+            Some(profile) => format!("bank {profile} ({agent})"),
+            None => format!("cases without a bank ({agent})"),
+        }
+    }
+
+    fn doomed(&self) -> impl Iterator<Item = (&Candidate, Why)> {
+        self.cases.iter().zip(&self.verdicts).filter_map(|(case, verdict)| Some((case, (*verdict)?)))
+    }
+
+    fn count(&self) -> usize {
+        self.verdicts.iter().flatten().count()
+    }
+}
+
+/// Plans a prune.
+///
+/// # Errors
+/// [`ChangeError::Usage`] for a window that keeps nothing, [`ChangeError::NotFound`] for a user or agent without a bank,
+/// [`ChangeError::Refused`] where cases cannot be written.
+pub async fn plan(store: &Store, ask: &Ask) -> Result<Plan, ChangeError> {
+    check(ask)?;
+    let mut draft = Draft::new(store, "prune", Danger::Guarded).await?;
+    let source = case_source(store)?;
+    let mut banks = banks(store, ask).await?;
+    let hanging = match plain_column(source, "id") {
+        Some((id, _)) => store.hanging_on(&table_of(source), id).await?,
+        None => return Err(ChangeError::Refused("the layout does not say which column is a case's id".to_owned())),
+    };
+    for bank in &mut banks {
+        decide(&mut draft, ask, bank, &hanging).await?;
+    }
+    tell(&mut draft, ask, &banks);
+    let doomed: HashSet<&str> = banks.iter().flat_map(Bank::doomed).map(|(case, _)| case.id.as_str()).collect();
+    if doomed.is_empty() {
+        return Ok(draft.seal());
+    }
+    watch_windows(&mut draft, &banks).await?;
+    loosen::references(&mut draft, source, &doomed).await?;
+    loosen::links(&mut draft, &doomed).await?;
+    remove(&mut draft, source, &hanging, &banks).await?;
+    note(&mut draft, &banks).await?;
+    Ok(draft.seal())
+}
+
+fn check(ask: &Ask) -> Result<(), ChangeError> {
+    if let Some(window) = ask.window.filter(|w| !(1..=i64::from(i32::MAX)).contains(w)) {
+        return Err(ChangeError::Usage(format!(
+            "a window of {window} is a mistake: it would keep nothing; give 1 or more ({SUGGESTED_WINDOW} is usual)"
+        )));
+    }
+    match ask.rules.below_reward {
+        Some(reward) if !(0.0..=1.0).contains(&reward) => {
+            Err(ChangeError::Usage(format!("a reward is a number from 0 to 1, not {reward}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Where cases are, when they can be written.
+pub(super) fn case_source(store: &Store) -> Result<&BoundSource, ChangeError> {
+    let sources = store.sources_of(Entity::Case)?;
+    match &sources[..] {
+        [source] => writable(source).map(|_| *source),
+        _ => Err(ChangeError::Refused("cases stand in several tables here, which prune cannot tell apart".to_owned())),
+    }
+}
+
+/// Every bank that was asked for, its cases newest first.
+async fn banks(store: &Store, ask: &Ask) -> Result<Vec<Bank>, ChangeError> {
+    let mut banks: BTreeMap<String, Bank> = BTreeMap::new();
+    let wanted = |row: &Row| {
+        let fits = |column: &str, asked: &Option<String>| asked.as_deref().is_none_or(|a| row.text(column) == Some(a));
+        fits("user_id", &ask.user) && fits("agent_id", &ask.agent)
+    };
+    let owned = |row: &Row, column: &str| row.text(column).map(str::to_owned);
+    if store.sources_of(Entity::Profile).is_ok() {
+        let columns = vec!["id", "user_id", "agent_id", "window_size"];
+        each(store, Entity::Profile, columns, |row| {
+            if wanted(&row) {
+                let bank = Bank {
+                    profile: Some(row.id().to_owned()),
+                    user: owned(&row, "user_id"),
+                    agent: owned(&row, "agent_id"),
+                    window: row.get("window_size").as_i64(),
+                    ..Bank::default()
+                };
+                banks.insert(row.id().to_owned(), bank);
+            }
+        })
+        .await?;
+    }
+    let columns = vec!["id", "profile_id", "user_id", "agent_id", "created_at", "reward", "message_hash"];
+    each(store, Entity::Case, columns, |row| {
+        let case = Candidate {
+            id: row.id().to_owned(),
+            created_at: owned(&row, "created_at"),
+            reward: row.number("reward"),
+            hash: owned(&row, "message_hash"),
+            vector: None,
+        };
+        if let Some(bank) = row.text("profile_id").and_then(|profile| banks.get_mut(profile)) {
+            bank.cases.push(case);
+        } else if wanted(&row) {
+            // Cases whose profile is gone, or that never had one.
+            let key = format!("\u{0}{}\u{0}{}", row.get("user_id"), row.get("agent_id"));
+            let bank = banks.entry(key).or_default();
+            (bank.user, bank.agent) = (owned(&row, "user_id"), owned(&row, "agent_id"));
+            bank.cases.push(case);
+        }
+    })
+    .await?;
+    if banks.is_empty() && (ask.user.is_some() || ask.agent.is_some()) {
+        let of = |what: &str, name: &Option<String>| name.as_ref().map(|name| format!("{what} {name}"));
+        let of: Vec<String> = [of("user", &ask.user), of("agent", &ask.agent)].into_iter().flatten().collect();
+        return Err(ChangeError::NotFound(format!("there is no bank of {} in {}", of.join(" and "), store.location())));
+    }
+    let mut banks: Vec<Bank> = banks.into_values().collect();
+    banks.iter_mut().for_each(|bank| bank.cases.sort_by(newest_first));
+    Ok(banks)
+}
+
+/// Hands every row of an entity to `take`, page by page.
+pub(super) async fn each(
+    store: &Store,
+    entity: Entity,
+    columns: Vec<&'static str>,
+    mut take: impl FnMut(Row),
+) -> Result<(), ChangeError> {
+    let mut query = Query { columns: Some(columns), limit: PAGE, ..Query::new(entity) };
+    loop {
+        let page = store.page(&query).await?;
+        page.rows.into_iter().for_each(&mut take);
+        match page.next {
+            Some(next) => query.start = Start::After(next),
+            None => return Ok(()),
+        }
+    }
+}
+
+async fn decide(draft: &mut Draft<'_>, ask: &Ask, bank: &mut Bank, hanging: &[Hanging]) -> Result<(), ChangeError> {
+    let window = match ask.window.or(bank.window) {
+        Some(window) if window < 1 => {
+            draft.disclosures.push(format!(
+                "{}: its window of {window} is a mistake and was passed over; `profile set {} --window {SUGGESTED_WINDOW}` \
+                 mends it",
+                bank.title(),
+                bank.profile.as_deref().unwrap_or_default()
+            ));
+            None
+        }
+        window => window.and_then(|window| usize::try_from(window).ok()),
+    };
+    if ask.rules.keep_diverse && window.is_some_and(|window| window < bank.cases.len()) {
+        let ids: Vec<String> = bank.cases.iter().map(|case| case.id.clone()).collect();
+        let mut vectors = HashMap::new();
+        for table in hanging {
+            vectors.extend(draft.store.vectors_beside(table, &ids).await?);
+        }
+        bank.cases.iter_mut().for_each(|case| case.vector = vectors.remove(&case.id));
+        bank.without_vector = bank.cases.iter().filter(|case| case.vector.is_none()).count();
+    }
+    bank.verdicts = judge(&bank.cases, window, &ask.rules);
+    bank.cases.iter_mut().for_each(|case| case.vector = None);
+    Ok(())
+}
+
+/// Counts by bank and rule, and what should be known.
+fn tell(draft: &mut Draft<'_>, ask: &Ask, banks: &[Bank]) {
+    let mut pruned: Vec<&Bank> = banks.iter().filter(|bank| bank.count() > 0).collect();
+    pruned.sort_by_key(|bank| std::cmp::Reverse(bank.count()));
+    for bank in pruned.iter().take(TOLD) {
+        let mut by_rule: BTreeMap<Why, usize> = BTreeMap::new();
+        bank.doomed().for_each(|(_, why)| *by_rule.entry(why).or_default() += 1);
+        let rules: Vec<String> = by_rule.iter().map(|(why, count)| format!("{count} {}", why.word())).collect();
+        let (all, goes) = (bank.cases.len(), bank.count());
+        draft.effects.push(format!(
+            "{}: {goes} of {all} cases go, {} stay ({})",
+            bank.title(),
+            all - goes,
+            rules.join(", ")
+        ));
+    }
+    if let Some(rest) = pruned.get(TOLD..).filter(|rest| !rest.is_empty()) {
+        let count: usize = rest.iter().map(|bank| bank.count()).sum();
+        draft.effects.push(format!("{} more banks: {count} cases go", rest.len()));
+    }
+    let open = banks.iter().filter(|bank| bank.window.is_none() && bank.profile.is_some()).count();
+    if open > 0 && ask.window.is_none() {
+        draft.disclosures.push(format!(
+            "{} no window and every case is kept there unless --window says otherwise; {SUGGESTED_WINDOW} is suggested",
+            if open == 1 { "1 bank has".to_owned() } else { format!("{open} banks have") }
+        ));
+    }
+    let without: usize = banks.iter().map(|bank| bank.without_vector).sum();
+    if without > 0 {
+        draft.disclosures.push(format!("{without} cases have no vector that could be read: they count as different"));
+    }
+    draft.facts.insert("banks".to_owned(), Value::from(pruned.len()));
+}
+
+/// A window that was changed meanwhile would mean other cases.
+async fn watch_windows(draft: &mut Draft<'_>, banks: &[Bank]) -> Result<(), ChangeError> {
+    let Ok(sources) = draft.store.sources_of(Entity::Profile) else { return Ok(()) };
+    let of_pruned = banks.iter().filter(|bank| bank.count() > 0).filter_map(|bank| bank.profile.clone());
+    let keys: Vec<Vec<Raw>> = of_pruned.map(|id| vec![Raw::Text(id)]).collect();
+    for source in sources {
+        if let (Some((id, _)), Some((window, _))) = (plain_column(source, "id"), plain_column(source, "window_size"))
+            && !keys.is_empty()
+        {
+            let rows = Rows { table: table_of(source), by: vec![id.to_owned()], keys: keys.clone() };
+            draft.watch_columns(rows, vec![id.to_owned(), window.to_owned()]).await?;
+        }
+    }
+    Ok(())
+}
+
+/// The cases and what hangs on them, the latter first.
+async fn remove(
+    draft: &mut Draft<'_>,
+    source: &BoundSource,
+    hanging: &[Hanging],
+    banks: &[Bank],
+) -> Result<(), ChangeError> {
+    let Some((id, _)) = plain_column(source, "id") else { return Ok(()) };
+    let keys: Vec<Vec<Raw>> =
+        banks.iter().flat_map(Bank::doomed).map(|(case, _)| vec![Raw::Text(case.id.clone())]).collect();
+    let few = keys.len() <= UNDO_CASES;
+    if !few {
+        draft.undo_reason = Some(format!("it takes more than {UNDO_CASES} cases away: too much to keep for an undo"));
+    }
+    let mut size = 0;
+    for table in hanging {
+        let rows = Rows { table: table.table.clone(), by: vec![table.column.clone()], keys: keys.clone() };
+        size += drop_hanging(draft, table, rows, few).await?;
+    }
+    let rows = Rows { table: table_of(source), by: vec![id.to_owned()], keys };
+    if few {
+        size += draft.watch(rows.clone()).await?.iter().map(weight).sum::<usize>();
+    } else {
+        // What the rules went by.
+        let columns = ["profile_id", "created_at", "reward", "message_hash"];
+        let columns = columns.iter().filter_map(|column| Some(plain_column(source, column)?.0.to_owned())).collect();
+        draft.watch_columns(rows.clone(), columns).await?;
+    }
+    if size > UNDO_SIZE {
+        draft.undo_reason = Some(format!("its rows are {} MB: too much to keep for an undo", size >> 20));
+    }
+    draft.push(Mutation::Delete(rows));
+    Ok(())
+}
+
+/// Rows that hang on the cases: they go where they make no sense alone, else they lose their pointer. Gives how much
+/// was read.
+async fn drop_hanging(draft: &mut Draft<'_>, table: &Hanging, rows: Rows, few: bool) -> Result<usize, ChangeError> {
+    if table.key.is_empty() {
+        return Err(ChangeError::Refused(format!(
+            "rows of {} hang on cases and have no key by which they could be changed",
+            table.table.title()
+        )));
+    }
+    let mut columns = table.key.clone();
+    columns.push(table.column.clone());
+    let found = draft.store.images_of(&rows, &columns).await?;
+    let key = |image: &Image| table.key.iter().filter_map(|column| image.get(column).cloned()).collect::<Vec<Raw>>();
+    if found.is_empty() {
+        return Ok(0);
+    }
+    let exact = Rows { table: table.table.clone(), by: table.key.clone(), keys: found.iter().map(key).collect() };
+    let images =
+        if few { draft.watch(exact.clone()).await? } else { draft.watch_columns(exact.clone(), columns).await? };
+    if table.bound {
+        draft.push(Mutation::Delete(exact));
+    } else {
+        for image in &images {
+            let key: Vec<(String, Raw)> = table.key.iter().cloned().zip(key(image)).collect();
+            let (by, values) = key.iter().cloned().unzip();
+            draft.watched(Rows { table: table.table.clone(), by, keys: vec![values] }, image);
+            let set = vec![(table.column.clone(), Cell::Is(Raw::Null))];
+            draft.push(Mutation::Update { table: table.table.clone(), key, set });
+        }
+    }
+    Ok(images.iter().map(weight).sum())
+}
+
+fn weight(image: &Image) -> usize {
+    let size = |raw: &Raw| match raw {
+        Raw::Text(text) => text.len(),
+        Raw::BadText(bytes) | Raw::Bytes(bytes) => 2 * bytes.len(),
+        Raw::Null | Raw::Integer(_) | Raw::Real(_) => 8,
+    };
+    image.0.iter().map(|(_, raw)| size(raw)).sum()
+}
+
+/// The cases that go, for people, and rows for the memory's own trail: one a bank.
+async fn note(draft: &mut Draft<'_>, banks: &[Bank]) -> Result<(), ChangeError> {
+    let at = time::epoch_micros(&now()).unwrap_or_default() / 1_000;
+    let mut policies = 0;
+    for bank in banks.iter().filter(|bank| bank.count() > 0) {
+        for (case, why) in bank.doomed() {
+            let mut before = Map::new();
+            before.insert("profile_id".to_owned(), json!(bank.profile));
+            before.insert("user_id".to_owned(), json!(bank.user));
+            before.insert("agent_id".to_owned(), json!(bank.agent));
+            before.insert("created_at".to_owned(), json!(case.created_at));
+            before.insert("reward".to_owned(), json!(case.reward));
+            before.insert("message_hash".to_owned(), json!(case.hash));
+            before.insert("why".to_owned(), Value::from(why.word()));
+            draft.note(Entity::Case, &case.id, Value::Object(before), Value::Null);
+        }
+        let mut of_bank = Row::empty(Entity::Case);
+        of_bank.set("user_id", json!(bank.user));
+        of_bank.set("agent_id", json!(bank.agent));
+        let kept = bank.cases.len() - bank.count();
+        let payload =
+            json!({"timestamp": at, "windowSize": bank.window, "prunedCount": bank.count(), "keptCount": kept});
+        draft.trail.extend(trail(draft.store, "prune", &of_bank, &payload).await?);
+        let undone = json!({"timestamp": at, "restoredCount": bank.count(), "cause": "undo"});
+        draft.undo_trail.extend(trail(draft.store, "record.case", &of_bank, &undone).await?);
+        if let Some(profile) = &bank.profile {
+            policies += draft.store.related(Entity::Policy, "profile_id", std::slice::from_ref(profile)).await?.len();
+        }
+    }
+    if policies > 0 {
+        draft.effects.push(format!("{policies} policy versions of these banks were trained before this change"));
+    }
+    Ok(())
+}

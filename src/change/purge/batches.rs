@@ -1,0 +1,356 @@
+//! Deletes in batches: one transaction each for rows, what changes in others, how far it is, and the audit entry.
+
+use serde_json::{Map, Value, json};
+
+use super::desk::{Desk, Kept};
+use super::effects::{New, digest};
+use super::plan::{Altered, PurgePlan};
+use crate::change::apply::wait;
+use crate::change::audit::{self, AppendError, NewEntry};
+use crate::change::plan::Counts;
+use crate::change::suppress::hmac;
+use crate::change::{ChangeError, new_id, now};
+use crate::store::Store;
+use crate::store::own::Own;
+use crate::store::session::Raw;
+use crate::store::stored::{Cell, Mutation, Rows};
+use crate::store::write::{WriteError, Writer};
+
+/// Times that a transaction is tried anew when somebody else is in the way.
+const TRIES: u32 = 10;
+
+/// Part of a batch.
+#[derive(Debug, Clone)]
+enum Step {
+    Nameless,
+    Update(Altered),
+    Delete(Rows),
+}
+
+/// Why a batch was not made.
+enum Halt {
+    Write(WriteError),
+    Change(ChangeError),
+}
+
+impl From<WriteError> for Halt {
+    fn from(error: WriteError) -> Self {
+        Halt::Write(error)
+    }
+}
+
+impl From<AppendError> for Halt {
+    fn from(error: AppendError) -> Self {
+        match error {
+            AppendError::Write(error) => Halt::Write(error),
+            head @ AppendError::Head => Halt::Change(head.into()),
+        }
+    }
+}
+
+impl From<ChangeError> for Halt {
+    fn from(error: ChangeError) -> Self {
+        Halt::Change(error)
+    }
+}
+
+/// Runs a transaction until nobody is in the way, a bounded number of times.
+macro_rules! attempt {
+    ($store:expr, $at:ident, |$writer:ident| $body:expr) => {{
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            let $at = now();
+            let outcome: Result<_, Halt> = async {
+                let mut $writer = $store.write(&$at).await?;
+                $writer.overwrite_deleted($store.engine()).await?;
+                let done: Result<_, Halt> = $body.await;
+                match done {
+                    Ok(value) => {
+                        $writer.commit().await?;
+                        Ok(value)
+                    }
+                    Err(error) => {
+                        $writer.rollback().await;
+                        Err(error)
+                    }
+                }
+            }
+            .await;
+            match outcome {
+                Ok(value) => break Ok(value),
+                Err(Halt::Write(WriteError::Busy(_))) if tries < TRIES => wait(tries).await,
+                Err(Halt::Write(WriteError::Missed { table, expected, hit })) => {
+                    break Err(ChangeError::Conflict {
+                        message: format!("{table}: {hit} of {expected} rows were there: the purge is paused, --resume plans the rest anew"),
+                        rows: Vec::new(),
+                    });
+                }
+                Err(Halt::Write(error)) => break Err(ChangeError::from(error)),
+                Err(Halt::Change(error)) => break Err(error),
+            }
+        }
+    }};
+}
+
+/// Enters the session and the suppression list.
+///
+/// # Errors
+/// As any change.
+pub async fn begin(store: &Store, own: &Own, desk: &Desk<'_>, kept: &Kept) -> Result<(), ChangeError> {
+    attempt!(store, at, |writer| async {
+        let texts = [
+            ("id", kept.session.clone()),
+            ("plan_id", kept.plan_id.clone()),
+            ("status", "running".to_owned()),
+            ("counts", "{}".to_owned()),
+            ("actor", desk.author.actor.clone()),
+            ("created_at", at.clone()),
+            ("updated_at", at.clone()),
+        ];
+        let mut columns: Vec<String> = texts.iter().map(|(c, _)| (*c).to_owned()).collect();
+        let mut row: Vec<Cell> = texts.into_iter().map(|(_, t)| Cell::Is(Raw::Text(t))).collect();
+        for (column, number) in [("position", 0), ("batches", 0)] {
+            columns.push(column.to_owned());
+            row.push(Cell::Is(writer.number(number)));
+        }
+        if let Some(ticket) = &desk.author.ticket {
+            columns.push("ticket".to_owned());
+            row.push(Cell::Is(Raw::Text(ticket.clone())));
+        }
+        let key = vec!["id".to_owned()];
+        writer.run(&Mutation::Insert { table: own.table("memory_purges"), key, columns, rows: vec![row] }).await?;
+        for handle in &kept.subject.handles {
+            writer.suppress(&hmac(&desk.key, &handle.value), &kept.session, &handle.kind, &at).await?;
+        }
+        let mut public = facts(desk, kept);
+        public.insert("handles_suppressed".to_owned(), Value::from(kept.subject.handles.len()));
+        enter(&mut writer, own, desk, &at, "purge.begin", public).await.map(drop)
+    })
+}
+
+fn facts(desk: &Desk<'_>, kept: &Kept) -> Map<String, Value> {
+    let mut public = Map::new();
+    public.insert("session".to_owned(), Value::from(kept.session.clone()));
+    public.insert("plan_id".to_owned(), Value::from(kept.plan_id.clone()));
+    public.insert("schema".to_owned(), Value::from(audit::SCHEMA));
+    public.insert("undo_reason".to_owned(), Value::from("an erasure is not undone"));
+    if let Some(ticket) = &desk.author.ticket {
+        public.insert("ticket".to_owned(), Value::from(ticket.clone()));
+    }
+    public
+}
+
+async fn enter(
+    writer: &mut Writer<'_>,
+    own: &Own,
+    desk: &Desk<'_>,
+    at: &str,
+    action: &str,
+    mut public: Map<String, Value>,
+) -> Result<i64, Halt> {
+    public.insert("operation".to_owned(), Value::from(action));
+    let entry = NewEntry {
+        at: at.to_owned(),
+        actor: desk.author.actor.clone(),
+        action: action.to_owned(),
+        public: Value::Object(public),
+        private: Map::new(),
+    };
+    Ok(audit::append(writer, own, &entry).await?)
+}
+
+/// Deletes what a plan says, batch by batch. Gives what was counted in all, with what earlier runs of the session did.
+///
+/// # Errors
+/// [`ChangeError::Conflict`] when the world moved: the session can be resumed.
+pub async fn run(
+    store: &Store,
+    own: &Own,
+    desk: &Desk<'_>,
+    kept: &Kept,
+    plan: &PurgePlan,
+    so_far: Counts,
+) -> Result<Counts, ChangeError> {
+    let batches = batches(plan);
+    let mut counts = so_far;
+    let all = batches.len();
+    for (position, steps) in batches.iter().enumerate() {
+        (desk.progress)("deleting", (position * plan.options.batch) as u64);
+        let mut after = counts.clone();
+        steps.iter().for_each(|step| count(&mut after, plan, step));
+        attempt!(store, at, |writer| async {
+            for step in steps {
+                make(&mut writer, store, kept, plan, step).await?;
+            }
+            advance(&mut writer, own, kept, &at, "running", position + 1, all, &after).await?;
+            let mut public = facts(desk, kept);
+            let mut here = Counts::new();
+            steps.iter().for_each(|step| count(&mut here, plan, step));
+            public.insert("counts".to_owned(), json!(here));
+            public.insert("batch".to_owned(), json!([position + 1, all]));
+            enter(&mut writer, own, desk, &at, "purge.batch", public).await.map(drop)
+        })?;
+        counts = after;
+    }
+    if !plan.redacts.is_empty() {
+        attempt!(store, at, |writer| async {
+            let public = facts(desk, kept);
+            audit::redact(&mut writer, own, &at, &desk.author.actor, &plan.redacts, &public).await?;
+            Ok(())
+        })?;
+    }
+    Ok(counts)
+}
+
+/// Enters the receipt's hash and how it ended. Gives the number of the audit entry.
+///
+/// # Errors
+/// As any change.
+pub async fn end(
+    store: &Store,
+    own: &Own,
+    desk: &Desk<'_>,
+    kept: &Kept,
+    status: &str,
+    counts: &Counts,
+    receipt_hash: &str,
+) -> Result<i64, ChangeError> {
+    attempt!(store, at, |writer| async {
+        let key = vec![("id".to_owned(), Raw::Text(kept.session.clone()))];
+        let text = |t: &str| Cell::Is(Raw::Text(t.to_owned()));
+        let set = vec![
+            ("status".to_owned(), text(status)),
+            ("updated_at".to_owned(), text(&at)),
+            ("receipt_hash".to_owned(), text(receipt_hash)),
+        ];
+        writer.run(&Mutation::Update { table: own.table("memory_purges"), key, set }).await?;
+        let mut public = facts(desk, kept);
+        public.insert("status".to_owned(), Value::from(status));
+        public.insert("counts".to_owned(), json!(counts));
+        public.insert("receipt_sha256".to_owned(), Value::from(receipt_hash));
+        enter(&mut writer, own, desk, &at, "purge", public).await
+    })
+}
+
+#[allow(clippy::too_many_arguments, reason = "one row of a table")]
+async fn advance(
+    writer: &mut Writer<'_>,
+    own: &Own,
+    kept: &Kept,
+    at: &str,
+    status: &str,
+    position: usize,
+    batches: usize,
+    counts: &Counts,
+) -> Result<(), Halt> {
+    let text = |t: String| Cell::Is(Raw::Text(t));
+    let set = vec![
+        ("status".to_owned(), text(status.to_owned())),
+        ("position".to_owned(), Cell::Is(writer.number(position as i64))),
+        ("batches".to_owned(), Cell::Is(writer.number(batches as i64))),
+        ("counts".to_owned(), text(json!(counts).to_string())),
+        ("updated_at".to_owned(), text(at.to_owned())),
+    ];
+    let key = vec![("id".to_owned(), Raw::Text(kept.session.clone()))];
+    Ok(writer.run(&Mutation::Update { table: own.table("memory_purges"), key, set }).await?)
+}
+
+/// First what stays and changes, so that nothing refers to a row that goes; then what goes, whoever refers first.
+fn batches(plan: &PurgePlan) -> Vec<Vec<Step>> {
+    let size = plan.options.batch.max(1);
+    let mut batches: Vec<Vec<Step>> = Vec::new();
+    let mut room = 0;
+    let mut push = |step: Step, rows: usize| {
+        if batches.is_empty() || rows > room {
+            batches.push(Vec::new());
+            room = size;
+        }
+        room = room.saturating_sub(rows);
+        if let Some(last) = batches.last_mut() {
+            last.push(step);
+        }
+    };
+    if plan.nameless.is_some() {
+        push(Step::Nameless, 1);
+    }
+    for row in &plan.updates {
+        push(Step::Update(row.clone()), 1);
+    }
+    for rows in &plan.deletes {
+        // Rows of a table that refer to each other go in one statement.
+        let together = if plan.circular.contains(&rows.table) { rows.keys.len().max(1) } else { size };
+        for keys in rows.keys.chunks(together) {
+            let part = Rows { table: rows.table.clone(), by: rows.by.clone(), keys: keys.to_vec() };
+            push(Step::Delete(part), keys.len());
+        }
+    }
+    batches
+}
+
+fn count(counts: &mut Counts, plan: &PurgePlan, step: &Step) {
+    let (table, verb, rows) = match step {
+        Step::Nameless => match &plan.nameless {
+            Some(account) => (&account.table, "insert", 1),
+            None => return,
+        },
+        Step::Update(row) => (&row.table, "update", 1),
+        Step::Delete(rows) => (&rows.table, "delete", rows.keys.len()),
+    };
+    *counts.entry(table.title()).or_default().entry(verb.to_owned()).or_default() += rows;
+}
+
+async fn make(writer: &mut Writer<'_>, store: &Store, kept: &Kept, plan: &PurgePlan, step: &Step) -> Result<(), Halt> {
+    match step {
+        Step::Nameless => {
+            let Some(account) = &plan.nameless else { return Ok(()) };
+            let mut columns = vec![account.id.clone()];
+            let mut row = vec![Cell::Is(Raw::Text(kept.pseudonym.clone()))];
+            for (column, value) in &account.columns {
+                let raw = match super::effects::constant(store.engine(), value) {
+                    Raw::Text(text) => Raw::Text(text.replace("{}", &kept.pseudonym)),
+                    other => other,
+                };
+                columns.push(column.clone());
+                row.push(Cell::Is(raw));
+            }
+            let key = vec![account.id.clone()];
+            writer.run(&Mutation::Insert { table: account.table.clone(), key, columns, rows: vec![row] }).await?;
+        }
+        Step::Update(row) => update(writer, kept, row).await?,
+        Step::Delete(rows) => writer.run(&Mutation::Delete(rows.clone())).await?,
+    }
+    Ok(())
+}
+
+/// Changes a row that stays, if it is still what the plan read.
+async fn update(writer: &mut Writer<'_>, kept: &Kept, row: &Altered) -> Result<(), Halt> {
+    let (by, values): (Vec<String>, Vec<Raw>) = row.key.iter().cloned().unzip();
+    let rows = Rows { table: row.table.clone(), by, keys: vec![values] };
+    let images = writer.images(&rows).await?;
+    let same = images.first().is_some_and(|image| {
+        row.update.was.iter().all(|(column, was)| image.get(column).is_some_and(|raw| digest(raw) == *was))
+    });
+    if !same || images.len() != 1 {
+        return Err(ChangeError::Conflict {
+            message: format!(
+                "a row of {} was changed meanwhile: the purge is paused, --resume plans the rest anew",
+                row.table.title()
+            ),
+            rows: Vec::new(),
+        }
+        .into());
+    }
+    let cell = |new: &New| match new {
+        New::Is(raw) => Cell::Is(raw.clone()),
+        New::Pseudonym => Cell::Is(Raw::Text(kept.pseudonym.clone())),
+    };
+    let set = row.update.set.iter().map(|(column, new)| (column.clone(), cell(new))).collect();
+    Ok(writer.run(&Mutation::Update { table: row.table.clone(), key: row.key.clone(), set }).await?)
+}
+
+/// A name for whoever was erased: the same within one erasure, and of no meaning. A UUID, which columns of ids take.
+#[must_use]
+pub fn pseudonym() -> String {
+    new_id()
+}

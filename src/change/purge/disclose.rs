@@ -1,0 +1,123 @@
+//! What a plan and a receipt say to people: effects on rows that stay, what remains, what cannot be told.
+
+use std::collections::BTreeMap;
+
+use super::graph::{Graph, name};
+use super::plan::PurgePlan;
+use super::scan::{Found, Mentions};
+use crate::change::ChangeError;
+use crate::layout::erase::Action;
+use crate::memory::Entity;
+use crate::store::snapshot::Snapshot;
+
+/// What stands on every receipt.
+pub const STANDING: &[&str] = &[
+    "backups, point-in-time recovery and archived WAL keep the data until they expire",
+    "replicas that were not reached, and server and agent logs, may hold copies",
+    "exports, and prompts already sent to model providers, are not reached",
+    "storage cells of an SSD may keep old blocks",
+    "models trained before keep what they learned",
+    "a handle too short or too common to tell is not looked for in texts",
+];
+
+/// Words for what happens to rows that stay.
+pub fn effects(plan: &mut PurgePlan, found: &Found) {
+    let mut counted: BTreeMap<&str, usize> = BTreeMap::new();
+    for row in &plan.updates {
+        row.update.why.iter().for_each(|why| *counted.entry(why).or_default() += 1);
+    }
+    let mut effects: Vec<String> = counted.into_iter().map(|(why, rows)| format!("{why}: {rows} rows")).collect();
+    effects.extend(found.loosened.iter().map(|(place, values)| format!("{place}: {values} values named rows that go")));
+    if let Some(account) = &plan.nameless {
+        effects.push(format!("{} gets one nameless account, for pseudonyms to refer to", account.table.title()));
+    }
+    if !plan.redacts.is_empty() {
+        effects.push(format!("{} private values of our audit trail are redacted", plan.redacts.len()));
+    }
+    plan.effects = effects;
+}
+
+/// Words for what remains, and for what cannot be told.
+///
+/// # Errors
+/// The engine's refusal.
+pub async fn disclosures(
+    snapshot: &mut Snapshot<'_>,
+    plan: &mut PurgePlan,
+    graph: &Graph,
+    found: &Found,
+) -> Result<(), ChangeError> {
+    if found.account > 0 {
+        plan.particular.push(format!(
+            "the person's account with the application is kept ({} values of it name the person): --account erase takes it",
+            found.account
+        ));
+    }
+    let total: usize = found.counted.values().sum();
+    let unknown: BTreeMap<String, usize> =
+        plan.mentions.iter().filter(|m| !m.known).fold(BTreeMap::new(), |mut all, m| {
+            *all.entry(m.table.title()).or_default() += 1;
+            all
+        });
+    for (table, rows) in &unknown {
+        plan.particular.push(format!(
+            "the table {table} is outside the layout and names the person in {rows} values: left as it is"
+        ));
+    }
+    let left = total.saturating_sub(unknown.values().sum());
+    if plan.options.mentions == Mentions::Leave && left > 0 {
+        plan.particular.push(format!(
+            "{left} values in rows of others name the person and are left: --mentions redact takes the words out"
+        ));
+    }
+    for (place, rows) in &found.stuck {
+        plan.particular.push(format!("{place}: {rows} references to rows that go cannot be taken out"));
+    }
+    for (place, hits) in &found.ours {
+        plan.particular.push(format!(
+            "{place} of our own tables names the person {hits} times and is not changed: the audit trail would break"
+        ));
+    }
+    for (kind, _) in plan.control.iter().filter(|(_, hits)| *hits == 0) {
+        plan.notes.push(format!(
+            "a handle of the kind {kind} was found nowhere: that it is not there afterwards proves nothing"
+        ));
+    }
+    for handle in plan.subject.handles.iter().filter(|h| h.unsearched.is_some()) {
+        plan.notes.push(format!(
+            "a handle of the kind {} is not looked for in texts: {}",
+            handle.kind,
+            handle.unsearched.as_deref().unwrap_or_default()
+        ));
+    }
+    for view in &graph.relations.materialised {
+        plan.particular.push(format!("the materialised view {view} may keep copies until it is refreshed"));
+    }
+    ownerless(snapshot, plan, graph).await
+}
+
+/// Episodes and the like whose owner columns are all empty belong to nobody that can be told.
+async fn ownerless(snapshot: &mut Snapshot<'_>, plan: &mut PurgePlan, graph: &Graph) -> Result<(), ChangeError> {
+    let sources: Vec<_> = snapshot.store.recognised().sources.iter().filter(|s| s.entity == Entity::Episode).collect();
+    let mut tables: Vec<_> = sources.iter().map(|s| name(&s.table)).collect();
+    tables.dedup();
+    for table in tables {
+        let mut owners: Vec<String> = Vec::new();
+        for rule in
+            graph.rules.iter().filter(|r| r.action == Action::Delete && r.path.is_none() && name(&r.table) == table)
+        {
+            let column = format!("t.\"{}\" IS NULL", rule.column.replace('"', "\"\""));
+            if !owners.contains(&column) {
+                owners.push(column);
+            }
+        }
+        if owners.is_empty() || graph.rules.iter().any(|r| r.path.is_some() && name(&r.table) == table) {
+            continue;
+        }
+        let rows = snapshot.count(&table, &owners.join(" AND ")).await?;
+        if rows > 0 {
+            plan.notes.push(format!("{rows} rows of {} name no owner: whose they are cannot be told", table.title()));
+        }
+    }
+    Ok(())
+}

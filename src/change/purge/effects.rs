@@ -1,0 +1,277 @@
+//! What erasing does to rows that stay: columns emptied, pseudonyms, children given to the next parent, policies marked.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use serde::Serialize;
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+
+use super::graph::{Graph, as_text, by_path_rows, name};
+use super::matcher::Matcher;
+use super::scrub;
+use super::subject::Handle;
+use crate::change::ChangeError;
+use crate::layout::Engine;
+use crate::layout::erase::{Action, BoundRule};
+use crate::store::session::Raw;
+use crate::store::snapshot::{Snapshot, Wanted};
+use crate::store::stored::TableName;
+
+/// What a column gets.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum New {
+    /// This value.
+    Is(Raw),
+    /// The pseudonym of this run.
+    Pseudonym,
+}
+
+/// A row that stays, with what changes in it.
+#[derive(Debug, Clone, PartialEq, Serialize, Default)]
+pub struct Update {
+    /// Columns and their new values.
+    pub set: BTreeMap<String, New>,
+    /// Digest of what stood in each column, so that nothing written meanwhile is lost.
+    pub was: BTreeMap<String, String>,
+    /// Why, one short sentence each.
+    pub why: Vec<String>,
+}
+
+/// Rows that stay and change, by table and key.
+#[derive(Debug, Clone, Default)]
+pub struct Updates {
+    /// Rows by table and spelled key.
+    pub rows: BTreeMap<(TableName, String), (Vec<Raw>, Update)>,
+}
+
+impl Updates {
+    /// Notes a new value of a column; the first one noted holds.
+    pub fn set(&mut self, table: &TableName, key: &[Raw], column: &str, old: &Raw, new: New, why: &str) {
+        let spelled = serde_json::to_string(key).unwrap_or_default();
+        let (_, update) =
+            self.rows.entry((table.clone(), spelled)).or_insert_with(|| (key.to_vec(), Update::default()));
+        if update.set.contains_key(column) {
+            return;
+        }
+        update.set.insert(column.to_owned(), new);
+        update.was.insert(column.to_owned(), digest(old));
+        if !update.why.iter().any(|w| w == why) {
+            update.why.push(why.to_owned());
+        }
+    }
+
+    /// What a row's column is about to get.
+    #[must_use]
+    pub fn get(&self, table: &TableName, key: &[Raw], column: &str) -> Option<&New> {
+        let spelled = serde_json::to_string(key).unwrap_or_default();
+        self.rows.get(&(table.clone(), spelled))?.1.set.get(column)
+    }
+
+    /// Forgets what is about rows that go.
+    pub fn without(&mut self, graph: &Graph) {
+        self.rows.retain(|(table, _), (key, _)| !graph.has(table, key));
+    }
+}
+
+/// Digest of a stored value, the same for a value as read and as an image of its row holds it.
+#[must_use]
+pub fn digest(raw: &Raw) -> String {
+    let text = match raw {
+        Raw::Bytes(bytes) => json!(format!("\\x{}", hex::encode(bytes))).to_string(),
+        other => serde_json::to_string(other).unwrap_or_default(),
+    };
+    hex::encode(Sha256::digest(text.as_bytes()))
+}
+
+/// Finds what the rules do to rows that stay.
+///
+/// # Errors
+/// The engine's refusal, or a column that cannot be emptied and has no other value.
+pub async fn find(
+    snapshot: &mut Snapshot<'_>,
+    graph: &Graph,
+    subject: &[String],
+    updates: &mut Updates,
+) -> Result<(), ChangeError> {
+    for rule in graph.rules.iter().filter(|r| !matches!(r.action, Action::Delete | Action::Remove)) {
+        let values: Vec<Raw> = match &rule.of {
+            None => subject.iter().cloned().map(Raw::Text).collect(),
+            Some(of) => {
+                let Some(taken) = graph.taken(&name(of)) else { continue };
+                let Some(to) = rule.to.as_ref().or(taken.key.first()) else { continue };
+                taken.values(to, 0)
+            }
+        };
+        if rule.path.is_some() {
+            by_path(snapshot, graph, rule, &values, subject, updates).await?;
+        } else if !values.is_empty() {
+            one(snapshot, graph, rule, &values, subject, updates).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Takes the name out of JSON that holds it at a path: the row is somebody else's.
+async fn by_path(
+    snapshot: &mut Snapshot<'_>,
+    graph: &Graph,
+    rule: &BoundRule,
+    values: &[Raw],
+    subject: &[String],
+    updates: &mut Updates,
+) -> Result<(), ChangeError> {
+    let table = name(&rule.table);
+    let texts: Vec<String> = values.iter().filter_map(as_text).collect();
+    let handles: Vec<Handle> = texts
+        .iter()
+        .map(|value| Handle { kind: String::new(), value: value.clone(), source: String::new(), unsearched: None })
+        .collect();
+    let matcher = Matcher::new(&handles, [])?;
+    let key = graph.relations.keys.get(&table).cloned().unwrap_or_default();
+    let mut read = key.clone();
+    read.push(rule.column.clone());
+    let why = format!("{}.{} loses the name", table.title(), rule.column);
+    for row in by_path_rows(snapshot, rule, &read, &texts, subject).await? {
+        let (id, values) = row.split_at(key.len());
+        let Some(old) = values.first().filter(|_| !graph.has(&table, id)) else { continue };
+        let Some(text) = scrub::readable(old) else { continue };
+        let new = scrub::redacted(&text, &matcher.find(text.as_bytes()));
+        if new != text {
+            updates.set(&table, id, &rule.column, old, New::Is(scrub::stored_as(old, new)), &why);
+        }
+    }
+    Ok(())
+}
+
+async fn one(
+    snapshot: &mut Snapshot<'_>,
+    graph: &Graph,
+    rule: &BoundRule,
+    values: &[Raw],
+    subject: &[String],
+    updates: &mut Updates,
+) -> Result<(), ChangeError> {
+    let table = name(&rule.table);
+    let key = graph.relations.keys.get(&table).cloned().unwrap_or_default();
+    let mut read = key.clone();
+    read.extend(rule.columns.iter().cloned());
+    read.push(rule.column.clone());
+    let wanted = Wanted { table: &table, columns: &read, when: rule.when.as_deref(), subject };
+    let rows = snapshot.select(wanted, &rule.column, values).await?;
+    let stay = rows.into_iter().filter(|row| !graph.has(&table, &row[..key.len()]));
+    let stay: Vec<Vec<Raw>> = stay.collect();
+    if stay.is_empty() {
+        return Ok(());
+    }
+    if key.is_empty() {
+        return Err(ChangeError::Refused(format!(
+            "the rows of {} cannot be told apart: it has no primary key",
+            table.title()
+        )));
+    }
+    let parents = if rule.action == Action::Reparent { parents(snapshot, graph, rule).await? } else { HashMap::new() };
+    let why = words(rule, &table);
+    for row in &stay {
+        let id = &row[..key.len()];
+        let named = row.last().cloned().unwrap_or(Raw::Null);
+        for (column, old) in rule.columns.iter().zip(&row[key.len()..]) {
+            let new = match rule.action {
+                Action::Pseudonym => New::Pseudonym,
+                Action::Reparent => {
+                    let parent = parents.get(&spelled(&named)).cloned().unwrap_or(Raw::Null);
+                    // Its own parent it cannot be.
+                    New::Is(if Some(&parent) == id.first() { Raw::Null } else { parent })
+                }
+                _ => New::Is(rule.value.as_ref().map_or(Raw::Null, |value| constant(snapshot.store.engine(), value))),
+            };
+            let nothing_there = matches!(old, Raw::Null) && new == New::Is(Raw::Null);
+            if nothing_there || New::Is(old.clone()) == new {
+                continue;
+            }
+            if new == New::Is(Raw::Null) && is_required(snapshot, &table, column) {
+                let empty = New::Is(Raw::Text(String::new()));
+                updates.set(&table, id, column, old, empty, &why);
+                continue;
+            }
+            updates.set(&table, id, column, old, new, &why);
+        }
+    }
+    Ok(())
+}
+
+/// Whether a column cannot be emptied.
+#[must_use]
+pub fn is_required(snapshot: &Snapshot<'_>, table: &TableName, column: &str) -> bool {
+    let mut tables = snapshot.store.catalog().tables.iter();
+    let found = tables.find(|t| t.schema == table.schema && t.name == table.name);
+    found.and_then(|t| t.column(column)).is_some_and(|c| c.not_null)
+}
+
+fn words(rule: &BoundRule, table: &TableName) -> String {
+    let columns = rule.columns.join(", ");
+    let title = table.title();
+    match rule.action {
+        Action::Pseudonym => format!("{title}.{columns} gets a pseudonym"),
+        Action::Reparent => format!("{title}.{columns} follows the parent of the row that goes"),
+        Action::Stale => {
+            format!("{title}: learned from rows that go, marked as out of date; `policy train` trains it anew")
+        }
+        _ => format!("{title}.{columns} is emptied"),
+    }
+}
+
+fn spelled(raw: &Raw) -> String {
+    serde_json::to_string(raw).unwrap_or_default()
+}
+
+/// For each row of a chain that goes, the nearest one above it that stays and is there.
+async fn parents(
+    snapshot: &mut Snapshot<'_>,
+    graph: &Graph,
+    rule: &BoundRule,
+) -> Result<HashMap<String, Raw>, ChangeError> {
+    let table = name(&rule.table);
+    let Some(taken) = graph.taken(&table) else { return Ok(HashMap::new()) };
+    let Some(at) = taken.columns.iter().position(|c| *c == rule.column) else { return Ok(HashMap::new()) };
+    let to = rule.to.as_ref().or(taken.key.first()).cloned().unwrap_or_default();
+    let Some(own) = taken.columns.iter().position(|c| *c == to) else { return Ok(HashMap::new()) };
+    let step: HashMap<String, Raw> =
+        taken.rows.iter().filter_map(|row| Some((spelled(row.get(own)?), row.get(at)?.clone()))).collect();
+    let mut found: HashMap<String, Raw> = HashMap::new();
+    for start in step.keys() {
+        let (mut at, mut seen) = (start.clone(), HashSet::new());
+        let end = loop {
+            match step.get(&at) {
+                None | Some(Raw::Null) => break Raw::Null,
+                Some(next) if step.contains_key(&spelled(next)) && seen.insert(spelled(next)) => at = spelled(next),
+                // Round in a circle of rows that all go.
+                Some(next) if step.contains_key(&spelled(next)) => break Raw::Null,
+                Some(next) => break next.clone(),
+            }
+        };
+        found.insert(start.clone(), end);
+    }
+    let mut ends: Vec<Raw> = found.values().filter(|raw| !matches!(raw, Raw::Null)).cloned().collect();
+    ends.dedup();
+    let columns = [to.clone()];
+    let wanted = Wanted { table: &table, columns: &columns, when: None, subject: &[] };
+    let there: HashSet<String> =
+        snapshot.select(wanted, &to, &ends).await?.iter().filter_map(|row| row.first().map(spelled)).collect();
+    found.values_mut().filter(|raw| !there.contains(&spelled(raw))).for_each(|raw| *raw = Raw::Null);
+    Ok(found)
+}
+
+/// A layout's constant as it is stored.
+#[must_use]
+pub fn constant(engine: Engine, value: &Value) -> Raw {
+    match (engine, value) {
+        (_, Value::Null) => Raw::Null,
+        (_, Value::String(text)) => Raw::Text(text.clone()),
+        (Engine::Sqlite, Value::Bool(b)) => Raw::Integer(i64::from(*b)),
+        (Engine::Sqlite, Value::Number(n)) => {
+            n.as_i64().map_or(Raw::Real(n.as_f64().unwrap_or_default()), Raw::Integer)
+        }
+        (_, other) => Raw::Text(other.to_string()),
+    }
+}

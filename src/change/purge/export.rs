@@ -1,0 +1,161 @@
+//! Everything that is kept about a person, for the person: a line of JSON a row, by table, and a manifest with hashes.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::Path;
+
+use serde_json::{Map, Value, json};
+use sha2::{Digest as _, Sha256};
+
+use super::graph::Graph;
+use super::scrub::readable;
+use super::subject;
+use crate::change::plan::canonical;
+use crate::change::{ChangeError, now};
+use crate::store::Store;
+use crate::store::session::Raw;
+use crate::store::stored::{Image, ROW_NUMBER, Rows};
+
+/// Rows read at a time.
+const STRIDE: usize = 400;
+
+/// Where a bundle goes.
+pub enum Sink<'a> {
+    /// A new folder: a file for each table and `manifest.json`.
+    Folder(&'a Path),
+    /// One stream: the rows of all tables, each with its table, and the manifest as the last line.
+    Stream(&'a mut (dyn Write + Send)),
+}
+
+/// Writes the bundle of a person. Gives the manifest and its SHA-256.
+///
+/// # Errors
+/// As resolving the person; [`ChangeError::Failed`] where it cannot be written.
+pub async fn bundle(
+    store: &Store,
+    given: &str,
+    aliases: &[String],
+    mut sink: Sink<'_>,
+) -> Result<(Value, String), ChangeError> {
+    let mut snapshot = store.snapshot().await?;
+    let subject = subject::resolve(&mut snapshot, given, aliases).await?;
+    let relations = snapshot.relations().await?;
+    let mut graph = Graph::new(&store.recognised().erasure.rules, relations, true);
+    graph.close(&mut snapshot, &subject.ids).await?;
+    drop(snapshot);
+    if let Sink::Folder(folder) = &sink {
+        create(folder)?;
+    }
+    let mut tables = Vec::new();
+    for (table, taken) in graph.tables.iter().filter(|(_, t)| !t.rows.is_empty()) {
+        let mut hasher = Sha256::new();
+        let file = format!("{}.jsonl", table.title().replace(['/', '\\'], "_"));
+        let mut out = match &sink {
+            Sink::Folder(folder) => Some(open(&folder.join(&file))?),
+            Sink::Stream(_) => None,
+        };
+        let mut count = 0;
+        for rows in taken.rows.chunks(STRIDE) {
+            let keys = rows.iter().map(|row| taken.key_of(row)).collect();
+            for image in store.images(&Rows { table: table.clone(), by: taken.key.clone(), keys }).await? {
+                let mut row = row_json(&image);
+                if out.is_none() {
+                    row.insert("table".to_owned(), Value::from(table.title()));
+                }
+                let line = format!("{}\n", Value::Object(row));
+                hasher.update(line.as_bytes());
+                let written = match (&mut out, &mut sink) {
+                    (Some(file), _) => file.write_all(line.as_bytes()),
+                    (None, Sink::Stream(stream)) => stream.write_all(line.as_bytes()),
+                    (None, Sink::Folder(_)) => Ok(()),
+                };
+                written.map_err(|e| failed(&e))?;
+                count += 1;
+            }
+        }
+        if let Some(mut file) = out {
+            file.flush().map_err(|e| failed(&e))?;
+        }
+        tables.push(
+            json!({ "table": table.title(), "file": file, "rows": count, "sha256": hex::encode(hasher.finalize()) }),
+        );
+    }
+    let mut kinds: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    subject.handles.iter().for_each(|h| kinds.entry(&h.kind).or_default().push(&h.value));
+    let manifest = json!({
+        "format": "mnemoscope subject bundle 1", "subject": subject.ids, "handles": kinds, "made_at": now(),
+        "layouts": store.recognised().layouts.iter().map(|l| l.name.clone()).collect::<Vec<_>>(), "tables": tables,
+    });
+    let text = canonical(&manifest);
+    let hash = hex::encode(Sha256::digest(text.as_bytes()));
+    match &mut sink {
+        Sink::Folder(folder) => {
+            let mut file = open(&folder.join("manifest.json"))?;
+            file.write_all(text.as_bytes()).and_then(|()| file.flush()).map_err(|e| failed(&e))?;
+        }
+        Sink::Stream(stream) => {
+            writeln!(stream, "{}", json!({ "manifest": manifest, "manifest_sha256": hash })).map_err(|e| failed(&e))?;
+        }
+    }
+    Ok((manifest, hash))
+}
+
+fn failed(error: &std::io::Error) -> ChangeError {
+    ChangeError::Failed(format!("the bundle could not be written: {error}"))
+}
+
+/// A new folder that nobody else reads; one that holds something is left alone.
+fn create(folder: &Path) -> Result<(), ChangeError> {
+    let holds = std::fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some());
+    if holds {
+        return Err(ChangeError::Usage(format!(
+            "{} holds something: name a new folder for the bundle",
+            folder.display()
+        )));
+    }
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::DirBuilderExt as _;
+        builder.mode(0o700);
+    }
+    builder.create(folder).map_err(|e| failed(&e))
+}
+
+fn open(path: &Path) -> Result<std::io::BufWriter<std::fs::File>, ChangeError> {
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt as _;
+        options.mode(0o600);
+    }
+    options.open(path).map(std::io::BufWriter::new).map_err(|e| failed(&e))
+}
+
+/// A stored row with its own columns; packed values are unpacked, bytes that are no text are hexadecimal digits.
+fn row_json(image: &Image) -> Map<String, Value> {
+    let value = |raw: &Raw| match raw {
+        Raw::Null => Value::Null,
+        Raw::Integer(i) => Value::from(*i),
+        Raw::Real(x) => Value::from(*x),
+        Raw::Text(text) if text.starts_with("\\x") => {
+            unpacked(text).map_or_else(|| Value::from(text.clone()), Value::from)
+        }
+        other => match readable(other) {
+            Some(text) => Value::from(text),
+            None => match other {
+                Raw::Bytes(bytes) | Raw::BadText(bytes) => json!({ "hex": hex::encode(bytes) }),
+                _ => Value::Null,
+            },
+        },
+    };
+    let columns = image.0.iter().filter(|(name, _)| name != ROW_NUMBER);
+    columns.map(|(name, raw)| (name.clone(), value(raw))).collect()
+}
+
+/// PostgreSQL's bytes as text where they hold one.
+fn unpacked(text: &str) -> Option<String> {
+    readable(&Raw::Bytes(hex::decode(text.strip_prefix("\\x")?).ok()?))
+}

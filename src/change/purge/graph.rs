@@ -1,0 +1,317 @@
+//! Which rows belong to a person: from the owner columns over every hop to a fixed point.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ops::ControlFlow;
+
+use crate::change::ChangeError;
+use crate::layout::erase::{Action, BoundRule, TableKey};
+use crate::memory::json;
+use crate::store::relations::{OnDelete, Relations};
+use crate::store::session::{Raw, RawRow};
+use crate::store::snapshot::{Snapshot, Wanted};
+use crate::store::stored::TableName;
+
+/// The rows of one table that go.
+#[derive(Debug, Clone, Default)]
+pub struct Taken {
+    /// Columns that tell its rows apart.
+    pub key: Vec<String>,
+    /// Columns that are read of each: the key, then those that others name.
+    pub columns: Vec<String>,
+    /// The rows.
+    pub rows: Vec<RawRow>,
+    known: HashSet<String>,
+}
+
+impl Taken {
+    /// The key of a row.
+    #[must_use]
+    pub fn key_of(&self, row: &RawRow) -> Vec<Raw> {
+        row.iter().take(self.key.len()).cloned().collect()
+    }
+
+    /// Whether a row of that key goes.
+    #[must_use]
+    pub fn has(&self, key: &[Raw]) -> bool {
+        self.known.contains(&spelled(key))
+    }
+
+    /// The values of a column over some rows, lists taken apart.
+    #[must_use]
+    pub fn values(&self, column: &str, from: usize) -> Vec<Raw> {
+        let Some(at) = self.columns.iter().position(|c| c == column) else { return Vec::new() };
+        let mut values = Vec::new();
+        for raw in self.rows.iter().skip(from).filter_map(|row| row.get(at)) {
+            match raw {
+                Raw::Null => {}
+                Raw::Text(text) if text.trim_start().starts_with('[') => {
+                    values.extend(json::read_list(Some(text)).items.into_iter().map(Raw::Text));
+                }
+                other => values.push(other.clone()),
+            }
+        }
+        values
+    }
+
+    /// Adds a row that is not there yet.
+    pub fn add(&mut self, row: RawRow) {
+        if self.known.insert(spelled(&row[..self.key.len().min(row.len())])) {
+            self.rows.push(row);
+        }
+    }
+}
+
+fn spelled(key: &[Raw]) -> String {
+    serde_json::to_string(key).unwrap_or_default()
+}
+
+/// All rows that go, by table.
+#[derive(Debug, Clone, Default)]
+pub struct Graph {
+    /// Rows by table.
+    pub tables: BTreeMap<TableName, Taken>,
+    /// The rules in force: the layout's, and those that foreign keys imply where it says nothing.
+    pub rules: Vec<BoundRule>,
+    /// How the tables hang together.
+    pub relations: Relations,
+}
+
+/// A table's name as the store has it.
+#[must_use]
+pub fn name(key: &TableKey) -> TableName {
+    TableName::new(key.0.clone(), key.1.clone())
+}
+
+impl Graph {
+    /// An empty graph with its rules. `account` also takes the person's account.
+    #[must_use]
+    pub fn new(rules: &[BoundRule], relations: Relations, account: bool) -> Self {
+        let mut rules: Vec<BoundRule> = rules.iter().filter(|r| account || !r.account).cloned().collect();
+        let erasing: HashSet<TableKey> =
+            rules.iter().filter(|r| r.action == Action::Delete).map(|r| r.table.clone()).collect();
+        let spoken: HashSet<(TableKey, String)> = rules.iter().map(|r| (r.table.clone(), r.column.clone())).collect();
+        let mut reached = erasing;
+        // Foreign keys to rows that go: followed as they say, to a fixed point.
+        loop {
+            let before = reached.len();
+            for foreign in &relations.foreign {
+                let (from, to) = (key_of(&foreign.from), key_of(&foreign.to));
+                let new =
+                    !rules.iter().any(|r| r.table == from && r.column == foreign.column && r.of.as_ref() == Some(&to));
+                if !reached.contains(&to) || spoken.contains(&(from.clone(), foreign.column.clone())) || !new {
+                    continue;
+                }
+                let action = if foreign.on_delete == OnDelete::Cascade { Action::Delete } else { Action::Empty };
+                if action == Action::Delete {
+                    reached.insert(from.clone());
+                }
+                rules.push(BoundRule {
+                    table: from,
+                    column: foreign.column.clone(),
+                    path: None,
+                    of: Some(to),
+                    to: Some(foreign.to_column.clone()),
+                    when: None,
+                    action,
+                    columns: vec![foreign.column.clone()],
+                    value: None,
+                    account: false,
+                    recompute: None,
+                });
+            }
+            if reached.len() == before {
+                break;
+            }
+        }
+        Graph { tables: BTreeMap::new(), rules, relations }
+    }
+
+    /// The rows of a table that go; none of it when none do.
+    #[must_use]
+    pub fn taken(&self, table: &TableName) -> Option<&Taken> {
+        self.tables.get(table)
+    }
+
+    /// Whether a row goes.
+    #[must_use]
+    pub fn has(&self, table: &TableName, key: &[Raw]) -> bool {
+        self.taken(table).is_some_and(|t| t.has(key))
+    }
+
+    /// An empty list for a table's rows.
+    pub fn table(&mut self, table: &TableName) -> &mut Taken {
+        let key = self.relations.keys.get(table).cloned().unwrap_or_default();
+        let rules = &self.rules;
+        self.tables.entry(table.clone()).or_insert_with(|| {
+            let mut columns = key.clone();
+            let mut also = |column: &String| {
+                if !columns.contains(column) {
+                    columns.push(column.clone());
+                }
+            };
+            for rule in rules {
+                if rule.of.as_ref().map(name).as_ref() == Some(table) {
+                    rule.to.iter().for_each(&mut also);
+                }
+                if name(&rule.table) == *table && (rule.action == Action::Reparent || rule.recompute.is_some()) {
+                    also(&rule.column);
+                }
+            }
+            Taken { key, columns, ..Taken::default() }
+        })
+    }
+
+    /// Follows the rules that take rows, until no more come.
+    ///
+    /// # Errors
+    /// The engine's refusal, or a table whose rows cannot be told apart.
+    pub async fn close(&mut self, snapshot: &mut Snapshot<'_>, subject: &[String]) -> Result<(), ChangeError> {
+        let rules: Vec<BoundRule> = self.rules.iter().filter(|r| r.action == Action::Delete).cloned().collect();
+        let mut done: HashMap<usize, usize> = HashMap::new();
+        loop {
+            let mut grown = false;
+            for (i, rule) in rules.iter().enumerate() {
+                let values: Vec<Raw> = match &rule.of {
+                    None if done.contains_key(&i) => continue,
+                    None => {
+                        done.insert(i, 0);
+                        subject.iter().cloned().map(Raw::Text).collect()
+                    }
+                    Some(of) => {
+                        let Some(taken) = self.tables.get(&name(of)) else { continue };
+                        let from = done.insert(i, taken.rows.len()).unwrap_or(0);
+                        let Some(to) = rule.to.as_ref().or(taken.key.first()) else { continue };
+                        taken.values(to, from)
+                    }
+                };
+                if values.is_empty() {
+                    continue;
+                }
+                let table = name(&rule.table);
+                if self.table(&table).key.is_empty() {
+                    return Err(ChangeError::Refused(format!(
+                        "the rows of {} cannot be told apart: it has no primary key",
+                        table.title()
+                    )));
+                }
+                let columns = self.table(&table).columns.clone();
+                let rows = if rule.path.is_some() {
+                    let texts: Vec<String> = values.iter().filter_map(as_text).collect();
+                    by_path_rows(snapshot, rule, &columns, &texts, subject).await?
+                } else {
+                    let when = rule.when.as_deref();
+                    let wanted = Wanted { table: &table, columns: &columns, when, subject };
+                    snapshot.select(wanted, &rule.column, &values).await?
+                };
+                let taken = self.table(&table);
+                let before = taken.rows.len();
+                rows.into_iter().for_each(|row| taken.add(row));
+                grown |= taken.rows.len() > before;
+            }
+            if !grown {
+                return Ok(());
+            }
+        }
+    }
+
+    /// The tables in the order in which their rows are deleted: whoever refers first.
+    #[must_use]
+    pub fn order(&self) -> Vec<TableName> {
+        let mut left: Vec<TableName> =
+            self.tables.iter().filter(|(_, t)| !t.rows.is_empty()).map(|(n, _)| n.clone()).collect();
+        let mut first: Vec<(TableName, TableName)> =
+            self.relations.foreign.iter().map(|f| (f.from.clone(), f.to.clone())).collect();
+        let hops = self.rules.iter().filter(|r| r.action == Action::Delete);
+        for (table, of) in hops.filter_map(|r| Some((name(&r.table), name(r.of.as_ref()?)))) {
+            // A foreign key the other way decides: the engine holds to it.
+            if !first.contains(&(of.clone(), table.clone())) {
+                first.push((table, of));
+            }
+        }
+        let mut order = Vec::new();
+        while !left.is_empty() {
+            let free = |table: &&TableName| {
+                !first.iter().any(|(before, after)| after == *table && before != *table && left.contains(before))
+            };
+            let next = left.iter().find(free).or(left.first()).cloned();
+            let Some(next) = next else { break };
+            left.retain(|t| *t != next);
+            order.push(next);
+        }
+        order
+    }
+}
+
+fn key_of(table: &TableName) -> TableKey {
+    (table.schema.clone(), table.name.clone())
+}
+
+/// A value as the text that JSON would hold.
+#[must_use]
+pub fn as_text(raw: &Raw) -> Option<String> {
+    match raw {
+        Raw::Text(text) => Some(text.clone()),
+        Raw::Integer(i) => Some(i.to_string()),
+        _ => None,
+    }
+}
+
+/// The first rows whose column holds one of some texts at the rule's path.
+///
+/// # Errors
+/// The engine's refusal.
+pub async fn by_path(
+    snapshot: &mut Snapshot<'_>,
+    rule: &BoundRule,
+    texts: &[String],
+    subject: &[String],
+) -> Result<Vec<RawRow>, ChangeError> {
+    by_path_rows(snapshot, rule, &[], texts, subject).await
+}
+
+/// Rows whose column holds one of some texts at the rule's path: the column is read row by row, since no index helps.
+///
+/// # Errors
+/// The engine's refusal.
+pub async fn by_path_rows(
+    snapshot: &mut Snapshot<'_>,
+    rule: &BoundRule,
+    columns: &[String],
+    texts: &[String],
+    subject: &[String],
+) -> Result<Vec<RawRow>, ChangeError> {
+    let table = name(&rule.table);
+    let wanted_texts: HashSet<&str> = texts.iter().map(String::as_str).collect();
+    let path = rule.path.as_deref().unwrap_or_default();
+    let mut read = columns.to_vec();
+    read.push(rule.column.clone());
+    let mut rows = Vec::new();
+    let wanted = Wanted { table: &table, columns: &read, when: rule.when.as_deref(), subject };
+    snapshot
+        .stream(wanted, |mut row| {
+            let holds =
+                row.pop().is_some_and(|raw| at_path(&raw, path).iter().any(|t| wanted_texts.contains(t.as_str())));
+            if holds {
+                rows.push(row);
+            }
+            ControlFlow::Continue(())
+        })
+        .await?;
+    Ok(rows)
+}
+
+/// The texts at a path of a stored JSON value: one, or the items of a list.
+#[must_use]
+pub fn at_path(raw: &Raw, path: &str) -> Vec<String> {
+    let Some(text) = super::scrub::readable(raw) else { return Vec::new() };
+    let document = json::read(&text).value;
+    let found = if path.is_empty() { Some(document) } else { json::path(&document, path) };
+    match found {
+        Some(serde_json::Value::String(text)) => vec![text],
+        Some(serde_json::Value::Number(number)) => vec![number.to_string()],
+        Some(serde_json::Value::Array(items)) => {
+            items.iter().filter_map(|item| item.as_str().map(str::to_owned)).collect()
+        }
+        _ => Vec::new(),
+    }
+}

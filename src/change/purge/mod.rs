@@ -1,0 +1,27 @@
+//! Erases a person: who it is, what belongs to them, what names them elsewhere; a plan, deletion in batches, a physical
+//! pass, verification and a receipt without contents.
+
+mod batches;
+mod desk;
+mod disclose;
+mod effects;
+mod export;
+mod graph;
+mod matcher;
+mod plan;
+mod preview;
+mod prove;
+mod recheck;
+mod recompute;
+mod run;
+mod scan;
+mod scrub;
+pub mod subject;
+
+pub use desk::{Desk, Progress};
+pub use export::{Sink, bundle};
+pub use plan::{Options, PurgePlan, plan};
+pub use preview::{outcome, preview};
+pub use recheck::recheck;
+pub use run::{KeptPlan, check_hold, run, run_kept};
+pub use scan::Mentions;

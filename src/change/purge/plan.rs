@@ -1,0 +1,474 @@
+//! What erasing a person would do: exact counts, mentions, effects and disclosures, made in one read-only transaction.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+
+use super::disclose;
+use super::effects::{self, New, Update, Updates};
+use super::graph::{Graph, as_text, name};
+use super::matcher::{ID_LENGTH, Matcher};
+use super::recompute;
+use super::scan::{self, Found, Mention, Mentions, Search};
+use super::subject::{self, Handle, Subject};
+use crate::change::plan::{Change, Counts, canonical};
+use crate::change::suppress::hmac;
+use crate::change::{ChangeError, now};
+use crate::layout::erase::Action;
+use crate::store::Store;
+use crate::store::session::Raw;
+use crate::store::snapshot::{Snapshot, Wanted};
+use crate::store::stored::{Rows, TableName};
+
+/// Rounds in which deleted mentions may bring further rows.
+const ROUNDS: usize = 5;
+/// Changes that a printed plan shows at most.
+const SHOWN: usize = 50;
+/// Rows in one transaction when nothing is said.
+pub const BATCH: usize = 5_000;
+
+/// How a person is erased.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Options {
+    /// Further handles that the operator knows.
+    pub aliases: Vec<String>,
+    /// What becomes of mentions in rows of others.
+    pub mentions: Mentions,
+    /// The person's account with the application goes too.
+    pub account: bool,
+    /// PostgreSQL: tables may be locked while they are rewritten.
+    pub full: bool,
+    /// Rows in one transaction, from 1.
+    pub batch: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options { aliases: Vec::new(), mentions: Mentions::Leave, account: false, full: false, batch: BATCH }
+    }
+}
+
+/// A row that stays and changes.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Altered {
+    /// Table.
+    pub table: TableName,
+    /// Columns and values that find the row.
+    pub key: Vec<(String, Raw)>,
+    /// What changes.
+    pub update: Update,
+}
+
+/// A nameless account for pseudonyms to refer to.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Nameless {
+    /// Table of accounts.
+    pub table: TableName,
+    /// Its column with the id.
+    pub id: String,
+    /// Other columns.
+    pub columns: Vec<(String, Value)>,
+}
+
+/// What erasing would do.
+#[derive(Debug)]
+pub struct PurgePlan {
+    /// SHA-256 over who, how, and every row with what becomes of it.
+    pub plan_id: String,
+    /// Who.
+    pub subject: Subject,
+    /// How.
+    pub options: Options,
+    /// Rows that go, in the order in which they do.
+    pub deletes: Vec<Rows>,
+    /// Rows that stay and change.
+    pub updates: Vec<Altered>,
+    /// The account that pseudonyms refer to, where a foreign key asks for one.
+    pub nameless: Option<Nameless>,
+    /// Private values of our audit trail that go.
+    pub redacts: Vec<(i64, String)>,
+    /// Rows by table.
+    pub counts: Counts,
+    /// Mentions in rows of others.
+    pub mentions: Vec<Mention>,
+    /// How many values of others mention the person, by table and column.
+    pub mentioned: BTreeMap<String, usize>,
+    /// For each searched handle its kind and how often it was found.
+    pub control: Vec<(String, usize)>,
+    /// Ids of the rows that go.
+    pub ids: HashSet<String>,
+    /// What else comes of it.
+    pub effects: Vec<String>,
+    /// What remains or cannot be told; these lower the result.
+    pub particular: Vec<String>,
+    /// What should be known and does not lower it.
+    pub notes: Vec<String>,
+    /// Which table's rows led to which: none where they name the person.
+    pub hops: Vec<(TableName, Option<TableName>)>,
+    /// Tables whose rows refer to rows of the same table.
+    pub circular: HashSet<TableName>,
+    /// When.
+    pub created_at: String,
+    /// Values that were read.
+    pub values: u64,
+}
+
+impl PurgePlan {
+    /// Whether there is nothing to do.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.deletes.is_empty() && self.updates.is_empty()
+    }
+
+    /// The shape that commands print. Of rows of others only masked samples are shown.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        let changes = self.changes();
+        let total = self.updates.len() + self.deletes.iter().map(|d| d.keys.len()).sum::<usize>();
+        let handles: Vec<Value> = self.subject.handles.iter().map(|h| json!(h)).collect();
+        let near: Vec<Value> =
+            self.subject.near.iter().map(|(id, value)| json!({ "id": id, "value": value })).collect();
+        let mentions: Vec<Value> = self.mentions.iter().take(SHOWN).map(mention_json).collect();
+        let disclosures: Vec<&str> = self
+            .particular
+            .iter()
+            .chain(&self.notes)
+            .map(String::as_str)
+            .chain(disclose::STANDING.iter().copied())
+            .collect();
+        json!({
+            "plan_id": self.plan_id,
+            "operation": "purge",
+            "danger": "grave",
+            "counts": self.counts,
+            "changes_shown": changes.len(),
+            "changes_total": total,
+            "changes": changes,
+            "effects": self.effects,
+            "disclosures": disclosures,
+            "subject": { "given": self.subject.given, "ids": self.subject.ids, "handles": handles, "near": near },
+            "mentions": { "action": self.options.mentions, "by_column": self.mentioned, "shown": mentions,
+                "total": self.mentioned.values().sum::<usize>() },
+            "control": self.control_json(),
+            "account": if self.options.account { "erase" } else { "keep" },
+            "audit_values_redacted": self.redacts.len(),
+            "created_at": self.created_at,
+        })
+    }
+
+    /// Handles by kind: how many there are, how many of them were found, and how often.
+    fn control_json(&self) -> Value {
+        let mut kinds: BTreeMap<&str, [usize; 3]> = BTreeMap::new();
+        for (kind, hits) in &self.control {
+            let [of, found, all] = kinds.entry(kind).or_default();
+            (*of, *found, *all) = (*of + 1, *found + usize::from(*hits > 0), *all + hits);
+        }
+        kinds
+            .iter()
+            .map(|(kind, [of, found, hits])| json!({ "kind": kind, "of": of, "found": found, "hits": hits }))
+            .collect()
+    }
+
+    fn changes(&self) -> Vec<Change> {
+        let id = |key: &[Raw]| key.iter().filter_map(as_text).collect::<Vec<_>>().join(" ");
+        let altered = self.updates.iter().map(|a| {
+            let key: Vec<Raw> = a.key.iter().map(|(_, v)| v.clone()).collect();
+            let columns: Vec<&String> = a.update.set.keys().collect();
+            Change {
+                entity: a.table.title(),
+                id: id(&key),
+                before: json!({ "columns": columns }),
+                after: json!({ "why": a.update.why }),
+            }
+        });
+        let gone = self.deletes.iter().flat_map(|rows| {
+            let title = rows.table.title();
+            rows.keys.iter().map(move |key| (title.clone(), key))
+        });
+        let gone = gone.map(|(entity, key)| Change {
+            entity,
+            id: id(key),
+            before: json!({ "there": true }),
+            after: Value::Null,
+        });
+        altered.chain(gone).take(SHOWN).collect()
+    }
+}
+
+fn mention_json(mention: &Mention) -> Value {
+    let key: Vec<String> = mention.key.iter().filter_map(as_text).collect();
+    json!({
+        "table": mention.table.title(), "id": key.join(" "), "column": mention.column, "kinds": mention.kinds,
+        "hits": mention.hits, "sample": mention.sample, "can_be_changed": mention.known,
+    })
+}
+
+/// Plans.
+///
+/// # Errors
+/// [`ChangeError::Usage`] and [`ChangeError::NotFound`] for a subject that is nobody or several,
+/// [`ChangeError::Refused`] where the layout does not say whose rows are.
+pub async fn plan(
+    store: &Store,
+    given: &str,
+    options: &Options,
+    progress: &(dyn Fn(&str, u64) + Sync),
+) -> Result<PurgePlan, ChangeError> {
+    subject::check(given)?;
+    let mut snapshot = store.snapshot().await?;
+    if let Err(ChangeError::Refused(reason)) = owners(store) {
+        let subject = subject::by_words(given, &options.aliases)?;
+        let mut plan = rest(&mut snapshot, subject, options, &[], progress).await?;
+        if plan.mentioned.is_empty() {
+            return Err(ChangeError::NotFound(format!("nothing in {} names `{given}`", store.location())));
+        }
+        plan.particular.insert(0, reason);
+        return Ok(plan);
+    }
+    let subject = match subject::resolve(&mut snapshot, given, &options.aliases).await {
+        Err(ChangeError::NotFound(words)) => {
+            return Err(ChangeError::NotFound(words + &erased_before(store, given).await?));
+        }
+        found => found?,
+    };
+    rest(&mut snapshot, subject, options, &[], progress).await
+}
+
+/// Words for somebody who is not there because they were erased.
+async fn erased_before(store: &Store, given: &str) -> Result<String, ChangeError> {
+    let Some(key) = store.secret().filter(|_| store.can_erase()) else { return Ok(String::new()) };
+    Ok(match store.purge_of(&hmac(key, given)).await? {
+        Some(session) => format!("; somebody known so was erased here, and that ended {}", session.status),
+        None => String::new(),
+    })
+}
+
+/// Refuses a database of which no layout says whose its rows are.
+///
+/// # Errors
+/// [`ChangeError::Refused`].
+pub fn owners(store: &Store) -> Result<(), ChangeError> {
+    if !store.recognised().erasure.rules.is_empty() {
+        return Ok(());
+    }
+    Err(ChangeError::Refused(format!(
+        "{}: no layout says whose its rows are, so nothing can be erased here, only searched: what is found has to be erased \
+         with the tool that wrote it (or add [[erase]] rules to a layout file)",
+        store.location()
+    )))
+}
+
+/// Plans for a person who has been found: what is still there. `also` are rows of which it is known already that they go.
+///
+/// # Errors
+/// As [`plan`].
+pub async fn rest(
+    snapshot: &mut Snapshot<'_>,
+    subject: Subject,
+    options: &Options,
+    also: &[Rows],
+    progress: &(dyn Fn(&str, u64) + Sync),
+) -> Result<PurgePlan, ChangeError> {
+    let store = snapshot.store;
+    let erasure = &store.recognised().erasure;
+    let relations = snapshot.relations().await?;
+    let mut graph = Graph::new(&erasure.rules, relations.clone(), options.account);
+    for rows in also {
+        remaining(snapshot, &mut graph, rows).await?;
+    }
+    let mut account = Graph::new(&[], relations, true);
+    account.rules = erasure.rules.iter().filter(|r| r.account && !options.account).cloned().collect();
+    account.close(snapshot, &subject.ids).await?;
+    let own = store.own().await?;
+    let known = known_tables(store);
+    let follows: HashSet<TableName> = erasure.follows.iter().map(name).collect();
+    let handles: Vec<&Handle> = subject.searched().collect();
+    let mut round = 0;
+    let (updates, found, ids) = loop {
+        round += 1;
+        graph.close(snapshot, &subject.ids).await?;
+        let ids = ids_of(&graph);
+        let matcher = Matcher::new(handles.iter().copied(), ids.iter().cloned())?;
+        let listed = listed(&graph, &ids);
+        let mut updates = Updates::default();
+        effects::find(snapshot, &graph, &subject.ids, &mut updates).await?;
+        let search = Search {
+            graph: &graph,
+            account: &account,
+            handles: &handles,
+            matcher: &matcher,
+            ids: &ids,
+            listed: &listed,
+            mentions: options.mentions,
+            own: own.as_ref().map(|o| o.schema.as_str()),
+            known: &known,
+            follows: &follows,
+            progress,
+        };
+        let found = scan::everything(snapshot, &search, &mut updates).await?;
+        let doomed: Vec<Mention> = found.mentions.iter().filter(|m| m.known).cloned().collect();
+        if options.mentions != Mentions::Delete || doomed.is_empty() || round > ROUNDS {
+            break (updates, found, ids);
+        }
+        take(snapshot, &mut graph, &doomed).await?;
+    };
+    let mut updates = updates;
+    updates.without(&graph);
+    recompute::all(snapshot, &graph, &found, &mut updates).await?;
+    finished(snapshot, subject, options, &graph, updates, found, ids).await
+}
+
+/// Takes those of some rows that are still there.
+async fn remaining(snapshot: &mut Snapshot<'_>, graph: &mut Graph, rows: &Rows) -> Result<(), ChangeError> {
+    let columns = graph.table(&rows.table).columns.clone();
+    let Some(by) = rows.by.first() else { return Ok(()) };
+    let wanted = Wanted { table: &rows.table, columns: &columns, when: None, subject: &[] };
+    let first: Vec<Raw> = rows.keys.iter().filter_map(|key| key.first().cloned()).collect();
+    let keys: HashSet<String> = rows.keys.iter().filter_map(|key| serde_json::to_string(key).ok()).collect();
+    let found = snapshot.select(wanted, by, &first).await?;
+    let taken = graph.table(&rows.table);
+    let same = |row: &Vec<Raw>| serde_json::to_string(&row[..rows.by.len()]).is_ok_and(|key| keys.contains(&key));
+    found.into_iter().filter(same).for_each(|row| taken.add(row));
+    Ok(())
+}
+
+/// Takes the rows of mentions too.
+async fn take(snapshot: &mut Snapshot<'_>, graph: &mut Graph, mentions: &[Mention]) -> Result<(), ChangeError> {
+    for mention in mentions {
+        let taken = graph.table(&mention.table);
+        let (by, columns) = (taken.key.clone(), taken.columns.clone());
+        let Some(first) = mention.key.first() else { continue };
+        let wanted = Wanted { table: &mention.table, columns: &columns, when: None, subject: &[] };
+        let rows = snapshot.select(wanted, by.first().map_or("", String::as_str), std::slice::from_ref(first)).await?;
+        let taken = graph.table(&mention.table);
+        rows.into_iter().filter(|row| row[..by.len()] == mention.key[..]).for_each(|row| taken.add(row));
+    }
+    Ok(())
+}
+
+/// Tables that a layout says something of: their rows may be changed.
+pub fn known_tables(store: &Store) -> HashSet<TableName> {
+    let recognised = store.recognised();
+    let sources = recognised.sources.iter().map(|s| name(&s.table));
+    sources.chain(recognised.erasure.rules.iter().map(|r| name(&r.table))).collect()
+}
+
+/// Ids of the rows that go: keys of one column that can be told in texts.
+fn ids_of(graph: &Graph) -> HashSet<String> {
+    let taken = graph.tables.values().filter(|t| t.key.len() == 1);
+    let ids = taken.flat_map(|t| t.rows.iter().filter_map(|row| as_text(row.first()?)));
+    ids.filter(|id| id.len() >= ID_LENGTH).collect()
+}
+
+/// The ids that the layout's lists may lose: those of the tables they are about, and those that can be told anywhere.
+fn listed(graph: &Graph, ids: &HashSet<String>) -> HashMap<(TableName, String), HashSet<String>> {
+    let mut listed: HashMap<(TableName, String), HashSet<String>> = HashMap::new();
+    for rule in graph.rules.iter().filter(|r| r.action == Action::Remove) {
+        let Some(taken) = rule.of.as_ref().and_then(|of| graph.taken(&name(of))) else { continue };
+        let Some(to) = rule.to.as_ref().or(taken.key.first()) else { continue };
+        let place = (name(&rule.table), rule.column.clone());
+        let own = listed.entry(place).or_insert_with(|| ids.clone());
+        own.extend(taken.values(to, 0).iter().filter_map(as_text));
+    }
+    listed
+}
+
+async fn finished(
+    snapshot: &mut Snapshot<'_>,
+    subject: Subject,
+    options: &Options,
+    graph: &Graph,
+    updates: Updates,
+    found: Found,
+    ids: HashSet<String>,
+) -> Result<PurgePlan, ChangeError> {
+    let store = snapshot.store;
+    let mut deletes = Vec::new();
+    for table in graph.order() {
+        let Some(taken) = graph.taken(&table) else { continue };
+        let keys = taken.rows.iter().map(|row| taken.key_of(row)).collect();
+        deletes.push(Rows { table, by: taken.key.clone(), keys });
+    }
+    let mut altered = Vec::new();
+    for ((table, _), (key, update)) in updates.rows {
+        let by = graph.relations.keys.get(&table).cloned().unwrap_or_default();
+        altered.push(Altered { key: by.into_iter().zip(key).collect(), table, update });
+    }
+    let nameless = nameless(store, graph, &altered);
+    let mut counts = Counts::new();
+    let mut count = |table: &TableName, verb: &str, rows: usize| {
+        *counts.entry(table.title()).or_default().entry(verb.to_owned()).or_default() += rows;
+    };
+    deletes.iter().for_each(|rows| count(&rows.table, "delete", rows.keys.len()));
+    altered.iter().for_each(|row| count(&row.table, "update", 1));
+    nameless.iter().for_each(|account| count(&account.table, "insert", 1));
+    let control: Vec<(String, usize)> =
+        subject.searched().zip(&found.control).map(|(h, hits)| (h.kind.clone(), *hits)).collect();
+    let circular = graph.relations.foreign.iter().filter(|f| f.from == f.to).map(|f| f.from.clone()).collect();
+    let mut plan = PurgePlan {
+        plan_id: String::new(),
+        subject,
+        options: options.clone(),
+        deletes,
+        updates: altered,
+        nameless,
+        redacts: found.redacts.clone(),
+        counts,
+        mentions: found.mentions.clone(),
+        mentioned: found.counted.clone(),
+        control,
+        ids,
+        effects: Vec::new(),
+        particular: Vec::new(),
+        notes: Vec::new(),
+        hops: hops(graph),
+        circular,
+        created_at: now(),
+        values: found.values,
+    };
+    disclose::effects(&mut plan, &found);
+    disclose::disclosures(snapshot, &mut plan, graph, &found).await?;
+    plan.plan_id = digest(&plan);
+    Ok(plan)
+}
+
+/// Which tables led to which, as far as rows of them go.
+fn hops(graph: &Graph) -> Vec<(TableName, Option<TableName>)> {
+    let going = |table: &TableName| graph.taken(table).is_some_and(|t| !t.rows.is_empty());
+    let rules = graph.rules.iter().filter(|r| r.action == Action::Delete);
+    let hops = rules.map(|rule| (name(&rule.table), rule.of.as_ref().map(name)));
+    hops.filter(|(table, of)| going(table) && of.as_ref().is_none_or(going)).collect()
+}
+
+/// Where pseudonyms stand in columns that refer to accounts, there must be an account for them.
+fn nameless(store: &Store, graph: &Graph, altered: &[Altered]) -> Option<Nameless> {
+    store.recognised().erasure.accounts.iter().find_map(|account| {
+        let table = name(&account.table);
+        let refers = |row: &Altered| {
+            row.update.set.iter().any(|(column, new)| {
+                *new == New::Pseudonym
+                    && graph
+                        .relations
+                        .foreign
+                        .iter()
+                        .any(|f| f.from == row.table && f.column == *column && f.to == table)
+            })
+        };
+        altered.iter().any(refers).then(|| Nameless {
+            table,
+            id: account.id.clone(),
+            columns: account.nameless.clone(),
+        })
+    })
+}
+
+fn digest(plan: &PurgePlan) -> String {
+    let value = json!({
+        "ids": plan.subject.ids, "aliases": plan.options.aliases, "mentions": plan.options.mentions,
+        "account": plan.options.account, "full": plan.options.full, "deletes": plan.deletes, "updates": plan.updates,
+        "nameless": plan.nameless, "redacts": plan.redacts,
+    });
+    hex::encode(Sha256::digest(canonical(&value).as_bytes()))
+}

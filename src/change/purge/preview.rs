@@ -1,0 +1,125 @@
+//! An erasure as the console shows it.
+
+use serde_json::Value;
+
+use super::disclose::STANDING;
+use super::plan::PurgePlan;
+use crate::change::plan::erasure::{Branch, Known, Outcome, Preview};
+use crate::change::suppress::hmac;
+use crate::change::{ChangeError, purge};
+use crate::store::Store;
+use crate::store::stored::TableName;
+
+/// Mentions that are shown.
+const SAMPLES: usize = 30;
+
+/// A plan to be looked at, with what keeps it from being done.
+///
+/// # Errors
+/// The engine's refusal.
+pub async fn preview(store: &Store, plan: &PurgePlan) -> Result<Preview, ChangeError> {
+    let refused = match purge::check_hold(store, &plan.subject).await {
+        Err(ChangeError::Refused(reason)) => Some(reason),
+        other => {
+            other?;
+            let ready = super::run::ready(store).await.map(drop).and_then(|()| super::plan::owners(store));
+            match ready {
+                Err(ChangeError::Refused(reason)) => Some(reason),
+                other => other.map(|()| None)?,
+            }
+        }
+    };
+    let unfinished = match store.secret().filter(|_| store.can_erase()) {
+        Some(key) => {
+            let session = store.purge_of(&hmac(key, &plan.subject.given)).await?;
+            session.is_some_and(|s| matches!(s.status.as_str(), "running" | "incomplete"))
+        }
+        None => false,
+    };
+    let known = plan.subject.handles.iter().map(|h| Known {
+        kind: h.kind.clone(),
+        value: h.value.clone(),
+        unsearched: h.unsearched.clone(),
+    });
+    let sample = |m: &super::scan::Mention| (format!("{}.{}", m.table.title(), m.column), m.sample.clone());
+    let standing = STANDING.iter().map(ToString::to_string);
+    Ok(Preview {
+        plan_id: plan.plan_id.clone(),
+        id: plan.subject.ids.first().cloned().unwrap_or_default(),
+        known: known.collect(),
+        near: plan.subject.near.clone(),
+        tree: tree(plan),
+        counts: plan.counts.clone(),
+        mentions: plan.mentioned.iter().map(|(place, count)| (place.clone(), *count)).collect(),
+        samples: plan.mentions.iter().take(SAMPLES).map(sample).collect(),
+        effects: plan.effects.clone(),
+        disclosures: plan.particular.iter().chain(&plan.notes).cloned().chain(standing).collect(),
+        refused,
+        unfinished,
+    })
+}
+
+/// Tables whose rows go, each below the first one that leads to it.
+fn tree(plan: &PurgePlan) -> Vec<Branch> {
+    let mut branches = Vec::new();
+    let mut left: Vec<&TableName> = plan.deletes.iter().map(|rows| &rows.table).collect();
+    let above = |table: &TableName| {
+        let mut hops = plan.hops.iter().filter(|(from, _)| from == table);
+        // A table that names the person itself stands at the root.
+        let named = plan.hops.iter().any(|(from, of)| from == table && of.is_none());
+        if named { None } else { hops.find_map(|(_, of)| of.clone().filter(|of| of != table)) }
+    };
+    let mut stack: Vec<(TableName, usize)> = Vec::new();
+    let roots: Vec<TableName> = left.iter().filter(|t| above(t).is_none()).map(|t| (*t).clone()).collect();
+    stack.extend(roots.into_iter().rev().map(|table| (table, 0)));
+    while let Some((table, depth)) = stack.pop() {
+        let Some(at) = left.iter().position(|t| **t == table) else { continue };
+        left.remove(at);
+        let rows = plan.deletes.iter().find(|d| d.table == table).map_or(0, |d| d.keys.len());
+        branches.push(Branch { depth, table: table.title(), rows });
+        let below: Vec<TableName> =
+            left.iter().filter(|t| above(t).as_ref() == Some(&table)).map(|t| (*t).clone()).collect();
+        stack.extend(below.into_iter().rev().map(|table| (table, depth + 1)));
+    }
+    branches.extend(left.into_iter().map(|table| Branch {
+        depth: 0,
+        table: table.title(),
+        rows: plan.deletes.iter().find(|d| d.table == *table).map_or(0, |d| d.keys.len()),
+    }));
+    branches
+}
+
+/// A receipt to be looked at.
+#[must_use]
+pub fn outcome(receipt: &Value) -> Outcome {
+    let texts = |name: &str| -> Vec<String> {
+        receipt[name].as_array().into_iter().flatten().filter_map(|t| t.as_str().map(str::to_owned)).collect()
+    };
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let found = &receipt["verification"];
+    let verification = vec![
+        ("found before".to_owned(), format!("{} of {} handles", found["control"]["found"], found["control"]["of"])),
+        (
+            "values".to_owned(),
+            format!("{} hits, {} left on purpose", found["logical"]["hits"], found["logical"]["left"]),
+        ),
+        ("indexes".to_owned(), format!("{} hits", found["index"]["hits"])),
+        ("bytes".to_owned(), bytes(&found["bytes"])),
+    ];
+    Outcome {
+        status: text(&receipt["status"]),
+        counts: serde_json::from_value(receipt["counts"].clone()).unwrap_or_default(),
+        verification,
+        incomplete: texts("incomplete"),
+        disclosures: texts("disclosures"),
+        kept_in: text(&receipt["kept_in"]),
+        audit_seq: receipt["audit_seq"].as_i64().unwrap_or_default(),
+    }
+}
+
+fn bytes(found: &Value) -> String {
+    if found["checked"] != true {
+        return "not checked: a server's files cannot be read from here".to_owned();
+    }
+    format!("{} hits in {} files", found["hits"], found["files"].as_array().map_or(0, Vec::len))
+}

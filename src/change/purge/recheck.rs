@@ -1,0 +1,157 @@
+//! A later look at what a receipt says. The receipt names nobody: every word of the database is compared with the HMACs
+//! of the handles.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ops::ControlFlow;
+
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+
+use super::desk::Desk;
+use super::scrub::readable;
+use crate::change::plan::canonical;
+use crate::change::suppress::{Key, candidates, hmac};
+use crate::change::{ChangeError, audit, now};
+use crate::store::Store;
+use crate::store::session::Raw;
+use crate::store::snapshot::Wanted;
+
+/// Words in a row that are tried as one handle: a name or a phone number has blanks.
+const WORDS: usize = 5;
+/// Words whose answer is remembered.
+const REMEMBERED: usize = 500_000;
+
+/// Looks again. The status is `verified`, `verified with disclosures` or `incomplete`.
+///
+/// # Errors
+/// [`ChangeError::NotFound`] without such a receipt, [`ChangeError::Refused`] for one of another database,
+/// [`ChangeError::Broken`] when the receipt or its audit entry was changed.
+pub async fn recheck(store: &Store, named: &str, desk: &Desk<'_>) -> Result<Value, ChangeError> {
+    let receipt = desk.receipt(named)?;
+    let own = crate::change::draft::trail(store).await?;
+    if receipt["database_id"] != own.database_id {
+        return Err(ChangeError::Refused(format!("the receipt is of another database than {}", store.location())));
+    }
+    check_receipt(store, &receipt).await?;
+    let verdict = audit::verify(store, &[]).await?;
+    if let Some(fault) = verdict.faults.first() {
+        return Err(ChangeError::Broken(format!("the audit trail is broken: {}", fault.message)));
+    }
+    let handles: HashSet<String> = receipt["handles_hmac"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|h| h.as_str().map(str::to_owned))
+        .collect();
+    let places = search(store, &handles, desk).await?;
+    let hits: usize = places.values().sum();
+    let left = receipt["mentions"] == "leave"
+        || receipt["account"] == "keep"
+        || receipt["status"] == "verified with disclosures";
+    let status = match (hits, left) {
+        (0, _) => receipt["status"].as_str().unwrap_or("incomplete"),
+        (_, true) => "verified with disclosures",
+        (_, false) => "incomplete",
+    };
+    Ok(json!({
+        "receipt_id": receipt["receipt_id"],
+        "operation": "purge verify",
+        "status": status,
+        "receipt": "as it was written",
+        "audit": { "entries": verdict.entries, "faults": 0 },
+        "verification": { "logical": { "hits": hits, "places": places } },
+        "disclosures": ["found by the receipt's HMACs, word by word: bytes that the engine has let go of are not looked at again"],
+        "checked_at": now(),
+    }))
+}
+
+/// The receipt against its own hash, and this against the audit trail.
+async fn check_receipt(store: &Store, receipt: &Value) -> Result<(), ChangeError> {
+    let said = receipt["receipt_sha256"].as_str().unwrap_or_default().to_owned();
+    let mut bare = receipt.clone();
+    if let Some(object) = bare.as_object_mut() {
+        ["receipt_sha256", "audit_seq", "kept_in"].iter().for_each(|key| drop(object.remove(*key)));
+    }
+    let hash = hex::encode(Sha256::digest(canonical(&bare).as_bytes()));
+    let seq = receipt["audit_seq"].as_i64().unwrap_or_default();
+    let entry = audit::open(store, seq).await?;
+    let entered = entry.is_some_and(|e| e.public["receipt_sha256"] == hash);
+    if hash == said && entered {
+        return Ok(());
+    }
+    Err(ChangeError::Broken(format!("the receipt is not what entry {seq} of the audit trail says: it was changed")))
+}
+
+async fn search(
+    store: &Store,
+    handles: &HashSet<String>,
+    desk: &Desk<'_>,
+) -> Result<BTreeMap<String, usize>, ChangeError> {
+    let mut snapshot = store.snapshot().await?;
+    let mut places: BTreeMap<String, usize> = BTreeMap::new();
+    let mut known = Known { key: desk.key, handles, words: HashMap::new() };
+    let mut values = 0;
+    for table in snapshot.relations().await?.tables {
+        // The list itself holds the HMACs, and no handle.
+        if table.name == "memory_suppressions" {
+            continue;
+        }
+        let shape = store.shape(&table).await?;
+        let columns: Vec<String> = shape.columns.iter().map(|c| c.name.clone()).collect();
+        let title = table.title();
+        let wanted = Wanted { table: &table, columns: &columns, when: None, subject: &[] };
+        snapshot
+            .stream(wanted, |row| {
+                for (column, raw) in columns.iter().zip(&row) {
+                    if matches!(raw, Raw::Null | Raw::Integer(_) | Raw::Real(_)) {
+                        continue;
+                    }
+                    values += 1;
+                    if values % 4_096 == 0 {
+                        (desk.progress)(&title, values);
+                    }
+                    if readable(raw).is_some_and(|text| known.holds(&text)) {
+                        *places.entry(format!("{title}.{column}")).or_default() += 1;
+                    }
+                }
+                ControlFlow::Continue(())
+            })
+            .await?;
+    }
+    Ok(places)
+}
+
+struct Known<'a> {
+    key: Key,
+    handles: &'a HashSet<String>,
+    words: HashMap<String, bool>,
+}
+
+impl Known<'_> {
+    fn holds(&mut self, text: &str) -> bool {
+        // A long run of digits and marks, such as a vector, holds no words.
+        let text: String = text.replace("\\n", " ").replace("\\t", " ");
+        let single: Vec<&str> = candidates(&text).into_iter().collect();
+        if single.into_iter().any(|word| self.is_handle(word)) {
+            return true;
+        }
+        let words: Vec<&str> = text.split_whitespace().collect();
+        (2..=WORDS)
+            .any(|n| words.windows(n).any(|run| run.iter().all(|w| w.len() < 40) && self.is_handle(&run.join(" "))))
+    }
+
+    fn is_handle(&mut self, word: &str) -> bool {
+        let word = word.trim_matches(|c: char| matches!(c, '"' | '\'' | ',' | '.' | ':' | ';' | '!' | '?' | '(' | ')'));
+        if word.is_empty() || word.parse::<f64>().is_ok() && word.contains('.') {
+            return false;
+        }
+        if let Some(known) = self.words.get(word) {
+            return *known;
+        }
+        let held = self.handles.contains(&hmac(&self.key, word));
+        if self.words.len() < REMEMBERED {
+            self.words.insert(word.to_owned(), held);
+        }
+        held
+    }
+}

@@ -1,0 +1,181 @@
+//! Aggregates of rows that stay, made anew from the rows that are left.
+
+use std::collections::HashSet;
+
+use serde_json::Value;
+
+use super::effects::{New, Updates};
+use super::graph::{Graph, as_text, name};
+use super::scan::Found;
+use crate::change::ChangeError;
+use crate::layout::erase::{Action, Recompute};
+use crate::memory::{Entity, Row, feedback};
+use crate::store::encode::{Given, Located, encode, plain_column, table_of};
+use crate::store::session::Raw;
+use crate::store::snapshot::Snapshot;
+use crate::store::stored::{Cell, TableName};
+
+/// Episodes whose utility counts for a memory: the latest.
+const LATEST: usize = 20;
+
+/// Finds the aggregates that change, and their new values.
+///
+/// # Errors
+/// The engine's refusal.
+pub async fn all(
+    snapshot: &mut Snapshot<'_>,
+    graph: &Graph,
+    found: &Found,
+    updates: &mut Updates,
+) -> Result<(), ChangeError> {
+    let rules = |what: Recompute| graph.rules.iter().filter(move |r| r.recompute == Some(what));
+    if rules(Recompute::Feedback).next().is_some() {
+        feedback_scores(snapshot, graph, found, updates).await?;
+    }
+    canvas_counts(snapshot, found, updates).await?;
+    let linked: Vec<_> = rules(Recompute::Memory).filter(|r| r.action == Action::Delete).cloned().collect();
+    for rule in linked {
+        memories(snapshot, graph, &name(&rule.table), updates).await?;
+    }
+    Ok(())
+}
+
+/// Episodes that list feedback that goes, or that such feedback names.
+async fn feedback_scores(
+    snapshot: &mut Snapshot<'_>,
+    graph: &Graph,
+    found: &Found,
+    updates: &mut Updates,
+) -> Result<(), ChangeError> {
+    let store = snapshot.store;
+    let mut episodes: HashSet<String> = HashSet::new();
+    let listed = found.recompute.iter().filter(|(what, ..)| *what == Recompute::Feedback);
+    episodes.extend(listed.filter_map(|(_, _, key)| as_text(key.first()?)));
+    let mut gone: HashSet<(String, String)> = HashSet::new();
+    let Ok(sources) = store.sources_of(Entity::Feedback) else { return Ok(()) };
+    for source in sources {
+        let Some(taken) = graph.taken(&table_of(source)) else { continue };
+        for row in &taken.rows {
+            gone.extend(row.first().and_then(as_text).map(|id| (source.label.clone(), id)));
+        }
+        if let (Some((back, _)), Some(by)) = (plain_column(source, "episode_id"), taken.key.first()) {
+            let columns = [back.to_owned()];
+            let table = table_of(source);
+            let wanted = crate::store::snapshot::Wanted { table: &table, columns: &columns, when: None, subject: &[] };
+            let keys: Vec<Raw> = taken.rows.iter().filter_map(|row| row.first().cloned()).collect();
+            let named = snapshot.select(wanted, by, &keys).await?;
+            episodes.extend(named.iter().filter_map(|row| as_text(row.first()?)));
+        }
+    }
+    for id in episodes {
+        let Some(episode) = store.locate(Entity::Episode, &id).await? else { continue };
+        if !stays(graph, &episode) {
+            continue;
+        }
+        let rows =
+            store.linked(&[&episode.row], &episode.source.links, Entity::Feedback).await?.pop().unwrap_or_default();
+        let stays = |row: &&Row| {
+            let source = row.text("source").unwrap_or_default().to_owned();
+            row.get("counts") == &Value::Bool(true) && !gone.contains(&(source, row.id().to_owned()))
+        };
+        let score = feedback::aggregate(rows.iter().filter(stays).filter_map(|row| row.number("score")));
+        if score != episode.row.number("feedback_score") {
+            let value = score.map_or(Value::Null, Value::from);
+            set(snapshot, &episode, "feedback_score", value, updates).await?;
+        }
+    }
+    Ok(())
+}
+
+fn stays(graph: &Graph, row: &Located<'_>) -> bool {
+    let key: Vec<Raw> = row.key.iter().map(|(_, value)| value.clone()).collect();
+    !graph.has(&row.table(), &key)
+}
+
+async fn set(
+    snapshot: &Snapshot<'_>,
+    row: &Located<'_>,
+    column: &str,
+    value: Value,
+    updates: &mut Updates,
+) -> Result<(), ChangeError> {
+    let store = snapshot.store;
+    let same = match (row.row.number(column), value.as_f64()) {
+        (Some(old), Some(new)) => old.to_bits() == new.to_bits(),
+        _ => *row.row.get(column) == value,
+    };
+    if plain_column(row.source, column).is_none() || same {
+        return Ok(());
+    }
+    let shape = store.shape(&row.table()).await?;
+    let cells = encode(store.engine(), row.source, &shape, column, &Given::Is(value)).map_err(ChangeError::Refused)?;
+    let key: Vec<Raw> = row.key.iter().map(|(_, value)| value.clone()).collect();
+    let why = format!("{}: its {} is made anew from the rows that stay", row.table().title(), column.replace('_', " "));
+    for (name, cell) in cells {
+        if let Cell::Is(new) = cell {
+            let old = row.image.get(&name).cloned().unwrap_or(Raw::Null);
+            updates.set(&row.table(), &key, &name, &old, New::Is(new), &why);
+        }
+    }
+    Ok(())
+}
+
+/// The number of canvas actions goes down with the list.
+async fn canvas_counts(snapshot: &Snapshot<'_>, found: &Found, updates: &mut Updates) -> Result<(), ChangeError> {
+    for (_, table, key) in found.recompute.iter().filter(|(what, ..)| *what == Recompute::Canvas) {
+        let Some(id) = key.first().and_then(as_text) else { continue };
+        let Some(episode) = snapshot.store.locate(Entity::Episode, &id).await? else { continue };
+        let removed = found.removed.get(&serde_json::to_string(key).unwrap_or_default()).copied().unwrap_or_default();
+        let Some(count) = episode.row.get("canvas_action_count").as_i64() else { continue };
+        if episode.table() == *table && removed > 0 {
+            let left = (count - removed as i64).max(0);
+            set(snapshot, &episode, "canvas_action_count", Value::from(left), updates).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Uses and utility of memories that episodes used which go.
+async fn memories(
+    snapshot: &mut Snapshot<'_>,
+    graph: &Graph,
+    links: &TableName,
+    updates: &mut Updates,
+) -> Result<(), ChangeError> {
+    let store = snapshot.store;
+    let Ok(sources) = store.sources_of(Entity::MemoryLink) else { return Ok(()) };
+    let Some(source) = sources.into_iter().find(|s| table_of(s) == *links) else { return Ok(()) };
+    let (Some((memory, _)), Some((episode, _)), Some(taken)) =
+        (plain_column(source, "memory_id"), plain_column(source, "episode_id"), graph.taken(links))
+    else {
+        return Ok(());
+    };
+    let (Some(at), Some(by)) =
+        (taken.columns.iter().position(|c| c == memory), taken.columns.iter().position(|c| c == episode))
+    else {
+        return Ok(());
+    };
+    let touched: HashSet<String> = taken.rows.iter().filter_map(|row| as_text(row.get(at)?)).collect();
+    let leaving: HashSet<(String, String)> =
+        taken.rows.iter().filter_map(|row| Some((as_text(row.get(at)?)?, as_text(row.get(by)?)?))).collect();
+    for id in touched {
+        let Some(row) = store.locate(Entity::Memory, &id).await? else { continue };
+        if !stays(graph, &row) || row.row.get("uses").is_null() {
+            continue;
+        }
+        let left: Vec<String> = store
+            .related(Entity::MemoryLink, "memory_id", std::slice::from_ref(&id))
+            .await?
+            .iter()
+            .filter_map(|link| link.text("episode_id").map(str::to_owned))
+            .filter(|episode| !leaving.contains(&(id.clone(), episode.clone())))
+            .collect();
+        let mut episodes = store.related(Entity::Episode, "id", &left).await?;
+        episodes.sort_by_key(|e| std::cmp::Reverse((e.text("started_at").map(str::to_owned), e.id().to_owned())));
+        let utilities: Vec<f64> = episodes.iter().take(LATEST).filter_map(|e| e.number("utility")).collect();
+        let mean = (!utilities.is_empty()).then(|| utilities.iter().sum::<f64>() / utilities.len() as f64);
+        set(snapshot, &row, "uses", Value::from(left.len()), updates).await?;
+        set(snapshot, &row, "utility", mean.map_or(Value::Null, Value::from), updates).await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,269 @@
+//! Who is meant: from any handle to the person's ids, and from these to every handle that is known.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use crate::change::ChangeError;
+use crate::layout::erase::BoundRule;
+use crate::memory::nearest::nearest;
+use crate::store::session::Raw;
+use crate::store::snapshot::{HandlesWanted, Snapshot, Wanted};
+use crate::store::stored::TableName;
+
+/// Characters that a subject must have at least.
+const LEAST: usize = 3;
+/// Handles that are looked through for near matches.
+const NEAR: usize = 5_000;
+/// Near matches that are shown.
+const NEAR_SHOWN: usize = 8;
+
+/// One thing by which the person is known.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Handle {
+    /// Kind: id, e-mail, name, phone, session, profile, alias.
+    pub kind: String,
+    /// The value.
+    pub value: String,
+    /// Where it was found: table and column, or `given`.
+    pub source: String,
+    /// Why it is not searched for in texts; none when it is.
+    pub unsearched: Option<String>,
+}
+
+/// A person.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Subject {
+    /// What the operator gave.
+    pub given: String,
+    /// Ids that rows name the person by; the first one is the main one.
+    pub ids: Vec<String>,
+    /// Every handle, the ids among them.
+    pub handles: Vec<Handle>,
+    /// Other people that are near: kind and value of what is near.
+    pub near: Vec<(String, String)>,
+}
+
+impl Subject {
+    /// The handles that are looked for.
+    pub fn searched(&self) -> impl Iterator<Item = &Handle> {
+        self.handles.iter().filter(|h| h.unsearched.is_none())
+    }
+}
+
+/// Refuses what cannot mean one person.
+///
+/// # Errors
+/// [`ChangeError::Usage`].
+pub fn check(text: &str) -> Result<&str, ChangeError> {
+    let trimmed = text.trim();
+    let refuse = |words: &str| Err(ChangeError::Usage(format!("{words}; give a person's id, e-mail, name or session")));
+    if trimmed.is_empty() {
+        return refuse("the subject is empty");
+    }
+    if trimmed.contains(['*', '%', '?']) {
+        return refuse("a subject has no wildcards: one person is erased at a time");
+    }
+    if trimmed.chars().filter(|c| c.is_alphanumeric()).count() < LEAST {
+        return refuse("the subject is too short to mean one person");
+    }
+    if trimmed.len() > 1_000 || trimmed.contains('\0') {
+        return refuse("this cannot be a person's handle: it is too long or holds NUL");
+    }
+    Ok(trimmed)
+}
+
+/// Finds the person behind a handle, with what else the person is known by.
+///
+/// # Errors
+/// [`ChangeError::Usage`] for what cannot mean one person or means several, [`ChangeError::NotFound`] with near matches.
+pub async fn resolve(snapshot: &mut Snapshot<'_>, given: &str, aliases: &[String]) -> Result<Subject, ChangeError> {
+    let given = check(given)?;
+    let mut ids = ids_of(snapshot, given).await?;
+    if ids.len() > 1 {
+        return Err(ChangeError::Usage(format!("`{given}` is several people: {}; name one by the id", ids.join(", "))));
+    }
+    if ids.is_empty() {
+        let near = near(snapshot, given, &[]).await?;
+        let hint = match &near[..] {
+            [] => String::new(),
+            near => format!("; near are {}", near.iter().map(|(_, v)| v.as_str()).collect::<Vec<_>>().join(", ")),
+        };
+        let place = snapshot.store.location();
+        return Err(ChangeError::NotFound(format!("nobody in {place} is known as `{given}`{hint}")));
+    }
+    let mut handles = Vec::new();
+    for alias in aliases {
+        let alias = check(alias)?;
+        let found = ids_of(snapshot, alias).await?;
+        match &found[..] {
+            [one] if !ids.contains(one) => ids.push(one.clone()),
+            [_] | [] => {}
+            several => {
+                let several = several.join(", ");
+                return Err(ChangeError::Usage(format!("the alias `{alias}` is several people: {several}")));
+            }
+        }
+        add(&mut handles, kind_of("alias", alias), alias, "given");
+    }
+    for id in ids.iter().rev() {
+        handles.insert(0, Handle { kind: "id".into(), value: id.clone(), source: "owner".into(), unsearched: None });
+    }
+    add(&mut handles, kind_of("alias", given), given, "given");
+    let known = snapshot.store.recognised().erasure.handles.clone();
+    let mut shared: BTreeSet<String> = BTreeSet::new();
+    for handle in &known {
+        let table = TableName::new(handle.table.0.clone(), handle.table.1.clone());
+        let source = format!("{}.{}", table.title(), handle.column.as_deref().unwrap_or(&handle.kind));
+        let found = snapshot.handles(&table, &handle.id, &handle.sql, &HandlesWanted::Of(&ids)).await?;
+        let stored: Vec<String> = found.into_iter().map(|(_, value)| value).collect();
+        let others = HandlesWanted::Shared { values: &stored, ids: &ids };
+        shared.extend(snapshot.handles(&table, &handle.id, &handle.sql, &others).await?.into_iter().map(|(_, v)| v));
+        for value in stored.iter().flat_map(|value| values(value)) {
+            add(&mut handles, kind_of(&handle.kind, &value), &value, &source);
+        }
+    }
+    for handle in handles.iter_mut().filter(|h| h.kind != "id") {
+        handle.unsearched = if shared.contains(&handle.value) {
+            Some("other people have it too".to_owned())
+        } else {
+            too_common(snapshot, handle, &ids).await?
+        };
+    }
+    let mut subject = Subject { given: given.to_owned(), ids, handles, near: Vec::new() };
+    subject.near = near_of(snapshot, &subject).await?;
+    Ok(subject)
+}
+
+/// Somebody of whom only words are known: what is given, and aliases.
+///
+/// # Errors
+/// [`ChangeError::Usage`] for what cannot mean one person.
+pub fn by_words(given: &str, aliases: &[String]) -> Result<Subject, ChangeError> {
+    let mut handles = Vec::new();
+    for word in std::iter::once(given).chain(aliases.iter().map(String::as_str)) {
+        let word = check(word)?;
+        add(&mut handles, kind_of("alias", word), word, "given");
+    }
+    Ok(Subject { given: given.trim().to_owned(), ids: vec![given.trim().to_owned()], handles, near: Vec::new() })
+}
+
+/// A stored handle: one value, or a list of them.
+fn values(stored: &str) -> Vec<String> {
+    let list: Option<Vec<String>> = serde_json::from_str(stored).ok();
+    let values = list.unwrap_or_else(|| vec![stored.to_owned()]);
+    values.into_iter().map(|v| v.trim().to_owned()).filter(|v| !v.is_empty()).collect()
+}
+
+fn add(handles: &mut Vec<Handle>, kind: &str, value: &str, source: &str) {
+    if !handles.iter().any(|h| h.value == value) {
+        let (kind, value, source) = (kind.to_owned(), value.to_owned(), source.to_owned());
+        handles.push(Handle { kind, value, source, unsearched: None });
+    }
+}
+
+/// A more telling word for handles of no kind of their own.
+fn kind_of<'k>(kind: &'k str, value: &str) -> &'k str {
+    if !matches!(kind, "alias" | "handle") {
+        return kind;
+    }
+    let digits = value.bytes().filter(u8::is_ascii_digit).count();
+    let dialled = |c: char| c.is_ascii_digit() || matches!(c, '+' | '-' | ' ' | '(' | ')' | '.' | '/');
+    match value {
+        _ if value.contains('@') && !value.contains(' ') => "e-mail",
+        _ if digits >= 7 && value.chars().all(dialled) => "phone",
+        _ => kind,
+    }
+}
+
+/// Why a handle is not looked for in texts: it would find other people too.
+async fn too_common(
+    snapshot: &mut Snapshot<'_>,
+    handle: &Handle,
+    ids: &[String],
+) -> Result<Option<String>, ChangeError> {
+    let letters = handle.value.chars().filter(|c| c.is_alphanumeric()).count();
+    if letters < LEAST || handle.kind == "name" && letters < 5 {
+        return Ok(Some("too short to tell".to_owned()));
+    }
+    if matches!(handle.kind.as_str(), "session" | "profile") {
+        return Ok(None);
+    }
+    let others = known_as(snapshot, &handle.value).await?.into_iter().filter(|id| !ids.contains(id)).count();
+    Ok((others > 0).then(|| format!("{others} other people have it too")))
+}
+
+/// The ids that a text is, or that are known by it.
+async fn ids_of(snapshot: &mut Snapshot<'_>, text: &str) -> Result<Vec<String>, ChangeError> {
+    let erasure = snapshot.store.recognised().erasure.clone();
+    let owners: Vec<&BoundRule> = erasure.rules.iter().filter(|r| r.of.is_none()).collect();
+    for rule in owners.iter().filter(|r| r.path.is_none()) {
+        let table = TableName::new(rule.table.0.clone(), rule.table.1.clone());
+        let columns = [rule.column.clone()];
+        let wanted = Wanted { table: &table, columns: &columns, when: None, subject: &[] };
+        if !snapshot.select(wanted, &rule.column, &[Raw::Text(text.to_owned())]).await?.is_empty() {
+            return Ok(vec![text.to_owned()]);
+        }
+    }
+    let found = known_as(snapshot, text).await?;
+    if found.is_empty() {
+        for rule in owners.iter().filter(|r| r.path.is_some()) {
+            if !super::graph::by_path(snapshot, rule, &[text.to_owned()], &[]).await?.is_empty() {
+                return Ok(vec![text.to_owned()]);
+            }
+        }
+    }
+    Ok(found.into_iter().collect())
+}
+
+/// The ids of people who are known by a text.
+async fn known_as(snapshot: &mut Snapshot<'_>, text: &str) -> Result<BTreeSet<String>, ChangeError> {
+    let mut found = BTreeSet::new();
+    for handle in &snapshot.store.recognised().erasure.handles {
+        let table = TableName::new(handle.table.0.clone(), handle.table.1.clone());
+        let known = snapshot.handles(&table, &handle.id, &handle.sql, &HandlesWanted::Like(text)).await?;
+        found.extend(known.into_iter().map(|(id, _)| id));
+    }
+    Ok(found)
+}
+
+/// Other people with a name or an address like the person's.
+async fn near_of(snapshot: &mut Snapshot<'_>, subject: &Subject) -> Result<Vec<(String, String)>, ChangeError> {
+    let mut all = Vec::new();
+    for handle in subject.handles.iter().filter(|h| matches!(h.kind.as_str(), "name" | "e-mail")) {
+        for found in near(snapshot, &handle.value, &subject.ids).await? {
+            if !all.contains(&found) {
+                all.push(found);
+            }
+        }
+    }
+    all.truncate(NEAR_SHOWN);
+    Ok(all)
+}
+
+async fn near(snapshot: &mut Snapshot<'_>, text: &str, ids: &[String]) -> Result<Vec<(String, String)>, ChangeError> {
+    let handles = snapshot.store.recognised().erasure.handles.clone();
+    let mut near: Vec<(String, String)> = Vec::new();
+    let lower = text.to_lowercase();
+    for handle in handles.iter().filter(|h| matches!(h.kind.as_str(), "name" | "e-mail" | "handle")) {
+        let table = TableName::new(handle.table.0.clone(), handle.table.1.clone());
+        let all = snapshot.handles(&table, &handle.id, &handle.sql, &HandlesWanted::Some(NEAR)).await?;
+        let others: Vec<(String, String)> = all
+            .into_iter()
+            .filter(|(id, _)| !ids.contains(id))
+            .flat_map(|(id, value)| values(&value).into_iter().map(move |v| (id.clone(), v)))
+            .collect();
+        let words = others.iter().flat_map(|(id, value)| [id.as_str(), value.as_str()]);
+        // Of somebody who was found, only those of the same name are near.
+        let best = nearest(text, words).filter(|_| ids.is_empty()).map(str::to_owned);
+        for (id, value) in others {
+            let small = value.to_lowercase();
+            let alike = small.contains(&lower) || best.as_deref().is_some_and(|b| b == value || b == id);
+            if alike && !near.contains(&(id.clone(), value.clone())) {
+                near.push((id, value));
+            }
+        }
+    }
+    near.truncate(NEAR_SHOWN);
+    Ok(near)
+}

@@ -1,0 +1,54 @@
+//! Hiding a case from recall without taking it away, and letting it be recalled again.
+
+use serde_json::Value;
+
+use super::ChangeError;
+use super::draft::Draft;
+use super::plan::{Danger, Plan};
+use super::prune::case_source;
+use crate::memory::Entity;
+use crate::store::Store;
+use crate::store::encode::{Given, plain_column, table_of};
+
+/// Plans that cases are held back from recall, or no longer are.
+///
+/// # Errors
+/// [`ChangeError::NotFound`], or [`ChangeError::Refused`] where the layout has nothing that hides a case.
+pub async fn hold(store: &Store, cases: &[String], held: bool) -> Result<Plan, ChangeError> {
+    let operation = if held { "quarantine" } else { "release" };
+    let mut draft = Draft::new(store, operation, Danger::Guarded).await?;
+    let source = case_source(store)?;
+    if plain_column(source, "quarantined").is_none() {
+        return Err(ChangeError::Refused(format!(
+            "{} of the layout {} has no column that hides a case from recall: agents would go on reading it; `prune` or \
+             `reward CASE 0` are what it allows",
+            table_of(source).title(),
+            source.layout
+        )));
+    }
+    let shape = store.shape(&table_of(source)).await?;
+    let mut ids: Vec<&String> = cases.iter().collect();
+    ids.sort_unstable();
+    ids.dedup();
+    let mut changed = 0;
+    for id in ids {
+        let found = draft.locate(Entity::Case, id).await?;
+        if found.row.get("quarantined").as_bool().unwrap_or(false) == held {
+            continue;
+        }
+        draft.push(
+            found
+                .update(store.engine(), &shape, &[("quarantined", Given::from(held))])
+                .map_err(ChangeError::Refused)?,
+        );
+        let mut shown = found.row.clone();
+        shown.set("quarantined", Value::from(held));
+        draft.alters(&found.row, &shown);
+        changed += 1;
+    }
+    if changed > 0 {
+        let word = if held { "are no longer recalled" } else { "are recalled again" };
+        draft.effects.push(format!("{changed} cases {word} by readers that mind the column `quarantined`"));
+    }
+    Ok(draft.seal())
+}

@@ -1,0 +1,79 @@
+//! The list that notices an erased person's return: HMACs of handles, with a key that is kept outside the database.
+
+use std::collections::HashSet;
+
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use sha2::Sha256;
+use unicode_normalization::UnicodeNormalization as _;
+
+use super::{ChangeError, Plan};
+use crate::store::Store;
+use crate::store::session::Raw;
+use crate::store::stored::Mutation;
+
+const TAG: &[u8] = b"mnemoscope suppression 1\n";
+
+/// The key under which handles are listed.
+pub type Key = [u8; 32];
+
+/// HMAC-SHA256 of a handle, in any case and composition of its letters, in hexadecimal digits.
+#[must_use]
+pub fn hmac(key: &Key, handle: &str) -> String {
+    // HMAC takes keys of any length.
+    let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(key) else { return String::new() };
+    mac.update(TAG);
+    mac.update(handle.trim().nfc().collect::<String>().to_lowercase().as_bytes());
+    hex::encode(mac.finalize().into_bytes())
+}
+
+/// The words of a text that may be handles: the whole of it, and its parts between blanks and quotes.
+#[must_use]
+pub fn candidates(text: &str) -> HashSet<&str> {
+    let mut words: HashSet<&str> = HashSet::new();
+    if text.len() <= 320 {
+        words.insert(text.trim());
+    }
+    let parting = |c: char| {
+        c.is_whitespace() || matches!(c, '"' | '\'' | ',' | ';' | '<' | '>' | '(' | ')' | '[' | ']' | '{' | '}' | '\\')
+    };
+    for word in text.split(parting).filter(|w| (3..=320).contains(&w.len())) {
+        words.insert(word);
+        words.insert(word.trim_matches(|c: char| matches!(c, '.' | ':' | '!' | '?')));
+    }
+    words
+}
+
+/// Refuses a plan whose new rows bring back a person who was erased.
+///
+/// # Errors
+/// [`ChangeError::Refused`]; without the key nothing can be told, and the plan passes.
+pub async fn check(store: &Store, plan: &Plan) -> Result<(), ChangeError> {
+    let (Some(key), true) = (store.secret(), plan.mutations.iter().any(|m| matches!(m, Mutation::Insert { .. })))
+    else {
+        return Ok(());
+    };
+    let listed = store.suppressions().await?;
+    if listed.is_empty() {
+        return Ok(());
+    }
+    let mut returning = 0;
+    for mutation in &plan.mutations {
+        let Mutation::Insert { rows, .. } = mutation else { continue };
+        for row in rows {
+            let texts = row.iter().filter_map(|cell| match cell.at("") {
+                Raw::Text(text) => Some(text),
+                _ => None,
+            });
+            let back =
+                texts.into_iter().any(|text| candidates(&text).into_iter().any(|w| listed.contains(&hmac(key, w))));
+            returning += usize::from(back);
+        }
+    }
+    if returning == 0 {
+        return Ok(());
+    }
+    Err(ChangeError::Refused(format!(
+        "{returning} new rows would bring back a person who was erased here: take them out of what is to be written, or \
+         ask whoever asked for the erasure"
+    )))
+}

@@ -1,0 +1,252 @@
+//! `purge`: the plan, the deletion with its receipt, and a later look at what a receipt says.
+
+use std::io::{IsTerminal as _, Write as _};
+use std::path::Path;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::change::author;
+use super::purge_args::{AccountArg, MentionsArg, PurgeArgs};
+use super::{Failure, Session, look, output};
+use crate::change::Author;
+use crate::change::purge::{self, Desk, KeptPlan, Mentions, Options, Progress as Say, Sink};
+use crate::config;
+use crate::memory::mask::Mask;
+use crate::memory::{Entity, Row};
+use crate::store::Store;
+
+/// How often progress is said.
+const OFTEN: Duration = Duration::from_millis(250);
+
+/// Runs `purge`.
+pub async fn run(session: &Session<'_>, args: &PurgeArgs) -> Result<(), Failure> {
+    if let Some(file) = &args.fleet {
+        return super::fleet::run(session, args, file).await;
+    }
+    if let Some(receipt) = &args.receipt {
+        if args.subject == "verify" {
+            return verify(session, receipt).await;
+        }
+        return Err(Failure::usage(format!(
+            "`purge {} {receipt}` means nothing; `purge verify RECEIPT` does",
+            args.subject
+        )));
+    }
+    let options = options(args);
+    let store = session.store().await?;
+    let progress = Progress::new(session);
+    if args.doing.apply || args.resume {
+        return carry_out(session, args, &store, &options, &progress).await;
+    }
+    let plan = purge::plan(&store, &args.subject, &options, &|table, values| progress.say(table, values)).await?;
+    progress.end();
+    purge::check_hold(&store, &plan.subject).await?;
+    let mut shown = plan.to_json();
+    if let Some(file) = &args.doing.plan_out {
+        let kept = KeptPlan {
+            operation: "purge".to_owned(),
+            plan_id: plan.plan_id.clone(),
+            database_id: store.own().await?.map(|own| own.database_id),
+            given: args.subject.clone(),
+            options,
+            created_at: plan.created_at.clone(),
+        };
+        super::change::keep_text(file, &format!("{}\n", json!(kept)))?;
+    }
+    if let Some(mask) = session.mask() {
+        hide_handles(&mask, &mut shown);
+    }
+    look::print_value(session, &shown)?;
+    if std::io::stderr().is_terminal() && !session.global().quiet {
+        eprintln!("this is a plan, nothing was written; --apply does it");
+    }
+    Ok(())
+}
+
+/// Shows pseudonyms instead of what the person is known by.
+pub(super) fn hide_handles(mask: &Mask, shown: &mut Value) {
+    fn hide(mask: &Mask, value: &mut Value) {
+        match value {
+            Value::String(text) => *text = mask.pseudonym("handle", text),
+            Value::Array(items) => items.iter_mut().for_each(|item| hide(mask, item)),
+            _ => {}
+        }
+    }
+    hide(mask, &mut shown["subject"]["given"]);
+    hide(mask, &mut shown["subject"]["ids"]);
+    for list in ["handles", "near"] {
+        for item in shown["subject"][list].as_array_mut().into_iter().flatten() {
+            ["value", "id"].iter().for_each(|key| {
+                if let Some(value) = item.get_mut(*key) {
+                    hide(mask, value);
+                }
+            });
+        }
+    }
+    for mention in shown["mentions"]["shown"].as_array_mut().into_iter().flatten() {
+        mention["sample"] = Value::from("[…]");
+    }
+}
+
+/// `purge verify RECEIPT`.
+async fn verify(session: &Session<'_>, receipt: &str) -> Result<(), Failure> {
+    let store = session.store().await?;
+    let progress = Progress::new(session);
+    let author = Author::default();
+    let say = |what: &str, count: u64| progress.say(what, count);
+    let answer = purge::recheck(&store, receipt, &desk(&author, &say)?).await?;
+    progress.end();
+    look::print_value(session, &answer)?;
+    if answer["status"] == "incomplete" {
+        let hits = &answer["verification"]["logical"]["hits"];
+        return Err(Failure { code: 6, message: format!("{hits} values name the person again, or still") });
+    }
+    Ok(())
+}
+
+/// `export subject SUBJECT`.
+pub async fn export(session: &Session<'_>, subject: &str, out: Option<&Path>) -> Result<(), Failure> {
+    let store = session.store().await?;
+    if let Some(folder) = out {
+        let (manifest, hash) = purge::bundle(&store, subject, &[], Sink::Folder(folder)).await?;
+        return look::print_value(session, &json!({ "manifest": manifest, "manifest_sha256": hash }));
+    }
+    let mut lines = Vec::new();
+    purge::bundle(&store, subject, &[], Sink::Stream(&mut lines)).await?;
+    let text = String::from_utf8_lossy(&lines).into_owned();
+    let people = std::io::stdout().is_terminal();
+    output::piped(|stream| {
+        text.lines().try_for_each(|line| {
+            let shown = if people { crate::ui::escaped(line) } else { line.to_owned() };
+            writeln!(stream, "{shown}")
+        })
+    })
+}
+
+/// `show subject ID`: who it is, what belongs to the person, and what names the person elsewhere.
+pub async fn show(session: &Session<'_>, store: &Store, subject: &str) -> Result<Value, Failure> {
+    let progress = Progress::new(session);
+    let options = Options { account: true, ..Options::default() };
+    let plan = purge::plan(store, subject, &options, &|table, values| progress.say(table, values)).await?;
+    progress.end();
+    let mut shown = plan.to_json();
+    let id = plan.subject.ids.first().cloned().unwrap_or_default();
+    let row = match store.sources_of(Entity::Subject) {
+        Ok(_) => store.row(Entity::Subject, &id).await?,
+        Err(_) => None,
+    };
+    let mut row = row.unwrap_or_else(|| Row::empty(Entity::Subject));
+    row.set("id", Value::from(id.clone()));
+    let mask = session.mask();
+    if let Some(mask) = &mask {
+        hide_handles(mask, &mut shown);
+        mask.row(&mut row);
+    }
+    let held = store.holds().await?.iter().any(|(held, _)| *held == id);
+    let mut value = row.to_json();
+    value["known_as"] = shown["subject"]["handles"].take();
+    value["near"] = shown["subject"]["near"].take();
+    value["rows"] = shown["counts"].take();
+    value["mentions"] = shown["mentions"].take();
+    value["effects"] = shown["effects"].take();
+    value["notes"] = json!(plan.notes);
+    value["held"] = Value::from(held);
+    Ok(value)
+}
+
+async fn carry_out(
+    session: &Session<'_>,
+    args: &PurgeArgs,
+    store: &Store,
+    options: &Options,
+    progress: &Progress,
+) -> Result<(), Failure> {
+    let author = author(&args.doing.by);
+    let say = |what: &str, count: u64| progress.say(what, count);
+    let exported = match &args.export {
+        Some(folder) => Some(purge::bundle(store, &args.subject, &args.alias, Sink::Folder(folder)).await?.1),
+        None => None,
+    };
+    let receipt = purge::run(store, &args.subject, options, args.resume, &desk(&author, &say)?, exported).await?;
+    progress.end();
+    print(session, &receipt)
+}
+
+/// `apply FILE` of a kept plan.
+pub async fn apply_kept(session: &Session<'_>, kept: &KeptPlan, author: &Author) -> Result<(), Failure> {
+    let store = session.store().await?;
+    let progress = Progress::new(session);
+    let say = |what: &str, count: u64| progress.say(what, count);
+    let receipt = purge::run_kept(&store, kept, &desk(author, &say)?).await?;
+    progress.end();
+    print(session, &receipt)
+}
+
+fn print(session: &Session<'_>, receipt: &Value) -> Result<(), Failure> {
+    look::print_value(session, receipt)?;
+    if receipt["status"] == "incomplete" {
+        let reasons: Vec<&str> =
+            receipt["incomplete"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+        let message = format!("the purge is incomplete: {}; --resume goes on with it", reasons.join("; "));
+        return Err(Failure { code: 6, message });
+    }
+    Ok(())
+}
+
+/// The key of the suppression list and the folder for sessions and receipts.
+pub(super) fn desk<'a>(author: &'a Author, progress: Say<'a>) -> Result<Desk<'a>, Failure> {
+    let kept =
+        |e: &dyn std::fmt::Display| Failure::refused(format!("the key of the suppression list cannot be kept: {e}"));
+    let key = config::erasure_key(true).map_err(|e| kept(&e))?.ok_or_else(|| kept(&"it was not made"))?;
+    let folder = config::state_folder().ok_or_else(|| kept(&"there is no state folder: set MNEMOSCOPE_STATE"))?;
+    Ok(Desk { folder, key, author, progress })
+}
+
+pub(super) fn options(args: &PurgeArgs) -> Options {
+    Options {
+        aliases: args.alias.clone(),
+        mentions: match args.mentions {
+            MentionsArg::Leave => Mentions::Leave,
+            MentionsArg::Redact => Mentions::Redact,
+            MentionsArg::Delete => Mentions::Delete,
+        },
+        account: args.account == AccountArg::Erase,
+        full: args.full,
+        batch: args.batch,
+    }
+}
+
+/// Progress on a terminal's standard error.
+pub struct Progress {
+    shown: bool,
+    last: Mutex<Option<Instant>>,
+}
+
+impl Progress {
+    /// Progress, unless it is not wanted or nobody would see it.
+    #[must_use]
+    pub fn new(session: &Session<'_>) -> Self {
+        let global = session.global();
+        let shown = !global.no_progress && !global.quiet && std::io::stderr().is_terminal();
+        Progress { shown, last: Mutex::new(None) }
+    }
+
+    /// Says where the work is.
+    pub fn say(&self, what: &str, count: u64) {
+        let Ok(mut last) = self.last.lock() else { return };
+        if !self.shown || last.is_some_and(|at| at.elapsed() < OFTEN) {
+            return;
+        }
+        *last = Some(Instant::now());
+        let _ = write!(std::io::stderr(), "\r\x1b[K{} {count}", crate::ui::text::SafeText::new(what));
+    }
+
+    /// Takes the line away.
+    pub fn end(&self) {
+        if self.shown && self.last.lock().is_ok_and(|last| last.is_some()) {
+            let _ = write!(std::io::stderr(), "\r\x1b[K");
+        }
+    }
+}

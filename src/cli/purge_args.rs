@@ -1,0 +1,64 @@
+//! The commands that erase a person, and what goes with that.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use super::change_args::Doing;
+
+/// What becomes of mentions in rows of others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum MentionsArg {
+    /// They stay and are disclosed.
+    Leave,
+    /// The words are taken out, the rows stay.
+    Redact,
+    /// The rows go.
+    Delete,
+}
+
+/// What becomes of the person's account with the application.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum AccountArg {
+    /// It stays and is disclosed.
+    Keep,
+    /// It goes.
+    Erase,
+}
+
+/// Who is erased, and how.
+#[derive(Debug, Clone, Args)]
+pub struct PurgeArgs {
+    /// The person: id, e-mail, name, session or profile; or `verify`, with a receipt.
+    pub subject: String,
+    /// With `verify`: the receipt's file, or its id.
+    #[arg(value_name = "RECEIPT")]
+    pub receipt: Option<String>,
+    /// A further handle of the person: an e-mail, a phone number, an earlier name.
+    #[arg(long, value_name = "HANDLE")]
+    pub alias: Vec<String>,
+    /// Mentions of the person in rows of others.
+    #[arg(long, value_enum, default_value_t = MentionsArg::Leave)]
+    pub mentions: MentionsArg,
+    /// The person's account with the application.
+    #[arg(long, value_enum, default_value_t = AccountArg::Keep)]
+    pub account: AccountArg,
+    /// PostgreSQL: rewrite the tables, which locks them meanwhile.
+    #[arg(long)]
+    pub full: bool,
+    /// Go on with a purge that was stopped or ended incomplete.
+    #[arg(long)]
+    pub resume: bool,
+    /// Write the person's data to this file first; its hash stands in the receipt.
+    #[arg(long, value_name = "FILE")]
+    pub export: Option<PathBuf>,
+    /// The databases of this file, each by itself, instead of one: [[database]] with url, layout and label.
+    #[arg(long, value_name = "FILE")]
+    pub fleet: Option<PathBuf>,
+    /// Rows in one transaction.
+    #[arg(long, default_value_t = 5_000, value_name = "N")]
+    pub batch: usize,
+    /// What to do.
+    #[command(flatten)]
+    pub doing: Doing,
+}

@@ -1,0 +1,131 @@
+//! A fleet file: several databases in which one person may be remembered.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+/// A database of the fleet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Member {
+    /// Path, folder or URL; a path is made relative to the file's folder.
+    pub url: String,
+    /// Layout name or file, instead of recognition.
+    pub layout: Option<String>,
+    /// Name for people, of its own.
+    pub label: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    #[serde(default)]
+    database: Vec<toml::Spanned<Entry>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    url: String,
+    layout: Option<String>,
+    label: Option<String>,
+}
+
+/// Reads a fleet file's text. `path` is its place, for errors and for paths in it.
+///
+/// # Errors
+/// Every fault with its line; never a URL, which may hold a password.
+pub fn parse(path: &Path, text: &str) -> Result<Vec<Member>, Vec<String>> {
+    let line = |at: usize| text[..at.min(text.len())].matches('\n').count() + 1;
+    let fault = |at: usize, words: &str| format!("{}:{}: {words}", path.display(), line(at));
+    let file: File = toml::from_str(text).map_err(|e| vec![fault(e.span().map_or(0, |s| s.start), e.message())])?;
+    if file.database.is_empty() {
+        return Err(vec![fault(0, "it names no database; each one is a [[database]] with a url")]);
+    }
+    let (mut members, mut faults) = (Vec::new(), Vec::new());
+    let (mut labels, mut urls) = (BTreeSet::new(), BTreeSet::new());
+    for (number, entry) in file.database.into_iter().enumerate() {
+        let at = entry.span().start;
+        let Entry { url, layout, label } = entry.into_inner();
+        if url.trim().is_empty() {
+            faults.push(fault(at, "the url is empty"));
+            continue;
+        }
+        let label = label.unwrap_or_else(|| format!("database {}", number + 1));
+        if label.trim().is_empty() || label.chars().any(char::is_control) {
+            faults.push(fault(at, "the label is empty or holds control characters"));
+        }
+        let url = located(path, &url);
+        if !urls.insert(url.clone()) {
+            faults.push(fault(at, &format!("the database labelled `{label}` is named twice")));
+        }
+        if !labels.insert(label.clone()) {
+            faults.push(fault(at, &format!("there are two databases labelled `{label}`")));
+        }
+        let layout = layout.map(|layout| if is_file(&layout) { located(path, &layout) } else { layout });
+        members.push(Member { url, layout, label });
+    }
+    if faults.is_empty() { Ok(members) } else { Err(faults) }
+}
+
+fn is_file(layout: &str) -> bool {
+    Path::new(layout).extension().is_some()
+}
+
+/// A relative path as it stands in the file, from where we are.
+fn located(file: &Path, text: &str) -> String {
+    if text.contains("://") {
+        return text.to_owned();
+    }
+    let inner = text.strip_prefix("sqlite:").unwrap_or(text);
+    let folder = file.parent().map(Path::to_path_buf).unwrap_or_default();
+    let path: PathBuf = if Path::new(inner).is_absolute() { inner.into() } else { folder.join(inner) };
+    path.display().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Vec<Member>, Vec<String>> {
+        parse(Path::new("/etc/fleet.toml"), text)
+    }
+
+    #[test]
+    fn databases_have_a_place_a_layout_and_a_label() {
+        let text = "[[database]]\nurl = \"a.db\"\n[[database]]\nurl = \"postgres://u:secret@h/db\"\nlayout = \"ennube\"\n\
+             label = \"eu\"\n[[database]]\nurl = \"sqlite:/srv/c.db\"\nlayout = \"mine.toml\"";
+        let members = read(text).unwrap();
+        let shown: Vec<(&str, Option<&str>, &str)> =
+            members.iter().map(|m| (m.url.as_str(), m.layout.as_deref(), m.label.as_str())).collect();
+        assert_eq!(
+            shown,
+            [
+                ("/etc/a.db", None, "database 1"),
+                ("postgres://u:secret@h/db", Some("ennube"), "eu"),
+                ("/srv/c.db", Some("/etc/mine.toml"), "database 3"),
+            ]
+        );
+    }
+
+    #[test]
+    fn every_fault_has_its_line_and_no_password() {
+        for (text, expected) in [
+            ("", vec!["/etc/fleet.toml:1: it names no database; each one is a [[database]] with a url"]),
+            ("\n[[database]]\nlabel = \"x\"", vec!["/etc/fleet.toml:2: missing field `url`"]),
+            (
+                "[[database]]\nurl = \"postgres://u:secret@h/db\"\n[[database]]\nurl = \"postgres://u:secret@h/db\"\n\
+                 label = \"database 1\"\n[[database]]\nurl = \" \"",
+                vec![
+                    "/etc/fleet.toml:3: the database labelled `database 1` is named twice",
+                    "/etc/fleet.toml:3: there are two databases labelled `database 1`",
+                    "/etc/fleet.toml:6: the url is empty",
+                ],
+            ),
+        ] {
+            assert_eq!(read(text).unwrap_err(), expected, "{text}");
+        }
+        let unknown = read("[[database]]\nurl = \"a\"\nlayuot = \"x\"").unwrap_err();
+        assert!(unknown[0].starts_with("/etc/fleet.toml:3: unknown field `layuot`"), "{unknown:?}");
+    }
+}

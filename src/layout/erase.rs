@@ -1,0 +1,306 @@
+//! Whose a row is and what erasing a person does to it: what a layout file says under `[[handle]]`, `[[erase]]` and
+//! `[account]`.
+
+use serde_json::Value;
+
+use super::{Catalog, Engine, Layout, Need, Sql};
+
+/// A column by which a person is known.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Handle {
+    /// Table.
+    pub table: String,
+    /// Column with the person's id.
+    pub id: String,
+    /// What the person is known by there.
+    pub value: HandleValue,
+    /// What kind of handle it is: id, e-mail, name, phone, session, profile …
+    pub kind: String,
+    /// What must be there for it to be used.
+    pub requires: Vec<Need>,
+    /// Line in the layout file, from 1.
+    pub line: usize,
+}
+
+/// Where the value of a handle is.
+#[derive(Debug, Clone, PartialEq)]
+pub enum HandleValue {
+    /// A column; a list in it is several handles.
+    Column(String),
+    /// An SQL expression over the table, whose alias is `t`.
+    Sql(Sql),
+}
+
+/// What erasing does to a row or a column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Action {
+    /// The row goes.
+    Delete,
+    /// Columns are emptied, the row stays.
+    Empty,
+    /// The column gets a pseudonym, the row stays.
+    Pseudonym,
+    /// The column gets what the row it named had there: children follow the parent of the one that goes.
+    Reparent,
+    /// Ids are taken out of a list; aggregates over the list are made anew.
+    Remove,
+    /// The row was learned from what goes: it is marked as out of date.
+    Stale,
+}
+
+impl Action {
+    /// The words of layout files.
+    pub const WORDS: &'static [(&'static str, Action)] = &[
+        ("delete", Action::Delete),
+        ("empty", Action::Empty),
+        ("pseudonym", Action::Pseudonym),
+        ("reparent", Action::Reparent),
+        ("remove", Action::Remove),
+        ("stale", Action::Stale),
+    ];
+}
+
+/// An aggregate that is made anew from the rows that stay.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Recompute {
+    /// The episode's feedback score.
+    Feedback,
+    /// The episode's number of canvas actions.
+    Canvas,
+    /// Uses and utility of a memory.
+    Memory,
+}
+
+impl Recompute {
+    /// The words of layout files.
+    pub const WORDS: &'static [(&'static str, Recompute)] =
+        &[("feedback", Recompute::Feedback), ("canvas", Recompute::Canvas), ("memory", Recompute::Memory)];
+}
+
+/// One way in which rows belong to, or name, a person.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rule {
+    /// Table.
+    pub table: String,
+    /// Column that names the person, or a row of `of`.
+    pub column: String,
+    /// Path into the column's JSON.
+    pub path: Option<String>,
+    /// Table whose erased rows the column names; the person's own id when none.
+    pub of: Option<String>,
+    /// Column of that table which is named; its key when none.
+    pub to: Option<String>,
+    /// Further condition; the table's alias is `t`, `$subject` stands for the person's ids.
+    pub when: Option<Sql>,
+    /// What happens.
+    pub action: Action,
+    /// Columns that are emptied instead of `column`.
+    pub columns: Vec<String>,
+    /// What emptied or stale columns get instead of NULL.
+    pub value: Option<Value>,
+    /// The row is the person's account with the application: it stays unless its erasure is asked for.
+    pub account: bool,
+    /// Aggregate that is made anew.
+    pub recompute: Option<Recompute>,
+    /// What must be there.
+    pub requires: Vec<Need>,
+    /// What must not be there.
+    pub forbids: Vec<Need>,
+    /// Line in the layout file, from 1.
+    pub line: usize,
+}
+
+/// The table of accounts of the application that writes the memories.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Account {
+    /// Table.
+    pub table: String,
+    /// Column with the person's id.
+    pub id: String,
+    /// Columns of the nameless account that a pseudonym refers to where a foreign key asks for one; `{}` stands for
+    /// the pseudonym.
+    pub nameless: Vec<(String, Value)>,
+    /// Line in the layout file, from 1.
+    pub line: usize,
+}
+
+/// A table by schema and name.
+pub type TableKey = (String, String);
+
+/// A handle whose names were found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BoundHandle {
+    /// Table.
+    pub table: TableKey,
+    /// Column with the person's id.
+    pub id: String,
+    /// SQL expression over the alias `t`.
+    pub sql: String,
+    /// The column, where it is one.
+    pub column: Option<String>,
+    /// What kind of handle it is.
+    pub kind: String,
+}
+
+/// A rule whose names were found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BoundRule {
+    /// Table.
+    pub table: TableKey,
+    /// Column that names.
+    pub column: String,
+    /// Path into its JSON.
+    pub path: Option<String>,
+    /// Table whose erased rows are named; the person when none.
+    pub of: Option<TableKey>,
+    /// Column of that table; its key when none.
+    pub to: Option<String>,
+    /// Further condition.
+    pub when: Option<String>,
+    /// What happens.
+    pub action: Action,
+    /// Columns that are emptied; `column` alone unless the layout says others.
+    pub columns: Vec<String>,
+    /// What they get instead of NULL.
+    pub value: Option<Value>,
+    /// The row is the person's account.
+    pub account: bool,
+    /// Aggregate that is made anew.
+    pub recompute: Option<Recompute>,
+}
+
+/// What erasing means in a recognised database.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Erasure {
+    /// By what people are known.
+    pub handles: Vec<BoundHandle>,
+    /// Whose rows are.
+    pub rules: Vec<BoundRule>,
+    /// Tables of accounts.
+    pub accounts: Vec<BoundAccount>,
+    /// Tables that triggers keep in step with others.
+    pub follows: Vec<TableKey>,
+    /// What a layout names and the database lacks: line, key and words.
+    pub missing: Vec<(usize, String, String)>,
+}
+
+/// A table of accounts that was found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BoundAccount {
+    /// Table.
+    pub table: TableKey,
+    /// Column with the person's id.
+    pub id: String,
+    /// Columns of the nameless account.
+    pub nameless: Vec<(String, Value)>,
+}
+
+/// Binds what a layout says about erasing.
+pub fn bind(layout: &Layout, engine: Engine, catalog: &Catalog, erasure: &mut Erasure) {
+    let met = |requires: &[Need], forbids: &[Need]| {
+        requires.iter().all(|n| catalog.has(n)) && !forbids.iter().any(|n| catalog.has(n))
+    };
+    for handle in layout.handles.iter().filter(|h| met(&h.requires, &[])) {
+        let mut find = Finder { catalog, line: handle.line, key: "handle", missing: &mut erasure.missing };
+        let Some((table, name)) = find.table(&handle.table) else { continue };
+        let Some(id) = find.column(&name, &handle.id) else { continue };
+        let (sql, column) = match &handle.value {
+            HandleValue::Column(column) => {
+                let Some(column) = find.column(&name, column) else { continue };
+                (format!("t.\"{}\"", column.replace('"', "\"\"")), Some(column))
+            }
+            HandleValue::Sql(sql) => match sql.on(engine) {
+                Some(sql) => (sql.to_owned(), None),
+                None => continue,
+            },
+        };
+        let bound = BoundHandle { table, id, sql, column, kind: handle.kind.clone() };
+        if !erasure.handles.contains(&bound) {
+            erasure.handles.push(bound);
+        }
+    }
+    for rule in layout.rules.iter().filter(|r| met(&r.requires, &r.forbids)) {
+        let mut find = Finder { catalog, line: rule.line, key: "erase", missing: &mut erasure.missing };
+        if let Some(bound) = bind_rule(rule, engine, &mut find)
+            && !erasure.rules.contains(&bound)
+        {
+            erasure.rules.push(bound);
+        }
+    }
+    let follows = layout.follows.iter().filter_map(|name| catalog.table(name));
+    erasure.follows.extend(follows.map(|table| (table.schema.clone(), table.name.clone())));
+    if let Some(account) = &layout.account {
+        let mut find = Finder { catalog, line: account.line, key: "account", missing: &mut erasure.missing };
+        if let Some((table, name)) = find.table(&account.table)
+            && let Some(id) = find.column(&name, &account.id)
+        {
+            // Only what this database's accounts have.
+            let there = |(column, _): &&(String, Value)| find.catalog.has(&need(&name, column));
+            let nameless = account.nameless.iter().filter(there).cloned().collect();
+            erasure.accounts.push(BoundAccount { table, id, nameless });
+        }
+    }
+}
+
+fn bind_rule(rule: &Rule, engine: Engine, find: &mut Finder<'_>) -> Option<BoundRule> {
+    let (table, name) = find.table(&rule.table)?;
+    let of = match &rule.of {
+        Some(of) => Some(find.table(of)?),
+        None => None,
+    };
+    let to = match (&of, &rule.to) {
+        (Some((_, of)), Some(to)) => Some(find.column(of, to)?),
+        _ => None,
+    };
+    let columns: Vec<String> = if rule.columns.is_empty() {
+        vec![find.column(&name, &rule.column)?]
+    } else {
+        // A table has them in some versions and not in others.
+        rule.columns.iter().filter_map(|c| find.there(&name, c)).collect()
+    };
+    Some(BoundRule {
+        column: find.column(&name, &rule.column)?,
+        table,
+        path: rule.path.clone(),
+        of: of.map(|(key, _)| key),
+        to,
+        when: rule.when.as_ref().and_then(|sql| sql.on(engine)).map(str::to_owned),
+        action: rule.action,
+        columns,
+        value: rule.value.clone(),
+        account: rule.account,
+        recompute: rule.recompute,
+    })
+}
+
+fn need(table: &str, column: &str) -> Need {
+    Need { table: table.to_owned(), column: Some(column.to_owned()), types: Vec::new(), line: 0 }
+}
+
+struct Finder<'a> {
+    catalog: &'a Catalog,
+    line: usize,
+    key: &'static str,
+    missing: &'a mut Vec<(usize, String, String)>,
+}
+
+impl Finder<'_> {
+    /// A table that may not be there: systems grow and shrink.
+    fn table(&self, name: &str) -> Option<(TableKey, String)> {
+        let table = self.catalog.table(name)?;
+        Some(((table.schema.clone(), table.name.clone()), name.to_owned()))
+    }
+
+    fn there(&self, table: &str, column: &str) -> Option<String> {
+        Some(self.catalog.table(table)?.column(column)?.name.clone())
+    }
+
+    fn column(&mut self, table: &str, column: &str) -> Option<String> {
+        let found = self.there(table, column);
+        if found.is_none() {
+            let words = format!("column `{column}` is not in {table}");
+            self.missing.push((self.line, format!("{}.{table}", self.key), words));
+        }
+        found
+    }
+}

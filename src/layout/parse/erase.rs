@@ -1,0 +1,125 @@
+//! Reads what a layout file says about erasing a person: `[[handle]]`, `[[erase]]`, `[account]`.
+
+use toml::de::DeTable;
+
+use super::{Reader, join};
+use crate::layout::erase::{Account, Action, Handle, HandleValue, Recompute, Rule};
+
+const RULE_KEYS: &[&str] = &[
+    "table",
+    "column",
+    "path",
+    "of",
+    "to",
+    "when",
+    "action",
+    "columns",
+    "value",
+    "account",
+    "recompute",
+    "requires",
+    "forbids",
+];
+
+impl Reader<'_> {
+    pub(super) fn handles(&mut self, root: &DeTable<'_>) -> Vec<Handle> {
+        let mut handles = Vec::new();
+        for (i, (at, table)) in self.tables(root, "", "handle").into_iter().enumerate() {
+            let prefix = format!("handle[{i}]");
+            self.check_keys(table, &prefix, &["table", "id", "column", "sql", "kind", "requires"]);
+            let name = self.required_text(table, &prefix, "table");
+            let id = self.required_text(table, &prefix, "id");
+            let kind = self.required_text(table, &prefix, "kind");
+            let column = self.text(table, &prefix, "column");
+            let sql = table.get("sql").and_then(|node| self.sql(node, &join(&prefix, "sql")));
+            let requires = self.needs(table, &prefix, "requires");
+            let value = match (column, sql) {
+                (Some(column), None) => HandleValue::Column(column),
+                (None, Some(sql)) => HandleValue::Sql(sql),
+                _ => {
+                    self.error(at, &prefix, "say exactly one of `column` and `sql`");
+                    continue;
+                }
+            };
+            if let (Some(table), Some(id), Some(kind)) = (name, id, kind) {
+                handles.push(Handle { table, id, value, kind, requires, line: self.line(at) });
+            }
+        }
+        handles
+    }
+
+    pub(super) fn rules(&mut self, root: &DeTable<'_>) -> Vec<Rule> {
+        let mut rules = Vec::new();
+        for (i, (at, table)) in self.tables(root, "", "erase").into_iter().enumerate() {
+            let prefix = format!("erase[{i}]");
+            rules.extend(self.rule(table, &prefix, at));
+        }
+        rules
+    }
+
+    fn rule(&mut self, table: &DeTable<'_>, prefix: &str, at: usize) -> Option<Rule> {
+        self.check_keys(table, prefix, RULE_KEYS);
+        let name = self.required_text(table, prefix, "table");
+        let column = self.required_text(table, prefix, "column");
+        let action = self.word(table, prefix, "action", "action", Action::WORDS).unwrap_or(Action::Delete);
+        let recompute = self.word(table, prefix, "recompute", "aggregate", Recompute::WORDS);
+        let of = self.text(table, prefix, "of");
+        let to = self.text(table, prefix, "to");
+        if of.is_none() && (to.is_some() || matches!(action, Action::Reparent | Action::Remove | Action::Stale)) {
+            self.error(at, &join(prefix, "of"), "say of which table's erased rows the column names one");
+            return None;
+        }
+        Some(Rule {
+            table: name?,
+            column: column?,
+            path: self.text(table, prefix, "path"),
+            of,
+            to,
+            when: table.get("when").and_then(|node| self.sql(node, &join(prefix, "when"))),
+            action,
+            columns: self.texts(table, prefix, "columns").into_iter().map(|(_, text)| text).collect(),
+            value: table.get("value").and_then(|node| self.constant(node, &join(prefix, "value"))),
+            account: self.boolean(table, prefix, "account"),
+            recompute,
+            requires: self.needs(table, prefix, "requires"),
+            forbids: self.needs(table, prefix, "forbids"),
+            line: self.line(at),
+        })
+    }
+
+    fn word<T: Copy>(
+        &mut self,
+        table: &DeTable<'_>,
+        prefix: &str,
+        key: &str,
+        what: &str,
+        words: &[(&'static str, T)],
+    ) -> Option<T> {
+        let word = self.text(table, prefix, key)?;
+        if let Some((_, found)) = words.iter().find(|(known, _)| *known == word) {
+            return Some(*found);
+        }
+        let at = table.get(key).map_or(0, |node| node.span().start);
+        self.unknown(at, &join(prefix, key), &word, what, words.iter().map(|(known, _)| *known));
+        None
+    }
+
+    pub(super) fn account(&mut self, root: &DeTable<'_>) -> Option<Account> {
+        let node = root.get("account")?;
+        let table = self.table(node, "account")?;
+        self.check_keys(table, "account", &["table", "id", "nameless"]);
+        let mut nameless = Vec::new();
+        if let Some(columns) = table.get("nameless").and_then(|n| self.table(n, "account.nameless")) {
+            for (name, node) in columns {
+                let key = join("account.nameless", name.get_ref());
+                nameless.extend(self.constant(node, &key).map(|value| (name.get_ref().to_string(), value)));
+            }
+        }
+        Some(Account {
+            table: self.required_text(table, "account", "table")?,
+            id: self.required_text(table, "account", "id")?,
+            nameless,
+            line: self.line(node.span().start),
+        })
+    }
+}

@@ -1,0 +1,55 @@
+//! Erasing a person for the console: planning, and doing it with the key and the folder that belong to it.
+
+use serde_json::Value;
+
+use super::change::failure;
+use crate::app::Failure;
+use crate::change::plan::erasure::{Choice, Outcome, Preview};
+use crate::change::purge::{self, Desk, Options, Sink};
+use crate::change::{Author, ChangeError};
+use crate::config;
+use crate::store::Store;
+
+fn options(choice: Choice) -> Options {
+    Options { mentions: choice.mentions, account: choice.account, full: choice.full, ..Options::default() }
+}
+
+/// What erasing would do.
+pub async fn plan(store: &Store, given: &str, choice: Choice) -> Result<Box<Preview>, Failure> {
+    let planned = async {
+        let plan = purge::plan(store, given, &options(choice), &|_, _| {}).await?;
+        purge::preview(store, &plan).await
+    };
+    planned.await.map(Box::new).map_err(|error| failure("The erasure was not planned", &error))
+}
+
+/// Erases; `told` hears what is being done.
+pub async fn run(
+    store: &Store,
+    given: &str,
+    choice: Choice,
+    resume: bool,
+    author: &Author,
+    told: &(dyn Fn(&str, u64) + Sync),
+) -> Result<Box<Outcome>, Failure> {
+    let done = async {
+        let kept = |e: &dyn std::fmt::Display| {
+            ChangeError::Refused(format!("the key of the suppression list cannot be kept: {e}"))
+        };
+        let key = config::erasure_key(true).map_err(|e| kept(&e))?.ok_or_else(|| kept(&"it was not made"))?;
+        let folder = config::state_folder().ok_or_else(|| kept(&"there is no state folder: set MNEMOSCOPE_STATE"))?;
+        let exported = if choice.export && !resume {
+            let bundle = folder.join("bundles").join(crate::change::new_id());
+            Some(purge::bundle(store, given, &[], Sink::Folder(&bundle)).await?.1)
+        } else {
+            None
+        };
+        let desk = Desk { folder, key, author, progress: told };
+        purge::run(store, given, &options(choice), resume, &desk, exported).await
+    };
+    let receipt: Result<Value, ChangeError> = done.await;
+    match receipt {
+        Ok(receipt) => Ok(Box::new(purge::outcome(&receipt))),
+        Err(error) => Err(failure("The person was not erased", &error)),
+    }
+}

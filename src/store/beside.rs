@@ -1,0 +1,89 @@
+//! Rows that hang on the rows of a table by a foreign key, and the vectors among them.
+
+use std::collections::HashMap;
+
+use super::proof::keys_of_tables;
+use super::session::Raw;
+use super::stored::{Rows, TableName};
+use super::{Store, StoreError};
+
+/// A table whose rows hang on another's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hanging {
+    /// It.
+    pub table: TableName,
+    /// Its column that names the other row.
+    pub column: String,
+    /// Columns of its primary key.
+    pub key: Vec<String>,
+    /// Its rows make no sense without the other row: the column must have a value.
+    pub bound: bool,
+    /// Its column with a vector.
+    pub vector: Option<String>,
+}
+
+impl Store {
+    /// The tables whose rows hang on a table's rows by that column.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn hanging_on(&self, table: &TableName, id: &str) -> Result<Vec<Hanging>, StoreError> {
+        let references = self.references(table).await?;
+        let mut hanging = Vec::new();
+        if references.is_empty() {
+            return Ok(hanging);
+        }
+        let keys = keys_of_tables(self).await?;
+        for reference in references.into_iter().filter(|r| r.to.eq_ignore_ascii_case(id)) {
+            let shape = self.shape(&reference.from).await?;
+            let key = keys.get(&reference.from).cloned().unwrap_or_default();
+            let vector = shape.columns.iter().find(|c| {
+                let name = c.name.to_ascii_lowercase();
+                c.declared.to_ascii_lowercase().starts_with("vector") || name == "embedding" || name == "vector"
+            });
+            let required = shape.column(&reference.column).is_some_and(|c| c.required);
+            hanging.push(Hanging {
+                bound: required || key.contains(&reference.column),
+                vector: vector.map(|c| c.name.clone()),
+                table: reference.from,
+                column: reference.column,
+                key,
+            });
+        }
+        Ok(hanging)
+    }
+
+    /// Vectors of some rows, by the id of the row that they hang on. One that cannot be read is left out.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn vectors_beside(
+        &self,
+        hanging: &Hanging,
+        ids: &[String],
+    ) -> Result<HashMap<String, Vec<f32>>, StoreError> {
+        let Some(column) = &hanging.vector else { return Ok(HashMap::new()) };
+        let keys = ids.iter().map(|id| vec![Raw::Text(id.clone())]).collect();
+        let rows = Rows { table: hanging.table.clone(), by: vec![hanging.column.clone()], keys };
+        let images = self.images_of(&rows, std::slice::from_ref(column)).await?;
+        let read = |image: &super::stored::Image| match image.get(&hanging.column)? {
+            Raw::Text(id) => Some((id.clone(), vector(image.get(column)?)?)),
+            _ => None,
+        };
+        Ok(images.iter().filter_map(read).collect())
+    }
+}
+
+/// A vector as it is stored: float32 numbers, little-endian, or a list in JSON or as PostgreSQL writes an array.
+fn vector(raw: &Raw) -> Option<Vec<f32>> {
+    match raw {
+        Raw::Bytes(bytes) if bytes.len().is_multiple_of(4) && !bytes.is_empty() => {
+            Some(bytes.chunks_exact(4).filter_map(|four| Some(f32::from_le_bytes(four.try_into().ok()?))).collect())
+        }
+        Raw::Text(text) => {
+            let inner = text.trim().strip_prefix(['[', '{'])?.strip_suffix([']', '}'])?;
+            inner.split(',').map(|number| number.trim().parse().ok()).collect()
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,120 @@
+//! What is stored about erasures: holds, suppressed handles, sessions; and how far a transaction that erases goes.
+
+use std::collections::HashSet;
+
+use super::session::{Param, Raw, RawRow};
+use super::write::{WriteError, Writer};
+use super::{Store, StoreError};
+use crate::layout::Engine;
+
+/// An erasure as its row in the database has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PurgeSession {
+    /// Its id.
+    pub id: String,
+    /// Plan that it began with.
+    pub plan_id: String,
+    /// `running`, `incomplete`, `verified` or `verified with disclosures`.
+    pub status: String,
+    /// Batches that are done.
+    pub position: i64,
+    /// Rows that were changed so far, as JSON text.
+    pub counts: String,
+}
+
+impl Store {
+    /// The key outside the database under which erased people's handles are listed.
+    #[must_use]
+    pub fn secret(&self) -> Option<&[u8; 32]> {
+        self.secret.as_ref()
+    }
+
+    /// Whether the tables that erasing needs are there.
+    #[must_use]
+    pub fn can_erase(&self) -> bool {
+        self.catalog.table("memory_purges").is_some()
+    }
+
+    /// Handles that are listed; none before the tables are there.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn suppressions(&self) -> Result<HashSet<String>, StoreError> {
+        if !self.can_erase() {
+            return Ok(HashSet::new());
+        }
+        let rows = self.fetch_text("SELECT hmac FROM memory_suppressions").await?;
+        Ok(rows.iter().map(|row| text(row, 0)).collect())
+    }
+
+    /// People under a legal hold: id and reason.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn holds(&self) -> Result<Vec<(String, String)>, StoreError> {
+        if !self.can_erase() {
+            return Ok(Vec::new());
+        }
+        let rows = self.fetch_text("SELECT subject, reason FROM memory_holds ORDER BY subject").await?;
+        Ok(rows.iter().map(|row| (text(row, 0), text(row, 1))).collect())
+    }
+
+    /// The latest erasure that a handle's HMAC stands for.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn purge_of(&self, hmac: &str) -> Result<Option<PurgeSession>, StoreError> {
+        let sql = "SELECT p.id, p.plan_id, p.status, p.position, p.counts FROM memory_purges p \
+             JOIN memory_suppressions s ON s.session = p.id WHERE s.hmac = $1 ORDER BY p.created_at DESC LIMIT 1";
+        let rows = self.sessions.fetch(sql, &[Raw::Text(hmac.to_owned())]).await?;
+        Ok(rows.first().map(|row| PurgeSession {
+            id: text(row, 0),
+            plan_id: text(row, 1),
+            status: text(row, 2),
+            position: match row.get(3) {
+                Some(Raw::Integer(i)) => *i,
+                _ => 0,
+            },
+            counts: text(row, 4),
+        }))
+    }
+}
+
+const NONE: [Param; 0] = [];
+
+impl Writer<'_> {
+    /// Sees to it that what is deleted in this transaction is overwritten, and triggers run their course. Foreign keys are
+    /// not enforced: a cascade would take rows that no plan names, and each one is checked afterwards.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn overwrite_deleted(&mut self, engine: Engine) -> Result<(), WriteError> {
+        match engine {
+            Engine::Sqlite => {
+                self.fetch("PRAGMA secure_delete = ON", &NONE).await?;
+                self.fetch("PRAGMA recursive_triggers = ON", &NONE).await?;
+            }
+            // A batch may take longer than what a screen waits for.
+            Engine::Postgres => self.script("SET LOCAL statement_timeout = 0").await?,
+        }
+        Ok(())
+    }
+
+    /// Lists a handle's HMAC, unless it is listed.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn suppress(&mut self, hmac: &str, session: &str, kind: &str, at: &str) -> Result<(), WriteError> {
+        let params = [hmac, session, kind, at].map(|t| Raw::Text(t.to_owned()));
+        let sql = "INSERT INTO memory_suppressions (hmac, session, kind, created_at) VALUES ($1, $2, $3, $4) \
+             ON CONFLICT (hmac) DO UPDATE SET session = excluded.session";
+        self.fetch(sql, &params).await.map(drop)
+    }
+}
+
+fn text(row: &RawRow, at: usize) -> String {
+    match row.get(at) {
+        Some(Raw::Text(text)) => text.clone(),
+        _ => String::new(),
+    }
+}

@@ -1,0 +1,26 @@
+//! What it takes to show that values are gone: every encoding to look for, a search of all bytes and of all stored
+//! values, the pass that makes the engine let go of old pages, and what its search indexes still give.
+//!
+//! Nothing here knows whose values they are or what becomes of them: it looks, and says what it found.
+
+pub mod bytes;
+pub mod disk;
+pub mod holders;
+pub mod index;
+pub mod needles;
+pub mod pass;
+mod postgres;
+mod sqlite;
+mod tables;
+pub mod values;
+pub mod words;
+
+use std::collections::BTreeMap;
+
+use super::stored::TableName;
+use super::{Store, StoreError};
+
+/// The columns of each table's primary key, in order.
+pub(super) async fn keys_of_tables(store: &Store) -> Result<BTreeMap<TableName, Vec<String>>, StoreError> {
+    Ok(tables::read(store).await?.into_iter().map(|table| (table.name, table.key)).collect())
+}

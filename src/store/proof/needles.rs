@@ -1,0 +1,338 @@
+//! What to look for among bytes: each handle and each vector in every encoding in which a file may hold it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
+use serde::{Deserialize, Serialize};
+use unicode_normalization::UnicodeNormalization as _;
+
+/// Bytes of a needle at least: four are found by chance once in 4 GB of noise, and far more often in text.
+pub const SHORTEST: usize = 5;
+/// Bytes at the end of a handle that are looked for by themselves: what an index of words leaves when it shares their
+/// beginnings.
+pub const TAIL: usize = 8;
+/// Numbers of a vector in one needle. A vector is longer than a page and never lies in one piece.
+const RUN: usize = 8;
+/// Needles that are taken out of one vector at most.
+const RUNS: usize = 6;
+
+/// An encoding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Form {
+    /// UTF-8, as given.
+    Utf8,
+    /// UTF-8, composed (NFC), where that differs.
+    Nfc,
+    /// UTF-8, decomposed (NFD), where that differs.
+    Nfd,
+    /// UTF-8 in small letters, where that differs.
+    Lower,
+    /// As JSON escapes it, where that differs; also JSON within JSON.
+    Json,
+    /// UTF-16, little-endian.
+    Utf16Le,
+    /// UTF-16, big-endian.
+    Utf16Be,
+    /// Base64 at one of the three places at which it may stand in what is encoded; both alphabets.
+    Base64,
+    /// Hexadecimal digits in small letters.
+    HexLower,
+    /// Hexadecimal digits in capitals.
+    HexUpper,
+    /// The last eight bytes.
+    Tail,
+    /// A run of a vector's float32 numbers, little-endian.
+    Vector,
+}
+
+/// One thing to look for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Needle {
+    /// Number of the handle; vectors count on after the handles.
+    pub handle: usize,
+    /// Encoding.
+    pub form: Form,
+    /// The bytes.
+    pub bytes: Vec<u8>,
+}
+
+/// What is not looked for, and why.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unusable {
+    /// Number of the handle.
+    pub handle: usize,
+    /// Encoding; none for all of them.
+    pub form: Option<Form>,
+    /// Why.
+    pub reason: String,
+}
+
+/// Everything that is looked for.
+#[derive(Debug, Clone, Default)]
+pub struct Needles {
+    /// Handles and vectors.
+    pub handles: usize,
+    /// What to look for; no two of one handle have the same bytes.
+    pub needles: Vec<Needle>,
+    /// What proves nothing.
+    pub unusable: Vec<Unusable>,
+}
+
+impl Needles {
+    /// Every encoding of some handles and vectors. Handles are numbered as given, from 0; vectors after them.
+    #[must_use]
+    pub fn new(handles: &[String], vectors: &[Vec<f32>]) -> Self {
+        let mut all = Needles { handles: handles.len() + vectors.len(), ..Needles::default() };
+        for (number, handle) in handles.iter().enumerate() {
+            all.add_handle(number, handle);
+        }
+        for (number, vector) in vectors.iter().enumerate() {
+            all.add_vector(handles.len() + number, vector);
+        }
+        all
+    }
+
+    fn add_handle(&mut self, handle: usize, text: &str) {
+        if text.len() < SHORTEST {
+            self.unusable.push(Unusable { handle, form: None, reason: "too short to tell among bytes".to_owned() });
+            return;
+        }
+        if plain_word(text) {
+            let reason = "too common to tell among bytes: a word or number that others use too".to_owned();
+            self.unusable.push(Unusable { handle, form: None, reason });
+            return;
+        }
+        let mut seen = BTreeSet::new();
+        for (form, bytes) in encodings(text) {
+            if bytes.len() >= SHORTEST && seen.insert(bytes.clone()) {
+                self.needles.push(Needle { handle, form, bytes });
+            }
+        }
+        let tails: BTreeSet<Vec<u8>> =
+            [text.to_owned(), text.to_lowercase()].iter().filter_map(|text| tail(text)).collect();
+        for bytes in tails {
+            if seen.insert(bytes.clone()) {
+                self.needles.push(Needle { handle, form: Form::Tail, bytes });
+            }
+        }
+    }
+
+    fn add_vector(&mut self, handle: usize, vector: &[f32]) {
+        let runs: BTreeSet<Vec<u8>> = runs(vector).collect();
+        if runs.is_empty() {
+            let reason = "a vector without a run of numbers that differ: too common to tell".to_owned();
+            self.unusable.push(Unusable { handle, form: Some(Form::Vector), reason });
+        }
+        self.needles.extend(runs.into_iter().map(|bytes| Needle { handle, form: Form::Vector, bytes }));
+    }
+
+    /// Takes needles out that prove nothing, such as a tail that others share. None means every encoding of the handle.
+    pub fn set_aside(&mut self, handle: usize, form: Option<Form>, reason: &str) {
+        let meant = |n: &Needle| n.handle == handle && form.is_none_or(|form| n.form == form);
+        let before = self.needles.len();
+        self.needles.retain(|n| !meant(n));
+        if self.needles.len() < before {
+            self.unusable.push(Unusable { handle, form, reason: reason.to_owned() });
+        }
+    }
+
+    /// Forms that are looked for, by handle.
+    #[must_use]
+    pub fn forms(&self) -> BTreeMap<usize, BTreeSet<Form>> {
+        let mut forms: BTreeMap<usize, BTreeSet<Form>> = BTreeMap::new();
+        for needle in &self.needles {
+            forms.entry(needle.handle).or_default().insert(needle.form);
+        }
+        forms
+    }
+}
+
+/// A single word of a few letters, or a short number, is found in every text.
+fn plain_word(text: &str) -> bool {
+    let letters = text.len() < 7 && text.chars().all(char::is_alphabetic);
+    let digits = text.len() < 7 && text.chars().all(|c| c.is_ascii_digit());
+    letters || digits
+}
+
+/// The last bytes of a handle, from the start of a character on; none where the handle is hardly longer.
+fn tail(text: &str) -> Option<Vec<u8>> {
+    let from = text.len().checked_sub(TAIL).filter(|from| *from > 0 && text.is_char_boundary(*from))?;
+    Some(text.as_bytes()[from..].to_vec())
+}
+
+/// The spellings of a text, then the encodings of each. The same bytes may come up more than once.
+fn encodings(text: &str) -> Vec<(Form, Vec<u8>)> {
+    let spellings = [
+        (Form::Utf8, text.to_owned()),
+        (Form::Nfc, text.nfc().collect()),
+        (Form::Nfd, text.nfd().collect()),
+        (Form::Lower, text.to_lowercase()),
+        (Form::Lower, text.nfc().collect::<String>().to_lowercase()),
+    ];
+    let mut all: Vec<(Form, Vec<u8>)> =
+        spellings.iter().map(|(form, text)| (*form, text.as_bytes().to_vec())).collect();
+    for (_, text) in &spellings {
+        all.extend(json_escapes(text).into_iter().map(|escaped| (Form::Json, escaped.into_bytes())));
+    }
+    for (_, text) in &spellings {
+        let units = || text.encode_utf16();
+        all.push((Form::Utf16Le, units().flat_map(u16::to_le_bytes).collect()));
+        all.push((Form::Utf16Be, units().flat_map(u16::to_be_bytes).collect()));
+        all.extend(base64(text.as_bytes()).into_iter().map(|encoded| (Form::Base64, encoded.into_bytes())));
+        all.push((Form::HexLower, hex::encode(text).into_bytes()));
+        all.push((Form::HexUpper, hex::encode_upper(text).into_bytes()));
+    }
+    all
+}
+
+/// A text as it stands within JSON: with and without escaped slashes, beyond ASCII as it is or as `\u` with small or
+/// capital digits, and each once more escaped for JSON that is a string within JSON.
+#[must_use]
+pub fn json_escapes(text: &str) -> Vec<String> {
+    let mut all = BTreeSet::new();
+    for slash in ["/", "\\/"] {
+        all.insert(escape(text, slash, |c| c.to_string()));
+        all.insert(escape(text, slash, |c| units(c, false)));
+        all.insert(escape(text, slash, |c| units(c, true)));
+    }
+    let again: Vec<String> = all.iter().map(|once| escape(once, "/", |c| c.to_string())).collect();
+    all.extend(again);
+    all.into_iter().collect()
+}
+
+fn escape(text: &str, slash: &str, beyond: impl Fn(char) -> String) -> String {
+    let one = |c: char| match c {
+        '"' => "\\\"".to_owned(),
+        '\\' => "\\\\".to_owned(),
+        '/' => slash.to_owned(),
+        '\n' => "\\n".to_owned(),
+        '\r' => "\\r".to_owned(),
+        '\t' => "\\t".to_owned(),
+        c if c.is_ascii_control() => format!("\\u{:04x}", u32::from(c)),
+        c if c.is_ascii() => c.to_string(),
+        c => beyond(c),
+    };
+    text.chars().map(one).collect()
+}
+
+fn units(c: char, capitals: bool) -> String {
+    let mut buffer = [0; 2];
+    let unit = |unit: &u16| if capitals { format!("\\u{unit:04X}") } else { format!("\\u{unit:04x}") };
+    c.encode_utf16(&mut buffer).iter().map(unit).collect()
+}
+
+/// What is left of a text in base64 whatever stands before and after it: one for each of the three places at which it
+/// may begin within a group of three bytes, in both alphabets.
+#[must_use]
+pub fn base64(bytes: &[u8]) -> Vec<String> {
+    let mut all = BTreeSet::new();
+    for before in 0..3_usize {
+        let padded: Vec<u8> = std::iter::repeat_n(0, before).chain(bytes.iter().copied()).collect();
+        // Six bits a digit: those that bytes before or behind have a part in are left out.
+        let first = (before * 8).div_ceil(6);
+        let last = padded.len() * 8 / 6;
+        for encoded in [STANDARD_NO_PAD.encode(&padded), URL_SAFE_NO_PAD.encode(&padded)] {
+            all.extend(encoded.get(first..last).map(str::to_owned));
+        }
+    }
+    all.into_iter().collect()
+}
+
+/// Runs of a vector spread over its length, as bytes; without those that repeat a few numbers.
+fn runs(vector: &[f32]) -> impl Iterator<Item = Vec<u8>> {
+    let all: Vec<&[f32]> = vector.chunks_exact(RUN.min(vector.len().max(1))).collect();
+    let step = all.len().div_ceil(RUNS).max(1);
+    let telling =
+        |run: &&[f32]| run.len() >= 2 && run.iter().map(|x| x.to_bits()).collect::<BTreeSet<_>>().len() * 2 > run.len();
+    let bytes = |run: &[f32]| run.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>();
+    let chosen: Vec<Vec<u8>> = all.into_iter().step_by(step).filter(telling).map(bytes).collect();
+    chosen.into_iter()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn bytes(form: Form, text: &str) -> Vec<Vec<u8>> {
+        let needles = Needles::new(&[text.to_owned()], &[]);
+        needles.needles.into_iter().filter(|n| n.form == form).map(|n| n.bytes).collect()
+    }
+
+    #[test]
+    fn each_encoding_is_there_once() {
+        let text = "Zoë.Núñez@x.example/\"a\"";
+        assert!(bytes(Form::Utf8, text).contains(&text.as_bytes().to_vec()));
+        assert!(bytes(Form::Lower, text).contains(&"zoë.núñez@x.example/\"a\"".as_bytes().to_vec()));
+        assert!(bytes(Form::Nfd, text)[0].windows(3).any(|w| w == "e\u{308}".as_bytes()));
+        let json = bytes(Form::Json, text);
+        for spelled in [
+            "Zoë.Núñez@x.example/\\\"a\\\"",
+            "Zo\\u00eb.N\\u00fa\\u00f1ez@x.example/\\\"a\\\"",
+            "Zo\\u00EB.N\\u00FA\\u00F1ez@x.example\\/\\\"a\\\"",
+            "Zo\\\\u00eb.N\\\\u00fa\\\\u00f1ez@x.example/\\\\\\\"a\\\\\\\"",
+        ] {
+            assert!(json.contains(&spelled.as_bytes().to_vec()), "{spelled}");
+        }
+        let needles = Needles::new(&[text.to_owned()], &[]);
+        let distinct: BTreeSet<&Vec<u8>> = needles.needles.iter().map(|n| &n.bytes).collect();
+        assert_eq!(distinct.len(), needles.needles.len());
+    }
+
+    #[test]
+    fn what_is_too_short_or_too_common_is_said_and_not_used() {
+        let handles = ["ann", "Maria", "4711", "user-1", "maria.lopez@x.example"].map(str::to_owned);
+        let needles = Needles::new(&handles, &[vec![0.0; 64], vec![0.1, 0.2, 0.3]]);
+        let unused: Vec<usize> = needles.unusable.iter().map(|u| u.handle).collect();
+        assert_eq!(unused, [0, 1, 2, 5]);
+        let used: Vec<usize> = needles.forms().into_keys().collect();
+        assert_eq!(used, [3, 4, 6]);
+    }
+
+    #[test]
+    fn what_is_set_aside_is_said() {
+        let mut needles = Needles::new(&["maria.lopez@x.example".to_owned()], &[]);
+        assert_eq!(bytes(Form::Tail, "maria.lopez@x.example"), [b".example"]);
+        needles.set_aside(0, Some(Form::Tail), "others share it");
+        needles.set_aside(0, Some(Form::Tail), "others share it");
+        assert_eq!(needles.unusable.len(), 1);
+        assert!(!needles.forms()[&0].contains(&Form::Tail));
+    }
+
+    proptest! {
+        #[test]
+        fn base64_is_found_wherever_the_text_stands(
+            before in prop::collection::vec(any::<u8>(), 0..7),
+            text in "[a-zé@.|]{5,30}",
+            after in prop::collection::vec(any::<u8>(), 0..7),
+        ) {
+            let whole: Vec<u8> = [before, text.as_bytes().to_vec(), after].concat();
+            for encoded in [STANDARD_NO_PAD.encode(&whole), URL_SAFE_NO_PAD.encode(&whole)] {
+                let found = base64(text.as_bytes()).iter().any(|needle| encoded.contains(needle.as_str()));
+                prop_assert!(found, "{encoded}");
+            }
+        }
+
+        #[test]
+        fn json_of_a_text_holds_it_in_one_of_the_escapes(text in "[^\u{7f}-\u{9f}\u{8}\u{c}]{5,20}") {
+            let within = |json: &str| json_escapes(&text).iter().any(|e| json.contains(e.as_str()));
+            let once = serde_json::to_string(&serde_json::json!({ "a": text })).unwrap();
+            prop_assert!(within(&once), "{once}");
+            let twice = serde_json::to_string(&once).unwrap();
+            prop_assert!(within(&twice), "{twice}");
+        }
+
+        #[test]
+        fn a_vector_is_found_by_its_runs(vector in prop::collection::vec(-1.0_f32..1.0, 2..2_000)) {
+            let bytes: Vec<u8> = vector.iter().flat_map(|x| x.to_le_bytes()).collect();
+            let needles = Needles::new(&[], &[vector]);
+            for needle in &needles.needles {
+                prop_assert!(bytes.windows(needle.bytes.len()).any(|w| w == needle.bytes));
+            }
+            prop_assert!(!needles.needles.is_empty());
+        }
+    }
+}

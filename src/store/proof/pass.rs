@@ -1,0 +1,130 @@
+//! The physical pass as plain data: what was done to make the engine let go of deleted values, how long it took, and
+//! what could not be done.
+
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::layout::Engine;
+use crate::store::Store;
+use crate::store::stored::TableName;
+use crate::store::write::WriteError;
+
+/// What became of a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// It was done.
+    Done,
+    /// There was nothing to do.
+    NotNeeded,
+    /// We may not do it here: disclosed.
+    NotAllowed,
+    /// It was not done: the pass is incomplete.
+    Failed,
+}
+
+/// One step.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Step {
+    /// What it was about, such as `vacuum` or `rebuild notes_fts`.
+    pub name: String,
+    /// What became of it.
+    pub outcome: Outcome,
+    /// More, in words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+    /// Milliseconds that it took.
+    pub ms: u64,
+}
+
+/// What to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wanted {
+    /// Tables from which rows went; PostgreSQL only cleans these.
+    pub touched: Vec<TableName>,
+    /// PostgreSQL: whole tables may be rewritten, which locks each for that time.
+    pub full: bool,
+    /// The date that disclosures carry.
+    pub at: String,
+    /// How long to wait for others at each step before it fails.
+    pub patience: Duration,
+}
+
+/// What was done.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Pass {
+    /// The steps in order.
+    pub steps: Vec<Step>,
+    /// Why the pass is incomplete; empty when it is not. It may be run again.
+    pub incomplete: Vec<String>,
+    /// What could not be done or reached here, with the date.
+    pub disclosures: Vec<String>,
+    /// Measured facts, such as `freelist_count` or `wal_lsn`.
+    pub figures: Map<String, Value>,
+    /// Milliseconds that it took.
+    pub ms: u64,
+}
+
+impl Pass {
+    pub(super) fn new() -> Self {
+        Pass { steps: Vec::new(), incomplete: Vec::new(), disclosures: Vec::new(), figures: Map::new(), ms: 0 }
+    }
+
+    /// Whether every step that was needed and allowed was done.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.incomplete.is_empty()
+    }
+
+    pub(super) fn step(&mut self, name: impl Into<String>, outcome: Outcome, note: Option<String>, began: Instant) {
+        let ms = began.elapsed().as_millis() as u64;
+        self.steps.push(Step { name: name.into(), outcome, note, ms });
+    }
+
+    pub(super) fn done(&mut self, name: impl Into<String>, began: Instant) {
+        self.step(name, Outcome::Done, None, began);
+    }
+
+    /// A step that failed: the pass is incomplete for that reason.
+    pub(super) fn failed(&mut self, name: impl Into<String>, reason: String, began: Instant) {
+        self.step(name, Outcome::Failed, Some(reason.clone()), began);
+        self.incomplete.push(reason);
+    }
+
+    /// A step that we may not do: disclosed with its date.
+    pub(super) fn not_allowed(&mut self, name: impl Into<String>, what: &str, at: &str, began: Instant) {
+        self.step(name, Outcome::NotAllowed, Some(what.to_owned()), began);
+        self.disclose(what, at);
+    }
+
+    pub(super) fn disclose(&mut self, what: &str, at: &str) {
+        self.disclosures.push(format!("{what} (as of {at})"));
+    }
+
+    pub(super) fn figure(&mut self, name: &str, value: impl Into<Value>) {
+        self.figures.insert(name.to_owned(), value.into());
+    }
+}
+
+impl Store {
+    /// Makes the engine let go of what was deleted, as far as it can be made to. Nothing here changes a row. Locks of
+    /// others are waited for only as long as was said.
+    ///
+    /// # Errors
+    /// The engine's refusal to connect or answer at all, or [`WriteError::ReadOnly`] where nothing can be written. What
+    /// single steps met is told in the [`Pass`].
+    pub async fn physical_pass(&self, wanted: &Wanted) -> Result<Pass, WriteError> {
+        if let Some(reason) = &self.blocked {
+            return Err(WriteError::ReadOnly(reason.clone()));
+        }
+        let began = Instant::now();
+        let mut pass = match self.engine() {
+            Engine::Sqlite => super::sqlite::pass(self, wanted).await?,
+            Engine::Postgres => super::postgres::pass(self, wanted).await?,
+        };
+        pass.ms = began.elapsed().as_millis() as u64;
+        Ok(pass)
+    }
+}

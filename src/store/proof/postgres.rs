@@ -1,0 +1,311 @@
+//! The physical pass on PostgreSQL: tables cleaned or written anew, statistics made anew, and what remains out of reach
+//! of a client said.
+
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use sqlx::postgres::PgConnection;
+use sqlx::{AssertSqlSafe, Connection as _};
+
+use super::pass::{Outcome, Pass, Wanted};
+use super::tables::{number, text};
+use crate::store::Store;
+use crate::store::connect::explain;
+use crate::store::session::{self, Opener, Raw, RawRow};
+use crate::store::shape::qualified;
+use crate::store::stored::TableName;
+use crate::store::write::WriteError;
+
+/// Pause between two tries for a lock.
+const PAUSE: Duration = Duration::from_millis(300);
+
+/// Where rows stand, whether we may clean them, and how many are dead.
+const ABOUT: &str = "SELECT c.oid::bigint, pg_relation_filenode(c.oid)::bigint, coalesce(pg_stat_get_dead_tuples(c.oid), 0), \
+     pg_has_role(c.relowner, 'USAGE') OR (SELECT rolsuper FROM pg_roles WHERE rolname = current_user) \
+     OR EXISTS (SELECT 1 FROM pg_auth_members m JOIN pg_roles r ON r.oid = m.roleid \
+       WHERE r.rolname = 'pg_maintain' AND pg_has_role(r.oid, 'USAGE')), c.relkind::text \
+     FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relname = $2";
+
+const MAINTAIN: &str = "SELECT has_table_privilege(to_regclass($1), 'MAINTAIN')";
+
+/// Sessions, slots and prepared transactions that keep dead rows from going.
+const OLD_READERS: &str = "SELECT 'process ' || pid || coalesce(' (' || nullif(application_name, '') || ')', '') \
+       || ' in state ' || coalesce(state, 'unknown') FROM pg_stat_activity \
+       WHERE backend_xmin IS NOT NULL AND pid <> pg_backend_pid() AND backend_type = 'client backend' \
+       AND (datname = current_database() OR datname IS NULL) \
+     UNION ALL SELECT 'replication slot ' || slot_name::text FROM pg_replication_slots \
+       WHERE xmin IS NOT NULL OR catalog_xmin IS NOT NULL \
+     UNION ALL SELECT 'prepared transaction ' || gid FROM pg_prepared_xacts WHERE database = current_database()";
+
+const LOCKERS: &str = "SELECT string_agg(DISTINCT 'process ' || a.pid || coalesce(' (' || nullif(a.application_name, '') || ')', ''), ', ') \
+     FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid \
+     WHERE l.relation = to_regclass($1) AND l.granted AND l.pid <> pg_backend_pid() AND l.locktype = 'relation'";
+
+/// What holds copies beyond the tables: archives, standbys, slots, recorded statements.
+const BEYOND: &str = "SELECT current_setting('archive_mode', true), \
+     (SELECT count(*) FROM pg_stat_replication)::bigint, (SELECT count(*) FROM pg_replication_slots)::bigint, \
+     EXISTS (SELECT 1 FROM pg_extension WHERE extname = 'pg_stat_statements'), \
+     EXISTS (SELECT 1 FROM pg_statistic_ext)";
+
+struct Work<'a> {
+    link: PgConnection,
+    wanted: &'a Wanted,
+    /// Locks are not waited for: the session cannot be told how long.
+    pooled: bool,
+}
+
+struct About {
+    file: Option<i64>,
+    dead: i64,
+    may: bool,
+}
+
+pub async fn pass(store: &Store, wanted: &Wanted) -> Result<Pass, WriteError> {
+    let Opener::Postgres(options) = store.sessions.opener() else { return Ok(Pass::new()) };
+    let pooled = options.get_options().is_none_or(|options| !options.contains("lock_timeout"));
+    let options = if pooled { options.clone() } else { options.clone().options([("statement_timeout", "0")]) };
+    let link = PgConnection::connect_with(&options).await?;
+    let mut work = Work { link, wanted, pooled };
+    let mut pass = Pass::new();
+    for table in &wanted.touched {
+        work.table(&mut pass, table).await?;
+    }
+    work.statistics(&mut pass).await?;
+    work.checkpoint(&mut pass).await?;
+    work.beyond(&mut pass).await?;
+    work.link.close().await?;
+    Ok(pass)
+}
+
+impl Work<'_> {
+    async fn run(&mut self, sql: &str) -> Result<(), sqlx::Error> {
+        tracing::debug!(%sql, "physical pass");
+        sqlx::raw_sql(AssertSqlSafe(sql.to_owned())).execute(&mut self.link).await.map(drop)
+    }
+
+    async fn rows(&mut self, sql: &str, params: &[Raw]) -> Result<Vec<RawRow>, sqlx::Error> {
+        let mut rows = Vec::new();
+        let mut each = |row| {
+            rows.push(row);
+            ControlFlow::Continue(())
+        };
+        session::scan_postgres(&mut self.link, sql, params, &mut each).await.map(drop)?;
+        Ok(rows)
+    }
+
+    async fn about(&mut self, table: &TableName) -> Result<Option<About>, sqlx::Error> {
+        let params = [Raw::Text(table.schema.clone()), Raw::Text(table.name.clone())];
+        let Some(row) = self.rows(ABOUT, &params).await?.into_iter().next() else { return Ok(None) };
+        let mut may = number(&row, 3) == 1;
+        if !may {
+            // A right of its own since PostgreSQL 17; unknown before.
+            let named = [Raw::Text(qualified(table))];
+            may = self.rows(MAINTAIN, &named).await.is_ok_and(|rows| rows.first().is_some_and(|r| number(r, 0) == 1));
+        }
+        let file = row.get(1).filter(|raw| **raw != Raw::Null).map(|_| number(&row, 1));
+        Ok(Some(About { file, dead: number(&row, 2), may }))
+    }
+
+    /// Runs a cleaning statement again while a lock is not to be had and patience lasts.
+    async fn patiently(&mut self, sql: &str) -> Result<bool, sqlx::Error> {
+        let began = Instant::now();
+        loop {
+            match self.run(sql).await {
+                Ok(()) => return Ok(true),
+                Err(error) if code(&error) == "55P03" && began.elapsed() < self.wanted.patience => {
+                    tokio::time::sleep(PAUSE).await;
+                }
+                Err(error) if code(&error) == "55P03" => return Ok(false),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    async fn table(&mut self, pass: &mut Pass, table: &TableName) -> Result<(), WriteError> {
+        let began = Instant::now();
+        let at = self.wanted.at.clone();
+        let title = table.title();
+        let full = self.wanted.full;
+        let step = if full { format!("vacuum full {title}") } else { format!("vacuum {title}") };
+        let Some(before) = self.about(table).await? else { return Ok(()) };
+        if !before.may {
+            let what = format!("{title} was not cleaned: only its owner may; deleted rows stay in its file until then");
+            pass.not_allowed(step, &what, &at, began);
+            return Ok(());
+        }
+        let mut words = vec!["ANALYZE"];
+        words.extend(full.then_some("FULL"));
+        words.extend(self.pooled.then_some("SKIP_LOCKED"));
+        let sql = format!("VACUUM ({}) {}", words.join(", "), qualified(table));
+        match self.patiently(&sql).await {
+            Ok(true) => {}
+            Ok(false) => {
+                let lockers = self.rows(LOCKERS, &[Raw::Text(qualified(table))]).await?;
+                let who = lockers.first().map(|row| text(row, 0)).filter(|who| !who.is_empty());
+                let who = who.unwrap_or_else(|| "another session".to_owned());
+                pass.failed(
+                    step,
+                    format!("{title} could not be cleaned: {who} holds a lock on it; resume later"),
+                    began,
+                );
+                return Ok(());
+            }
+            Err(error) if matches!(&error, sqlx::Error::Database(_)) => {
+                pass.not_allowed(step, &format!("{title} was not cleaned: {}", explain(&error)), &at, began);
+                return Ok(());
+            }
+            Err(error) => return Err(error.into()),
+        }
+        let Some(after) = self.settled(table).await? else { return Ok(()) };
+        let rewritten = before.file.is_some() && before.file != after.file;
+        pass.figure(
+            &title,
+            json!({"file_before": before.file, "file_after": after.file, "rewritten": rewritten,
+                "dead_rows_before": before.dead, "dead_rows": after.dead}),
+        );
+        if full && before.file.is_some() && !rewritten {
+            pass.failed(step, format!("{title} was not written anew: it was locked by others; resume later"), began);
+            return Ok(());
+        }
+        pass.done(step, began);
+        if after.dead > 0 {
+            self.dead(pass, &title, after.dead).await?;
+        }
+        if !full {
+            let what = format!(
+                "{title} was cleaned but not written anew: copies of deleted values may stay in free space of its file \
+                 until that is used again; --full writes it anew"
+            );
+            pass.disclose(&what, &at);
+        }
+        Ok(())
+    }
+
+    /// The state of a table once the server's counters have come in.
+    async fn settled(&mut self, table: &TableName) -> Result<Option<About>, sqlx::Error> {
+        for _ in 0..3 {
+            let about = self.about(table).await?;
+            if about.as_ref().is_none_or(|a| a.dead == 0) {
+                return Ok(about);
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+        self.about(table).await
+    }
+
+    async fn dead(&mut self, pass: &mut Pass, title: &str, dead: i64) -> Result<(), WriteError> {
+        let readers: Vec<String> = self.rows(OLD_READERS, &[]).await?.iter().map(|row| text(row, 0)).collect();
+        if readers.is_empty() {
+            let at = self.wanted.at.clone();
+            pass.disclose(
+                &format!("{title} holds {dead} dead rows: others have changed rows since it was cleaned"),
+                &at,
+            );
+        } else {
+            pass.incomplete.push(format!(
+                "{title} still holds {dead} dead rows, which {} may still read; end that and resume",
+                readers.join(", ")
+            ));
+        }
+        Ok(())
+    }
+
+    /// Statistics hold the most common values of a column.
+    async fn statistics(&mut self, pass: &mut Pass) -> Result<(), WriteError> {
+        let extended = self.rows(BEYOND, &[]).await.is_ok_and(|rows| rows.first().is_some_and(|r| number(r, 4) == 1));
+        let tables = ["pg_catalog.pg_statistic", "pg_catalog.pg_statistic_ext_data"];
+        for table in tables.into_iter().take(if extended { 2 } else { 1 }) {
+            let began = Instant::now();
+            let step = format!("vacuum full {table}");
+            // Without the right the server only warns and passes over it.
+            let may = "SELECT rolsuper FROM pg_roles WHERE rolname = current_user";
+            let may = self.rows(may, &[]).await.is_ok_and(|rows| rows.first().is_some_and(|r| number(r, 0) == 1));
+            let at = self.wanted.at.clone();
+            let what = |why: &str| format!("old statistics may still hold common values in the file of {table}: {why}");
+            if !may {
+                pass.not_allowed(step, &what("only a superuser may write it anew"), &at, began);
+                continue;
+            }
+            match self.patiently(&format!("VACUUM (FULL) {table}")).await {
+                Ok(true) => pass.done(step, began),
+                Ok(false) => pass.not_allowed(step, &what("others hold it locked"), &at, began),
+                Err(error) if matches!(&error, sqlx::Error::Database(_)) => {
+                    pass.not_allowed(step, &what(&explain(&error)), &at, began);
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+
+    async fn checkpoint(&mut self, pass: &mut Pass) -> Result<(), WriteError> {
+        let began = Instant::now();
+        match self.run("CHECKPOINT").await {
+            Ok(()) => pass.done("checkpoint", began),
+            Err(error) if matches!(&error, sqlx::Error::Database(_)) => {
+                let at = self.wanted.at.clone();
+                let what = format!("old pages may stand on disk until the next checkpoint: {}", explain(&error));
+                pass.not_allowed("checkpoint", &what, &at, began);
+            }
+            Err(error) => return Err(error.into()),
+        }
+        let lsn = self.rows("SELECT pg_current_wal_lsn()::text", &[]).await;
+        if let Some(row) = lsn.ok().and_then(|rows| rows.into_iter().next()) {
+            pass.figure("wal_lsn", text(&row, 0));
+        }
+        Ok(())
+    }
+
+    async fn beyond(&mut self, pass: &mut Pass) -> Result<(), WriteError> {
+        let began = Instant::now();
+        let at = self.wanted.at.clone();
+        let lsn = pass.figures.get("wal_lsn").and_then(|lsn| lsn.as_str()).unwrap_or("now").to_owned();
+        pass.disclose(
+            &format!("the server's write-ahead log before {lsn} holds deleted values until it is recycled"),
+            &at,
+        );
+        let row = match self.rows(BEYOND, &[]).await {
+            Ok(rows) => rows.into_iter().next().unwrap_or_default(),
+            Err(error) => {
+                pass.not_allowed(
+                    "beyond",
+                    &format!("what holds copies was not found out: {}", explain(&error)),
+                    &at,
+                    began,
+                );
+                return Ok(());
+            }
+        };
+        if !matches!(text(&row, 0).as_str(), "" | "off") {
+            pass.disclose(
+                "the write-ahead log is archived: archives and backups made of them hold deleted values",
+                &at,
+            );
+        }
+        match number(&row, 1) {
+            0 => {}
+            count => {
+                pass.disclose(&format!("{count} standby servers follow this one: they get the deletions in time"), &at);
+            }
+        }
+        match number(&row, 2) {
+            0 => {}
+            count => {
+                pass.disclose(&format!("{count} replication slots keep old log files"), &at);
+            }
+        }
+        if number(&row, 3) == 1 {
+            pass.disclose("pg_stat_statements is installed: texts of statements may hold values", &at);
+        }
+        pass.step("beyond", Outcome::Done, None, began);
+        Ok(())
+    }
+}
+
+fn code(error: &sqlx::Error) -> String {
+    match error {
+        sqlx::Error::Database(about) => about.code().unwrap_or_default().into_owned(),
+        _ => String::new(),
+    }
+}

@@ -1,0 +1,281 @@
+//! The physical pass on SQLite: search indexes rebuilt, the log emptied, the file written anew without free pages.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use sqlx::sqlite::SqliteConnection;
+use sqlx::{AssertSqlSafe, Connection as _};
+
+use super::disk::free_bytes;
+use super::pass::{Outcome, Pass, Wanted};
+use super::tables::{number, text};
+use super::{bytes::sqlite_files, holders};
+use crate::layout::Engine;
+use crate::store::connect::explain;
+use crate::store::dialect::quote;
+use crate::store::session::{self, Opener, RawRow};
+use crate::store::write::WriteError;
+use crate::store::{Store, StoreError};
+
+/// How long one statement waits for others; the pass tries again as long as its patience lasts.
+const WAIT: Duration = Duration::from_millis(250);
+
+/// Problems of foreign keys: rows without parent by table, parent and number of the key.
+pub type KeyProblems = BTreeMap<(String, String, i64), u64>;
+
+const KEY_PROBLEMS: &str = "SELECT \"table\", parent, fkid, count(*) FROM pragma_foreign_key_check GROUP BY 1, 2, 3";
+const SEARCH_TABLES: &str = "SELECT name, lower(sql) FROM main.sqlite_schema WHERE type = 'table' \
+     AND lower(sql) LIKE 'create virtual table%' AND (lower(sql) LIKE '%using fts5%' \
+     OR lower(sql) LIKE '%using fts4%' OR lower(sql) LIKE '%using fts3%') ORDER BY name";
+const STATISTICS: &str = "SELECT count(*) FROM main.sqlite_schema WHERE name IN ('sqlite_stat3', 'sqlite_stat4')";
+
+struct Work {
+    link: SqliteConnection,
+    main: PathBuf,
+    patience: Duration,
+}
+
+pub async fn pass(store: &Store, wanted: &Wanted) -> Result<Pass, WriteError> {
+    let Opener::Sqlite(options, _) = store.sessions.opener() else { return Ok(Pass::new()) };
+    let main = options.get_filename().to_path_buf();
+    let options = options.clone().read_only(false).foreign_keys(false).busy_timeout(WAIT);
+    let link = SqliteConnection::connect_with(&options).await?;
+    let mut work = Work { link, main, patience: wanted.patience };
+    work.run("PRAGMA secure_delete = ON").await?;
+    let mut pass = Pass::new();
+    let mode = text(&work.row("PRAGMA journal_mode").await?, 0);
+    pass.figure("journal_mode", mode.clone());
+    work.steps(&mut pass, mode == "wal").await?;
+    work.link.close().await?;
+    Ok(pass)
+}
+
+impl Work {
+    async fn run(&mut self, sql: &str) -> Result<(), sqlx::Error> {
+        tracing::debug!(%sql, "physical pass");
+        sqlx::raw_sql(AssertSqlSafe(sql.to_owned())).execute(&mut self.link).await.map(drop)
+    }
+
+    async fn rows(&mut self, sql: &str) -> Result<Vec<RawRow>, sqlx::Error> {
+        let mut rows = Vec::new();
+        let mut each = |row| {
+            rows.push(row);
+            ControlFlow::Continue(())
+        };
+        session::scan_sqlite(&mut self.link, sql, &[], &mut each).await.map(drop)?;
+        Ok(rows)
+    }
+
+    async fn row(&mut self, sql: &str) -> Result<RawRow, sqlx::Error> {
+        Ok(self.rows(sql).await?.into_iter().next().unwrap_or_default())
+    }
+
+    /// Why something could not be done, with who is in the way as far as the system tells.
+    fn in_the_way(&self, what: &str) -> String {
+        let holder = holders::told(&self.main);
+        format!("{what}: {holder} holds a transaction open and may still read deleted values; end that and resume")
+    }
+
+    /// Runs a statement again while others are in the way and patience lasts. None when they still are.
+    async fn patiently(&mut self, sql: &str) -> Result<Option<()>, sqlx::Error> {
+        let began = Instant::now();
+        loop {
+            match self.run(sql).await {
+                Ok(()) => return Ok(Some(())),
+                Err(error) if is_busy(&error) && began.elapsed() < self.patience => tokio::time::sleep(WAIT).await,
+                Err(error) if is_busy(&error) => return Ok(None),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Each step that fails ends the pass: what follows would prove nothing.
+    async fn steps(&mut self, pass: &mut Pass, wal: bool) -> Result<(), WriteError> {
+        let search_tables = self.rows(SEARCH_TABLES).await?;
+        if !self.rebuild(pass, &search_tables).await? || !self.statistics(pass).await? {
+            return Ok(());
+        }
+        if (wal && !self.checkpoint(pass, "checkpoint").await?) || !self.room(pass)? || !self.vacuum(pass).await? {
+            return Ok(());
+        }
+        // Row numbers that no column holds may have changed: an index that relies on them is made anew.
+        let leaning: Vec<RawRow> = search_tables.into_iter().filter(|t| has_foreign_content(&text(t, 1))).collect();
+        if !leaning.is_empty() && (!self.rebuild(pass, &leaning).await? || !self.vacuum(pass).await?) {
+            return Ok(());
+        }
+        if wal && !self.checkpoint(pass, "checkpoint again").await? {
+            return Ok(());
+        }
+        if !wal && !self.journal(pass).await? {
+            return Ok(());
+        }
+        self.check(pass).await
+    }
+
+    async fn rebuild(&mut self, pass: &mut Pass, tables: &[RawRow]) -> Result<bool, WriteError> {
+        for table in tables {
+            let began = Instant::now();
+            let name = text(table, 0);
+            let step = format!("rebuild {name}");
+            let tell = |word: &str| format!("INSERT INTO main.{t}({t}) VALUES ('{word}')", t = quote(&name));
+            match self.patiently(&tell("rebuild")).await {
+                Ok(Some(())) => pass.done(step, began),
+                Ok(None) => {
+                    let reason = self.in_the_way(&format!("{name} could not be rebuilt"));
+                    pass.failed(step, reason, began);
+                    return Ok(false);
+                }
+                // An index that keeps no content cannot be made anew, only merged.
+                Err(_) if self.patiently(&tell("optimize")).await.is_ok_and(|done| done.is_some()) => {
+                    let note = format!("{name} keeps no content of its own: its index was merged, not made anew");
+                    pass.step(step, Outcome::Done, Some(note), began);
+                }
+                Err(error) => {
+                    let reason = format!("{name} could not be rebuilt: {}", explain(&error));
+                    pass.failed(step, reason, began);
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// The planner's statistics hold samples of indexed values.
+    async fn statistics(&mut self, pass: &mut Pass) -> Result<bool, WriteError> {
+        if number(&self.row(STATISTICS).await?, 0) == 0 {
+            return Ok(true);
+        }
+        let began = Instant::now();
+        if self.patiently("ANALYZE main").await?.is_none() {
+            let reason = self.in_the_way("statistics were not made anew");
+            pass.failed("analyze", reason, began);
+            return Ok(false);
+        }
+        pass.done("analyze", began);
+        Ok(true)
+    }
+
+    async fn checkpoint(&mut self, pass: &mut Pass, step: &str) -> Result<bool, WriteError> {
+        let began = Instant::now();
+        loop {
+            // 1 means that somebody still reads an older state or writes.
+            let busy = match self.row("PRAGMA main.wal_checkpoint(TRUNCATE)").await {
+                Ok(row) => number(&row, 0) != 0,
+                Err(error) if is_busy(&error) => true,
+                Err(error) => return Err(error.into()),
+            };
+            if !busy {
+                pass.done(step, began);
+                return Ok(true);
+            }
+            if began.elapsed() >= self.patience {
+                let reason = self.in_the_way("the write-ahead log could not be emptied");
+                pass.failed(step, reason, began);
+                return Ok(false);
+            }
+            tokio::time::sleep(WAIT).await;
+        }
+    }
+
+    /// The file is written anew beside itself: that takes room, there and where temporary files go.
+    fn room(&mut self, pass: &mut Pass) -> Result<bool, WriteError> {
+        let began = Instant::now();
+        let bytes = std::fs::metadata(&self.main).map_err(sqlx::Error::from)?.len();
+        let folder = self.main.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let temporary = std::env::var_os("SQLITE_TMPDIR").map_or_else(std::env::temp_dir, PathBuf::from);
+        for (place, needed) in [(folder, 2 * bytes), (temporary.as_path(), bytes)] {
+            if let Some(free) = free_bytes(place).filter(|free| *free < needed) {
+                let reason = format!(
+                    "too little room to write the file anew: {needed} bytes are needed in {}, {free} are free; make room \
+                     and resume",
+                    place.display()
+                );
+                pass.failed("room", reason, began);
+                return Ok(false);
+            }
+        }
+        pass.figure("bytes_before", bytes);
+        pass.done("room", began);
+        Ok(true)
+    }
+
+    async fn vacuum(&mut self, pass: &mut Pass) -> Result<bool, WriteError> {
+        let began = Instant::now();
+        if self.patiently("VACUUM main").await?.is_none() {
+            let reason = self.in_the_way("the file could not be written anew");
+            pass.failed("vacuum", reason, began);
+            return Ok(false);
+        }
+        pass.done("vacuum", began);
+        Ok(true)
+    }
+
+    /// A journal that is kept between transactions keeps copies of old pages.
+    async fn journal(&mut self, pass: &mut Pass) -> Result<bool, WriteError> {
+        let began = Instant::now();
+        let journal = sqlite_files(&self.main).into_iter().nth(3).unwrap_or_default();
+        if !journal.exists() {
+            return Ok(true);
+        }
+        // Only a change of mode takes the file away, and a new connection begins with the mode that we want.
+        self.run("PRAGMA main.journal_mode = PERSIST").await?;
+        let gone = self.patiently("PRAGMA main.journal_mode = DELETE").await?;
+        if gone.is_some() && !journal.exists() {
+            pass.done("journal", began);
+            return Ok(true);
+        }
+        let reason = self.in_the_way(&format!("{} is still there", journal.display()));
+        pass.failed("journal", reason, began);
+        Ok(false)
+    }
+
+    async fn check(&mut self, pass: &mut Pass) -> Result<(), WriteError> {
+        let began = Instant::now();
+        let free = number(&self.row("PRAGMA main.freelist_count").await?, 0);
+        pass.figure("freelist_count", free);
+        pass.figure("bytes_after", std::fs::metadata(&self.main).map_err(sqlx::Error::from)?.len());
+        if free != 0 {
+            pass.incomplete.push(format!("{free} free pages came up since the file was written anew; resume"));
+        }
+        pass.done("free pages", began);
+        let began = Instant::now();
+        let said: Vec<String> =
+            self.rows("PRAGMA main.integrity_check(20)").await?.iter().map(|row| text(row, 0)).collect();
+        if said == ["ok"] {
+            pass.done("integrity", began);
+        } else {
+            let reason = format!("the database is damaged: {}", said.join("; "));
+            pass.failed("integrity", reason, began);
+        }
+        Ok(())
+    }
+}
+
+/// Whether a search index takes its content from a table of another name.
+fn has_foreign_content(sql: &str) -> bool {
+    let compact: String = sql.chars().filter(|c| !c.is_whitespace()).collect();
+    compact.contains("content=") && !compact.contains("content=''") && !compact.contains("content=\"\"")
+}
+
+fn is_busy(error: &sqlx::Error) -> bool {
+    let sqlx::Error::Database(about) = error else { return false };
+    let code: i32 = about.code().and_then(|code| code.parse().ok()).unwrap_or_default();
+    matches!(code & 0xff, 5 | 6)
+}
+
+impl Store {
+    /// Rows whose parent is missing, to be compared before and after a deletion. Row numbers play no part in it: they
+    /// may change. Empty on PostgreSQL, which keeps its foreign keys itself.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn key_problems(&self) -> Result<KeyProblems, StoreError> {
+        if self.engine() == Engine::Postgres {
+            return Ok(KeyProblems::new());
+        }
+        let rows = self.fetch_text(KEY_PROBLEMS).await?;
+        Ok(rows.iter().map(|row| ((text(row, 0), text(row, 1), number(row, 2)), number(row, 3) as u64)).collect())
+    }
+}

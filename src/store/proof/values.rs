@@ -1,0 +1,380 @@
+//! Searches every stored value of every table for handles, known to the layout or not: row by row, in bounded memory.
+//! The server leaves out what cannot hold one; what counts is the exact look here.
+
+use std::ops::ControlFlow;
+use std::time::Instant;
+
+use serde::Serialize;
+
+use super::tables::{self, Column, Kind, Table, number};
+use super::words::{Seen, Words};
+use crate::layout::Engine;
+use crate::store::connect::explain;
+use crate::store::dialect::quote;
+use crate::store::session::{Param, Raw, RawRow};
+use crate::store::shape::qualified;
+use crate::store::stored::TableName;
+use crate::store::{Store, StoreError};
+
+/// Rows that SQLite reads at a time: between two of these, others can write.
+const ROWS: usize = 5_000;
+/// Rows between two reports.
+const REPORT: u64 = 2_000;
+/// Patterns that a server is asked to compare at most; with more, it is quicker to look at every value here.
+const PATTERNS: usize = 120;
+
+/// A handle in a stored value.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Sighting {
+    /// Table.
+    pub table: TableName,
+    /// Column.
+    pub column: String,
+    /// Column and value of the key; the row's number or place where there is none.
+    pub key: Vec<(String, Raw)>,
+    /// Number of the handle.
+    pub handle: usize,
+    /// Places in the value.
+    pub count: u64,
+    /// It is the whole value.
+    pub entire: bool,
+    /// Where in JSON, the first few.
+    pub paths: Vec<String>,
+    /// The value was compressed.
+    pub compressed: bool,
+    /// The table belongs to a search index or to the engine's statistics.
+    pub index: bool,
+}
+
+/// How far a search has come.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Progress {
+    /// The table that is being read.
+    pub table: String,
+    /// Its number, from 1.
+    pub at: usize,
+    /// How many there are.
+    pub of: usize,
+    /// Rows looked at so far, in all tables.
+    pub rows: u64,
+}
+
+/// What one table gave.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct TableSearch {
+    /// Table, for people.
+    pub table: String,
+    /// Rows that were looked at here; on a server those that it did not rule out.
+    pub rows: u64,
+    /// Places.
+    pub hits: u64,
+}
+
+/// What a search found.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct ValueSearch {
+    /// Tables that were read.
+    pub tables: Vec<TableSearch>,
+    /// What was not read, and why.
+    pub unread: Vec<(String, String)>,
+    /// Places of each handle, by its number.
+    pub hits: Vec<u64>,
+    /// Places of each handle within longer words: its bytes alone prove nothing while there are any.
+    pub inside: Vec<u64>,
+    /// Places where the last bytes of each handle stand without the rest: likewise for its tail.
+    pub tails: Vec<u64>,
+    /// Milliseconds that it took.
+    pub ms: u64,
+}
+
+impl ValueSearch {
+    /// Places of all handles.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.hits.iter().sum()
+    }
+}
+
+struct Run<'a, F, P> {
+    words: &'a Words,
+    found: ValueSearch,
+    each: F,
+    progress: P,
+    rows: u64,
+    stopped: bool,
+}
+
+impl Store {
+    /// Searches every table for handles, except those of `leave_out`. `each` gets every value that holds one and may
+    /// break off; `progress` hears now and then how far it has come.
+    ///
+    /// # Errors
+    /// The engine's refusal; a table that may not be read is no error but among what was not read.
+    pub async fn search_values(
+        &self,
+        handles: &[String],
+        leave_out: &[TableName],
+        each: impl FnMut(Sighting) -> ControlFlow<()>,
+        progress: impl FnMut(&Progress),
+    ) -> Result<ValueSearch, StoreError> {
+        let began = Instant::now();
+        let words = Words::new(handles).map_err(StoreError::CannotHold)?;
+        let empty = vec![0; handles.len()];
+        let found = ValueSearch { hits: empty.clone(), inside: empty.clone(), tails: empty, ..ValueSearch::default() };
+        let mut run = Run { words: &words, found, each, progress, rows: 0, stopped: false };
+        let tables: Vec<Table> =
+            tables::read(self).await?.into_iter().filter(|table| !leave_out.contains(&table.name)).collect();
+        for (at, table) in tables.iter().enumerate() {
+            let place = Progress { table: table.name.title(), at: at + 1, of: tables.len(), rows: run.rows };
+            (run.progress)(&place);
+            self.search_table(table, &place, &mut run).await?;
+            if run.stopped {
+                break;
+            }
+        }
+        run.found.ms = began.elapsed().as_millis() as u64;
+        Ok(run.found)
+    }
+
+    async fn search_table<F, P>(
+        &self,
+        table: &Table,
+        place: &Progress,
+        run: &mut Run<'_, F, P>,
+    ) -> Result<(), StoreError>
+    where
+        F: FnMut(Sighting) -> ControlFlow<()>,
+        P: FnMut(&Progress),
+    {
+        if let Kind::Unread(reason) = table.kind {
+            run.found.unread.push((table.name.title(), reason.to_owned()));
+            return Ok(());
+        }
+        run.found.tables.push(TableSearch { table: table.name.title(), rows: 0, hits: 0 });
+        let outcome = match self.engine() {
+            Engine::Sqlite => self.search_sqlite(table, place, run).await,
+            Engine::Postgres => self.search_postgres(table, place, run).await,
+        };
+        match outcome {
+            Err(StoreError::Engine(error)) if is_refusal(&error) => {
+                run.found.unread.push((table.name.title(), explain(&error)));
+                Ok(())
+            }
+            outcome => outcome,
+        }
+    }
+
+    async fn search_sqlite<F, P>(
+        &self,
+        table: &Table,
+        place: &Progress,
+        run: &mut Run<'_, F, P>,
+    ) -> Result<(), StoreError>
+    where
+        F: FnMut(Sighting) -> ControlFlow<()>,
+        P: FnMut(&Progress),
+    {
+        let mut names: Vec<String> = table.key.iter().map(|k| quote(k)).collect();
+        names.extend(table.columns.iter().map(|c| quote(&c.name)));
+        let from = qualified(&table.name);
+        let Some(number_column) = table.row_number else {
+            let sql = format!("SELECT 0, {} FROM {from}", names.join(", "));
+            return self.scan_raw(&sql, &[], |row| run.row(table, place, &row, 1)).await;
+        };
+        let mut after = Raw::Integer(i64::MIN);
+        loop {
+            let sql = format!(
+                "SELECT {number_column}, {} FROM {from} WHERE {number_column} >= $1 ORDER BY {number_column} LIMIT {ROWS}",
+                names.join(", ")
+            );
+            let mut last = None;
+            let mut count = 0;
+            self.scan_raw(&sql, &[after], |row| {
+                last = Some(number(&row, 0));
+                count += 1;
+                run.row(table, place, &row, 1)
+            })
+            .await?;
+            match last.and_then(|last| last.checked_add(1)) {
+                Some(next) if count == ROWS && !run.stopped => after = Raw::Integer(next),
+                _ => return Ok(()),
+            }
+        }
+    }
+
+    async fn search_postgres<F, P>(
+        &self,
+        table: &Table,
+        place: &Progress,
+        run: &mut Run<'_, F, P>,
+    ) -> Result<(), StoreError>
+    where
+        F: FnMut(Sighting) -> ControlFlow<()>,
+        P: FnMut(&Progress),
+    {
+        let mut params = Vec::new();
+        let numbers = run.words.numbers();
+        let searched = |c: &&Column| is_searched(&c.declared, !numbers.is_empty());
+        let columns: Vec<Column> = table.columns.iter().filter(searched).cloned().collect();
+        if columns.is_empty() {
+            return Ok(());
+        }
+        let condition = condition(run.words, &numbers, &columns, &mut params);
+        let mut names: Vec<String> = table.key.iter().map(|k| format!("{}::text", quote(k))).collect();
+        names.extend(columns.iter().map(|c| match c.declared.as_str() {
+            "bytea" => quote(&c.name),
+            _ => format!("{}::text", quote(&c.name)),
+        }));
+        let sql = format!("SELECT ctid::text, {} FROM {}{condition}", names.join(", "), qualified(&table.name));
+        let narrowed = Table { columns, ..table.clone() };
+        self.scan_raw(&sql, &params, |row| run.row(&narrowed, place, &row, 1)).await
+    }
+
+    async fn scan_raw(
+        &self,
+        sql: &str,
+        params: &[Param],
+        each: impl FnMut(RawRow) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        tracing::debug!(%sql, "search");
+        Ok(self.sessions.scan(sql, params, each).await?)
+    }
+}
+
+impl<F, P> Run<'_, F, P>
+where
+    F: FnMut(Sighting) -> ControlFlow<()>,
+    P: FnMut(&Progress),
+{
+    /// Looks at a row: `skip` values of its place, its key, its columns.
+    fn row(&mut self, table: &Table, place: &Progress, row: &RawRow, skip: usize) -> ControlFlow<()> {
+        self.rows += 1;
+        if let Some(search) = self.found.tables.last_mut() {
+            search.rows += 1;
+        }
+        if self.rows.is_multiple_of(REPORT) {
+            (self.progress)(&Progress { rows: self.rows, ..place.clone() });
+        }
+        let first = skip + table.key.len();
+        for (column, value) in table.columns.iter().zip(row.iter().skip(first)) {
+            let look = self.words.look(value);
+            if let Some(reason) = look.unread {
+                self.note_unread(table, column, reason);
+            }
+            for (handle, seen) in &look.seen {
+                let sighting = self.sighting(table, column, row, value, *handle, *seen, look.compressed);
+                if let Some(sighting) = sighting
+                    && (self.each)(sighting).is_break()
+                {
+                    self.stopped = true;
+                    return ControlFlow::Break(());
+                }
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    #[allow(clippy::too_many_arguments, reason = "one value and where it stands")]
+    fn sighting(
+        &mut self,
+        table: &Table,
+        column: &Column,
+        row: &RawRow,
+        value: &Raw,
+        handle: usize,
+        seen: Seen,
+        compressed: bool,
+    ) -> Option<Sighting> {
+        let add = |counts: &mut Vec<u64>, count: u64| {
+            if let Some(sum) = counts.get_mut(handle) {
+                *sum += count;
+            }
+        };
+        add(&mut self.found.hits, seen.whole);
+        add(&mut self.found.inside, seen.inside);
+        add(&mut self.found.tails, seen.tails);
+        if seen.whole == 0 {
+            return None;
+        }
+        if let Some(search) = self.found.tables.last_mut() {
+            search.hits += seen.whole;
+        }
+        let key = if table.key.is_empty() {
+            let place = table.row_number.unwrap_or("ctid");
+            row.first().map(|value| (place.to_owned(), value.clone())).into_iter().collect()
+        } else {
+            table.key.iter().cloned().zip(row.iter().skip(1).cloned()).collect()
+        };
+        Some(Sighting {
+            table: table.name.clone(),
+            column: column.name.clone(),
+            key,
+            handle,
+            count: seen.whole,
+            entire: seen.entire,
+            paths: if seen.entire { Vec::new() } else { self.words.paths(value, handle) },
+            compressed,
+            index: table.kind == Kind::Index,
+        })
+    }
+
+    fn note_unread(&mut self, table: &Table, column: &Column, reason: &str) {
+        let place = format!("{}.{}", table.name.title(), column.name);
+        let note = (place, format!("a value {reason}"));
+        if !self.found.unread.contains(&note) {
+            self.found.unread.push(note);
+        }
+    }
+}
+
+/// Whether a column of that type can hold a handle.
+fn is_searched(declared: &str, numbers: bool) -> bool {
+    let of_numbers =
+        |d: &str| ["smallint", "integer", "bigint", "numeric"].iter().any(|t| d.starts_with(t)) && !d.ends_with("[]");
+    match declared {
+        "boolean" | "real" | "double precision" | "date" | "interval" => false,
+        d if d.starts_with("timestamp") || d.starts_with("time ") || d.starts_with("vector") => false,
+        d if d.starts_with("halfvec") || d.starts_with("sparsevec") || d.starts_with("bit") => false,
+        d if of_numbers(d) => numbers,
+        _ => true,
+    }
+}
+
+/// What lets a server leave rows out; empty where every row has to be looked at here.
+fn condition(words: &Words, numbers: &[&str], columns: &[Column], params: &mut Vec<Param>) -> String {
+    let Some(patterns) = words.patterns().filter(|p| p.len() <= PATTERNS) else { return String::new() };
+    let likes: Vec<String> = patterns.iter().map(|p| format!("%{}%", like(p))).collect();
+    params.push(Raw::Text(array(likes.iter().map(String::as_str))));
+    let is_number = |d: &str| ["smallint", "integer", "bigint", "numeric"].iter().any(|t| d.starts_with(t));
+    let any_number = columns.iter().any(|c| is_number(&c.declared) && !c.declared.ends_with("[]"));
+    if any_number {
+        params.push(Raw::Text(array(numbers.iter().copied())));
+    }
+    let one = |column: &Column| {
+        let name = quote(&column.name);
+        match column.declared.as_str() {
+            // It may be compressed: looked at here.
+            "bytea" => format!("{name} IS NOT NULL"),
+            d if is_number(d) && !d.ends_with("[]") => format!("{name}::text = ANY ($2::text[])"),
+            _ => format!("lower({name}::text) LIKE ANY ($1::text[])"),
+        }
+    };
+    format!(" WHERE {}", columns.iter().map(one).collect::<Vec<_>>().join(" OR "))
+}
+
+/// A text with what LIKE gives a meaning escaped.
+fn like(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_")
+}
+
+/// An array as PostgreSQL writes it.
+fn array<'a>(items: impl Iterator<Item = &'a str>) -> String {
+    let quoted: Vec<String> =
+        items.map(|item| format!("\"{}\"", item.replace('\\', "\\\\").replace('"', "\\\""))).collect();
+    format!("{{{}}}", quoted.join(","))
+}
+
+/// A refusal of that one table: no right to read it.
+fn is_refusal(error: &sqlx::Error) -> bool {
+    matches!(error, sqlx::Error::Database(e) if matches!(e.code().as_deref(), Some("42501" | "3")))
+}

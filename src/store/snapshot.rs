@@ -1,0 +1,281 @@
+//! One read-only transaction over several reads: all of them see the database at the same moment.
+
+use std::ops::ControlFlow;
+
+use sqlx::postgres::PgConnection;
+use sqlx::sqlite::SqliteConnection;
+use sqlx::{AssertSqlSafe, Connection as _};
+
+use super::dialect::{PgType, quote};
+use super::session::{self, Opener, Param, Raw, RawRow};
+use super::shape::{self, Shape};
+use super::stored::TableName;
+use super::{Store, StoreError};
+use crate::layout::Engine;
+
+/// Values in one list of a condition: below what either engine takes.
+const VALUES: usize = 8_000;
+
+enum Link {
+    Sqlite(SqliteConnection),
+    Postgres(PgConnection),
+}
+
+/// An open read-only transaction. Dropped, it ends.
+pub struct Snapshot<'s> {
+    /// The database.
+    pub store: &'s Store,
+    link: Link,
+}
+
+impl std::fmt::Debug for Snapshot<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Snapshot").finish_non_exhaustive()
+    }
+}
+
+/// Which rows of a table are wanted.
+#[derive(Debug, Clone, Copy)]
+pub struct Wanted<'a> {
+    /// Table.
+    pub table: &'a TableName,
+    /// Columns that are read, in order.
+    pub columns: &'a [String],
+    /// Further condition over the alias `t`; `$subject` stands for `subject`.
+    pub when: Option<&'a str>,
+    /// The person's ids.
+    pub subject: &'a [String],
+}
+
+impl Store {
+    /// Begins a read-only transaction on a connection of its own.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn snapshot(&self) -> Result<Snapshot<'_>, StoreError> {
+        let link = match self.sessions.opener() {
+            Opener::Sqlite(options, attached) => {
+                let mut link = SqliteConnection::connect_with(options).await?;
+                for (file, schema) in attached {
+                    let sql = format!("ATTACH $1 AS {}", quote(schema));
+                    sqlx::query(AssertSqlSafe(sql)).bind(file).execute(&mut link).await?;
+                }
+                sqlx::raw_sql("PRAGMA query_only = 1; BEGIN").execute(&mut link).await?;
+                Link::Sqlite(link)
+            }
+            Opener::Postgres(options) => {
+                let mut link = PgConnection::connect_with(options).await?;
+                // It reads everything, which takes longer than a page.
+                let begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL statement_timeout = 0";
+                sqlx::raw_sql(begin).execute(&mut link).await?;
+                Link::Postgres(link)
+            }
+        };
+        Ok(Snapshot { store: self, link })
+    }
+}
+
+impl Snapshot<'_> {
+    fn engine(&self) -> Engine {
+        self.store.engine()
+    }
+
+    pub(super) async fn fetch(&mut self, sql: &str, params: &[Param]) -> Result<Vec<RawRow>, StoreError> {
+        let mut rows = Vec::new();
+        self.each(sql, params, |row| {
+            rows.push(row);
+            ControlFlow::Continue(())
+        })
+        .await?;
+        Ok(rows)
+    }
+
+    async fn each(
+        &mut self,
+        sql: &str,
+        params: &[Param],
+        mut each: impl FnMut(RawRow) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        tracing::debug!(%sql, "snapshot");
+        match &mut self.link {
+            Link::Sqlite(link) => session::scan_sqlite(link, sql, params, &mut each).await.map(drop)?,
+            Link::Postgres(link) => session::scan_postgres(link, sql, params, &mut each).await.map(drop)?,
+        }
+        Ok(())
+    }
+
+    fn projection(&self, shape: &Shape, columns: &[String]) -> String {
+        let one = |name: &String| match (self.engine(), shape.column(name)) {
+            (Engine::Postgres, Some(column)) if column.declared == "bytea" => format!("t.{}", quote(name)),
+            (Engine::Postgres, _) => format!("t.{}::text", quote(name)),
+            (Engine::Sqlite, _) => format!("t.{}", quote(name)),
+        };
+        columns.iter().map(one).collect::<Vec<_>>().join(", ")
+    }
+
+    /// A condition with its subject filled in.
+    fn condition(wanted: &Wanted<'_>, params: &mut Vec<Param>) -> String {
+        let Some(when) = wanted.when else { return String::new() };
+        if !when.contains("$subject") {
+            return format!(" AND ({when})");
+        }
+        let marks: Vec<String> = wanted
+            .subject
+            .iter()
+            .map(|id| {
+                params.push(Raw::Text(id.clone()));
+                format!("${}", params.len())
+            })
+            .collect();
+        format!(" AND ({})", when.replace("$subject", &marks.join(", ")))
+    }
+
+    /// The rows whose column holds one of some values.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn select(&mut self, wanted: Wanted<'_>, by: &str, values: &[Raw]) -> Result<Vec<RawRow>, StoreError> {
+        let shape = self.store.shape(wanted.table).await?;
+        let declared = shape.column(by).map_or(String::new(), |c| c.declared.clone());
+        let engine = self.engine();
+        let fitting: Vec<Vec<Raw>> =
+            values.iter().filter(|v| engine == Engine::Sqlite || fits(&declared, v)).map(|v| vec![v.clone()]).collect();
+        let mut rows = Vec::new();
+        for chunk in fitting.chunks(VALUES) {
+            let mut params = Vec::new();
+            let by = [by.to_owned()];
+            let keys = shape::key_condition(engine, &shape, &by, chunk, &mut params);
+            let condition = Self::condition(&wanted, &mut params);
+            let sql = format!(
+                "SELECT {} FROM {} t WHERE t.{keys}{condition}",
+                self.projection(&shape, wanted.columns),
+                shape::qualified(wanted.table)
+            );
+            rows.extend(self.fetch(&sql, &params).await?);
+        }
+        Ok(rows)
+    }
+
+    /// Hands each row of a table to `each`, one after the other.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn stream(
+        &mut self,
+        wanted: Wanted<'_>,
+        each: impl FnMut(RawRow) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        let shape = self.store.shape(wanted.table).await?;
+        let mut params = Vec::new();
+        let condition = Self::condition(&wanted, &mut params);
+        let sql = format!(
+            "SELECT {} FROM {} t WHERE true{condition}",
+            self.projection(&shape, wanted.columns),
+            shape::qualified(wanted.table)
+        );
+        self.each(&sql, &params, each).await
+    }
+
+    /// Distinct pairs of an id and an expression over a table (alias `t`), where the expression, any case, is a text;
+    /// or where the id is one of some; or all of them, up to a number.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn handles(
+        &mut self,
+        table: &TableName,
+        id: &str,
+        expression: &str,
+        wanted: &HandlesWanted<'_>,
+    ) -> Result<Vec<(String, String)>, StoreError> {
+        let mut params = Vec::new();
+        let text = |sql: &str| match self.engine() {
+            Engine::Sqlite => format!("CAST({sql} AS TEXT)"),
+            Engine::Postgres => format!("({sql})::text"),
+        };
+        let (id, expression) = (text(&format!("t.{}", quote(id))), text(expression));
+        let condition = match wanted {
+            HandlesWanted::Like(value) => {
+                params.push(Raw::Text((*value).to_owned()));
+                // A list of handles holds it as one of its elements.
+                params.push(Raw::Text(format!("%\"{}\"%", value.replace(['%', '_'], "_"))));
+                format!("lower({expression}) = lower($1) OR {expression} LIKE $2")
+            }
+            HandlesWanted::Of(ids) => format!("{id} IN ({})", marks(ids, &mut params)),
+            HandlesWanted::Shared { values: [], .. } => return Ok(Vec::new()),
+            HandlesWanted::Shared { values, ids } => {
+                let values = &values[..values.len().min(VALUES)];
+                let values = marks(values, &mut params);
+                format!("{expression} IN ({values}) AND {id} NOT IN ({})", marks(ids, &mut params))
+            }
+            HandlesWanted::Some(_) => "true".to_owned(),
+        };
+        let limit = match wanted {
+            HandlesWanted::Some(most) => *most,
+            _ => 100_000,
+        };
+        let sql = format!(
+            "SELECT DISTINCT {id}, {expression} FROM {} t WHERE ({condition}) AND {id} IS NOT NULL \
+             AND {expression} IS NOT NULL LIMIT {limit}",
+            shape::qualified(table)
+        );
+        let pair = |row: RawRow| match (row.first().cloned(), row.get(1).cloned()) {
+            (Some(Raw::Text(id)), Some(Raw::Text(value))) => Some((id, value)),
+            _ => None,
+        };
+        Ok(self.fetch(&sql, &params).await?.into_iter().filter_map(pair).collect())
+    }
+
+    /// How many rows of a table meet a condition over the alias `t`.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn count(&mut self, table: &TableName, condition: &str) -> Result<i64, StoreError> {
+        let sql = format!("SELECT count(*) FROM {} t WHERE {condition}", shape::qualified(table));
+        Ok(match self.fetch(&sql, &[]).await?.first().and_then(|row| row.first()) {
+            Some(Raw::Integer(count)) => *count,
+            _ => 0,
+        })
+    }
+}
+
+/// Placeholders for texts, which are bound.
+fn marks(texts: &[String], params: &mut Vec<Param>) -> String {
+    let mut mark = |text: &String| {
+        params.push(Raw::Text(text.clone()));
+        format!("${}", params.len())
+    };
+    texts.iter().map(&mut mark).collect::<Vec<_>>().join(", ")
+}
+
+/// Which handles are wanted.
+#[derive(Debug, Clone, Copy)]
+pub enum HandlesWanted<'a> {
+    /// Those that are a text, in any case.
+    Like(&'a str),
+    /// Those of some people.
+    Of(&'a [String]),
+    /// Those of other people that are among some values.
+    Shared {
+        /// The values.
+        values: &'a [String],
+        /// Whose they may be.
+        ids: &'a [String],
+    },
+    /// Any, up to a number.
+    Some(usize),
+}
+
+/// Whether a value can stand in a column of PostgreSQL: asking otherwise is an error.
+fn fits(declared: &str, value: &Raw) -> bool {
+    let Raw::Text(text) = value else { return !matches!(value, Raw::Null) };
+    match PgType::of(declared) {
+        PgType::Uuid => super::select::is_uuid(text),
+        PgType::Integer => text.parse::<i64>().is_ok(),
+        PgType::Number => text.parse::<f64>().is_ok(),
+        PgType::Text => true,
+        PgType::Timestamptz | PgType::Timestamp | PgType::Boolean | PgType::Json | PgType::Array | PgType::Bytes => {
+            false
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! Erasing a person from the console: step by step, never without the id typed, to be stopped and gone on with.
+
+use std::collections::BTreeMap;
+
+use mnemoscope::app::{Effect, Failure, Message, Ticket};
+use mnemoscope::change::plan::erasure::{Branch, Choice, Known, Mentions, Outcome, Preview};
+
+use super::changes::{unlock, unlocked};
+use super::fake::{Console, world};
+
+fn preview(id: &str) -> Preview {
+    let known = |kind: &str, value: &str| Known { kind: kind.into(), value: value.into(), unsearched: None };
+    let branch = |depth, table: &str, rows| Branch { depth, table: table.into(), rows };
+    let deleted = |rows| BTreeMap::from([("delete".to_owned(), rows)]);
+    Preview {
+        plan_id: "p".into(),
+        id: id.into(),
+        known: vec![known("id", id), known("e-mail", "ann@made-up.example")],
+        near: vec![("user-x".into(), "Ann Other".into())],
+        tree: vec![branch(0, "episodes", 4), branch(1, "episode_segments", 17)],
+        counts: BTreeMap::from([("episodes".into(), deleted(4)), ("episode_segments".into(), deleted(17))]),
+        mentions: vec![("episodes.summary".into(), 3)],
+        samples: vec![("episodes.summary".into(), "ask […] again".into())],
+        effects: vec!["episodes: its feedback score is made anew".into()],
+        disclosures: vec!["backups keep the data until they expire".into()],
+        refused: None,
+        unfinished: false,
+    }
+}
+
+fn outcome(status: &str) -> Outcome {
+    Outcome {
+        status: status.into(),
+        counts: BTreeMap::new(),
+        verification: vec![("values".into(), "0 hits".into())],
+        incomplete: if status == "incomplete" { vec!["a reader keeps old pages".into()] } else { Vec::new() },
+        disclosures: Vec::new(),
+        kept_in: "receipts/r.json".into(),
+        audit_seq: 9,
+    }
+}
+
+#[track_caller]
+fn asked(console: &mut Console) -> (Ticket, String, Choice) {
+    let at = console.asked.iter().position(|effect| matches!(effect, Effect::PlanErasure(..)));
+    match at.map(|at| console.asked.remove(at)) {
+        Some(Effect::PlanErasure(ticket, given, choice)) => (ticket, given, choice),
+        _ => panic!("nothing is to be found out: {:?}", console.asked),
+    }
+}
+
+fn runs(console: &mut Console) -> Option<(Ticket, String, Choice, bool)> {
+    let at = console.asked.iter().position(|effect| matches!(effect, Effect::Erase { .. }))?;
+    match console.asked.remove(at) {
+        Effect::Erase { ticket, given, choice, resume } => Some((ticket, given, choice, resume)),
+        _ => None,
+    }
+}
+
+/// A console that shows what erasing the first person would do.
+fn opened(mut console: Console) -> (Console, String) {
+    console.press("8 c p");
+    let (ticket, given, choice) = asked(&mut console);
+    assert_eq!(choice, Choice::default());
+    console.tell(Message::ErasurePlanned(ticket, Ok(Box::new(preview(&given)))));
+    (console, given)
+}
+
+#[test]
+fn each_step_is_shown_and_nothing_goes_before_the_id_is_typed() {
+    let (mut console, id) = opened(unlocked(140, 45));
+    console.shows("ann@made-up.example");
+    console.shows("Ann Other");
+    console.press("enter");
+    console.shows("episode_segments  17");
+    console.press("enter");
+    console.shows("ask […] again");
+    console.press("l l");
+    console.shows("enter asks for the person's id");
+    console.press("h");
+    console.shows("backups keep the data");
+    console.press("l enter");
+    console.wait();
+    console.press("enter 'somebody' enter");
+    assert!(runs(&mut console).is_none());
+    console.press("esc enter");
+    console.wait();
+    console.press(&format!("'{id}' enter"));
+    let (ticket, given, _, resume) = runs(&mut console).expect("it is asked for");
+    assert_eq!((given.as_str(), resume), (id.as_str(), false));
+    console.tell(Message::Erasing(ticket, "deleting".into(), 1_234));
+    console.shows("deleting");
+    console.tell(Message::Erased(ticket, Ok(Box::new(outcome("verified")))));
+    console.shows("receipts/r.json");
+    console.shows("verified");
+}
+
+#[test]
+fn what_is_chosen_changes_the_plan() {
+    let (mut console, _) = opened(unlocked(140, 45));
+    console.press("c m");
+    let (ticket, given, choice) = asked(&mut console);
+    assert_eq!(choice.mentions, Mentions::Redact);
+    console.tell(Message::ErasurePlanned(ticket, Ok(Box::new(preview(&given)))));
+    console.press("c a");
+    let (_, _, choice) = asked(&mut console);
+    assert!(choice.account);
+    // Another choice while it is being found out: the earlier question is dropped.
+    let earlier = ticket;
+    console.press("c m");
+    let (_, given, choice) = asked(&mut console);
+    assert_eq!(choice.mentions, Mentions::Delete);
+    console.tell(Message::ErasurePlanned(earlier, Ok(Box::new(preview(&given)))));
+    console.shows("Looking everywhere");
+}
+
+#[test]
+fn a_hold_a_lock_and_a_failure_keep_it_from_being_done() {
+    let (mut console, _) = opened(Console::new(world(), 140, 45));
+    console.press("enter enter enter enter enter");
+    console.shows("U unlocks");
+    unlock(&mut console);
+    let (mut console, _) = {
+        console.press("8 c p");
+        let (ticket, given, _) = asked(&mut console);
+        let held = Preview { refused: Some("under a legal hold".into()), ..preview(&given) };
+        console.tell(Message::ErasurePlanned(ticket, Ok(Box::new(held))));
+        (console, given)
+    };
+    console.press("enter enter enter enter enter");
+    console.shows("under a legal hold");
+    assert!(runs(&mut console).is_none());
+    console.press("r");
+    let (ticket, _, _) = asked(&mut console);
+    let failure = Failure::new("The erasure was not planned", "the server is gone", "try again");
+    console.tell(Message::ErasurePlanned(ticket, Err(failure)));
+    console.shows("the server is gone");
+}
+
+#[test]
+fn an_unfinished_one_is_gone_on_with() {
+    let mut console = unlocked(140, 45);
+    console.press("8 c p");
+    let (ticket, id, _) = asked(&mut console);
+    let unfinished = Preview { unfinished: true, ..preview(&id) };
+    console.tell(Message::ErasurePlanned(ticket, Ok(Box::new(unfinished))));
+    console.press("l l l l");
+    console.shows("unfinished");
+    console.press("enter");
+    console.wait();
+    console.press(&format!("'{id}' enter"));
+    let (ticket, _, _, resume) = runs(&mut console).expect("it is asked for");
+    assert!(resume);
+    console.tell(Message::Erased(ticket, Ok(Box::new(outcome("incomplete")))));
+    console.shows("a reader keeps old pages");
+    // Leaving the screen waits for nothing.
+    console.press("[");
+}
+
+#[test]
+fn leaving_stops_a_run_that_can_be_gone_on_with() {
+    let (mut console, id) = opened(unlocked(140, 45));
+    console.press("l l l l enter");
+    console.wait();
+    console.press(&format!("'{id}' enter"));
+    let (ticket, ..) = runs(&mut console).expect("it is asked for");
+    console.press("[");
+    // What comes of it later finds nobody waiting.
+    console.tell(Message::Erased(ticket, Ok(Box::new(outcome("verified")))));
+    console.press("]");
+    console.hides("receipts/r.json");
+}
+
+#[test]
+fn masked_it_shows_nobody_and_still_means_the_person() {
+    let mut console = Console::masked(world(), 140, 45);
+    console.press("8 c p");
+    let (ticket, given, _) = asked(&mut console);
+    console.tell(Message::ErasurePlanned(ticket, Ok(Box::new(preview(&given)))));
+    console.hides("ann@made-up.example");
+    console.hides(&given);
+}
