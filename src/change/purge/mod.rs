@@ -16,6 +16,7 @@ mod recompute;
 mod run;
 mod scan;
 mod scrub;
+mod shown;
 pub mod subject;
 
 pub use desk::{Desk, Progress};
