@@ -448,7 +448,7 @@ fn judged_queries_are_ranked_and_counted_by_hand() {
 /// 60 queries with 5 cases each; cases that went well do well, mostly.
 fn pairs_file() -> String {
     let line = |i: usize| {
-        let (well, odd) = (i % 2 == 0, i % 7 == 3);
+        let (well, odd) = (i.is_multiple_of(2), i % 7 == 3);
         let label = if well { "positive" } else { "negative" };
         json!({"query": format!("what is {}", i / 5), "case": format!("where is {i}"), "case_label": label,
             "plan": "", "truth_label": well != odd})
