@@ -4,6 +4,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use crate::memory::Entity;
+use crate::store::Store;
+
 /// Bytes of an answer at most.
 const ANSWER: u64 = 16 << 20;
 /// First wait before another try; doubled each time.
@@ -28,6 +31,23 @@ pub struct Endpoint {
 impl std::fmt::Debug for Endpoint {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Endpoint").field("url", &self.url).field("model", &self.model).finish_non_exhaustive()
+    }
+}
+
+/// The vector of a text in the same space as the stored vectors of an entity, or why there is none.
+pub async fn vector_of(
+    store: &Store,
+    kind: Entity,
+    endpoint: Option<&Result<Endpoint, String>>,
+    text: &str,
+) -> Result<Vec<f32>, String> {
+    if !store.has_vectors(kind) {
+        return Err(format!("this database keeps no vectors of {}s: compared by keywords", kind.title()));
+    }
+    match endpoint {
+        None => Err("no embedding endpoint is named in the profile: compared by keywords".to_owned()),
+        Some(Err(why)) => Err(format!("compared by keywords: {why}")),
+        Some(Ok(endpoint)) => embed(endpoint, text).await.map_err(|why| format!("compared by keywords: {why}")),
     }
 }
 
