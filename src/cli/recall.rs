@@ -234,7 +234,11 @@ pub async fn what_if(store: &Store, plan: &Plan) -> Result<Value, Failure> {
     Ok(json!(found))
 }
 
-fn endpoint(settings: &Embedding) -> Result<Endpoint, Failure> {
+/// The endpoint that a profile names, with its key.
+///
+/// # Errors
+/// The key is not where the profile says it is.
+pub(super) fn endpoint(settings: &Embedding) -> Result<Endpoint, Failure> {
     let key = match &settings.key_env {
         Some(name) => Some(std::env::var(name).map_err(|_| {
             Failure::usage(format!("the key of the embedding endpoint is to be in ${name}, which is not set"))
