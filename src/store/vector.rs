@@ -167,6 +167,25 @@ impl Store {
             .collect()
     }
 
+    /// Goes over the readable vectors of a source's rows until told to stop, in no order.
+    pub(super) async fn each_stored_vector(
+        &self,
+        source: &BoundSource,
+        mut each: impl FnMut(&[f32]) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        let engine = self.engine();
+        let ([id], Some(vector)) = (source.column("id"), source.vector.as_ref()) else { return Ok(()) };
+        let place = Place { source, vector, id };
+        let Some(mut statement) = place.select(engine, &place.value(engine)) else { return Ok(()) };
+        let _ = write!(statement.sql, " AND {} IS NOT NULL", place.column());
+        let mut numbers = Vec::new();
+        self.scan(&statement, |row| match place.read(engine, row.get(1).unwrap_or(&Raw::Null), &mut numbers) {
+            Read::Vector => each(&numbers),
+            Read::Missing | Read::Unreadable => ControlFlow::Continue(()),
+        })
+        .await
+    }
+
     /// Whether the layout keeps vectors of an entity in this database (there may still be none).
     #[must_use]
     pub fn has_vectors(&self, entity: Entity) -> bool {
