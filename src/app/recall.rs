@@ -60,23 +60,26 @@ pub enum Ask {
 pub struct Way {
     /// The ranking.
     pub ranking: Ranking,
-    /// A learned policy instead of the cosine (cases).
+    /// A learned policy instead of the cosine (cases): its id.
     pub policy: Option<String>,
+    /// Its version, where that is known.
+    pub version: Option<i64>,
 }
 
 impl Way {
     /// A ranking by itself.
     #[must_use]
     pub fn plain(ranking: Ranking) -> Self {
-        Way { ranking, policy: None }
+        Way { ranking, policy: None, version: None }
     }
 
     /// What it is called.
     #[must_use]
     pub fn name(&self) -> String {
-        match &self.policy {
-            Some(policy) => format!("{} by {policy}", self.ranking.name()),
-            None => self.ranking.name().to_owned(),
+        match (&self.policy, self.version) {
+            (Some(_), Some(version)) => format!("{} by policy version {version}", self.ranking.name()),
+            (Some(policy), None) => format!("{} by policy {policy}", self.ranking.name()),
+            (None, _) => self.ranking.name().to_owned(),
         }
     }
 }

@@ -34,6 +34,7 @@ pub fn why(term: &Term, ranked: &Ranked, request: &Request) -> String {
             parts.collect::<Vec<_>>().join(" + ")
         }
         "canvas" => match row.get("canvas_action_count").as_i64() {
+            Some(1) => "1 canvas interaction is stored: + 0.1".to_owned(),
             Some(count) if count > 0 => format!("{count} canvas interactions are stored: + 0.1"),
             Some(_) => "no canvas interactions are stored".to_owned(),
             None => "how many canvas interactions there were is not stored".to_owned(),

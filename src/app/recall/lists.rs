@@ -7,6 +7,7 @@ use crate::app::model::{Model, Tone};
 use crate::memory::query::{Page, Query};
 use crate::memory::{Entity, Row};
 use crate::recall::inquiry::Saved;
+use crate::recall::policy::Policy;
 use crate::recall::rank::Ranking;
 
 /// Rows of a list to choose from at most.
@@ -88,10 +89,16 @@ impl Model {
             let missing = self.can_rank(ranking).err().map(|(reason, _)| reason);
             (Way::plain(ranking), ranking.formula().to_owned(), missing)
         });
-        let policies = recall.lists.get(&Entity::Policy).into_iter().flatten();
-        let learned = policies.map(|row| {
-            let way = Way { ranking: Ranking::Cases, policy: Some(row.id().to_owned()) };
-            (way, policy_words(row), self.can_rank(Ranking::Cases).err().map(|(reason, _)| reason))
+        let bank = recall.situation().and_then(|row| row.text("profile_id"));
+        let mut policies: Vec<&Row> = recall.lists.get(&Entity::Policy).into_iter().flatten().collect();
+        // Those of the case's own bank first, the newest version before the others.
+        policies.sort_by_key(|row| (row.text("profile_id") != bank, -row.get("version").as_i64().unwrap_or_default()));
+        let learned = policies.into_iter().map(|row| {
+            let version = row.get("version").as_i64();
+            let way = Way { ranking: Ranking::Cases, policy: Some(row.id().to_owned()), version };
+            let own = bank.is_some() && row.text("profile_id") == bank;
+            let missing = self.can_rank(Ranking::Cases).err().map(|(reason, _)| reason);
+            (way, policy_words(row, own), missing.or_else(|| Policy::parse(row.get("weights")).err()))
         });
         plain.into_iter().chain(learned).collect()
     }
@@ -136,7 +143,7 @@ impl Model {
                 return stopped.map(|(ticket, _)| Effect::Cancel(ticket)).into_iter().collect();
             }
             Pick::Run(saved) => {
-                recall.rank(Way { ranking: saved.inquiry.ranking, policy: saved.inquiry.policy.clone() });
+                recall.rank(Way { ranking: saved.inquiry.ranking, policy: saved.inquiry.policy.clone(), version: None });
                 recall.inquiry = saved.inquiry;
             }
             Pick::Forget(name) => {
@@ -152,9 +159,10 @@ fn item(label: &str, note: &str, choice: Choice) -> Item {
     Item { label: label.to_owned(), note: note.to_owned(), keys: String::new(), choice, unavailable: None }
 }
 
-fn policy_words(row: &Row) -> String {
+fn policy_words(row: &Row, own: bool) -> String {
     let text = |column: &str| row.text(column).unwrap_or("-").to_owned();
-    format!("version {}, {}, of bank {}", row.get("version"), text("status"), text("profile_id"))
+    let bank = if own { "of its bank".to_owned() } else { format!("of bank {}", text("profile_id")) };
+    format!("{} {bank}", text("status"))
 }
 
 /// What a kept question asks; its text may be personal.

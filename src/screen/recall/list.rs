@@ -7,6 +7,7 @@ use crate::app::recall::{Recall, Side};
 use crate::app::{Failure, Model, Target};
 use crate::memory::Row;
 use crate::recall::answer::{Answer, Item};
+use crate::recall::rank::Ranking;
 use crate::recall::why::letters;
 use crate::screen::{Drawn, words};
 use crate::ui::chart::lettered;
@@ -43,7 +44,8 @@ pub fn draw(
         (Some(_), true) => Some(&recall.left),
         (Some(other), false) => Some(other),
     };
-    let columns = columns(bars, other.is_some(), right);
+    let mixed = side.way.ranking == Ranking::Proven;
+    let columns = columns(bars, other.is_some().then_some(right), mixed);
     let lines = Table::capacity(room);
     let top = (side.selected + 1).saturating_sub(lines.max(1));
     let scale = scale(side.rows());
@@ -118,14 +120,17 @@ fn legend(side: &Side, width: usize, look: &Look) -> TextLine {
     line
 }
 
-fn columns(bars: u16, compares: bool, right: bool) -> Vec<Column> {
+/// `compared` says which of two it is; `mixed`, that rows are of several kinds.
+fn columns(bars: u16, compared: Option<bool>, mixed: bool) -> Vec<Column> {
     let mut columns = vec![Column::new("#", Width::Fixed(2)).right(), Column::new("score", Width::Fixed(7)).right()];
-    if compares {
+    if let Some(right) = compared {
         columns.push(Column::new(if right { "was" } else { "goes" }, Width::Fixed(5)));
     }
     columns.push(Column::new("terms", Width::Fixed(bars)));
     columns.push(Column::new("what", Width::Grow { min: 14, weight: 1 }));
-    columns.push(Column::new("kind", Width::Fixed(7)).priority(2));
+    if mixed {
+        columns.push(Column::new("kind", Width::Fixed(7)).priority(2));
+    }
     columns.push(Column::new("from", Width::Fixed(11)).priority(3));
     columns
 }
@@ -158,7 +163,9 @@ fn row(
     cells.extend(other.map(|other| moved(at, row, other, look)));
     cells.push(lettered(&parts, &letters(score), scale, bars, look));
     cells.push(TextLine::of(SafeText::limited(&row_name(row), SHOWN), Role::Text));
-    cells.push(TextLine::of(row.entity.title(), Role::Label));
+    if side.way.ranking == Ranking::Proven {
+        cells.push(TextLine::of(row.entity.title(), Role::Label));
+    }
     let time = row.text(row.entity.time_column()).map(words::short_time).unwrap_or_default();
     cells.push(TextLine::of(time, Role::Muted));
     TableRow { cells, marked: false, stale: side.is_stale() }

@@ -145,7 +145,12 @@ fn around(sheet: &mut Sheet<'_>, item: &Item) {
         return;
     }
     sheet.section("canvas and feedback");
-    let words = format!("{} canvas events, {} rows of feedback go with it", item.canvas.len(), item.feedback.len());
+    let some = |n: usize, one: &str, many: &str| format!("{n} {}", if n == 1 { one } else { many });
+    let words = format!(
+        "{} and {} go with it",
+        some(item.canvas.len(), "canvas event", "canvas events"),
+        some(item.feedback.len(), "row of feedback", "rows of feedback")
+    );
     sheet.text(&words, Role::Text);
     item.findings.iter().for_each(|finding| sheet.text(&finding.message, Role::Warn));
 }
