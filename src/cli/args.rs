@@ -187,6 +187,12 @@ pub enum Command {
         #[arg(long, value_name = "N")]
         tokens_per_row: Option<usize>,
     },
+    /// Questions to recall that were kept under names.
+    Queries {
+        /// What to do; without it they are listed.
+        #[command(subcommand)]
+        command: Option<QueriesCommand>,
+    },
     /// The history of a topic: its most relevant episodes in the order in which they happened.
     Replay {
         /// The topic.
@@ -275,5 +281,15 @@ pub enum LayoutCommand {
     Check {
         /// The file.
         file: PathBuf,
+    },
+}
+
+/// What to do with kept questions.
+#[derive(Debug, Clone, Subcommand)]
+pub enum QueriesCommand {
+    /// Forget one.
+    Forget {
+        /// Its name.
+        name: String,
     },
 }

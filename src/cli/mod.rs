@@ -219,6 +219,7 @@ async fn dispatch(cli: &Cli, config: &Config) -> Result<(), Failure> {
         Some(Command::Findings { kind }) => findings::run(&session, kind.as_deref()).await,
         Some(Command::Chain { episode, suggest_parents: true }) => recall::parents(&session, episode).await,
         Some(Command::Chain { episode, .. }) => look::chain(&session, episode).await,
+        Some(Command::Queries { command }) => recall::queries(&session, command.as_ref()).await,
         Some(Command::Recall(args)) => recall::recall(&session, args).await,
         Some(Command::Context { recall, tokens, tokens_per_row }) => {
             recall::context(&session, recall, *tokens, *tokens_per_row).await

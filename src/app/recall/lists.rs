@@ -91,14 +91,14 @@ impl Model {
         });
         let bank = recall.situation().and_then(|row| row.text("profile_id"));
         let mut policies: Vec<&Row> = recall.lists.get(&Entity::Policy).into_iter().flatten().collect();
-        // Those of the case's own bank first, the newest version before the others.
-        policies.sort_by_key(|row| (row.text("profile_id") != bank, -row.get("version").as_i64().unwrap_or_default()));
+        // Another bank's would rank another bank's cases.
+        policies.retain(|row| bank.is_none() || row.text("profile_id") == bank);
+        policies.sort_by_key(|row| std::cmp::Reverse(row.get("version").as_i64()));
         let learned = policies.into_iter().map(|row| {
             let version = row.get("version").as_i64();
             let way = Way { ranking: Ranking::Cases, policy: Some(row.id().to_owned()), version };
-            let own = bank.is_some() && row.text("profile_id") == bank;
             let missing = self.can_rank(Ranking::Cases).err().map(|(reason, _)| reason);
-            (way, policy_words(row, own), missing.or_else(|| Policy::parse(row.get("weights")).err()))
+            (way, policy_words(row), missing.or_else(|| Policy::parse(row.get("weights")).err()))
         });
         plain.into_iter().chain(learned).collect()
     }
@@ -143,7 +143,11 @@ impl Model {
                 return stopped.map(|(ticket, _)| Effect::Cancel(ticket)).into_iter().collect();
             }
             Pick::Run(saved) => {
-                recall.rank(Way { ranking: saved.inquiry.ranking, policy: saved.inquiry.policy.clone(), version: None });
+                recall.rank(Way {
+                    ranking: saved.inquiry.ranking,
+                    policy: saved.inquiry.policy.clone(),
+                    version: None,
+                });
                 recall.inquiry = saved.inquiry;
             }
             Pick::Forget(name) => {
@@ -159,10 +163,9 @@ fn item(label: &str, note: &str, choice: Choice) -> Item {
     Item { label: label.to_owned(), note: note.to_owned(), keys: String::new(), choice, unavailable: None }
 }
 
-fn policy_words(row: &Row, own: bool) -> String {
+fn policy_words(row: &Row) -> String {
     let text = |column: &str| row.text(column).unwrap_or("-").to_owned();
-    let bank = if own { "of its bank".to_owned() } else { format!("of bank {}", text("profile_id")) };
-    format!("{} {bank}", text("status"))
+    format!("{}, of bank {}", text("status"), text("profile_id"))
 }
 
 /// What a kept question asks; its text may be personal.

@@ -38,12 +38,13 @@ pub fn draw(
     let inside = pane.render(area, buf, look);
     let legend = legend(side, usize::from(inside.width), look);
     let room = Rect { height: inside.height.saturating_sub(u16::from(legend.width() > 0)), ..inside };
-    let bars = (inside.width * 3 / 10).clamp(8, 44);
     let other = match (&recall.right, right) {
         (None, _) => None,
-        (Some(_), true) => Some(&recall.left),
-        (Some(other), false) => Some(other),
+        (Some(_), true) => Some((&recall.left, true)),
+        (Some(other), false) => Some((other, false)),
     };
+    let share = if other.is_some() { 9 } else { 13 };
+    let bars = (inside.width * share / 44).clamp(8, 44);
     let mixed = side.way.ranking == Ranking::Proven;
     let columns = columns(bars, other.is_some().then_some(right), mixed);
     let lines = Table::capacity(room);
@@ -122,7 +123,7 @@ fn legend(side: &Side, width: usize, look: &Look) -> TextLine {
 
 /// `compared` says which of two it is; `mixed`, that rows are of several kinds.
 fn columns(bars: u16, compared: Option<bool>, mixed: bool) -> Vec<Column> {
-    let mut columns = vec![Column::new("#", Width::Fixed(2)).right(), Column::new("score", Width::Fixed(7)).right()];
+    let mut columns = vec![Column::new("#", Width::Fixed(2)).right(), Column::new("score", Width::Fixed(6)).right()];
     if let Some(right) = compared {
         columns.push(Column::new(if right { "was" } else { "goes" }, Width::Fixed(5)));
     }
@@ -149,7 +150,7 @@ fn row(
     side: &Side,
     at: usize,
     item: &Item,
-    other: Option<&Side>,
+    other: Option<(&Side, bool)>,
     scale: (f64, f64),
     bars: usize,
     look: &Look,
@@ -160,7 +161,7 @@ fn row(
         TextLine::of((at + 1).to_string(), Role::Muted),
         TextLine::of(format!("{:.3}", score.total), Role::Number),
     ];
-    cells.extend(other.map(|other| moved(at, row, other, look)));
+    cells.extend(other.map(|(other, right)| moved(at, row, other, right, look)));
     cells.push(lettered(&parts, &letters(score), scale, bars, look));
     cells.push(TextLine::of(SafeText::limited(&row_name(row), SHOWN), Role::Text));
     if side.way.ranking == Ranking::Proven {
@@ -171,17 +172,24 @@ fn row(
     TableRow { cells, marked: false, stale: side.is_stale() }
 }
 
-/// Where a row stands in the other ranking: higher, lower, in the same place, or nowhere.
-fn moved(at: usize, row: &Row, other: &Side, look: &Look) -> TextLine {
+/// Where a row of the left ranking goes in the right one, or where one of the right was in the left: up, down, nowhere.
+fn moved(at: usize, row: &Row, other: &Side, right: bool, look: &Look) -> TextLine {
     let g = look.glyphs;
     if other.found.is_none() {
         return TextLine::default();
     }
+    let below = other.why_not(row.id()).is_some_and(|left| left.reason == "below_k");
     match other.place_of(row.entity, row.id()) {
+        None if below => {
+            let (glyph, role) = if right { (g.up, Role::Good) } else { (g.down, Role::Info) };
+            TextLine::default().with_glyph(glyph, role).with(format!(" >{}", other.rows().len()), role)
+        }
+        None if right => TextLine::default().with_glyph(g.diamond, Role::Good).with(" new", Role::Good),
         None => TextLine::default().with_glyph(g.cross, Role::Warn).with(" out", Role::Warn),
         Some(place) if place == at => TextLine::of("=", Role::Muted).with(format!(" {}", place + 1), Role::Muted),
         Some(place) => {
-            let (glyph, role) = if place < at { (g.up, Role::Good) } else { (g.down, Role::Info) };
+            let rises = (place > at) == right;
+            let (glyph, role) = if rises { (g.up, Role::Good) } else { (g.down, Role::Info) };
             TextLine::default().with_glyph(glyph, role).with(format!(" {}", place + 1), role)
         }
     }

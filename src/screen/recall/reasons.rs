@@ -80,7 +80,9 @@ fn terms(sheet: &mut Sheet<'_>, found: &Found, item: &Item) {
             line.append(diverging(term.contribution / most, BAR, look));
         }
         sheet.line(line);
-        for part in SafeText::limited(&why(term, ranked, request), 300).wrap(sheet.width().saturating_sub(4).max(8)) {
+        for part in SafeText::limited(&why(term, ranked, request, found.answer.like.as_ref()), 300)
+            .wrap(sheet.width().saturating_sub(4).max(8))
+        {
             sheet.line(TextLine::of("    ", Role::Text).with(part, Role::Muted));
         }
     }
