@@ -88,11 +88,7 @@ pub const ALL: &[Kind] = &[
         help: "computes stored counts and feedback scores anew from the linked rows",
         make: Make::Plain(aggregates::make),
     },
-    Kind {
-        name: "utility",
-        help: "computes utilities anew by replaying the signals",
-        make: Make::Plain(utility::make),
-    },
+    Kind { name: "utility", help: "computes utilities anew by replaying the signals", make: Make::Told(utility::make) },
     Kind {
         name: "parents",
         help: "finds the episode that each one without a parent continues: agent, time, likeness",
