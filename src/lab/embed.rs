@@ -4,7 +4,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::memory::vector;
+use crate::memory::{Entity, vector};
+use crate::store::Store;
 
 /// Bytes of an answer at most.
 const ANSWER: u64 = 16 << 20;
@@ -64,6 +65,23 @@ impl Endpoint {
             }
         }
         crate::memory::text_check::check(&clean).0
+    }
+}
+
+/// The vector of a text in the same space as the stored vectors of an entity, or why there is none.
+pub async fn vector_of(
+    store: &Store,
+    kind: Entity,
+    endpoint: Option<&Result<Endpoint, String>>,
+    text: &str,
+) -> Result<Vec<f32>, String> {
+    if !store.has_vectors(kind) {
+        return Err(format!("this database keeps no vectors of {}s: compared by keywords", kind.title()));
+    }
+    match endpoint {
+        None => Err("no embedding endpoint is named in the profile: compared by keywords".to_owned()),
+        Some(Err(why)) => Err(format!("compared by keywords: {why}")),
+        Some(Ok(endpoint)) => embed(endpoint, text).await.map_err(|why| format!("compared by keywords: {why}")),
     }
 }
 
