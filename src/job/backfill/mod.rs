@@ -40,6 +40,13 @@ impl Default for Given {
 }
 
 impl Given {
+    /// With the endpoint that a profile names, if it does.
+    #[must_use]
+    pub fn with(endpoint: Option<Result<Endpoint, String>>) -> Given {
+        let usual = Given::default();
+        Given { endpoint: endpoint.unwrap_or(usual.endpoint), ..usual }
+    }
+
     /// The same as an unfinished run was told when it was started.
     ///
     /// # Errors
