@@ -173,9 +173,7 @@ fn saved_words(saved: &Saved, masked: bool) -> String {
     let asked = &saved.inquiry;
     let mut words = vec![asked.ranking.name().to_owned()];
     words.extend(asked.like.iter().map(|id| format!("like {id}")));
-    words.extend(asked.text.iter().map(|text| match masked {
-        true => format!("{} characters", text.chars().count()),
-        false => text.clone(),
-    }));
+    let text = |text: &String| if masked { format!("{} characters", text.chars().count()) } else { text.clone() };
+    words.extend(asked.text.iter().map(text));
     words.join(": ")
 }

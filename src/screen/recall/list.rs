@@ -20,17 +20,8 @@ use crate::ui::{
 const SHOWN: usize = 200;
 
 /// Draws the ranking; `right` says which of two it is.
-#[allow(clippy::too_many_arguments)]
-pub fn draw(
-    model: &Model,
-    recall: &Recall,
-    side: &Side,
-    right: bool,
-    look: &Look,
-    area: Rect,
-    buf: &mut Buffer,
-    drawn: &mut Drawn,
-) {
+pub fn draw(model: &Model, recall: &Recall, right: bool, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
+    let side = recall.right.as_ref().filter(|_| right).unwrap_or(&recall.left);
     let has_keys = recall.right.is_none() || recall.on_right == right;
     let focused = has_keys && !recall.reads;
     let pane =
