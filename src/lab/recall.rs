@@ -413,7 +413,7 @@ async fn cases(store: &Store, request: &Request, asked: &mut Asked) -> Result<Fo
     let (likeness, name, compared) = likeness(store, Entity::Case, &filters, asked, &rows, keyword::text_of).await?;
     let ranked = match &policy {
         Some((policy, _)) => {
-            let situation = asked.situation(&request.at);
+            let situation = asked.situation(request.text.as_deref(), &request.at);
             let cosine = |likeness: Option<f64>| likeness.filter(|_| asked.vector.is_some());
             let pairs = rows.into_iter().zip(likeness);
             let mut ranked: Vec<Ranked> =
