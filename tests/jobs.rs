@@ -4,6 +4,8 @@
 
 mod support;
 
+#[path = "jobs/embeddings.rs"]
+mod embeddings;
 #[path = "jobs/killed.rs"]
 mod killed;
 #[path = "jobs/links.rs"]

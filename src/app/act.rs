@@ -8,7 +8,7 @@ use super::inbox::Verdict;
 use super::menu::{Choice, Item, Menu, Overlay};
 use super::message::{Destination, Effect, Failure};
 use super::model::{Model, Tone};
-use super::panel::Panel;
+use super::panel::{Panel, PanelKind};
 use super::place::View;
 use super::twin::command_line;
 use crate::memory::Row;
@@ -64,12 +64,18 @@ impl Model {
             CommandId::Follow if here.detail().is_none_or(|d| d.row().is_none()) => no("no row is loaded"),
             CommandId::Export if self.exporting.is_some() => no("an export is still running"),
             CommandId::Zoom if browse.is_none() => no("there is one pane only"),
-            CommandId::Focus
-                if browse.is_none() && !matches!(self.panel(), Some(Panel::Study(study)) if study.entries() > 0) =>
-            {
-                no("there is one pane only")
-            }
+            CommandId::Focus if browse.is_none() && !self.has_two_panes() => no("there is one pane only"),
+            CommandId::Recall(ask) => self.can_recall(ask),
             _ => Ok(()),
+        }
+    }
+
+    /// Whether a screen of its own kind has something beside what is selected.
+    fn has_two_panes(&self) -> bool {
+        match self.panel() {
+            Some(Panel::Study(study)) => study.entries() > 0,
+            Some(Panel::Recall(recall)) => recall.row().is_some(),
+            _ => false,
         }
     }
 
@@ -114,6 +120,8 @@ impl Model {
             CommandId::Prune => self.propose_prune(),
             CommandId::Erase => self.open_erasure(),
             CommandId::Turn(turn) => self.turn_erasure(turn),
+            CommandId::Panel(PanelKind::Recall) => self.open_recall(),
+            CommandId::Recall(ask) => self.ask_recall(ask),
             CommandId::Panel(kind) => self.go(&Destination::Panel(kind), false),
             CommandId::Up => self.move_by(-1),
             CommandId::Down => self.move_by(1),

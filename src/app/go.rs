@@ -48,6 +48,9 @@ impl Model {
         if let Some(study) = self.study_mut() {
             study.scroll = study.scroll.saturating_add_signed(by).min(last);
         }
+        if let Some(recall) = self.recall_mut() {
+            recall.scroll = recall.scroll.saturating_add_signed(by).min(last);
+        }
         if let Some(detail) = self.history.here_mut().detail_mut() {
             detail.scroll = detail.scroll.saturating_add_signed(by).min(last);
         }
@@ -173,6 +176,9 @@ impl Model {
                 return Vec::new();
             }
         }
+        if let Some(effects) = self.step_out_of_recall() {
+            return effects;
+        }
         if let Some(study) = self.study_mut().filter(|study| study.reads && study.entries() > 0) {
             study.reads = false;
             return Vec::new();
@@ -197,6 +203,9 @@ impl Model {
     pub(super) fn other_pane(&mut self) -> Vec<Effect> {
         if let Some(study) = self.study_mut().filter(|study| study.entries() > 0) {
             study.reads = !study.reads;
+        }
+        if let Some(recall) = self.recall_mut() {
+            recall.reads = !recall.reads;
         }
         if let Some(browse) = self.browse_mut() {
             browse.pane = if browse.pane == Pane::List { Pane::Detail } else { Pane::List };

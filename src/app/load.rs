@@ -216,7 +216,7 @@ impl Model {
             self.masking.page(&mut page);
             page
         });
-        if self.got_candidates(ticket, &result) {
+        if self.got_candidates(ticket, &result) || self.got_list(ticket, &result) {
             return Vec::new();
         }
         if self.panel().is_some() {

@@ -18,6 +18,8 @@ use crate::change::plan::erasure::{Choice, Outcome, Preview};
 use crate::job::plan::{Beat, Offer, Progress, Wish};
 use crate::memory::query::{EpisodeContext, Page, Query, Status};
 use crate::memory::{Entity, Row};
+use crate::recall::answer::{Answer as Recalled, Stages};
+use crate::recall::inquiry::{Inquiry, Saved};
 
 /// Number of a request. A reply with a number that nobody waits for any more changes nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -219,6 +221,12 @@ pub enum Message {
     Migrations(Ticket, Result<Box<super::migrations::Listed>, Failure>),
     /// What a question about the memory came to.
     Answer(Ticket, Result<Answer, Failure>),
+    /// What a situation recalls, and how long that took.
+    Recalled(Ticket, Result<Box<(Recalled, Stages)>, Failure>),
+    /// What is being done to rank a situation.
+    Recalling(Ticket, &'static str),
+    /// The questions that are kept.
+    Saved(Ticket, Result<Vec<Saved>, Failure>),
     /// For an answer so many rows of an entity were read so far.
     Told(Ticket, Entity, usize),
     /// The jobs that there are.
@@ -293,6 +301,23 @@ pub enum Effect {
         /// Personal values are replaced.
         masked: bool,
     },
+    /// Rank a situation.
+    Recall {
+        /// Number of this request.
+        ticket: Ticket,
+        /// What is asked.
+        inquiry: Box<Inquiry>,
+        /// Moment of the recall, canonical.
+        at: String,
+        /// Something may have been written: what is kept in memory is read again.
+        fresh: bool,
+    },
+    /// Read the questions that are kept.
+    LoadSaved(Ticket),
+    /// Keep a question.
+    SaveQuery(Ticket, Box<Saved>),
+    /// Forget the kept question of that name.
+    ForgetQuery(Ticket, String),
     /// Read which jobs there are.
     LoadJobs(Ticket),
     /// Run a job.

@@ -24,7 +24,7 @@ pub fn command_line(model: &Model) -> String {
     let mut words = vec!["mnemoscope".to_owned(), "-d".to_owned(), quoted(&model.opened.location)];
     match &model.history.here().view {
         View::Home(_) => words.push("status".to_owned()),
-        View::Panel(panel) => words.extend(panel_words(panel)),
+        View::Panel(panel) => words.extend(panel_words(model, panel)),
         View::Browse(browse) if browse.pane == Pane::Detail => detail_words(browse.entity, &browse.detail, &mut words),
         View::Browse(browse) => {
             words.extend(["list".to_owned(), browse.entity.name().to_owned()]);
@@ -38,8 +38,13 @@ pub fn command_line(model: &Model) -> String {
     words.join(" ")
 }
 
-fn panel_words(panel: &Panel) -> Vec<String> {
+fn panel_words(model: &Model, panel: &Panel) -> Vec<String> {
     match panel {
+        Panel::Recall(recall) => {
+            let mut asked = recall.asked(recall.side());
+            asked.user = asked.user.map(|user| model.masking.person(&user));
+            std::iter::once("recall".to_owned()).chain(asked.words().iter().map(|word| quoted(word))).collect()
+        }
         Panel::Inbox(inbox) => match inbox.current() {
             Some(row) => vec!["show".to_owned(), "feedback".to_owned(), quoted(row.id())],
             None => vec!["list".to_owned(), "feedback".to_owned()],

@@ -362,6 +362,7 @@ impl Session<'_> {
             profile: self.profile_name(named),
             production: self.profile_named(named).is_some_and(|p| p.production),
             actor: change::login(),
+            embedding: self.profile_named(named).and_then(|p| p.embedding.as_ref()).map(recall::endpoint),
         };
         let opening = Arc::new((target, options));
         let open: shell::Opener = Arc::new(move || {

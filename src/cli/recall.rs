@@ -11,7 +11,7 @@ use super::recall_args::RecallArgs;
 use super::{Failure, Session, look, output};
 use crate::change::{self, Plan};
 use crate::config::Embedding;
-use crate::lab::embed::{Endpoint, embed};
+use crate::lab::embed::{self, Endpoint};
 use crate::lab::{self, Answer, Item, Request, parents as lab_parents};
 use crate::memory::{Entity, Row, time};
 use crate::recall::context::{self as text, Budget};
@@ -195,19 +195,17 @@ async fn vector_of(
     kind: Entity,
     text: &str,
 ) -> Result<(Option<Vec<f32>>, Option<String>), Failure> {
-    if !store.has_vectors(kind) {
-        let words = format!("this database keeps no vectors of {}s: compared by keywords", kind.title());
-        return Ok((None, Some(words)));
+    let endpoint = session.embedding().map(endpoint);
+    if let (true, Some(Err(why))) = (store.has_vectors(kind), &endpoint) {
+        return Err(Failure::usage(why));
     }
-    let Some(settings) = session.embedding() else {
-        let words = "no embedding endpoint is named in the profile: compared by keywords";
-        return Ok((None, Some(words.to_owned())));
-    };
-    match embed(&endpoint(settings)?, text).await {
+    let named = endpoint.is_some();
+    match embed::vector_of(store, kind, endpoint.as_ref(), text).await {
         Ok(vector) => Ok((Some(vector), None)),
-        Err(why) => {
-            let words = format!("compared by keywords: {why}");
-            warn_notes(std::slice::from_ref(&words));
+        Err(words) => {
+            if named && store.has_vectors(kind) {
+                warn_notes(std::slice::from_ref(&words));
+            }
             Ok((None, Some(words)))
         }
     }
@@ -234,13 +232,13 @@ pub async fn what_if(store: &Store, plan: &Plan) -> Result<Value, Failure> {
     Ok(json!(found))
 }
 
-fn endpoint(settings: &Embedding) -> Result<Endpoint, Failure> {
-    let key = match &settings.key_env {
-        Some(name) => Some(std::env::var(name).map_err(|_| {
-            Failure::usage(format!("the key of the embedding endpoint is to be in ${name}, which is not set"))
-        })?),
-        None => None,
-    };
+/// The endpoint that the settings name; its key comes from the environment.
+///
+/// # Errors
+/// The variable is not set.
+pub fn endpoint(settings: &Embedding) -> Result<Endpoint, String> {
+    let missing = |name: &String| format!("the key of the embedding endpoint is to be in ${name}, which is not set");
+    let key = settings.key_env.as_ref().map(|name| std::env::var(name).map_err(|_| missing(name))).transpose()?;
     Ok(Endpoint {
         url: settings.url.clone(),
         model: settings.model.clone(),

@@ -14,7 +14,7 @@ pub mod plan;
 pub mod record;
 
 use futures::future::BoxFuture;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::change::{ChangeError, Plan};
 use crate::store::Store;
@@ -38,6 +38,8 @@ pub struct Ask<'a> {
     pub place: &'a Value,
     /// Rows to look at, at most.
     pub size: usize,
+    /// The batch is only looked at and never applied: nothing is done for it that costs money or leaves this machine.
+    pub dry: bool,
 }
 
 /// One batch: what changes, and where the next one begins.
@@ -93,6 +95,11 @@ pub trait Job: Send + Sync {
     /// Why its entries cannot be undone; none when each of them can.
     fn undo_reason(&self) -> Option<String> {
         None
+    }
+
+    /// What comes of it in numbers, for people: `sums` are the facts of its batches, added up.
+    fn summed(&self, sums: &Map<String, Value>) -> Vec<String> {
+        backfill::left_out(sums).into_iter().collect()
     }
 
     /// Looks at the result when everything is done. Rows that still need the job are found by planning it again; this is

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::plan::{Bad, Move, Progress, Settings, State};
 use crate::change::{Author, ChangeError, new_id, now};
@@ -296,6 +296,12 @@ impl Held {
     #[must_use]
     pub fn place(&self) -> Value {
         serde_json::from_str(&self.row.place).unwrap_or_default()
+    }
+
+    /// What the facts of its batches come to so far.
+    #[must_use]
+    pub fn sums(&self) -> Map<String, Value> {
+        self.place()["sums"].as_object().cloned().unwrap_or_default()
     }
 
     /// Locks the job's row in a transaction and sees whether this runner still holds it: another one's token means that

@@ -1,122 +1,31 @@
 //! `recall`: what would be remembered in a situation, in order, each score taken apart.
 
 use std::collections::HashMap;
+use std::time::Instant;
 
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 
 use super::situation::Asked;
 use super::{LabError, equal, owner};
 use crate::memory::filter::Filter;
-use crate::memory::query::Finding;
-use crate::memory::vector::cosine_of;
+use crate::memory::vector::{By, Tally, cosine_of};
 use crate::memory::{Entity, Row};
+use crate::recall::answer::{Answer, Item, Request, Stages, WordsBy};
 use crate::recall::features::{overlap, words};
 use crate::recall::keyword;
 use crate::recall::policy::Policy;
 use crate::recall::rank::{self, LATEST_USES, LeftOut, Ranked, Ranking, Sought};
 use crate::store::Store;
-use crate::store::vector::{Compared, Tally};
+use crate::store::vector::Compared;
 
 /// Rows below the chosen ones that are listed.
 const BEYOND: usize = 3;
-
-/// What is asked.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Request {
-    /// How to rank.
-    pub ranking: Ranking,
-    /// Situation in words.
-    pub text: Option<String>,
-    /// Vector of the text, by the model that made the stored ones.
-    pub vector: Option<Vec<f32>>,
-    /// Why the text has no vector.
-    pub vector_note: Option<String>,
-    /// Episode, case or memory whose situation it is.
-    pub like: Option<String>,
-    /// Agent that recalls.
-    pub agent: Option<String>,
-    /// User for whom.
-    pub user: Option<String>,
-    /// Rows; none means the ranking's own number.
-    pub k: Option<usize>,
-    /// Domain that is sought.
-    pub domain: Option<String>,
-    /// Topic that is sought.
-    pub topic: Option<String>,
-    /// Workflow whose episodes are looked at.
-    pub workflow: Option<String>,
-    /// Failures too.
-    pub all_outcomes: bool,
-    /// Policy by its id.
-    pub policy: Option<String>,
-    /// Moment of the recall, canonical: ages are counted from here.
-    pub at: String,
-}
-
-impl Request {
-    /// A request for nothing in particular.
-    #[must_use]
-    pub fn new(ranking: Ranking, at: &str) -> Self {
-        Request {
-            ranking,
-            text: None,
-            vector: None,
-            vector_note: None,
-            like: None,
-            agent: None,
-            user: None,
-            k: None,
-            domain: None,
-            topic: None,
-            workflow: None,
-            all_outcomes: false,
-            policy: None,
-            at: at.to_owned(),
-        }
-    }
-
-    fn k(&self) -> usize {
-        self.k.unwrap_or_else(|| self.ranking.default_k())
-    }
-}
-
-/// A recalled row with its context.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Item {
-    /// The row in its place.
-    pub ranked: Ranked,
-    /// Canvas events of an episode.
-    pub canvas: Vec<Row>,
-    /// Feedback on an episode.
-    pub feedback: Vec<Row>,
-    /// Why context is empty, where stored and resolved differ.
-    pub findings: Vec<Finding>,
-}
-
-/// What would be recalled, and how that was found out.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Answer {
-    /// The rows in order.
-    pub rows: Vec<Item>,
-    /// What was left out, and why.
-    pub left_out: Vec<LeftOut>,
-    /// `vector`, `keyword`, or `none` when nothing was asked.
-    pub used: &'static str,
-    /// What became of all rows' vectors.
-    pub compared: Option<(Tally, crate::store::vector::By)>,
-    /// Number of candidates.
-    pub candidates: usize,
-    /// What should be known.
-    pub notes: Vec<String>,
-    /// What was asked.
-    pub request: Request,
-}
 
 /// Rows in order with what was found out on the way.
 struct Found {
     rows: Vec<Ranked>,
     left_out: Vec<LeftOut>,
-    compared: Option<(Tally, crate::store::vector::By)>,
+    compared: Option<(Tally, By)>,
     candidates: usize,
 }
 
@@ -126,32 +35,58 @@ struct Found {
 /// A row or policy that is not there, weights that are none, an entity that the database does not hold, or the engine's
 /// refusal.
 pub async fn recall(store: &Store, request: &Request) -> Result<Answer, LabError> {
+    timed(store, request).await.map(|(answer, _)| answer)
+}
+
+/// Recalls, and says how long each part took.
+///
+/// # Errors
+/// As [`recall`].
+pub async fn timed(store: &Store, request: &Request) -> Result<(Answer, Stages), LabError> {
     let kind = if request.ranking == Ranking::Cases { Entity::Case } else { Entity::Episode };
     if request.ranking != Ranking::Proven {
         store.sources_of(kind)?;
     }
+    let begun = Instant::now();
     let mut asked = Asked::of(store, request, kind).await?;
+    let situation = millis_since(begun);
     let used = match (&asked.vector, asked.words.is_empty()) {
+        _ if request.ranking == Ranking::Proven => "none",
         (Some(_), _) => "vector",
         (None, false) => "keyword",
         (None, true) => "none",
     };
+    let begun = Instant::now();
     let found = match request.ranking {
         Ranking::Boosted => boosted(store, request, &asked).await?,
         Ranking::Proven => proven(store, request, &mut asked).await?,
         Ranking::Cases => cases(store, request, &mut asked).await?,
         Ranking::Similar => similar(store, request, &asked).await?,
     };
-    let used = if request.ranking == Ranking::Proven { "none" } else { used };
-    Ok(Answer {
-        rows: enriched(store, found.rows).await?,
+    let ranking = millis_since(begun);
+    // Boosted recall and policies rank every row: only the others leave rows without a word out.
+    let narrowed = matches!(request.ranking, Ranking::Cases | Ranking::Similar) && request.policy.is_none();
+    let by_index = narrowed && store.has_word_index(kind);
+    let words_by = (used == "keyword").then_some(if by_index { WordsBy::Index } else { WordsBy::Read });
+    let begun = Instant::now();
+    let rows = enriched(store, found.rows).await?;
+    let stages = Stages { embedding: 0.0, situation, ranking, context: millis_since(begun) };
+    let answer = Answer {
+        rows,
         left_out: found.left_out,
         used,
         compared: found.compared,
+        words_by,
         candidates: found.candidates,
         notes: asked.notes,
+        like: asked.row,
         request: request.clone(),
-    })
+    };
+    Ok((answer, stages))
+}
+
+fn millis_since(begun: Instant) -> f64 {
+    begun.elapsed().as_secs_f64() * 1_000.0
 }
 
 /// Fetches the whole rows with canvas and feedback context of every episode.
@@ -247,13 +182,13 @@ async fn boosted(store: &Store, request: &Request, asked: &Asked) -> Result<Foun
         })
         .collect();
     rank::sort(&mut ranked);
-    let (rows, more) = rank::choose(ranked, request.k(), BEYOND, |_, _| None);
+    let (rows, more) = rank::choose(ranked, request.rows(), BEYOND, |_, _| None);
     left_out.extend(more);
     Ok(Found { rows, left_out, compared, candidates })
 }
 
 /// How like each row is to what is asked, the name of that, and what became of the vectors.
-type Likenesses = (Vec<Option<f64>>, &'static str, Option<(Tally, crate::store::vector::By)>);
+type Likenesses = (Vec<Option<f64>>, &'static str, Option<(Tally, By)>);
 
 async fn likeness(
     store: &Store,
@@ -318,7 +253,7 @@ async fn proven(store: &Store, request: &Request, asked: &mut Asked) -> Result<F
         })
         .collect();
     rank::sort(&mut ranked);
-    let (rows, more) = rank::choose(ranked, request.k(), BEYOND, |_, _| None);
+    let (rows, more) = rank::choose(ranked, request.rows(), BEYOND, |_, _| None);
     left_out.extend(more);
     Ok(Found { rows, left_out, compared: None, candidates })
 }
@@ -362,7 +297,7 @@ async fn similar(store: &Store, request: &Request, asked: &Asked) -> Result<Foun
     let text = keyword::situation_and_outcome;
     let (likeness, name, compared) = likeness(store, Entity::Episode, &filters, asked, &rows, text).await?;
     let ranked = in_order(rows, likeness, name, asked);
-    let (rows, more) = rank::choose(ranked, request.k(), BEYOND, |_, _| None);
+    let (rows, more) = rank::choose(ranked, request.rows(), BEYOND, |_, _| None);
     left_out.extend(more);
     Ok(Found { rows, left_out, compared, candidates })
 }
@@ -424,9 +359,9 @@ async fn cases(store: &Store, request: &Request, asked: &mut Asked) -> Result<Fo
         }
         None => in_order(rows, likeness, name, asked),
     };
-    let first: Vec<String> = ranked.iter().take(16 * request.k() + 64).map(|r| r.row.id().to_owned()).collect();
+    let first: Vec<String> = ranked.iter().take(16 * request.rows() + 64).map(|r| r.row.id().to_owned()).collect();
     let vectors = store.vectors(Entity::Case, &first).await?;
-    let (rows, more) = rank::choose(ranked, request.k(), BEYOND, |a, b| alike(&vectors, a, b));
+    let (rows, more) = rank::choose(ranked, request.rows(), BEYOND, |a, b| alike(&vectors, a, b));
     left_out.extend(more);
     Ok(Found { rows, left_out, compared, candidates })
 }
@@ -447,7 +382,7 @@ async fn nearest_cases(
     filters: &[Filter],
     vector: &[f32],
 ) -> Result<Found, LabError> {
-    let k = request.k();
+    let k = request.rows();
     let mut most = 4 * k + 16;
     loop {
         let Compared { near, tally, by } = store.nearest(Entity::Case, filters, vector, most).await?;
@@ -481,75 +416,4 @@ async fn policy(store: &Store, id: &str) -> Result<(Policy, Option<String>), Lab
     let policy = Policy::parse(row.get("weights"))
         .map_err(|why| LabError::Usage(format!("the policy {id} cannot be used: {why}")))?;
     Ok((policy, row.text("profile_id").map(str::to_owned)))
-}
-
-impl Answer {
-    /// The rows, to be masked.
-    pub fn rows_mut(&mut self) -> impl Iterator<Item = &mut Row> {
-        self.rows
-            .iter_mut()
-            .flat_map(|item| std::iter::once(&mut item.ranked.row).chain(&mut item.canvas).chain(&mut item.feedback))
-    }
-
-    /// The shape that `recall` prints.
-    #[must_use]
-    pub fn to_json(&self) -> Value {
-        json!({
-            "rows": self.rows.iter().map(Item::to_json).collect::<Vec<_>>(),
-            "left_out": self.left_out,
-            "query": self.query_json(),
-        })
-    }
-
-    /// How the answer was found.
-    #[must_use]
-    pub fn query_json(&self) -> Value {
-        let request = &self.request;
-        json!({
-            "used": self.used,
-            "ranking": request.ranking,
-            "formula": request.ranking.formula(),
-            "text": request.text,
-            "like": request.like,
-            "agent": request.agent,
-            "user": request.user,
-            "domain": request.domain,
-            "topic": request.topic,
-            "workflow": request.workflow,
-            "policy": request.policy,
-            "k": request.k(),
-            "at": request.at,
-            "candidates": self.candidates,
-            "compared_by": self.compared.map(|(_, by)| by),
-            "vectors": self.compared.map(|(tally, _)| tally),
-            "notes": self.notes,
-        })
-    }
-}
-
-impl Item {
-    /// The shape of a row that `recall` prints.
-    #[must_use]
-    pub fn to_json(&self) -> Value {
-        let Ranked { row, score, base, probability } = &self.ranked;
-        let mut object = Map::new();
-        object.insert("id".to_owned(), json!(row.id()));
-        object.insert("entity".to_owned(), json!(row.entity.name()));
-        object.insert("score".to_owned(), json!(score.total));
-        object.insert("terms".to_owned(), json!(score.terms));
-        if !base.is_empty() {
-            object.insert("base_terms".to_owned(), json!(base));
-        }
-        if let Some(probability) = probability {
-            object.insert("probability".to_owned(), json!(probability));
-        }
-        object.insert("row".to_owned(), row.to_json());
-        if row.entity == Entity::Episode {
-            let all = |rows: &[Row]| rows.iter().map(Row::to_json).collect::<Vec<_>>();
-            object.insert("canvas_context".to_owned(), json!(all(&self.canvas)));
-            object.insert("feedback_context".to_owned(), json!(all(&self.feedback)));
-            object.insert("findings".to_owned(), json!(self.findings));
-        }
-        Value::Object(object)
-    }
 }

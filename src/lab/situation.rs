@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::LabError;
-use super::recall::Request;
+use super::Request;
 use crate::memory::{Entity, Row};
 use crate::recall::features::{Situation, tags, words};
 use crate::recall::keyword;

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::features::{self, Situation, age_days, name_match};
 use super::policy::Policy;
@@ -30,7 +30,7 @@ const LIKED_BOOST: f64 = 0.2;
 const DISLIKED_BOOST: f64 = -0.3;
 
 /// A way of ranking.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Ranking {
     /// Episodes by time and likeness, boosted by canvas and feedback.

@@ -21,6 +21,7 @@ mod migrations;
 mod overlay;
 mod picker;
 mod prune;
+mod recall;
 mod receipts;
 mod rows;
 mod study;
@@ -83,6 +84,7 @@ impl Painter {
                 Panel::Inbox(inbox) => inbox::draw(inbox, look, body, buf, &mut drawn),
                 Panel::Jobs(jobs) => jobs::draw(model, jobs, look, body, buf, &mut drawn),
                 Panel::Prune(prune) => prune::draw(prune, look, body, buf, &mut drawn),
+                Panel::Recall(recall) => recall::draw(model, recall, look, body, buf, &mut drawn),
                 Panel::Erase(erasure) => erase::draw(erasure, look, body, buf),
             },
         }

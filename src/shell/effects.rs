@@ -9,12 +9,13 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use super::change::{self, Plans};
-use super::{Opener, Options, erase, export, health, job, load, study};
+use super::{Embedding, Opener, Options, erase, export, health, job, load, recall, study};
 use crate::app::{Effect, Failure, Message, Ticket};
 use crate::change::Author;
 use crate::job::plan::Wish;
 use crate::memory::mask::Mask;
 use crate::store::Store;
+use crate::store::vector::CONSOLE_BYTES;
 
 /// Tasks under way.
 pub struct Tasks {
@@ -26,6 +27,7 @@ pub struct Tasks {
     actor: String,
     plans: Plans,
     mask: Mask,
+    embedding: Arc<Embedding>,
     replies: UnboundedSender<Message>,
     running: HashMap<Ticket, JoinHandle<()>>,
     /// How to stop the jobs that run here.
@@ -35,6 +37,7 @@ pub struct Tasks {
 impl Tasks {
     /// No tasks yet; what they find goes to `replies`.
     pub fn new(store: Arc<Store>, open: Opener, options: Options, replies: UnboundedSender<Message>) -> Self {
+        store.keep_vectors(CONSOLE_BYTES);
         Tasks {
             store: Arc::new(Mutex::new(store)),
             open,
@@ -42,6 +45,7 @@ impl Tasks {
             actor: options.actor,
             plans: Plans::default(),
             mask: options.mask,
+            embedding: Arc::new(options.embedding),
             replies,
             running: HashMap::new(),
             jobs: HashMap::new(),
@@ -176,6 +180,27 @@ impl Tasks {
                     Message::Answer(ticket, study::answer(&store, &question, mask.as_ref(), &told).await)
                 });
             }
+            Effect::Recall { ticket, inquiry, at, fresh } => {
+                let (embedding, replies) = (Arc::clone(&self.embedding), self.replies.clone());
+                if fresh {
+                    store.forget_vectors();
+                }
+                self.spawn(ticket, async move {
+                    let told = |doing| {
+                        let _ = replies.send(Message::Recalling(ticket, doing));
+                    };
+                    Message::Recalled(ticket, recall::rank(&store, &embedding, &inquiry, &at, told).await)
+                });
+            }
+            Effect::LoadSaved(ticket) => {
+                self.spawn(ticket, async move { Message::Saved(ticket, recall::saved(&store)) });
+            }
+            Effect::SaveQuery(ticket, saved) => {
+                self.spawn(ticket, async move { Message::Saved(ticket, recall::save(&store, &saved)) });
+            }
+            Effect::ForgetQuery(ticket, name) => {
+                self.spawn(ticket, async move { Message::Saved(ticket, recall::forget(&store, &name)) });
+            }
             Effect::Copy(..)
             | Effect::View(..)
             | Effect::SetTitle(_)
@@ -201,6 +226,7 @@ impl Tasks {
                         "end the console and open it again",
                     )
                 })?;
+                fresh.keep_vectors(CONSOLE_BYTES);
                 let opened = Box::new(super::opened(&fresh, profile.as_ref(), production));
                 *place.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(fresh);
                 Ok((names, opened))

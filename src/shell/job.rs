@@ -10,14 +10,14 @@ use super::change::failure;
 use crate::app::jobs::JobAsk;
 use crate::app::{Failure, Message, Ticket};
 use crate::change::{Author, ChangeError, Plan};
-use crate::job::backfill::{self, Kind};
+use crate::job::backfill::{self, Given, Kind};
 use crate::job::plan::{Beat, Move, Offer, Progress, Settings, Wish};
 use crate::job::{self, Entry, record};
 use crate::store::Store;
 
 /// What there is.
 pub async fn offers(store: &Store) -> Result<Vec<Offer>, Failure> {
-    backfill::offers(store).await.map_err(|e| failure("The list of jobs", &e))
+    backfill::offers(store, &Given::default()).await.map_err(|e| failure("The list of jobs", &e))
 }
 
 fn named(name: &str) -> Result<&'static Kind, ChangeError> {

@@ -84,9 +84,15 @@ impl Located<'_> {
 
 /// Adds what the layout sets with every change of a row.
 pub fn touch(source: &BoundSource, shape: &Shape, set: &mut Vec<(String, Cell)>) {
-    let Some(write) = &source.write else { return };
+    set.extend(touched(source, shape).into_iter().map(|(name, times)| (name, Cell::Now(times))));
+}
+
+/// The stored columns that take the time of every change of a row, with how it is spelled.
+#[must_use]
+pub fn touched(source: &BoundSource, shape: &Shape) -> Vec<(String, Spelling)> {
+    let Some(write) = &source.write else { return Vec::new() };
     let there = write.touch.iter().filter_map(|name| shape.column(name));
-    set.extend(there.map(|column| (column.name.clone(), Cell::Now(write.times))));
+    there.map(|column| (column.name.clone(), write.times)).collect()
 }
 
 /// The table of a source's rows.

@@ -10,6 +10,7 @@ pub mod connect;
 mod context;
 mod derive;
 pub mod dialect;
+pub mod embedding;
 pub mod encode;
 pub mod erasing;
 mod fault;

@@ -116,7 +116,7 @@ fn agents() {
 
 #[test]
 fn policies() {
-    pictures("policies", "P j enter");
+    pictures("policies", "L j enter");
 }
 
 #[test]
@@ -247,7 +247,7 @@ fn ascii_pictures_hold_ascii_only() {
         "2 j enter l*5",
         "4",
         "a",
-        "P j",
+        "L j",
         "E",
         "?",
         ":",

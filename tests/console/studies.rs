@@ -300,7 +300,7 @@ fn leaving_stops_what_is_being_read() {
 
 #[test]
 fn policies_show_weights_metrics_and_the_reliability_plot() {
-    let mut console = at("P j");
+    let mut console = at("L j");
     for text in [
         "readers take it",
         "10 of 40 training cases are gone, 25.0 %",
@@ -320,7 +320,7 @@ fn policies_show_weights_metrics_and_the_reliability_plot() {
 
 #[test]
 fn activating_is_a_change_like_any_other() {
-    let mut console = at("P c a");
+    let mut console = at("L c a");
     console.shows("the console is read-only");
     assert!(!console.asked.iter().any(|e| matches!(e, Effect::Plan(..))));
 }
@@ -342,7 +342,7 @@ fn what_cannot_be_answered_says_why() {
     let mut console = Console::new(world(), 180, 48);
     console.failure =
         Some(Failure::new("There are no policies to show", "made-up keeps no policies", "use another layout"));
-    console.press("P");
+    console.press("L");
     console.shows("made-up keeps no policies");
     console.failure = None;
     console.press("r");

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::change::{ChangeError, Draft};
 use crate::layout::BoundSource;
 use crate::memory::{Entity, Row};
-use crate::store::encode::{Given, encode, plain_column};
+use crate::store::encode::{Given, encode, plain_column, touched};
 use crate::store::session::Raw;
 use crate::store::shape::Shape;
 use crate::store::stored::{Cell, Mutation, Revise, Revision};
@@ -121,9 +121,7 @@ impl<'s> Revising<'s> {
         let columns: Vec<&'static str> =
             columns.iter().copied().filter(|c| plain_column(source, c).is_some()).collect();
         let stored = stored_columns(source, &shape, &columns);
-        let write = source.write.clone().unwrap_or_default();
-        let touch = write.touch.iter().filter(|name| shape.column(name).is_some());
-        let touch = touch.map(|name| (name.clone(), write.times)).collect();
+        let touch = touched(source, &shape);
         let revise = Revise { table, key: vec![key], columns: stored.clone(), rows: Vec::new(), touch };
         Ok(Revising { store, source, shape, columns, stored, revise })
     }
