@@ -217,20 +217,7 @@ pub enum Command {
     },
     /// Judge recall: hit rate, precision, nDCG and MRR, self-retrieval, nonsense, coverage, swamping, age, latency.
     #[command(after_help = crate::recall::judge::file::SHAPE)]
-    Evaluate {
-        /// Judged queries; stored outcomes are taken when not said. `-` is standard input.
-        #[arg(long, value_name = "FILE")]
-        judged: Option<PathBuf>,
-        /// case or episode; found out when not said.
-        #[arg(long, value_name = "ENTITY")]
-        of: Option<String>,
-        /// Rows that count.
-        #[arg(short, default_value_t = crate::recall::judge::ranked::K)]
-        k: usize,
-        /// Seed of samples, nonsense and intervals.
-        #[arg(long, default_value_t = crate::change::policy::SEED)]
-        seed: u64,
-    },
+    Evaluate(super::recall_args::EvaluateArgs),
     /// What is wrong or suspicious, each with the command that mends it.
     Findings {
         /// This kind only, with up to 1,000 examples.

@@ -69,11 +69,8 @@ pub async fn run(session: &Session<'_>, asked: &Backfill) -> Result<(), Failure>
 
 /// What backfills are told by the command line and the profile.
 fn given(session: &Session<'_>, asked: &Backfill) -> Given {
-    let endpoint = match session.embedding() {
-        Some(settings) => super::recall::endpoint(settings),
-        None => Given::default().endpoint,
-    };
-    Given { endpoint, from_feedback: asked.from_feedback }
+    let endpoint = session.embedding().map(super::recall::endpoint);
+    Given { from_feedback: asked.from_feedback, ..Given::with(endpoint) }
 }
 
 fn kind(name: &str) -> Result<&'static Kind, Failure> {

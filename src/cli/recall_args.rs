@@ -1,4 +1,6 @@
-//! The arguments of `recall` and `context`.
+//! The arguments of `recall`, `context` and `evaluate`.
+
+use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
@@ -102,4 +104,27 @@ impl RecallArgs {
         asked.all_outcomes |= self.all_outcomes;
         asked
     }
+}
+
+/// What is judged, and by what.
+#[derive(Debug, Clone, Args)]
+pub struct EvaluateArgs {
+    /// Judged queries; stored outcomes are taken when not said. `-` is standard input.
+    #[arg(long, value_name = "FILE")]
+    pub judged: Option<PathBuf>,
+    /// case or episode; found out when not said.
+    #[arg(long, value_name = "ENTITY")]
+    pub of: Option<String>,
+    /// The ranking that is judged: `cases` for cases, `boosted` for episodes when not said.
+    #[arg(long, value_enum)]
+    pub ranking: Option<Ranking>,
+    /// Rank cases by this policy instead of the cosine.
+    #[arg(long, value_name = "ID")]
+    pub policy: Option<String>,
+    /// Rows that count.
+    #[arg(short, value_name = "N", default_value_t = crate::recall::judge::ranked::K)]
+    pub k: usize,
+    /// Seed of samples, nonsense and intervals.
+    #[arg(long, default_value_t = crate::change::policy::SEED)]
+    pub seed: u64,
 }
