@@ -232,22 +232,21 @@ impl Model {
 
     /// Opens the screen; with the situation of the selected row, where one is selected that has one.
     pub(super) fn open_recall(&mut self) -> Vec<Effect> {
-        let row = self.history.here().row().filter(|row| ranks(row.entity).is_some()).cloned();
-        let first = Ranking::ALL.into_iter().find(|ranking| self.can_rank(*ranking).is_ok());
-        let fitting = row.as_ref().and_then(|row| ranks(row.entity)).filter(|ranking| self.can_rank(*ranking).is_ok());
-        let here = self.at_recall().map(|recall| recall.left.way.ranking).filter(|_| row.is_some());
-        let mut fresh = Recall::new(here.or(fitting).or(first).unwrap_or(Ranking::Boosted));
-        if let Some(row) = &row {
-            fresh.inquiry.like = Some(row.id().to_owned());
-            // A case names its bank by itself.
-            let agent = row.text("agent_id").filter(|_| row.entity == Entity::Episode);
-            fresh.inquiry.agent = agent.map(str::to_owned);
-        } else if self.at_recall().is_some() {
+        let can = |ranking: &Ranking| self.can_rank(*ranking).is_ok();
+        let first = Ranking::ALL.into_iter().find(can).unwrap_or(Ranking::Boosted);
+        let asked = self.history.here().row().and_then(|row| situation_of(row, self.masking.is_on()));
+        let asked = asked.filter(|asked| can(&asked.ranking));
+        let followed = asked.is_some();
+        let before = self.at_recall().map(|recall| recall.left.way.ranking);
+        if before.is_some() && !followed {
             return Vec::new();
         }
+        let inquiry = asked.unwrap_or_else(|| Inquiry::new(first));
+        let mut fresh = Recall::new(before.unwrap_or(inquiry.ranking));
+        fresh.inquiry = inquiry;
         let view = View::Panel(Box::new(Panel::Recall(Box::new(fresh))));
         let mut effects = self.leave();
-        self.history.push(Place { view, followed: row.is_some(), epoch: self.changing.epoch });
+        self.history.push(Place { view, followed, epoch: self.changing.epoch });
         effects.extend(self.arrive());
         effects
     }
@@ -358,12 +357,22 @@ impl Recall {
     }
 }
 
-/// The ranking by which rows of an entity are recalled.
-fn ranks(entity: Entity) -> Option<Ranking> {
-    match entity {
-        Entity::Episode => Some(Ranking::Boosted),
-        Entity::Case => Some(Ranking::Cases),
-        Entity::Memory => Some(Ranking::Proven),
-        _ => None,
+/// The situation that a row was in: its own, that of its episode, or what was asked for at an access.
+fn situation_of(row: &Row, masked: bool) -> Option<Inquiry> {
+    let (ranking, id) = match row.entity {
+        Entity::Episode => (Ranking::Boosted, Some(row.id())),
+        Entity::Case => (Ranking::Cases, Some(row.id())),
+        Entity::Memory => (Ranking::Proven, Some(row.id())),
+        _ => (Ranking::Boosted, row.text("episode_id")),
+    };
+    // A case names its bank by itself.
+    let agent = row.text("agent_id").filter(|_| row.entity != Entity::Case).map(str::to_owned);
+    let fresh = Inquiry { agent, ..Inquiry::new(ranking) };
+    match id.filter(|id| !id.is_empty()) {
+        Some(id) => Some(Inquiry { like: Some(id.to_owned()), ..fresh }),
+        None if row.entity == Entity::Access && !masked => {
+            Some(Inquiry { text: Some(row.text("query")?.to_owned()), ..fresh })
+        }
+        None => None,
     }
 }

@@ -91,6 +91,22 @@ fn the_selected_row_is_the_situation() {
 }
 
 #[test]
+fn what_belongs_to_an_episode_takes_its_situation() {
+    let mut console = Console::new(world(), 140, 40);
+    console.press("5 W");
+    console.shows("as in episode ep-1");
+    // An agent has no situation of its own.
+    console.press("9 W");
+    console.shows("writes a situation");
+    let mut database = world();
+    let access = row(Entity::Access, &[("id", json!("ac-1")), ("query", json!("lost invoices"))]);
+    database.rows.entry(Entity::Access).or_default().push(access);
+    let mut console = Console::new(database, 140, 40);
+    console.press(": 'accesses' enter W");
+    assert_eq!(console.model.at_recall().unwrap().inquiry.text.as_deref(), Some("lost invoices"));
+}
+
+#[test]
 fn every_term_is_shown_with_its_reason_and_they_sum() {
     let mut console = Console::new(world(), 160, 48);
     console.press("2 W");

@@ -93,12 +93,13 @@ impl Model {
         let mut policies: Vec<&Row> = recall.lists.get(&Entity::Policy).into_iter().flatten().collect();
         // Another bank's would rank another bank's cases.
         policies.retain(|row| bank.is_none() || row.text("profile_id") == bank);
-        policies.sort_by_key(|row| std::cmp::Reverse(row.get("version").as_i64()));
+        let unusable = |row: &Row| Policy::parse(row.get("weights")).err();
+        policies.sort_by_key(|row| (unusable(row).is_some(), std::cmp::Reverse(row.get("version").as_i64())));
         let learned = policies.into_iter().map(|row| {
             let version = row.get("version").as_i64();
             let way = Way { ranking: Ranking::Cases, policy: Some(row.id().to_owned()), version };
             let missing = self.can_rank(Ranking::Cases).err().map(|(reason, _)| reason);
-            (way, policy_words(row), missing.or_else(|| Policy::parse(row.get("weights")).err()))
+            (way, policy_words(row), missing.or_else(|| unusable(row)))
         });
         plain.into_iter().chain(learned).collect()
     }

@@ -200,7 +200,7 @@ fn way(sheet: &mut Sheet<'_>, found: &Found) {
         pairs.push(Pair::new("kept", kept));
     }
     let stages = &found.stages;
-    if stages.embedding > 0.0 {
+    if stages.embedding >= 0.05 {
         pairs.push(Pair::new("embedding", ms(stages.embedding)));
     }
     pairs.push(Pair::new("situation", ms(stages.situation)));
