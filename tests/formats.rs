@@ -136,10 +136,15 @@ fn a_persons_bundle_is_not_made_with_a_mask_that_it_would_not_wear() {
 #[test]
 fn help_lists_the_options_of_a_command_before_those_of_every_command() {
     let desk = Desk::new();
-    for words in [&["list", "--help"][..], &["purge", "--help"], &["backfill", "--help"], &["policy", "train", "--help"]] {
+    for words in
+        [&["list", "--help"][..], &["purge", "--help"], &["backfill", "--help"], &["policy", "train", "--help"]]
+    {
         let help = String::from_utf8(desk.run(words).stdout).unwrap();
         let (own, every) = help.split_once("Options of every command:").unwrap_or_else(|| panic!("{words:?}: {help}"));
-        assert!(every.contains("--mask") && every.contains("--database") && !own.contains("--mask"), "{words:?}: {help}");
+        assert!(
+            every.contains("--mask") && every.contains("--database") && !own.contains("--mask"),
+            "{words:?}: {help}"
+        );
     }
     let help = String::from_utf8(desk.run(&["list", "--help"]).stdout).unwrap();
     assert!(help.contains("canvas_event") && !help.contains("`canvas_event`"), "{help}");
