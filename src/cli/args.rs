@@ -7,6 +7,9 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+/// Heading of the options that every command takes, so that its own stand together before them.
+const EVERYWHERE: &str = "Options of every command";
+
 /// Inspect and administer the memory databases of AI agents.
 #[derive(Debug, Parser)]
 #[command(
@@ -18,13 +21,13 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 )]
 pub struct Cli {
     /// Database: a path, a palace folder, sqlite:PATH, postgres://…, or a profile's name.
-    #[arg(short = 'd', long = "database", global = true, value_name = "DATABASE")]
+    #[arg(short = 'd', long = "database", global = true, value_name = "DATABASE", help_heading = EVERYWHERE)]
     pub database: Option<String>,
     /// The same, to open the console: `mnemoscope DATABASE`.
     #[arg(value_name = "DATABASE")]
     pub positional: Option<String>,
     /// Options for every command.
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = EVERYWHERE)]
     pub global: Global,
     /// What to do; the console when nothing is said.
     #[command(subcommand)]
@@ -76,7 +79,7 @@ pub enum Format {
 /// When to use colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum When {
-    /// On a terminal, unless `NO_COLOR` is set.
+    /// On a terminal, unless NO_COLOR is set.
     Auto,
     /// Always.
     Always,
@@ -101,8 +104,8 @@ pub struct Look {
 /// Which rows of an entity.
 #[derive(Debug, Clone, Args)]
 pub struct Selection {
-    /// Condition `column OP value` with = != < <= > >= ~ (contains) has (list holds); several are `ANDed`. Times take RFC
-    /// 3339 or an age such as 30d.
+    /// Condition `column OP value` with = != < <= > >= ~ (contains) has (list holds); several must all hold. Times take
+    /// RFC 3339 or an age such as 30d.
     #[arg(long = "where", value_name = "EXPR")]
     pub filters: Vec<String>,
     /// Order, newest first when not said.
@@ -145,8 +148,8 @@ pub enum Command {
     Status,
     /// List the rows of an entity.
     List {
-        /// agent, subject, episode, segment, `canvas_event`, feedback, `utility_event`, memory, `memory_link`, profile, case,
-        /// policy, `workflow_event`, access or `audit_entry`.
+        /// agent, subject, episode, segment, canvas_event, feedback, utility_event, memory, memory_link, profile, case,
+        /// policy, workflow_event, access or audit_entry.
         entity: String,
         /// Which rows, in which order.
         #[command(flatten)]
@@ -160,7 +163,7 @@ pub enum Command {
     },
     /// Show one row with everything about it.
     Show {
-        /// Kind of row.
+        /// Kind of row, as in `list`.
         entity: String,
         /// Its id.
         id: String,

@@ -33,7 +33,10 @@ pub async fn recall(session: &Session<'_>, args: &RecallArgs) -> Result<(), Fail
             warn_notes(&answer.notes);
             output::piped(|out| answer.rows.iter().try_for_each(|item| output::json_line(out, &item.to_json())))
         }
-        Format::Csv => Err(Failure::usage("this is no table of rows: use --format json, jsonl or table")),
+        Format::Csv => {
+            warn_notes(&answer.notes);
+            output::csv_table(&answer.rows.iter().map(Item::to_json).collect::<Vec<_>>())
+        }
     }
 }
 
@@ -89,7 +92,7 @@ pub async fn replay(session: &Session<'_>, topic: &str, agent: Option<&str>, lim
         Format::Jsonl => {
             output::piped(|out| found.rows.iter().try_for_each(|r| output::json_line(out, &replayed_json(r))))
         }
-        Format::Csv => Err(Failure::usage("this is no table of rows: use --format json, jsonl or table")),
+        Format::Csv => output::csv_table(&found.rows.iter().map(replayed_json).collect::<Vec<_>>()),
         Format::Table => output::piped(|out| {
             writeln!(out, "{} episodes of {} by {}", found.rows.len(), SafeText::new(topic), found.used)?;
             for shown in &found.rows {
