@@ -225,7 +225,7 @@ pub async fn queries(session: &Session<'_>, command: Option<&QueriesCommand>) ->
     match session.format() {
         Format::Json => output::json(&json!({"queries": kept})),
         Format::Jsonl => output::piped(|out| kept.iter().try_for_each(|saved| output::json_line(out, &json!(saved)))),
-        Format::Csv => Err(Failure::usage("this is no table of rows: use --format json, jsonl or table")),
+        Format::Csv => output::csv_table(&kept.iter().map(|saved| json!(saved)).collect::<Vec<_>>()),
         Format::Table => {
             output::piped(|out| lines.into_iter().try_for_each(|line| writeln!(out, "{}", SafeText::new(&line))))
         }
