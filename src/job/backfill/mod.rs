@@ -59,13 +59,15 @@ impl Given {
     }
 }
 
+type Made = Result<Box<dyn Job>, ChangeError>;
+
 /// Makes a backfill for a database.
 #[derive(Debug, Clone, Copy)]
 enum Make {
     /// Of the database alone.
-    Plain(fn(&Store) -> Result<Box<dyn Job>, ChangeError>),
+    Plain(fn(&Store) -> Made),
     /// Of what it is told too.
-    Told(fn(&Store, &Given) -> Result<Box<dyn Job>, ChangeError>),
+    Told(fn(&Store, &Given) -> Made),
 }
 
 /// A backfill that can be named.
