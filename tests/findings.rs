@@ -29,7 +29,7 @@ async fn found(target: &Target, kind: Option<&'static str>) -> Vec<Finding> {
         }
         ControlFlow::Continue(())
     };
-    look(&open(target).await, &Wanted { kind, examples: 1_000 }, &mut told).await.expect("a look");
+    look(&open(target).await, &Wanted { kind, examples: 1_000, brief: None }, &mut told).await.expect("a look");
     all
 }
 
