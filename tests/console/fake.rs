@@ -13,6 +13,7 @@ use mnemoscope::memory::query::{
     Query, Start, Status,
 };
 use mnemoscope::memory::{Entity, Row};
+use mnemoscope::recall::inquiry::Saved;
 use mnemoscope::screen::{Drawn, Painter};
 use mnemoscope::ui::{Glyphs, Look, Theme};
 use ratatui::buffer::Buffer;
@@ -35,7 +36,7 @@ pub fn row(entity: Entity, values: &[(&str, Value)]) -> Row {
 }
 
 /// Rows in memory.
-#[derive(Default)]
+#[derive(Default, Clone)]
 pub struct Database {
     pub rows: BTreeMap<Entity, Vec<Row>>,
 }
@@ -175,6 +176,8 @@ pub struct Console {
     pub holding: bool,
     /// What an answer says instead of rows.
     pub failure: Option<Failure>,
+    /// Questions that are kept.
+    pub saved: Vec<Saved>,
     painter: Painter,
     pub drawn: Drawn,
 }
@@ -205,6 +208,7 @@ impl Console {
             held: VecDeque::new(),
             holding: false,
             failure: None,
+            saved: Vec::new(),
             painter: Painter::default(),
             drawn: Drawn::default(),
         };
@@ -246,6 +250,20 @@ impl Console {
             Effect::LoadRelated(ticket, relations) => Message::Related(ticket, Ok(self.database.related(&relations))),
             Effect::Study { ticket, question, .. } => {
                 Message::Answer(ticket, failed.map_or_else(|| Ok(super::studies::answer(&question)), Err))
+            }
+            Effect::Recall { ticket, inquiry, at, .. } => {
+                let answer = failed.map_or_else(|| Ok(super::recall::recalled(&self.database, &inquiry, &at)), Err);
+                Message::Recalled(ticket, answer)
+            }
+            Effect::LoadSaved(ticket) => Message::Saved(ticket, Ok(self.saved.clone())),
+            Effect::SaveQuery(ticket, saved) => {
+                self.saved.retain(|other| other.name != saved.name);
+                self.saved.push(*saved);
+                Message::Saved(ticket, Ok(self.saved.clone()))
+            }
+            Effect::ForgetQuery(ticket, name) => {
+                self.saved.retain(|other| other.name != name);
+                Message::Saved(ticket, Ok(self.saved.clone()))
             }
             Effect::SetTitle(_) | Effect::Cancel(_) => return None,
             other => {
