@@ -78,10 +78,13 @@ impl From<WriteError> for ChangeError {
         match error {
             WriteError::Store(error) => ChangeError::Store(error),
             WriteError::ReadOnly(_) | WriteError::Rejected(_) => ChangeError::Refused(error.to_string()),
+            WriteError::Busy(_) => {
+                ChangeError::Failed(format!("{error}; nothing was written. Try again when that has finished"))
+            }
             WriteError::Missed { .. } => {
                 ChangeError::Conflict { message: format!("{error}: plan again"), rows: Vec::new() }
             }
-            WriteError::Busy(_) | WriteError::Unknown(_) => ChangeError::Failed(error.to_string()),
+            WriteError::Unknown(_) => ChangeError::Failed(error.to_string()),
         }
     }
 }

@@ -325,6 +325,11 @@ fn list_has(
                 let mark = statement.bind(engine, Param::Text(value.to_owned()), "text");
                 Some(format!("{bare} @> to_jsonb(ARRAY[{mark}])"))
             }
+            // As below: the text of the list holds a plain word as it is.
+            PgType::Json | PgType::Text if simple => {
+                let mark = statement.bind(engine, Param::Text(value.to_owned()), "text");
+                Some(format!("strpos(({bare})::text, {mark}) > 0"))
+            }
             _ => None,
         },
         // A plain word stands in the JSON text as it is; a blob is compared as the text it holds.
