@@ -401,7 +401,24 @@ impl Runner<'_> {
                 biased;
                 done = &mut work => return done.map(Some).map_err(Stop::Failed),
                 () = told_to_stop(&mut wish) => return Ok(None),
-                () = tokio::time::sleep(HEARTBEAT) => self.beat().await?,
+                () = tokio::time::sleep(HEARTBEAT) => {}
+            }
+            // The work goes on meanwhile: in SQLite's rollback journal the sign of life is not written before the
+            // statement that the work is reading is at its end.
+            let mut done = None;
+            {
+                let beat = self.beat();
+                tokio::pin!(beat);
+                loop {
+                    tokio::select! {
+                        biased;
+                        ended = &mut work, if done.is_none() => done = Some(ended),
+                        beaten = &mut beat => break beaten?,
+                    }
+                }
+            }
+            if let Some(done) = done {
+                return done.map(Some).map_err(Stop::Failed);
             }
             if self.held.state() != State::Running {
                 return Ok(None);
@@ -431,11 +448,15 @@ impl Runner<'_> {
         };
         state.word().clone_into(&mut next.row.state);
         next.row.heartbeat_at = Some(at);
-        if next.write(&mut writer).await.is_ok() {
-            writer.commit().await?;
-            self.held = next;
-        } else {
+        if next.write(&mut writer).await.is_err() {
             writer.rollback().await;
+            return Ok(());
+        }
+        match writer.commit().await {
+            Ok(()) => self.held = next,
+            // Somebody reads on: the next sign of life will do.
+            Err(WriteError::Busy(_)) => {}
+            Err(error) => return Err(error.into()),
         }
         Ok(())
     }
