@@ -16,6 +16,7 @@ use crate::change::anchor;
 use crate::change::apply::{Failed, apply_batch};
 use crate::change::plan::{Counts, SHOWN};
 use crate::change::{Author, Change, ChangeError, now, suppress};
+use crate::layout::Engine;
 use crate::store::Store;
 use crate::store::write::WriteError;
 
@@ -78,7 +79,8 @@ pub async fn run(
         last_batch: 0,
         pulse: None,
         narrowed: None,
-        plans_ahead: job.plans_ahead() && settings.rate.is_none() && store.reads_beside_writes().await?,
+        // SQLite has one writer: the time in which a batch is planned is when agents, and who asks for a pause, get in.
+        plans_ahead: job.plans_ahead() && settings.rate.is_none() && store.engine() == Engine::Postgres,
         ahead: None,
     };
     let ended = runner.work().await;
