@@ -52,10 +52,12 @@ pub async fn timed(store: &Store, request: &Request) -> Result<(Answer, Stages),
     let mut asked = Asked::of(store, request, kind).await?;
     let situation = millis_since(begun);
     let begun = Instant::now();
+    let known = asked.notes.len();
     let mut found = find(store, request, &mut asked).await?;
     if let Some(why) =
         found.compared.and_then(|(tally, _)| nothing_compared(&tally)).filter(|_| !asked.words.is_empty())
     {
+        asked.notes.truncate(known);
         let dimensions = asked.vector.take().map_or(0, |vector| vector.len());
         asked.notes.push(format!("compared by keywords: the query's vector of {dimensions} dimensions {why}"));
         found = find(store, request, &mut asked).await?;
