@@ -149,3 +149,25 @@ fn help_lists_the_options_of_a_command_before_those_of_every_command() {
     let help = String::from_utf8(desk.run(&["list", "--help"]).stdout).unwrap();
     assert!(help.contains("canvas_event") && !help.contains("`canvas_event`"), "{help}");
 }
+
+#[test]
+fn no_rows_at_all_are_wrong_usage_and_a_closed_pipe_is_no_error() {
+    let desk = Desk::new();
+    desk.text(&["migrate", "--apply"]);
+    for words in
+        [&["list", "episode", "--limit", "0"][..], &["audit", "list", "--limit", "0"], &["replay", "x", "--limit", "0"]]
+    {
+        assert_eq!(desk.on(words).status.code(), Some(2), "{words:?}");
+    }
+    for words in ["completions bash", "man", "findings", "layouts show atom"] {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_mnemoscope"))
+            .args(words.split(' '))
+            .env("MNEMOSCOPE_DATABASE", &desk.database)
+            .env("MNEMOSCOPE_STATE", desk.folder.path())
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        drop(child.stdout.take());
+        assert_eq!(child.wait().unwrap().code(), Some(0), "{words}");
+    }
+}

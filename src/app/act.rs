@@ -189,7 +189,7 @@ impl Model {
             .into_iter()
             .map(|link| {
                 let entity = match &link.to {
-                    Destination::Home | Destination::Panel(_) => None,
+                    Destination::Home | Destination::Panel(_) | Destination::Finding(..) => None,
                     Destination::Row(entity, _) | Destination::List(entity, _) => Some(*entity),
                 };
                 let missing = entity.and_then(|entity| self.holds(entity).err());
@@ -213,6 +213,9 @@ impl Model {
         self.status_failure = None;
         let mut effects: Vec<Effect> = self.status_pending.take().map(Effect::Cancel).into_iter().collect();
         let lines = self.measures.list_rows;
+        if self.shows_findings() {
+            effects.extend(self.health.forget());
+        }
         match &mut self.history.here_mut().view {
             View::Home(home) => {
                 home.recent = None;

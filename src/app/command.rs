@@ -421,7 +421,7 @@ commands! {
     CommandId::Mend, Findings, ["x"], "Mend", "mend", "Does what mends the finding where the console can, else says which command does.", None;
     CommandId::NextExample, Findings, ["l", "right"], "Next example", "example", "Selects the next example; enter goes there.", None;
     CommandId::PreviousExample, Findings, ["h", "left"], "Previous example", "", "Selects the example before.", None;
-    CommandId::ApplyMigrations, Migrations, ["a"], "Apply", "apply", "Applies all that are pending, after a confirmation that shows their statements.", Some("migrate --apply");
+    CommandId::ApplyMigrations, Migrations, ["a"], "Apply", "apply", "Applies all that are pending, and the selected one if it is optional, after a confirmation that shows their statements.", Some("migrate --apply");
     CommandId::Panel(PanelKind::Findings), Everywhere, ["F"], "Findings", "", "Looks for what is wrong or suspicious, with the command that mends it.", Some("findings");
     CommandId::Panel(PanelKind::Migrations), Everywhere, ["D"], "Migrations", "", "Shows what the database lacks, with statements, locks and drift, and applies it.", Some("migrate");
     CommandId::Panel(PanelKind::Inbox), Everywhere, ["I"], "Inbox", "", "Goes through the feedback that needs a look, until none is left.", None;

@@ -76,7 +76,7 @@ impl Model {
     /// Goes somewhere; `followed` when something here leads there.
     pub(super) fn go(&mut self, destination: &Destination, followed: bool) -> Vec<Effect> {
         let entity = match destination {
-            Destination::Home | Destination::Panel(_) => None,
+            Destination::Home | Destination::Panel(_) | Destination::Finding(..) => None,
             Destination::Row(entity, _) | Destination::List(entity, _) => Some(*entity),
         };
         if let Some(Err(missing)) = entity.map(|entity| self.holds(entity)) {
@@ -88,6 +88,7 @@ impl Model {
         }
         let mut place = Place { epoch: self.changing.epoch, ..Place::of(destination, followed) };
         self.carry_verdicts(&mut place);
+        self.carry_finding(destination, &mut place);
         let there = |kind| self.panel().is_some_and(|panel| panel.kind() == kind);
         if place == *self.history.here() || matches!(destination, Destination::Panel(kind) if there(*kind)) {
             return Vec::new();

@@ -86,6 +86,8 @@ pub enum Destination {
     List(Entity, Conditions),
     /// A screen of its own kind.
     Panel(PanelKind),
+    /// A finding: its kind, and the entity that it is of.
+    Finding(&'static str, Option<&'static str>),
 }
 
 /// What was drawn: sizes that decide how far things scroll.
@@ -271,8 +273,8 @@ pub enum Effect {
     Preview(Ticket, Box<Operation>),
     /// Ask whether and how the database can be written.
     CheckWritable(Ticket),
-    /// Apply the pending migrations and open the database anew.
-    Migrate(Ticket),
+    /// Apply the pending migrations, and the optional ones of these names, and open the database anew.
+    Migrate(Ticket, Vec<String>),
     /// Find out what erasing a person would do.
     PlanErasure(Ticket, String, Choice),
     /// Erase a person, or go on with it.
@@ -288,8 +290,13 @@ pub enum Effect {
     },
     /// Read entries of our audit trail, newest first, those before a number when one is given.
     LoadTrail(Ticket, Option<i64>),
-    /// Look through the database for findings.
-    Look(Ticket),
+    /// Look through the database for findings; no longer than is fit beside other work when `brief`.
+    Look {
+        /// Number of this request; its news carry it.
+        ticket: Ticket,
+        /// On a huge database some is left for later.
+        brief: bool,
+    },
     /// Read how the migrations stand.
     LoadMigrations(Ticket),
     /// Answer a question about the memory.

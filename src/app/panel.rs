@@ -168,7 +168,8 @@ impl Panel {
     pub fn release(&mut self) -> Vec<Ticket> {
         match self {
             Panel::Receipts(receipts) => receipts.pending.take().map(|(ticket, _)| ticket).into_iter().collect(),
-            Panel::Findings(findings) => findings.pending.take().into_iter().collect(),
+            // The look goes on beside the first screen, and is stopped elsewhere: see `settle_health`.
+            Panel::Findings(_) => Vec::new(),
             Panel::Migrations(migrations) => migrations.pending.take().into_iter().collect(),
             Panel::Study(study) => study.waiting.take().map(|waiting| waiting.ticket).into_iter().collect(),
             Panel::Inbox(inbox) => inbox.release(),
@@ -183,7 +184,7 @@ impl Panel {
     pub fn forget(&mut self) {
         match self {
             Panel::Receipts(receipts) => receipts.forget(),
-            Panel::Findings(findings) => findings.forget(),
+            Panel::Findings(_) => {}
             Panel::Migrations(migrations) => {
                 (migrations.stale, migrations.failure) = (true, None);
             }

@@ -60,7 +60,9 @@ fn panel_words(model: &Model, panel: &Panel) -> Vec<String> {
             None => vec!["audit".to_owned(), "list".to_owned()],
         },
         // What mends the finding; its ids are quoted already.
-        Panel::Findings(findings) => vec![findings.current().map_or("findings", |f| f.remedy.as_str()).to_owned()],
+        Panel::Findings(findings) => {
+            vec![findings.current(&model.health).map_or("findings", |f| f.remedy.as_str()).to_owned()]
+        }
         Panel::Migrations(migrations) => {
             let option = migrations.current().and_then(|m| m.option.clone());
             let words = ["migrate".to_owned(), "--apply".to_owned()].into_iter();
@@ -117,8 +119,9 @@ pub fn resume_line(model: &Model, name: &str) -> String {
 
 /// The command line that applies the pending migrations.
 #[must_use]
-pub fn migrate_line(model: &Model) -> String {
-    format!("mnemoscope -d {} migrate --apply", quoted(&model.opened.location))
+pub fn migrate_line(model: &Model, optional: &[String]) -> String {
+    let named: String = optional.iter().map(|option| format!(" --optional {}", quoted(option))).collect();
+    format!("mnemoscope -d {} migrate --apply{named}", quoted(&model.opened.location))
 }
 
 fn selection_words(model: &Model, browse: &Browse, words: &mut Vec<String>) {

@@ -87,6 +87,11 @@ pub enum When {
     Never,
 }
 
+/// Reads a number of rows: none would ask for nothing.
+pub(super) fn at_least_one() -> clap::builder::RangedU64ValueParser<usize> {
+    clap::builder::RangedU64ValueParser::new().range(1..)
+}
+
 /// How the console looks.
 #[derive(Debug, Clone, Default, Args)]
 pub struct Look {
@@ -204,7 +209,7 @@ pub enum Command {
         #[arg(long)]
         agent: Option<String>,
         /// Episodes at most.
-        #[arg(long, default_value_t = crate::lab::replay::LIMIT)]
+        #[arg(long, default_value_t = crate::lab::replay::LIMIT, value_parser = at_least_one())]
         limit: usize,
     },
     /// What people do with canvases, what is forgotten, which memories mislead and which help.

@@ -165,7 +165,7 @@ pub enum AuditCommand {
     /// List entries, newest first.
     List {
         /// Entries at most.
-        #[arg(long, default_value_t = 50)]
+        #[arg(long, default_value_t = 50, value_parser = super::args::at_least_one())]
         limit: usize,
         /// Only entries before this number.
         #[arg(long, value_name = "SEQ")]

@@ -23,7 +23,7 @@ const EXAMPLES_OF_ONE: usize = 1_000;
 pub(super) async fn run(session: &Session<'_>, kind: Option<&str>) -> Result<(), Failure> {
     let kind = kind.map(named).transpose()?;
     let store = session.store().await?;
-    let wanted = Wanted { kind, examples: if kind.is_some() { EXAMPLES_OF_ONE } else { EXAMPLES } };
+    let wanted = Wanted { kind, examples: if kind.is_some() { EXAMPLES_OF_ONE } else { EXAMPLES }, brief: None };
     let format = session.format();
     let progress = std::io::stderr().is_terminal() && !session.global().no_progress && !session.global().quiet;
     let prefix = format!("mnemoscope -d {} ", quoted(store.location()));
@@ -49,7 +49,7 @@ pub(super) async fn run(session: &Session<'_>, kind: Option<&str>) -> Result<(),
             Told::Read(rows, what) if progress => {
                 let _ = write!(std::io::stderr(), "\r{rows} rows read, now {what}\x1b[K");
             }
-            Told::Read(..) => {}
+            Told::Read(..) | Told::Left(_) => {}
         }
         ControlFlow::Continue(())
     };

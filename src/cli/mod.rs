@@ -174,10 +174,10 @@ fn run(cli: &Cli) -> Result<(), Failure> {
     }
     match &cli.command {
         Some(Command::Completions { shell }) => {
-            return output::piped(|out| {
-                clap_complete::generate(*shell, &mut Cli::command(), "mnemoscope", out);
-                Ok(())
-            });
+            // Not straight into the pipe: the generator panics where that is closed.
+            let mut script = Vec::new();
+            clap_complete::generate(*shell, &mut Cli::command(), "mnemoscope", &mut script);
+            return output::piped(|out| out.write_all(&script));
         }
         Some(Command::Man) => return output::piped(|out| clap_mangen::Man::new(Cli::command()).render(out)),
         _ => {}

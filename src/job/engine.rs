@@ -313,6 +313,7 @@ impl Runner<'_> {
         };
         let mut next = self.held.clone();
         let outcome = async {
+            writer.ends_when_silent().await.map_err(|e| Inside::Failed(e.into()))?;
             let state = next.fence(&mut writer).await.map_err(|lost| match lost {
                 Lost::Taken => Inside::Taken,
                 Lost::Write(error) => Inside::Failed(Failed::Write(error)),

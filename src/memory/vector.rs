@@ -53,6 +53,17 @@ pub fn of_json(value: &Value) -> Option<Vec<f32>> {
     }
 }
 
+/// The vector of length 1 in the same direction; none for one without a length.
+#[must_use]
+pub fn unit(mut vector: Vec<f32>) -> Option<Vec<f32>> {
+    let length = dot(&vector, &vector).sqrt();
+    if !(length.is_finite() && length > 0.0) {
+        return None;
+    }
+    vector.iter_mut().for_each(|x| *x /= length);
+    Some(vector)
+}
+
 /// The sum of the products, side by side in 32-bit floats: fast, exact to about six digits.
 #[must_use]
 pub fn dot(a: &[f32], b: &[f32]) -> f32 {

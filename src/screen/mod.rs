@@ -78,7 +78,7 @@ impl Painter {
             }
             View::Panel(panel) => match &**panel {
                 Panel::Receipts(receipts) => receipts::draw(receipts, look, body, buf, &mut drawn),
-                Panel::Findings(found) => findings::draw(found, look, body, buf, &mut drawn),
+                Panel::Findings(found) => findings::draw(&model.health, found, look, body, buf, &mut drawn),
                 Panel::Migrations(listed) => migrations::draw(listed, look, body, buf, &mut drawn),
                 Panel::Study(found) => study::draw(found, look, body, buf, &mut drawn),
                 Panel::Inbox(inbox) => inbox::draw(inbox, look, body, buf, &mut drawn),

@@ -261,9 +261,11 @@ pub async fn writable(store: &Store) -> Result<Writable, Failure> {
     Ok(Writable { blocked: None, audited: !state.applied.is_empty(), pending: pending.collect() })
 }
 
-/// Applies the pending migrations; their names.
-pub async fn migrate(store: &Store, author: &Author) -> Result<Vec<String>, Failure> {
-    migrate::apply(store, author, None).await.map_err(|e| failure("The migration", &e))
+/// Applies the pending migrations, and the optional ones of these names; what was applied.
+pub async fn migrate(store: &Store, author: &Author, optional: Vec<String>) -> Result<Vec<String>, Failure> {
+    let choice = migrate::Choice { to: None, optional };
+    let outcome = migrate::apply_chosen(store, author, &choice).await;
+    Ok(outcome.map_err(|e| failure("The migration", &e))?.applied)
 }
 
 /// Entries of our trail, newest first.

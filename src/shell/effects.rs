@@ -95,7 +95,7 @@ impl Tasks {
             Effect::CheckWritable(ticket) => {
                 self.spawn(ticket, async move { Message::Writable(ticket, change::writable(&store).await) });
             }
-            Effect::Migrate(ticket) => self.migrate(ticket, store),
+            Effect::Migrate(ticket, optional) => self.migrate(ticket, store, optional),
             Effect::PlanErasure(ticket, given, choice) => {
                 self.spawn(ticket, async move {
                     Message::ErasurePlanned(ticket, erase::plan(&store, &given, choice).await)
@@ -113,9 +113,9 @@ impl Tasks {
             Effect::LoadTrail(ticket, before) => {
                 self.spawn(ticket, async move { Message::Trail(ticket, change::trail(&store, before).await) });
             }
-            Effect::Look(ticket) => {
+            Effect::Look { ticket, brief } => {
                 let replies = self.replies.clone();
-                self.spawn(ticket, async move { health::look(&store, ticket, replies).await });
+                self.spawn(ticket, async move { health::look(&store, ticket, brief, replies).await });
             }
             Effect::LoadMigrations(ticket) => {
                 self.spawn(ticket, async move { Message::Migrations(ticket, health::migrations(&store).await) });
@@ -216,12 +216,12 @@ impl Tasks {
     }
 
     /// Adds our tables and opens the database anew, so that they are known.
-    fn migrate(&mut self, ticket: Ticket, store: Arc<Store>) {
+    fn migrate(&mut self, ticket: Ticket, store: Arc<Store>, optional: Vec<String>) {
         let (author, open, place) = (self.author(None), Arc::clone(&self.open), Arc::clone(&self.store));
         let (profile, production) = self.profile.clone();
         self.spawn(ticket, async move {
             let migrated = async {
-                let names = change::migrate(&store, &author).await?;
+                let names = change::migrate(&store, &author, optional).await?;
                 let fresh = open().await.map_err(|e| {
                     Failure::new(
                         "The database was not opened again",

@@ -215,6 +215,18 @@ impl Store {
 }
 
 impl Writer<'_> {
+    /// Has the server end this transaction when nothing is heard of it for ten seconds: a runner that was stopped in the
+    /// middle of it must not lock others out for longer than its lease. SQLite has no such means.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn ends_when_silent(&mut self) -> Result<(), WriteError> {
+        match self.engine() {
+            Engine::Sqlite => Ok(()),
+            Engine::Postgres => self.script("SET LOCAL idle_in_transaction_session_timeout = '10s'").await,
+        }
+    }
+
     /// The runs of a job that are there, locked until the transaction ends.
     ///
     /// # Errors

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use chrono::{DateTime, Utc};
+use mnemoscope::app::findings::News;
 use mnemoscope::app::message::{Content, Related, Relation};
 use mnemoscope::app::window::row_key;
 use mnemoscope::app::{Destination, Effect, Failure, Key, Message, Model, Opened, Settings, Target, Ticket, update};
@@ -174,6 +175,8 @@ pub struct Console {
     pub held: VecDeque<Effect>,
     /// Answers are held back.
     pub holding: bool,
+    /// A brief look for findings is told about by the test; else nothing is found.
+    pub looked: bool,
     /// What an answer says instead of rows.
     pub failure: Option<Failure>,
     /// Questions that are kept.
@@ -207,6 +210,7 @@ impl Console {
             asked: Vec::new(),
             held: VecDeque::new(),
             holding: false,
+            looked: false,
             failure: None,
             saved: Vec::new(),
             painter: Painter::default(),
@@ -265,6 +269,7 @@ impl Console {
                 self.saved.retain(|other| other.name != name);
                 Message::Saved(ticket, Ok(self.saved.clone()))
             }
+            Effect::Look { ticket, brief: true } if !self.looked => Message::Finding(ticket, Ok(News::Done)),
             Effect::SetTitle(_) | Effect::Cancel(_) => return None,
             other => {
                 self.asked.push(other);
