@@ -143,7 +143,7 @@ fn a_look_ends_when_nobody_listens() {
             heard += 1;
             ControlFlow::Break(())
         };
-        look(&open(&target).await, &Wanted { kind: None, examples: 3, brief: false }, &mut told).await.expect("a look");
+        look(&open(&target).await, &Wanted { kind: None, examples: 3, brief: None }, &mut told).await.expect("a look");
         assert_eq!(heard, 1);
     });
 }

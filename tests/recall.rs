@@ -506,6 +506,34 @@ fn a_text_is_compared_by_the_vector_of_the_named_endpoint() {
 }
 
 #[test]
+fn a_vector_that_fits_no_stored_one_is_told_and_words_are_compared() {
+    let world = built(Kept::SqliteBlob).unwrap();
+    let folder = world.folder.path();
+    let (url, heard) = server(vec![http("200 OK", &json!({"data": [{"embedding": [0.5, 0.5, 0.5]}]}))]);
+    let settings = format!("embedding = {{ url = \"{url}\", model = \"m-2\" }}\n");
+    let (shown, words, code) = ran(folder, &settings, None, ASK);
+    heard.join().unwrap();
+    assert_eq!((code, shown["query"]["used"].as_str()), (0, Some("keyword")), "{words}");
+    let notes = shown["query"]["notes"].to_string();
+    assert!(notes.contains("3 dimensions fits no stored one"), "{notes}");
+}
+
+#[test]
+fn any_number_of_rows_may_be_asked_for() {
+    let world = built(Kept::SqliteBlob).unwrap();
+    for ranking in ["cases", "boosted", "similar", "proven"] {
+        let most = u64::MAX.to_string();
+        let (shown, words, code) =
+            ran(world.folder.path(), "", None, &["recall", "--like", "c001", "--ranking", ranking, "-k", &most]);
+        assert!(matches!(code, 0 | 5) && !words.contains("panicked"), "{ranking}: {words}");
+        let (_, words, code) =
+            ran(world.folder.path(), "", None, &["recall", "words", "--ranking", ranking, "-k", &most]);
+        assert!(matches!(code, 0 | 5) && !words.contains("panicked"), "{ranking}: {words}");
+        assert!(ranking != "cases" || !ids(&shown).is_empty());
+    }
+}
+
+#[test]
 fn a_dead_endpoint_costs_its_timeout_and_is_told() {
     let world = built(Kept::SqliteBlob).unwrap();
     // It takes connections and never answers.
