@@ -11,6 +11,8 @@ mod console {
     mod looks;
     mod prune;
     mod readme;
+    mod replay;
     mod studies;
     mod triage;
+    mod what_if;
 }

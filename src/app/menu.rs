@@ -128,6 +128,8 @@ pub enum Purpose {
     Reward,
     /// The window of a profile.
     Window,
+    /// The topic that is replayed.
+    Topic,
 }
 
 /// A line to write.

@@ -35,10 +35,12 @@ pub mod picker;
 pub mod place;
 pub mod prune;
 pub mod receipts;
+pub mod replay;
 pub mod study;
 pub mod text;
 pub mod twin;
 mod update;
+pub mod what_if;
 pub mod window;
 
 pub use act::THEMES;

@@ -205,6 +205,7 @@ impl Model {
                 Err(reason) => self.say(Tone::Warn, reason),
             },
             Purpose::Export => self.export(text),
+            Purpose::Topic => self.replay_topic(text),
             Purpose::Reason => {
                 if let Some(Overlay::Confirm(confirmation)) = self.overlays.last_mut() {
                     confirmation.reason = text;
@@ -280,6 +281,8 @@ impl Model {
                     Some(window) => format!("keeps the {window} newest cases"),
                     None => "keeps every case".to_owned(),
                 })),
+                Purpose::Topic if text.is_empty() => Some(Err("name a topic".to_owned())),
+                Purpose::Topic => Some(Ok("its episodes are shown in order of time".to_owned())),
                 Purpose::Filter | Purpose::Export => None,
             };
             if let Some(verdict) = verdict {
@@ -302,7 +305,9 @@ impl Model {
                 });
                 (meant, found)
             }
-            Purpose::Reason | Purpose::Note | Purpose::Reward | Purpose::Window => (Ok(String::new()), Vec::new()),
+            Purpose::Reason | Purpose::Note | Purpose::Reward | Purpose::Window | Purpose::Topic => {
+                (Ok(String::new()), Vec::new())
+            }
             Purpose::Export if text.trim().is_empty() => (Err("name a file".to_owned()), Vec::new()),
             Purpose::Export => {
                 let what = match (marked, everything) {

@@ -12,6 +12,7 @@ use super::model::Model;
 use super::place::View;
 use super::prune::Prune;
 use super::receipts::Receipts;
+use super::replay::Replay;
 use super::study::{Kind, Study};
 use crate::memory::{Entity, Row};
 
@@ -34,6 +35,8 @@ pub enum PanelKind {
     Prune,
     /// A person is erased.
     Erase,
+    /// A topic as it happened.
+    Replay,
 }
 
 impl PanelKind {
@@ -49,6 +52,7 @@ impl PanelKind {
             PanelKind::Jobs => Panel::Jobs(Jobs::default()),
             PanelKind::Prune => Panel::Prune(Prune::default()),
             PanelKind::Erase => Panel::Erase(Erasure::default()),
+            PanelKind::Replay => Panel::Replay(Replay::default()),
         }
     }
 }
@@ -72,6 +76,8 @@ pub enum Panel {
     Prune(Prune),
     /// A person is erased.
     Erase(Erasure),
+    /// A topic as it happened.
+    Replay(Replay),
 }
 
 impl Panel {
@@ -87,6 +93,7 @@ impl Panel {
             Panel::Jobs(_) => PanelKind::Jobs,
             Panel::Prune(_) => PanelKind::Prune,
             Panel::Erase(_) => PanelKind::Erase,
+            Panel::Replay(_) => PanelKind::Replay,
         }
     }
 
@@ -102,6 +109,7 @@ impl Panel {
             Panel::Jobs(_) => "jobs".to_owned(),
             Panel::Prune(_) => "prune".to_owned(),
             Panel::Erase(_) => "erase a person".to_owned(),
+            Panel::Replay(_) => "replay".to_owned(),
         }
     }
 
@@ -117,6 +125,7 @@ impl Panel {
             Panel::Jobs(_) => Scope::Jobs,
             Panel::Prune(_) => Scope::Prune,
             Panel::Erase(_) => Scope::Erase,
+            Panel::Replay(_) => Scope::Replay,
         }
     }
 
@@ -132,6 +141,7 @@ impl Panel {
             | Panel::Erase(_) => None,
             Panel::Study(_) => self.row().map(|row| (row.entity, row.id())),
             Panel::Inbox(inbox) => inbox.current().map(|row| (Entity::Feedback, row.id())),
+            Panel::Replay(replay) => replay.step().map(|step| (Entity::Episode, step.row.id())),
         }
     }
 
@@ -151,6 +161,7 @@ impl Panel {
                 Kind::Recall => None,
             },
             Panel::Inbox(inbox) => inbox.current(),
+            Panel::Replay(replay) => replay.step().map(|step| &step.row),
         }
     }
 
@@ -165,6 +176,7 @@ impl Panel {
             Panel::Jobs(jobs) => jobs.pending.take().into_iter().collect(),
             Panel::Prune(prune) => prune.pending.take().into_iter().collect(),
             Panel::Erase(erasure) => erasure.release(),
+            Panel::Replay(replay) => replay.pending.take().into_iter().collect(),
         }
     }
 
@@ -181,6 +193,7 @@ impl Panel {
             Panel::Jobs(jobs) => jobs.forget(),
             Panel::Prune(prune) => prune.forget(),
             Panel::Erase(erasure) => erasure.forget(),
+            Panel::Replay(replay) => replay.forget(),
         }
     }
 
@@ -195,6 +208,7 @@ impl Panel {
             Panel::Jobs(jobs) => jobs.move_by(by),
             Panel::Prune(prune) => prune.move_by(by),
             Panel::Erase(erasure) => erasure.move_by(by),
+            Panel::Replay(replay) => replay.move_by(by),
         }
     }
 
@@ -212,6 +226,7 @@ impl Panel {
             Panel::Jobs(jobs) => jobs.selected = position.min(jobs.offers.len().saturating_sub(1)),
             Panel::Prune(prune) => prune.select(position),
             Panel::Erase(_) => {}
+            Panel::Replay(replay) => replay.select(position),
         }
     }
 }
@@ -245,6 +260,7 @@ impl Model {
             Some(PanelKind::Jobs) => self.settle_jobs(),
             Some(PanelKind::Prune) => self.settle_prune(),
             Some(PanelKind::Erase) => self.settle_erasure(),
+            Some(PanelKind::Replay) => self.settle_replay(),
             None => Vec::new(),
         }
     }
@@ -271,6 +287,7 @@ impl Model {
             Some(PanelKind::Jobs) => self.command(CommandId::Job(JobAsk::Start)),
             Some(PanelKind::Prune) => self.propose_prune(),
             Some(PanelKind::Erase) => self.turn_erasure(super::erase::Turn::Next),
+            Some(PanelKind::Replay) => self.open_replayed(),
             None => Vec::new(),
         }
     }

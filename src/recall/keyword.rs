@@ -39,8 +39,14 @@ pub fn situation_and_outcome(episode: &Row) -> String {
 /// ln(1 + texts / texts with it). 0 for all where nothing is asked.
 #[must_use]
 pub fn shares(asked: &BTreeSet<String>, texts: &[String]) -> Vec<f64> {
-    let held: Vec<BTreeSet<String>> =
-        texts.iter().map(|text| words(text).into_iter().filter(|w| asked.contains(w)).collect()).collect();
+    let texts: Vec<BTreeSet<String>> = texts.iter().map(|text| words(text)).collect();
+    shares_of(asked, &texts.iter().collect::<Vec<_>>())
+}
+
+/// As [`shares`], of texts whose words are known.
+#[must_use]
+pub fn shares_of(asked: &BTreeSet<String>, texts: &[&BTreeSet<String>]) -> Vec<f64> {
+    let held: Vec<Vec<&String>> = texts.iter().map(|text| asked.intersection(text).collect()).collect();
     let mut counts: BTreeMap<&str, usize> = asked.iter().map(|w| (w.as_str(), 0)).collect();
     for word in held.iter().flatten() {
         if let Some(count) = counts.get_mut(word.as_str()) {

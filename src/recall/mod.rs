@@ -1,5 +1,6 @@
 //! How memories are ranked, explained, judged and learned. Pure over [`crate::memory`].
 
+pub mod bench;
 pub mod context;
 pub mod features;
 pub mod judge;

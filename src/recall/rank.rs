@@ -197,8 +197,10 @@ pub fn by_policy(case: Row, situation: &Situation, cosine: Option<f64>, policy: 
 
 /// Puts rows in order: greatest score first, ties newer first, then by id.
 pub fn sort(rows: &mut [Ranked]) {
+    fn time(ranked: &Ranked) -> Option<&str> {
+        ranked.row.text(ranked.row.entity.time_column())
+    }
     rows.sort_by(|a, b| {
-        let time = |r: &Ranked| r.row.text(r.row.entity.time_column()).map(str::to_owned);
         b.score
             .total
             .total_cmp(&a.score.total)

@@ -162,6 +162,7 @@ fn draw_prompt(prompt: &Prompt, look: &Look, area: Rect, buf: &mut Buffer, drawn
         Purpose::Note => "Note",
         Purpose::Reward => "Reward, and outcome",
         Purpose::Window => "Cases that are kept",
+        Purpose::Topic => "Topic to replay",
     };
     let hints: Vec<KeyHint> = match prompt.purpose {
         Purpose::Filter => vec![
@@ -171,6 +172,7 @@ fn draw_prompt(prompt: &Prompt, look: &Look, area: Rect, buf: &mut Buffer, drawn
             KeyHint::new("esc", "close"),
         ],
         Purpose::Export => vec![KeyHint::new("enter", "write"), KeyHint::new("esc", "close")],
+        Purpose::Topic => vec![KeyHint::new("enter", "replay"), KeyHint::new("esc", "close")],
         Purpose::Reward | Purpose::Window => vec![KeyHint::new("enter", "plan"), KeyHint::new("esc", "close")],
         Purpose::Reason | Purpose::Note => vec![KeyHint::new("enter", "keep"), KeyHint::new("esc", "close")],
     };

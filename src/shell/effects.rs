@@ -9,7 +9,8 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use super::change::{self, Plans};
-use super::{Opener, Options, erase, export, health, job, load, study};
+use super::erase::Erasures;
+use super::{Opener, Options, erase, export, health, job, load, replay, study};
 use crate::app::{Effect, Failure, Message, Ticket};
 use crate::change::Author;
 use crate::job::plan::Wish;
@@ -25,6 +26,7 @@ pub struct Tasks {
     profile: (Option<String>, bool),
     actor: String,
     plans: Plans,
+    erasures: Erasures,
     mask: Mask,
     replies: UnboundedSender<Message>,
     running: HashMap<Ticket, JoinHandle<()>>,
@@ -41,6 +43,7 @@ impl Tasks {
             profile: (options.profile, options.production),
             actor: options.actor,
             plans: Plans::default(),
+            erasures: Erasures::default(),
             mask: options.mask,
             replies,
             running: HashMap::new(),
@@ -87,13 +90,27 @@ impl Tasks {
                     Message::Previewed(ticket, change::preview(&store, &operation, &author).await)
                 });
             }
+            Effect::WhatIf { ticket, planned, patient } => {
+                let (plans, erasures, replies) = (self.plans.clone(), self.erasures.clone(), self.replies.clone());
+                self.spawn(ticket, async move {
+                    let told = move |situations| {
+                        let _ = replies.send(Message::LookingAhead(ticket, situations));
+                    };
+                    let found = change::what_if(&store, &plans, &erasures, planned, patient, &told).await;
+                    Message::LookedAhead(ticket, found)
+                });
+            }
+            Effect::Replay { ticket, about, limit } => {
+                self.spawn(ticket, async move { Message::Replayed(ticket, replay::told(&store, &about, limit).await) });
+            }
             Effect::CheckWritable(ticket) => {
                 self.spawn(ticket, async move { Message::Writable(ticket, change::writable(&store).await) });
             }
             Effect::Migrate(ticket) => self.migrate(ticket, store),
             Effect::PlanErasure(ticket, given, choice) => {
+                let erasures = self.erasures.clone();
                 self.spawn(ticket, async move {
-                    Message::ErasurePlanned(ticket, erase::plan(&store, &given, choice).await)
+                    Message::ErasurePlanned(ticket, erase::plan(&store, &erasures, ticket, &given, choice).await)
                 });
             }
             Effect::Erase { ticket, given, choice, resume } => {
@@ -142,6 +159,7 @@ impl Tasks {
                     task.abort();
                 }
                 self.plans.take(ticket);
+                self.erasures.forget(ticket);
             }
             Effect::After(ticket, millis) => self.spawn(ticket, async move {
                 tokio::time::sleep(Duration::from_millis(millis)).await;

@@ -12,6 +12,7 @@ mod input;
 mod job;
 mod load;
 mod look;
+mod replay;
 mod study;
 mod terminal;
 
