@@ -11,6 +11,7 @@ mod console {
     mod looks;
     mod prune;
     mod readme;
+    mod recall;
     mod replay;
     mod studies;
     mod triage;

@@ -14,6 +14,7 @@ use super::lock::Unlock;
 use super::message::{Destination, Failure};
 use super::operation::Operation;
 use super::picker::Picker;
+use super::recall::Pick;
 use crate::memory::Entity;
 
 /// What choosing an entry does.
@@ -33,6 +34,8 @@ pub enum Choice {
     Theme(&'static str),
     /// Leaves the console while a job runs.
     Leave(Leaving),
+    /// Something on the recall screen.
+    Recall(Pick),
 }
 
 /// An entry of a menu.
@@ -130,6 +133,16 @@ pub enum Purpose {
     Window,
     /// The topic that is replayed.
     Topic,
+    /// A situation to be ranked.
+    Situation,
+    /// The agent that recalls.
+    Agent,
+    /// The user for whom.
+    User,
+    /// What narrows a ranking.
+    Narrow,
+    /// A name to keep a question under.
+    Keep,
 }
 
 /// A line to write.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use super::features::{Situation, overlap, tags, words};
+use super::features::{Situation, features, overlap, tags, words};
 use super::keyword;
 use super::policy::Policy;
 use super::rank::{self, Ranked, Ranking, Sought};
@@ -154,7 +154,13 @@ impl Bench {
     }
 
     /// All candidates on one side with their scores, in no order. How rare a word is, is taken from the candidates.
-    fn ranked(&self, rule: &Rule<'_>, situation: usize, cosines: Option<&[Option<f64>]>, side: Side) -> Vec<Ranked> {
+    fn ranked(
+        &self,
+        rule: &Rule<'_>,
+        situation: usize,
+        cosines: Option<&[Option<f64>]>,
+        side: Side,
+    ) -> Vec<Ranked<&Row>> {
         let others = self.slots.iter().enumerate().filter(|(place, _)| *place != situation);
         let candidates: Vec<(usize, &Row, &Told)> = others
             .filter_map(|(place, slot)| {
@@ -168,7 +174,7 @@ impl Bench {
             None => {
                 let told: Vec<_> = candidates.iter().map(|(_, _, told)| told.by(rule.ranking)).collect();
                 let asked = self.slots.get(situation).map(|slot| slot.told.by(rule.ranking));
-                let shares = asked.map(|asked| keyword::shares_of(asked, &told)).unwrap_or_default();
+                let shares = asked.map(|asked| keyword::shares_told(asked, &told)).unwrap_or_default();
                 shares.into_iter().map(|share| (share > 0.0).then_some(share)).collect()
             }
         };
@@ -196,7 +202,7 @@ impl Bench {
         for slot in edited {
             let like = self.cosines(slot).unwrap_or_else(|| {
                 let told: Vec<_> = self.slots.iter().map(|other| &other.told.all).collect();
-                keyword::shares_of(&slot.told.all, &told).into_iter().map(Some).collect()
+                keyword::shares_told(&slot.told.all, &told).into_iter().map(Some).collect()
             });
             let mut near: Vec<(f64, usize)> = like
                 .iter()
@@ -217,10 +223,10 @@ impl Bench {
     }
 
     /// The rows that are recalled, in order.
-    fn first(&self, ranking: Ranking, mut ranked: Vec<Ranked>) -> Vec<Ranked> {
+    fn first<'s>(&'s self, ranking: Ranking, mut ranked: Vec<Ranked<&'s Row>>) -> Vec<Ranked<&'s Row>> {
         rank::sort(&mut ranked);
         let slot = |row: &Row| self.places.get(row.id()).and_then(|place| self.slots.get(*place));
-        let alike = |a: &Row, b: &Row| {
+        let alike = |a: &&Row, b: &&Row| {
             let (a, b) = (slot(a)?, slot(b)?);
             match (ranking, &a.vector, &b.vector) {
                 (Ranking::Cases, Some(a), Some(b)) => cosine_of(a, b),
@@ -263,29 +269,18 @@ impl<'b> Rule<'b> {
     }
 
     /// The row with its score; none where it is not like the situation at all.
-    fn ranked(&self, row: &Row, like: Option<f64>) -> Option<Ranked> {
+    fn ranked<'r>(&self, row: &'r Row, like: Option<f64>) -> Option<Ranked<&'r Row>> {
         let name = if self.by_vector { "similarity" } else { "keywords" };
         match (self.ranking, &self.policy) {
-            (Ranking::Boosted, _) => Some(rank::boosted(light(row), like.or(Some(0.0)), name, self.at)),
-            (Ranking::Proven, _) => Some(rank::proven(light(row), &self.sought, row.number("utility"), self.at)),
+            (Ranking::Boosted, _) => Some(rank::boosted(row, like.or(Some(0.0)), name, self.at)),
+            (Ranking::Proven, _) => Some(rank::proven(row, &self.sought, row.number("utility"), self.at)),
             (Ranking::Cases, Some((policy, situation))) => {
                 let cosine = like.filter(|_| self.by_vector);
-                let ranked = rank::by_policy(row.clone(), situation, cosine, policy);
-                Some(Ranked { row: light(row), ..ranked })
+                Some(rank::by_policy(row, features(situation, row, cosine), policy))
             }
-            (Ranking::Cases | Ranking::Similar, _) => like.map(|like| rank::by_likeness(light(row), like, name)),
+            (Ranking::Cases | Ranking::Similar, _) => like.map(|like| rank::by_likeness(row, like, name)),
         }
     }
-}
-
-/// The row without its long texts: many are put in order.
-fn light(row: &Row) -> Row {
-    let mut light = Row::empty(row.entity);
-    let time = row.entity.time_column();
-    for column in ["id", time, "canvas_action_count", "feedback_score", "domain", "topic"] {
-        light.set(column, row.get(column).clone());
-    }
-    light
 }
 
 #[cfg(test)]

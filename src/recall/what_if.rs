@@ -1,5 +1,6 @@
 //! What a change would do to recalls: the same situations ranked before and after it.
 
+use std::borrow::Borrow;
 use std::collections::HashMap;
 
 use serde::Serialize;
@@ -104,15 +105,20 @@ pub fn applied(rows: &[Row], edits: &[Edit]) -> Vec<Row> {
 /// The rows that have another place, or are recalled only before or only after, in order of their place after; and those
 /// that keep their place with another score.
 #[must_use]
-pub fn moves(ranking: Ranking, situation: &str, before: &[Ranked], after: &[Ranked]) -> (Vec<Move>, Vec<Move>) {
-    let place = |rows: &[Ranked], id: &str| {
-        let at = rows.iter().position(|r| r.row.id() == id);
+pub fn moves<R: Borrow<Row>>(
+    ranking: Ranking,
+    situation: &str,
+    before: &[Ranked<R>],
+    after: &[Ranked<R>],
+) -> (Vec<Move>, Vec<Move>) {
+    let place = |rows: &[Ranked<R>], id: &str| {
+        let at = rows.iter().position(|r| r.row.borrow().id() == id);
         (at.map(|at| at + 1), at.and_then(|at| rows.get(at)).map(|r| r.score.total))
     };
-    let gone = before.iter().filter(|r| place(after, r.row.id()).0.is_none());
+    let gone = before.iter().filter(|r| place(after, r.row.borrow().id()).0.is_none());
     let (mut moved, mut rescored) = (Vec::new(), Vec::new());
     for row in after.iter().chain(gone) {
-        let id = row.row.id();
+        let id = row.row.borrow().id();
         let ((was, score_before), (is, score_after)) = (place(before, id), place(after, id));
         let same_score = score_before.zip(score_after).is_some_and(|(was, is)| (was - is).abs() < SAME_SCORE);
         if was == is && same_score {
