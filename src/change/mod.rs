@@ -27,6 +27,7 @@ pub mod signal;
 pub mod suppress;
 pub mod undo;
 mod uses;
+pub mod what_if;
 
 use std::future::Future;
 

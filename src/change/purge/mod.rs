@@ -20,6 +20,7 @@ mod shown;
 pub mod subject;
 
 pub use desk::{Desk, Progress};
+pub(in crate::change) use effects::New;
 pub use export::{Sink, bundle};
 pub use plan::{Options, PurgePlan, plan};
 pub use preview::{outcome, preview};
