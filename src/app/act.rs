@@ -8,7 +8,7 @@ use super::inbox::Verdict;
 use super::menu::{Choice, Item, Menu, Overlay};
 use super::message::{Destination, Effect, Failure};
 use super::model::{Model, Tone};
-use super::panel::Panel;
+use super::panel::{Panel, PanelKind};
 use super::place::View;
 use super::twin::command_line;
 use crate::memory::Row;
@@ -114,6 +114,7 @@ impl Model {
             CommandId::Prune => self.propose_prune(),
             CommandId::Erase => self.open_erasure(),
             CommandId::Turn(turn) => self.turn_erasure(turn),
+            CommandId::Panel(PanelKind::Prune) => self.open_prune(),
             CommandId::Panel(kind) => self.go(&Destination::Panel(kind), false),
             CommandId::Up => self.move_by(-1),
             CommandId::Down => self.move_by(1),

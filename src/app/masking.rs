@@ -163,7 +163,9 @@ impl Masking {
             }
             Effect::Export(_, export) => self.query(&mut export.query),
             Effect::PlanErasure(_, given, _) | Effect::Erase { given, .. } => self.real(given),
-            Effect::Plan(_, operation) => operation.persons_mut().into_iter().for_each(|person| self.real(person)),
+            Effect::Plan(_, operation) | Effect::Preview(_, operation) => {
+                operation.persons_mut().into_iter().for_each(|person| self.real(person));
+            }
             Effect::LoadRelated(_, relations) => {
                 for (_, relation) in relations {
                     match relation {
