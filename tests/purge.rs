@@ -548,6 +548,11 @@ fn the_commands_exit_as_the_contract_says() {
     assert_eq!(code(&["purge", "verify", "no-such-receipt"]), Some(3));
 }
 
+/// How many runs are killed: a sample, or as many as `MNEMOSCOPE_KILLS` says.
+fn kills(sample: u32) -> u32 {
+    std::env::var("MNEMOSCOPE_KILLS").ok().and_then(|n| n.parse().ok()).unwrap_or(sample)
+}
+
 /// Kills runs at moments spread over the time that one takes, goes on with each, and compares with a run that was let be.
 fn killed(world: impl Fn() -> Option<World>, person: &str, times: u32) {
     let arguments = ["purge", person, "--account", "erase", "--mentions", "redact", "--apply", "--batch", "7"];
@@ -582,7 +587,7 @@ fn killed(world: impl Fn() -> Option<World>, person: &str, times: u32) {
 
 #[test]
 fn a_killed_run_on_sqlite_is_gone_on_with_to_the_same_end() {
-    killed(|| Some(block_on(native(60))), "lucia.moreau", 10);
+    killed(|| Some(block_on(native(60))), "lucia.moreau", kills(10));
 }
 
 #[test]
@@ -593,7 +598,7 @@ fn a_killed_run_on_postgres_is_gone_on_with_to_the_same_end() {
         block_on(world.run("UPDATE agent_memory_profiles SET updated_at = created_at"));
         Some(world)
     };
-    killed(world, "auth0|ana", 4);
+    killed(world, "auth0|ana", kills(4));
 }
 
 #[test]
@@ -727,5 +732,68 @@ fn ids_that_are_numbers_are_told_from_words() {
             .texts("SELECT DISTINCT feedback_ids || metadata_json FROM agent_episodes WHERE session_id = 'ses-ben'")
             .await;
         assert_eq!(lists, ["[\"fb-other\"]{\"room\": \"7\", \"a\": [\"7\"]}"]);
+    });
+}
+
+#[test]
+fn a_person_is_taken_out_of_others_texts_in_whatever_spelling() {
+    block_on(async {
+        let world = native(20).await;
+        let handles = r#"["ana.ruiz@initech.example", "+1-555-906-6204"]"#;
+        world
+            .run(&format!("INSERT INTO subjects (id, name, handles) VALUES ('user-ana', 'Ana Ruiz', '{handles}')"))
+            .await;
+        let texts = [
+            ("ANA.RUIZ@INITECH.EXAMPLE wrote", "[erased] wrote"),
+            ("x YW5hLnJ1aXpAaW5pdGVjaC5leGFtcGxl y", "x AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA y"),
+            ("616e612e7275697a40696e69746563682e6578616d706c65", "2a2a2a2a2a2a2a2a2a2a2a2a2a2a2a2a2a2a2a2a2a2a2a2a"),
+            ("?to=ana.ruiz%40initech.example&u=user-ana", "?to=[erased]&u=[erased]"),
+            (r#"{"a":"{\"b\":\"ana.ruiz@initech.example\"}"}"#, r#"{"a":"{\"b\":\"[erased]\"}"}"#),
+            (r#"{"a":"ana.ruiz\u0040initech.example","user-ana":1}"#, r#"{"a":"[erased]","[erased]":1}"#),
+            (r#"{"call":[15559066204, 2],"n":"(555) 906-6204"}"#, r#"{"call":[null, 2],"n":"[erased]"}"#),
+            ("001 555.906.6204, not +1-555-906-62041", "[erased], not +1-555-906-62041"),
+            (
+                "user-anabel and xuser-ana and ana.ruiz@initech.example.org",
+                "user-anabel and xuser-ana and ana.ruiz@initech.example.org",
+            ),
+        ];
+        for (i, (text, _)) in texts.iter().enumerate() {
+            let quoted = text.replace('\'', "''");
+            let row = format!("('spelled-{i}', 'keeper-a', '{quoted}')");
+            world.run(&format!("INSERT INTO episodes (id, user_id, title) VALUES {row}")).await;
+        }
+        let bytes = "CAST(x'ff20616e612e7275697a40696e69746563682e6578616d706c65' AS TEXT)";
+        world.run(&format!("INSERT INTO episodes (id, user_id, title) VALUES ('bytes', 'keeper-a', {bytes})")).await;
+        let (_, receipt) = world.purge("user-ana", &everything()).await.expect("a receipt");
+        assert_eq!(receipt["status"], "verified", "{receipt:#}");
+        for (i, (_, expected)) in texts.iter().enumerate() {
+            let now = world.texts(&format!("SELECT title FROM episodes WHERE id = 'spelled-{i}'")).await;
+            assert_eq!(now, [*expected]);
+        }
+        let bytes = world.texts("SELECT hex(title) FROM episodes WHERE id = 'bytes'").await;
+        assert_eq!(bytes, [format!("FF20{}", "2A".repeat(24))], "bytes that are no text keep their length");
+    });
+}
+
+#[test]
+fn people_whose_ids_are_alike_keep_theirs_and_what_cannot_be_changed_is_disclosed() {
+    block_on(async {
+        let world = on_sqlite(Layout::Atom).await;
+        world
+            .run(
+                "INSERT INTO chat_sessions (id, user_id) VALUES ('ses-a', 'u%50%'), ('ses-b', 'u%50%-b'), ('ses-c', 'u%50%0');
+                 CREATE TABLE visitors (n INTEGER, email TEXT);
+                 INSERT INTO memory_job_quarantine (job_id, number, entity, row_id, problem, at) VALUES ('j', 1, 'episode', 'x', 'of u%50% it was', 'now')",
+            )
+            .await;
+        let (plan, receipt) = world.purge("u%50%", &everything()).await.expect("a receipt");
+        assert_eq!(plan["counts"], receipt["counts"]);
+        assert_eq!(
+            world.texts("SELECT user_id FROM chat_sessions WHERE user_id LIKE 'u\\%%' ESCAPE '\\' ORDER BY 1").await,
+            ["u%50%-b", "u%50%0"]
+        );
+        assert_eq!(world.count("memory_job_quarantine").await, 0);
+        let said = receipt["disclosures"].to_string();
+        assert!(said.contains("visitors is outside the layout and looks personal"), "{said}");
     });
 }

@@ -125,6 +125,7 @@ impl Model {
             CommandId::Panel(PanelKind::Replay) => self.open_replay(),
             CommandId::Panel(PanelKind::Recall) => self.open_recall(),
             CommandId::Recall(ask) => self.ask_recall(ask),
+            CommandId::Panel(PanelKind::Prune) => self.open_prune(),
             CommandId::Panel(kind) => self.go(&Destination::Panel(kind), false),
             CommandId::Up => self.move_by(-1),
             CommandId::Down => self.move_by(1),

@@ -167,7 +167,9 @@ impl Masking {
                 named.into_iter().flatten().for_each(|name| self.real(name));
             }
             Effect::PlanErasure(_, given, _) | Effect::Erase { given, .. } => self.real(given),
-            Effect::Plan(_, operation) => operation.persons_mut().into_iter().for_each(|person| self.real(person)),
+            Effect::Plan(_, operation) | Effect::Preview(_, operation) => {
+                operation.persons_mut().into_iter().for_each(|person| self.real(person));
+            }
             Effect::LoadRelated(_, relations) => {
                 for (_, relation) in relations {
                     match relation {

@@ -18,6 +18,10 @@ pub struct Said {
 /// Rules by which cases go out of banks.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Pruning {
+    /// Only this person's banks.
+    pub user: Option<String>,
+    /// Only this agent's banks.
+    pub agent: Option<String>,
     /// Newest cases that each bank keeps; each bank's own window when not said.
     pub window: Option<i64>,
     /// Days after which a case is too old.
@@ -250,6 +254,7 @@ impl Operation {
             Operation::AddFeedback { said, .. } | Operation::EditFeedback { said, .. } => {
                 said.user.iter_mut().collect()
             }
+            Operation::Prune(rules) => rules.user.iter_mut().collect(),
             Operation::Each(each) => each.iter_mut().flat_map(Operation::persons_mut).collect(),
             _ => Vec::new(),
         }
@@ -262,6 +267,8 @@ impl Pruning {
     pub fn words(&self) -> Vec<String> {
         let mut words = vec!["prune".to_owned()];
         let options = [
+            ("--user", self.user.clone()),
+            ("--agent", self.agent.clone()),
             ("--window", self.window.map(|window| window.to_string())),
             ("--older-than", self.older_days.map(|days| format!("{days}d"))),
             ("--below-reward", self.below_tenths.map(|tenths| format!("0.{tenths}"))),

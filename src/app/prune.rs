@@ -1,11 +1,12 @@
 //! Pruning banks: rules that are set one by one, and what they come to, counted anew after each step.
 
-use super::message::{Effect, Failure, Ticket};
+use super::message::{Destination, Effect, Failure, Ticket};
 use super::model::Model;
 use super::operation::{Operation, Pruning};
-use super::panel::Panel;
+use super::panel::{Panel, PanelKind};
 use super::place::View;
 use crate::change::plan::Plan;
+use crate::memory::Entity;
 
 /// Windows that the screen offers, from wide to narrow; none is each bank's own.
 const WINDOWS: [Option<i64>; 10] =
@@ -29,16 +30,23 @@ pub enum Rule {
     Reward,
     /// Whether a newer case with the same message takes its place.
     Duplicates,
+    /// Whether only the banks of the person who was selected are meant.
+    Person,
+    /// Whether only the banks of the agent that was selected are meant.
+    Agent,
 }
 
 /// Every rule, in the order of the screen.
-pub const RULES: [Rule; 5] = [Rule::Window, Rule::Diverse, Rule::Age, Rule::Reward, Rule::Duplicates];
+pub const RULES: [Rule; 7] =
+    [Rule::Window, Rule::Diverse, Rule::Age, Rule::Reward, Rule::Duplicates, Rule::Person, Rule::Agent];
 
 /// The screen.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Prune {
     /// The rules as they are set.
     pub rules: Pruning,
+    /// The person and the agent of the row from which the screen was opened.
+    pub of: (Option<String>, Option<String>),
     /// Position of the selected rule.
     pub selected: usize,
     /// Line of the preview at its top.
@@ -85,6 +93,8 @@ impl Prune {
             Rule::Reward => self.rules.below_tenths = stepped(&REWARDS, self.rules.below_tenths, on),
             Rule::Diverse => self.rules.keep_diverse = on,
             Rule::Duplicates => self.rules.duplicates = on,
+            Rule::Person => self.rules.user = self.of.0.clone().filter(|_| on),
+            Rule::Agent => self.rules.agent = self.of.1.clone().filter(|_| on),
         }
         self.rules != before
     }
@@ -106,6 +116,25 @@ impl Model {
                 _ => None,
             },
             _ => None,
+        }
+    }
+
+    /// Opens the screen; of whom the selected row is can be chosen there.
+    pub(super) fn open_prune(&mut self) -> Vec<Effect> {
+        let of = (self.selected_person(), self.selected_agent());
+        let effects = self.go(&Destination::Panel(PanelKind::Prune), false);
+        if let Some(prune) = self.prune_mut().filter(|_| of != (None, None)) {
+            prune.of = of;
+        }
+        effects
+    }
+
+    /// The agent of the selected row: an agent itself, or whose memory the row is.
+    fn selected_agent(&self) -> Option<String> {
+        let here = self.history.here();
+        match here.selected() {
+            Some((Entity::Agent, id)) if !id.is_empty() => Some(id.to_owned()),
+            _ => here.row().and_then(|row| row.text("agent_id")).filter(|id| !id.is_empty()).map(str::to_owned),
         }
     }
 
@@ -152,6 +181,8 @@ impl Model {
         let on = match prune.rule() {
             Rule::Diverse => !prune.rules.keep_diverse,
             Rule::Duplicates => !prune.rules.duplicates,
+            Rule::Person => prune.rules.user.is_none(),
+            Rule::Agent => prune.rules.agent.is_none(),
             Rule::Window | Rule::Age | Rule::Reward => true,
         };
         self.step_rule(on)

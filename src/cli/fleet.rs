@@ -6,14 +6,14 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
-use super::change::{author, read_input};
+use super::change::{author, keep_anchor, read_input};
 use super::purge::{Progress, desk, hide_handles, options};
 use super::purge_args::PurgeArgs;
 use super::{Failure, Session, look};
 use crate::change::purge::{self, Options, PurgePlan, Sink};
 use crate::change::{Author, ChangeError, new_id, now};
 use crate::config::fleet::{self, Member};
-use crate::config::{companion, erasure_key};
+use crate::config::{anchor_folder, companion, erasure_key};
 use crate::store::{OpenOptions, Store, Target};
 
 /// Bytes that a fleet file or a receipt may have.
@@ -114,7 +114,8 @@ async fn reach(file: &Path) -> Result<Vec<Reached>, Failure> {
             _ => None,
         };
         let secret = erasure_key(false).ok().flatten();
-        let options = OpenOptions { layout: member.layout.clone(), companion, secret, ..OpenOptions::default() };
+        let (layout, anchors) = (member.layout.clone(), anchor_folder());
+        let options = OpenOptions { layout, companion, anchors, secret, ..OpenOptions::default() };
         let store = Store::open(&target, &options).await.map_err(|error| error.to_string());
         fleet.push(Reached { member, store });
     }
@@ -219,6 +220,7 @@ async fn erase(
         None => None,
     };
     let outcome = purge::run(store, given, options, args.resume, &desk(&author, &say)?, exported).await;
+    keep_anchor(store).await;
     progress.end();
     Ok(match outcome {
         Ok(receipt) => {

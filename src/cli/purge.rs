@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::change::author;
+use super::change::{author, keep_anchor};
 use super::purge_args::{AccountArg, MentionsArg, PurgeArgs};
 use super::{Failure, Session, look, output};
 use crate::change::purge::{self, Desk, KeptPlan, Mentions, Options, Progress as Say, Sink};
@@ -182,6 +182,7 @@ async fn carry_out(
         None => None,
     };
     let receipt = purge::run(store, &args.subject, options, args.resume, &desk(&author, &say)?, exported).await?;
+    keep_anchor(store).await;
     progress.end();
     print(session, &receipt)
 }
@@ -192,6 +193,7 @@ pub async fn apply_kept(session: &Session<'_>, kept: &KeptPlan, author: &Author)
     let progress = Progress::new(session);
     let say = |what: &str, count: u64| progress.say(what, count);
     let receipt = purge::run_kept(&store, kept, &desk(author, &say)?).await?;
+    keep_anchor(&store).await;
     progress.end();
     print(session, &receipt)
 }

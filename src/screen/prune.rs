@@ -68,10 +68,21 @@ fn rule_line(prune: &Prune, rule: Rule, look: &Look) -> TextLine {
             rules.below_tenths.map_or_else(|| ("any stays".to_owned(), false), |tenths| (format!("0.{tenths}"), true)),
         ),
         Rule::Duplicates => ("duplicate messages", on(rules.duplicates)),
+        Rule::Person => ("only this person", only(rules.user.as_ref(), prune.of.0.as_ref())),
+        Rule::Agent => ("only this agent", only(rules.agent.as_ref(), prune.of.1.as_ref())),
     };
     let label = look.pad(&SafeText::from(name), 22, Align::Left);
     let role = if set { Role::Warn } else { Role::Muted };
     TextLine::of(label, Role::Label).with(SafeText::limited(&value, 20), role)
+}
+
+/// Whom the rules are narrowed to; whom they could be; that nobody was selected.
+fn only(set: Option<&String>, of: Option<&String>) -> (String, bool) {
+    match (set, of) {
+        (Some(name), _) => (name.clone(), true),
+        (None, Some(name)) => (format!("no: {name}"), false),
+        (None, None) => ("none is selected".to_owned(), false),
+    }
 }
 
 fn card(prune: &Prune) -> Option<Card> {

@@ -62,14 +62,14 @@ fn said(said: &Said) -> feedback::Said {
 /// The rules as the change knows them; ages count from now.
 fn pruning(rules: &Pruning) -> prune::Ask {
     let older_than = rules.older_days.and_then(|days| time::parse_moment(&format!("{days}d"), chrono::Utc::now()));
-    let window = rules.window;
+    let (window, user, agent) = (rules.window, rules.user.clone(), rules.agent.clone());
     let rules = Rules {
         older_than,
         below_reward: rules.below_tenths.map(|tenths| f64::from(tenths) / 10.0),
         duplicates: rules.duplicates,
         keep_diverse: rules.keep_diverse,
     };
-    prune::Ask { window, rules, ..prune::Ask::default() }
+    prune::Ask { user, agent, window, rules }
 }
 
 /// What an operation would come to; nothing is kept.

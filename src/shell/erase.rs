@@ -8,7 +8,7 @@ use super::change::failure;
 use crate::app::{Failure, Ticket};
 use crate::change::plan::erasure::{Choice, Outcome, Preview};
 use crate::change::purge::{self, Desk, Options, PurgePlan, Sink};
-use crate::change::{Author, ChangeError};
+use crate::change::{Author, ChangeError, anchor};
 use crate::config;
 use crate::store::Store;
 
@@ -79,7 +79,12 @@ pub async fn run(
             None
         };
         let desk = Desk { folder, key, author, progress: told };
-        purge::run(store, given, &options(choice), resume, &desk, exported).await
+        let receipt = purge::run(store, given, &options(choice), resume, &desk, exported).await?;
+        // What is done is done, whether or not an anchor of it can be kept.
+        if let Err(error) = anchor::keep(store).await {
+            tracing::warn!(%error, "no anchor was kept");
+        }
+        Ok(receipt)
     };
     let receipt: Result<Value, ChangeError> = done.await;
     match receipt {

@@ -7,6 +7,19 @@ use super::write::{WriteError, Writer};
 use super::{Store, StoreError};
 use crate::layout::Engine;
 
+/// The names of our tables.
+pub const TABLES: &[&str] = &[
+    "memory_audit",
+    "memory_audit_private",
+    "memory_audit_head",
+    "memory_migrations",
+    "memory_jobs",
+    "memory_job_quarantine",
+    "memory_holds",
+    "memory_suppressions",
+    "memory_purges",
+];
+
 /// Entries read at a time.
 const STRIDE: usize = 1_000;
 

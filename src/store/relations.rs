@@ -73,7 +73,31 @@ const FOREIGN_POSTGRES: &str = "SELECT n.nspname::text, c.relname::text, a.attna
      JOIN pg_attribute b ON b.attrelid = k.confrelid AND b.attnum = k.confkey[1] \
      WHERE k.contype = 'f' AND cardinality(k.conkey) = 1";
 
+const DEFINITIONS_SQLITE: &str = "SELECT l.schema || '.' || s.name, coalesce(s.name, '') || ' ' || coalesce(s.sql, '') \
+     FROM (SELECT 'main' AS schema) l, main.sqlite_schema s ORDER BY 1";
+
+const DEFINITIONS_POSTGRES: &str = "SELECT n.nspname || '.' || c.relname, concat_ws(' ', n.nspname, c.relname, \
+       (SELECT string_agg(a.attname::text, ' ') FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0), \
+       CASE WHEN c.relkind IN ('v', 'm') THEN pg_get_viewdef(c.oid) END, \
+       (SELECT string_agg(pg_get_expr(d.adbin, d.adrelid), ' ') FROM pg_attrdef d WHERE d.adrelid = c.oid), \
+       (SELECT string_agg(pg_get_constraintdef(k.oid), ' ') FROM pg_constraint k WHERE k.conrelid = c.oid AND k.contype = 'c'), \
+       (SELECT string_agg(m.description, ' ') FROM pg_description m WHERE m.objoid = c.oid)) \
+     FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
+     WHERE c.relkind IN ('r', 'p', 'v', 'm', 'i') AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema' ORDER BY 1";
+
 impl Snapshot<'_> {
+    /// Every table, view, index and trigger with the words of its definition: names, defaults, conditions, comments.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn definitions(&mut self) -> Result<Vec<(String, String)>, StoreError> {
+        let sql = match self.store.engine() {
+            Engine::Sqlite => DEFINITIONS_SQLITE,
+            Engine::Postgres => DEFINITIONS_POSTGRES,
+        };
+        Ok(self.fetch(sql, &[]).await?.iter().map(|row| (text(row, 0), text(row, 1))).collect())
+    }
+
     /// Reads how the tables hang together.
     ///
     /// # Errors

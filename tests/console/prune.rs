@@ -103,7 +103,7 @@ fn the_rules_are_proposed_as_they_stand_and_their_command_is_copied() {
         older_days: Some(365),
         below_tenths: Some(1),
         duplicates: true,
-        keep_diverse: false,
+        ..Pruning::default()
     };
     assert_eq!(operation, Operation::Prune(rules));
     console.tell(Message::Planned(ticket, Ok(Box::new(preview()))));
@@ -138,4 +138,21 @@ fn cases_are_held_back_and_let_go_by_two_keys() {
     let (_, operation) = planned(&mut console);
     let Operation::Hold { cases, held: false } = operation else { panic!("{operation:?}") };
     assert_eq!(cases.len(), 2);
+}
+
+#[test]
+fn the_rules_are_narrowed_to_whom_the_selected_row_belongs_to() {
+    let mut console = unlocked(160, 50);
+    console.press("8 P");
+    let (ticket, rules) = asked(&mut console);
+    assert_eq!(rules, Pruning::default());
+    console.tell(Message::Previewed(ticket, Ok(Box::new(preview()))));
+    console.shows("only this person");
+    console.shows("none is selected");
+    console.press("j j j j j l");
+    let (_, rules) = asked(&mut console);
+    assert!(rules.user.is_some_and(|user| !user.is_empty()));
+    console.press("space");
+    let (_, rules) = asked(&mut console);
+    assert_eq!(rules, Pruning::default());
 }

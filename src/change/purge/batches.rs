@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 use super::desk::{Desk, Kept};
 use super::effects::{New, digest};
 use super::plan::{Altered, PurgePlan};
+use crate::change::anchor;
 use crate::change::apply::wait;
 use crate::change::audit::{self, AppendError, NewEntry};
 use crate::change::plan::Counts;
@@ -179,7 +180,7 @@ pub async fn run(
         (desk.progress)("deleting", (position * plan.options.batch) as u64);
         let mut after = counts.clone();
         steps.iter().for_each(|step| count(&mut after, plan, step));
-        attempt!(store, at, |writer| async {
+        let reached: Result<i64, ChangeError> = attempt!(store, at, |writer| async {
             for step in steps {
                 make(&mut writer, store, kept, plan, step).await?;
             }
@@ -189,8 +190,9 @@ pub async fn run(
             steps.iter().for_each(|step| count(&mut here, plan, step));
             public.insert("counts".to_owned(), json!(here));
             public.insert("batch".to_owned(), json!([position + 1, all]));
-            enter(&mut writer, own, desk, &at, "purge.batch", public).await.map(drop)
-        })?;
+            enter(&mut writer, own, desk, &at, "purge.batch", public).await
+        });
+        anchor::after(store, reached?).await;
         counts = after;
     }
     if !plan.redacts.is_empty() {

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::plan::Options;
 use super::subject::Subject;
+use super::vectors::OldVector;
 use crate::change::plan::Counts;
 use crate::change::suppress::Key;
 use crate::change::{Author, ChangeError};
@@ -65,6 +66,9 @@ pub struct Kept {
     pub touched: Vec<TableName>,
     /// Hits among the bytes of the files before, by handle; none for a server.
     pub bytes_before: Option<Vec<u64>>,
+    /// Vectors of rows that go, a sample.
+    #[serde(default)]
+    pub vectors: Vec<OldVector>,
     /// Seconds that each phase took.
     pub phases: BTreeMap<String, f64>,
     /// SHA-256 of the bundle that was exported before.

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use super::graph::{Graph, name};
 use super::plan::PurgePlan;
-use super::scan::{Found, Mentions};
+use super::scan::{Found, Mentions, looks_personal};
 use crate::change::ChangeError;
 use crate::layout::erase::Action;
 use crate::memory::Entity;
 use crate::store::snapshot::Snapshot;
+use crate::store::stored::TableName;
 
 /// What stands on every receipt.
 pub const STANDING: &[&str] = &[
@@ -90,10 +91,41 @@ pub async fn disclosures(
             handle.unsearched.as_deref().unwrap_or_default()
         ));
     }
+    for object in &found.structure {
+        plan.particular.push(format!(
+            "the definition of {object} names the person: names and rules of the database's structure are not changed"
+        ));
+    }
+    for (place, reason) in &found.unread {
+        plan.particular.push(format!("{place}: a value {reason}"));
+    }
+    for (table, columns) in strangers(snapshot, graph) {
+        if !unknown.contains_key(&table) {
+            plan.notes.push(format!(
+                "the table {table} is outside the layout and looks personal ({columns}): it was searched, and does not name \
+                 the person"
+            ));
+        }
+    }
     for view in &graph.relations.materialised {
         plan.particular.push(format!("the materialised view {view} may keep copies until it is refreshed"));
     }
     ownerless(snapshot, plan, graph).await
+}
+
+/// Tables that no layout speaks of, with their columns that look personal.
+fn strangers(snapshot: &Snapshot<'_>, graph: &Graph) -> Vec<(String, String)> {
+    let known = super::plan::known_tables(snapshot.store);
+    let ours = crate::store::own::TABLES;
+    let strange = graph.relations.tables.iter().filter(|t| !known.contains(*t) && !ours.contains(&t.name.as_str()));
+    let personal = |table: &TableName| -> Vec<String> {
+        let mut tables = snapshot.store.catalog().tables.iter();
+        let found = tables.find(|t| t.schema == table.schema && t.name == table.name);
+        let names = found.into_iter().flat_map(|t| &t.columns).map(|c| c.name.clone());
+        names.filter(|name| looks_personal(name)).collect()
+    };
+    let all = strange.map(|table| (table.title(), personal(table).join(", ")));
+    all.filter(|(_, columns)| !columns.is_empty()).collect()
 }
 
 /// Episodes and the like whose owner columns are all empty belong to nobody that can be told.

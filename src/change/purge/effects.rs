@@ -135,10 +135,12 @@ async fn by_path(
     for row in by_path_rows(snapshot, rule, &read, &texts, subject).await? {
         let (id, values) = row.split_at(key.len());
         let Some(old) = values.first().filter(|_| !graph.has(&table, id)) else { continue };
-        let Some(text) = scrub::readable(old) else { continue };
-        let new = scrub::redacted(&text, &matcher.find(text.as_bytes()));
-        if new != text {
-            updates.set(&table, id, &rule.column, old, New::Is(scrub::stored_as(old, new)), &why);
+        let Ok(Some(opened)) = scrub::opened(old) else { continue };
+        let new = scrub::redacted(&opened.bytes, &matcher.find(&opened.bytes));
+        if new != *opened.bytes {
+            let new = scrub::stored_as(old, opened.wrapping, new)
+                .map_err(|e| ChangeError::Failed(format!("a value of {} cannot be packed: {e}", table.title())))?;
+            updates.set(&table, id, &rule.column, old, New::Is(new), &why);
         }
     }
     Ok(())

@@ -6,6 +6,7 @@ use std::ops::ControlFlow;
 use crate::change::ChangeError;
 use crate::layout::erase::{Action, BoundRule, TableKey};
 use crate::memory::json;
+use crate::store::Store;
 use crate::store::relations::{OnDelete, Relations};
 use crate::store::session::{Raw, RawRow};
 use crate::store::snapshot::{Snapshot, Wanted};
@@ -240,6 +241,18 @@ impl Graph {
         }
         order
     }
+}
+
+/// Columns that hold ids and nothing else: what is only part of such a value names somebody else.
+#[must_use]
+pub fn id_columns(store: &Store, relations: &Relations) -> HashSet<(TableName, String)> {
+    let erasure = &store.recognised().erasure;
+    let rules = erasure.rules.iter().filter(|r| r.path.is_none() && r.action != Action::Remove && r.to.is_none());
+    let rules = rules.map(|r| (name(&r.table), r.column.clone()));
+    let handles = erasure.handles.iter().map(|h| (TableName::new(h.table.0.clone(), h.table.1.clone()), h.id.clone()));
+    let foreign = relations.foreign.iter().map(|f| (f.from.clone(), f.column.clone()));
+    let keys = relations.keys.iter().flat_map(|(table, keys)| keys.iter().map(|key| (table.clone(), key.clone())));
+    rules.chain(handles).chain(foreign).chain(keys).collect()
 }
 
 fn key_of(table: &TableName) -> TableKey {

@@ -2,10 +2,12 @@
 //! the spellings that stored text has.
 
 use aho_corasick::{AhoCorasick, MatchKind};
-use unicode_normalization::UnicodeNormalization as _;
 
+use super::phone::Phone;
 use super::subject::Handle;
 use crate::change::ChangeError;
+use crate::store::proof::needles::{Form, Needles};
+use crate::store::proof::spelling::{begins, ends, spellings};
 
 /// Ids shorter than that are not looked for in texts: they would be found everywhere.
 pub const ID_LENGTH: usize = 8;
@@ -28,7 +30,12 @@ pub struct Hit {
     pub start: usize,
     /// Byte after the last one.
     pub end: usize,
+    /// It stands in an encoding; what may be put there, over and over, so that the encoding still is one.
+    pub fill: Option<&'static [u8]>,
 }
+
+/// Bytes of an encoded handle below which a match may be chance.
+const ENCODED: usize = 10;
 
 /// Many words to look for.
 #[derive(Debug)]
@@ -36,6 +43,9 @@ pub struct Matcher {
     words: AhoCorasick,
     what: Vec<What>,
     mail: Vec<bool>,
+    encoded: AhoCorasick,
+    behind: Vec<(usize, &'static [u8])>,
+    phones: Vec<(usize, Phone)>,
 }
 
 impl Matcher {
@@ -48,11 +58,26 @@ impl Matcher {
         ids: impl IntoIterator<Item = String>,
     ) -> Result<Self, ChangeError> {
         let (mut patterns, mut what, mut mail) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut codes, mut behind, mut phones) = (Vec::new(), Vec::new(), Vec::new());
         for (i, handle) in handles.into_iter().enumerate() {
-            for spelling in spellings(&handle.value) {
+            // There may be very many conversations and banks, and their ids have no spellings.
+            let many = matches!(handle.kind.as_str(), "session" | "profile");
+            let spelled = if many { vec![handle.value.clone()] } else { spellings(&handle.value) };
+            for spelling in spelled {
                 patterns.push(spelling);
                 what.push(What::Handle(i));
                 mail.push(handle.value.contains('@'));
+            }
+            if handle.kind == "phone" {
+                phones.extend(Phone::new(&handle.value).map(|phone| (i, phone)));
+            }
+            if !many {
+                let needles = Needles::new(std::slice::from_ref(&handle.value), &[]);
+                for needle in needles.needles.into_iter().filter(|n| n.bytes.len() >= ENCODED) {
+                    let Some(fill) = fill(needle.form) else { continue };
+                    codes.push(needle.bytes);
+                    behind.push((i, fill));
+                }
             }
         }
         for id in ids.into_iter().filter(|id| id.len() >= ID_LENGTH) {
@@ -60,12 +85,12 @@ impl Matcher {
             what.push(What::Row);
             mail.push(false);
         }
-        let words = AhoCorasick::builder()
-            .match_kind(MatchKind::Standard)
-            .ascii_case_insensitive(true)
-            .build(&patterns)
-            .map_err(|e| ChangeError::Failed(format!("too much to look for at once: {e}")))?;
-        Ok(Matcher { words, what, mail })
+        let too_many = |e| ChangeError::Failed(format!("too much to look for at once: {e}"));
+        let mut builder = AhoCorasick::builder();
+        builder.match_kind(MatchKind::Standard);
+        let encoded = builder.build(&codes).map_err(too_many)?;
+        let words = builder.ascii_case_insensitive(true).build(&patterns).map_err(too_many)?;
+        Ok(Matcher { words, what, mail, encoded, behind, phones })
     }
 
     /// Every place where a word stands, in order; of several that begin at one place the longest.
@@ -76,8 +101,18 @@ impl Matcher {
             let i = found.pattern().as_usize();
             let (start, end) = (found.start(), found.end());
             if begins(text, start) && ends(text, end, self.mail[i]) {
-                hits.push(Hit { what: self.what[i], start, end });
+                hits.push(Hit { what: self.what[i], start, end, fill: None });
             }
+        }
+        if !self.behind.is_empty() {
+            hits.extend(self.encoded.find_overlapping_iter(text).map(|found| {
+                let (handle, fill) = self.behind[found.pattern().as_usize()];
+                Hit { what: What::Handle(handle), start: found.start(), end: found.end(), fill: Some(fill) }
+            }));
+        }
+        for (handle, phone) in &self.phones {
+            let found = phone.find(text).into_iter();
+            hits.extend(found.map(|(start, end)| Hit { what: What::Handle(*handle), start, end, fill: None }));
         }
         hits.sort_by_key(|h| (h.start, std::cmp::Reverse(h.end), h.what == What::Row));
         hits.dedup_by(|later, earlier| later.start < earlier.end);
@@ -85,71 +120,15 @@ impl Matcher {
     }
 }
 
-/// The spellings in which a handle stands in stored text: as it is, composed and decomposed, in small letters, and each
-/// of these as JSON and URLs escape it.
-#[must_use]
-pub fn spellings(value: &str) -> Vec<String> {
-    let composed: String = value.nfc().collect();
-    let decomposed: String = value.nfd().collect();
-    let mut all =
-        vec![value.to_owned(), composed.clone(), decomposed, composed.to_lowercase(), composed.to_uppercase()];
-    let plain = all.clone();
-    all.extend(plain.iter().map(|text| escaped(text)));
-    all.extend(plain.iter().map(|text| url::form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>()));
-    let digits: String = value.chars().filter(char::is_ascii_digit).collect();
-    if digits.len() >= 7
-        && value.chars().all(|c| c.is_ascii_digit() || matches!(c, '+' | '-' | ' ' | '(' | ')' | '.' | '/'))
-    {
-        all.push(format!("+{digits}"));
-        all.push(digits);
+/// What an encoding may be filled with; none for what is no encoding of a kind that has to stay one.
+fn fill(form: Form) -> Option<&'static [u8]> {
+    match form {
+        Form::Base64 => Some(b"A"),
+        Form::HexLower | Form::HexUpper => Some(b"2a"),
+        Form::Utf16Le => Some(b"*\0"),
+        Form::Utf16Be => Some(b"\0*"),
+        _ => None,
     }
-    all.retain(|text| !text.is_empty());
-    all.sort_unstable();
-    all.dedup();
-    all
-}
-
-/// A text within JSON of nothing but ASCII.
-fn escaped(text: &str) -> String {
-    let mut units = [0; 2];
-    let mut out = String::new();
-    for c in text.chars() {
-        match c {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            c if c.is_ascii() && !c.is_ascii_control() => out.push(c),
-            c => c.encode_utf16(&mut units).iter().for_each(|unit| out.push_str(&format!("\\u{unit:04x}"))),
-        }
-    }
-    out
-}
-
-fn is_word(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || byte == b'_' || byte >= 0x80
-}
-
-/// Whether a word can begin there: not within another one. An escape before it (`\n`) is none.
-fn begins(text: &[u8], start: usize) -> bool {
-    let Some(before) = start.checked_sub(1).and_then(|i| text.get(i)).copied() else { return true };
-    if !text.get(start).copied().is_some_and(is_word) || !is_word(before) {
-        return true;
-    }
-    let slash = |back: usize| start.checked_sub(back).and_then(|i| text.get(i)) == Some(&b'\\');
-    if matches!(before, b'n' | b't' | b'r' | b'b' | b'f') && slash(2) {
-        return true;
-    }
-    slash(6) && start.checked_sub(5).and_then(|i| text.get(i)) == Some(&b'u')
-}
-
-/// Whether a word can end there. An address goes on after a dot or a dash with a letter.
-fn ends(text: &[u8], end: usize, mail: bool) -> bool {
-    let Some(after) = text.get(end).copied() else { return true };
-    let last = end.checked_sub(1).and_then(|i| text.get(i)).copied();
-    if last.is_some_and(is_word) && is_word(after) {
-        return false;
-    }
-    let next = text.get(end + 1).copied();
-    !(mail && matches!(after, b'.' | b'-') && next.is_some_and(|b| b.is_ascii_lowercase() || b.is_ascii_digit()))
 }
 
 #[cfg(test)]
@@ -157,7 +136,8 @@ mod tests {
     use super::*;
 
     fn found(value: &str, text: &str) -> usize {
-        let handle = Handle { kind: "x".into(), value: value.into(), source: String::new(), unsearched: None };
+        let kind = if value.starts_with('+') { "phone" } else { "x" };
+        let handle = Handle { kind: kind.into(), value: value.into(), source: String::new(), unsearched: None };
         Matcher::new([&handle], []).unwrap().find(text.as_bytes()).len()
     }
 
@@ -170,10 +150,17 @@ mod tests {
             ("ann@x.org", "ann@x.org.uk", 0),
             ("ann@x.org", r#"{"a":"one\nann@x.org"}"#, 1),
             ("user-1", "user-11 user-1", 1),
+            ("50%", "50%0 50%_x 50%", 1),
             ("Zoë Núñez", "Zoe\u{308} Nu\u{301}n\u{303}ez", 1),
             ("Zoë", r#""Zo\u00eb""#, 1),
             ("auth0|ab12", "auth0%7Cab12", 1),
             ("+49 30 9155101", "call +49309155101", 1),
+            ("+49 30 9155101", "call 030/9155101 or 0049 (0)30 9155 101", 2),
+            ("ann@x.org", r#"{"a":"\u0061\u006e\u006e\u0040\u0078\u002e\u006f\u0072\u0067"}"#, 1),
+            ("o'hara+1@x.org", r#"{"a":"o\u0027hara\u002B1@x.org"}"#, 1),
+            ("o'hara|\"x", r#"{"a":"{\"b\":\"o'hara|\\\"x\"}"}"#, 1),
+            ("ann@example.org", "YSBhbm5AZXhhbXBsZS5vcmcgYg== 616e6e406578616d706c652e6f7267", 2),
+            ("Ann Smith", "m=Ann+Smith&n=Ann%20Smith", 2),
         ] {
             assert_eq!(found(value, text), expected, "{value} in {text}");
         }

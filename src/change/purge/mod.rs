@@ -8,6 +8,8 @@ mod effects;
 mod export;
 mod graph;
 mod matcher;
+mod phone;
+mod place;
 mod plan;
 mod preview;
 mod prove;
@@ -18,6 +20,7 @@ mod scan;
 mod scrub;
 mod shown;
 pub mod subject;
+mod vectors;
 
 pub use desk::{Desk, Progress};
 pub(in crate::change) use effects::New;

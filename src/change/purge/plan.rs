@@ -8,7 +8,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::disclose;
 use super::effects::{self, New, Update, Updates};
-use super::graph::{Graph, as_text, name};
+use super::graph::{Graph, as_text, id_columns, name};
 use super::matcher::{ID_LENGTH, Matcher};
 use super::recompute;
 use super::scan::{self, Found, Mention, Mentions, Search};
@@ -16,6 +16,7 @@ use super::subject::{self, Handle, Subject};
 use crate::change::plan::{Counts, canonical};
 use crate::change::suppress::hmac;
 use crate::change::{ChangeError, now};
+use crate::layout::Engine;
 use crate::layout::erase::Action;
 use crate::store::Store;
 use crate::store::session::Raw;
@@ -200,6 +201,7 @@ pub async fn rest(
     let own = store.own().await?;
     let known = known_tables(store);
     let follows: HashSet<TableName> = erasure.follows.iter().map(name).collect();
+    let ids_only = id_columns(store, &graph.relations);
     let handles: Vec<&Handle> = subject.searched().collect();
     let mut round = 0;
     let (updates, found, ids) = loop {
@@ -220,15 +222,22 @@ pub async fn rest(
             mentions: options.mentions,
             own: own.as_ref().map(|o| o.schema.as_str()),
             known: &known,
+            ids_only: &ids_only,
+            postgres: store.engine() == Engine::Postgres,
             follows: &follows,
             progress,
         };
         let found = scan::everything(snapshot, &search, &mut updates).await?;
         let doomed: Vec<Mention> = found.mentions.iter().filter(|m| m.known).cloned().collect();
         if options.mentions != Mentions::Delete || doomed.is_empty() || round > ROUNDS {
+            for (table, key) in &found.forgotten {
+                take(snapshot, &mut graph, table, key).await?;
+            }
             break (updates, found, ids);
         }
-        take(snapshot, &mut graph, &doomed).await?;
+        for mention in &doomed {
+            take(snapshot, &mut graph, &mention.table, &mention.key).await?;
+        }
     };
     let mut updates = updates;
     updates.without(&graph);
@@ -250,17 +259,20 @@ async fn remaining(snapshot: &mut Snapshot<'_>, graph: &mut Graph, rows: &Rows) 
     Ok(())
 }
 
-/// Takes the rows of mentions too.
-async fn take(snapshot: &mut Snapshot<'_>, graph: &mut Graph, mentions: &[Mention]) -> Result<(), ChangeError> {
-    for mention in mentions {
-        let taken = graph.table(&mention.table);
-        let (by, columns) = (taken.key.clone(), taken.columns.clone());
-        let Some(first) = mention.key.first() else { continue };
-        let wanted = Wanted { table: &mention.table, columns: &columns, when: None, subject: &[] };
-        let rows = snapshot.select(wanted, by.first().map_or("", String::as_str), std::slice::from_ref(first)).await?;
-        let taken = graph.table(&mention.table);
-        rows.into_iter().filter(|row| row[..by.len()] == mention.key[..]).for_each(|row| taken.add(row));
-    }
+/// Takes a row too.
+async fn take(
+    snapshot: &mut Snapshot<'_>,
+    graph: &mut Graph,
+    table: &TableName,
+    key: &[Raw],
+) -> Result<(), ChangeError> {
+    let taken = graph.table(table);
+    let (by, columns) = (taken.key.clone(), taken.columns.clone());
+    let (Some(first), Some(column)) = (key.first(), by.first()) else { return Ok(()) };
+    let wanted = Wanted { table, columns: &columns, when: None, subject: &[] };
+    let rows = snapshot.select(wanted, column, std::slice::from_ref(first)).await?;
+    let taken = graph.table(table);
+    rows.into_iter().filter(|row| row[..by.len()] == *key).for_each(|row| taken.add(row));
     Ok(())
 }
 

@@ -8,17 +8,18 @@ use serde_json::{Value, json};
 
 use super::desk::{Desk, Kept};
 use super::effects::Updates;
-use super::graph::Graph;
+use super::graph::{Graph, id_columns};
 use super::matcher::Matcher;
 use super::scan::{self, Mentions, Search};
 use super::subject::Handle;
+use super::vectors;
 use crate::change::{ChangeError, now};
 use crate::layout::Engine;
 use crate::store::Store;
 use crate::store::proof::index::IndexHits;
 use crate::store::proof::needles::{Form, Needles};
 use crate::store::proof::pass::{Outcome, Wanted};
-use crate::store::stored::TableName;
+use crate::store::proof::values::Sighting;
 
 /// How long the physical pass waits for others at each step.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -40,6 +41,8 @@ pub struct Proof {
     pub account: usize,
     /// Entries of search indexes.
     pub index: u64,
+    /// Old vectors whose nearest neighbours were asked for.
+    pub neighbours: usize,
     /// Bytes: files with hits; none when they were not looked at.
     pub files: Vec<(String, u64)>,
     /// Hits among bytes that rows account for which stay.
@@ -64,7 +67,7 @@ impl Proof {
         json!({
             "control": { "found": kept.control.0, "of": kept.control.1 },
             "logical": { "hits": self.logical, "left": self.left, "account": self.account },
-            "index": { "hits": self.index },
+            "index": { "hits": self.index, "neighbours_of": self.neighbours },
             "bytes": { "hits": self.files.iter().map(|(_, hits)| hits).sum::<u64>(), "files": files,
                 "left": self.left_bytes, "checked": kept.bytes_before.is_some() },
         })
@@ -78,8 +81,19 @@ impl Proof {
 pub async fn before(store: &Store, desk: &Desk<'_>, kept: &mut Kept) -> Result<(), ChangeError> {
     kept.broken_before = broken(store).await?;
     (desk.progress)("bytes", 0);
-    let scan = store.scan_bytes(&Needles::new(&words(kept), &[]), |_| {}).await?;
-    kept.bytes_before = scan.map(|scan| by_handle(&scan.by_needle(), words(kept).len()));
+    kept.vectors = vectors::some(&mut store.snapshot().await?, &kept.deletes).await?;
+    let handles = words(kept).len();
+    let mut needles = Needles::new(&words(kept), &[]);
+    vectors::add(&mut needles, &kept.vectors);
+    let scan = store.scan_bytes(&needles, |_| {}).await?;
+    if let Some(scan) = &scan {
+        let unseen = scan.not_found(&needles).into_iter().filter(|n| *n >= handles).count();
+        if unseen > 0 {
+            kept.notes
+                .push(format!("{unseen} of {} vectors were not found among the bytes before", kept.vectors.len()));
+        }
+    }
+    kept.bytes_before = scan.map(|scan| by_handle(&scan.by_needle(), handles));
     let unseen = kept.bytes_before.iter().flatten().filter(|hits| **hits == 0).count();
     if unseen > 0 {
         kept.notes.push(format!(
@@ -104,10 +118,16 @@ pub async fn after(store: &Store, desk: &Desk<'_>, kept: &mut Kept) -> Result<Pr
     physical(store, kept, &mut proof).await?;
     timed(kept, "physical", began);
     let began = Instant::now();
-    logical(store, desk, kept, &mut proof).await?;
+    let named = logical(store, desk, kept, &mut proof).await?;
     let handles = words(kept);
     let indexes = store.search_indexes(&handles).await?;
     proof.index = indexes.iter().map(IndexHits::total).sum();
+    let (asked, near) = vectors::neighbours(store, &kept.vectors, &kept.deletes).await?;
+    proof.neighbours = asked;
+    if near > 0 {
+        proof.incomplete.push(format!("{near} of the nearest neighbours of old vectors are rows that are gone"));
+    }
+    proof.index += near;
     if proof.index > 0 && kept.particular.is_empty() {
         proof.incomplete.push(format!("{} entries of full-text indexes still name the person", proof.index));
     }
@@ -118,7 +138,8 @@ pub async fn after(store: &Store, desk: &Desk<'_>, kept: &mut Kept) -> Result<Pr
     }
     timed(kept, "verify", began);
     let began = Instant::now();
-    bytes(store, kept, &handles, !indexes.is_empty(), &mut proof).await?;
+    let looked = Looked { handles: &handles, named: &named, tails: !indexes.is_empty() };
+    bytes(store, kept, &looked, &mut proof).await?;
     timed(kept, "bytes", began);
     Ok(proof)
 }
@@ -176,38 +197,27 @@ async fn physical(store: &Store, kept: &Kept, proof: &mut Proof) -> Result<(), C
     Ok(())
 }
 
+/// What is looked for among the bytes.
+struct Looked<'a> {
+    handles: &'a [String],
+    /// How often each of these was found in values.
+    named: &'a [usize],
+    /// Their tails too.
+    tails: bool,
+}
+
 /// Looks through the files. What live rows share with a handle, or were left to say, is told apart.
 /// The tail of a handle is what a full-text index may keep of it: looked for where there is one.
-async fn bytes(
-    store: &Store,
-    kept: &Kept,
-    handles: &[String],
-    tails: bool,
-    proof: &mut Proof,
-) -> Result<(), ChangeError> {
+async fn bytes(store: &Store, kept: &Kept, looked: &Looked<'_>, proof: &mut Proof) -> Result<(), ChangeError> {
+    let handles = looked.handles;
     let mut needles = Needles::new(handles, &[]);
-    if !tails {
+    if !looked.tails {
         needles.needles.retain(|needle| needle.form != Form::Tail);
     }
+    vectors::add(&mut needles, &kept.vectors);
     let Some(mut scan) = store.scan_bytes(&needles, |_| {}).await? else { return Ok(()) };
     if scan.hits() > 0 {
-        let own: Vec<TableName> = Vec::new();
-        let live = store.search_values(handles, &own, |_| ControlFlow::Continue(()), |_| {}).await?;
-        let at = |all: &[u64], handle: usize| all.get(handle).copied().unwrap_or_default();
-        let mut shared = 0;
-        for handle in 0..handles.len() {
-            if at(&live.inside, handle) > 0 || at(&live.hits, handle) > 0 {
-                needles.set_aside(handle, None, "rows that stay hold it");
-                shared += usize::from(at(&live.hits, handle) == 0);
-            } else if at(&live.tails, handle) > 0 {
-                needles.set_aside(handle, Some(Form::Tail), "rows that stay end on the same bytes");
-            }
-        }
-        if shared > 0 {
-            proof.notes.push(format!(
-                "{shared} handles are part of longer words in rows that stay: not to be told among bytes"
-            ));
-        }
+        explained(store, kept, looked, &mut needles, proof).await?;
         proof.left_bytes = scan.hits();
         scan = store.scan_bytes(&needles, |_| {}).await?.unwrap_or_default();
         proof.left_bytes -= scan.hits().min(proof.left_bytes);
@@ -220,6 +230,7 @@ async fn bytes(
             .zip(telling(kept))
             .filter(|(hits, _)| **hits > 0)
             .map(|(_, handle)| handle.kind.as_str())
+            .chain(scan.by_needle().keys().any(|(n, _)| *n >= handles.len()).then_some("vector"))
             .collect();
         proof
             .incomplete
@@ -228,10 +239,57 @@ async fn bytes(
     Ok(())
 }
 
-async fn logical(store: &Store, desk: &Desk<'_>, kept: &Kept, proof: &mut Proof) -> Result<(), ChangeError> {
+/// Sets needles aside that rows which stay account for, and says which.
+async fn explained(
+    store: &Store,
+    kept: &Kept,
+    looked: &Looked<'_>,
+    needles: &mut Needles,
+    proof: &mut Proof,
+) -> Result<(), ChangeError> {
+    let mut unnamed: BTreeMap<String, u64> = BTreeMap::new();
+    let mut snapshot = store.snapshot().await?;
+    let ids_only = id_columns(store, &snapshot.relations().await?);
+    let each = |sighting: Sighting| {
+        let part = !sighting.entire && ids_only.contains(&(sighting.table.clone(), sighting.column.clone()));
+        if looked.named.get(sighting.handle) == Some(&0) && !part {
+            *unnamed.entry(format!("{}.{}", sighting.table.title(), sighting.column)).or_default() += sighting.count;
+        }
+        ControlFlow::Continue(())
+    };
+    let live = store.search_values(looked.handles, &[], each, |_| {}).await?;
+    let definitions: Vec<String> =
+        snapshot.definitions().await?.into_iter().map(|(_, text)| text.to_lowercase()).collect();
+    let at = |all: &[u64], handle: usize| all.get(handle).copied().unwrap_or_default();
+    let mut shared = 0;
+    for (handle, word) in looked.handles.iter().enumerate() {
+        let word = word.to_lowercase();
+        if at(&live.inside, handle) > 0 || at(&live.hits, handle) > 0 {
+            needles.set_aside(handle, None, "rows that stay hold it");
+            shared += usize::from(at(&live.hits, handle) == 0);
+        } else if definitions.iter().any(|text| text.contains(&word)) {
+            needles.set_aside(handle, None, "the structure of the database holds it");
+        } else if at(&live.tails, handle) > 0 {
+            needles.set_aside(handle, Some(Form::Tail), "rows that stay end on the same bytes");
+        }
+    }
+    if shared > 0 {
+        proof
+            .notes
+            .push(format!("{shared} handles are part of longer words in rows that stay: not to be told among bytes"));
+    }
+    for (place, count) in unnamed {
+        proof.particular.push(format!("{place} names the person {count} times in a spelling that is not taken out"));
+    }
+    vectors::without_shared(&mut snapshot, needles, &kept.vectors).await
+}
+
+/// Searches every value. Gives how often each handle that is looked for among bytes was found.
+async fn logical(store: &Store, desk: &Desk<'_>, kept: &Kept, proof: &mut Proof) -> Result<Vec<usize>, ChangeError> {
     let mut snapshot = store.snapshot().await?;
     let relations = snapshot.relations().await?;
     let erasure = &store.recognised().erasure;
+    let ids_only = id_columns(store, &relations);
     let mut graph = Graph::new(&erasure.rules, relations.clone(), kept.options.account);
     graph.close(&mut snapshot, &kept.subject.ids).await?;
     let new: usize = graph.tables.values().map(|t| t.rows.len()).sum();
@@ -259,6 +317,8 @@ async fn logical(store: &Store, desk: &Desk<'_>, kept: &Kept, proof: &mut Proof)
         mentions: Mentions::Leave,
         own: own.as_ref().map(|o| o.schema.as_str()),
         known: &known,
+        ids_only: &ids_only,
+        postgres: store.engine() == Engine::Postgres,
         follows: &follows,
         progress: desk.progress,
     };
@@ -288,5 +348,6 @@ async fn logical(store: &Store, desk: &Desk<'_>, kept: &Kept, proof: &mut Proof)
             .incomplete
             .push(format!("{} private values of the audit trail still name the person", found.redacts.len()));
     }
-    Ok(())
+    let told = telling(kept).map(|h| handles.iter().position(|other| other.value == h.value));
+    Ok(told.map(|at| at.and_then(|at| found.control.get(at)).copied().unwrap_or_default()).collect())
 }

@@ -180,6 +180,7 @@ async fn start(
         broken_before: BTreeMap::new(),
         touched: touched(&plan, own),
         bytes_before: None,
+        vectors: Vec::new(),
         phases: BTreeMap::from([("plan".to_owned(), planning)]),
         export_sha256,
         started_at: now(),

@@ -5,22 +5,21 @@ use std::ops::ControlFlow;
 
 use serde::Serialize;
 
-use super::effects::{New, Updates, is_required};
-use super::graph::{Graph, as_text, name};
-use super::matcher::{Hit, Matcher, What};
-use super::scrub;
+use super::effects::{Updates, is_required};
+use super::graph::Graph;
+use super::matcher::{Hit, ID_LENGTH, Matcher};
+use super::place::Place;
 use super::subject::Handle;
 use crate::change::ChangeError;
 pub use crate::change::plan::erasure::Mentions;
 use crate::layout::Engine;
-use crate::layout::erase::{Action, BoundRule, Recompute};
-use crate::memory::json;
+use crate::layout::erase::Recompute;
 use crate::store::session::Raw;
 use crate::store::snapshot::{Snapshot, Wanted};
 use crate::store::stored::TableName;
 
 /// Mentions that are kept with their sample; all are counted.
-const KEPT: usize = 10_000;
+pub(super) const KEPT: usize = 10_000;
 /// Characters around a mention that a sample shows.
 const AROUND: usize = 24;
 
@@ -60,6 +59,12 @@ pub struct Found {
     pub recompute: Vec<(Recompute, TableName, Vec<Raw>)>,
     /// Elements taken out of a canvas list, by row.
     pub removed: BTreeMap<String, usize>,
+    /// Tables, views and the like whose definition names the person.
+    pub structure: Vec<String>,
+    /// Values that could not be read, and why, by table and column.
+    pub unread: BTreeMap<String, &'static str>,
+    /// Rows of our own records of jobs that name the person or a row that goes: they go too.
+    pub forgotten: Vec<(TableName, Vec<Raw>)>,
     /// Private values of our own audit trail that name the person or a row that goes.
     pub redacts: Vec<(i64, String)>,
     /// Hits in other tables of ours, which hold no personal values.
@@ -90,6 +95,10 @@ pub struct Search<'a> {
     pub own: Option<&'a str>,
     /// Tables that the layout knows.
     pub known: &'a HashSet<TableName>,
+    /// Columns that hold ids and nothing else.
+    pub ids_only: &'a HashSet<(TableName, String)>,
+    /// The engine holds columns to their types.
+    pub postgres: bool,
     /// Tables that triggers keep in step.
     pub follows: &'a HashSet<TableName>,
     /// Told how many values have been read, now and then.
@@ -105,6 +114,7 @@ pub async fn everything(
     search: &Search<'_>,
     updates: &mut Updates,
 ) -> Result<Found, ChangeError> {
+    let numeric = search.handles.iter().any(|h| h.kind == "id" && h.value.parse::<i64>().is_ok());
     let mut found = Found { control: vec![0; search.handles.len()], ..Found::default() };
     for table in search.graph.relations.tables.clone() {
         let key = search.graph.relations.keys.get(&table).cloned().unwrap_or_default();
@@ -113,7 +123,7 @@ pub async fn everything(
         let texts: Vec<(String, String)> = shape
             .columns
             .iter()
-            .filter(|c| engine == Engine::Sqlite || holds_text(&c.declared))
+            .filter(|c| engine == Engine::Sqlite || holds_text(&c.declared) || numeric && looks_personal(&c.name))
             .map(|c| (c.name.clone(), c.declared.clone()))
             .collect();
         if texts.is_empty() {
@@ -122,8 +132,9 @@ pub async fn everything(
         let mut read = key.clone();
         read.extend(texts.iter().map(|(name, _)| name.clone()));
         let required: Vec<bool> = texts.iter().map(|(c, _)| is_required(snapshot, &table, c)).collect();
-        let mut place =
-            Place { search, table: &table, key_length: key.len(), texts: &texts, required: &required, key: &key };
+        let ids_only: Vec<bool> =
+            texts.iter().map(|(c, _)| search.ids_only.contains(&(table.clone(), c.clone()))).collect();
+        let place = Place { search, table: &table, texts: &texts, required: &required, ids_only: &ids_only, key: &key };
         let wanted = Wanted { table: &table, columns: &read, when: None, subject: &[] };
         let title = table.title();
         snapshot
@@ -136,7 +147,21 @@ pub async fn everything(
             })
             .await?;
     }
+    found.structure = structure(snapshot, search.handles).await?;
     Ok(found)
+}
+
+/// What of the structure names the person: names are parts of longer words there.
+async fn structure(snapshot: &mut Snapshot<'_>, handles: &[&Handle]) -> Result<Vec<String>, ChangeError> {
+    let words: Vec<String> = handles.iter().map(|h| h.value.to_lowercase()).filter(|w| w.len() >= ID_LENGTH).collect();
+    let mut named = Vec::new();
+    for (object, definition) in snapshot.definitions().await? {
+        let definition = definition.to_lowercase();
+        if words.iter().any(|word| definition.contains(word.as_str())) {
+            named.push(object);
+        }
+    }
+    Ok(named)
 }
 
 /// Whether a column of PostgreSQL can hold a handle or an id.
@@ -165,221 +190,69 @@ fn holds_text(declared: &str) -> bool {
     !number.iter().any(|n| lower.starts_with(n)) && !matches!(lower.as_str(), "bigint" | "smallint")
 }
 
-/// One value that holds something.
-struct Spot<'a> {
-    key: &'a [Raw],
-    column: usize,
-    raw: &'a Raw,
-    text: &'a str,
-    hits: &'a [Hit],
-}
-
-struct Place<'a> {
-    search: &'a Search<'a>,
-    table: &'a TableName,
-    key: &'a [String],
-    key_length: usize,
-    texts: &'a [(String, String)],
-    required: &'a [bool],
-}
-
-impl Place<'_> {
-    fn row(&mut self, row: &[Raw], found: &mut Found, updates: &mut Updates) {
-        let (key, values) = row.split_at(self.key_length.min(row.len()));
-        let goes = self.search.graph.has(self.table, key);
-        let kept = self.search.account.has(self.table, key);
-        for (i, raw) in values.iter().enumerate() {
-            if matches!(raw, Raw::Null | Raw::Integer(_) | Raw::Real(_)) {
-                continue;
-            }
-            found.values += 1;
-            let text = match raw {
-                Raw::Text(text) => std::borrow::Cow::Borrowed(text.as_str()),
-                other => match scrub::readable(other) {
-                    Some(text) => std::borrow::Cow::Owned(text),
-                    None => continue,
-                },
-            };
-            let hits = self.search.matcher.find(text.as_bytes());
-            for hit in &hits {
-                if let What::Handle(n) = hit.what {
-                    found.control[n] += 1;
-                }
-            }
-            if goes {
-                continue;
-            }
-            if kept {
-                found.account += hits.iter().filter(|h| h.what != What::Row).count();
-                continue;
-            }
-            if self.is_ours() {
-                self.ours(key, i, &hits, found);
-                continue;
-            }
-            if !hits.is_empty() || self.short_list(i, &text) {
-                self.value(&Spot { key, column: i, raw, text: &text, hits: &hits }, found, updates);
-            }
-        }
-    }
-
-    fn is_ours(&self) -> bool {
-        self.search.own == Some(self.table.schema.as_str())
-            && [
-                "memory_audit",
-                "memory_audit_private",
-                "memory_audit_head",
-                "memory_migrations",
-                "memory_suppressions",
-                "memory_holds",
-                "memory_purges",
-                "memory_jobs",
-                "memory_quarantine",
-            ]
-            .contains(&self.table.name.as_str())
-    }
-
-    fn ours(&self, key: &[Raw], column: usize, hits: &[Hit], found: &mut Found) {
-        if hits.is_empty() {
-            return;
-        }
-        if self.table.name == "memory_audit_private" {
-            let seq = key.first().and_then(as_text).and_then(|t| t.parse().ok());
-            if let (Some(seq), Some(Raw::Text(field))) = (seq, key.get(1)) {
-                let value = (seq, field.clone());
-                if !found.redacts.contains(&value) {
-                    found.redacts.push(value);
-                }
-            }
-        } else if hits.iter().any(|h| h.what != What::Row) {
-            let place = format!("{}.{}", self.table.title(), self.texts[column].0);
-            *found.ours.entry(place).or_default() += hits.len();
-        }
-    }
-
-    /// Whether a list that the layout names may hold ids too short to be looked for.
-    fn short_list(&self, column: usize, text: &str) -> bool {
-        let Some(ids) = self.listed(column) else { return false };
-        json::read_list(Some(text)).items.iter().any(|item| ids.contains(item))
-    }
-
-    /// The ids that a list of the layout may lose.
-    fn listed(&self, column: usize) -> Option<&HashSet<String>> {
-        self.search.listed.get(&(self.table.clone(), self.texts[column].0.clone()))
-    }
-
-    fn recomputed(&self, column: usize) -> Option<Recompute> {
-        let listed = |r: &&BoundRule| {
-            r.action == Action::Remove && name(&r.table) == *self.table && r.column == self.texts[column].0
-        };
-        self.search.graph.rules.iter().filter(listed).find_map(|rule| rule.recompute)
-    }
-
-    fn value(&self, at: &Spot<'_>, found: &mut Found, updates: &mut Updates) {
-        let Spot { key, column: i, raw, text, hits } = *at;
-        let (column, declared) = &self.texts[i];
-        if updates.get(self.table, key, column).is_some() {
-            return;
-        }
-        let place = format!("{}.{column}", self.table.title());
-        let known = self.search.known.contains(self.table) && !self.key.is_empty();
-        let changeable = known && !self.key.contains(column);
-        let named: Vec<Hit> = hits.iter().filter(|h| h.what != What::Row).copied().collect();
-        let mut new = text.to_owned();
-        if !named.is_empty() {
-            self.mention(key, i, text, &named, changeable, found);
-            if changeable && self.search.mentions == Mentions::Redact {
-                new = scrub::redacted(text, &named);
-            }
-        }
-        let mut empty = false;
-        let rows: Vec<Hit> =
-            self.search.matcher.find(new.as_bytes()).into_iter().filter(|h| h.what == What::Row).collect();
-        let listed = self.listed(i);
-        if !rows.is_empty() || listed.is_some() {
-            let ids = listed.unwrap_or(self.search.ids);
-            let loosened = match new.as_str() {
-                whole if ids.contains(whole) => {
-                    empty = changeable && !self.required[i];
-                    empty.then(String::new)
-                }
-                list if declared.ends_with("[]") => scrub::array_without(list, ids),
-                other => scrub::without(other, ids, &rows),
-            };
-            match loosened.filter(|_| changeable) {
-                Some(text) => {
-                    *found.loosened.entry(place.clone()).or_default() += 1;
-                    if let Some(recompute) = self.recomputed(i) {
-                        found.recompute.push((recompute, self.table.clone(), key.to_vec()));
-                        let count = |t: &str| json::read_list(Some(t)).items.len();
-                        let removed = count(&new).saturating_sub(count(&text));
-                        found.removed.insert(serde_json::to_string(key).unwrap_or_default(), removed);
-                    }
-                    new = text;
-                }
-                None if !rows.is_empty() && !self.search.follows.contains(self.table) => {
-                    *found.stuck.entry(place.clone()).or_default() += rows.len();
-                }
-                None => {}
-            }
-        }
-        if empty {
-            updates.set(
-                self.table,
-                key,
-                column,
-                raw,
-                New::Is(Raw::Null),
-                &format!("{place} named a row that goes and is emptied"),
-            );
-        } else if new != text {
-            let why = format!("{place} named the person or rows that go, which is taken out");
-            updates.set(self.table, key, column, raw, New::Is(scrub::stored_as(raw, new)), &why);
-        }
-    }
-
-    fn mention(&self, key: &[Raw], i: usize, text: &str, hits: &[Hit], known: bool, found: &mut Found) {
-        let column = &self.texts[i].0;
-        *found.counted.entry(format!("{}.{column}", self.table.title())).or_default() += 1;
-        if found.mentions.len() >= KEPT && self.search.mentions != Mentions::Delete {
-            return;
-        }
-        let mut kinds = Vec::new();
-        for hit in hits {
-            if let What::Handle(n) = hit.what
-                && let Some(handle) = self.search.handles.get(n)
-                && !kinds.contains(&handle.kind)
-            {
-                kinds.push(handle.kind.clone());
-            }
-        }
-        found.mentions.push(Mention {
-            table: self.table.clone(),
-            key: key.to_vec(),
-            column: column.clone(),
-            kinds,
-            hits: hits.len(),
-            sample: sample(text, hits),
-            known,
-        });
-    }
+/// Whether a column's name is that of something about people.
+#[must_use]
+pub fn looks_personal(column: &str) -> bool {
+    let lower = column.to_lowercase();
+    let words: Vec<&str> = lower.split(|c: char| !c.is_alphanumeric()).filter(|w| !w.is_empty()).collect();
+    let about = |word: &&str| {
+        let word = word.trim_end_matches("id").trim_end_matches('s');
+        matches!(
+            word,
+            "user"
+                | "person"
+                | "people"
+                | "customer"
+                | "owner"
+                | "subject"
+                | "account"
+                | "author"
+                | "member"
+                | "contact"
+                | "employee"
+                | "client"
+                | "patient"
+                | "email"
+                | "mail"
+                | "phone"
+                | "mobile"
+                | "addres"
+                | "username"
+                | "birthday"
+                | "birthdate"
+                | "firstname"
+                | "lastname"
+                | "surname"
+                | "fullname"
+                | "sub"
+                | "ssn"
+        )
+    };
+    // What agents are called is not about people.
+    !words.contains(&"agent")
+        && (words.iter().any(about)
+            || lower.ends_with("_by")
+            || lower.contains("first_name")
+            || lower.contains("last_name"))
 }
 
 /// The text around the first hit, with every handle masked.
-fn sample(text: &str, hits: &[Hit]) -> String {
+pub(super) fn sample(text: &[u8], hits: &[Hit]) -> String {
     let Some(first) = hits.first() else { return String::new() };
+    let lossy = |from: usize, to: usize| String::from_utf8_lossy(text.get(from..to).unwrap_or_default()).into_owned();
     let mut out = String::new();
-    let before = text.get(..first.start).unwrap_or_default();
-    let from = before.char_indices().rev().nth(AROUND).map_or(0, |(at, _)| at);
-    let mut at = first.start.saturating_sub(before.len() - from);
+    // No character has more than four bytes.
+    let before = lossy(first.start.saturating_sub(AROUND * 4), first.start);
+    out.extend(before.chars().skip(before.chars().count().saturating_sub(AROUND)));
+    let mut at = first.start;
     for hit in hits {
         if hit.start > first.end + AROUND * 2 {
             break;
         }
-        out.push_str(text.get(at..hit.start).unwrap_or_default());
+        out.push_str(&lossy(at, hit.start));
         out.push_str("[…]");
         at = hit.end;
     }
-    out.extend(text.get(at..).unwrap_or_default().chars().take(AROUND));
+    out.extend(lossy(at, text.len().min(at + AROUND * 4)).chars().take(AROUND));
     out
 }

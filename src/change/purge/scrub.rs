@@ -1,8 +1,9 @@
 //! Takes words out of stored values and leaves every other character as its writer spelled it: texts, JSON, lists,
 //! arrays, packed bytes.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
-use std::io::{Read as _, Write as _};
+use std::io::{Read, Write as _};
 
 use serde_json::value::RawValue;
 
@@ -15,82 +16,154 @@ const INFLATE_LIMIT: u64 = 64 << 20;
 /// What stands where a handle stood.
 const MARK: &str = "[erased]";
 
-/// How a readable value was stored.
-fn is_packed(raw: &Raw) -> bool {
-    matches!(raw, Raw::Bytes(bytes) if bytes.first() == Some(&0x78))
+/// How a value's text is wrapped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wrapping {
+    /// Not at all.
+    Plain,
+    /// In zlib.
+    Zlib,
+    /// In gzip.
+    Gzip,
 }
 
-/// The text of a stored value: as it is, out of bytes, or inflated; none for numbers and for bytes that are no text.
-#[must_use]
-pub fn readable(raw: &Raw) -> Option<String> {
-    match raw {
-        Raw::Text(text) => Some(text.clone()),
-        Raw::BadText(bytes) => Some(String::from_utf8_lossy(bytes).into_owned()),
-        Raw::Bytes(bytes) if is_packed(raw) => {
-            let mut text = Vec::new();
-            flate2::read::ZlibDecoder::new(&bytes[..]).take(INFLATE_LIMIT).read_to_end(&mut text).ok()?;
-            String::from_utf8(text).ok()
-        }
-        Raw::Bytes(bytes) => String::from_utf8(bytes.clone()).ok(),
-        Raw::Null | Raw::Integer(_) | Raw::Real(_) => None,
-    }
+/// What a stored value holds.
+#[derive(Debug)]
+pub struct Opened<'a> {
+    /// Its bytes, unpacked.
+    pub bytes: Cow<'a, [u8]>,
+    /// How they were wrapped.
+    pub wrapping: Wrapping,
 }
 
-/// A text stored as the value was that it comes from.
-#[must_use]
-pub fn stored_as(raw: &Raw, text: String) -> Raw {
+/// The bytes of a stored value: as they are, or inflated; none for numbers and NULL.
+///
+/// # Errors
+/// A packed value that inflates to more than is read.
+pub fn opened(raw: &Raw) -> Result<Option<Opened<'_>>, &'static str> {
+    let plain = |bytes| Ok(Some(Opened { bytes: Cow::Borrowed(bytes), wrapping: Wrapping::Plain }));
     match raw {
-        Raw::Bytes(_) if is_packed(raw) => {
-            let mut packed = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::default());
-            match packed.write_all(text.as_bytes()).and_then(|()| packed.finish()) {
-                Ok(bytes) => Raw::Bytes(bytes),
-                Err(_) => Raw::Null,
+        Raw::Text(text) => plain(text.as_bytes()),
+        Raw::BadText(bytes) => plain(bytes),
+        Raw::Bytes(bytes) => {
+            let (reader, wrapping): (Box<dyn Read + '_>, _) = match &bytes[..] {
+                // The header of zlib is a multiple of 31; text that begins with x seldom is.
+                [0x78, flags, ..] if (0x7800 + u16::from(*flags)).is_multiple_of(31) => {
+                    (Box::new(flate2::read::ZlibDecoder::new(&bytes[..])), Wrapping::Zlib)
+                }
+                [0x1f, 0x8b, ..] => (Box::new(flate2::read::GzDecoder::new(&bytes[..])), Wrapping::Gzip),
+                _ => return plain(bytes),
+            };
+            let mut inner = Vec::new();
+            match reader.take(INFLATE_LIMIT + 1).read_to_end(&mut inner) {
+                Ok(_) if inner.len() as u64 > INFLATE_LIMIT => Err("inflates to more than 64 MB and was not read"),
+                Ok(_) => Ok(Some(Opened { bytes: Cow::Owned(inner), wrapping })),
+                Err(_) => plain(bytes),
             }
         }
-        Raw::Bytes(_) => Raw::Bytes(text.into_bytes()),
-        _ => Raw::Text(text),
+        Raw::Null | Raw::Integer(_) | Raw::Real(_) => Ok(None),
     }
 }
 
-/// The text with a mark where each hit stands; never longer than it was.
+/// The text of a stored value, with a mark in place of what is no UTF-8; none for numbers and for what cannot be read.
 #[must_use]
-pub fn redacted(text: &str, hits: &[Hit]) -> String {
-    let edits = hits.iter().map(|hit| (hit.start, hit.end, mark(hit.end - hit.start))).collect();
-    edited(text, edits)
+pub fn readable(raw: &Raw) -> Option<String> {
+    let opened = opened(raw).ok()??;
+    Some(match opened.bytes {
+        Cow::Borrowed(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+        Cow::Owned(bytes) => String::from_utf8(bytes).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into()),
+    })
+}
+
+/// New bytes stored as the value was that they come from.
+///
+/// # Errors
+/// What cannot be packed.
+pub fn stored_as(raw: &Raw, wrapping: Wrapping, bytes: Vec<u8>) -> std::io::Result<Raw> {
+    Ok(match (raw, wrapping) {
+        (Raw::Bytes(_), Wrapping::Plain) => Raw::Bytes(bytes),
+        (Raw::Bytes(_), Wrapping::Zlib) => {
+            let mut packed = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::default());
+            packed.write_all(&bytes)?;
+            Raw::Bytes(packed.finish()?)
+        }
+        (Raw::Bytes(_), Wrapping::Gzip) => {
+            let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+            packed.write_all(&bytes)?;
+            Raw::Bytes(packed.finish()?)
+        }
+        _ => match String::from_utf8(bytes) {
+            Ok(text) => Raw::Text(text),
+            Err(bad) => Raw::BadText(bad.into_bytes()),
+        },
+    })
+}
+
+/// The bytes with a mark where each hit stands; never longer than they were. What stands in an encoding, or in bytes that
+/// are no text, keeps its length, so that whatever reads them still can. A number in JSON becomes null.
+#[must_use]
+pub fn redacted(bytes: &[u8], hits: &[Hit]) -> Vec<u8> {
+    let text = std::str::from_utf8(bytes).is_ok();
+    let json = bytes.iter().find(|b| !b.is_ascii_whitespace()).is_some_and(|b| matches!(b, b'{' | b'['));
+    let mut edits = Vec::new();
+    for hit in hits {
+        let length = hit.end - hit.start;
+        match (hit.fill, number_around(bytes, hit)) {
+            (Some(fill), _) => edits.push((hit.start, hit.end, fill.iter().copied().cycle().take(length).collect())),
+            (None, Some((start, end))) if json => edits.push((start, end, b"null".to_vec())),
+            (None, _) if text => edits.push((hit.start, hit.end, mark(length).into_bytes())),
+            (None, _) => edits.push((hit.start, hit.end, vec![b'*'; length])),
+        }
+    }
+    edited(bytes, edits)
+}
+
+/// Where the number of JSON stands that a hit is, or is part of; none when it is within a string.
+fn number_around(bytes: &[u8], hit: &Hit) -> Option<(usize, usize)> {
+    let numeral = |b: &u8| b.is_ascii_digit() || matches!(b, b'+' | b'-' | b'.' | b'e' | b'E');
+    if !bytes.get(hit.start..hit.end)?.iter().all(numeral) {
+        return None;
+    }
+    let start = bytes[..hit.start].iter().rposition(|b| !numeral(b)).map_or(0, |at| at + 1);
+    let end = bytes[hit.end..].iter().position(|b| !numeral(b)).map_or(bytes.len(), |at| hit.end + at);
+    let before = bytes[..start].iter().rfind(|b| !b.is_ascii_whitespace());
+    let after = bytes[end..].iter().find(|b| !b.is_ascii_whitespace());
+    let bare = matches!(before, Some(b':' | b',' | b'[')) && matches!(after, Some(b',' | b']' | b'}'));
+    bare.then_some((start, end))
 }
 
 fn mark(length: usize) -> String {
     if length >= MARK.len() { MARK.to_owned() } else { "*".repeat(length) }
 }
 
-/// The text with parts replaced: first byte, byte after the last, what comes there.
-fn edited(text: &str, mut edits: Vec<(usize, usize, String)>) -> String {
+/// The bytes with parts replaced: first byte, byte after the last, what comes there.
+fn edited(bytes: &[u8], mut edits: Vec<(usize, usize, Vec<u8>)>) -> Vec<u8> {
     edits.sort_by_key(|(start, end, _)| (*start, std::cmp::Reverse(*end)));
-    let mut out = String::with_capacity(text.len());
+    let mut out = Vec::with_capacity(bytes.len());
     let mut at = 0;
     for (start, end, new) in edits {
         if start < at {
             continue;
         }
-        out.push_str(text.get(at..start).unwrap_or_default());
-        out.push_str(&new);
+        out.extend_from_slice(bytes.get(at..start).unwrap_or_default());
+        out.extend_from_slice(&new);
         at = end;
     }
-    out.push_str(text.get(at..).unwrap_or_default());
+    out.extend_from_slice(bytes.get(at..).unwrap_or_default());
     out
 }
 
 /// The text without references to rows that go: elements of lists, objects in lists that the id names, values of
 /// objects. None when it names none.
 #[must_use]
-pub fn without(text: &str, ids: &HashSet<String>, hits: &[Hit]) -> Option<String> {
+pub fn without(bytes: &[u8], ids: &HashSet<String>, hits: &[Hit]) -> Option<Vec<u8>> {
     let mut edits = Vec::new();
+    let text = std::str::from_utf8(bytes).unwrap_or_default();
     if let Ok(value) = serde_json::from_str::<&RawValue>(text.trim()) {
         walk(value, text.as_ptr() as usize, ids, &mut edits);
     }
     // What a strict reading does not reach: JSON within strings, and JSON that is none.
     let quoted = |hit: &Hit| -> (usize, usize) {
-        let bytes = text.as_bytes();
         let before = |n: usize| hit.start.checked_sub(n).and_then(|i| bytes.get(i)).copied();
         let after = |n: usize| bytes.get(hit.end + n).copied();
         match (before(1), after(0)) {
@@ -102,16 +175,17 @@ pub fn without(text: &str, ids: &HashSet<String>, hits: &[Hit]) -> Option<String
         }
     };
     for hit in hits {
-        if !edits.iter().any(|(start, end, _)| *start <= hit.start && hit.end <= *end) {
-            let (start, end) = quoted(hit);
-            let new = if start == hit.start { mark(end - start) } else { "null".to_owned() };
-            edits.push((start, end, new));
+        if edits.iter().any(|(start, end, _)| *start <= hit.start && hit.end <= *end) {
+            continue;
         }
+        let (start, end) = number_around(bytes, hit).unwrap_or_else(|| quoted(hit));
+        let bare = start == hit.start && end == hit.end && number_around(bytes, hit).is_none();
+        edits.push((start, end, if bare { mark(end - start).into_bytes() } else { b"null".to_vec() }));
     }
-    (!edits.is_empty()).then(|| edited(text, edits))
+    (!edits.is_empty()).then(|| edited(bytes, edits))
 }
 
-fn walk(value: &RawValue, base: usize, ids: &HashSet<String>, edits: &mut Vec<(usize, usize, String)>) {
+fn walk(value: &RawValue, base: usize, ids: &HashSet<String>, edits: &mut Vec<(usize, usize, Vec<u8>)>) {
     let text = value.get();
     if text.starts_with('[') {
         let Ok(items) = serde_json::from_str::<Vec<&RawValue>>(text) else { return };
@@ -137,14 +211,14 @@ fn walk(value: &RawValue, base: usize, ids: &HashSet<String>, edits: &mut Vec<(u
                 Some(after) if !kept_before => place(after).0,
                 _ => start + length,
             };
-            edits.push((from, to, String::new()));
+            edits.push((from, to, Vec::new()));
         }
     } else if text.starts_with('{') {
         let Ok(members) = serde_json::from_str::<HashMap<String, &RawValue>>(text) else { return };
         for member in members.values() {
             if is_id(member, ids) {
                 let start = member.get().as_ptr() as usize - base;
-                edits.push((start, start + member.get().len(), "null".to_owned()));
+                edits.push((start, start + member.get().len(), b"null".to_vec()));
             } else {
                 walk(member, base, ids, edits);
             }
@@ -206,7 +280,7 @@ mod tests {
 
     fn gone(text: &str) -> Option<String> {
         let ids = HashSet::from(["gone-0001".to_owned(), "gone-0002".to_owned()]);
-        without(text, &ids, &[])
+        without(text.as_bytes(), &ids, &[]).map(|bytes| String::from_utf8(bytes).unwrap())
     }
 
     #[test]

@@ -61,7 +61,7 @@ pub fn check(text: &str) -> Result<&str, ChangeError> {
     if trimmed.is_empty() {
         return refuse("the subject is empty");
     }
-    if trimmed.contains(['*', '%', '?']) {
+    if trimmed.chars().all(is_wildcard) {
         return refuse("a subject has no wildcards: one person is erased at a time");
     }
     if trimmed.chars().filter(|c| c.is_alphanumeric()).count() < LEAST {
@@ -71,6 +71,21 @@ pub fn check(text: &str) -> Result<&str, ChangeError> {
         return refuse("this cannot be a person's handle: it is too long or holds NUL");
     }
     Ok(trimmed)
+}
+
+fn is_wildcard(c: char) -> bool {
+    matches!(c, '*' | '%' | '?')
+}
+
+/// Refuses what nobody is known by and what looks like a pattern.
+fn no_pattern(given: &str) -> Result<(), ChangeError> {
+    if !given.contains(is_wildcard) {
+        return Ok(());
+    }
+    Err(ChangeError::Usage(format!(
+        "nobody is known as `{given}`, and a subject has no wildcards: one person is erased at a time; give a person's id, \
+         e-mail, name or session"
+    )))
 }
 
 /// Finds the person behind a handle, with what else the person is known by.
@@ -84,6 +99,7 @@ pub async fn resolve(snapshot: &mut Snapshot<'_>, given: &str, aliases: &[String
         return Err(ChangeError::Usage(format!("`{given}` is several people: {}; name one by the id", ids.join(", "))));
     }
     if ids.is_empty() {
+        no_pattern(given)?;
         let near = near(snapshot, given, &[]).await?;
         let hint = match &near[..] {
             [] => String::new(),
@@ -143,6 +159,7 @@ pub fn by_words(given: &str, aliases: &[String]) -> Result<Subject, ChangeError>
     let mut handles = Vec::new();
     for word in std::iter::once(given).chain(aliases.iter().map(String::as_str)) {
         let word = check(word)?;
+        no_pattern(word)?;
         add(&mut handles, kind_of("alias", word), word, "given");
     }
     Ok(Subject { given: given.trim().to_owned(), ids: vec![given.trim().to_owned()], handles, near: Vec::new() })

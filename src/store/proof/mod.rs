@@ -10,6 +10,7 @@ pub mod index;
 pub mod needles;
 pub mod pass;
 mod postgres;
+pub mod spelling;
 mod sqlite;
 mod tables;
 pub mod values;

@@ -7,6 +7,8 @@ use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use serde::{Deserialize, Serialize};
 use unicode_normalization::UnicodeNormalization as _;
 
+use super::spelling::{forms, json_escapes, percent_escapes};
+
 /// Bytes of a needle at least: four are found by chance once in 4 GB of noise, and far more often in text.
 pub const SHORTEST: usize = 5;
 /// Bytes at the end of a handle that are looked for by themselves: what an index of words leaves when it shares their
@@ -14,6 +16,8 @@ pub const SHORTEST: usize = 5;
 pub const TAIL: usize = 8;
 /// Numbers of a vector in one needle. A vector is longer than a page and never lies in one piece.
 const RUN: usize = 8;
+/// Bytes of a stored vector in one needle.
+const PIECE: usize = 32;
 /// Needles that are taken out of one vector at most.
 const RUNS: usize = 6;
 
@@ -29,8 +33,12 @@ pub enum Form {
     Nfd,
     /// UTF-8 in small letters, where that differs.
     Lower,
+    /// UTF-8 in capital letters, where that differs.
+    Upper,
     /// As JSON escapes it, where that differs; also JSON within JSON.
     Json,
+    /// As a URL escapes it, where that differs.
+    Percent,
     /// UTF-16, little-endian.
     Utf16Le,
     /// UTF-16, big-endian.
@@ -128,6 +136,22 @@ impl Needles {
         self.needles.extend(runs.into_iter().map(|bytes| Needle { handle, form: Form::Vector, bytes }));
     }
 
+    /// Adds a vector as it is stored, in whatever form: pieces spread over its length. It counts after everything that is
+    /// there already.
+    pub fn add_stored(&mut self, bytes: &[u8]) {
+        let handle = self.handles;
+        self.handles += 1;
+        let all: Vec<&[u8]> = bytes.chunks_exact(PIECE).collect();
+        let step = all.len().div_ceil(RUNS).max(1);
+        let telling = |piece: &&[u8]| piece.iter().collect::<BTreeSet<_>>().len() > PIECE / 4;
+        let pieces: BTreeSet<Vec<u8>> = all.into_iter().step_by(step).filter(telling).map(<[u8]>::to_vec).collect();
+        if pieces.is_empty() {
+            let reason = "a vector without a run of numbers that differ: too common to tell".to_owned();
+            self.unusable.push(Unusable { handle, form: Some(Form::Vector), reason });
+        }
+        self.needles.extend(pieces.into_iter().map(|bytes| Needle { handle, form: Form::Vector, bytes }));
+    }
+
     /// Takes needles out that prove nothing, such as a tail that others share. None means every encoding of the handle.
     pub fn set_aside(&mut self, handle: usize, form: Option<Form>, reason: &str) {
         let meant = |n: &Needle| n.handle == handle && form.is_none_or(|form| n.form == form);
@@ -164,19 +188,21 @@ fn tail(text: &str) -> Option<Vec<u8>> {
 
 /// The spellings of a text, then the encodings of each. The same bytes may come up more than once.
 fn encodings(text: &str) -> Vec<(Form, Vec<u8>)> {
-    let spellings = [
-        (Form::Utf8, text.to_owned()),
-        (Form::Nfc, text.nfc().collect()),
-        (Form::Nfd, text.nfd().collect()),
-        (Form::Lower, text.to_lowercase()),
-        (Form::Lower, text.nfc().collect::<String>().to_lowercase()),
-    ];
-    let mut all: Vec<(Form, Vec<u8>)> =
-        spellings.iter().map(|(form, text)| (*form, text.as_bytes().to_vec())).collect();
-    for (_, text) in &spellings {
+    let forms = forms(text);
+    let told = |form: &str| match form {
+        form if form == text => Form::Utf8,
+        form if form == text.nfc().collect::<String>() => Form::Nfc,
+        form if form == text.nfd().collect::<String>() => Form::Nfd,
+        form if form == form.to_lowercase() => Form::Lower,
+        _ => Form::Upper,
+    };
+    let mut all: Vec<(Form, Vec<u8>)> = forms.iter().map(|form| (told(form), form.as_bytes().to_vec())).collect();
+    all.sort_unstable();
+    for text in &forms {
         all.extend(json_escapes(text).into_iter().map(|escaped| (Form::Json, escaped.into_bytes())));
     }
-    for (_, text) in &spellings {
+    for text in &forms {
+        all.extend(percent_escapes(text).into_iter().map(|escaped| (Form::Percent, escaped.into_bytes())));
         let units = || text.encode_utf16();
         all.push((Form::Utf16Le, units().flat_map(u16::to_le_bytes).collect()));
         all.push((Form::Utf16Be, units().flat_map(u16::to_be_bytes).collect()));
@@ -185,42 +211,6 @@ fn encodings(text: &str) -> Vec<(Form, Vec<u8>)> {
         all.push((Form::HexUpper, hex::encode_upper(text).into_bytes()));
     }
     all
-}
-
-/// A text as it stands within JSON: with and without escaped slashes, beyond ASCII as it is or as `\u` with small or
-/// capital digits, and each once more escaped for JSON that is a string within JSON.
-#[must_use]
-pub fn json_escapes(text: &str) -> Vec<String> {
-    let mut all = BTreeSet::new();
-    for slash in ["/", "\\/"] {
-        all.insert(escape(text, slash, |c| c.to_string()));
-        all.insert(escape(text, slash, |c| units(c, false)));
-        all.insert(escape(text, slash, |c| units(c, true)));
-    }
-    let again: Vec<String> = all.iter().map(|once| escape(once, "/", |c| c.to_string())).collect();
-    all.extend(again);
-    all.into_iter().collect()
-}
-
-fn escape(text: &str, slash: &str, beyond: impl Fn(char) -> String) -> String {
-    let one = |c: char| match c {
-        '"' => "\\\"".to_owned(),
-        '\\' => "\\\\".to_owned(),
-        '/' => slash.to_owned(),
-        '\n' => "\\n".to_owned(),
-        '\r' => "\\r".to_owned(),
-        '\t' => "\\t".to_owned(),
-        c if c.is_ascii_control() => format!("\\u{:04x}", u32::from(c)),
-        c if c.is_ascii() => c.to_string(),
-        c => beyond(c),
-    };
-    text.chars().map(one).collect()
-}
-
-fn units(c: char, capitals: bool) -> String {
-    let mut buffer = [0; 2];
-    let unit = |unit: &u16| if capitals { format!("\\u{unit:04X}") } else { format!("\\u{unit:04x}") };
-    c.encode_utf16(&mut buffer).iter().map(unit).collect()
 }
 
 /// What is left of a text in base64 whatever stands before and after it: one for each of the three places at which it

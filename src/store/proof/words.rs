@@ -9,7 +9,8 @@ use aho_corasick::{AhoCorasick, MatchKind};
 use flate2::read::{GzDecoder, ZlibDecoder};
 use unicode_normalization::UnicodeNormalization as _;
 
-use super::needles::{Form, Needles, json_escapes};
+use super::needles::{Form, Needles};
+use super::spelling::{begins, ends, spellings as every_spelling};
 use crate::memory::json;
 use crate::store::session::Raw;
 
@@ -18,7 +19,7 @@ const INFLATE_LIMIT: u64 = 64 << 20;
 /// Characters below which a handle counts only where it is the whole value or stands in quotes.
 const WORD: usize = 4;
 /// Bytes of base64 and the like below which a match may be chance.
-const ENCODED: usize = 12;
+const ENCODED: usize = 10;
 /// Paths within JSON that are told at most.
 const PATHS: usize = 8;
 
@@ -210,21 +211,21 @@ impl Words {
     fn count(&self, text: &[u8], look: &mut Look) {
         let mut until: HashMap<usize, usize> = HashMap::new();
         let mut tails: Vec<(usize, usize)> = Vec::new();
-        let mut ends: Vec<(usize, usize)> = Vec::new();
+        let mut ended: Vec<(usize, usize)> = Vec::new();
         for hit in self.plain.find_overlapping_iter(text) {
             let Some(word) = self.meant.get(hit.pattern().as_usize()).copied() else { continue };
             if word.tail {
                 tails.push((word.handle, hit.end()));
                 continue;
             }
-            ends.push((word.handle, hit.end()));
+            ended.push((word.handle, hit.end()));
             let last = until.entry(word.handle).or_insert(0);
             if hit.start() < *last {
                 continue;
             }
             *last = hit.end();
             let seen = look.seen.entry(word.handle).or_default();
-            if begins(text, hit.start()) && ends_there(text, hit.end(), word.mail) {
+            if begins(text, hit.start()) && ends(text, hit.end(), word.mail) {
                 seen.whole += 1;
             } else {
                 seen.inside += 1;
@@ -233,7 +234,7 @@ impl Words {
         tails.sort_unstable();
         tails.dedup();
         for (handle, end) in tails {
-            if !ends.contains(&(handle, end)) {
+            if !ended.contains(&(handle, end)) {
                 look.seen.entry(handle).or_default().tails += 1;
             }
         }
@@ -315,12 +316,8 @@ impl Words {
 
 /// The spellings that are looked for as words. A short handle must stand in quotes.
 fn spellings(text: &str) -> Vec<String> {
-    let forms = [text.to_owned(), text.nfc().collect(), text.nfd().collect(), fold(text)];
-    let mut all: Vec<String> = forms.to_vec();
-    for form in &forms {
-        all.extend(json_escapes(form));
-        all.push(url::form_urlencoded::byte_serialize(form.as_bytes()).collect());
-    }
+    let mut all = every_spelling(text);
+    all.push(fold(text));
     if text.chars().count() < WORD {
         all = all.iter().map(|text| format!("\"{text}\"")).collect();
     }
@@ -376,32 +373,6 @@ fn inflate(bytes: &[u8]) -> Option<Result<Vec<u8>, &'static str>> {
         Ok(_) => Some(Ok(inner)),
         Err(_) => Some(Err("cannot be inflated")),
     }
-}
-
-fn is_word(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || byte == b'_' || byte >= 0x80
-}
-
-/// Whether a word can begin there: not within another one. An escape before it (`\n`, `\u00e9`) is none.
-fn begins(text: &[u8], start: usize) -> bool {
-    let Some(before) = start.checked_sub(1).and_then(|i| text.get(i)).copied() else { return true };
-    if !text.get(start).copied().is_some_and(is_word) || !is_word(before) {
-        return true;
-    }
-    let slash = |back: usize| start.checked_sub(back).and_then(|i| text.get(i)) == Some(&b'\\');
-    (matches!(before, b'n' | b't' | b'r' | b'b' | b'f') && slash(2))
-        || (slash(6) && start.checked_sub(5).and_then(|i| text.get(i)) == Some(&b'u'))
-}
-
-/// Whether a word can end there. An address goes on after a dot or a dash with a letter or digit.
-fn ends_there(text: &[u8], end: usize, mail: bool) -> bool {
-    let Some(after) = text.get(end).copied() else { return true };
-    let last = end.checked_sub(1).and_then(|i| text.get(i)).copied();
-    if last.is_some_and(is_word) && is_word(after) {
-        return false;
-    }
-    let next = text.get(end + 1).copied();
-    !(mail && matches!(after, b'.' | b'-') && next.is_some_and(|b| b.is_ascii_lowercase() || b.is_ascii_digit()))
 }
 
 #[cfg(test)]

@@ -1,0 +1,120 @@
+//! A telephone number in whatever way people write it: with and without the code of the country, with blanks, dashes,
+//! dots, slashes and brackets between its digits.
+
+/// Digits that a number has at least and at most.
+const DIGITS: std::ops::RangeInclusive<usize> = 7..=15;
+/// Digits that a number without the code of its country has at least.
+const NATIONAL: usize = 9;
+/// Marks between two digits at most.
+const MARKS: usize = 3;
+
+/// A number that is ready to be looked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Phone {
+    /// The rows of digits that are the number, longest first.
+    rows: Vec<Vec<u8>>,
+}
+
+impl Phone {
+    /// The number that a text is; none when it is none.
+    #[must_use]
+    pub fn new(text: &str) -> Option<Self> {
+        let written = |c: char| c.is_ascii_digit() || matches!(c, '+' | '-' | ' ' | '(' | ')' | '.' | '/');
+        let mut digits: String = text.chars().filter(char::is_ascii_digit).collect();
+        if !text.chars().all(written) || !DIGITS.contains(&digits.len()) {
+            return None;
+        }
+        let mut rows = vec![digits.clone()];
+        let abroad = text.trim_start().starts_with('+') || digits.starts_with("00");
+        if let Some(rest) = digits.strip_prefix("00") {
+            digits = rest.to_owned();
+            rows.push(digits.clone());
+        }
+        if abroad {
+            rows.push(format!("00{digits}"));
+            // How long the code of the country is cannot be told: one to three digits.
+            for code in 1..=3 {
+                let (code, rest) = digits.split_at(code.min(digits.len()));
+                if rest.len() >= NATIONAL {
+                    rows.extend([
+                        rest.to_owned(),
+                        format!("0{rest}"),
+                        format!("{code}0{rest}"),
+                        format!("00{code}0{rest}"),
+                    ]);
+                }
+            }
+        } else if let Some(rest) = digits.strip_prefix('0').filter(|rest| rest.len() >= NATIONAL) {
+            rows.push(rest.to_owned());
+        }
+        rows.sort_unstable_by_key(|row| std::cmp::Reverse(row.len()));
+        rows.dedup();
+        Some(Phone { rows: rows.into_iter().map(String::into_bytes).collect() })
+    }
+
+    /// Where the number stands: first byte, byte after the last one.
+    #[must_use]
+    pub fn find(&self, text: &[u8]) -> Vec<(usize, usize)> {
+        let mut found = Vec::new();
+        let mut at = 0;
+        while at < text.len() {
+            let begins = text[at].is_ascii_digit() && at.checked_sub(1).is_none_or(|before| !is_word(text[before]));
+            let end = if begins { self.rows.iter().find_map(|row| ends(text, at, row)) } else { None };
+            match end {
+                Some(end) => {
+                    let marks = text[..at].iter().rev().take(2).take_while(|b| matches!(b, b'+' | b'(')).count();
+                    found.push((at - marks, end));
+                    at = end;
+                }
+                None => at += 1,
+            }
+        }
+        found
+    }
+}
+
+/// Where a row of digits ends that begins at a place; none when something else stands there.
+fn ends(text: &[u8], start: usize, row: &[u8]) -> Option<usize> {
+    let mut at = start;
+    for (i, digit) in row.iter().enumerate() {
+        let marks = text.get(at..)?.iter().take_while(|b| i > 0 && is_mark(**b)).count();
+        at += marks;
+        if marks > MARKS || text.get(at) != Some(digit) {
+            return None;
+        }
+        at += 1;
+    }
+    let next = text.get(at).copied();
+    let fraction = next == Some(b'.') && text.get(at + 1).is_some_and(u8::is_ascii_digit);
+    (!next.is_some_and(is_word) && !fraction).then_some(at)
+}
+
+fn is_mark(byte: u8) -> bool {
+    // The two bytes of a blank that does not break among them.
+    matches!(byte, b' ' | b'-' | b'.' | b'/' | b'(' | b')' | 0xC2 | 0xA0)
+}
+
+fn is_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_'
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_is_found_however_it_is_written_and_no_other_one_is() {
+        for (number, text, found) in [
+            ("+1-555-906-6204", "+15559066204 (555) 906-6204 555.906.6204 001 555 906 6204", 4),
+            ("+1-555-906-6204", "15559066205 155590662041 x15559066204 5559066204.5", 0),
+            ("+49 30 9155101", "+49 (0)30 9155101, 030/915 51 01", 2),
+            ("555-9876543", "5559876543", 1),
+            ("0049 30 9155101", "+49309155101", 1),
+        ] {
+            assert_eq!(Phone::new(number).unwrap().find(text.as_bytes()).len(), found, "{number} in {text}");
+        }
+        assert_eq!(Phone::new("12345"), None);
+        assert_eq!(Phone::new("usr_1234567"), None);
+        assert_eq!(Phone::new("+1-555-906-6204").unwrap().find(b"a (+1) 555-906-6204"), [(2, 19)]);
+    }
+}

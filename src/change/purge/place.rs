@@ -1,0 +1,296 @@
+//! One table's rows as the search reads them: what a row that stays loses, and what is noted of it.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+
+use super::effects::{New, Updates};
+use super::graph::{as_text, name};
+use super::matcher::{Hit, What};
+use super::scan::{Found, KEPT, Mention, Mentions, Search, looks_personal, sample};
+use super::scrub::{self, Opened};
+use super::subject::Handle;
+use crate::layout::erase::{Action, BoundRule, Recompute};
+use crate::memory::json;
+use crate::store::own;
+use crate::store::session::Raw;
+use crate::store::stored::TableName;
+
+/// What a value becomes without the person.
+enum Out {
+    /// NULL.
+    Empty,
+    /// These bytes.
+    New(Vec<u8>),
+}
+
+/// One value that holds something.
+struct Spot<'a> {
+    key: &'a [Raw],
+    column: usize,
+    raw: &'a Raw,
+    opened: &'a Opened<'a>,
+    hits: &'a [Hit],
+}
+
+/// A table that is being read.
+pub(super) struct Place<'a> {
+    /// What is looked for.
+    pub search: &'a Search<'a>,
+    /// Table.
+    pub table: &'a TableName,
+    /// Columns of its key.
+    pub key: &'a [String],
+    /// Columns that are looked at, with their types.
+    pub texts: &'a [(String, String)],
+    /// Of each, whether it cannot be emptied.
+    pub required: &'a [bool],
+    /// Of each, whether it holds ids and nothing else.
+    pub ids_only: &'a [bool],
+}
+
+impl Place<'_> {
+    /// Looks at a row: its key, then the columns.
+    pub fn row(&self, row: &[Raw], found: &mut Found, updates: &mut Updates) {
+        let (key, values) = row.split_at(self.key.len().min(row.len()));
+        let goes = self.search.graph.has(self.table, key);
+        let kept = self.search.account.has(self.table, key);
+        for (i, raw) in values.iter().enumerate() {
+            if let Raw::Integer(number) = raw {
+                self.number(key, i, *number, goes, kept, found);
+            }
+            if matches!(raw, Raw::Null | Raw::Integer(_) | Raw::Real(_)) {
+                continue;
+            }
+            found.values += 1;
+            let opened = match scrub::opened(raw) {
+                Ok(Some(opened)) => opened,
+                Ok(None) => continue,
+                Err(reason) => {
+                    found.unread.insert(format!("{}.{}", self.table.title(), self.texts[i].0), reason);
+                    continue;
+                }
+            };
+            let mut hits = self.search.matcher.find(&opened.bytes);
+            if self.ids_only[i] {
+                hits.retain(|hit| hit.start == 0 && hit.end == opened.bytes.len());
+            }
+            for hit in &hits {
+                if let What::Handle(n) = hit.what {
+                    found.control[n] += 1;
+                }
+            }
+            if goes {
+                continue;
+            }
+            if kept {
+                found.account += hits.iter().filter(|h| h.what != What::Row).count();
+                continue;
+            }
+            let spot = Spot { key, column: i, raw, opened: &opened, hits: &hits };
+            if self.is_ours() {
+                self.ours(&spot, found, updates);
+            } else if !hits.is_empty() || self.short_list(i, &opened.bytes) {
+                self.value(&spot, found, updates);
+            }
+        }
+    }
+
+    /// A number is the person's where its column is about people; elsewhere it only happens to be the same.
+    fn number(&self, key: &[Raw], i: usize, number: i64, goes: bool, kept: bool, found: &mut Found) {
+        let named = |h: &&Handle| h.kind == "id" && h.value.parse() == Ok(number);
+        let Some(handle) = self.search.handles.iter().position(named) else { return };
+        let column = &self.texts[i].0;
+        if !looks_personal(column) && !((goes || kept) && self.key.contains(column)) {
+            return;
+        }
+        found.control[handle] += 1;
+        if goes || self.is_ours() {
+            return;
+        }
+        if kept {
+            found.account += 1;
+            return;
+        }
+        let text = number.to_string();
+        let hit = Hit { what: What::Handle(handle), start: 0, end: text.len(), fill: None };
+        self.mention(key, i, text.as_bytes(), &[hit], false, found);
+    }
+
+    fn is_ours(&self) -> bool {
+        self.search.own == Some(self.table.schema.as_str()) && own::TABLES.contains(&self.table.name.as_str())
+    }
+
+    /// Our own records name nobody for long: private values of the audit trail are redacted, what jobs noted of a row
+    /// goes with it, words that they kept are taken out.
+    fn ours(&self, at: &Spot<'_>, found: &mut Found, updates: &mut Updates) {
+        let Spot { key, column, raw, opened, hits } = *at;
+        if hits.is_empty() {
+            return;
+        }
+        let named: Vec<Hit> = hits.iter().filter(|h| h.what != What::Row).copied().collect();
+        let place = format!("{}.{}", self.table.title(), self.texts[column].0);
+        match self.table.name.as_str() {
+            "memory_audit_private" => {
+                let seq = key.first().and_then(as_text).and_then(|t| t.parse().ok());
+                if let (Some(seq), Some(Raw::Text(field))) = (seq, key.get(1)) {
+                    let value = (seq, field.clone());
+                    if !found.redacts.contains(&value) {
+                        found.redacts.push(value);
+                    }
+                }
+            }
+            "memory_job_quarantine" => {
+                let row = (self.table.clone(), key.to_vec());
+                if !found.forgotten.contains(&row) {
+                    found.forgotten.push(row);
+                }
+            }
+            "memory_jobs" if !named.is_empty() => {
+                let new = scrub::redacted(&opened.bytes, &named);
+                if let Ok(new) = scrub::stored_as(raw, opened.wrapping, new) {
+                    let why = format!("{place} named the person, which is taken out");
+                    updates.set(self.table, key, &self.texts[column].0, raw, New::Is(new), &why);
+                }
+            }
+            _ if !named.is_empty() => *found.ours.entry(place).or_default() += named.len(),
+            _ => {}
+        }
+    }
+
+    /// Whether a list that the layout names may hold ids too short to be looked for.
+    fn short_list(&self, column: usize, text: &[u8]) -> bool {
+        let Some(ids) = self.listed(column) else { return false };
+        json::read_list(std::str::from_utf8(text).ok()).items.iter().any(|item| ids.contains(item))
+    }
+
+    /// The ids that a list of the layout may lose.
+    fn listed(&self, column: usize) -> Option<&HashSet<String>> {
+        self.search.listed.get(&(self.table.clone(), self.texts[column].0.clone()))
+    }
+
+    fn recomputed(&self, column: usize) -> Option<Recompute> {
+        let listed = |r: &&BoundRule| {
+            r.action == Action::Remove && name(&r.table) == *self.table && r.column == self.texts[column].0
+        };
+        self.search.graph.rules.iter().filter(listed).find_map(|rule| rule.recompute)
+    }
+
+    fn value(&self, at: &Spot<'_>, found: &mut Found, updates: &mut Updates) {
+        let Spot { key, column: i, raw, opened, hits } = *at;
+        let old: &[u8] = &opened.bytes;
+        let column = &self.texts[i].0;
+        if updates.get(self.table, key, column).is_some() {
+            return;
+        }
+        let place = format!("{}.{column}", self.table.title());
+        let known = self.search.known.contains(self.table) && !self.key.is_empty();
+        let changeable = known && !self.key.contains(column);
+        let named: Vec<Hit> = hits.iter().filter(|h| h.what != What::Row).copied().collect();
+        let mut new = Cow::Borrowed(old);
+        let mut empty = false;
+        if !named.is_empty() {
+            let told = self.taken_out(i, old, &named).filter(|_| changeable);
+            self.mention(key, i, old, &named, told.is_some(), found);
+            match told.filter(|_| self.search.mentions == Mentions::Redact) {
+                Some(Out::Empty) => empty = true,
+                Some(Out::New(bytes)) => new = Cow::Owned(bytes),
+                None => {}
+            }
+        }
+        if !empty {
+            empty = self.loosen(at, &place, changeable, &mut new, found);
+        }
+        if empty {
+            let why = format!("{place} named the person or a row that goes and is emptied");
+            updates.set(self.table, key, column, raw, New::Is(Raw::Null), &why);
+        } else if *new != *old {
+            let why = format!("{place} named the person or rows that go, which is taken out");
+            match scrub::stored_as(raw, opened.wrapping, new.into_owned()) {
+                Ok(new) => updates.set(self.table, key, column, raw, New::Is(new), &why),
+                Err(_) => drop(found.unread.insert(place, "cannot be packed again")),
+            }
+        }
+    }
+
+    /// Takes references to rows that go out of a value. Whether the column is to be emptied.
+    fn loosen(&self, at: &Spot<'_>, place: &str, changeable: bool, new: &mut Cow<'_, [u8]>, found: &mut Found) -> bool {
+        let i = at.column;
+        let rows: Vec<Hit> = self.search.matcher.find(new).into_iter().filter(|h| h.what == What::Row).collect();
+        let listed = self.listed(i);
+        if rows.is_empty() && listed.is_none() {
+            return false;
+        }
+        let ids = listed.unwrap_or(self.search.ids);
+        let mut empty = false;
+        let loosened = match std::str::from_utf8(new) {
+            Ok(whole) if ids.contains(whole) => {
+                empty = changeable && !self.required[i];
+                empty.then(Vec::new)
+            }
+            Ok(list) if self.texts[i].1.ends_with("[]") => scrub::array_without(list, ids).map(String::into_bytes),
+            _ => scrub::without(new, ids, &rows),
+        };
+        match loosened.filter(|_| changeable) {
+            Some(left) => {
+                *found.loosened.entry(place.to_owned()).or_default() += 1;
+                if let Some(recompute) = self.recomputed(i) {
+                    found.recompute.push((recompute, self.table.clone(), at.key.to_vec()));
+                    let count = |t: &[u8]| json::read_list(std::str::from_utf8(t).ok()).items.len();
+                    let removed = count(new).saturating_sub(count(&left));
+                    found.removed.insert(serde_json::to_string(at.key).unwrap_or_default(), removed);
+                }
+                *new = Cow::Owned(left);
+            }
+            None if !rows.is_empty() && !self.search.follows.contains(self.table) => {
+                *found.stuck.entry(place.to_owned()).or_default() += rows.len();
+            }
+            None => {}
+        }
+        empty
+    }
+
+    /// The value without the person; none where the column's type can hold nothing else.
+    fn taken_out(&self, column: usize, old: &[u8], named: &[Hit]) -> Option<Out> {
+        let declared = self.texts[column].1.to_ascii_lowercase();
+        let whole = matches!(named, [hit] if hit.start == 0 && hit.end == old.len());
+        let postgres = self.search.postgres;
+        if postgres && declared.ends_with("[]") && !declared.starts_with("text") && !declared.contains("char") {
+            let values = self.search.handles.iter().map(|h| h.value.clone()).collect();
+            return scrub::array_without(std::str::from_utf8(old).ok()?, &values).map(|t| Out::New(t.into_bytes()));
+        }
+        let takes_words =
+            !postgres || ["text", "char", "json", "bytea", "citext", "name"].iter().any(|t| declared.contains(t));
+        let refers = self.search.graph.relations.foreign.iter();
+        let refers = refers.filter(|f| f.from == *self.table).any(|f| f.column == self.texts[column].0);
+        if whole && (refers || !takes_words || declared.starts_with("json")) {
+            return (!self.required[column]).then_some(Out::Empty);
+        }
+        takes_words.then(|| Out::New(scrub::redacted(old, named)))
+    }
+
+    fn mention(&self, key: &[Raw], i: usize, text: &[u8], hits: &[Hit], known: bool, found: &mut Found) {
+        let column = &self.texts[i].0;
+        *found.counted.entry(format!("{}.{column}", self.table.title())).or_default() += 1;
+        if found.mentions.len() >= KEPT && self.search.mentions != Mentions::Delete {
+            return;
+        }
+        let mut kinds = Vec::new();
+        for hit in hits {
+            if let What::Handle(n) = hit.what
+                && let Some(handle) = self.search.handles.get(n)
+                && !kinds.contains(&handle.kind)
+            {
+                kinds.push(handle.kind.clone());
+            }
+        }
+        found.mentions.push(Mention {
+            table: self.table.clone(),
+            key: key.to_vec(),
+            column: column.clone(),
+            kinds,
+            hits: hits.len(),
+            sample: sample(text, hits),
+            known,
+        });
+    }
+}

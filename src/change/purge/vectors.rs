@@ -1,0 +1,148 @@
+//! Vectors of rows that go: what is looked for among bytes afterwards, and what the nearest neighbours are asked about.
+
+use std::collections::HashSet;
+use std::ops::ControlFlow;
+
+use serde::{Deserialize, Serialize};
+
+use super::graph::as_text;
+use crate::change::ChangeError;
+use crate::store::Store;
+use crate::store::proof::bytes::Search;
+use crate::store::proof::needles::Needles;
+use crate::store::session::Raw;
+use crate::store::snapshot::{Snapshot, Wanted};
+use crate::store::stored::{Rows, TableName};
+
+/// Vectors that are looked for at most.
+const LOOKED_FOR: usize = 64;
+/// Vectors whose neighbours are asked for at most.
+const ASKED: usize = 3;
+/// Neighbours that are asked for.
+const NEIGHBOURS: usize = 10;
+
+/// A vector of a row that goes, as it was stored.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct OldVector {
+    /// Table.
+    pub table: TableName,
+    /// Column of the row's id.
+    pub id: String,
+    /// Column of the vector.
+    pub column: String,
+    /// The engine can look for its neighbours.
+    pub native: bool,
+    /// The stored value.
+    pub value: Raw,
+}
+
+impl OldVector {
+    fn bytes(&self) -> Option<&[u8]> {
+        match &self.value {
+            Raw::Text(text) => Some(text.as_bytes()),
+            Raw::Bytes(bytes) | Raw::BadText(bytes) => Some(bytes),
+            _ => None,
+        }
+    }
+
+    fn numbers(&self) -> Option<Vec<f32>> {
+        match &self.value {
+            Raw::Text(text) => serde_json::from_str(text).ok(),
+            _ => None,
+        }
+    }
+}
+
+/// Some vectors of rows that go.
+///
+/// # Errors
+/// The engine's refusal.
+pub async fn some(snapshot: &mut Snapshot<'_>, deletes: &[Rows]) -> Result<Vec<OldVector>, ChangeError> {
+    let mut places: Vec<(TableName, String, bool)> = Vec::new();
+    for source in &snapshot.store.recognised().sources {
+        let Some(vector) = &source.vector else { continue };
+        let (schema, table) = match &vector.beside {
+            Some((schema, table, ..)) => (schema.clone(), table.clone()),
+            None => source.table.clone(),
+        };
+        let place = (TableName::new(schema, table), vector.column.clone(), vector.declared.starts_with("vector"));
+        if !places.contains(&place) {
+            places.push(place);
+        }
+    }
+    let mut all = Vec::new();
+    for (table, column, native) in places {
+        let rows = deletes.iter().find(|rows| rows.table == table);
+        let Some((rows, id)) = rows.and_then(|rows| Some((rows, rows.by.first()?))) else { continue };
+        let keys: Vec<Raw> = rows.keys.iter().filter_map(|key| key.first().cloned()).take(LOOKED_FOR).collect();
+        let columns = [column.clone()];
+        let wanted = Wanted { table: &table, columns: &columns, when: None, subject: &[] };
+        for value in snapshot.select(wanted, id, &keys).await?.into_iter().flatten() {
+            if !matches!(value, Raw::Null) {
+                let (table, id, column) = (table.clone(), id.clone(), column.clone());
+                all.push(OldVector { table, id, column, native, value });
+            }
+        }
+    }
+    all.truncate(LOOKED_FOR);
+    Ok(all)
+}
+
+/// Adds pieces of the vectors to what is looked for, each vector counted after the handles.
+pub fn add(needles: &mut Needles, vectors: &[OldVector]) {
+    vectors.iter().filter_map(OldVector::bytes).for_each(|bytes| needles.add_stored(bytes));
+}
+
+/// Sets pieces aside that vectors of rows that stay share, such as those of the same text.
+///
+/// # Errors
+/// The engine's refusal.
+pub async fn without_shared(
+    snapshot: &mut Snapshot<'_>,
+    needles: &mut Needles,
+    vectors: &[OldVector],
+) -> Result<(), ChangeError> {
+    let search = Search::new(needles).map_err(|e| ChangeError::Failed(e.to_string()))?;
+    let mut places: Vec<(&TableName, &String)> = vectors.iter().map(|v| (&v.table, &v.column)).collect();
+    places.dedup();
+    let mut shared: HashSet<usize> = HashSet::new();
+    for (table, column) in places {
+        let columns = [column.clone()];
+        let wanted = Wanted { table, columns: &columns, when: None, subject: &[] };
+        snapshot
+            .stream(wanted, |row| {
+                let bytes = match row.first() {
+                    Some(Raw::Text(text)) => text.as_bytes(),
+                    Some(Raw::Bytes(bytes) | Raw::BadText(bytes)) => bytes,
+                    _ => return ControlFlow::Continue(()),
+                };
+                // Reading bytes in memory does not fail.
+                if let Ok((found, _)) = search.run(bytes, &mut |_| {}) {
+                    shared.extend(found.into_iter().map(|f| f.handle));
+                }
+                ControlFlow::Continue(())
+            })
+            .await?;
+    }
+    shared.into_iter().for_each(|handle| needles.set_aside(handle, None, "rows that stay hold the same"));
+    Ok(())
+}
+
+/// Asks the engine's own index for the neighbours of old vectors. Gives how many were asked about, and how many of the
+/// neighbours are rows that are gone.
+///
+/// # Errors
+/// The engine's refusal.
+pub async fn neighbours(store: &Store, vectors: &[OldVector], gone: &[Rows]) -> Result<(usize, u64), ChangeError> {
+    let (mut asked, mut hits) = (0, 0);
+    for vector in vectors.iter().filter(|v| v.native).take(ASKED) {
+        let Some(numbers) = vector.numbers() else { continue };
+        let near = store.nearest_ids(&vector.table, &vector.id, &vector.column, &numbers, NEIGHBOURS).await?;
+        let Some(near) = near else { continue };
+        asked += 1;
+        let rows = gone.iter().filter(|rows| rows.table == vector.table);
+        let ids: HashSet<String> = rows.flat_map(|r| &r.keys).filter_map(|key| as_text(key.first()?)).collect();
+        hits += near.iter().filter(|id| ids.contains(*id)).count() as u64;
+    }
+    Ok((asked, hits))
+}

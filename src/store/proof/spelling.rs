@@ -1,0 +1,152 @@
+//! How a word is spelled in stored text: composed and decomposed, in small and capital letters, and as JSON, URLs and
+//! HTML escape it.
+
+use std::collections::BTreeSet;
+
+use unicode_normalization::UnicodeNormalization as _;
+
+/// How deep JSON within strings of JSON is looked for.
+const DEPTH: usize = 3;
+
+/// Every spelling of a text, the text itself among them. Letters of ASCII are not spelled in the other case.
+#[must_use]
+pub fn spellings(text: &str) -> Vec<String> {
+    let forms = forms(text);
+    let mut all: BTreeSet<String> = forms.iter().cloned().collect();
+    for form in &forms {
+        all.extend(json_escapes(form));
+        all.extend(percent_escapes(form));
+        all.extend(html_escapes(form));
+    }
+    all.retain(|text| !text.is_empty());
+    all.into_iter().collect()
+}
+
+/// A text as given, composed, decomposed, and each in small and capital letters.
+#[must_use]
+pub fn forms(text: &str) -> Vec<String> {
+    let (composed, decomposed): (String, String) = (text.nfc().collect(), text.nfd().collect());
+    let mut all = BTreeSet::from([text.to_owned(), composed.clone(), decomposed.clone()]);
+    for form in [text, &composed, &decomposed] {
+        all.extend([form.to_lowercase(), form.to_uppercase()]);
+    }
+    all.into_iter().collect()
+}
+
+/// A text as it stands within JSON: with and without escaped slashes; beyond ASCII as it is or as `\u`; what HTML gives
+/// a meaning as `\u` too, or every mark, or everything. And each of these as it stands in JSON that is a string within
+/// JSON, some levels deep.
+#[must_use]
+pub fn json_escapes(text: &str) -> Vec<String> {
+    let mut all = BTreeSet::new();
+    let marks = |c: char| matches!(c, '<' | '>' | '&' | '\'' | '+' | '"' | '`');
+    for slash in ["/", "\\/"] {
+        all.insert(escape(text, slash, |_| false, false));
+        for capitals in [false, true] {
+            all.insert(escape(text, slash, |c| !c.is_ascii(), capitals));
+            all.insert(escape(text, slash, |c| !c.is_ascii() || marks(c), capitals));
+            all.insert(escape(text, slash, |c| !c.is_ascii() || c == '@', capitals));
+            all.insert(escape(text, slash, |c| !c.is_ascii_alphanumeric(), capitals));
+            all.insert(escape(text, slash, |_| true, capitals));
+        }
+    }
+    let mut level: Vec<String> = all.iter().cloned().collect();
+    for _ in 1..DEPTH {
+        level = level.iter().map(|inner| escape(inner, "/", |_| false, false)).collect();
+        all.extend(level.iter().cloned());
+    }
+    all.into_iter().collect()
+}
+
+fn escape(text: &str, slash: &str, coded: impl Fn(char) -> bool, capitals: bool) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut buffer = [0; 2];
+    for c in text.chars() {
+        match c {
+            c if coded(c) => {
+                for unit in c.encode_utf16(&mut buffer).iter() {
+                    out.push_str(&if capitals { format!("\\u{unit:04X}") } else { format!("\\u{unit:04x}") });
+                }
+            }
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '/' => out.push_str(slash),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            c if c.is_ascii_control() => out.push_str(&format!("\\u{:04x}", u32::from(c))),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// A text as it stands in a URL: as a part of it, as a form writes it, and with the marks left that a whole URL keeps.
+#[must_use]
+pub fn percent_escapes(text: &str) -> Vec<String> {
+    let mut all = BTreeSet::new();
+    let part = |b: u8| b.is_ascii_alphanumeric() || b"-_.~".contains(&b);
+    let component = |b: u8| part(b) || b"!*'()".contains(&b);
+    let whole = |b: u8| component(b) || b";,/?:@&=+$#".contains(&b);
+    for capitals in [true, false] {
+        all.insert(percent(text, part, capitals));
+        all.insert(percent(text, component, capitals));
+        all.insert(percent(text, whole, capitals));
+        all.insert(percent(text, part, capitals).replace("%20", "+"));
+    }
+    all.into_iter().collect()
+}
+
+fn percent(text: &str, kept: impl Fn(u8) -> bool, capitals: bool) -> String {
+    let mut out = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        match byte {
+            byte if kept(byte) => out.push(char::from(byte)),
+            byte if capitals => out.push_str(&format!("%{byte:02X}")),
+            byte => out.push_str(&format!("%{byte:02x}")),
+        }
+    }
+    out
+}
+
+/// A text as it stands in HTML, as far as it has marks that are escaped there.
+fn html_escapes(text: &str) -> Vec<String> {
+    let escaped = |apostrophe: &str, quote: &str| {
+        let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+        text.replace('\'', apostrophe).replace('"', quote)
+    };
+    vec![
+        escaped("'", "\""),
+        escaped("&#39;", "&quot;"),
+        escaped("&#x27;", "&quot;"),
+        escaped("&apos;", "&quot;"),
+        escaped("&#039;", "&#34;"),
+    ]
+}
+
+fn is_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_' || byte >= 0x80
+}
+
+/// Whether a handle can begin there: not within a longer word. An escape before it (`\n`, `\u00e9`, `%20`) is none.
+#[must_use]
+pub fn begins(text: &[u8], start: usize) -> bool {
+    let before = |back: usize| start.checked_sub(back).and_then(|i| text.get(i)).copied();
+    if !before(1).is_some_and(is_word) {
+        return true;
+    }
+    let letter = before(1).is_some_and(|b| matches!(b, b'n' | b't' | b'r' | b'b' | b'f')) && before(2) == Some(b'\\');
+    let coded = before(6) == Some(b'\\') && before(5) == Some(b'u');
+    let digit = |back: usize| before(back).is_some_and(|b| b.is_ascii_hexdigit());
+    letter || coded || before(3) == Some(b'%') && digit(2) && digit(1)
+}
+
+/// Whether a handle can end there. An address goes on after a dot or a dash with a letter or digit.
+#[must_use]
+pub fn ends(text: &[u8], end: usize, mail: bool) -> bool {
+    let Some(after) = text.get(end).copied() else { return true };
+    let next = text.get(end + 1).copied();
+    let host = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit();
+    let goes_on = mail && matches!(after, b'.' | b'-') && next.is_some_and(host);
+    !is_word(after) && !goes_on
+}
