@@ -130,6 +130,16 @@ pub fn worth_a_look(row: &Row) -> Option<&'static str> {
     }
 }
 
+/// Whose a row of feedback is.
+enum Owner {
+    /// An episode's.
+    Episode(String),
+    /// No episode has it.
+    Nobody,
+    /// Nobody has looked yet.
+    Unknown,
+}
+
 impl Inbox {
     /// The selected row.
     #[must_use]
@@ -173,11 +183,17 @@ impl Inbox {
         self.owners.clear();
     }
 
-    /// The episode of the selected row: none when it is not known yet.
-    fn owner(&self) -> Option<Option<String>> {
-        let Some(row) = self.current() else { return Some(None) };
-        let named = row.text("episode_id").map(|id| Some(id.to_owned()));
-        named.or_else(|| self.owners.get(row.id()).cloned())
+    /// The episode of the selected row.
+    fn owner(&self) -> Owner {
+        let Some(row) = self.current() else { return Owner::Nobody };
+        if let Some(id) = row.text("episode_id") {
+            return Owner::Episode(id.to_owned());
+        }
+        match self.owners.get(row.id()) {
+            Some(Some(id)) => Owner::Episode(id.clone()),
+            Some(None) => Owner::Nobody,
+            None => Owner::Unknown,
+        }
     }
 
     /// Looks for the episode whose list of feedback holds the selected row.
@@ -255,7 +271,11 @@ impl Model {
         if !holds_episodes {
             return Vec::new();
         }
-        let Some(wanted) = inbox.owner() else { return inbox.seek_owner(ticket) };
+        let wanted = match inbox.owner() {
+            Owner::Unknown => return inbox.seek_owner(ticket),
+            Owner::Nobody => None,
+            Owner::Episode(id) => Some(id),
+        };
         if wanted.as_deref() == inbox.episode.as_ref().map(|(id, _)| id.as_str()) {
             return Vec::new();
         }

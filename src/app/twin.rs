@@ -129,8 +129,12 @@ pub fn resume_line(model: &Model, name: &str) -> String {
 /// The command line that applies the pending migrations.
 #[must_use]
 pub fn migrate_line(model: &Model, optional: &[String]) -> String {
-    let named: String = optional.iter().map(|option| format!(" --optional {}", quoted(option))).collect();
-    format!("mnemoscope -d {} migrate --apply{named}", quoted(&model.opened.location))
+    let mut line = format!("mnemoscope -d {} migrate --apply", quoted(&model.opened.location));
+    for option in optional {
+        line.push_str(" --optional ");
+        line.push_str(&quoted(option));
+    }
+    line
 }
 
 fn selection_words(model: &Model, browse: &Browse, words: &mut Vec<String>) {

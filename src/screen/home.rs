@@ -229,7 +229,7 @@ fn findings(health: &Health, first: usize, width: usize, look: &Look) -> Vec<Ent
     for (index, (finding, count)) in health.worst().into_iter().enumerate() {
         let (word, role) = super::findings::severity(finding.severity);
         let mut line = TextLine::of(SafeText::new(word).pad(8, Align::Left), role);
-        line.push(SafeText::from(figures::count(count)).pad(7, Align::Right), Role::Number);
+        line.push(figures::count(count).pad(7, Align::Right), Role::Number);
         line.push("  ", Role::Text);
         let what = finding.message.split_once(' ').map_or(finding.message.as_str(), |(_, what)| what);
         let room = width.saturating_sub(line.width());
