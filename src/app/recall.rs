@@ -1,23 +1,25 @@
 //! Recall: a situation, ranked in one way or in two beside each other, with every score taken apart. What is asked is
 //! asked anew whenever it changes; the latest question wins.
 
+mod asks;
 mod lists;
 mod prompts;
+mod side;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::command::CommandId;
 use super::message::{Effect, Failure, Ticket};
 use super::model::{Model, Tone};
 use super::panel::Panel;
 use super::place::{Place, View};
 use crate::memory::{Entity, Row, time};
-use crate::recall::answer::{Answer, Item, Stages};
-use crate::recall::context::{Budget, Context, TOKENS, context};
+use crate::recall::answer::{Answer, Stages};
+use crate::recall::context::{Budget, TOKENS, context};
 use crate::recall::inquiry::{Inquiry, Saved};
-use crate::recall::rank::{LeftOut, Ranking};
+use crate::recall::rank::Ranking;
 
 pub use lists::Pick;
+pub use side::{Found, Side, Way};
 
 /// Rows that can be asked for at most.
 const MOST: usize = 50;
@@ -53,113 +55,6 @@ pub enum Ask {
     Saved,
     /// Forget what was kept.
     Forget,
-}
-
-/// A way to rank.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Way {
-    /// The ranking.
-    pub ranking: Ranking,
-    /// A learned policy instead of the cosine (cases).
-    pub policy: Option<String>,
-}
-
-impl Way {
-    /// A ranking by itself.
-    #[must_use]
-    pub fn plain(ranking: Ranking) -> Self {
-        Way { ranking, policy: None }
-    }
-
-    /// What it is called.
-    #[must_use]
-    pub fn name(&self) -> String {
-        match &self.policy {
-            Some(policy) => format!("{} by {policy}", self.ranking.name()),
-            None => self.ranking.name().to_owned(),
-        }
-    }
-}
-
-/// An answer, and what an agent would get of it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Found {
-    /// The rows with their scores.
-    pub answer: Answer,
-    /// How long it took.
-    pub stages: Stages,
-    /// The text that an agent would get.
-    pub context: Context,
-}
-
-/// One ranking of the situation.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Side {
-    /// How it ranks.
-    pub way: Way,
-    /// What was asked last; it need not be answered yet.
-    pub asked: Option<Inquiry>,
-    /// The request that is waited for, and what is being done for it.
-    pub pending: Option<(Ticket, &'static str)>,
-    /// The last answer.
-    pub found: Option<Box<Found>>,
-    /// Why there is none.
-    pub failure: Option<Failure>,
-    /// Position of the selected row.
-    pub selected: usize,
-}
-
-impl Side {
-    fn new(way: Way) -> Self {
-        Side { way, asked: None, pending: None, found: None, failure: None, selected: 0 }
-    }
-
-    /// The rows in order.
-    #[must_use]
-    pub fn rows(&self) -> &[Item] {
-        self.found.as_ref().map_or(&[], |found| &found.answer.rows)
-    }
-
-    /// The selected row.
-    #[must_use]
-    pub fn current(&self) -> Option<&Item> {
-        self.rows().get(self.selected)
-    }
-
-    /// Place of a row, from 0.
-    #[must_use]
-    pub fn place_of(&self, entity: Entity, id: &str) -> Option<usize> {
-        self.rows().iter().position(|item| item.ranked.row.entity == entity && item.ranked.row.id() == id)
-    }
-
-    /// Why a row is not among the rows, where that is known.
-    #[must_use]
-    pub fn why_not(&self, id: &str) -> Option<&LeftOut> {
-        self.found.as_ref()?.answer.left_out.iter().find(|left| left.id == id)
-    }
-
-    /// Whether what is shown is about to be replaced.
-    #[must_use]
-    pub fn is_stale(&self) -> bool {
-        self.pending.is_some() || self.failure.is_some()
-    }
-
-    fn select(&mut self, position: usize) {
-        self.selected = position.min(self.rows().len().saturating_sub(1));
-    }
-
-    /// Takes an answer; the same row stays selected.
-    fn take(&mut self, result: Result<Found, Failure>) {
-        match result {
-            Ok(found) => {
-                let kept = self.current().map(|item| (item.ranked.row.entity, item.ranked.row.id().to_owned()));
-                self.found = Some(Box::new(found));
-                let place = kept.and_then(|(entity, id)| self.place_of(entity, &id));
-                self.selected = place.unwrap_or(0);
-            }
-            Err(failure) => self.failure = Some(failure),
-        }
-    }
 }
 
 /// The screen.
@@ -337,22 +232,21 @@ impl Model {
 
     /// Opens the screen; with the situation of the selected row, where one is selected that has one.
     pub(super) fn open_recall(&mut self) -> Vec<Effect> {
-        let row = self.history.here().row().filter(|row| ranks(row.entity).is_some()).cloned();
-        let first = Ranking::ALL.into_iter().find(|ranking| self.can_rank(*ranking).is_ok());
-        let fitting = row.as_ref().and_then(|row| ranks(row.entity)).filter(|ranking| self.can_rank(*ranking).is_ok());
-        let here = self.at_recall().map(|recall| recall.left.way.ranking).filter(|_| row.is_some());
-        let mut fresh = Recall::new(here.or(fitting).or(first).unwrap_or(Ranking::Boosted));
-        if let Some(row) = &row {
-            fresh.inquiry.like = Some(row.id().to_owned());
-            // A case names its bank by itself.
-            let agent = row.text("agent_id").filter(|_| row.entity == Entity::Episode);
-            fresh.inquiry.agent = agent.map(str::to_owned);
-        } else if self.at_recall().is_some() {
+        let can = |ranking: &Ranking| self.can_rank(*ranking).is_ok();
+        let first = Ranking::ALL.into_iter().find(can).unwrap_or(Ranking::Boosted);
+        let asked = self.history.here().row().and_then(|row| situation_of(row, self.masking.is_on()));
+        let asked = asked.filter(|asked| can(&asked.ranking));
+        let followed = asked.is_some();
+        let before = self.at_recall().map(|recall| recall.left.way.ranking);
+        if before.is_some() && !followed {
             return Vec::new();
         }
+        let inquiry = asked.unwrap_or_else(|| Inquiry::new(first));
+        let mut fresh = Recall::new(before.unwrap_or(inquiry.ranking));
+        fresh.inquiry = inquiry;
         let view = View::Panel(Box::new(Panel::Recall(Box::new(fresh))));
         let mut effects = self.leave();
-        self.history.push(Place { view, followed: row.is_some(), epoch: self.changing.epoch });
+        self.history.push(Place { view, followed, epoch: self.changing.epoch });
         effects.extend(self.arrive());
         effects
     }
@@ -442,57 +336,6 @@ impl Model {
         }
         Some(Vec::new())
     }
-
-    /// Whether a command of this screen can be given.
-    ///
-    /// # Errors
-    /// Why not, and what would help.
-    pub(super) fn can_recall(&self, ask: Ask) -> Result<(), (String, Option<String>)> {
-        let Some(recall) = self.at_recall() else { return Err(("only on the recall screen".to_owned(), None)) };
-        let no = |reason: &str| Err((reason.to_owned(), None));
-        let ranking = recall.side().way.ranking;
-        match ask {
-            Ask::Rank(ranking) => self.can_rank(ranking),
-            Ask::Side(_) | Ask::Swap if recall.right.is_none() => no("v compares with another ranking first"),
-            Ask::Narrow if !matches!(ranking, Ranking::Proven | Ranking::Similar) => {
-                no("only proven relevance and similar episodes are narrowed")
-            }
-            Ask::Outcomes if ranking != Ranking::Similar => no("only similar episodes leave failures out"),
-            Ask::Save if !recall.asked(recall.side()).is_enough() => no("nothing is asked yet"),
-            Ask::Saved | Ask::Forget if recall.saved.as_ref().is_none_or(Vec::is_empty) => {
-                no("nothing is kept yet; S keeps what is asked")
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// Does what a command of this screen says.
-    pub(super) fn ask_recall(&mut self, ask: Ask) -> Vec<Effect> {
-        match ask {
-            Ask::Write | Ask::Agent | Ask::User | Ask::Narrow | Ask::Save => return self.write_recall(ask),
-            Ask::Ways | Ask::Compare => return self.open_ways(ask == Ask::Compare),
-            Ask::Saved | Ask::Forget => return self.open_saved(ask == Ask::Forget),
-            _ => {}
-        }
-        let Some(recall) = self.recall_mut() else { return Vec::new() };
-        match ask {
-            Ask::Rank(ranking) => recall.rank(Way::plain(ranking)),
-            Ask::Side(right) => recall.turn_to(right),
-            Ask::Swap => {
-                if let Some(right) = &mut recall.right {
-                    std::mem::swap(right, &mut recall.left);
-                }
-            }
-            Ask::More(more) => {
-                let now = recall.inquiry.k.unwrap_or_else(|| recall.side().way.ranking.default_k());
-                let k = if more { now + 1 } else { now.saturating_sub(1) };
-                recall.inquiry.k = Some(k.clamp(1, MOST));
-            }
-            Ask::Outcomes => recall.inquiry.all_outcomes = !recall.inquiry.all_outcomes,
-            _ => {}
-        }
-        Vec::new()
-    }
 }
 
 impl Recall {
@@ -514,15 +357,22 @@ impl Recall {
     }
 }
 
-/// The ranking by which rows of an entity are recalled.
-fn ranks(entity: Entity) -> Option<Ranking> {
-    match entity {
-        Entity::Episode => Some(Ranking::Boosted),
-        Entity::Case => Some(Ranking::Cases),
-        Entity::Memory => Some(Ranking::Proven),
-        _ => None,
+/// The situation that a row was in: its own, that of its episode, or what was asked for at an access.
+fn situation_of(row: &Row, masked: bool) -> Option<Inquiry> {
+    let (ranking, id) = match row.entity {
+        Entity::Episode => (Ranking::Boosted, Some(row.id())),
+        Entity::Case => (Ranking::Cases, Some(row.id())),
+        Entity::Memory => (Ranking::Proven, Some(row.id())),
+        _ => (Ranking::Boosted, row.text("episode_id")),
+    };
+    // A case names its bank by itself.
+    let agent = row.text("agent_id").filter(|_| row.entity != Entity::Case).map(str::to_owned);
+    let fresh = Inquiry { agent, ..Inquiry::new(ranking) };
+    match id.filter(|id| !id.is_empty()) {
+        Some(id) => Some(Inquiry { like: Some(id.to_owned()), ..fresh }),
+        None if row.entity == Entity::Access && !masked => {
+            Some(Inquiry { text: Some(row.text("query")?.to_owned()), ..fresh })
+        }
+        None => None,
     }
 }
-
-/// The command that opens the screen.
-pub const OPEN: CommandId = CommandId::Panel(super::panel::PanelKind::Recall);

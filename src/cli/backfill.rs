@@ -69,18 +69,15 @@ pub async fn run(session: &Session<'_>, asked: &Backfill) -> Result<(), Failure>
 
 /// What backfills are told by the command line and the profile.
 fn given(session: &Session<'_>, asked: &Backfill) -> Given {
-    let endpoint = match session.embedding() {
-        Some(settings) => super::recall::endpoint(settings),
-        None => Given::default().endpoint,
-    };
-    Given { endpoint, from_feedback: asked.from_feedback }
+    let endpoint = session.embedding().map(super::recall::endpoint);
+    Given { from_feedback: asked.from_feedback, ..Given::with(endpoint) }
 }
 
 fn kind(name: &str) -> Result<&'static Kind, Failure> {
     Kind::named(name).ok_or_else(|| {
         let hint = nearest(name, ALL.iter().map(|k| k.name));
         let hint = hint.map(|n| format!("; did you mean `{n}`?")).unwrap_or_default();
-        Failure::usage(format!("there is no backfill `{name}`{hint} `backfill` lists them"))
+        Failure::usage(format!("there is no backfill `{name}`{hint}; `backfill` lists them"))
     })
 }
 
@@ -88,8 +85,12 @@ async fn list(session: &Session<'_>, given: Given) -> Result<(), Failure> {
     let store = session.store().await?;
     let runs: Vec<Progress> = store.jobs().await?.iter().map(record::progress).collect();
     let states: Vec<Value> = backfill::offers(&store, &given).await?.iter().map(|offer| json!(offer)).collect();
-    if session.format() != Format::Table {
-        return look::print_value(session, &json!({ "backfills": states, "runs": runs }));
+    match session.format() {
+        Format::Table => {}
+        Format::Csv => return output::csv_table(&states),
+        Format::Json | Format::Jsonl => {
+            return look::print_value(session, &json!({ "backfills": states, "runs": runs }));
+        }
     }
     output::piped(|out| {
         for state in &states {

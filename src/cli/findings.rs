@@ -61,11 +61,11 @@ pub(super) async fn run(session: &Session<'_>, kind: Option<&str>) -> Result<(),
     if let Some(error) = failed {
         return Err(error);
     }
-    found.sort_by_key(|f: &Finding| f.severity);
+    found.sort_by_key(|f: &Finding| (f.severity, KINDS.iter().position(|k| k.name == f.kind), f.entity));
     match format {
         Format::Jsonl => Ok(()),
         Format::Json => output::json(&json!({ "findings": found, "not_applicable": skipped })),
-        Format::Csv => Err(Failure::usage("findings are no table of rows: use --format json, jsonl or table")),
+        Format::Csv => output::csv_table(&found.iter().map(|finding| json!(finding)).collect::<Vec<_>>()),
         Format::Table => output::piped(|out| {
             for finding in &found {
                 written(out, finding)?;

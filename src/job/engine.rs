@@ -78,6 +78,8 @@ pub async fn run(
         last_batch: 0,
         pulse: None,
         narrowed: None,
+        plans_ahead: job.plans_ahead() && settings.rate.is_none() && store.reads_beside_writes().await?,
+        ahead: None,
     };
     let ended = runner.work().await;
     match ended {
@@ -139,6 +141,10 @@ struct Runner<'a> {
     pulse: Option<Instant>,
     /// Rows of the next batches while a row is searched that cannot be written.
     narrowed: Option<usize>,
+    /// Batches are planned while the one before is being written.
+    plans_ahead: bool,
+    /// The batch that was planned so, and the place it begins at.
+    ahead: Option<(Value, Batch)>,
 }
 
 impl Runner<'_> {
@@ -200,11 +206,9 @@ impl Runner<'_> {
         loop {
             let started = Instant::now();
             let size = self.narrowed.unwrap_or_else(|| self.sizing.size());
-            let own = self.held.own.clone();
-            let planning = self.job.batch(Ask { store: self.store, own: Some(&own), place, size, dry: false });
-            let Some(mut batch) = self.beating(planning).await? else { return Ok(None) };
+            let Some(mut batch) = self.planned(place, size).await? else { return Ok(None) };
             batch.plan.undo_reason = batch.plan.undo_reason.or_else(|| self.undo_reason());
-            match self.apply(&batch).await? {
+            match self.apply_and_plan_ahead(&batch).await? {
                 Applied::Done => {
                     if waited.is_zero() && self.narrowed.is_none() {
                         self.sizing.took(batch.seen, started.elapsed());
@@ -247,6 +251,34 @@ impl Runner<'_> {
         }
     }
 
+    /// The batch at a place: as it was planned ahead, else planned now. None when told to stop meanwhile.
+    async fn planned(&mut self, place: &Value, size: usize) -> Result<Option<Batch>, Stop> {
+        match self.ahead.take() {
+            Some((at, batch)) if at == *place && self.narrowed.is_none() => return Ok(Some(batch)),
+            _ => {}
+        }
+        let own = self.held.own.clone();
+        let planning = self.job.batch(Ask { store: self.store, own: Some(&own), place, size, dry: false });
+        self.beating(planning).await
+    }
+
+    /// Writes a batch, and plans the next one meanwhile where that may be done. A plan that fails so is made anew when its
+    /// turn comes.
+    async fn apply_and_plan_ahead(&mut self, batch: &Batch) -> Result<Applied, Stop> {
+        let Some(place) = batch.next.as_ref().filter(|_| self.plans_ahead && self.narrowed.is_none()) else {
+            return self.apply(batch).await;
+        };
+        let (store, job, own, size) = (self.store, self.job, self.held.own.clone(), self.sizing.size());
+        let planning = job.batch(Ask { store, own: Some(&own), place, size, dry: false });
+        let (applied, planned) = tokio::join!(self.apply(batch), planning);
+        self.ahead = planned.ok().map(|batch| (place.clone(), batch));
+        let applied = applied?;
+        if !matches!(applied, Applied::Done) {
+            self.ahead = None;
+        }
+        Ok(applied)
+    }
+
     /// Sets the one row of a batch aside and goes on behind it.
     async fn skip(&mut self, batch: &Batch, problem: &str) -> Result<(), Stop> {
         let mut without = batch.clone();
@@ -281,6 +313,7 @@ impl Runner<'_> {
         };
         let mut next = self.held.clone();
         let outcome = async {
+            writer.ends_when_silent().await.map_err(|e| Inside::Failed(e.into()))?;
             let state = next.fence(&mut writer).await.map_err(|lost| match lost {
                 Lost::Taken => Inside::Taken,
                 Lost::Write(error) => Inside::Failed(Failed::Write(error)),

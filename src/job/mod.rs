@@ -109,6 +109,12 @@ pub trait Job: Send + Sync {
         Box::pin(async { Ok(Vec::new()) })
     }
 
+    /// Whether a batch may be planned while the one before is being written: it comes out the same whether that one stands
+    /// or not. Every row is compared with what it was when it is written, in any case.
+    fn plans_ahead(&self) -> bool {
+        false
+    }
+
     /// Whether planning it again must find nothing: not so where planning would cost money.
     fn is_planned_again(&self) -> bool {
         true

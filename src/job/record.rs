@@ -229,7 +229,9 @@ fn taken(
     let conflict = |message: String| ChangeError::Conflict { message, rows: Vec::new() };
     if state.is_active() && alive(&row) {
         let by = row.owner.as_deref().map(runner_title).unwrap_or_default();
-        return Err(conflict(format!("{name} is already being run, by {by}")));
+        return Err(conflict(format!(
+            "{name} is already being run, by {by}: `mnemoscope -d {place} backfill` shows how far it is"
+        )));
     }
     if state == State::Paused && entry == Entry::Begin {
         return Err(conflict(format!(

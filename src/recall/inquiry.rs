@@ -94,7 +94,7 @@ impl Inquiry {
             self.clone();
         let text = text.filter(|text| !text.trim().is_empty());
         let fresh = Request::new(ranking, at);
-        Request { policy, text, like, agent, user, k, domain, topic, workflow, all_outcomes, ..fresh }
+        Request { text, like, agent, user, k, domain, topic, workflow, all_outcomes, policy, ..fresh }
     }
 
     /// The words of the command line that asks the same, in order.

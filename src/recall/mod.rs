@@ -1,5 +1,6 @@
 //! How memories are ranked, explained, judged and learned. Pure over [`crate::memory`].
 
+pub mod among;
 pub mod answer;
 pub mod context;
 pub mod features;

@@ -21,10 +21,11 @@ pub fn letters(score: &Score) -> Vec<char> {
     taken
 }
 
-/// Why a term of a ranked row has its value.
+/// Why a term of a ranked row has its value; `like` is the stored row whose situation was asked.
 #[must_use]
-pub fn why(term: &Term, ranked: &Ranked, request: &Request) -> String {
+pub fn why(term: &Term, ranked: &Ranked, request: &Request, like: Option<&Row>) -> String {
     let row = &ranked.row;
+    let sought = like.map(place_of).unwrap_or_default();
     match term.name {
         "base" => {
             let parts = ranked.base.iter().map(|part| {
@@ -34,6 +35,7 @@ pub fn why(term: &Term, ranked: &Ranked, request: &Request) -> String {
             parts.collect::<Vec<_>>().join(" + ")
         }
         "canvas" => match row.get("canvas_action_count").as_i64() {
+            Some(1) => "1 canvas interaction is stored: + 0.1".to_owned(),
             Some(count) if count > 0 => format!("{count} canvas interactions are stored: + 0.1"),
             Some(_) => "no canvas interactions are stored".to_owned(),
             None => "how many canvas interactions there were is not stored".to_owned(),
@@ -44,8 +46,8 @@ pub fn why(term: &Term, ranked: &Ranked, request: &Request) -> String {
             Some(_) => "the stored aggregate is 0".to_owned(),
             None => "no aggregate of feedback is stored".to_owned(),
         },
-        "domain" => matched(place_of(row).0, request.domain.as_deref()),
-        "topic" => matched(place_of(row).1, request.topic.as_deref()),
+        "domain" => matched(place_of(row).0, request.domain.as_deref().or(sought.0.as_deref())),
+        "topic" => matched(place_of(row).1, request.topic.as_deref().or(sought.1.as_deref())),
         "utility" => {
             "its own, or the mean of the latest 20 episodes that used it; 0.5 where nothing moved it".to_owned()
         }
@@ -81,7 +83,7 @@ fn matched(has: Option<String>, asked: Option<&str>) -> String {
     match (has, asked) {
         (Some(has), Some(asked)) if has.eq_ignore_ascii_case(asked) => format!("{has}, as asked"),
         (Some(has), Some(asked)) => format!("{has}, asked for {asked}: words that both have"),
-        (Some(has), None) => format!("{has}; by the situation, if it names one"),
+        (Some(has), None) => format!("{has}; none is asked for"),
         (None, _) => "it names none".to_owned(),
     }
 }
@@ -125,7 +127,7 @@ mod tests {
     fn a_reason_says_what_the_row_says() {
         let found = boosted(episode(), Some(0.5), "similarity", NOW);
         let request = Request::new(Ranking::Boosted, NOW);
-        let told: Vec<String> = found.score.terms.iter().map(|term| why(term, &found, &request)).collect();
+        let told: Vec<String> = found.score.terms.iter().map(|term| why(term, &found, &request, None)).collect();
         assert!(told[0].starts_with("0.7 x similarity 0.500 (cosine") && told[0].contains("6.0 hours old"), "{told:?}");
         assert_eq!(told[1], "3 canvas interactions are stored: + 0.1");
         assert_eq!(told[2], "the stored aggregate -0.50 is below 0: - 0.3");

@@ -12,6 +12,7 @@ use super::change::{self, Plans};
 use super::{Embedding, Opener, Options, erase, export, health, job, load, recall, study};
 use crate::app::{Effect, Failure, Message, Ticket};
 use crate::change::Author;
+use crate::job::backfill::Given;
 use crate::job::plan::Wish;
 use crate::memory::mask::Mask;
 use crate::store::Store;
@@ -43,7 +44,7 @@ impl Tasks {
             open,
             profile: (options.profile, options.production),
             actor: options.actor,
-            plans: Plans::default(),
+            plans: Plans::new(Given::with(options.embedding.clone())),
             mask: options.mask,
             embedding: Arc::new(options.embedding),
             replies,
@@ -120,13 +121,15 @@ impl Tasks {
                 self.spawn(ticket, async move { Message::Migrations(ticket, health::migrations(&store).await) });
             }
             Effect::LoadJobs(ticket) => {
-                self.spawn(ticket, async move { Message::Jobs(ticket, job::offers(&store).await) });
+                let given = self.plans.given().clone();
+                self.spawn(ticket, async move { Message::Jobs(ticket, job::offers(&store, &given).await) });
             }
             Effect::RunJob { ticket, name, resume, reason } => {
                 let (wish, heard) = watch::channel(Wish::GoOn);
                 self.jobs.insert(ticket, wish);
-                let (run, replies) =
-                    (job::Run { ticket, name, resume, author: self.author(reason) }, self.replies.clone());
+                let given = self.plans.given().clone();
+                let run = job::Run { ticket, name, resume, given, author: self.author(reason) };
+                let replies = self.replies.clone();
                 self.spawn(
                     ticket,
                     async move { Message::JobEnded(ticket, job::run(store, run, heard, replies).await) },

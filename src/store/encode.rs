@@ -215,10 +215,25 @@ fn raw(
         }
         (_, _, value) => value.to_string(),
     };
-    if engine == Engine::Postgres && text.contains('\0') {
-        return Err("cannot hold a NUL character".to_owned());
+    if engine == Engine::Postgres {
+        if text.contains('\0') || declared.eq_ignore_ascii_case("jsonb") && holds_nul(value) {
+            return Err("cannot hold a NUL character".to_owned());
+        }
+        if declared.eq_ignore_ascii_case("uuid") && !is_uuid(&text.to_ascii_lowercase()) {
+            return Err(format!("holds UUIDs, not `{text}`"));
+        }
     }
     Ok(Raw::Text(text))
+}
+
+/// Whether a text within a value holds NUL, which JSON spells in letters.
+fn holds_nul(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.contains('\0'),
+        Value::Array(items) => items.iter().any(holds_nul),
+        Value::Object(object) => object.iter().any(|(key, value)| key.contains('\0') || holds_nul(value)),
+        _ => false,
+    }
 }
 
 /// A whole number as a column of whole numbers takes it: 60 where 60.0 would be an error.

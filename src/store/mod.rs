@@ -32,6 +32,7 @@ pub mod snapshot;
 mod status;
 pub mod stored;
 pub mod structure;
+mod supervision;
 pub mod vector;
 mod vector_cache;
 pub mod vectors;

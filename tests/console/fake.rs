@@ -14,6 +14,7 @@ use mnemoscope::memory::query::{
     Query, Start, Status,
 };
 use mnemoscope::memory::{Entity, Row};
+use mnemoscope::recall::inquiry::Saved;
 use mnemoscope::screen::{Drawn, Painter};
 use mnemoscope::ui::{Glyphs, Look, Theme};
 use ratatui::buffer::Buffer;
@@ -36,7 +37,7 @@ pub fn row(entity: Entity, values: &[(&str, Value)]) -> Row {
 }
 
 /// Rows in memory.
-#[derive(Default)]
+#[derive(Default, Clone)]
 pub struct Database {
     pub rows: BTreeMap<Entity, Vec<Row>>,
 }
@@ -178,6 +179,8 @@ pub struct Console {
     pub looked: bool,
     /// What an answer says instead of rows.
     pub failure: Option<Failure>,
+    /// Questions that are kept.
+    pub saved: Vec<Saved>,
     painter: Painter,
     pub drawn: Drawn,
 }
@@ -209,6 +212,7 @@ impl Console {
             holding: false,
             looked: false,
             failure: None,
+            saved: Vec::new(),
             painter: Painter::default(),
             drawn: Drawn::default(),
         };
@@ -250,6 +254,20 @@ impl Console {
             Effect::LoadRelated(ticket, relations) => Message::Related(ticket, Ok(self.database.related(&relations))),
             Effect::Study { ticket, question, .. } => {
                 Message::Answer(ticket, failed.map_or_else(|| Ok(super::studies::answer(&question)), Err))
+            }
+            Effect::Recall { ticket, inquiry, at, .. } => {
+                let answer = failed.map_or_else(|| Ok(super::recall::recalled(&self.database, &inquiry, &at)), Err);
+                Message::Recalled(ticket, answer)
+            }
+            Effect::LoadSaved(ticket) => Message::Saved(ticket, Ok(self.saved.clone())),
+            Effect::SaveQuery(ticket, saved) => {
+                self.saved.retain(|other| other.name != saved.name);
+                self.saved.push(*saved);
+                Message::Saved(ticket, Ok(self.saved.clone()))
+            }
+            Effect::ForgetQuery(ticket, name) => {
+                self.saved.retain(|other| other.name != name);
+                Message::Saved(ticket, Ok(self.saved.clone()))
             }
             Effect::Look { ticket, brief: true } if !self.looked => Message::Finding(ticket, Ok(News::Done)),
             Effect::SetTitle(_) | Effect::Cancel(_) => return None,

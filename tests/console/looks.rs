@@ -125,6 +125,12 @@ fn evaluation() {
 }
 
 #[test]
+fn recall() {
+    pictures("recall", "2 W");
+    pictures("recall-compared", "W / 'invoices' enter v 'proven' enter");
+}
+
+#[test]
 fn filter() {
     pictures("filter", "2 / 'utility > x'");
 }

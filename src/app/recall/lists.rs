@@ -7,6 +7,7 @@ use crate::app::model::{Model, Tone};
 use crate::memory::query::{Page, Query};
 use crate::memory::{Entity, Row};
 use crate::recall::inquiry::Saved;
+use crate::recall::policy::Policy;
 use crate::recall::rank::Ranking;
 
 /// Rows of a list to choose from at most.
@@ -88,10 +89,17 @@ impl Model {
             let missing = self.can_rank(ranking).err().map(|(reason, _)| reason);
             (Way::plain(ranking), ranking.formula().to_owned(), missing)
         });
-        let policies = recall.lists.get(&Entity::Policy).into_iter().flatten();
-        let learned = policies.map(|row| {
-            let way = Way { ranking: Ranking::Cases, policy: Some(row.id().to_owned()) };
-            (way, policy_words(row), self.can_rank(Ranking::Cases).err().map(|(reason, _)| reason))
+        let bank = recall.situation().and_then(|row| row.text("profile_id"));
+        let mut policies: Vec<&Row> = recall.lists.get(&Entity::Policy).into_iter().flatten().collect();
+        // Another bank's would rank another bank's cases.
+        policies.retain(|row| bank.is_none() || row.text("profile_id") == bank);
+        let unusable = |row: &Row| Policy::parse(row.get("weights")).err();
+        policies.sort_by_key(|row| (unusable(row).is_some(), std::cmp::Reverse(row.get("version").as_i64())));
+        let learned = policies.into_iter().map(|row| {
+            let version = row.get("version").as_i64();
+            let way = Way { ranking: Ranking::Cases, policy: Some(row.id().to_owned()), version };
+            let missing = self.can_rank(Ranking::Cases).err().map(|(reason, _)| reason);
+            (way, policy_words(row), missing.or_else(|| unusable(row)))
         });
         plain.into_iter().chain(learned).collect()
     }
@@ -136,7 +144,11 @@ impl Model {
                 return stopped.map(|(ticket, _)| Effect::Cancel(ticket)).into_iter().collect();
             }
             Pick::Run(saved) => {
-                recall.rank(Way { ranking: saved.inquiry.ranking, policy: saved.inquiry.policy.clone() });
+                recall.rank(Way {
+                    ranking: saved.inquiry.ranking,
+                    policy: saved.inquiry.policy.clone(),
+                    version: None,
+                });
                 recall.inquiry = saved.inquiry;
             }
             Pick::Forget(name) => {
@@ -154,7 +166,7 @@ fn item(label: &str, note: &str, choice: Choice) -> Item {
 
 fn policy_words(row: &Row) -> String {
     let text = |column: &str| row.text(column).unwrap_or("-").to_owned();
-    format!("version {}, {}, of bank {}", row.get("version"), text("status"), text("profile_id"))
+    format!("{}, of bank {}", text("status"), text("profile_id"))
 }
 
 /// What a kept question asks; its text may be personal.
@@ -162,9 +174,7 @@ fn saved_words(saved: &Saved, masked: bool) -> String {
     let asked = &saved.inquiry;
     let mut words = vec![asked.ranking.name().to_owned()];
     words.extend(asked.like.iter().map(|id| format!("like {id}")));
-    words.extend(asked.text.iter().map(|text| match masked {
-        true => format!("{} characters", text.chars().count()),
-        false => text.clone(),
-    }));
+    let text = |text: &String| if masked { format!("{} characters", text.chars().count()) } else { text.clone() };
+    words.extend(asked.text.iter().map(text));
     words.join(": ")
 }

@@ -221,9 +221,8 @@ impl Embeddings {
             if has(found) {
                 continue;
             }
-            match told.sorted(&found.row, erased.as_ref()) {
-                Some(_) => wanted.push(found.row.id().to_owned()),
-                None => continue,
+            if told.sorted(&found.row, erased.as_ref()).is_some() {
+                wanted.push(found.row.id().to_owned());
             }
         }
         let cut_short = looked_at < found.len();

@@ -40,6 +40,13 @@ impl Default for Given {
 }
 
 impl Given {
+    /// With the endpoint that a profile names, if it does.
+    #[must_use]
+    pub fn with(endpoint: Option<Result<Endpoint, String>>) -> Given {
+        let usual = Given::default();
+        Given { endpoint: endpoint.unwrap_or(usual.endpoint), ..usual }
+    }
+
     /// The same as an unfinished run was told when it was started.
     ///
     /// # Errors
@@ -52,13 +59,15 @@ impl Given {
     }
 }
 
+type Made = Result<Box<dyn Job>, ChangeError>;
+
 /// Makes a backfill for a database.
 #[derive(Debug, Clone, Copy)]
 enum Make {
     /// Of the database alone.
-    Plain(fn(&Store) -> Result<Box<dyn Job>, ChangeError>),
+    Plain(fn(&Store) -> Made),
     /// Of what it is told too.
-    Told(fn(&Store, &Given) -> Result<Box<dyn Job>, ChangeError>),
+    Told(fn(&Store, &Given) -> Made),
 }
 
 /// A backfill that can be named.
@@ -88,11 +97,7 @@ pub const ALL: &[Kind] = &[
         help: "computes stored counts and feedback scores anew from the linked rows",
         make: Make::Plain(aggregates::make),
     },
-    Kind {
-        name: "utility",
-        help: "computes utilities anew by replaying the signals",
-        make: Make::Plain(utility::make),
-    },
+    Kind { name: "utility", help: "computes utilities anew by replaying the signals", make: Make::Told(utility::make) },
     Kind {
         name: "parents",
         help: "finds the episode that each one without a parent continues: agent, time, likeness",

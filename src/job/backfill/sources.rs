@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::change::suppress::Erased;
 use crate::change::{ChangeError, Draft};
 use crate::layout::BoundSource;
 use crate::memory::{Entity, Row};
@@ -192,4 +193,18 @@ pub fn note(draft: &mut Draft<'_>, before: &Row, values: &[(&'static str, Value)
     let was = values.iter().map(|(c, _)| ((*c).to_owned(), before.get(c).clone())).collect();
     let is = values.iter().map(|(c, v)| ((*c).to_owned(), v.clone())).collect();
     draft.note(before.entity, before.id(), Value::Object(was), Value::Object(is));
+}
+
+/// The columns to be read, with whose the rows are where that matters.
+#[must_use]
+pub fn with_owner<'c>(columns: &[&'c str], erased: Option<&Erased<'_>>) -> Vec<&'c str> {
+    let owner = (erased.is_some() && !columns.contains(&"user_id")).then_some("user_id");
+    columns.iter().copied().chain(owner).collect()
+}
+
+/// Notes how many rows were left as they are because of whom they are about.
+pub fn spare(draft: &mut Draft<'_>, rows: usize) {
+    if rows > 0 {
+        draft.facts.insert("erased".to_owned(), Value::from(rows));
+    }
 }

@@ -102,8 +102,9 @@ fn rankings(model: &Model, recall: &Recall, look: &Look, place: Rect, buf: &mut 
     }
     let mut more = TextLine::default();
     if let Some(policy) = &used.policy {
+        let named = used.version.map_or_else(|| policy.clone(), |version| format!("version {version}"));
         more.push("by policy ", Role::Muted);
-        more.push(SafeText::limited(policy, 40), Role::Accent);
+        more.push(SafeText::limited(&named, 40), Role::Accent);
         more.push("  ", Role::Text);
     }
     if let Some(other) = recall.other() {
@@ -134,9 +135,12 @@ fn owners(model: &Model, recall: &Recall, look: &Look) -> TextLine {
     let agent = asked.agent.as_ref().map(|id| SafeText::limited(id, 40));
     let user = asked.user.as_ref().map(|id| SafeText::limited(&model.masking.person(id), 40));
     let own_bank = recall.situation().is_some_and(|row| row.entity == crate::memory::Entity::Case);
-    let nobody = if own_bank && asked.ranking == Ranking::Cases { "that of its bank" } else { "all" };
-    part("agent", agent.clone().unwrap_or_else(|| all(nobody)), agent.is_some());
-    part("user", user.clone().unwrap_or_else(|| all(nobody)), user.is_some());
+    if own_bank && asked.ranking == Ranking::Cases && agent.is_none() && user.is_none() {
+        part("bank", all("that of the case"), false);
+    } else {
+        part("agent", agent.clone().unwrap_or_else(|| all("all")), agent.is_some());
+        part("user", user.clone().unwrap_or_else(|| all("all")), user.is_some());
+    }
     match asked.ranking {
         Ranking::Proven => {
             let from_row = if asked.like.is_some() { "as the row" } else { "none" };

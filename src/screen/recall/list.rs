@@ -7,6 +7,7 @@ use crate::app::recall::{Recall, Side};
 use crate::app::{Failure, Model, Target};
 use crate::memory::Row;
 use crate::recall::answer::{Answer, Item};
+use crate::recall::rank::Ranking;
 use crate::recall::why::letters;
 use crate::screen::{Drawn, words};
 use crate::ui::chart::lettered;
@@ -19,17 +20,8 @@ use crate::ui::{
 const SHOWN: usize = 200;
 
 /// Draws the ranking; `right` says which of two it is.
-#[allow(clippy::too_many_arguments)]
-pub fn draw(
-    model: &Model,
-    recall: &Recall,
-    side: &Side,
-    right: bool,
-    look: &Look,
-    area: Rect,
-    buf: &mut Buffer,
-    drawn: &mut Drawn,
-) {
+pub fn draw(model: &Model, recall: &Recall, right: bool, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
+    let side = recall.right.as_ref().filter(|_| right).unwrap_or(&recall.left);
     let has_keys = recall.right.is_none() || recall.on_right == right;
     let focused = has_keys && !recall.reads;
     let pane =
@@ -37,13 +29,15 @@ pub fn draw(
     let inside = pane.render(area, buf, look);
     let legend = legend(side, usize::from(inside.width), look);
     let room = Rect { height: inside.height.saturating_sub(u16::from(legend.width() > 0)), ..inside };
-    let bars = (inside.width * 3 / 10).clamp(8, 44);
     let other = match (&recall.right, right) {
         (None, _) => None,
-        (Some(_), true) => Some(&recall.left),
-        (Some(other), false) => Some(other),
+        (Some(_), true) => Some((&recall.left, true)),
+        (Some(other), false) => Some((other, false)),
     };
-    let columns = columns(bars, other.is_some(), right);
+    let share = if other.is_some() { 9 } else { 13 };
+    let bars = (inside.width * share / 44).clamp(8, 44);
+    let mixed = side.way.ranking == Ranking::Proven;
+    let columns = columns(bars, other.is_some().then_some(right), mixed);
     let lines = Table::capacity(room);
     let top = (side.selected + 1).saturating_sub(lines.max(1));
     let scale = scale(side.rows());
@@ -118,14 +112,17 @@ fn legend(side: &Side, width: usize, look: &Look) -> TextLine {
     line
 }
 
-fn columns(bars: u16, compares: bool, right: bool) -> Vec<Column> {
-    let mut columns = vec![Column::new("#", Width::Fixed(2)).right(), Column::new("score", Width::Fixed(7)).right()];
-    if compares {
+/// `compared` says which of two it is; `mixed`, that rows are of several kinds.
+fn columns(bars: u16, compared: Option<bool>, mixed: bool) -> Vec<Column> {
+    let mut columns = vec![Column::new("#", Width::Fixed(2)).right(), Column::new("score", Width::Fixed(6)).right()];
+    if let Some(right) = compared {
         columns.push(Column::new(if right { "was" } else { "goes" }, Width::Fixed(5)));
     }
     columns.push(Column::new("terms", Width::Fixed(bars)));
     columns.push(Column::new("what", Width::Grow { min: 14, weight: 1 }));
-    columns.push(Column::new("kind", Width::Fixed(7)).priority(2));
+    if mixed {
+        columns.push(Column::new("kind", Width::Fixed(7)).priority(2));
+    }
     columns.push(Column::new("from", Width::Fixed(11)).priority(3));
     columns
 }
@@ -144,7 +141,7 @@ fn row(
     side: &Side,
     at: usize,
     item: &Item,
-    other: Option<&Side>,
+    other: Option<(&Side, bool)>,
     scale: (f64, f64),
     bars: usize,
     look: &Look,
@@ -155,26 +152,35 @@ fn row(
         TextLine::of((at + 1).to_string(), Role::Muted),
         TextLine::of(format!("{:.3}", score.total), Role::Number),
     ];
-    cells.extend(other.map(|other| moved(at, row, other, look)));
+    cells.extend(other.map(|(other, right)| moved(at, row, other, right, look)));
     cells.push(lettered(&parts, &letters(score), scale, bars, look));
     cells.push(TextLine::of(SafeText::limited(&row_name(row), SHOWN), Role::Text));
-    cells.push(TextLine::of(row.entity.title(), Role::Label));
+    if side.way.ranking == Ranking::Proven {
+        cells.push(TextLine::of(row.entity.title(), Role::Label));
+    }
     let time = row.text(row.entity.time_column()).map(words::short_time).unwrap_or_default();
     cells.push(TextLine::of(time, Role::Muted));
     TableRow { cells, marked: false, stale: side.is_stale() }
 }
 
-/// Where a row stands in the other ranking: higher, lower, in the same place, or nowhere.
-fn moved(at: usize, row: &Row, other: &Side, look: &Look) -> TextLine {
+/// Where a row of the left ranking goes in the right one, or where one of the right was in the left: up, down, nowhere.
+fn moved(at: usize, row: &Row, other: &Side, right: bool, look: &Look) -> TextLine {
     let g = look.glyphs;
     if other.found.is_none() {
         return TextLine::default();
     }
+    let below = other.why_not(row.id()).is_some_and(|left| left.reason == "below_k");
     match other.place_of(row.entity, row.id()) {
+        None if below => {
+            let (glyph, role) = if right { (g.up, Role::Good) } else { (g.down, Role::Info) };
+            TextLine::default().with_glyph(glyph, role).with(format!(" >{}", other.rows().len()), role)
+        }
+        None if right => TextLine::default().with_glyph(g.diamond, Role::Good).with(" new", Role::Good),
         None => TextLine::default().with_glyph(g.cross, Role::Warn).with(" out", Role::Warn),
         Some(place) if place == at => TextLine::of("=", Role::Muted).with(format!(" {}", place + 1), Role::Muted),
         Some(place) => {
-            let (glyph, role) = if place < at { (g.up, Role::Good) } else { (g.down, Role::Info) };
+            let rises = (place > at) == right;
+            let (glyph, role) = if rises { (g.up, Role::Good) } else { (g.down, Role::Info) };
             TextLine::default().with_glyph(glyph, role).with(format!(" {}", place + 1), role)
         }
     }

@@ -17,12 +17,11 @@ pub fn draw(model: &Model, recall: &Recall, look: &Look, body: Rect, buf: &mut B
     let rest = lay::below(body, used);
     let places = places(recall, rest);
     for (right, area) in [(false, places.left), (true, places.right)] {
-        let side = if right { recall.right.as_ref() } else { Some(&recall.left) };
-        let (Some(area), Some(side)) = (area, side) else { continue };
+        let Some(area) = area else { continue };
         if recall.right.is_some() && recall.on_right != right {
             drawn.hits.add(area, Target::Command(CommandId::Recall(Ask::Side(right))));
         }
-        list::draw(model, recall, side, right, look, area, buf, drawn);
+        list::draw(model, recall, right, look, area, buf, drawn);
     }
     if let Some(area) = places.reasons {
         reasons::draw(model, recall, look, area, buf, drawn);

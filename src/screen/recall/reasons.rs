@@ -80,7 +80,9 @@ fn terms(sheet: &mut Sheet<'_>, found: &Found, item: &Item) {
             line.append(diverging(term.contribution / most, BAR, look));
         }
         sheet.line(line);
-        for part in SafeText::limited(&why(term, ranked, request), 300).wrap(sheet.width().saturating_sub(4).max(8)) {
+        for part in SafeText::limited(&why(term, ranked, request, found.answer.like.as_ref()), 300)
+            .wrap(sheet.width().saturating_sub(4).max(8))
+        {
             sheet.line(TextLine::of("    ", Role::Text).with(part, Role::Muted));
         }
     }
@@ -145,7 +147,12 @@ fn around(sheet: &mut Sheet<'_>, item: &Item) {
         return;
     }
     sheet.section("canvas and feedback");
-    let words = format!("{} canvas events, {} rows of feedback go with it", item.canvas.len(), item.feedback.len());
+    let some = |n: usize, one: &str, many: &str| format!("{n} {}", if n == 1 { one } else { many });
+    let words = format!(
+        "{} and {} go with it",
+        some(item.canvas.len(), "canvas event", "canvas events"),
+        some(item.feedback.len(), "row of feedback", "rows of feedback")
+    );
     sheet.text(&words, Role::Text);
     item.findings.iter().for_each(|finding| sheet.text(&finding.message, Role::Warn));
 }
@@ -193,7 +200,7 @@ fn way(sheet: &mut Sheet<'_>, found: &Found) {
         pairs.push(Pair::new("kept", kept));
     }
     let stages = &found.stages;
-    if stages.embedding > 0.0 {
+    if stages.embedding >= 0.05 {
         pairs.push(Pair::new("embedding", ms(stages.embedding)));
     }
     pairs.push(Pair::new("situation", ms(stages.situation)));
