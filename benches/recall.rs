@@ -5,7 +5,10 @@ use std::path::Path;
 
 use divan::Bencher;
 use mnemoscope::demo;
+use mnemoscope::lab;
 use mnemoscope::memory::Entity;
+use mnemoscope::recall::inquiry::Inquiry;
+use mnemoscope::recall::rank::Ranking;
 use mnemoscope::store::vector::CONSOLE_BYTES;
 use mnemoscope::store::{OpenOptions, Store, Target};
 use sqlx::{AssertSqlSafe, Connection as _, SqliteConnection};
@@ -57,6 +60,22 @@ fn nearest_of_ten_thousand(bencher: Bencher<'_, '_>, kept: usize) {
     store.keep_vectors(kept);
     let query = vector(7);
     bencher.bench_local(|| runtime.block_on(store.nearest(Entity::Case, &[], &query, 32)).expect("an answer"));
+}
+
+/// A whole recall as the console asks it again and again: the case's vector looked up, all compared in memory, the rows
+/// chosen and fetched.
+#[divan::bench(sample_count = 20)]
+fn recall_of_ten_thousand_kept(bencher: Bencher<'_, '_>) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let runtime = Runtime::new().expect("a runtime");
+    let store = runtime.block_on(bank(&folder.path().join("bank.db")));
+    store.keep_vectors(CONSOLE_BYTES);
+    let inquiry = Inquiry { like: Some("c7".to_owned()), ..Inquiry::new(Ranking::Cases) };
+    let request = inquiry.request("2026-02-04T10:00:00.000000Z");
+    bencher.bench_local(|| {
+        let (answer, _) = runtime.block_on(lab::timed(&store, &request)).expect("an answer");
+        assert_eq!(answer.rows.len(), 4);
+    });
 }
 
 #[divan::bench]

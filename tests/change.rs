@@ -251,6 +251,7 @@ fn what_makes_no_sense_is_refused_by_kind() {
             feedback::add(store, &episode, &said("rating", None, None)).await,
             feedback::add(store, &episode, &said("stars", None, None)).await,
             feedback::add(store, &episode, &said("thumbs_up", None, Some(&"x".repeat(10 << 20)))).await,
+            feedback::add(store, &episode, &said("thumbs_up", None, Some("a\0b"))).await,
             feedback::add(store, " ", &said("thumbs_up", None, None)).await,
             signal::add(store, &episode, "praised", "me", None).await,
             profile::set_window(store, "x", Some(0)).await,
@@ -462,6 +463,7 @@ fn a_layout_that_has_no_place_for_something_says_so() {
             feedback::edit(&world.store, "ef-low", &feedback::Said { user: None, ..said("rating", Some(3), None) })
                 .await,
         );
+        refused.push(chain::unlink(&world.store, &ids(&world, Entity::Episode).await[0]).await);
         refused.push(feedback::add(&world.store, "ep-cut", &said("thumbs_up", None, None)).await);
         refused.push(feedback::add(&world.store, "ep-empty", &said("thumbs_up", None, None)).await);
         for plan in refused {

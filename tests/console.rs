@@ -11,6 +11,7 @@ mod console {
     mod looks;
     mod prune;
     mod readme;
+    mod recall;
     mod studies;
     mod triage;
 }

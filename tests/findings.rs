@@ -29,7 +29,7 @@ async fn found(target: &Target, kind: Option<&'static str>) -> Vec<Finding> {
         }
         ControlFlow::Continue(())
     };
-    look(&open(target).await, &Wanted { kind, examples: 1_000 }, &mut told).await.expect("a look");
+    look(&open(target).await, &Wanted { kind, examples: 1_000, brief: None }, &mut told).await.expect("a look");
     all
 }
 
@@ -143,7 +143,7 @@ fn a_look_ends_when_nobody_listens() {
             heard += 1;
             ControlFlow::Break(())
         };
-        look(&open(&target).await, &Wanted { kind: None, examples: 3 }, &mut told).await.expect("a look");
+        look(&open(&target).await, &Wanted { kind: None, examples: 3, brief: None }, &mut told).await.expect("a look");
         assert_eq!(heard, 1);
     });
 }

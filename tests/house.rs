@@ -20,7 +20,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("change", &["store", "layout", "recall", "memory"]),
     ("job", &["change", "store", "layout", "recall", "memory"]),
     ("demo", &["store", "layout", "recall", "memory"]),
-    ("config", &["memory"]),
+    ("config", &["recall", "memory"]),
     ("ui", &[]),
     ("app", &["recall", "memory", "change::plan", "job::plan"]),
     ("screen", &["app", "ui", "recall", "memory", "change::plan", "job::plan"]),

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 use std::process::{Command, Stdio};
 use support::block_on;
+use support::fixtures::{Layout, build_postgres};
 use support::postgres::Database;
 
 struct World {
@@ -242,6 +243,47 @@ fn an_export_comes_back_row_for_row_on_the_other_engine() {
             let plan = import::plan(&world.store, Format::Jsonl, "x", bad, false).await;
             assert!(matches!(&plan, Err(ChangeError::Usage(words)) if words.contains("line 1")), "{bad}: {plan:?}");
         }
+    });
+}
+
+#[test]
+fn what_the_database_cannot_store_is_a_bad_line_like_any_other() {
+    block_on(async {
+        let Some(world) = native_on_postgres().await else { return };
+        let lines = "{\"entity\": \"episode\", \"id\": \"good\", \"agent_id\": \"a\", \"title\": \"fine\"}\n\
+            {\"entity\": \"episode\", \"id\": \"nul\", \"agent_id\": \"a\", \"title\": \"a\\u0000b\"}\n\
+            {\"entity\": \"episode\", \"id\": \"deep\", \"agent_id\": \"a\", \"metadata\": {\"k\": [\"a\\u0000b\"]}}\n";
+        let refused = import::plan(&world.store, Format::Jsonl, "x.jsonl", lines, false).await;
+        let named = |words: &str| words.contains("line 2") && words.contains("NUL") && words.contains("2 bad");
+        assert!(matches!(&refused, Err(ChangeError::Usage(words)) if named(words)), "{refused:?}");
+        let receipt = done(&world, import::plan(&world.store, Format::Jsonl, "x.jsonl", lines, true).await).await;
+        assert_eq!(receipt.changes.iter().map(|c| c.id.as_str()).collect::<Vec<_>>(), ["good"]);
+        assert!(receipt.disclosures.iter().any(|d| d.contains("2, 3")), "{:?}", receipt.disclosures);
+        // Of a trajectory all or nothing goes in.
+        let trajectory = |text: &str| {
+            json!({"task_id": 9, "trial": 0, "reward": 1.0, "info": {"task": {"user_id": "eve", "instruction": "x"}},
+                "traj": [{"role": "user", "content": text}, {"role": "assistant", "content": "yes"}]})
+        };
+        let text = json!([trajectory("a\0b"), trajectory("well")]);
+        let receipt =
+            done(&world, import::plan(&world.store, Format::TauBench, "t.json", &text.to_string(), true).await).await;
+        let episodes = receipt.changes.iter().filter(|c| c.entity == "episode").count();
+        let segments = receipt.changes.iter().filter(|c| c.entity == "segment").count();
+        assert_eq!((episodes, segments), (1, 2), "{:?}", receipt.changes);
+        assert!(receipt.disclosures.iter().any(|d| d.contains("at 1")), "{:?}", receipt.disclosures);
+    });
+}
+
+#[test]
+fn a_bank_whose_ids_are_uuids_takes_no_foreign_file() {
+    block_on(async {
+        let Some(database) = Database::fresh() else { return };
+        build_postgres(Layout::EnnubeJson, database.url()).await;
+        let target = Target::Postgres(database.url().to_owned());
+        migrate::apply(&open(&target).await, &author(), None).await.expect("our tables");
+        let line = "{\"case\": \"What?\", \"plan\": \"\", \"case_label\": \"positive\"}";
+        let plan = import::plan(&open(&target).await, Format::Memento, "bank.jsonl", line, false).await;
+        assert!(matches!(&plan, Err(ChangeError::Refused(words)) if words.contains("native layout")), "{plan:?}");
     });
 }
 

@@ -4,6 +4,10 @@
 
 mod support;
 
+#[path = "jobs/embeddings.rs"]
+mod embeddings;
+#[path = "jobs/erased.rs"]
+mod erased;
 #[path = "jobs/killed.rs"]
 mod killed;
 #[path = "jobs/links.rs"]

@@ -9,8 +9,13 @@ use std::process::{Command, Output};
 
 use mnemoscope::change::{self, Author, ChangeError, migrate, policy, undo};
 use mnemoscope::lab::training::{self, Pairs};
-use mnemoscope::lab::{LabError, assess, judge, silent, understand};
+use mnemoscope::lab::{self, LabError, assess, judge, silent, understand};
+use mnemoscope::memory::Entity;
+use mnemoscope::recall::answer::Request;
+use mnemoscope::recall::features::{Situation, features};
+use mnemoscope::recall::judge::file;
 use mnemoscope::recall::learn::version::Version;
+use mnemoscope::recall::rank::Ranking;
 use mnemoscope::recall::understand::report::insights_json;
 use mnemoscope::store::{OpenOptions, Store, Target};
 use serde_json::{Value, json};
@@ -251,7 +256,7 @@ fn atom_shows_the_coded_formula_beside_the_documented_one() {
                 let found = understand::graduation(store, agent, NOW, &silent).await.expect("graduation");
                 let coded = found.coded.as_ref().expect("the coded formula");
                 assert_eq!(coded.readiness.terms.len(), 7);
-                assert!(coded.readiness.terms[4].missing.is_some());
+                assert!(coded.readiness.terms.iter().all(|t| t.value.is_some()));
                 all.push(json!(found));
             }
             let insights = understand::insights(store, None, NOW, None, &silent).await.expect("insights");
@@ -394,7 +399,7 @@ fn evaluate_judges_recall_alike_on_both_engines() {
     block_on(async {
         let mut said = Vec::new();
         for world in both().await {
-            let ask = judge::Ask { kind: None, k: 4, seed: 1, judged: None };
+            let ask = judge::Ask::stored(4, 1);
             said.push(json!(judge::evaluate(&world.store, &ask, &silent).await.expect("an evaluation")));
         }
         let first = &said[0];
@@ -531,4 +536,78 @@ fn the_commands_train_evaluate_and_refuse() {
         let output = run(&path, &[&["--format", "table"], &arguments[..]].concat());
         assert!(output.status.success() && !output.stdout.is_empty(), "{arguments:?}");
     }
+}
+
+/// Evaluation ranks as recall does: what recall gives first is found at rank 1 in every ranking.
+#[test]
+fn evaluation_judges_the_ranking_that_recall_gives() {
+    block_on(async {
+        for world in both().await {
+            let store = &world.store;
+            let at = "2026-05-30T10:00:00.000000Z";
+            for (ranking, ids) in [
+                (Ranking::Boosted, ["e1", "e2", "e3"]),
+                (Ranking::Similar, ["e1", "e2", "e3"]),
+                (Ranking::Proven, ["e1", "e3", "e4"]),
+                (Ranking::Cases, ["query-07", "query-12", "src-3"]),
+            ] {
+                let mut judged = Vec::new();
+                for id in ids {
+                    let mut request = Request::new(ranking, at);
+                    (request.like, request.agent) = (Some(id.to_owned()), Some("ag-1".to_owned()));
+                    let answer = lab::recall(store, &request).await.expect("an answer");
+                    let first = answer.rows.first().expect("a row").ranked.row.id().to_owned();
+                    judged.push(file::Query {
+                        asked: file::Asked::Like(id.to_owned()),
+                        relevant: [(first, 1.0)].into(),
+                        agent: request.agent,
+                        user: None,
+                    });
+                }
+                let kind = if ranking == Ranking::Cases { Entity::Case } else { Entity::Episode };
+                let ask = judge::Ask {
+                    kind: Some(kind),
+                    ranking: Some(ranking),
+                    judged: Some(judged),
+                    ..judge::Ask::stored(4, 1)
+                };
+                let found = judge::evaluate(store, &ask, &silent).await.expect("an evaluation");
+                assert_eq!(found.quality.mrr.value, Some(1.0), "{ranking:?}: {found:#?}");
+                assert_eq!((found.ranking, found.tokens.n), (ranking.name(), 3));
+            }
+            let ask =
+                judge::Ask { ranking: Some(Ranking::Similar), kind: Some(Entity::Case), ..judge::Ask::stored(4, 1) };
+            assert!(matches!(judge::evaluate(store, &ask, &silent).await, Err(LabError::Usage(_))));
+        }
+    });
+}
+
+/// At recall a case's situation has the features that it had in training: what it was asked, without its tags.
+#[test]
+fn a_policy_sees_a_stored_case_at_recall_as_in_training() {
+    block_on(async {
+        let world = native_sqlite().await;
+        let plan = policy::train(
+            &world.store,
+            "pr-1",
+            &training::from_bank(&world.store, Some("pr-1"), &silent).await.expect("pairs"),
+            1,
+        )
+        .await
+        .expect("a plan");
+        change::apply(&world.store, &plan, &author()).await.expect("a receipt");
+        let versions = training::versions(&world.store, Some("pr-1"), &silent).await.expect("versions");
+        let mut request = Request::new(Ranking::Cases, "2026-04-01T00:00:00.000000Z");
+        request.like = Some("query-07".to_owned());
+        request.policy = Some(versions[0].row.id().to_owned());
+        let answer = lab::recall(&world.store, &request).await.expect("an answer");
+        let asked = world.store.row(Entity::Case, "query-07").await.expect("a row").expect("the case");
+        let situation = Situation::of_case(&asked, &request.at);
+        for item in &answer.rows {
+            let seen = features(&situation, &item.ranked.row, None);
+            let terms: Vec<f64> = item.ranked.score.terms.iter().skip(1).map(|t| t.value).collect();
+            assert_eq!(terms, seen, "{}", item.ranked.row.id());
+        }
+        assert!(!answer.rows.is_empty());
+    });
 }

@@ -180,11 +180,21 @@ fn no_spelling_of_a_database_shows_its_password() {
         "postgres://ada:s3 cret@[bad",
         "mysql://ada:s3cret@host/db",
         "host=there user=ada password=s3cret",
+        "postgres://ada:s3cret@/db?host=/run/postgresql",
     ] {
         let shown = Target::parse(text).shown();
         assert!(!shown.contains("s3"), "{text}: {shown}");
     }
     assert_eq!(Target::parse("sqlite:/data/passwords.db").shown(), "/data/passwords.db");
+}
+
+#[test]
+fn a_url_may_name_the_folder_of_a_socket_instead_of_a_host() {
+    let spelled = "postgres://ada@/db?host=/run/postgresql";
+    assert_eq!(Target::parse(spelled), Target::Postgres("postgres://ada@localhost/db?host=/run/postgresql".to_owned()));
+    for plain in ["postgres://ada@host/db", "postgres:///db?host=/run/postgresql"] {
+        assert_eq!(Target::parse(plain), Target::Postgres(plain.to_owned()));
+    }
 }
 
 fn mnemoscope(folder: &TempDir, arguments: &[&str]) -> Output {

@@ -14,7 +14,7 @@ use mnemoscope::lab::{self, Request, parents};
 use mnemoscope::memory::vector::cosine_of;
 use mnemoscope::memory::{Entity, time};
 use mnemoscope::recall::rank::{NEAR_DUPLICATE, Ranking};
-use mnemoscope::store::vector::By;
+use mnemoscope::store::vector::{By, Compared};
 use mnemoscope::store::{OpenOptions, Store, Target};
 use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection, SqliteConnection};
@@ -332,6 +332,63 @@ fn kept_vectors_answer_as_stored_ones_do() {
     assert_eq!(streamed.tally, second.tally);
     world.store.keep_vectors(100);
     assert_eq!((nearest().by, nearest().by), (By::Streamed, By::Streamed), "more than the limit is not kept");
+}
+
+#[test]
+fn more_vectors_than_may_be_kept_are_compared_by_the_database() {
+    let Some(world) = built(Kept::Pgvector) else { return };
+    let nearest = || block_on(world.store.nearest(Entity::Case, &[], &vector(9), 5)).unwrap();
+    let there = nearest();
+    world.store.keep_vectors(1 << 20);
+    let (first, second) = (nearest(), nearest());
+    assert_eq!((there.by, first.by, second.by), (By::Pgvector, By::Streamed, By::Memory));
+    world.store.keep_vectors(100);
+    let (first, second) = (nearest(), nearest());
+    assert_eq!((first.by, second.by), (By::Pgvector, By::Pgvector));
+    let ids = |compared: &Compared| compared.near.iter().map(|near| near.id.clone()).collect::<Vec<_>>();
+    assert_eq!((ids(&first), first.tally), (ids(&there), there.tally), "nothing that was read before counts");
+}
+
+#[test]
+fn a_question_is_kept_and_asked_again() {
+    let world = built(Kept::SqliteBlob).unwrap();
+    let folder = world.folder.path();
+    let asked = ["recall", "visa task", "--ranking", "cases", "--user", "u0", "-k", "2", "--at", NOW];
+    let (first, words, code) = ran(folder, "", None, &[&asked[..], &["--save", "visa"]].concat());
+    assert_eq!(code, 0, "{words}");
+    let (again, words, code) = ran(folder, "", None, &["recall", "--saved", "visa", "--at", NOW]);
+    assert_eq!((code, &first), (0, &again), "{words}");
+    let (other, ..) = ran(folder, "", None, &["recall", "tax", "--saved", "visa", "-k", "1", "--at", NOW]);
+    assert_eq!((&other["query"]["text"], &other["query"]["k"]), (&json!("tax"), &json!(1)));
+    let (context, ..) = ran(folder, "", None, &["context", "--saved", "visa"]);
+    assert!(context["text"].as_str().unwrap().contains("Context: "));
+    let (kept, ..) = ran(folder, "", None, &["queries"]);
+    assert_eq!(
+        kept,
+        json!({"queries": [{"name": "visa", "ranking": "cases", "text": "visa task", "user": "u0", "k": 2}]})
+    );
+    let (masked, ..) = ran(folder, "", None, &["queries", "--mask"]);
+    assert!(!masked.to_string().contains("visa task") && !masked.to_string().contains("u0"), "{masked}");
+    let file = folder.join("queries.toml");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+    for (arguments, code, word) in [
+        (&["recall", "--saved", "tax"][..], 3, "kept are visa"),
+        (&["queries", "forget", "tax"], 3, "kept are visa"),
+        (&["recall", "x"], 2, "--ranking"),
+        (&["recall", "x", "--ranking", "cases", "--save", " "], 2, "name the question"),
+        (&["queries", "forget", "visa"], 0, ""),
+        (&["recall", "--saved", "visa"], 3, "none is kept"),
+    ] {
+        let (_, words, found) = ran(folder, "", None, arguments);
+        assert!(found == code && words.contains(word), "{arguments:?}: {found} {words}");
+    }
+    std::fs::write(&file, "[[query]]\nname = 3\n").unwrap();
+    let (_, words, code) = ran(folder, "", None, &["queries"]);
+    assert!(code == 1 && words.contains("queries.toml:"), "{words}");
 }
 
 #[test]

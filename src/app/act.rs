@@ -64,12 +64,18 @@ impl Model {
             CommandId::Follow if here.detail().is_none_or(|d| d.row().is_none()) => no("no row is loaded"),
             CommandId::Export if self.exporting.is_some() => no("an export is still running"),
             CommandId::Zoom if browse.is_none() => no("there is one pane only"),
-            CommandId::Focus
-                if browse.is_none() && !matches!(self.panel(), Some(Panel::Study(study)) if study.entries() > 0) =>
-            {
-                no("there is one pane only")
-            }
+            CommandId::Focus if browse.is_none() && !self.has_two_panes() => no("there is one pane only"),
+            CommandId::Recall(ask) => self.can_recall(ask),
             _ => Ok(()),
+        }
+    }
+
+    /// Whether a screen of its own kind has something beside what is selected.
+    fn has_two_panes(&self) -> bool {
+        match self.panel() {
+            Some(Panel::Study(study)) => study.entries() > 0,
+            Some(Panel::Recall(recall)) => recall.row().is_some(),
+            _ => false,
         }
     }
 
@@ -115,6 +121,8 @@ impl Model {
             CommandId::Erase => self.open_erasure(),
             CommandId::Turn(turn) => self.turn_erasure(turn),
             CommandId::Panel(PanelKind::Prune) => self.open_prune(),
+            CommandId::Panel(PanelKind::Recall) => self.open_recall(),
+            CommandId::Recall(ask) => self.ask_recall(ask),
             CommandId::Panel(kind) => self.go(&Destination::Panel(kind), false),
             CommandId::Up => self.move_by(-1),
             CommandId::Down => self.move_by(1),
@@ -182,7 +190,7 @@ impl Model {
             .into_iter()
             .map(|link| {
                 let entity = match &link.to {
-                    Destination::Home | Destination::Panel(_) => None,
+                    Destination::Home | Destination::Panel(_) | Destination::Finding(..) => None,
                     Destination::Row(entity, _) | Destination::List(entity, _) => Some(*entity),
                 };
                 let missing = entity.and_then(|entity| self.holds(entity).err());
@@ -206,6 +214,9 @@ impl Model {
         self.status_failure = None;
         let mut effects: Vec<Effect> = self.status_pending.take().map(Effect::Cancel).into_iter().collect();
         let lines = self.measures.list_rows;
+        if self.shows_findings() {
+            effects.extend(self.health.forget());
+        }
         match &mut self.history.here_mut().view {
             View::Home(home) => {
                 home.recent = None;

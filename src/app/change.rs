@@ -21,6 +21,8 @@ pub struct Changing {
     pub unlocked: bool,
     /// Whether the database can be written is being asked.
     pub asking: Option<Ticket>,
+    /// Migrations are under way that stood in the way of unlocking.
+    pub unlocks: bool,
     /// The operation that is being planned or applied.
     pub pending: Option<Pending>,
     /// What was done in this session, the newest last.

@@ -5,9 +5,11 @@ use super::inbox::Verdict;
 use super::jobs::JobAsk;
 use super::key::Key;
 use super::panel::PanelKind;
+use super::recall;
 use super::study::Kind;
 use crate::memory::Entity;
 use crate::memory::utility::Signal;
+use crate::recall::rank::Ranking;
 
 /// Names a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -130,6 +132,8 @@ pub enum CommandId {
     ScrollPreview(bool),
     /// Prune by the rules.
     Prune,
+    /// Something on the recall screen.
+    Recall(recall::Ask),
 }
 
 /// A change that a command asks for; which rows it is about is what is selected.
@@ -186,6 +190,8 @@ pub enum Scope {
     Prune,
     /// Where a person is erased.
     Erase,
+    /// Where a situation is ranked.
+    Recall,
 }
 
 impl Scope {
@@ -199,6 +205,7 @@ impl Scope {
     pub const ALL: &[Scope] = &[
         Scope::List,
         Scope::Rows,
+        Scope::Recall,
         Scope::Inbox,
         Scope::Prune,
         Scope::Receipts,
@@ -225,6 +232,7 @@ impl Scope {
             Scope::Jobs => "Jobs",
             Scope::Prune => "Prune",
             Scope::Erase => "Erasing a person",
+            Scope::Recall => "Recall",
         }
     }
 }
@@ -371,6 +379,26 @@ commands! {
     CommandId::Change(Ask::Unlink), Rows, ["c u"], "Unlink", "", "Takes the episode's parent away.", Some("unlink CHILD");
     CommandId::Change(Ask::ActivatePolicy), Study, ["c a"], "Activate policy", "activate", "Puts the selected version to use; the others stay.", Some("policy activate ID");
     CommandId::Change(Ask::TrainPolicy), Study, ["c t"], "Train policy", "train", "Trains a new version from what the bank's cases recalled; it is stored for review.", Some("policy train BANK");
+    CommandId::Panel(PanelKind::Recall), Everywhere, ["W"], "Recall: why is this remembered", "", "Ranks a situation, that of the selected row or one in words, and takes every score apart.", Some("recall TEXT --ranking RANKING");
+    CommandId::Recall(recall::Ask::Write), Recall, ["/"], "Write a situation", "situation", "Writes the situation in words.", Some("recall TEXT --ranking RANKING");
+    CommandId::Recall(recall::Ask::Rank(Ranking::Boosted)), Recall, ["1"], "Boosted", "to 4 ranking", "Ranks episodes by time and likeness, boosted by canvas and feedback.", Some("recall TEXT --ranking boosted");
+    CommandId::Recall(recall::Ask::Rank(Ranking::Proven)), Recall, ["2"], "Proven", "", "Ranks memories and episodes by domain, topic, utility and age.", Some("recall TEXT --ranking proven");
+    CommandId::Recall(recall::Ask::Rank(Ranking::Cases)), Recall, ["3"], "Cases", "", "Ranks cases by likeness.", Some("recall TEXT --ranking cases");
+    CommandId::Recall(recall::Ask::Rank(Ranking::Similar)), Recall, ["4"], "Similar", "", "Ranks successful episodes of like situation and outcome.", Some("recall TEXT --ranking similar");
+    CommandId::Recall(recall::Ask::Compare), Recall, ["v"], "Compare", "compare", "Ranks the same situation in another way beside this one.", None;
+    CommandId::Recall(recall::Ask::Ways), Recall, ["w"], "All rankings", "", "Chooses among all rankings and the learned policies.", Some("recall TEXT --ranking cases --policy ID");
+    CommandId::Recall(recall::Ask::Side(false)), Recall, ["h", "left"], "Left ranking", "", "Goes to the ranking at the left.", None;
+    CommandId::Recall(recall::Ask::Side(true)), Recall, ["l", "right"], "Right ranking", "", "Goes to the ranking at the right.", None;
+    CommandId::Recall(recall::Ask::Swap), Recall, ["x"], "Exchange", "", "Exchanges the two rankings.", None;
+    CommandId::Recall(recall::Ask::More(true)), Recall, ["+", "="], "One row more", "- rows", "Recalls one row more.", Some("recall TEXT --ranking RANKING -k N");
+    CommandId::Recall(recall::Ask::More(false)), Recall, ["-"], "One row fewer", "", "Recalls one row fewer.", None;
+    CommandId::Recall(recall::Ask::Agent), Recall, ["a"], "Agent", "agent", "Takes the memories of one agent, or of all.", Some("recall TEXT --ranking RANKING --agent A");
+    CommandId::Recall(recall::Ask::User), Recall, ["u"], "User", "user", "Takes the memories of one user, or of all.", Some("recall TEXT --ranking RANKING --user U");
+    CommandId::Recall(recall::Ask::Narrow), Recall, ["n"], "Narrow", "", "Names the domain and the topic that are sought, or the workflow of similar episodes.", Some("recall --ranking proven --domain D --topic T");
+    CommandId::Recall(recall::Ask::Outcomes), Recall, ["O"], "Outcomes", "", "Takes failures among the similar episodes too, or successes only.", Some("recall TEXT --ranking similar --all-outcomes");
+    CommandId::Recall(recall::Ask::Save), Recall, ["S"], "Keep the question", "keep", "Keeps what is asked under a name, in your own files.", Some("recall TEXT --ranking RANKING --save NAME");
+    CommandId::Recall(recall::Ask::Saved), Recall, ["s"], "Kept questions", "kept", "Asks a kept question again.", Some("recall --saved NAME");
+    CommandId::Recall(recall::Ask::Forget), Recall, ["X"], "Forget a question", "", "Forgets a kept question.", Some("queries forget NAME");
     CommandId::Panel(PanelKind::Study(Kind::Agents)), Everywhere, ["a"], "Agents at work", "", "Shows what people do with canvases, how ready each agent is, what fades and which memories mislead.", Some("insights");
     CommandId::Panel(PanelKind::Study(Kind::Policies)), Everywhere, ["L"], "Learned policies", "", "Shows the versions of retrieval policies, how good each is and which is in use.", Some("policy list");
     CommandId::Panel(PanelKind::Study(Kind::Recall)), Everywhere, ["E"], "Evaluation", "", "Judges recall: hit rate, precision, nonsense, coverage, swamping, latency.", Some("evaluate");
@@ -393,7 +421,7 @@ commands! {
     CommandId::Mend, Findings, ["x"], "Mend", "mend", "Does what mends the finding where the console can, else says which command does.", None;
     CommandId::NextExample, Findings, ["l", "right"], "Next example", "example", "Selects the next example; enter goes there.", None;
     CommandId::PreviousExample, Findings, ["h", "left"], "Previous example", "", "Selects the example before.", None;
-    CommandId::ApplyMigrations, Migrations, ["a"], "Apply", "apply", "Applies all that are pending, after a confirmation that shows their statements.", Some("migrate --apply");
+    CommandId::ApplyMigrations, Migrations, ["a"], "Apply", "apply", "Applies all that are pending, and the selected one if it is optional, after a confirmation that shows their statements.", Some("migrate --apply");
     CommandId::Panel(PanelKind::Findings), Everywhere, ["F"], "Findings", "", "Looks for what is wrong or suspicious, with the command that mends it.", Some("findings");
     CommandId::Panel(PanelKind::Migrations), Everywhere, ["D"], "Migrations", "", "Shows what the database lacks, with statements, locks and drift, and applies it.", Some("migrate");
     CommandId::Panel(PanelKind::Inbox), Everywhere, ["I"], "Inbox", "", "Goes through the feedback that needs a look, until none is left.", None;

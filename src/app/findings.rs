@@ -1,11 +1,13 @@
 //! What is wrong or suspicious in the database, worst first: told as it is found, each with examples to follow and the
 //! command that mends it.
 
+use std::collections::BTreeSet;
+
 use super::message::{Destination, Effect, Failure, Ticket};
 use super::model::{Model, Tone};
-use super::operation::Operation;
+use super::operation::{Operation, Pruning};
 use super::panel::{Panel, PanelKind};
-use super::place::View;
+use super::place::{Place, View};
 use crate::memory::Entity;
 use crate::memory::findings::{Finding, NotApplicable};
 
@@ -18,21 +20,24 @@ pub enum News {
     NotApplicable(NotApplicable),
     /// Rows read so far, and of which entity the last ones were.
     Read(u64, &'static str),
+    /// Kinds that were left for a longer look.
+    Left(Vec<&'static str>),
     /// The look is over.
     Done,
 }
 
-/// The list of findings.
+/// Findings that the first screen lists.
+const WORST: usize = 5;
+
+/// What is wrong or suspicious, as far as it was looked for: the first screen and the screen of findings share it.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Findings {
+pub struct Health {
     /// What was found so far, the worst first.
     pub found: Vec<Finding>,
     /// Kinds that were not looked for, with the reason.
     pub skipped: Vec<NotApplicable>,
-    /// Position of the selected finding.
-    pub selected: usize,
-    /// Position of the selected example.
-    pub example: usize,
+    /// Kinds that a brief look left for a longer one.
+    pub left: Vec<&'static str>,
     /// Rows read so far, and of which entity.
     pub read: Option<(u64, &'static str)>,
     /// The look is over.
@@ -41,13 +46,73 @@ pub struct Findings {
     pub pending: Option<Ticket>,
     /// Why it ended early.
     pub failure: Option<Failure>,
+    /// What this look told; what only an older one did goes when it is over.
+    told: BTreeSet<Name>,
+    /// Changes that had been made when it began.
+    epoch: u64,
+}
+
+/// Names a finding: its kind, and the entity that it is of.
+type Name = (&'static str, Option<&'static str>);
+
+fn name(finding: &Finding) -> Name {
+    (finding.kind, finding.entity)
+}
+
+impl Health {
+    /// The worst of what was found, few enough for the first screen.
+    pub fn worst(&self) -> impl Iterator<Item = &Finding> {
+        self.found.iter().take(WORST)
+    }
+
+    /// Everything is to be looked for again; what was found stays until then.
+    pub fn forget(&mut self) -> Vec<Effect> {
+        (self.done, self.failure) = (false, None);
+        self.pending.take().map(Effect::Cancel).into_iter().collect()
+    }
+
+    /// Position of a finding.
+    fn position(&self, wanted: Name) -> Option<usize> {
+        self.found.iter().position(|finding| name(finding) == wanted)
+    }
+
+    /// Takes a finding in, in its place.
+    fn keep(&mut self, finding: Finding) {
+        self.told.insert(name(&finding));
+        self.found.retain(|f| name(f) != name(&finding));
+        let at = self.found.partition_point(|f| f.severity <= finding.severity);
+        self.found.insert(at, finding);
+    }
+
+    fn take(&mut self, news: News) {
+        match news {
+            News::Found(finding) => self.keep(*finding),
+            News::NotApplicable(kind) => self.skipped.push(kind),
+            News::Read(rows, entity) => self.read = Some((rows, entity)),
+            News::Left(kinds) => self.left = kinds,
+            News::Done => {
+                let told = std::mem::take(&mut self.told);
+                self.found.retain(|f| told.contains(&name(f)));
+                (self.done, self.pending) = (true, None);
+            }
+        }
+    }
+}
+
+/// The screen of findings.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Findings {
+    /// Position of the selected finding.
+    pub selected: usize,
+    /// Position of the selected example.
+    pub example: usize,
 }
 
 impl Findings {
     /// The selected finding.
     #[must_use]
-    pub fn current(&self) -> Option<&Finding> {
-        self.found.get(self.selected)
+    pub fn current<'a>(&self, health: &'a Health) -> Option<&'a Finding> {
+        health.found.get(self.selected)
     }
 
     /// Moves the selection.
@@ -57,22 +122,7 @@ impl Findings {
 
     /// Selects the finding at a position.
     pub fn select(&mut self, position: usize) {
-        self.selected = position.min(self.found.len().saturating_sub(1));
-        self.example = 0;
-    }
-
-    /// Everything is to be looked for again.
-    pub fn forget(&mut self) {
-        *self = Findings { selected: self.selected, ..Findings::default() };
-    }
-
-    /// Keeps a finding in its place; the same one stays selected.
-    fn keep(&mut self, finding: Finding) {
-        let at = self.found.partition_point(|f| f.severity <= finding.severity);
-        if at <= self.selected && !self.found.is_empty() {
-            self.selected += 1;
-        }
-        self.found.insert(at, finding);
+        (self.selected, self.example) = (position, 0);
     }
 }
 
@@ -87,33 +137,85 @@ impl Model {
         }
     }
 
-    /// Begins to look, unless that was done.
-    pub(super) fn settle_findings(&mut self) -> Vec<Effect> {
-        let ticket = self.ticket();
-        let Some(findings) = self.findings_mut() else { return Vec::new() };
-        if findings.pending.is_some() || findings.done || findings.failure.is_some() {
+    fn finding(&self) -> Option<&Finding> {
+        match self.panel() {
+            Some(Panel::Findings(findings)) => findings.current(&self.health),
+            _ => None,
+        }
+    }
+
+    /// Whether findings are on this screen.
+    pub(super) fn shows_findings(&self) -> bool {
+        match &self.history.here().view {
+            View::Home(_) => true,
+            View::Panel(panel) => panel.kind() == PanelKind::Findings,
+            _ => false,
+        }
+    }
+
+    /// Stops a look that nobody sees any more. It begins again when we come back.
+    pub(super) fn stop_looking(&mut self) -> Vec<Effect> {
+        if self.shows_findings() {
+            Vec::new()
+        } else {
+            self.health.pending.take().map(Effect::Cancel).into_iter().collect()
+        }
+    }
+
+    /// Begins to look, unless that was done; a brief look leaves what would take long.
+    pub(super) fn settle_health(&mut self, brief: bool) -> Vec<Effect> {
+        let epoch = self.changing.epoch;
+        let health = &mut self.health;
+        if health.epoch != epoch && health.pending.is_none() {
+            health.forget();
+        }
+        let enough = health.done && (brief || health.left.is_empty());
+        if health.pending.is_some() || enough || health.failure.is_some() {
             return Vec::new();
         }
-        findings.pending = Some(ticket);
-        vec![Effect::Look(ticket)]
+        let ticket = self.ticket();
+        let found = std::mem::take(&mut self.health.found);
+        self.health = Health { found, pending: Some(ticket), epoch, ..Health::default() };
+        vec![Effect::Look { ticket, brief }]
+    }
+
+    /// Looks for everything, and keeps the selection within what was found.
+    pub(super) fn settle_findings(&mut self) -> Vec<Effect> {
+        let last = self.health.found.len().saturating_sub(1);
+        if let Some(findings) = self.findings_mut() {
+            findings.selected = findings.selected.min(last);
+        }
+        self.settle_health(false)
     }
 
     pub(super) fn got_finding(&mut self, ticket: Ticket, result: Result<News, Failure>) -> Vec<Effect> {
-        let Some(findings) = self.findings_mut().filter(|f| f.pending == Some(ticket)) else { return Vec::new() };
+        if self.health.pending != Some(ticket) {
+            return Vec::new();
+        }
+        let selected = self.finding().map(name);
         match result {
-            Ok(News::Found(finding)) => findings.keep(*finding),
-            Ok(News::NotApplicable(kind)) => findings.skipped.push(kind),
-            Ok(News::Read(rows, entity)) => findings.read = Some((rows, entity)),
-            Ok(News::Done) => (findings.done, findings.pending) = (true, None),
-            Err(failure) => (findings.failure, findings.pending) = (Some(failure), None),
+            Ok(news) => self.health.take(news),
+            Err(failure) => (self.health.failure, self.health.pending) = (Some(failure), None),
+        }
+        // The same one stays selected, wherever the new ones came.
+        let at = selected.and_then(|wanted| self.health.position(wanted));
+        if let (Some(at), Some(findings)) = (at, self.findings_mut()) {
+            findings.selected = at;
         }
         Vec::new()
     }
 
+    /// The screen of findings begins at the one that was followed.
+    pub(super) fn carry_finding(&self, destination: &Destination, place: &mut Place) {
+        if let (Destination::Finding(kind, entity), View::Panel(panel)) = (destination, &mut place.view) {
+            panel.select(self.health.position((kind, *entity)).unwrap_or(0));
+        }
+    }
+
     /// Selects another example of the finding.
     pub(super) fn other_example(&mut self, by: isize) -> Vec<Effect> {
+        let last = self.finding().map_or(0, |f| f.examples.len().saturating_sub(1));
         if let Some(findings) = self.findings_mut() {
-            let last = findings.current().map_or(0, |f| f.examples.len().saturating_sub(1));
             findings.example = findings.example.saturating_add_signed(by).min(last);
         }
         Vec::new()
@@ -121,9 +223,10 @@ impl Model {
 
     /// Goes to the selected example.
     pub(super) fn open_example(&mut self) -> Vec<Effect> {
-        let Some(findings) = self.findings_mut() else { return Vec::new() };
-        let Some(finding) = findings.current() else { return Vec::new() };
-        let row = finding.entity.and_then(Entity::parse).zip(finding.examples.get(findings.example).cloned());
+        let Some((finding, example)) = self.finding().cloned().zip(self.findings_mut().map(|f| f.example)) else {
+            return Vec::new();
+        };
+        let row = finding.entity.and_then(Entity::parse).zip(finding.examples.get(example).cloned());
         match row {
             Some((entity, id)) => self.go(&Destination::Row(entity, id), true),
             None => self.mend(),
@@ -132,14 +235,21 @@ impl Model {
 
     /// Does what mends the finding where the console can, else says how.
     pub(super) fn mend(&mut self) -> Vec<Effect> {
-        let Some(findings) = self.findings_mut() else { return Vec::new() };
-        let Some(finding) = findings.current() else { return Vec::new() };
-        let example = finding.examples.get(findings.example).cloned();
-        let remedy = finding.remedy.clone();
-        match (remedy.split(' ').next(), example) {
-            (Some("migrate"), _) => self.go(&Destination::Panel(PanelKind::Migrations), true),
-            (Some("unlink"), Some(child)) => self.propose(Operation::Unlink { child }),
-            (Some("show"), Some(_)) => self.open_example(),
+        let Some((finding, example)) = self.finding().cloned().zip(self.findings_mut().map(|f| f.example)) else {
+            return Vec::new();
+        };
+        let (remedy, example) = (finding.remedy, finding.examples.get(example).cloned());
+        let words: Vec<&str> = remedy.split(' ').collect();
+        match (words.as_slice(), example) {
+            (["migrate", ..], _) => self.go(&Destination::Panel(PanelKind::Migrations), true),
+            (["unlink", _], Some(child)) => self.propose(Operation::Unlink { child }),
+            (["show", ..], Some(_)) => self.open_example(),
+            (["quarantine", _], Some(case)) => self.propose(Operation::Hold { cases: vec![case], held: true }),
+            (["prune", options @ ..], _) => {
+                let duplicates = options.contains(&"--duplicates");
+                self.propose(Operation::Prune(Pruning { duplicates, ..Pruning::default() }))
+            }
+            (["backfill", name], _) => self.propose(Operation::Backfill { name: (*name).to_owned(), resume: false }),
             _ => self.say(Tone::Info, format!("{remedy}: y c copies the command")),
         }
     }

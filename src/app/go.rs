@@ -48,6 +48,9 @@ impl Model {
         if let Some(study) = self.study_mut() {
             study.scroll = study.scroll.saturating_add_signed(by).min(last);
         }
+        if let Some(recall) = self.recall_mut() {
+            recall.scroll = recall.scroll.saturating_add_signed(by).min(last);
+        }
         if let Some(detail) = self.history.here_mut().detail_mut() {
             detail.scroll = detail.scroll.saturating_add_signed(by).min(last);
         }
@@ -73,7 +76,7 @@ impl Model {
     /// Goes somewhere; `followed` when something here leads there.
     pub(super) fn go(&mut self, destination: &Destination, followed: bool) -> Vec<Effect> {
         let entity = match destination {
-            Destination::Home | Destination::Panel(_) => None,
+            Destination::Home | Destination::Panel(_) | Destination::Finding(..) => None,
             Destination::Row(entity, _) | Destination::List(entity, _) => Some(*entity),
         };
         if let Some(Err(missing)) = entity.map(|entity| self.holds(entity)) {
@@ -85,6 +88,7 @@ impl Model {
         }
         let mut place = Place { epoch: self.changing.epoch, ..Place::of(destination, followed) };
         self.carry_verdicts(&mut place);
+        self.carry_finding(destination, &mut place);
         let there = |kind| self.panel().is_some_and(|panel| panel.kind() == kind);
         if place == *self.history.here() || matches!(destination, Destination::Panel(kind) if there(*kind)) {
             return Vec::new();
@@ -173,6 +177,9 @@ impl Model {
                 return Vec::new();
             }
         }
+        if let Some(effects) = self.step_out_of_recall() {
+            return effects;
+        }
         if let Some(study) = self.study_mut().filter(|study| study.reads && study.entries() > 0) {
             study.reads = false;
             return Vec::new();
@@ -197,6 +204,9 @@ impl Model {
     pub(super) fn other_pane(&mut self) -> Vec<Effect> {
         if let Some(study) = self.study_mut().filter(|study| study.entries() > 0) {
             study.reads = !study.reads;
+        }
+        if let Some(recall) = self.recall_mut() {
+            recall.reads = !recall.reads;
         }
         if let Some(browse) = self.browse_mut() {
             browse.pane = if browse.pane == Pane::List { Pane::Detail } else { Pane::List };

@@ -104,12 +104,14 @@ impl Model {
         LOOKED_AT.into_iter().find(|entity| self.holds(*entity).is_ok())
     }
 
-    /// Where the entries of the first screen lead: entities that are there, what stands out, the newest rows.
+    /// Where the entries of the first screen lead: entities that are there, what stands out, the newest rows; the worst
+    /// findings stand before those.
     #[must_use]
     pub fn home_entries(&self) -> Vec<Destination> {
         let list = |entity| Destination::List(entity, Conditions::default());
         let mut entries: Vec<Destination> = self.held().map(list).collect();
         if let View::Home(home) = &self.history.here().view {
+            entries.extend(self.health.worst().map(|f| Destination::Finding(f.kind, f.entity)));
             entries.extend(home.standouts().into_iter().map(|standout| standout.to));
             let recent = home.rows().iter().take(RECENT_SHOWN);
             entries.extend(recent.map(|row| Destination::Row(row.entity, row.id().to_owned())));

@@ -14,6 +14,7 @@ use super::operation::{Operation, Said};
 use super::panel::Panel;
 use super::place::{Place, View};
 use crate::memory::feedback::{RATING, THUMBS_DOWN, THUMBS_UP};
+use crate::memory::filter::{Filter, Operand, Operator};
 use crate::memory::query::{Page, Query};
 use crate::memory::utility::Signal;
 use crate::memory::{Entity, Row};
@@ -102,6 +103,12 @@ pub struct Inbox {
     pub episode: Option<(String, Option<Content>)>,
     /// It is being waited for.
     pub pending_episode: Option<Ticket>,
+    /// Episodes of rows that do not name theirs: those whose list of feedback holds the row.
+    owners: BTreeMap<String, Option<String>>,
+    /// The one of this row is being looked for.
+    pending_owner: Option<(Ticket, String)>,
+    /// No signals are kept that a verdict could tell.
+    pub untold: bool,
 }
 
 /// Whether a feedback row is worth a look by itself, and why.
@@ -153,7 +160,9 @@ impl Inbox {
 
     /// Every request that it waits for; it waits for none afterwards.
     pub fn release(&mut self) -> Vec<Ticket> {
-        self.pending.take().map(|(ticket, _)| ticket).into_iter().chain(self.pending_episode.take()).collect()
+        let rows = self.pending.take().map(|(ticket, _)| ticket);
+        let owner = self.pending_owner.take().map(|(ticket, _)| ticket);
+        [rows, owner, self.pending_episode.take()].into_iter().flatten().collect()
     }
 
     /// Everything is to be read again; the selection stays.
@@ -161,6 +170,30 @@ impl Inbox {
         self.filled = false;
         self.failure = None;
         self.episode = None;
+        self.owners.clear();
+    }
+
+    /// The episode of the selected row: none when it is not known yet.
+    fn owner(&self) -> Option<Option<String>> {
+        let Some(row) = self.current() else { return Some(None) };
+        let named = row.text("episode_id").map(|id| Some(id.to_owned()));
+        named.or_else(|| self.owners.get(row.id()).cloned())
+    }
+
+    /// Looks for the episode whose list of feedback holds the selected row.
+    fn seek_owner(&mut self, ticket: Ticket) -> Vec<Effect> {
+        let Some(id) = self.current().map(|row| row.id().to_owned()) else { return Vec::new() };
+        if self.pending_owner.as_ref().is_some_and(|(_, sought)| *sought == id) {
+            return Vec::new();
+        }
+        self.episode = None;
+        let left = self.pending_owner.replace((ticket, id.clone())).map(|(ticket, _)| ticket);
+        let left = left.into_iter().chain(self.pending_episode.take());
+        let filter = Filter { column: "feedback_ids", op: Operator::Has, value: Operand::Text(id) };
+        let columns = Some(vec!["id"]);
+        let query = Query { limit: 1, columns, filters: vec![filter], ..Query::new(Entity::Episode) };
+        let asked = Effect::LoadPage(ticket, Box::new(query));
+        left.map(Effect::Cancel).chain([asked]).collect()
     }
 
     /// Takes the rows in that were found, without those that have been looked at.
@@ -219,15 +252,19 @@ impl Model {
             let query = Query { limit: LOOKED_THROUGH, ..Query::new(Entity::Feedback) };
             return vec![Effect::LoadPage(ticket, Box::new(query))];
         }
-        let wanted = inbox.current().and_then(|row| row.text("episode_id")).filter(|_| holds_episodes);
-        let known = inbox.episode.as_ref().map(|(id, _)| id.as_str());
-        if wanted == known || wanted.is_none() {
+        if !holds_episodes {
             return Vec::new();
         }
-        let id = wanted.unwrap_or_default().to_owned();
-        let mut effects: Vec<Effect> = inbox.pending_episode.replace(ticket).map(Effect::Cancel).into_iter().collect();
-        inbox.episode = Some((id.clone(), None));
-        effects.push(Effect::LoadDetail(ticket, Entity::Episode, id.clone(), id));
+        let Some(wanted) = inbox.owner() else { return inbox.seek_owner(ticket) };
+        if wanted.as_deref() == inbox.episode.as_ref().map(|(id, _)| id.as_str()) {
+            return Vec::new();
+        }
+        let mut effects: Vec<Effect> = inbox.pending_episode.take().map(Effect::Cancel).into_iter().collect();
+        inbox.episode = wanted.clone().map(|id| (id, None));
+        if let Some(id) = wanted {
+            inbox.pending_episode = Some(ticket);
+            effects.push(Effect::LoadDetail(ticket, Entity::Episode, id.clone(), id));
+        }
         effects
     }
 
@@ -236,6 +273,12 @@ impl Model {
         let next = self.ticket();
         let keeps_signals = self.holds(Entity::UtilityEvent).is_ok();
         let Some(inbox) = self.inbox_mut() else { return Vec::new() };
+        if let Some((_, id)) = inbox.pending_owner.take_if(|(waiting, _)| *waiting == ticket) {
+            let found = result.ok().and_then(|page| page.rows.first().map(|row| row.id().to_owned()));
+            inbox.owners.insert(id, found);
+            return Vec::new();
+        }
+        inbox.untold = !keeps_signals;
         let Some((_, stage)) = inbox.pending.take_if(|(waiting, _)| *waiting == ticket) else { return Vec::new() };
         let page = match result {
             Ok(page) => page,
@@ -278,13 +321,16 @@ impl Model {
     /// # Errors
     /// What is lacking.
     pub(super) fn can_judge(&self, verdict: Verdict) -> Result<(), String> {
+        let keeps_signals = self.holds(Entity::UtilityEvent).is_ok();
         let row = self.inbox().and_then(Inbox::current).ok_or("nothing is left to look at")?;
         let kind = row.text("kind").unwrap_or_default();
         match verdict {
             Verdict::Flipped if ![THUMBS_UP, THUMBS_DOWN].contains(&kind) => {
                 Err("only thumbs can be flipped".to_owned())
             }
-            Verdict::Right if row.text("episode_id").is_none() => Err("it belongs to no episode".to_owned()),
+            Verdict::Right if keeps_signals && row.text("episode_id").is_none() => {
+                Err("it belongs to no episode".to_owned())
+            }
             _ => Ok(()),
         }
     }

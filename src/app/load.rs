@@ -24,7 +24,8 @@ impl Model {
             effects.extend(self.settle());
             return effects;
         }
-        match &self.history.here().view {
+        let mut effects = self.stop_looking();
+        effects.extend(match &self.history.here().view {
             View::Home(_) => self.settle_home(),
             View::Panel(_) => {
                 let mut effects = self.settle_panel();
@@ -37,7 +38,8 @@ impl Model {
                 effects
             }
             View::Card(_) => self.settle_card(),
-        }
+        });
+        effects
     }
 
     /// Reads the state of the database if that was not done and nothing more urgent is under way.
@@ -57,7 +59,11 @@ impl Model {
             return Vec::new();
         }
         let Some(entity) = looked_at.filter(|_| home.recent.is_none() && home.failure.is_none()) else {
-            return self.settle_status();
+            let mut effects = self.settle_status();
+            if self.status.is_some() || self.status_failure.is_some() {
+                effects.extend(self.settle_health(true));
+            }
+            return effects;
         };
         let ticket = self.ticket();
         let View::Home(home) = &mut self.history.here_mut().view else { return Vec::new() };
@@ -216,7 +222,7 @@ impl Model {
             self.masking.page(&mut page);
             page
         });
-        if self.got_candidates(ticket, &result) {
+        if self.got_candidates(ticket, &result) || self.got_list(ticket, &result) {
             return Vec::new();
         }
         if self.panel().is_some() {

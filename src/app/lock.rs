@@ -39,10 +39,25 @@ pub struct Unlock {
     pub gate: Gate,
     /// Migrations that would be applied; none: the session is unlocked.
     pub migrations: Vec<Pending>,
+    /// Words for `--optional`: those of them that are applied only by name.
+    pub optional: Vec<String>,
+    /// They stand in the way of unlocking, which is asked for afterwards.
+    pub unlocks: bool,
     /// First line shown.
     pub scroll: usize,
     /// `y` was pressed: `c` copies.
     pub copying: bool,
+}
+
+/// What is asked for: migrations, or none of them and the session is unlocked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Unlocking {
+    /// See [`Unlock`].
+    pub migrations: Vec<Pending>,
+    /// See [`Unlock`].
+    pub optional: Vec<String>,
+    /// See [`Unlock`].
+    pub unlocks: bool,
 }
 
 impl Model {
@@ -80,15 +95,16 @@ impl Model {
         }
         let migrations = if writable.audited { Vec::new() } else { writable.pending };
         let danger = if migrations.is_empty() && !self.opened.production { Danger::Safe } else { Danger::Guarded };
-        self.ask_unlock(danger, migrations)
+        self.ask_unlock(danger, Unlocking { migrations, optional: Vec::new(), unlocks: true })
     }
 
-    pub(super) fn ask_unlock(&mut self, danger: Danger, migrations: Vec<Pending>) -> Vec<Effect> {
+    pub(super) fn ask_unlock(&mut self, danger: Danger, asked: Unlocking) -> Vec<Effect> {
         let name = self.database_name().to_owned();
         // Unlocking is asked for everywhere; what others depend on is named.
         let (mut gate, effects) = self.gate(danger, &name);
         gate.step = gate.step.max(Danger::Guarded);
-        let unlock = Unlock { gate, migrations, scroll: 0, copying: false };
+        let Unlocking { migrations, optional, unlocks } = asked;
+        let unlock = Unlock { gate, migrations, optional, unlocks, scroll: 0, copying: false };
         self.overlays.push(Overlay::Unlock(Box::new(unlock)));
         effects
     }
@@ -97,14 +113,15 @@ impl Model {
         let Some(Overlay::Unlock(unlock)) = self.overlays.last_mut() else { return Vec::new() };
         let copies = std::mem::take(&mut unlock.copying) && key.code == Code::Char('c');
         if (copies || key.ctrl && key.code == Code::Char('y')) && !unlock.migrations.is_empty() {
-            return vec![Effect::Copy("command".to_owned(), migrate_line(self))];
+            let optional = unlock.optional.clone();
+            return vec![Effect::Copy("command".to_owned(), migrate_line(self, &optional))];
         }
         let was_early = !unlock.gate.armed;
         match unlock.gate.press(key) {
             Passage::Open => self.unlocked(),
             Passage::Closed => {
                 self.overlays.pop();
-                self.say(Tone::Info, "still read-only")
+                self.say(Tone::Info, if self.changing.unlocked { "nothing was applied" } else { "still read-only" })
             }
             Passage::Taken | Passage::Other => {
                 match key.code {
@@ -125,8 +142,9 @@ impl Model {
         if !unlock.migrations.is_empty() {
             let ticket = self.ticket();
             self.changing.asking = Some(ticket);
-            let mut effects = self.say(Tone::Info, "applying the migration");
-            effects.push(Effect::Migrate(ticket));
+            self.changing.unlocks = unlock.unlocks;
+            let mut effects = self.say(Tone::Info, "applying what was confirmed");
+            effects.push(Effect::Migrate(ticket, unlock.optional));
             return effects;
         }
         self.changing.unlocked = true;
@@ -147,7 +165,9 @@ impl Model {
                 self.opened = *opened;
                 self.changing.epoch += 1;
                 let mut effects = self.say(Tone::Good, format!("applied: {}", names.join(", ")));
-                effects.extend(self.toggle_lock());
+                if std::mem::take(&mut self.changing.unlocks) && !self.changing.unlocked {
+                    effects.extend(self.toggle_lock());
+                }
                 effects
             }
             Err(failure) => {

@@ -162,6 +162,10 @@ impl Masking {
                 self.real(key);
             }
             Effect::Export(_, export) => self.query(&mut export.query),
+            Effect::Recall { inquiry, .. } => {
+                let named = [&mut inquiry.agent, &mut inquiry.user, &mut inquiry.like];
+                named.into_iter().flatten().for_each(|name| self.real(name));
+            }
             Effect::PlanErasure(_, given, _) | Effect::Erase { given, .. } => self.real(given),
             Effect::Plan(_, operation) | Effect::Preview(_, operation) => {
                 operation.persons_mut().into_iter().for_each(|person| self.real(person));
@@ -177,6 +181,12 @@ impl Masking {
             _ => {}
         }
         effect
+    }
+
+    /// A person's id as it may be shown.
+    #[must_use]
+    pub fn person(&self, id: &str) -> String {
+        if self.on && !self.names.contains_key(id) { self.mask.pseudonym("user_id", id) } else { id.to_owned() }
     }
 
     /// Conditions as they may be shown: names that were remembered become pseudonyms.

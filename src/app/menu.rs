@@ -14,6 +14,7 @@ use super::lock::Unlock;
 use super::message::{Destination, Failure};
 use super::operation::Operation;
 use super::picker::Picker;
+use super::recall::Pick;
 use crate::memory::Entity;
 
 /// What choosing an entry does.
@@ -33,6 +34,8 @@ pub enum Choice {
     Theme(&'static str),
     /// Leaves the console while a job runs.
     Leave(Leaving),
+    /// Something on the recall screen.
+    Recall(Pick),
 }
 
 /// An entry of a menu.
@@ -128,6 +131,16 @@ pub enum Purpose {
     Reward,
     /// The window of a profile.
     Window,
+    /// A situation to be ranked.
+    Situation,
+    /// The agent that recalls.
+    Agent,
+    /// The user for whom.
+    User,
+    /// What narrows a ranking.
+    Narrow,
+    /// A name to keep a question under.
+    Keep,
 }
 
 /// A line to write.

@@ -18,6 +18,8 @@ use crate::change::plan::erasure::{Choice, Outcome, Preview};
 use crate::job::plan::{Beat, Offer, Progress, Wish};
 use crate::memory::query::{EpisodeContext, Page, Query, Status};
 use crate::memory::{Entity, Row};
+use crate::recall::answer::{Answer as Recalled, Stages};
+use crate::recall::inquiry::{Inquiry, Saved};
 
 /// Number of a request. A reply with a number that nobody waits for any more changes nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -84,6 +86,8 @@ pub enum Destination {
     List(Entity, Conditions),
     /// A screen of its own kind.
     Panel(PanelKind),
+    /// A finding: its kind, and the entity that it is of.
+    Finding(&'static str, Option<&'static str>),
 }
 
 /// What was drawn: sizes that decide how far things scroll.
@@ -219,6 +223,12 @@ pub enum Message {
     Migrations(Ticket, Result<Box<super::migrations::Listed>, Failure>),
     /// What a question about the memory came to.
     Answer(Ticket, Result<Answer, Failure>),
+    /// What a situation recalls, and how long that took.
+    Recalled(Ticket, Result<Box<(Recalled, Stages)>, Failure>),
+    /// What is being done to rank a situation.
+    Recalling(Ticket, &'static str),
+    /// The questions that are kept.
+    Saved(Ticket, Result<Vec<Saved>, Failure>),
     /// For an answer so many rows of an entity were read so far.
     Told(Ticket, Entity, usize),
     /// The jobs that there are.
@@ -263,8 +273,8 @@ pub enum Effect {
     Preview(Ticket, Box<Operation>),
     /// Ask whether and how the database can be written.
     CheckWritable(Ticket),
-    /// Apply the pending migrations and open the database anew.
-    Migrate(Ticket),
+    /// Apply the pending migrations, and the optional ones of these names, and open the database anew.
+    Migrate(Ticket, Vec<String>),
     /// Find out what erasing a person would do.
     PlanErasure(Ticket, String, Choice),
     /// Erase a person, or go on with it.
@@ -280,8 +290,13 @@ pub enum Effect {
     },
     /// Read entries of our audit trail, newest first, those before a number when one is given.
     LoadTrail(Ticket, Option<i64>),
-    /// Look through the database for findings.
-    Look(Ticket),
+    /// Look through the database for findings; no longer than is fit beside other work when `brief`.
+    Look {
+        /// Number of this request; its news carry it.
+        ticket: Ticket,
+        /// On a huge database some is left for later.
+        brief: bool,
+    },
     /// Read how the migrations stand.
     LoadMigrations(Ticket),
     /// Answer a question about the memory.
@@ -293,6 +308,23 @@ pub enum Effect {
         /// Personal values are replaced.
         masked: bool,
     },
+    /// Rank a situation.
+    Recall {
+        /// Number of this request.
+        ticket: Ticket,
+        /// What is asked.
+        inquiry: Box<Inquiry>,
+        /// Moment of the recall, canonical.
+        at: String,
+        /// Something may have been written: what is kept in memory is read again.
+        fresh: bool,
+    },
+    /// Read the questions that are kept.
+    LoadSaved(Ticket),
+    /// Keep a question.
+    SaveQuery(Ticket, Box<Saved>),
+    /// Forget the kept question of that name.
+    ForgetQuery(Ticket, String),
     /// Read which jobs there are.
     LoadJobs(Ticket),
     /// Run a job.

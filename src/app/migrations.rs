@@ -1,7 +1,7 @@
 //! Migrations of the database: what is pending with its statements, locks and effect, what was applied otherwise than this
 //! version has it, and what other systems list; applying goes through the same confirmation as unlocking.
 
-use super::lock::Pending;
+use super::lock::{Pending, Unlocking};
 use super::message::{Effect, Failure, Ticket};
 use super::model::{Model, Tone};
 use super::panel::Panel;
@@ -140,13 +140,18 @@ impl Model {
         Vec::new()
     }
 
-    /// Asks whether all that are pending are to be applied.
+    /// Asks whether all that are pending are to be applied, with the selected one where it is applied only by name.
     pub(super) fn ask_migrations(&mut self) -> Vec<Effect> {
         let Some(migrations) = self.migrations_mut() else { return Vec::new() };
         if migrations.items().iter().any(|item| item.standing == Standing::Drifted) {
             return self.say(Tone::Warn, "one of the applied migrations is not what it was: nothing is applied on top");
         }
-        let wanted = migrations.items().iter().filter(|item| item.standing == Standing::Pending);
+        let chosen = migrations.current().filter(|item| item.standing == Standing::Optional);
+        let optional: Vec<String> = chosen.iter().filter_map(|item| item.option.clone()).collect();
+        let named = |item: &Item| {
+            item.standing == Standing::Optional && item.option.as_ref().is_some_and(|o| optional.contains(o))
+        };
+        let wanted = migrations.items().iter().filter(|item| item.standing == Standing::Pending || named(item));
         let pending: Vec<Pending> = wanted
             .map(|item| Pending {
                 name: item.name.clone(),
@@ -156,9 +161,8 @@ impl Model {
             })
             .collect();
         if pending.is_empty() {
-            return self
-                .say(Tone::Info, "nothing is pending; optional ones are applied by name: y c copies the command");
+            return self.say(Tone::Info, "nothing is pending; an optional one is applied when it is selected");
         }
-        self.ask_unlock(Danger::Guarded, pending)
+        self.ask_unlock(Danger::Guarded, Unlocking { migrations: pending, optional, unlocks: false })
     }
 }

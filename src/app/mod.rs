@@ -34,6 +34,7 @@ pub mod panel;
 pub mod picker;
 pub mod place;
 pub mod prune;
+pub mod recall;
 pub mod receipts;
 pub mod study;
 pub mod text;

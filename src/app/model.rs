@@ -6,6 +6,7 @@ use chrono::{DateTime, Utc};
 
 use super::change::Changing;
 use super::columns::{ListColumn, list_columns};
+use super::findings::Health;
 use super::jobs::Running;
 use super::key::Key;
 use super::masking::Masking;
@@ -105,6 +106,8 @@ pub struct Model {
     pub changing: Changing,
     /// Jobs that run and ran in this console.
     pub running: Running,
+    /// What is wrong or suspicious, as far as it was looked for.
+    pub health: Health,
     next_ticket: u64,
 }
 
@@ -130,6 +133,7 @@ impl Model {
             exporting: None,
             changing: Changing::default(),
             running: Running::default(),
+            health: Health::default(),
             next_ticket: 0,
         }
     }

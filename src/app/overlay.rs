@@ -150,10 +150,16 @@ impl Model {
             (Choice::Command(id), _) => self.command(id),
             (Choice::Go(destination), _) => self.go(&destination, true),
             (
-                Choice::Sort(_) | Choice::Theme(_) | Choice::Propose(_) | Choice::Edit(_) | Choice::Leave(_),
+                Choice::Sort(_)
+                | Choice::Theme(_)
+                | Choice::Propose(_)
+                | Choice::Edit(_)
+                | Choice::Leave(_)
+                | Choice::Recall(_),
                 Some(reason),
             ) => self.say(Tone::Warn, reason),
             (Choice::Leave(how), None) => self.quit_so(how),
+            (Choice::Recall(pick), None) => self.picked(pick),
             (Choice::Sort(column), None) => self.sort_by(column),
             (Choice::Edit(form), None) => self.show(Overlay::Form(form)),
             (Choice::Propose(operation), None) => self.propose(*operation),
@@ -204,6 +210,9 @@ impl Model {
                 Ok(window) => self.propose(Operation::Window { profile: subject, window }),
                 Err(reason) => self.say(Tone::Warn, reason),
             },
+            Purpose::Situation | Purpose::Agent | Purpose::User | Purpose::Narrow | Purpose::Keep => {
+                self.wrote(purpose, text)
+            }
             Purpose::Export => self.export(text),
             Purpose::Reason => {
                 if let Some(Overlay::Confirm(confirmation)) = self.overlays.last_mut() {
@@ -252,6 +261,10 @@ impl Model {
     }
 
     fn complete(&mut self) {
+        if self.at_recall().is_some() {
+            self.complete_recall();
+            return;
+        }
         let Some(entity) = self.browse().map(|browse| browse.entity) else { return };
         let Some(Overlay::Prompt(prompt)) = self.overlays.last_mut() else { return };
         if prompt.purpose != Purpose::Filter {
@@ -266,6 +279,15 @@ impl Model {
     /// Says of the line being written what it means, or what is wrong with it.
     pub(super) fn judge_prompt(&mut self) {
         let now = self.now;
+        if let Some(Overlay::Prompt(prompt)) = self.overlays.last()
+            && is_of_recall(prompt.purpose)
+        {
+            let (verdict, completions) = self.judge_recall(prompt.purpose, prompt.input.text().trim());
+            if let Some(Overlay::Prompt(prompt)) = self.overlays.last_mut() {
+                (prompt.verdict, prompt.completions) = (verdict, completions);
+            }
+            return;
+        }
         if let Some(Overlay::Prompt(prompt)) = self.overlays.last_mut() {
             let text = prompt.input.text().trim();
             let verdict = match prompt.purpose {
@@ -280,7 +302,7 @@ impl Model {
                     Some(window) => format!("keeps the {window} newest cases"),
                     None => "keeps every case".to_owned(),
                 })),
-                Purpose::Filter | Purpose::Export => None,
+                _ => None,
             };
             if let Some(verdict) = verdict {
                 prompt.verdict = verdict;
@@ -302,7 +324,6 @@ impl Model {
                 });
                 (meant, found)
             }
-            Purpose::Reason | Purpose::Note | Purpose::Reward | Purpose::Window => (Ok(String::new()), Vec::new()),
             Purpose::Export if text.trim().is_empty() => (Err("name a file".to_owned()), Vec::new()),
             Purpose::Export => {
                 let what = match (marked, everything) {
@@ -313,8 +334,15 @@ impl Model {
                 };
                 (Ok(format!("writes {what} as JSON lines; a file that exists is not overwritten")), Vec::new())
             }
+            _ => return,
         };
     }
+}
+
+/// Whether the recall screen judges what is written.
+fn is_of_recall(purpose: Purpose) -> bool {
+    use Purpose::{Agent, Keep, Narrow, Situation, User};
+    matches!(purpose, Situation | Agent | User | Narrow | Keep)
 }
 
 /// Outcomes that a case can have.

@@ -11,6 +11,7 @@ use super::migrations::Migrations;
 use super::model::Model;
 use super::place::View;
 use super::prune::Prune;
+use super::recall::Recall;
 use super::receipts::Receipts;
 use super::study::{Kind, Study};
 use crate::memory::{Entity, Row};
@@ -32,6 +33,8 @@ pub enum PanelKind {
     Jobs,
     /// Cases that go out of banks by rules.
     Prune,
+    /// Why something is remembered.
+    Recall,
     /// A person is erased.
     Erase,
 }
@@ -48,6 +51,7 @@ impl PanelKind {
             PanelKind::Inbox => Panel::Inbox(Inbox::default()),
             PanelKind::Jobs => Panel::Jobs(Jobs::default()),
             PanelKind::Prune => Panel::Prune(Prune::default()),
+            PanelKind::Recall => Panel::Recall(Box::new(Recall::new(crate::recall::rank::Ranking::Boosted))),
             PanelKind::Erase => Panel::Erase(Erasure::default()),
         }
     }
@@ -70,6 +74,8 @@ pub enum Panel {
     Jobs(Jobs),
     /// Cases that go out of banks by rules.
     Prune(Prune),
+    /// Why something is remembered.
+    Recall(Box<Recall>),
     /// A person is erased.
     Erase(Erasure),
 }
@@ -86,6 +92,7 @@ impl Panel {
             Panel::Inbox(_) => PanelKind::Inbox,
             Panel::Jobs(_) => PanelKind::Jobs,
             Panel::Prune(_) => PanelKind::Prune,
+            Panel::Recall(_) => PanelKind::Recall,
             Panel::Erase(_) => PanelKind::Erase,
         }
     }
@@ -101,6 +108,7 @@ impl Panel {
             Panel::Inbox(_) => "inbox".to_owned(),
             Panel::Jobs(_) => "jobs".to_owned(),
             Panel::Prune(_) => "prune".to_owned(),
+            Panel::Recall(_) => "recall".to_owned(),
             Panel::Erase(_) => "erase a person".to_owned(),
         }
     }
@@ -116,6 +124,7 @@ impl Panel {
             Panel::Inbox(_) => Scope::Inbox,
             Panel::Jobs(_) => Scope::Jobs,
             Panel::Prune(_) => Scope::Prune,
+            Panel::Recall(_) => Scope::Recall,
             Panel::Erase(_) => Scope::Erase,
         }
     }
@@ -130,7 +139,7 @@ impl Panel {
             | Panel::Jobs(_)
             | Panel::Prune(_)
             | Panel::Erase(_) => None,
-            Panel::Study(_) => self.row().map(|row| (row.entity, row.id())),
+            Panel::Study(_) | Panel::Recall(_) => self.row().map(|row| (row.entity, row.id())),
             Panel::Inbox(inbox) => inbox.current().map(|row| (Entity::Feedback, row.id())),
         }
     }
@@ -151,6 +160,7 @@ impl Panel {
                 Kind::Recall => None,
             },
             Panel::Inbox(inbox) => inbox.current(),
+            Panel::Recall(recall) => recall.row(),
         }
     }
 
@@ -158,12 +168,14 @@ impl Panel {
     pub fn release(&mut self) -> Vec<Ticket> {
         match self {
             Panel::Receipts(receipts) => receipts.pending.take().map(|(ticket, _)| ticket).into_iter().collect(),
-            Panel::Findings(findings) => findings.pending.take().into_iter().collect(),
+            // The look goes on beside the first screen, and is stopped elsewhere: see `settle_health`.
+            Panel::Findings(_) => Vec::new(),
             Panel::Migrations(migrations) => migrations.pending.take().into_iter().collect(),
             Panel::Study(study) => study.waiting.take().map(|waiting| waiting.ticket).into_iter().collect(),
             Panel::Inbox(inbox) => inbox.release(),
             Panel::Jobs(jobs) => jobs.pending.take().into_iter().collect(),
             Panel::Prune(prune) => prune.pending.take().into_iter().collect(),
+            Panel::Recall(recall) => recall.release(),
             Panel::Erase(erasure) => erasure.release(),
         }
     }
@@ -172,7 +184,7 @@ impl Panel {
     pub fn forget(&mut self) {
         match self {
             Panel::Receipts(receipts) => receipts.forget(),
-            Panel::Findings(findings) => findings.forget(),
+            Panel::Findings(_) => {}
             Panel::Migrations(migrations) => {
                 (migrations.stale, migrations.failure) = (true, None);
             }
@@ -180,6 +192,7 @@ impl Panel {
             Panel::Inbox(inbox) => inbox.forget(),
             Panel::Jobs(jobs) => jobs.forget(),
             Panel::Prune(prune) => prune.forget(),
+            Panel::Recall(recall) => recall.forget(),
             Panel::Erase(erasure) => erasure.forget(),
         }
     }
@@ -194,6 +207,7 @@ impl Panel {
             Panel::Inbox(inbox) => inbox.move_by(by),
             Panel::Jobs(jobs) => jobs.move_by(by),
             Panel::Prune(prune) => prune.move_by(by),
+            Panel::Recall(recall) => recall.move_by(by),
             Panel::Erase(erasure) => erasure.move_by(by),
         }
     }
@@ -211,6 +225,10 @@ impl Panel {
             Panel::Inbox(inbox) => inbox.select(position),
             Panel::Jobs(jobs) => jobs.selected = position.min(jobs.offers.len().saturating_sub(1)),
             Panel::Prune(prune) => prune.select(position),
+            Panel::Recall(recall) => {
+                recall.reads = false;
+                recall.select(position);
+            }
             Panel::Erase(_) => {}
         }
     }
@@ -244,6 +262,7 @@ impl Model {
             Some(PanelKind::Inbox) => self.settle_inbox(),
             Some(PanelKind::Jobs) => self.settle_jobs(),
             Some(PanelKind::Prune) => self.settle_prune(),
+            Some(PanelKind::Recall) => self.settle_recall(),
             Some(PanelKind::Erase) => self.settle_erasure(),
             None => Vec::new(),
         }
@@ -267,7 +286,7 @@ impl Model {
                 }
                 Vec::new()
             }
-            Some(PanelKind::Inbox) => self.open_selected(),
+            Some(PanelKind::Inbox | PanelKind::Recall) => self.open_selected(),
             Some(PanelKind::Jobs) => self.command(CommandId::Job(JobAsk::Start)),
             Some(PanelKind::Prune) => self.propose_prune(),
             Some(PanelKind::Erase) => self.turn_erasure(super::erase::Turn::Next),

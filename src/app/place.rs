@@ -6,7 +6,7 @@ use super::columns::{plural, read_columns};
 use super::condition::Conditions;
 use super::detail::Detail;
 use super::message::{Destination, Failure, Ticket};
-use super::panel::Panel;
+use super::panel::{Panel, PanelKind};
 use super::window::{Want, Window};
 use crate::memory::query::{Order, Page, Query};
 use crate::memory::{Entity, Row};
@@ -158,6 +158,7 @@ impl Place {
         let view = match destination {
             Destination::Home => View::Home(Home::default()),
             Destination::Panel(kind) => View::Panel(Box::new(kind.new_panel())),
+            Destination::Finding(..) => View::Panel(Box::new(PanelKind::Findings.new_panel())),
             Destination::List(entity, conditions) => View::Browse(Box::new(Browse::new(*entity, conditions.clone()))),
             Destination::Row(entity, id) => {
                 let detail = Detail { key: Some(id.clone()), id: id.clone(), ..Detail::new(*entity) };

@@ -10,7 +10,8 @@ use super::study::{Kind, Question};
 use crate::memory::Entity;
 
 /// A word as a shell takes it.
-fn quoted(word: &str) -> String {
+#[must_use]
+pub fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@%+=,".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         return word.to_owned();
@@ -24,7 +25,7 @@ pub fn command_line(model: &Model) -> String {
     let mut words = vec!["mnemoscope".to_owned(), "-d".to_owned(), quoted(&model.opened.location)];
     match &model.history.here().view {
         View::Home(_) => words.push("status".to_owned()),
-        View::Panel(panel) => words.extend(panel_words(panel)),
+        View::Panel(panel) => words.extend(panel_words(model, panel)),
         View::Browse(browse) if browse.pane == Pane::Detail => detail_words(browse.entity, &browse.detail, &mut words),
         View::Browse(browse) => {
             words.extend(["list".to_owned(), browse.entity.name().to_owned()]);
@@ -38,8 +39,13 @@ pub fn command_line(model: &Model) -> String {
     words.join(" ")
 }
 
-fn panel_words(panel: &Panel) -> Vec<String> {
+fn panel_words(model: &Model, panel: &Panel) -> Vec<String> {
     match panel {
+        Panel::Recall(recall) => {
+            let mut asked = recall.asked(recall.side());
+            asked.user = asked.user.map(|user| model.masking.person(&user));
+            std::iter::once("recall".to_owned()).chain(asked.words().iter().map(|word| quoted(word))).collect()
+        }
         Panel::Inbox(inbox) => match inbox.current() {
             Some(row) => vec!["show".to_owned(), "feedback".to_owned(), quoted(row.id())],
             None => vec!["list".to_owned(), "feedback".to_owned()],
@@ -54,7 +60,9 @@ fn panel_words(panel: &Panel) -> Vec<String> {
             None => vec!["audit".to_owned(), "list".to_owned()],
         },
         // What mends the finding; its ids are quoted already.
-        Panel::Findings(findings) => vec![findings.current().map_or("findings", |f| f.remedy.as_str()).to_owned()],
+        Panel::Findings(findings) => {
+            vec![findings.current(&model.health).map_or("findings", |f| f.remedy.as_str()).to_owned()]
+        }
         Panel::Migrations(migrations) => {
             let option = migrations.current().and_then(|m| m.option.clone());
             let words = ["migrate".to_owned(), "--apply".to_owned()].into_iter();
@@ -111,8 +119,9 @@ pub fn resume_line(model: &Model, name: &str) -> String {
 
 /// The command line that applies the pending migrations.
 #[must_use]
-pub fn migrate_line(model: &Model) -> String {
-    format!("mnemoscope -d {} migrate --apply", quoted(&model.opened.location))
+pub fn migrate_line(model: &Model, optional: &[String]) -> String {
+    let named: String = optional.iter().map(|option| format!(" --optional {}", quoted(option))).collect();
+    format!("mnemoscope -d {} migrate --apply{named}", quoted(&model.opened.location))
 }
 
 fn selection_words(model: &Model, browse: &Browse, words: &mut Vec<String>) {

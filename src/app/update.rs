@@ -78,6 +78,12 @@ impl Model {
                 }
             }
             Message::Answer(ticket, result) => self.got_answer(ticket, result),
+            Message::Recalled(ticket, result) => self.got_recalled(ticket, result),
+            Message::Recalling(ticket, doing) => {
+                self.recalling(ticket, doing);
+                Vec::new()
+            }
+            Message::Saved(ticket, result) => self.got_saved(ticket, result),
             Message::Told(ticket, entity, rows) => {
                 self.told(ticket, entity, rows);
                 Vec::new()
@@ -218,6 +224,9 @@ impl Model {
         }
         if let Some(study) = self.study_mut() {
             study.reads = pane == Pane::Detail;
+        }
+        if let Some(recall) = self.recall_mut() {
+            recall.reads = pane == Pane::Detail;
         }
         Vec::new()
     }

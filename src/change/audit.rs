@@ -339,7 +339,11 @@ fn chain_faults(database_id: &str, entries: &[TrailEntry], faults: &mut Vec<Faul
     let (mut expected, mut prev) = (1, GENESIS.to_owned());
     for entry in entries {
         if entry.seq != expected {
-            let words = format!("entries {expected} to {} are missing", entry.seq - 1);
+            let words = match entry.seq - expected {
+                1 => format!("entry {expected} is missing"),
+                2.. => format!("entries {expected} to {} are missing", entry.seq - 1),
+                _ => format!("entry {} stands where entry {expected} should", entry.seq),
+            };
             faults.push(fault("gap", expected.min(entry.seq), words));
         }
         if entry.database_id != database_id {
@@ -366,7 +370,11 @@ fn head_faults(head: Option<&(i64, String)>, entries: &[TrailEntry], faults: &mu
     match head {
         None => faults.push(fault("moved_head", last.0, "the head of the chain is gone")),
         Some((seq, hash)) if (*seq, hash.as_str()) != last => {
-            let words = format!("the head says entry {seq}, the last one is {}", last.0);
+            let words = if *seq == last.0 {
+                format!("the head has another hash than entry {seq}, which is the last one")
+            } else {
+                format!("the head says entry {seq}, the last one is {}", last.0)
+            };
             faults.push(fault("moved_head", last.0.min(*seq), words));
         }
         Some(_) => {}

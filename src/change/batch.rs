@@ -9,10 +9,10 @@ use super::draft::Draft;
 use super::feedback::{addable, writable};
 use crate::layout::{BoundOrigin, BoundSource, Fill};
 use crate::memory::{Entity, Row, json};
-use crate::store::Store;
 use crate::store::encode::{Given, plain_column, table_of};
 use crate::store::session::Raw;
 use crate::store::stored::{Image, Rows};
+use crate::store::{Store, StoreError};
 
 /// A row to be added.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,6 +21,8 @@ pub struct NewRow {
     pub row: Row,
     /// Columns that take the time of the change.
     pub now: Vec<&'static str>,
+    /// Where it stands in the file that it comes from, from 1; 0 without one.
+    pub place: usize,
 }
 
 impl NewRow {
@@ -29,7 +31,7 @@ impl NewRow {
     pub fn new<const N: usize>(entity: Entity, values: [(&str, Value); N]) -> Self {
         let mut row = Row::empty(entity);
         values.into_iter().for_each(|(column, value)| row.set(column, value));
-        NewRow { row, now: Vec::new() }
+        NewRow { row, now: Vec::new(), place: 0 }
     }
 
     /// The row with a column that takes the time of the change.
@@ -100,17 +102,36 @@ pub async fn add_beside(
         let table = table_of(source).title();
         draft.disclosures.push(format!("{table} has no place for `{}`: left out", lost.join("`, `")));
     }
-    let given = |new: &&NewRow| -> Vec<Given> {
-        columns
-            .iter()
-            .map(|c| if new.now.contains(c) { Given::Now } else { Given::Is(new.row.get(c).clone()) })
-            .collect()
-    };
-    let values: Vec<Vec<Given>> = fresh.iter().map(given).collect();
+    let values: Vec<Vec<Given>> = fresh.iter().map(|new| given(new, &columns)).collect();
     let insertion = store.insertions(source, &columns, &values, owner).await?;
     fresh.iter().for_each(|r| draft.adds(&r.row));
     draft.push(insertion);
     Ok(tally)
+}
+
+/// The rows of one entity that the database cannot store, each with where it stands and why.
+///
+/// # Errors
+/// As [`add`].
+pub async fn unfit(store: &Store, entity: Entity, rows: &[&NewRow]) -> Result<Vec<(usize, String)>, ChangeError> {
+    let source = target(store, entity)?;
+    addable(source)?;
+    let mut unfit = Vec::new();
+    for new in rows {
+        let used = |c: &&str| has_place(source, c) && (new.now.contains(c) || !new.row.get(c).is_null());
+        let columns: Vec<&str> = entity.columns().iter().map(|c| c.name).filter(used).collect();
+        match store.insertions(source, &columns, &[given(new, &columns)], None).await {
+            Ok(_) => {}
+            Err(StoreError::CannotHold(why)) => unfit.push((new.place, why)),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(unfit)
+}
+
+fn given(new: &NewRow, columns: &[&str]) -> Vec<Given> {
+    let value = |c: &&str| if new.now.contains(c) { Given::Now } else { Given::Is(new.row.get(c).clone()) };
+    columns.iter().map(value).collect()
 }
 
 /// Columns that follow from others wherever they are not stored.

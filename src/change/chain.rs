@@ -67,9 +67,6 @@ pub async fn unlink(store: &Store, child: &str) -> Result<Plan, ChangeError> {
 }
 
 async fn set_parent(draft: &mut Draft<'_>, found: &Located<'_>, parent: Value) -> Result<(), ChangeError> {
-    if *found.row.get("parent_id") == parent {
-        return Ok(());
-    }
     let store = draft.store;
     let Some((column, _)) = plain_column(found.source, "parent_id") else {
         return Err(ChangeError::Refused(format!(
@@ -78,6 +75,9 @@ async fn set_parent(draft: &mut Draft<'_>, found: &Located<'_>, parent: Value) -
             if found.source.column("parent_id").is_empty() { "not kept" } else { "drawn from other rows" }
         )));
     };
+    if *found.row.get("parent_id") == parent {
+        return Ok(());
+    }
     if found.image.get(column) == Some(&crate::store::session::Raw::Null) && parent.is_null() {
         return Err(ChangeError::Refused(format!(
             "the parent {} is not stored in {}.{column}: it comes from other rows, which stay",

@@ -272,10 +272,7 @@ pub fn check_id(entity: Entity, id: &str) -> Result<(), ChangeError> {
         return Err(ChangeError::Usage(format!("the id of the {} is empty", entity.title())));
     }
     if id.len() > 1_000 || id.contains('\0') {
-        return Err(ChangeError::Usage(format!(
-            "this cannot be the id of a {}: it is too long or holds NUL",
-            entity.title()
-        )));
+        return Err(ChangeError::Usage(format!("no {} can have this id: it is too long or holds NUL", entity.title())));
     }
     Ok(())
 }

@@ -1,8 +1,11 @@
 //! Looks through a whole database for findings, each told as soon as it is known: structure and trail first, then banks,
 //! episodes and what hangs on them, text last. Reads only; each kind of row is read once, in no order.
 
-use std::collections::{BTreeMap, HashSet};
+mod near;
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
 
 use super::{ChangeError, anchor};
 use crate::layout::{Link, LinkBy};
@@ -22,6 +25,8 @@ pub enum Told {
     NotApplicable(NotApplicable),
     /// Rows read so far, and of which entity the last ones were.
     Read(u64, &'static str),
+    /// Kinds that a brief look left: what it told of them is of the rows that it read.
+    Left(Vec<&'static str>),
 }
 
 /// What to look for.
@@ -31,6 +36,17 @@ pub struct Wanted {
     pub kind: Option<&'static str>,
     /// Examples of each at most.
     pub examples: usize,
+    /// How long a look may be; none looks at everything.
+    pub brief: Option<Brief>,
+}
+
+/// Where a brief look ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Brief {
+    /// Rows read at most.
+    pub rows: u64,
+    /// Time taken at most.
+    pub time: Duration,
 }
 
 /// Rows between two words of progress.
@@ -45,15 +61,32 @@ pub async fn look(
     wanted: &Wanted,
     told: &mut (dyn FnMut(Told) -> ControlFlow<()> + Send),
 ) -> Result<(), ChangeError> {
-    let mut survey =
-        Survey { store, wanted, told, stopped: false, read: 0, scanner: Scanner::default(), text: BTreeMap::new() };
+    let mut survey = Survey {
+        store,
+        wanted,
+        told,
+        stopped: false,
+        spent: false,
+        begun: Instant::now(),
+        left: BTreeSet::new(),
+        read: 0,
+        scanner: Scanner::default(),
+        text: BTreeMap::new(),
+    };
     survey.structure().await?;
     survey.trail().await?;
     survey.vectors().await?;
-    survey.banks().await?;
+    let bank = survey.banks().await?;
     survey.episodes().await?;
     survey.rest().await?;
     survey.texts();
+    if let Some(bank) = bank {
+        survey.near_copies(&bank).await?;
+    }
+    if !survey.left.is_empty() {
+        let left = std::mem::take(&mut survey.left);
+        survey.tell(Told::Left(left.into_iter().collect()));
+    }
     Ok(())
 }
 
@@ -64,19 +97,25 @@ struct Survey<'a> {
     store: &'a Store,
     wanted: &'a Wanted,
     told: &'a mut (dyn FnMut(Told) -> ControlFlow<()> + Send),
+    /// Nobody wants to hear more.
     stopped: bool,
+    /// A brief look is over: no more rows are read.
+    spent: bool,
+    begun: Instant,
+    left: BTreeSet<&'static str>,
     read: u64,
     scanner: Scanner,
     text: Gathered,
 }
 
 /// Kinds that come from one another's reading.
-const STRUCTURE: &[&str] = &["missing_table", "missing_column", "missing_index"];
+const STRUCTURE: &[&str] = &["migration_drift", "missing_table", "missing_column", "missing_index"];
 const BANK: &[&str] = &[
     "over_window",
     "policy_without_cases",
     "duplicate_case",
-    "vector_duplicates_left",
+    near::NEAR_COPY,
+    near::LEFT,
     "write_burst",
     "dangling_reference",
     "low_reward_often_recalled",
@@ -143,8 +182,15 @@ impl Survey<'_> {
     }
 
     fn found(&mut self, kind: &str, entity: Option<Entity>, tally: Tally) {
-        let Some(kind) = kind_named(kind).filter(|_| tally.count > 0) else { return };
-        if self.wants(&[kind.name]) {
+        let Some(kind) = kind_named(kind) else { return };
+        if self.spent {
+            self.left.insert(kind.name);
+            // Of text each row tells by itself; all else would be told of half of the rows.
+            if !TEXT.contains(&kind.name) {
+                return;
+            }
+        }
+        if tally.count > 0 && self.wants(&[kind.name]) {
             self.tell(Told::Found(Finding::new(kind, entity.map(Entity::name), tally)));
         }
     }
@@ -186,6 +232,10 @@ impl Survey<'_> {
         self.found("missing_table", None, tables);
         self.found("missing_column", None, columns);
         self.found("missing_index", None, indexes);
+        if let Some(own) = own {
+            let names = own.drift(self.store.engine()).into_iter().map(|applied| applied.name.clone());
+            self.found("migration_drift", None, Tally::of(names, most));
+        }
         Ok(())
     }
 
@@ -222,14 +272,14 @@ impl Survey<'_> {
         Ok(())
     }
 
-    async fn banks(&mut self) -> Result<(), ChangeError> {
+    async fn banks(&mut self) -> Result<Option<Bank>, ChangeError> {
         if !self.wants(BANK) && !self.wants(TEXT) {
-            return Ok(());
+            return Ok(None);
         }
         if let Some(reason) = self.lacks(Entity::Case) {
             let only: Vec<&str> = BANK.iter().copied().filter(|k| *k != "write_burst").collect();
             self.not_applicable(&only, &reason);
-            return Ok(());
+            return Ok(None);
         }
         let most = self.wanted.examples;
         let mut bank = Bank::new(most);
@@ -256,7 +306,7 @@ impl Survey<'_> {
         }
         self.found("low_reward_often_recalled", case, bank.low_and_frequent());
         self.found("swamping_case", case, bank.swamping());
-        Ok(())
+        Ok(Some(bank))
     }
 
     async fn episodes(&mut self) -> Result<(), ChangeError> {
@@ -357,6 +407,9 @@ impl Survey<'_> {
     }
 
     fn texts(&mut self) {
+        if self.spent {
+            self.left.extend(TEXT);
+        }
         for ((kind, entity), tally) in std::mem::take(&mut self.text) {
             self.found(kind, Some(entity), tally);
         }
@@ -364,13 +417,14 @@ impl Survey<'_> {
 
     /// Reads every row of an entity, looks at its text, and hands it on. An entity that is not there has no rows.
     async fn each(&mut self, entity: Entity, mut each: impl FnMut(&Row) + Send) -> Result<(), ChangeError> {
-        if self.stopped || self.lacks(entity).is_some() {
+        if self.stopped || self.spent || self.lacks(entity).is_some() {
             return Ok(());
         }
         let texts = self.wants(TEXT);
         let (store, most) = (self.store, self.wanted.examples);
         let (scanner, text, told) = (&mut self.scanner, &mut self.text, &mut self.told);
-        let (read, stopped) = (&mut self.read, &mut self.stopped);
+        let (read, stopped, spent) = (&mut self.read, &mut self.stopped, &mut self.spent);
+        let (brief, begun) = (self.wanted.brief, self.begun);
         let row = |row: Row| {
             *read += 1;
             if texts {
@@ -387,8 +441,9 @@ impl Survey<'_> {
             each(&row);
             if *read % PROGRESS == 0 {
                 *stopped = told(Told::Read(*read, entity.name())).is_break();
+                *spent = brief.is_some_and(|b| *read >= b.rows || begun.elapsed() >= b.time);
             }
-            if *stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            if *stopped || *spent { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
         let columns = Some(columns_read(entity, texts));
         Ok(store.each_row(&Query { columns, ..Query::new(entity) }, row).await?)

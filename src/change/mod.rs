@@ -47,7 +47,7 @@ pub enum ChangeError {
     #[error("{0}")]
     NotFound(String),
     /// The world moved: rows are not what the plan read.
-    #[error("{message}; nothing was written. Plan again and look at what has changed:{}", listed(.rows))]
+    #[error("{message}; nothing was written{}", listed(.rows))]
     Conflict {
         /// What moved.
         message: String,
@@ -69,7 +69,8 @@ pub enum ChangeError {
 }
 
 fn listed(rows: &[String]) -> String {
-    rows.iter().flat_map(|row| ["\n  ", row]).collect()
+    let advice = if rows.is_empty() { "" } else { ". Plan again and look at what has changed:" };
+    [advice].into_iter().chain(rows.iter().flat_map(|row| ["\n  ", row])).collect()
 }
 
 impl From<WriteError> for ChangeError {
@@ -77,7 +78,9 @@ impl From<WriteError> for ChangeError {
         match error {
             WriteError::Store(error) => ChangeError::Store(error),
             WriteError::ReadOnly(_) | WriteError::Rejected(_) => ChangeError::Refused(error.to_string()),
-            WriteError::Missed { .. } => ChangeError::Conflict { message: error.to_string(), rows: Vec::new() },
+            WriteError::Missed { .. } => {
+                ChangeError::Conflict { message: format!("{error}: plan again"), rows: Vec::new() }
+            }
             WriteError::Busy(_) | WriteError::Unknown(_) => ChangeError::Failed(error.to_string()),
         }
     }

@@ -138,19 +138,20 @@ impl Plan {
     #[must_use]
     pub fn to_json(&self) -> Value {
         let shown: Vec<Value> = self.changes.iter().take(SHOWN).map(|c| json!(c)).collect();
+        let how_many = shown.len();
         json!({
             "plan_id": self.plan_id,
             "operation": self.operation,
             "danger": self.danger,
             "counts": self.counts,
-            "changes_shown": shown.len(),
-            "changes_total": self.changes_total,
             "changes": shown,
+            "changes_shown": how_many,
+            "changes_total": self.changes_total,
             "effects": self.effects,
             "disclosures": self.disclosures,
+            "created_at": self.created_at,
             "database_id": self.database_id,
             "fingerprint": hex::encode(Sha256::digest(canonical(&json!(self.watches)).as_bytes())),
-            "created_at": self.created_at,
         })
     }
 }

@@ -181,7 +181,7 @@ pub async fn activate(store: &Store, id: &str) -> Result<Plan, ChangeError> {
              active version",
             of(&chosen)
         ));
-        batch::add(&mut draft, Entity::Policy, &[NewRow { row: copy, now: Vec::new() }]).await?;
+        batch::add(&mut draft, Entity::Policy, &[NewRow { row: copy, now: Vec::new(), place: 0 }]).await?;
         newest
     };
     for (name, value) in [("profile", json!(profile)), ("policy", json!(id)), ("version", json!(version))] {

@@ -3,10 +3,12 @@
 use std::collections::HashSet;
 
 use hmac::{Hmac, KeyInit as _, Mac as _};
+use serde_json::Value;
 use sha2::Sha256;
 use unicode_normalization::UnicodeNormalization as _;
 
 use super::{ChangeError, Plan};
+use crate::memory::Row;
 use crate::store::Store;
 use crate::store::session::Raw;
 use crate::store::stored::Mutation;
@@ -43,19 +45,57 @@ pub fn candidates(text: &str) -> HashSet<&str> {
     words
 }
 
+/// The erased people that a database lists, to be noticed by their handles.
+#[derive(Debug)]
+pub struct Erased<'s> {
+    key: &'s Key,
+    listed: HashSet<String>,
+}
+
+impl<'s> Erased<'s> {
+    /// Those of a database; none where nobody is listed, or the key is not there by which they could be told.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn of(store: &'s Store) -> Result<Option<Erased<'s>>, ChangeError> {
+        let Some(key) = store.secret() else { return Ok(None) };
+        let listed = store.suppressions().await?;
+        Ok((!listed.is_empty()).then_some(Erased { key, listed }))
+    }
+
+    /// Whether a text names one of them.
+    #[must_use]
+    pub fn is_in(&self, text: &str) -> bool {
+        candidates(text).into_iter().any(|word| self.listed.contains(&hmac(self.key, word)))
+    }
+
+    /// Whether a text within a JSON value does.
+    #[must_use]
+    pub fn is_within(&self, value: &Value) -> bool {
+        match value {
+            Value::String(text) => self.is_in(text),
+            Value::Array(items) => items.iter().any(|item| self.is_within(item)),
+            Value::Object(object) => object.iter().any(|(key, item)| self.is_in(key) || self.is_within(item)),
+            _ => false,
+        }
+    }
+
+    /// Whether a row belongs to one of them, as far as its user says.
+    #[must_use]
+    pub fn owns(&self, row: &Row) -> bool {
+        row.text("user_id").is_some_and(|user| self.is_in(user))
+    }
+}
+
 /// Refuses a plan whose new rows bring back a person who was erased.
 ///
 /// # Errors
 /// [`ChangeError::Refused`]; without the key nothing can be told, and the plan passes.
 pub async fn check(store: &Store, plan: &Plan) -> Result<(), ChangeError> {
-    let (Some(key), true) = (store.secret(), plan.mutations.iter().any(|m| matches!(m, Mutation::Insert { .. })))
-    else {
-        return Ok(());
-    };
-    let listed = store.suppressions().await?;
-    if listed.is_empty() {
+    if !plan.mutations.iter().any(|m| matches!(m, Mutation::Insert { .. })) {
         return Ok(());
     }
+    let Some(erased) = Erased::of(store).await? else { return Ok(()) };
     let mut returning = 0;
     for mutation in &plan.mutations {
         let Mutation::Insert { rows, .. } = mutation else { continue };
@@ -64,8 +104,7 @@ pub async fn check(store: &Store, plan: &Plan) -> Result<(), ChangeError> {
                 Raw::Text(text) => Some(text),
                 _ => None,
             });
-            let back =
-                texts.into_iter().any(|text| candidates(&text).into_iter().any(|w| listed.contains(&hmac(key, w))));
+            let back = texts.into_iter().any(|text| erased.is_in(&text));
             returning += usize::from(back);
         }
     }

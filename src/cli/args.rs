@@ -7,6 +7,9 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+/// Heading of the options that every command takes, so that its own stand together before them.
+const EVERYWHERE: &str = "Options of every command";
+
 /// Inspect and administer the memory databases of AI agents.
 #[derive(Debug, Parser)]
 #[command(
@@ -18,13 +21,13 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 )]
 pub struct Cli {
     /// Database: a path, a palace folder, sqlite:PATH, postgres://…, or a profile's name.
-    #[arg(short = 'd', long = "database", global = true, value_name = "DATABASE")]
+    #[arg(short = 'd', long = "database", global = true, value_name = "DATABASE", help_heading = EVERYWHERE)]
     pub database: Option<String>,
     /// The same, to open the console: `mnemoscope DATABASE`.
     #[arg(value_name = "DATABASE")]
     pub positional: Option<String>,
     /// Options for every command.
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = EVERYWHERE)]
     pub global: Global,
     /// What to do; the console when nothing is said.
     #[command(subcommand)]
@@ -76,12 +79,17 @@ pub enum Format {
 /// When to use colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum When {
-    /// On a terminal, unless `NO_COLOR` is set.
+    /// On a terminal, unless NO_COLOR is set.
     Auto,
     /// Always.
     Always,
     /// Never.
     Never,
+}
+
+/// Reads a number of rows: none would ask for nothing.
+pub(super) fn at_least_one() -> clap::builder::RangedU64ValueParser<usize> {
+    clap::builder::RangedU64ValueParser::new().range(1..)
 }
 
 /// How the console looks.
@@ -101,8 +109,8 @@ pub struct Look {
 /// Which rows of an entity.
 #[derive(Debug, Clone, Args)]
 pub struct Selection {
-    /// Condition `column OP value` with = != < <= > >= ~ (contains) has (list holds); several are `ANDed`. Times take RFC
-    /// 3339 or an age such as 30d.
+    /// Condition `column OP value` with = != < <= > >= ~ (contains) has (list holds); several must all hold. Times take
+    /// RFC 3339 or an age such as 30d.
     #[arg(long = "where", value_name = "EXPR")]
     pub filters: Vec<String>,
     /// Order, newest first when not said.
@@ -145,8 +153,8 @@ pub enum Command {
     Status,
     /// List the rows of an entity.
     List {
-        /// agent, subject, episode, segment, `canvas_event`, feedback, `utility_event`, memory, `memory_link`, profile, case,
-        /// policy, `workflow_event`, access or `audit_entry`.
+        /// agent, subject, episode, segment, canvas_event, feedback, utility_event, memory, memory_link, profile, case,
+        /// policy, workflow_event, access or audit_entry.
         entity: String,
         /// Which rows, in which order.
         #[command(flatten)]
@@ -160,7 +168,7 @@ pub enum Command {
     },
     /// Show one row with everything about it.
     Show {
-        /// Kind of row.
+        /// Kind of row, as in `list`.
         entity: String,
         /// Its id.
         id: String,
@@ -187,6 +195,12 @@ pub enum Command {
         #[arg(long, value_name = "N")]
         tokens_per_row: Option<usize>,
     },
+    /// Questions to recall that were kept under names.
+    Queries {
+        /// What to do; without it they are listed.
+        #[command(subcommand)]
+        command: Option<QueriesCommand>,
+    },
     /// The history of a topic: its most relevant episodes in the order in which they happened.
     Replay {
         /// The topic.
@@ -195,7 +209,7 @@ pub enum Command {
         #[arg(long)]
         agent: Option<String>,
         /// Episodes at most.
-        #[arg(long, default_value_t = crate::lab::replay::LIMIT)]
+        #[arg(long, default_value_t = crate::lab::replay::LIMIT, value_parser = at_least_one())]
         limit: usize,
     },
     /// What people do with canvases, what is forgotten, which memories mislead and which help.
@@ -211,20 +225,7 @@ pub enum Command {
     },
     /// Judge recall: hit rate, precision, nDCG and MRR, self-retrieval, nonsense, coverage, swamping, age, latency.
     #[command(after_help = crate::recall::judge::file::SHAPE)]
-    Evaluate {
-        /// Judged queries; stored outcomes are taken when not said. `-` is standard input.
-        #[arg(long, value_name = "FILE")]
-        judged: Option<PathBuf>,
-        /// case or episode; found out when not said.
-        #[arg(long, value_name = "ENTITY")]
-        of: Option<String>,
-        /// Rows that count.
-        #[arg(short, default_value_t = crate::recall::judge::ranked::K)]
-        k: usize,
-        /// Seed of samples, nonsense and intervals.
-        #[arg(long, default_value_t = crate::change::policy::SEED)]
-        seed: u64,
-    },
+    Evaluate(super::recall_args::EvaluateArgs),
     /// What is wrong or suspicious, each with the command that mends it.
     Findings {
         /// This kind only, with up to 1,000 examples.
@@ -275,5 +276,15 @@ pub enum LayoutCommand {
     Check {
         /// The file.
         file: PathBuf,
+    },
+}
+
+/// What to do with kept questions.
+#[derive(Debug, Clone, Subcommand)]
+pub enum QueriesCommand {
+    /// Forget one.
+    Forget {
+        /// Its name.
+        name: String,
     },
 }

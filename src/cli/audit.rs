@@ -43,7 +43,7 @@ async fn list(session: &Session<'_>, limit: usize, before: Option<i64>) -> Resul
     match session.format() {
         Format::Json => output::json(&json!({ "rows": rows, "next": next })),
         Format::Jsonl => output::piped(|out| rows.iter().try_for_each(|row| output::json_line(out, row))),
-        Format::Csv => Err(Failure::usage("entries hold nested values: use --format json, jsonl or table")),
+        Format::Csv => output::csv_table(&rows),
         Format::Table => output::piped(|out| {
             let cells: Vec<Vec<SafeText>> = rows
                 .iter()

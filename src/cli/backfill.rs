@@ -11,7 +11,7 @@ use super::args::Format;
 use super::change::author;
 use super::change_args::By;
 use super::{Failure, Session, look, output};
-use crate::job::backfill::{self, ALL, Kind};
+use crate::job::backfill::{self, ALL, Given, Kind};
 use crate::job::plan::{Beat, Move, Progress, Settings, State, Wish};
 use crate::job::{self, Entry, record};
 use crate::memory::nearest::nearest;
@@ -35,6 +35,9 @@ pub struct Backfill {
     /// Rows a second at most: `500` or `500/s`.
     #[arg(long, value_name = "N/s", value_parser = rate)]
     rate: Option<f64>,
+    /// `utility`: signals are derived from feedback for episodes that have none.
+    #[arg(long)]
+    from_feedback: bool,
     /// Who does it, and why.
     #[command(flatten)]
     by: By,
@@ -51,7 +54,7 @@ pub async fn run(session: &Session<'_>, asked: &Backfill) -> Result<(), Failure>
     let words: Vec<&str> = asked.words.iter().map(String::as_str).collect();
     let settings = Settings { batch: asked.batch.map(|n| n as usize), rate: asked.rate, told: Value::Null };
     match words[..] {
-        [] => list(session).await,
+        [] => list(session, given(session, asked)).await,
         ["pause", name] => tell(session, kind(name)?, Move::AskPause).await,
         ["cancel", name] => tell(session, kind(name)?, Move::AskCancel).await,
         ["resume", name] => carry_out(session, kind(name)?, asked, settings, Entry::Resume).await,
@@ -59,25 +62,35 @@ pub async fn run(session: &Session<'_>, asked: &Backfill) -> Result<(), Failure>
             Err(Failure::usage(format!("name the backfill: `backfill {} NAME`", words[0])))
         }
         [name] if asked.apply => carry_out(session, kind(name)?, asked, settings, Entry::Begin).await,
-        [name] => plan(session, kind(name)?).await,
+        [name] => plan(session, kind(name)?, given(session, asked)).await,
         _ => Err(Failure::usage("one backfill at a time: `backfill NAME`, or `backfill pause|resume|cancel NAME`")),
     }
+}
+
+/// What backfills are told by the command line and the profile.
+fn given(session: &Session<'_>, asked: &Backfill) -> Given {
+    let endpoint = session.embedding().map(super::recall::endpoint);
+    Given { from_feedback: asked.from_feedback, ..Given::with(endpoint) }
 }
 
 fn kind(name: &str) -> Result<&'static Kind, Failure> {
     Kind::named(name).ok_or_else(|| {
         let hint = nearest(name, ALL.iter().map(|k| k.name));
         let hint = hint.map(|n| format!("; did you mean `{n}`?")).unwrap_or_default();
-        Failure::usage(format!("there is no backfill `{name}`{hint} `backfill` lists them"))
+        Failure::usage(format!("there is no backfill `{name}`{hint}; `backfill` lists them"))
     })
 }
 
-async fn list(session: &Session<'_>) -> Result<(), Failure> {
+async fn list(session: &Session<'_>, given: Given) -> Result<(), Failure> {
     let store = session.store().await?;
     let runs: Vec<Progress> = store.jobs().await?.iter().map(record::progress).collect();
-    let states: Vec<Value> = backfill::offers(&store).await?.iter().map(|offer| json!(offer)).collect();
-    if session.format() != Format::Table {
-        return look::print_value(session, &json!({ "backfills": states, "runs": runs }));
+    let states: Vec<Value> = backfill::offers(&store, &given).await?.iter().map(|offer| json!(offer)).collect();
+    match session.format() {
+        Format::Table => {}
+        Format::Csv => return output::csv_table(&states),
+        Format::Json | Format::Jsonl => {
+            return look::print_value(session, &json!({ "backfills": states, "runs": runs }));
+        }
     }
     output::piped(|out| {
         for state in &states {
@@ -118,9 +131,9 @@ fn run_words(run: &Value) -> String {
     words
 }
 
-async fn plan(session: &Session<'_>, kind: &Kind) -> Result<(), Failure> {
+async fn plan(session: &Session<'_>, kind: &Kind, given: Given) -> Result<(), Failure> {
     let store = session.store().await?;
-    let job = kind.job(&store)?;
+    let job = kind.job_as(&store, &given)?;
     let mut line = Line::new(session);
     let plan = job::look(&store, &*job, &mut |seen| line.say(&format!("{seen} rows looked at"))).await?;
     line.clear();
@@ -147,7 +160,8 @@ async fn carry_out(
 ) -> Result<(), Failure> {
     let store = session.store().await?;
     record::ready(&store).await?;
-    let job = kind.job(&store)?;
+    let given = given(session, asked).as_begun(&store, kind.name).await?;
+    let job = kind.job_as(&store, &given)?;
     let author = author(&asked.by);
     let (wish, heard) = watch::channel(Wish::GoOn);
     let listening = tokio::spawn(pause_on_signals(wish));

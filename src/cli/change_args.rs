@@ -1,5 +1,8 @@
 //! The commands that change something, with their options and help.
 
+// Help texts are shown as they stand: backticks would be.
+#![allow(clippy::doc_markdown)]
+
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
@@ -32,7 +35,7 @@ pub struct By {
     /// Ticket that asks for it.
     #[arg(long, value_name = "ID")]
     pub ticket: Option<String>,
-    /// Name for the audit trail; `MNEMOSCOPE_ACTOR` or the login name when not said.
+    /// Name for the audit trail; MNEMOSCOPE_ACTOR or the login name when not said.
     #[arg(long, value_name = "NAME")]
     pub actor: Option<String>,
 }
@@ -40,7 +43,7 @@ pub struct By {
 /// What a feedback row says.
 #[derive(Debug, Clone, Args)]
 pub struct Said {
-    /// `thumbs_up`, `thumbs_down` or `rating`.
+    /// thumbs_up, thumbs_down or rating.
     #[arg(long)]
     pub kind: Option<String>,
     /// 1 to 5, with --kind rating.
@@ -162,7 +165,7 @@ pub enum AuditCommand {
     /// List entries, newest first.
     List {
         /// Entries at most.
-        #[arg(long, default_value_t = 50)]
+        #[arg(long, default_value_t = 50, value_parser = super::args::at_least_one())]
         limit: usize,
         /// Only entries before this number.
         #[arg(long, value_name = "SEQ")]

@@ -8,6 +8,7 @@ use serde_json::json;
 use super::args::Format;
 use super::change::{PLAN_BYTES, read_input};
 use super::policy::with_interval;
+use super::recall_args::EvaluateArgs;
 use super::{Failure, Session, look, output};
 use crate::lab::judge::{self, Ask};
 use crate::lab::silent;
@@ -17,20 +18,16 @@ use crate::recall::judge::latency::Times;
 use crate::recall::judge::ranked::Estimate;
 use crate::recall::judge::report::Evaluation;
 use crate::recall::judge::spread::Spread;
+use crate::recall::rank::Ranking;
 use crate::ui::text::SafeText;
 
 /// `evaluate`.
-pub async fn run(
-    session: &Session<'_>,
-    judged: Option<&Path>,
-    of: Option<&str>,
-    k: usize,
-    seed: u64,
-) -> Result<(), Failure> {
+pub async fn run(session: &Session<'_>, args: &EvaluateArgs) -> Result<(), Failure> {
+    let EvaluateArgs { k, seed, .. } = *args;
     if k == 0 {
         return Err(Failure::usage("-k 0 recalls nothing: give 1 or more"));
     }
-    let kind = match of.map(|name| (name, Entity::parse(name))) {
+    let kind = match args.of.as_deref().map(|name| (name, Entity::parse(name))) {
         None => None,
         Some((_, Some(kind @ (Entity::Case | Entity::Episode)))) => Some(kind),
         Some((name, _)) => {
@@ -42,9 +39,11 @@ pub async fn run(
         let shown = path.display();
         file::parse(&text).map_err(|why| Failure::usage(format!("{shown}: {why}")))
     };
-    let judged = judged.map(queries).transpose()?;
+    let judged = args.judged.as_deref().map(queries).transpose()?;
     let store = session.store().await?;
-    let found = judge::evaluate(&store, &Ask { kind, k, seed, judged }, &silent).await?;
+    let ranking = args.ranking.map(Ranking::from);
+    let ask = Ask { kind, ranking, policy: args.policy.clone(), k, seed, judged };
+    let found = judge::evaluate(&store, &ask, &silent).await?;
     match session.format() {
         Format::Table => output::piped(|out| print(out, &found)),
         _ => look::print_value(session, &json!(found)),
@@ -53,7 +52,10 @@ pub async fn run(
 
 fn print(out: &mut dyn Write, found: &Evaluation) -> io::Result<()> {
     writeln!(out, "{} {} rows, {} with a vector", found.rows, found.kind, found.with_vector)?;
-    writeln!(out, "ranking: {}", found.ranking)?;
+    writeln!(out, "ranking: {}: {}", found.ranking, found.formula)?;
+    if let Some(policy) = &found.policy {
+        writeln!(out, "policy: {}", SafeText::new(policy))?;
+    }
     writeln!(out, "judged by {}", found.judged_by)?;
     for note in &found.notes {
         writeln!(out, "note: {}", SafeText::new(note))?;
@@ -83,6 +85,11 @@ fn print(out: &mut dyn Write, found: &Evaluation) -> io::Result<()> {
         writeln!(out, "  nonsense by {by}: {answered} of {n} above {threshold:.2}, highest {highest:.3}")?;
     }
     print_spread(out, "rankings here", &found.spread)?;
+    let tokens = &found.tokens;
+    let number = |x: Option<f64>| x.map_or("unknown".to_owned(), |x| format!("{x:.0}"));
+    let (mean, whole) = (number(tokens.mean), number(tokens.whole));
+    let (n, over, budget) = (tokens.n, tokens.over_budget, tokens.budget);
+    writeln!(out, "  tokens a recall {mean} (whole {whole}; {over} of {n} cut to {budget}; rough: 4 characters each)")?;
     let Some(stored) = &found.stored else { return Ok(()) };
     print_spread(out, "recalls as they happened", &stored.spread)?;
     writeln!(out, "  hit rate {}", estimate(&stored.hit_rate))?;

@@ -23,7 +23,7 @@ const EXAMPLES_OF_ONE: usize = 1_000;
 pub(super) async fn run(session: &Session<'_>, kind: Option<&str>) -> Result<(), Failure> {
     let kind = kind.map(named).transpose()?;
     let store = session.store().await?;
-    let wanted = Wanted { kind, examples: if kind.is_some() { EXAMPLES_OF_ONE } else { EXAMPLES } };
+    let wanted = Wanted { kind, examples: if kind.is_some() { EXAMPLES_OF_ONE } else { EXAMPLES }, brief: None };
     let format = session.format();
     let progress = std::io::stderr().is_terminal() && !session.global().no_progress && !session.global().quiet;
     let prefix = format!("mnemoscope -d {} ", quoted(store.location()));
@@ -49,7 +49,7 @@ pub(super) async fn run(session: &Session<'_>, kind: Option<&str>) -> Result<(),
             Told::Read(rows, what) if progress => {
                 let _ = write!(std::io::stderr(), "\r{rows} rows read, now {what}\x1b[K");
             }
-            Told::Read(..) => {}
+            Told::Read(..) | Told::Left(_) => {}
         }
         ControlFlow::Continue(())
     };
@@ -61,11 +61,11 @@ pub(super) async fn run(session: &Session<'_>, kind: Option<&str>) -> Result<(),
     if let Some(error) = failed {
         return Err(error);
     }
-    found.sort_by_key(|f: &Finding| f.severity);
+    found.sort_by_key(|f: &Finding| (f.severity, KINDS.iter().position(|k| k.name == f.kind), f.entity));
     match format {
         Format::Jsonl => Ok(()),
         Format::Json => output::json(&json!({ "findings": found, "not_applicable": skipped })),
-        Format::Csv => Err(Failure::usage("findings are no table of rows: use --format json, jsonl or table")),
+        Format::Csv => output::csv_table(&found.iter().map(|finding| json!(finding)).collect::<Vec<_>>()),
         Format::Table => output::piped(|out| {
             for finding in &found {
                 written(out, finding)?;

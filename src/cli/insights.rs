@@ -131,7 +131,7 @@ fn print_graduation(out: &mut dyn Write, found: &Graduation) -> io::Result<()> {
     writeln!(out, "  chat {}, canvas {}, workflow {}", count(by.chat), count(by.canvas), count(by.workflow))?;
     let Some(coded) = &found.coded else { return Ok(()) };
     print_mean(out, "\nreadiness, as coded", &coded.readiness)?;
-    writeln!(out, "  at least {:.3}, with nothing for what is missing", coded.at_least)?;
+    writeln!(out, "  {} episodes at most: {}", coded.window, coded.note)?;
     if let Some(next) = &coded.next {
         let words = if next.ready { "ready".to_owned() } else { next.missing.join("; ") };
         writeln!(out, "  to {}: {words}", next.level)?;

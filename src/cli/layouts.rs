@@ -32,7 +32,7 @@ fn list(session: &Session<'_>) -> Result<(), Failure> {
     match session.format() {
         Format::Json => output::json(&Value::from(rows)),
         Format::Jsonl => output::piped(|out| rows.iter().try_for_each(|r| output::json_line(out, r))),
-        Format::Csv => Err(Failure::usage("layouts are no table of rows: use --format json, jsonl or table")),
+        Format::Csv => output::csv_table(&rows),
         Format::Table => output::piped(|out| {
             let cells: Vec<_> = rows
                 .iter()

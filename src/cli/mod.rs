@@ -174,10 +174,10 @@ fn run(cli: &Cli) -> Result<(), Failure> {
     }
     match &cli.command {
         Some(Command::Completions { shell }) => {
-            return output::piped(|out| {
-                clap_complete::generate(*shell, &mut Cli::command(), "mnemoscope", out);
-                Ok(())
-            });
+            // Not straight into the pipe: the generator panics where that is closed.
+            let mut script = Vec::new();
+            clap_complete::generate(*shell, &mut Cli::command(), "mnemoscope", &mut script);
+            return output::piped(|out| out.write_all(&script));
         }
         Some(Command::Man) => return output::piped(|out| clap_mangen::Man::new(Cli::command()).render(out)),
         _ => {}
@@ -213,12 +213,11 @@ async fn dispatch(cli: &Cli, config: &Config) -> Result<(), Failure> {
         Some(Command::Show { entity, id }) => look::show(&session, entity, id).await,
         Some(Command::Insights { agent }) => insights::insights(&session, agent.as_deref()).await,
         Some(Command::Graduation { agent }) => insights::graduation(&session, agent).await,
-        Some(Command::Evaluate { judged, of, k, seed }) => {
-            evaluate::run(&session, judged.as_deref(), of.as_deref(), *k, *seed).await
-        }
+        Some(Command::Evaluate(args)) => evaluate::run(&session, args).await,
         Some(Command::Findings { kind }) => findings::run(&session, kind.as_deref()).await,
         Some(Command::Chain { episode, suggest_parents: true }) => recall::parents(&session, episode).await,
         Some(Command::Chain { episode, .. }) => look::chain(&session, episode).await,
+        Some(Command::Queries { command }) => recall::queries(&session, command.as_ref()).await,
         Some(Command::Recall(args)) => recall::recall(&session, args).await,
         Some(Command::Context { recall, tokens, tokens_per_row }) => {
             recall::context(&session, recall, *tokens, *tokens_per_row).await
@@ -362,6 +361,7 @@ impl Session<'_> {
             profile: self.profile_name(named),
             production: self.profile_named(named).is_some_and(|p| p.production),
             actor: change::login(),
+            embedding: self.profile_named(named).and_then(|p| p.embedding.as_ref()).map(recall::endpoint),
         };
         let opening = Arc::new((target, options));
         let open: shell::Opener = Arc::new(move || {

@@ -42,7 +42,8 @@ pub fn json(value: &Value) -> Result<(), Failure> {
     })
 }
 
-/// One JSON document on one line; on a terminal as [`json`].
+/// One JSON document on one line; on a terminal as [`json`]. Characters that many readers take for the end of a line,
+/// the Unicode ones too, are escaped: it is the same JSON.
 ///
 /// # Errors
 /// The writer's.
@@ -50,22 +51,52 @@ pub fn json_line(out: &mut dyn Write, value: &Value) -> io::Result<()> {
     if is_read_by_people() {
         return writeln!(out, "{}", escaped(&value.to_string()));
     }
-    serde_json::to_writer(&mut *out, value)?;
-    out.write_all(b"\n")
+    let mut line = value.to_string();
+    for (end, escape) in [('\u{85}', "\\u0085"), ('\u{2028}', "\\u2028"), ('\u{2029}', "\\u2029")] {
+        if line.contains(end) {
+            line = line.replace(end, escape);
+        }
+    }
+    writeln!(out, "{line}")
 }
 
-/// One row as CSV fields, JSON values as JSON text; a field that a spreadsheet would take for a formula is kept from
-/// being one by a leading apostrophe. On a terminal what would act on it is shown by marks.
+/// One row as CSV fields: see [`csv_field`].
 #[must_use]
 pub fn csv_fields(row: &Row) -> Vec<String> {
-    let field = |value: &Value| match value {
+    row.values.iter().map(csv_field).collect()
+}
+
+/// A value as a CSV field, JSON values as JSON text; what a spreadsheet would take for a formula is kept from being one
+/// by a leading apostrophe. On a terminal what would act on it is shown by marks.
+fn csv_field(value: &Value) -> String {
+    let text = match value {
         Value::Null => String::new(),
         Value::String(text) if text.starts_with(['=', '+', '@', '\t', '\r']) => format!("'{text}"),
         Value::String(text) => text.clone(),
         other => other.to_string(),
     };
-    let fields = row.values.iter().map(field);
-    if is_read_by_people() { fields.map(|text| SafeText::new(&text).to_string()).collect() } else { fields.collect() }
+    if is_read_by_people() { SafeText::new(&text).to_string() } else { text }
+}
+
+/// JSON objects as CSV: a column for each key that any of them has, in the order in which they first come.
+///
+/// # Errors
+/// As [`piped`].
+pub fn csv_table(rows: &[Value]) -> Result<(), Failure> {
+    let mut columns: Vec<&str> = Vec::new();
+    for key in rows.iter().filter_map(Value::as_object).flat_map(|row| row.keys()) {
+        if !columns.contains(&key.as_str()) {
+            columns.push(key);
+        }
+    }
+    piped(|out| {
+        let mut csv = csv::Writer::from_writer(out);
+        if !columns.is_empty() {
+            csv.write_record(&columns)?;
+        }
+        rows.iter().try_for_each(|row| csv.write_record(columns.iter().map(|c| csv_field(&row[*c]))))?;
+        csv.flush()
+    })
 }
 
 /// Columns that a table of an entity shows, most important first.

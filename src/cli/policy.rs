@@ -70,7 +70,8 @@ async fn list(session: &Session<'_>, bank: Option<&str>) -> Result<(), Failure> 
             output::table(out, &titles, &rows, output::width()).map(drop)
         }),
         Format::Jsonl => output::piped(|out| rows.iter().try_for_each(|row| output::json_line(out, row))),
-        _ => look::print_value(session, &json!({ "rows": rows })),
+        Format::Csv => output::csv_table(&rows),
+        Format::Json => output::json(&json!({ "rows": rows })),
     }
 }
 

@@ -106,8 +106,17 @@ async fn verify(session: &Session<'_>, receipt: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// `export subject SUBJECT`.
+/// `export subject SUBJECT`: never masked, since it would be of no use to the person then.
+///
+/// # Errors
+/// Code 2 with a mask; else what the database says.
 pub async fn export(session: &Session<'_>, subject: &str, out: Option<&Path>) -> Result<(), Failure> {
+    if session.mask().is_some() {
+        return Err(Failure::usage(
+            "a person's bundle is for that person and holds what is kept as it stands: it is not made with --mask, nor \
+             with a profile that masks",
+        ));
+    }
     let store = session.store().await?;
     if let Some(folder) = out {
         let (manifest, hash) = purge::bundle(&store, subject, &[], Sink::Folder(folder)).await?;

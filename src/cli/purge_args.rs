@@ -52,7 +52,7 @@ pub struct PurgeArgs {
     /// Write the person's data to this file first; its hash stands in the receipt.
     #[arg(long, value_name = "FILE")]
     pub export: Option<PathBuf>,
-    /// The databases of this file, each by itself, instead of one: [[database]] with url, layout and label.
+    /// The databases of this file, each by itself, instead of one: `[[database]]` with url, layout and label.
     #[arg(long, value_name = "FILE")]
     pub fleet: Option<PathBuf>,
     /// Rows in one transaction.

@@ -6,15 +6,17 @@ use std::time::Duration;
 use chrono::Utc;
 use serde_json::{Value, json};
 
-use super::args::Format;
+use super::args::{Format, QueriesCommand};
 use super::recall_args::RecallArgs;
 use super::{Failure, Session, look, output};
+use crate::app::twin::quoted;
 use crate::change::{self, Plan};
-use crate::config::Embedding;
-use crate::lab::embed::{Endpoint, embed};
-use crate::lab::{self, Answer, Item, Request, parents as lab_parents};
+use crate::config::{Embedding, queries};
+use crate::lab::embed::{self, Endpoint};
+use crate::lab::{self, Answer, Item, parents as lab_parents};
 use crate::memory::{Entity, Row, time};
 use crate::recall::context::{self as text, Budget};
+use crate::recall::inquiry::{Inquiry, Saved};
 use crate::recall::rank::{Ranked, Ranking};
 use crate::recall::what_if::Edit;
 use crate::store::Store;
@@ -31,7 +33,10 @@ pub async fn recall(session: &Session<'_>, args: &RecallArgs) -> Result<(), Fail
             warn_notes(&answer.notes);
             output::piped(|out| answer.rows.iter().try_for_each(|item| output::json_line(out, &item.to_json())))
         }
-        Format::Csv => Err(Failure::usage("this is no table of rows: use --format json, jsonl or table")),
+        Format::Csv => {
+            warn_notes(&answer.notes);
+            output::csv_table(&answer.rows.iter().map(Item::to_json).collect::<Vec<_>>())
+        }
     }
 }
 
@@ -87,7 +92,7 @@ pub async fn replay(session: &Session<'_>, topic: &str, agent: Option<&str>, lim
         Format::Jsonl => {
             output::piped(|out| found.rows.iter().try_for_each(|r| output::json_line(out, &replayed_json(r))))
         }
-        Format::Csv => Err(Failure::usage("this is no table of rows: use --format json, jsonl or table")),
+        Format::Csv => output::csv_table(&found.rows.iter().map(replayed_json).collect::<Vec<_>>()),
         Format::Table => output::piped(|out| {
             writeln!(out, "{} episodes of {} by {}", found.rows.len(), SafeText::new(topic), found.used)?;
             for shown in &found.rows {
@@ -159,33 +164,72 @@ async fn answer(session: &Session<'_>, store: &Store, args: &RecallArgs) -> Resu
     if args.k == Some(0) {
         return Err(Failure::usage("-k 0 asks for nothing: name one row at least"));
     }
-    let ranking = Ranking::from(args.ranking);
-    let mut request = Request {
-        text: args.text.clone().filter(|t| !t.trim().is_empty()),
-        like: args.like.clone(),
-        agent: args.agent.clone(),
-        user: args.user.clone(),
-        k: args.k,
-        domain: args.domain.clone(),
-        topic: args.topic.clone(),
-        workflow: args.workflow.clone(),
-        all_outcomes: args.all_outcomes,
-        policy: args.policy.clone(),
-        ..Request::new(ranking, &at)
+    let kept = match &args.saved {
+        Some(name) => Some(saved(store, name)?),
+        None => None,
     };
-    if request.text.is_none() && request.like.is_none() && matches!(ranking, Ranking::Cases | Ranking::Similar) {
+    let asked = args.inquiry(kept);
+    if !asked.is_enough() {
         let words = "say what is asked: a text, or --like ID of an episode, a case or a memory";
         return Err(Failure::usage(words));
     }
-    if let (Some(text), true) = (&request.text, ranking != Ranking::Proven && request.like.is_none()) {
-        let kind = if ranking == Ranking::Cases { Entity::Case } else { Entity::Episode };
+    let mut request = asked.request(&at);
+    if let Some(text) = asked.text_to_embed() {
+        let kind = if asked.ranking == Ranking::Cases { Entity::Case } else { Entity::Episode };
         (request.vector, request.vector_note) = vector_of(session, store, kind, text).await?;
     }
     let mut answer = lab::recall(store, &request).await?;
     if let Some(mask) = session.mask() {
         answer.rows_mut().for_each(|row| mask.row(row));
     }
+    if let Some(name) = &args.save {
+        if name.trim().is_empty() {
+            return Err(Failure::usage("--save: name the question"));
+        }
+        let kept = Saved { name: name.clone(), inquiry: asked };
+        queries::save(store.location(), &kept).map_err(Failure::failed)?;
+    }
     Ok(answer)
+}
+
+/// The question of that name.
+fn saved(store: &Store, name: &str) -> Result<Inquiry, Failure> {
+    let kept = queries::load(store.location()).map_err(Failure::failed)?;
+    let known: Vec<String> = kept.iter().map(|saved| saved.name.clone()).collect();
+    kept.into_iter().find(|saved| saved.name == name).map(|saved| saved.inquiry).ok_or_else(|| {
+        let known = if known.is_empty() { "none is kept".to_owned() } else { format!("kept are {}", known.join(", ")) };
+        Failure::not_found(format!("no question `{name}` is kept for {}; {known}", store.location()))
+    })
+}
+
+/// `queries`.
+pub async fn queries(session: &Session<'_>, command: Option<&QueriesCommand>) -> Result<(), Failure> {
+    let store = session.store().await?;
+    let mut kept = match command {
+        None => queries::load(store.location()).map_err(Failure::failed)?,
+        Some(QueriesCommand::Forget { name }) => {
+            saved(&store, name)?;
+            queries::forget(store.location(), name).map_err(Failure::failed)?
+        }
+    };
+    if let Some(mask) = session.mask() {
+        for asked in kept.iter_mut().map(|saved| &mut saved.inquiry) {
+            asked.text = asked.text.as_ref().map(|text| format!("‹{} characters›", text.chars().count()));
+            asked.user = asked.user.as_ref().map(|user| mask.pseudonym("user_id", user));
+        }
+    }
+    let lines = kept.iter().map(|saved| {
+        let words: Vec<String> = saved.inquiry.words().iter().map(|word| quoted(word)).collect();
+        format!("{}: recall {}", saved.name, words.join(" "))
+    });
+    match session.format() {
+        Format::Json => output::json(&json!({"queries": kept})),
+        Format::Jsonl => output::piped(|out| kept.iter().try_for_each(|saved| output::json_line(out, &json!(saved)))),
+        Format::Csv => Err(Failure::usage("this is no table of rows: use --format json, jsonl or table")),
+        Format::Table => {
+            output::piped(|out| lines.into_iter().try_for_each(|line| writeln!(out, "{}", SafeText::new(&line))))
+        }
+    }
 }
 
 /// The vector of a text, or why there is none.
@@ -195,19 +239,17 @@ async fn vector_of(
     kind: Entity,
     text: &str,
 ) -> Result<(Option<Vec<f32>>, Option<String>), Failure> {
-    if !store.has_vectors(kind) {
-        let words = format!("this database keeps no vectors of {}s: compared by keywords", kind.title());
-        return Ok((None, Some(words)));
+    let endpoint = session.embedding().map(endpoint);
+    if let (true, Some(Err(why))) = (store.has_vectors(kind), &endpoint) {
+        return Err(Failure::usage(why));
     }
-    let Some(settings) = session.embedding() else {
-        let words = "no embedding endpoint is named in the profile: compared by keywords";
-        return Ok((None, Some(words.to_owned())));
-    };
-    match embed(&endpoint(settings)?, text).await {
+    let named = endpoint.is_some();
+    match embed::vector_of(store, kind, endpoint.as_ref(), text).await {
         Ok(vector) => Ok((Some(vector), None)),
-        Err(why) => {
-            let words = format!("compared by keywords: {why}");
-            warn_notes(std::slice::from_ref(&words));
+        Err(words) => {
+            if named && store.has_vectors(kind) {
+                warn_notes(std::slice::from_ref(&words));
+            }
             Ok((None, Some(words)))
         }
     }
@@ -234,13 +276,13 @@ pub async fn what_if(store: &Store, plan: &Plan) -> Result<Value, Failure> {
     Ok(json!(found))
 }
 
-fn endpoint(settings: &Embedding) -> Result<Endpoint, Failure> {
-    let key = match &settings.key_env {
-        Some(name) => Some(std::env::var(name).map_err(|_| {
-            Failure::usage(format!("the key of the embedding endpoint is to be in ${name}, which is not set"))
-        })?),
-        None => None,
-    };
+/// The endpoint that the settings name; its key comes from the environment.
+///
+/// # Errors
+/// The variable is not set.
+pub fn endpoint(settings: &Embedding) -> Result<Endpoint, String> {
+    let missing = |name: &String| format!("the key of the embedding endpoint is to be in ${name}, which is not set");
+    let key = settings.key_env.as_ref().map(|name| std::env::var(name).map_err(|_| missing(name))).transpose()?;
     Ok(Endpoint {
         url: settings.url.clone(),
         model: settings.model.clone(),

@@ -1,7 +1,10 @@
-//! The arguments of `recall` and `context`.
+//! The arguments of `recall`, `context` and `evaluate`.
+
+use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+use crate::recall::inquiry::Inquiry;
 use crate::recall::rank;
 
 /// How memories are ranked.
@@ -37,8 +40,14 @@ pub struct RecallArgs {
     #[arg(long, value_name = "ID")]
     pub like: Option<String>,
     /// How to rank.
-    #[arg(long, value_enum)]
-    pub ranking: Ranking,
+    #[arg(long, value_enum, required_unless_present = "saved")]
+    pub ranking: Option<Ranking>,
+    /// Ask a question that was kept for this database; what else is said here takes the place of its parts.
+    #[arg(long, value_name = "NAME")]
+    pub saved: Option<String>,
+    /// Keep what is asked under a name, in your own files.
+    #[arg(long, value_name = "NAME")]
+    pub save: Option<String>,
     /// Memories of this agent.
     #[arg(long)]
     pub agent: Option<String>,
@@ -66,4 +75,56 @@ pub struct RecallArgs {
     /// As if it were this moment: RFC 3339 or an age such as 30d. Ages are counted from here.
     #[arg(long, value_name = "TIME")]
     pub at: Option<String>,
+}
+
+impl RecallArgs {
+    /// What is asked: a kept question, and what is said beside it.
+    #[must_use]
+    pub fn inquiry(&self, kept: Option<Inquiry>) -> Inquiry {
+        let mut asked = kept.unwrap_or_else(|| Inquiry::new(rank::Ranking::Boosted));
+        if let Some(ranking) = self.ranking {
+            asked.ranking = ranking.into();
+        }
+        // A situation takes the place of another one as a whole.
+        if self.text.is_some() || self.like.is_some() {
+            (asked.text, asked.like) = (self.text.clone(), self.like.clone());
+        }
+        let said = |kept: &mut Option<String>, said: &Option<String>| {
+            if said.is_some() {
+                kept.clone_from(said);
+            }
+        };
+        said(&mut asked.agent, &self.agent);
+        said(&mut asked.user, &self.user);
+        said(&mut asked.domain, &self.domain);
+        said(&mut asked.topic, &self.topic);
+        said(&mut asked.workflow, &self.workflow);
+        said(&mut asked.policy, &self.policy);
+        asked.k = self.k.or(asked.k);
+        asked.all_outcomes |= self.all_outcomes;
+        asked
+    }
+}
+
+/// What is judged, and by what.
+#[derive(Debug, Clone, Args)]
+pub struct EvaluateArgs {
+    /// Judged queries; stored outcomes are taken when not said. `-` is standard input.
+    #[arg(long, value_name = "FILE")]
+    pub judged: Option<PathBuf>,
+    /// case or episode; found out when not said.
+    #[arg(long, value_name = "ENTITY")]
+    pub of: Option<String>,
+    /// The ranking that is judged: `cases` for cases, `boosted` for episodes when not said.
+    #[arg(long, value_enum)]
+    pub ranking: Option<Ranking>,
+    /// Rank cases by this policy instead of the cosine.
+    #[arg(long, value_name = "ID")]
+    pub policy: Option<String>,
+    /// Rows that count.
+    #[arg(short, value_name = "N", default_value_t = crate::recall::judge::ranked::K)]
+    pub k: usize,
+    /// Seed of samples, nonsense and intervals.
+    #[arg(long, default_value_t = crate::change::policy::SEED)]
+    pub seed: u64,
 }

@@ -1,6 +1,7 @@
 //! What the operator has set: profiles of databases, and the folders where settings and state live.
 
 pub mod fleet;
+pub mod queries;
 
 use std::collections::BTreeMap;
 use std::io::Write as _;

@@ -6,20 +6,21 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
+use super::look::{add_facts, look};
 use super::outcome::Outcome;
 use super::pace::{Pace, Sizing, rest};
-use super::plan::{Bad, Beat, Check, Move, Settings, State, Wish};
+use super::plan::{Bad, Beat, Check, Move, Settings, State, Wish, undo_reason};
 use super::record::{self, Entry, Held, Lost, Opening, PATIENCE};
-use super::{Ask, Batch, Job, drift, look};
+use super::{Ask, Batch, Job, drift};
 use crate::change::anchor;
 use crate::change::apply::{Failed, apply_batch};
 use crate::change::plan::{Counts, SHOWN};
-use crate::change::{Author, Change, ChangeError, now};
+use crate::change::{Author, Change, ChangeError, now, suppress};
 use crate::store::Store;
 use crate::store::write::WriteError;
 
-/// How often a runner that does not write gives a sign of life.
-const HEARTBEAT: Duration = Duration::from_secs(4);
+/// How often a runner that does not write gives a sign of life, and hears whether others ask it to stop.
+const HEARTBEAT: Duration = Duration::from_millis(900);
 /// How long a runner waits for others in a row before it gives up.
 const ENDURANCE: Duration = Duration::from_mins(10);
 /// How often the database is asked whether it is under strain.
@@ -77,6 +78,8 @@ pub async fn run(
         last_batch: 0,
         pulse: None,
         narrowed: None,
+        plans_ahead: job.plans_ahead() && settings.rate.is_none() && store.reads_beside_writes().await?,
+        ahead: None,
     };
     let ended = runner.work().await;
     match ended {
@@ -138,6 +141,10 @@ struct Runner<'a> {
     pulse: Option<Instant>,
     /// Rows of the next batches while a row is searched that cannot be written.
     narrowed: Option<usize>,
+    /// Batches are planned while the one before is being written.
+    plans_ahead: bool,
+    /// The batch that was planned so, and the place it begins at.
+    ahead: Option<(Value, Batch)>,
 }
 
 impl Runner<'_> {
@@ -150,14 +157,17 @@ impl Runner<'_> {
                 return Ok(());
             }
             self.tell(Some("looks at the result".to_owned()));
-            let left = if self.job.is_planned_again() { self.left().await? } else { 0 };
+            let left = if self.job.is_planned_again() { self.left().await? } else { Some(0) };
+            let Some(left) = left else { return self.stop_here().await };
             if left == 0 || passes == PASSES {
-                self.finish(left).await?;
-                return Ok(());
+                return self.finish(left).await;
             }
             passes += 1;
             (self.each)(Beat::Said(format!("{left} rows came meanwhile or were skipped: going through again")));
-            self.held.row.place = json!({ "at": self.job.begin() }).to_string();
+            let mut sums = self.held.sums();
+            // They are counted anew.
+            sums.remove("erased");
+            self.held.row.place = json!({ "at": self.job.begin(), "sums": sums }).to_string();
         }
     }
 
@@ -174,7 +184,9 @@ impl Runner<'_> {
             }
             self.spare().await?;
             let started = Instant::now();
-            let seen = self.one_batch(&place["at"]).await?;
+            let Some(seen) = self.one_batch(&place["at"]).await? else {
+                return self.stop_here().await;
+            };
             let took = started.elapsed();
             if self.held.state() != State::Running {
                 self.tell(None);
@@ -186,23 +198,23 @@ impl Runner<'_> {
         }
     }
 
-    /// Plans and applies one batch, as often as it takes; gives the rows that were looked at.
-    async fn one_batch(&mut self, place: &Value) -> Result<usize, Stop> {
+    /// Plans and applies one batch, as often as it takes; gives the rows that were looked at, none when told to stop
+    /// before anything was written.
+    async fn one_batch(&mut self, place: &Value) -> Result<Option<usize>, Stop> {
         let mut planned = 0;
         let mut waited = Duration::ZERO;
         loop {
             let started = Instant::now();
             let size = self.narrowed.unwrap_or_else(|| self.sizing.size());
-            let own = self.held.own.clone();
-            let planning = self.job.batch(Ask { store: self.store, own: Some(&own), place, size });
-            let batch = self.beating(planning).await?;
-            match self.apply(&batch).await? {
+            let Some(mut batch) = self.planned(place, size).await? else { return Ok(None) };
+            batch.plan.undo_reason = batch.plan.undo_reason.or_else(|| self.undo_reason());
+            match self.apply_and_plan_ahead(&batch).await? {
                 Applied::Done => {
                     if waited.is_zero() && self.narrowed.is_none() {
                         self.sizing.took(batch.seen, started.elapsed());
                     }
                     self.narrowed = self.narrowed.map(|n| n * 2).filter(|n| *n < self.sizing.size());
-                    return Ok(batch.seen);
+                    return Ok(Some(batch.seen));
                 }
                 Applied::Busy(why) => {
                     self.sizing.in_the_way();
@@ -214,14 +226,14 @@ impl Runner<'_> {
                     self.wait(pause, Some("waits for another writer".to_owned())).await;
                     waited += pause + PATIENCE;
                     if self.asked_here() {
-                        return Ok(0);
+                        return Ok(None);
                     }
                 }
                 Applied::Moved(error) => {
                     planned += 1;
                     if planned == PLANNED_AT_MOST && size == 1 {
                         self.skip(&batch, "somebody keeps changing it").await?;
-                        return Ok(batch.seen);
+                        return Ok(Some(batch.seen));
                     }
                     if planned == PLANNED_AT_MOST {
                         self.narrowed = Some(size / 4).map(|n| n.max(1));
@@ -232,11 +244,39 @@ impl Runner<'_> {
                 Applied::Rejected(why) if size == 1 => {
                     (self.each)(Beat::Said(format!("a row is set aside: {why}")));
                     self.skip(&batch, "the database does not accept the new value").await?;
-                    return Ok(batch.seen);
+                    return Ok(Some(batch.seen));
                 }
                 Applied::Rejected(_) => self.narrowed = Some((size.min(batch.seen) / 4).max(1)),
             }
         }
+    }
+
+    /// The batch at a place: as it was planned ahead, else planned now. None when told to stop meanwhile.
+    async fn planned(&mut self, place: &Value, size: usize) -> Result<Option<Batch>, Stop> {
+        match self.ahead.take() {
+            Some((at, batch)) if at == *place && self.narrowed.is_none() => return Ok(Some(batch)),
+            _ => {}
+        }
+        let own = self.held.own.clone();
+        let planning = self.job.batch(Ask { store: self.store, own: Some(&own), place, size, dry: false });
+        self.beating(planning).await
+    }
+
+    /// Writes a batch, and plans the next one meanwhile where that may be done. A plan that fails so is made anew when its
+    /// turn comes.
+    async fn apply_and_plan_ahead(&mut self, batch: &Batch) -> Result<Applied, Stop> {
+        let Some(place) = batch.next.as_ref().filter(|_| self.plans_ahead && self.narrowed.is_none()) else {
+            return self.apply(batch).await;
+        };
+        let (store, job, own, size) = (self.store, self.job, self.held.own.clone(), self.sizing.size());
+        let planning = job.batch(Ask { store, own: Some(&own), place, size, dry: false });
+        let (applied, planned) = tokio::join!(self.apply(batch), planning);
+        self.ahead = planned.ok().map(|batch| (place.clone(), batch));
+        let applied = applied?;
+        if !matches!(applied, Applied::Done) {
+            self.ahead = None;
+        }
+        Ok(applied)
     }
 
     /// Sets the one row of a batch aside and goes on behind it.
@@ -273,10 +313,13 @@ impl Runner<'_> {
         };
         let mut next = self.held.clone();
         let outcome = async {
+            writer.ends_when_silent().await.map_err(|e| Inside::Failed(e.into()))?;
             let state = next.fence(&mut writer).await.map_err(|lost| match lost {
                 Lost::Taken => Inside::Taken,
                 Lost::Write(error) => Inside::Failed(Failed::Write(error)),
             })?;
+            // Whoever was erased since the batch was planned does not come back.
+            suppress::check(self.store, &batch.plan).await.map_err(|e| Inside::Failed(e.into()))?;
             let seq =
                 apply_batch(&mut writer, &next.own, &batch.plan, self.author, &at).await.map_err(Inside::Failed)?;
             next.set_aside(&mut writer, &batch.bad, &at).await.map_err(|e| Inside::Failed(e.into()))?;
@@ -349,13 +392,19 @@ impl Runner<'_> {
         }
     }
 
-    /// Waits for a future and gives signs of life meanwhile.
-    async fn beating<T>(&mut self, work: impl Future<Output = Result<T, ChangeError>>) -> Result<T, Stop> {
+    /// Waits for a future that writes nothing and gives signs of life meanwhile; none when told to stop before its end.
+    async fn beating<T>(&mut self, work: impl Future<Output = Result<T, ChangeError>>) -> Result<Option<T>, Stop> {
         tokio::pin!(work);
+        let mut wish = self.wish.clone();
         loop {
             tokio::select! {
-                done = &mut work => return done.map_err(Stop::Failed),
+                biased;
+                done = &mut work => return done.map(Some).map_err(Stop::Failed),
+                () = told_to_stop(&mut wish) => return Ok(None),
                 () = tokio::time::sleep(HEARTBEAT) => self.beat().await?,
+            }
+            if self.held.state() != State::Running {
+                return Ok(None);
             }
         }
     }
@@ -399,8 +448,7 @@ impl Runner<'_> {
         self.tell(why);
         tokio::select! {
             () = tokio::time::sleep(pause) => {}
-            // Whoever could have told has gone: then only time ends the wait.
-            () = async { if self.wish.changed().await.is_err() { std::future::pending::<()>().await } } => {}
+            () = changed(&mut self.wish) => {}
         }
     }
 
@@ -457,11 +505,17 @@ impl Runner<'_> {
         }
     }
 
-    /// Rows that still need the job and were not set aside.
-    async fn left(&mut self) -> Result<u64, Stop> {
+    /// Rows that still need the job and were not set aside; none when told to stop meanwhile.
+    async fn left(&mut self) -> Result<Option<u64>, Stop> {
         let (store, job) = (self.store, self.job);
         let plan = self.beating(async { look(store, job, &mut |_| ()).await }).await?;
-        Ok((plan.changes_total as u64).saturating_sub(self.held.row.quarantined.max(0) as u64))
+        let aside = self.held.row.quarantined.max(0) as u64;
+        Ok(plan.map(|plan| (plan.changes_total as u64).saturating_sub(aside)))
+    }
+
+    /// Why entries of this run cannot be undone; none when they can.
+    fn undo_reason(&self) -> Option<String> {
+        undo_reason(self.job.undo_reason(), self.held.row.total.and_then(|total| u64::try_from(total).ok()))
     }
 
     async fn finish(&mut self, left: u64) -> Result<(), Stop> {
@@ -471,7 +525,8 @@ impl Runner<'_> {
             let found = if left == 0 { "none".to_owned() } else { format!("{left}: they changed again meanwhile") };
             checks.push(Check { what: "rows that still need it".to_owned(), ok: left == 0, found });
         }
-        checks.extend(self.beating(job.verify(store)).await?);
+        let Some(found) = self.beating(job.verify(store)).await? else { return self.stop_here().await };
+        checks.extend(found);
         let verification = json!(checks).to_string();
         self.checks = checks;
         self.settle(move |held, state, at| {
@@ -504,13 +559,15 @@ impl Runner<'_> {
 
     async fn outcome(self) -> Result<Outcome, ChangeError> {
         let row = &self.held.row;
-        let undo_reason = self.job.undo_reason();
+        let undo_reason = self.undo_reason();
+        let mut effects = self.job.effects();
+        effects.extend(self.job.summed(&self.held.sums()));
         Ok(Outcome {
             operation: if self.operation.is_empty() { self.job.name().to_owned() } else { self.operation },
             progress: record::progress(row),
             counts: serde_json::from_str(&row.counts).unwrap_or_default(),
             changes: self.changes,
-            effects: self.job.effects(),
+            effects,
             disclosures: self.job.disclosures(),
             checks: self.checks,
             set_aside: self.store.job_quarantine(&self.held.own, &row.id, SHOWN).await?,
@@ -521,12 +578,28 @@ impl Runner<'_> {
     }
 }
 
+/// Comes to its end when somebody wishes that the job stops; never when nobody can wish any more.
+async fn told_to_stop(wish: &mut watch::Receiver<Wish>) {
+    if wish.wait_for(|wish| *wish != Wish::GoOn).await.is_err() {
+        std::future::pending::<()>().await;
+    }
+}
+
+/// Comes to its end when somebody wishes something; never when nobody can any more: then only time ends a wait.
+async fn changed(wish: &mut watch::Receiver<Wish>) {
+    if wish.changed().await.is_err() {
+        std::future::pending::<()>().await;
+    }
+}
+
 /// What a batch adds to the checkpoint.
 fn note(held: &mut Held, batch: &Batch, seq: Option<i64>, at: &str) {
+    let mut sums = held.sums();
+    add_facts(&mut sums, &batch.plan.facts);
     let row = &mut held.row;
     row.place = match &batch.next {
-        Some(next) => json!({ "at": next }).to_string(),
-        None => json!({ "end": true }).to_string(),
+        Some(next) => json!({ "at": next, "sums": sums }).to_string(),
+        None => json!({ "end": true, "sums": sums }).to_string(),
     };
     row.seen += batch.seen as i64;
     row.changed += batch.plan.changes_total as i64;
@@ -557,7 +630,9 @@ impl Inside {
             Inside::Failed(Failed::Write(error @ WriteError::Busy(_))) => Ok(Applied::Busy(error.to_string())),
             Inside::Failed(Failed::Write(error @ WriteError::Missed { .. })) => Ok(Applied::Moved(error.into())),
             Inside::Failed(Failed::Write(WriteError::Rejected(why))) => Ok(Applied::Rejected(why)),
-            Inside::Failed(Failed::Change(error @ ChangeError::Conflict { .. })) => Ok(Applied::Moved(error)),
+            Inside::Failed(Failed::Change(error @ (ChangeError::Conflict { .. } | ChangeError::Refused(_)))) => {
+                Ok(Applied::Moved(error))
+            }
             Inside::Failed(Failed::Write(error) | Failed::Unknown(_, error)) => Err(error.into()),
             Inside::Failed(Failed::Change(error)) => Err(Stop::Failed(error)),
         }

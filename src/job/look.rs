@@ -1,7 +1,8 @@
 //! A job looked at without writing: every batch is planned, none applied.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
+use super::plan::undo_reason;
 use super::{Ask, Job};
 use crate::change::plan::SHOWN;
 use crate::change::{ChangeError, Danger, Plan, now};
@@ -17,12 +18,14 @@ const STRIDE: usize = 4_000;
 pub async fn look(store: &Store, job: &dyn Job, each: &mut (dyn FnMut(u64) + Send)) -> Result<Plan, ChangeError> {
     let own = store.own().await?;
     let mut place = job.begin();
-    let mut sum = empty(job, own.as_ref().map(|o| o.database_id.clone()).unwrap_or_default());
+    let mut sum = empty(job, job.total(store).await?, own.as_ref().map(|o| o.database_id.clone()).unwrap_or_default());
+    let mut sums = Map::new();
     let (mut seen, mut bad) = (0_u64, 0_u64);
     loop {
-        let batch = job.batch(Ask { store, own: own.as_ref(), place: &place, size: STRIDE }).await?;
+        let batch = job.batch(Ask { store, own: own.as_ref(), place: &place, size: STRIDE, dry: true }).await?;
         seen += batch.seen as u64;
         bad += batch.bad.len() as u64;
+        add_facts(&mut sums, &batch.plan.facts);
         batch.plan.operation.clone_into(&mut sum.operation);
         sum.danger = sum.danger.max(batch.plan.danger);
         add(&mut sum, batch.plan);
@@ -32,6 +35,7 @@ pub async fn look(store: &Store, job: &dyn Job, each: &mut (dyn FnMut(u64) + Sen
             None => break,
         }
     }
+    sum.effects.extend(job.summed(&sums));
     sum.facts = json!({ "seen": seen, "bad": bad });
     if bad > 0 {
         sum.disclosures.push(format!("{bad} rows cannot be handled: they are set aside and listed"));
@@ -40,7 +44,7 @@ pub async fn look(store: &Store, job: &dyn Job, each: &mut (dyn FnMut(u64) + Sen
     Ok(sum)
 }
 
-fn empty(job: &dyn Job, database_id: String) -> Plan {
+fn empty(job: &dyn Job, total: Option<u64>, database_id: String) -> Plan {
     Plan {
         plan_id: String::new(),
         operation: job.name().to_owned(),
@@ -53,13 +57,23 @@ fn empty(job: &dyn Job, database_id: String) -> Plan {
         created_at: now(),
         database_id,
         facts: Value::Null,
-        undo_reason: job.undo_reason(),
+        undo_reason: undo_reason(job.undo_reason(), total),
         reason: None,
         ticket: None,
         watches: Vec::new(),
         mutations: Vec::new(),
         trail: Vec::new(),
         undo_trail: Vec::new(),
+    }
+}
+
+/// Adds the numbers among the facts of a batch to those of the batches before.
+pub fn add_facts(sums: &mut Map<String, Value>, facts: &Value) {
+    for (name, value) in facts.as_object().into_iter().flatten() {
+        if let Some(number) = value.as_u64() {
+            let sum = sums.get(name).and_then(Value::as_u64).unwrap_or_default();
+            sums.insert(name.clone(), Value::from(sum + number));
+        }
     }
 }
 

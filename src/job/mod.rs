@@ -14,7 +14,7 @@ pub mod plan;
 pub mod record;
 
 use futures::future::BoxFuture;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::change::{ChangeError, Plan};
 use crate::store::Store;
@@ -38,6 +38,8 @@ pub struct Ask<'a> {
     pub place: &'a Value,
     /// Rows to look at, at most.
     pub size: usize,
+    /// The batch is only looked at and never applied: nothing is done for it that costs money or leaves this machine.
+    pub dry: bool,
 }
 
 /// One batch: what changes, and where the next one begins.
@@ -95,11 +97,22 @@ pub trait Job: Send + Sync {
         None
     }
 
+    /// What comes of it in numbers, for people: `sums` are the facts of its batches, added up.
+    fn summed(&self, sums: &Map<String, Value>) -> Vec<String> {
+        backfill::left_out(sums).into_iter().collect()
+    }
+
     /// Looks at the result when everything is done. Rows that still need the job are found by planning it again; this is
     /// for what else must hold.
     fn verify<'a>(&'a self, store: &'a Store) -> BoxFuture<'a, Result<Vec<Check>, ChangeError>> {
         let _ = store;
         Box::pin(async { Ok(Vec::new()) })
+    }
+
+    /// Whether a batch may be planned while the one before is being written: it comes out the same whether that one stands
+    /// or not. Every row is compared with what it was when it is written, in any case.
+    fn plans_ahead(&self) -> bool {
+        false
     }
 
     /// Whether planning it again must find nothing: not so where planning would cost money.

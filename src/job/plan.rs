@@ -5,6 +5,24 @@ use serde_json::{Value, json};
 
 pub use super::pace::{Pace, Sizing};
 
+/// Rows to be looked at up to which a job keeps what an undo needs: some hundred bytes for each row that changes, half a
+/// hundred megabytes in all. Beyond that the trail would grow as large as what it is about.
+pub const UNDO_ROWS: u64 = 200_000;
+
+/// Why a job that looks at so many rows cannot be undone, when it has no reason of its own; none when it can.
+#[must_use]
+pub fn undo_reason(own: Option<String>, total: Option<u64>) -> Option<String> {
+    let many = total.filter(|rows| *rows > UNDO_ROWS);
+    own.or_else(|| {
+        many.map(|rows| {
+            format!(
+                "it looks at {rows} rows, and beyond {UNDO_ROWS} what an undo needs is not kept, or the audit trail would \
+                 become as large as the database; a copy of the database made before takes it back"
+            )
+        })
+    })
+}
+
 /// Where a job stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::plan::{Bad, Move, Progress, Settings, State};
 use crate::change::{Author, ChangeError, new_id, now};
@@ -229,7 +229,9 @@ fn taken(
     let conflict = |message: String| ChangeError::Conflict { message, rows: Vec::new() };
     if state.is_active() && alive(&row) {
         let by = row.owner.as_deref().map(runner_title).unwrap_or_default();
-        return Err(conflict(format!("{name} is already being run, by {by}")));
+        return Err(conflict(format!(
+            "{name} is already being run, by {by}: `mnemoscope -d {place} backfill` shows how far it is"
+        )));
     }
     if state == State::Paused && entry == Entry::Begin {
         return Err(conflict(format!(
@@ -296,6 +298,12 @@ impl Held {
     #[must_use]
     pub fn place(&self) -> Value {
         serde_json::from_str(&self.row.place).unwrap_or_default()
+    }
+
+    /// What the facts of its batches come to so far.
+    #[must_use]
+    pub fn sums(&self) -> Map<String, Value> {
+        self.place()["sums"].as_object().cloned().unwrap_or_default()
     }
 
     /// Locks the job's row in a transaction and sees whether this runner still holds it: another one's token means that

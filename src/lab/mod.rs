@@ -19,7 +19,8 @@ use crate::memory::query::Query;
 use crate::memory::{Entity, Row};
 use crate::store::{Store, StoreError};
 
-pub use recall::{Answer, Item, Request, recall};
+pub use crate::recall::answer::{Answer, Item, Request};
+pub use recall::{recall, timed};
 
 /// Why the lab has no answer.
 #[derive(Debug, thiserror::Error)]

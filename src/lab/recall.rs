@@ -1,122 +1,30 @@
 //! `recall`: what would be remembered in a situation, in order, each score taken apart.
 
 use std::collections::HashMap;
-
-use serde_json::{Map, Value, json};
+use std::time::Instant;
 
 use super::situation::Asked;
 use super::{LabError, equal, owner};
 use crate::memory::filter::Filter;
-use crate::memory::query::Finding;
-use crate::memory::vector::cosine_of;
+use crate::memory::vector::{By, Tally, cosine_of};
 use crate::memory::{Entity, Row};
-use crate::recall::features::{overlap, words};
+use crate::recall::among::{self, Way};
+use crate::recall::answer::{Answer, Item, Request, Stages, WordsBy};
+use crate::recall::features::{features, overlap, words};
 use crate::recall::keyword;
 use crate::recall::policy::Policy;
 use crate::recall::rank::{self, LATEST_USES, LeftOut, Ranked, Ranking, Sought};
 use crate::store::Store;
-use crate::store::vector::{Compared, Tally};
+use crate::store::vector::Compared;
 
 /// Rows below the chosen ones that are listed.
 const BEYOND: usize = 3;
-
-/// What is asked.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Request {
-    /// How to rank.
-    pub ranking: Ranking,
-    /// Situation in words.
-    pub text: Option<String>,
-    /// Vector of the text, by the model that made the stored ones.
-    pub vector: Option<Vec<f32>>,
-    /// Why the text has no vector.
-    pub vector_note: Option<String>,
-    /// Episode, case or memory whose situation it is.
-    pub like: Option<String>,
-    /// Agent that recalls.
-    pub agent: Option<String>,
-    /// User for whom.
-    pub user: Option<String>,
-    /// Rows; none means the ranking's own number.
-    pub k: Option<usize>,
-    /// Domain that is sought.
-    pub domain: Option<String>,
-    /// Topic that is sought.
-    pub topic: Option<String>,
-    /// Workflow whose episodes are looked at.
-    pub workflow: Option<String>,
-    /// Failures too.
-    pub all_outcomes: bool,
-    /// Policy by its id.
-    pub policy: Option<String>,
-    /// Moment of the recall, canonical: ages are counted from here.
-    pub at: String,
-}
-
-impl Request {
-    /// A request for nothing in particular.
-    #[must_use]
-    pub fn new(ranking: Ranking, at: &str) -> Self {
-        Request {
-            ranking,
-            text: None,
-            vector: None,
-            vector_note: None,
-            like: None,
-            agent: None,
-            user: None,
-            k: None,
-            domain: None,
-            topic: None,
-            workflow: None,
-            all_outcomes: false,
-            policy: None,
-            at: at.to_owned(),
-        }
-    }
-
-    fn k(&self) -> usize {
-        self.k.unwrap_or_else(|| self.ranking.default_k())
-    }
-}
-
-/// A recalled row with its context.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Item {
-    /// The row in its place.
-    pub ranked: Ranked,
-    /// Canvas events of an episode.
-    pub canvas: Vec<Row>,
-    /// Feedback on an episode.
-    pub feedback: Vec<Row>,
-    /// Why context is empty, where stored and resolved differ.
-    pub findings: Vec<Finding>,
-}
-
-/// What would be recalled, and how that was found out.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Answer {
-    /// The rows in order.
-    pub rows: Vec<Item>,
-    /// What was left out, and why.
-    pub left_out: Vec<LeftOut>,
-    /// `vector`, `keyword`, or `none` when nothing was asked.
-    pub used: &'static str,
-    /// What became of all rows' vectors.
-    pub compared: Option<(Tally, crate::store::vector::By)>,
-    /// Number of candidates.
-    pub candidates: usize,
-    /// What should be known.
-    pub notes: Vec<String>,
-    /// What was asked.
-    pub request: Request,
-}
 
 /// Rows in order with what was found out on the way.
 struct Found {
     rows: Vec<Ranked>,
     left_out: Vec<LeftOut>,
-    compared: Option<(Tally, crate::store::vector::By)>,
+    compared: Option<(Tally, By)>,
     candidates: usize,
 }
 
@@ -126,32 +34,58 @@ struct Found {
 /// A row or policy that is not there, weights that are none, an entity that the database does not hold, or the engine's
 /// refusal.
 pub async fn recall(store: &Store, request: &Request) -> Result<Answer, LabError> {
+    timed(store, request).await.map(|(answer, _)| answer)
+}
+
+/// Recalls, and says how long each part took.
+///
+/// # Errors
+/// As [`recall`].
+pub async fn timed(store: &Store, request: &Request) -> Result<(Answer, Stages), LabError> {
     let kind = if request.ranking == Ranking::Cases { Entity::Case } else { Entity::Episode };
     if request.ranking != Ranking::Proven {
         store.sources_of(kind)?;
     }
+    let begun = Instant::now();
     let mut asked = Asked::of(store, request, kind).await?;
+    let situation = millis_since(begun);
     let used = match (&asked.vector, asked.words.is_empty()) {
+        _ if request.ranking == Ranking::Proven => "none",
         (Some(_), _) => "vector",
         (None, false) => "keyword",
         (None, true) => "none",
     };
+    let begun = Instant::now();
     let found = match request.ranking {
         Ranking::Boosted => boosted(store, request, &asked).await?,
         Ranking::Proven => proven(store, request, &mut asked).await?,
         Ranking::Cases => cases(store, request, &mut asked).await?,
         Ranking::Similar => similar(store, request, &asked).await?,
     };
-    let used = if request.ranking == Ranking::Proven { "none" } else { used };
-    Ok(Answer {
-        rows: enriched(store, found.rows).await?,
+    let ranking = millis_since(begun);
+    // Boosted recall and policies rank every row: only the others leave rows without a word out.
+    let narrowed = matches!(request.ranking, Ranking::Cases | Ranking::Similar) && request.policy.is_none();
+    let by_index = narrowed && store.has_word_index(kind);
+    let words_by = (used == "keyword").then_some(if by_index { WordsBy::Index } else { WordsBy::Read });
+    let begun = Instant::now();
+    let rows = enriched(store, found.rows).await?;
+    let stages = Stages { embedding: 0.0, situation, ranking, context: millis_since(begun) };
+    let answer = Answer {
+        rows,
         left_out: found.left_out,
         used,
         compared: found.compared,
+        words_by,
         candidates: found.candidates,
         notes: asked.notes,
+        like: asked.row,
         request: request.clone(),
-    })
+    };
+    Ok((answer, stages))
+}
+
+fn millis_since(begun: Instant) -> f64 {
+    begun.elapsed().as_secs_f64() * 1_000.0
 }
 
 /// Fetches the whole rows with canvas and feedback context of every episode.
@@ -200,7 +134,7 @@ fn without_itself(rows: &mut Vec<Row>, asked: &Asked, left_out: &mut Vec<LeftOut
 /// Leaves quarantined cases out.
 fn without_quarantined(rows: &mut Vec<Row>, left_out: &mut Vec<LeftOut>) {
     rows.retain(|row| {
-        let held_back = row.get("quarantined") == &Value::Bool(true);
+        let held_back = !among::eligible(row, Ranking::Cases, false);
         if held_back && !left_out.iter().any(|l| l.id == row.id()) {
             left_out.push(LeftOut {
                 id: row.id().to_owned(),
@@ -239,21 +173,15 @@ async fn boosted(store: &Store, request: &Request, asked: &Asked) -> Result<Foun
     without_itself(&mut rows, asked, &mut left_out);
     let candidates = rows.len();
     let (likeness, name, compared) = likeness(store, Entity::Episode, &filters, asked, &rows, keyword::text_of).await?;
-    let mut ranked: Vec<Ranked> = rows
-        .into_iter()
-        .zip(likeness)
-        .map(|(row, likeness)| {
-            rank::boosted(row, asked.is_something().then(|| likeness.unwrap_or(0.0)), name, &request.at)
-        })
-        .collect();
-    rank::sort(&mut ranked);
-    let (rows, more) = rank::choose(ranked, request.k(), BEYOND, |_, _| None);
+    let way = Way::Boosted { asked: asked.is_something(), name, at: &request.at };
+    let ranked = among::ranked(rows.into_iter().zip(likeness), &way);
+    let (rows, more) = rank::choose(ranked, request.rows(), BEYOND, |_, _| None);
     left_out.extend(more);
     Ok(Found { rows, left_out, compared, candidates })
 }
 
 /// How like each row is to what is asked, the name of that, and what became of the vectors.
-type Likenesses = (Vec<Option<f64>>, &'static str, Option<(Tally, crate::store::vector::By)>);
+type Likenesses = (Vec<Option<f64>>, &'static str, Option<(Tally, By)>);
 
 async fn likeness(
     store: &Store,
@@ -276,9 +204,7 @@ async fn likeness(
 async fn proven(store: &Store, request: &Request, asked: &mut Asked) -> Result<Found, LabError> {
     let mut sought = Sought { domain: request.domain.clone(), topic: request.topic.clone() };
     if let Some(row) = &asked.row {
-        let (domain, topic) = rank::place_of(row);
-        sought.domain = sought.domain.or(domain);
-        sought.topic = sought.topic.or(topic);
+        sought = sought.or_that_of(row);
     }
     let nothing = |text: &Option<String>| text.as_deref().is_none_or(|t| t.trim().is_empty());
     if nothing(&sought.domain) && nothing(&sought.topic) {
@@ -292,12 +218,12 @@ async fn proven(store: &Store, request: &Request, asked: &mut Asked) -> Result<F
         store.sources_of(Entity::Memory)?;
     }
     let mut rows = Vec::new();
-    let mut used_by: HashMap<String, Vec<(String, f64)>> = HashMap::new();
+    let mut used_by = Uses::default();
     if episodes {
         let columns = ["started_at", "domain", "topic", "utility", "agent_id", "user_id"];
         rows = store.candidates(Entity::Episode, &[], &columns, &[]).await?;
         if memories && store.sources_of(Entity::MemoryLink).is_ok() {
-            used_by = uses(store, &rows).await?;
+            used_by = Uses::read(store, &rows).await?;
         }
         let filters = owner(request.agent.as_deref(), request.user.as_deref());
         rows.retain(|row| filters.iter().all(|f| f.matches(row)));
@@ -309,40 +235,43 @@ async fn proven(store: &Store, request: &Request, asked: &mut Asked) -> Result<F
     let mut left_out = Vec::new();
     without_itself(&mut rows, asked, &mut left_out);
     let candidates = rows.len();
-    let mut ranked: Vec<Ranked> = rows
-        .into_iter()
-        .map(|row| {
-            let by_use = used_by.get(row.id()).filter(|_| row.entity == Entity::Memory).map(|u| mean_of_latest(u));
-            let utility = by_use.or(row.number("utility"));
-            rank::proven(row, &sought, utility, &request.at)
-        })
-        .collect();
-    rank::sort(&mut ranked);
-    let (rows, more) = rank::choose(ranked, request.k(), BEYOND, |_, _| None);
+    let utility = |row: &Row| used_by.utility(row);
+    let way = Way::Proven { sought: &sought, utility: &utility, at: &request.at };
+    let ranked = among::ranked(rows.into_iter().map(|row| (row, None)), &way);
+    let (rows, more) = rank::choose(ranked, request.rows(), BEYOND, |_, _| None);
     left_out.extend(more);
     Ok(Found { rows, left_out, compared: None, candidates })
 }
 
 /// For each memory the start and utility of the episodes that used it.
-async fn uses(store: &Store, episodes: &[Row]) -> Result<HashMap<String, Vec<(String, f64)>>, LabError> {
-    let known: HashMap<&str, &Row> = episodes.iter().map(|e| (e.id(), e)).collect();
-    let mut used_by: HashMap<String, Vec<(String, f64)>> = HashMap::new();
-    for link in store.candidates(Entity::MemoryLink, &[], &["episode_id", "memory_id"], &[]).await? {
-        let Some(episode) = link.text("episode_id").and_then(|id| known.get(id)) else { continue };
-        let Some(memory) = link.text("memory_id") else { continue };
-        let started = episode.text("started_at").unwrap_or_default().to_owned();
-        let utility = episode.number("utility").unwrap_or(rank::UTILITY_START);
-        used_by.entry(memory.to_owned()).or_default().push((started, utility));
-    }
-    Ok(used_by)
-}
+#[derive(Default)]
+pub(super) struct Uses(HashMap<String, Vec<(String, f64)>>);
 
-/// Mean utility of the latest 20 episodes.
-fn mean_of_latest(uses: &[(String, f64)]) -> f64 {
-    let mut latest: Vec<&(String, f64)> = uses.iter().collect();
-    latest.sort_by(|a, b| b.0.cmp(&a.0).then(b.1.total_cmp(&a.1)));
-    latest.truncate(LATEST_USES);
-    latest.iter().map(|(_, utility)| utility).sum::<f64>() / latest.len().max(1) as f64
+impl Uses {
+    /// Reads the links of memories to these episodes.
+    pub(super) async fn read(store: &Store, episodes: &[Row]) -> Result<Self, LabError> {
+        let known: HashMap<&str, &Row> = episodes.iter().map(|e| (e.id(), e)).collect();
+        let mut used_by: HashMap<String, Vec<(String, f64)>> = HashMap::new();
+        for link in store.candidates(Entity::MemoryLink, &[], &["episode_id", "memory_id"], &[]).await? {
+            let Some(episode) = link.text("episode_id").and_then(|id| known.get(id)) else { continue };
+            let Some(memory) = link.text("memory_id") else { continue };
+            let started = episode.text("started_at").unwrap_or_default().to_owned();
+            let utility = episode.number("utility").unwrap_or(rank::UTILITY_START);
+            used_by.entry(memory.to_owned()).or_default().push((started, utility));
+        }
+        for uses in used_by.values_mut() {
+            uses.sort_by(|a, b| b.0.cmp(&a.0).then(b.1.total_cmp(&a.1)));
+            uses.truncate(LATEST_USES);
+        }
+        Ok(Uses(used_by))
+    }
+
+    /// Utility of a row: of a memory the mean of the latest 20 episodes that used it, else its own.
+    pub(super) fn utility(&self, row: &Row) -> Option<f64> {
+        let by_use = self.0.get(row.id()).filter(|_| row.entity == Entity::Memory);
+        let mean = |uses: &Vec<(String, f64)>| uses.iter().map(|(_, u)| u).sum::<f64>() / uses.len().max(1) as f64;
+        by_use.map(mean).or(row.number("utility"))
+    }
 }
 
 async fn similar(store: &Store, request: &Request, asked: &Asked) -> Result<Found, LabError> {
@@ -350,19 +279,14 @@ async fn similar(store: &Store, request: &Request, asked: &Asked) -> Result<Foun
     filters.extend(request.workflow.as_deref().map(|w| equal("workflow_name", w)));
     let columns = ["started_at", "title", "summary", "observation", "result", "success", "outcome", "workflow_name"];
     let mut rows = store.candidates(Entity::Episode, &filters, &columns, &asking_words(asked)).await?;
-    if !request.all_outcomes {
-        rows.retain(|row| match row.get("success") {
-            Value::Bool(success) => *success,
-            _ => row.text("outcome") == Some("success"),
-        });
-    }
+    rows.retain(|row| among::eligible(row, Ranking::Similar, request.all_outcomes));
     let mut left_out = Vec::new();
     without_itself(&mut rows, asked, &mut left_out);
     let candidates = rows.len();
     let text = keyword::situation_and_outcome;
     let (likeness, name, compared) = likeness(store, Entity::Episode, &filters, asked, &rows, text).await?;
-    let ranked = in_order(rows, likeness, name, asked);
-    let (rows, more) = rank::choose(ranked, request.k(), BEYOND, |_, _| None);
+    let ranked = among::ranked(rows.into_iter().zip(likeness), &Way::Likeness { name });
+    let (rows, more) = rank::choose(ranked, request.rows(), BEYOND, |_, _| None);
     left_out.extend(more);
     Ok(Found { rows, left_out, compared, candidates })
 }
@@ -370,19 +294,6 @@ async fn similar(store: &Store, request: &Request, asked: &Asked) -> Result<Foun
 /// Words to look up in an index; none where vectors are compared.
 fn asking_words(asked: &Asked) -> Vec<String> {
     if asked.vector.is_some() { Vec::new() } else { asked.words.iter().cloned().collect() }
-}
-
-/// Rows by their likeness alone; what has none, or holds no word of the query, is no candidate.
-fn in_order(rows: Vec<Row>, likeness: Vec<Option<f64>>, name: &'static str, asked: &Asked) -> Vec<Ranked> {
-    let by_words = asked.vector.is_none();
-    let mut ranked: Vec<Ranked> = rows
-        .into_iter()
-        .zip(likeness)
-        .filter_map(|(row, likeness)| Some((row, likeness.filter(|l| !by_words || *l > 0.0)?)))
-        .map(|(row, likeness)| rank::by_likeness(row, likeness, name))
-        .collect();
-    rank::sort(&mut ranked);
-    ranked
 }
 
 async fn cases(store: &Store, request: &Request, asked: &mut Asked) -> Result<Found, LabError> {
@@ -411,22 +322,17 @@ async fn cases(store: &Store, request: &Request, asked: &mut Asked) -> Result<Fo
     without_quarantined(&mut rows, &mut left_out);
     let candidates = rows.len();
     let (likeness, name, compared) = likeness(store, Entity::Case, &filters, asked, &rows, keyword::text_of).await?;
-    let ranked = match &policy {
-        Some((policy, _)) => {
-            let situation = asked.situation(&request.at);
-            let cosine = |likeness: Option<f64>| likeness.filter(|_| asked.vector.is_some());
-            let pairs = rows.into_iter().zip(likeness);
-            let mut ranked: Vec<Ranked> =
-                pairs.map(|(row, l)| rank::by_policy(row, &situation, cosine(l), policy)).collect();
-            rank::sort(&mut ranked);
-            rank::softmax(&mut ranked);
-            ranked
-        }
-        None => in_order(rows, likeness, name, asked),
+    let situation = asked.situation(request.text.as_deref(), &request.at);
+    let seen =
+        |row: &Row, likeness: Option<f64>| features(&situation, row, likeness.filter(|_| asked.vector.is_some()));
+    let way = match &policy {
+        Some((policy, _)) => Way::Policy { policy, features: &seen },
+        None => Way::Likeness { name },
     };
-    let first: Vec<String> = ranked.iter().take(16 * request.k() + 64).map(|r| r.row.id().to_owned()).collect();
+    let ranked = among::ranked(rows.into_iter().zip(likeness), &way);
+    let first: Vec<String> = ranked.iter().take(16 * request.rows() + 64).map(|r| r.row.id().to_owned()).collect();
     let vectors = store.vectors(Entity::Case, &first).await?;
-    let (rows, more) = rank::choose(ranked, request.k(), BEYOND, |a, b| alike(&vectors, a, b));
+    let (rows, more) = rank::choose(ranked, request.rows(), BEYOND, |a, b| alike(&vectors, a, b));
     left_out.extend(more);
     Ok(Found { rows, left_out, compared, candidates })
 }
@@ -447,7 +353,7 @@ async fn nearest_cases(
     filters: &[Filter],
     vector: &[f32],
 ) -> Result<Found, LabError> {
-    let k = request.k();
+    let k = request.rows();
     let mut most = 4 * k + 16;
     loop {
         let Compared { near, tally, by } = store.nearest(Entity::Case, filters, vector, most).await?;
@@ -460,8 +366,8 @@ async fn nearest_cases(
         without_quarantined(&mut rows, &mut left_out);
         // The exact cosine, the same whoever found the row.
         let exact = |row: &Row| vectors.get(row.id()).and_then(|v| cosine_of(vector, v));
-        let likeness = rows.iter().map(exact).collect();
-        let ranked = in_order(rows, likeness, "similarity", asked);
+        let likeness: Vec<Option<f64>> = rows.iter().map(exact).collect();
+        let ranked = among::ranked(rows.into_iter().zip(likeness), &Way::Likeness { name: "similarity" });
         let (chosen, more) = rank::choose(ranked, k, BEYOND, |a, b| alike(&vectors, a, b));
         // A row just beyond the edge may be as near as the last chosen one.
         let edge = near.last().map(|n| n.cosine + 1e-5);
@@ -475,81 +381,10 @@ async fn nearest_cases(
 }
 
 /// A policy by its id, with the profile it belongs to.
-async fn policy(store: &Store, id: &str) -> Result<(Policy, Option<String>), LabError> {
+pub(super) async fn policy(store: &Store, id: &str) -> Result<(Policy, Option<String>), LabError> {
     let missing = || LabError::NotFound(format!("there is no policy `{id}` in {}", store.location()));
     let row = store.row(Entity::Policy, id).await?.ok_or_else(missing)?;
     let policy = Policy::parse(row.get("weights"))
         .map_err(|why| LabError::Usage(format!("the policy {id} cannot be used: {why}")))?;
     Ok((policy, row.text("profile_id").map(str::to_owned)))
-}
-
-impl Answer {
-    /// The rows, to be masked.
-    pub fn rows_mut(&mut self) -> impl Iterator<Item = &mut Row> {
-        self.rows
-            .iter_mut()
-            .flat_map(|item| std::iter::once(&mut item.ranked.row).chain(&mut item.canvas).chain(&mut item.feedback))
-    }
-
-    /// The shape that `recall` prints.
-    #[must_use]
-    pub fn to_json(&self) -> Value {
-        json!({
-            "rows": self.rows.iter().map(Item::to_json).collect::<Vec<_>>(),
-            "left_out": self.left_out,
-            "query": self.query_json(),
-        })
-    }
-
-    /// How the answer was found.
-    #[must_use]
-    pub fn query_json(&self) -> Value {
-        let request = &self.request;
-        json!({
-            "used": self.used,
-            "ranking": request.ranking,
-            "formula": request.ranking.formula(),
-            "text": request.text,
-            "like": request.like,
-            "agent": request.agent,
-            "user": request.user,
-            "domain": request.domain,
-            "topic": request.topic,
-            "workflow": request.workflow,
-            "policy": request.policy,
-            "k": request.k(),
-            "at": request.at,
-            "candidates": self.candidates,
-            "compared_by": self.compared.map(|(_, by)| by),
-            "vectors": self.compared.map(|(tally, _)| tally),
-            "notes": self.notes,
-        })
-    }
-}
-
-impl Item {
-    /// The shape of a row that `recall` prints.
-    #[must_use]
-    pub fn to_json(&self) -> Value {
-        let Ranked { row, score, base, probability } = &self.ranked;
-        let mut object = Map::new();
-        object.insert("id".to_owned(), json!(row.id()));
-        object.insert("entity".to_owned(), json!(row.entity.name()));
-        object.insert("score".to_owned(), json!(score.total));
-        object.insert("terms".to_owned(), json!(score.terms));
-        if !base.is_empty() {
-            object.insert("base_terms".to_owned(), json!(base));
-        }
-        if let Some(probability) = probability {
-            object.insert("probability".to_owned(), json!(probability));
-        }
-        object.insert("row".to_owned(), row.to_json());
-        if row.entity == Entity::Episode {
-            let all = |rows: &[Row]| rows.iter().map(Row::to_json).collect::<Vec<_>>();
-            object.insert("canvas_context".to_owned(), json!(all(&self.canvas)));
-            object.insert("feedback_context".to_owned(), json!(all(&self.feedback)));
-            object.insert("findings".to_owned(), json!(self.findings));
-        }
-        Value::Object(object)
-    }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::LabError;
-use super::recall::Request;
+use super::Request;
 use crate::memory::{Entity, Row};
 use crate::recall::features::{Situation, tags, words};
 use crate::recall::keyword;
@@ -31,9 +31,16 @@ impl Asked {
         self.vector.is_some() || !self.words.is_empty()
     }
 
-    /// The situation as features see it.
-    pub fn situation(&self, at: &str) -> Situation {
-        Situation { words: self.words.clone(), tags: self.tags.clone(), at: at.to_owned() }
+    /// The situation as features see it: of a case just what it was asked, as when policies are trained.
+    pub fn situation(&self, text: Option<&str>, at: &str) -> Situation {
+        match self.row.as_ref().filter(|row| row.entity == Entity::Case) {
+            Some(case) => {
+                let mut situation = Situation::of_case(case, at);
+                situation.words.extend(words(text.unwrap_or_default()));
+                situation
+            }
+            None => Situation { words: self.words.clone(), tags: self.tags.clone(), at: at.to_owned() },
+        }
     }
 
     /// Looks up what a request asks.

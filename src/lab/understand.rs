@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use serde_json::Value;
+
 use super::{LabError, Means, Told, each, of_agent, silent};
 use crate::layout::LinkBy;
 use crate::memory::mask::Mask;
@@ -10,7 +12,7 @@ use crate::memory::{Entity, Row, feedback, time};
 use crate::recall::understand::canvas::{self, Canvases, Event};
 use crate::recall::understand::forgetting::{self, Aged};
 use crate::recall::understand::graduation;
-use crate::recall::understand::quality::{self, Worked};
+use crate::recall::understand::quality::{self, Decision, Worked};
 use crate::recall::understand::report::{Graduation, Insights, Pattern, Rule};
 use crate::recall::understand::usefulness::{self, Judged, Use};
 use crate::store::{Store, StoreError, named_ids};
@@ -68,9 +70,13 @@ async fn read_episodes(
     agent: Option<&str>,
     said: &Said,
     now: &str,
-    more: &[&'static str],
+    coded: bool,
     told: Told<'_>,
 ) -> Result<Episodes, StoreError> {
+    let supervised = match agent.filter(|_| coded) {
+        Some(agent) => decisions(store, agent).await?,
+        None => HashMap::new(),
+    };
     let links = store.episode_links();
     let mut columns = vec![
         "id",
@@ -85,7 +91,9 @@ async fn read_episodes(
         "consolidated_into",
         "status",
     ];
-    columns.extend(more);
+    if coded {
+        columns.extend(["constitutional_score", "confidence", "success", "metadata"]);
+    }
     for link in links.iter().filter(|l| l.to == Entity::CanvasEvent) {
         match &link.by {
             LinkBy::List(column) | LinkBy::Path(column, _) => {
@@ -125,6 +133,9 @@ async fn read_episodes(
             constitutional: row.number("constitutional_score"),
             confidence: row.number("confidence"),
             success: row.get("success").as_bool(),
+            supervised: supervised.get(&id).copied(),
+            skill: skill(row.get("metadata")),
+            teaching: teaching(row.get("metadata")),
         });
         if let Some(aggregate) = aggregate {
             found.feedback.insert(id, aggregate);
@@ -132,6 +143,24 @@ async fn read_episodes(
     })
     .await?;
     Ok(found)
+}
+
+/// What supervisors decided, by episode.
+async fn decisions(store: &Store, agent: &str) -> Result<HashMap<String, Decision>, StoreError> {
+    let supervised = store.supervised(agent).await?.unwrap_or_default();
+    Ok(supervised.into_iter().map(|s| (s.episode, Decision { approved: s.approved, followed: s.followed })).collect())
+}
+
+/// The skill that an episode was an execution of.
+fn skill(metadata: &Value) -> Option<String> {
+    let named = metadata.get("skill_type")?.as_str() == Some("openclaw");
+    metadata.get("skill_id").filter(|_| named)?.as_str().filter(|id| !id.is_empty()).map(str::to_owned)
+}
+
+/// Quality of the teaching that an episode is a record of.
+fn teaching(metadata: &Value) -> Option<f64> {
+    let proposal = metadata.get("episode_type")?.as_str() == Some("meta_agent_proposal");
+    metadata.get("quality_score").filter(|_| proposal)?.as_f64().filter(|quality| *quality > 0.0)
 }
 
 async fn read_canvases(
@@ -223,7 +252,7 @@ pub async fn insights(
     told: Told<'_>,
 ) -> Result<Insights, LabError> {
     let said = read_feedback(store, agent, told).await?;
-    let episodes = read_episodes(store, agent, &said, now, &[], told).await?;
+    let episodes = read_episodes(store, agent, &said, now, false, told).await?;
     let canvases = read_canvases(store, agent, &episodes, told).await?;
     let uses = read_uses(store, agent, &episodes, told).await?;
     if let Some(agent) = agent {
@@ -286,8 +315,7 @@ pub async fn graduation(store: &Store, agent: &str, now: &str, told: Told<'_>) -
     let known = find_agent(store, agent).await?;
     let said = read_feedback(store, Some(agent), told).await?;
     let coded = has_code(store);
-    let more: &[&'static str] = if coded { &["constitutional_score", "confidence", "success"] } else { &[] };
-    let episodes = read_episodes(store, Some(agent), &said, now, more, told).await?;
+    let episodes = read_episodes(store, Some(agent), &said, now, coded, told).await?;
     if known.is_none() && episodes.worked.is_empty() {
         return Err(no_agent(store, agent));
     }

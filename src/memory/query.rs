@@ -298,7 +298,7 @@ pub struct DatabaseStatus {
     pub version: String,
     /// Path or URL without its password.
     pub location: String,
-    /// Sessions cannot write.
+    /// Nothing can be changed here as it is: the capability `write` says why.
     pub read_only: bool,
     /// What was special about opening it, for people.
     #[serde(skip_serializing_if = "Vec::is_empty")]

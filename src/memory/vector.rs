@@ -3,9 +3,13 @@
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
+use serde::Serialize;
 use serde_json::Value;
 
 use super::json;
+
+/// Bytes of vectors that the console keeps at most: 40,000 of 1,536 dimensions.
+pub const CONSOLE_BYTES: usize = 256 << 20;
 
 /// Numbers that are multiplied side by side.
 const LANES: usize = 16;
@@ -47,6 +51,17 @@ pub fn of_json(value: &Value) -> Option<Vec<f32>> {
         Value::Array(items) if !items.is_empty() => items.iter().map(|item| item.as_f64().map(|x| x as f32)).collect(),
         _ => None,
     }
+}
+
+/// The vector of length 1 in the same direction; none for one without a length.
+#[must_use]
+pub fn unit(mut vector: Vec<f32>) -> Option<Vec<f32>> {
+    let length = dot(&vector, &vector).sqrt();
+    if !(length.is_finite() && length > 0.0) {
+        return None;
+    }
+    vector.iter_mut().for_each(|x| *x /= length);
+    Some(vector)
 }
 
 /// The sum of the products, side by side in 32-bit floats: fast, exact to about six digits.
@@ -120,6 +135,35 @@ pub fn cosine_of(a: &[f32], b: &[f32]) -> Option<f64> {
     }
     let cosine = ab / (aa.sqrt() * bb.sqrt());
     cosine.is_finite().then(|| cosine.clamp(-1.0, 1.0))
+}
+
+/// What became of the rows that were looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct Tally {
+    /// Rows of the owner.
+    pub rows: usize,
+    /// Rows whose vector was compared.
+    pub compared: usize,
+    /// Rows without a vector.
+    pub missing: usize,
+    /// Vectors of length 0, or with numbers that are none.
+    pub no_direction: usize,
+    /// Vectors of another number of dimensions than the query.
+    pub other_dimensions: usize,
+    /// Stored values that are no vector.
+    pub unreadable: usize,
+}
+
+/// Who compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum By {
+    /// pgvector, over the owner's materialised rows.
+    Pgvector,
+    /// The program, over rows as they came.
+    Streamed,
+    /// The program, over vectors that it had kept.
+    Memory,
 }
 
 /// A row with its cosine.

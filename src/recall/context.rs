@@ -30,6 +30,9 @@ pub struct Context {
     pub tokens: usize,
     /// Rows in it.
     pub rows: Vec<String>,
+    /// The part of each of them, in the same order.
+    #[serde(skip)]
+    pub parts: Vec<String>,
     /// Rows that were cut to fit.
     pub cut: Vec<String>,
     /// Rows that had no room.
@@ -46,7 +49,8 @@ pub fn tokens(text: &str) -> usize {
 #[must_use]
 pub fn context(rows: &[&Row], budget: Budget, lessons: bool) -> Context {
     let heading = if lessons { "Lessons from past similar situations:" } else { "Relevant past experience:" };
-    let mut made = Context { text: String::new(), tokens: 0, rows: vec![], cut: vec![], omitted: vec![] };
+    let mut made =
+        Context { text: String::new(), tokens: 0, rows: vec![], parts: vec![], cut: vec![], omitted: vec![] };
     if rows.is_empty() {
         return made;
     }
@@ -69,6 +73,7 @@ pub fn context(rows: &[&Row], budget: Budget, lessons: bool) -> Context {
         }
         made.rows.push(row.id().to_owned());
         text.push_str(&part);
+        made.parts.push(part.trim_start().to_owned());
     }
     made.tokens = tokens(&text);
     made.text = text;

@@ -52,6 +52,12 @@ impl Situation {
 /// tags. Where the situation has no tags, `tag_overlap` is the share of the case's tags that its words name.
 #[must_use]
 pub fn features(situation: &Situation, case: &Row, cosine: Option<f64>) -> [f64; 6] {
+    features_told(situation, case, &words(&case_text(case)), cosine)
+}
+
+/// The [`features`] of a pair, where the distinct words of the case are known.
+#[must_use]
+pub fn features_told(situation: &Situation, case: &Row, told: &BTreeSet<String>, cosine: Option<f64>) -> [f64; 6] {
     let of_outcome = case.text("outcome").and_then(reward::of_outcome);
     let reward = case.number("reward").or(of_outcome).unwrap_or(UNKNOWN).clamp(0.0, 1.0);
     [
@@ -59,7 +65,7 @@ pub fn features(situation: &Situation, case: &Row, cosine: Option<f64>) -> [f64;
         reward,
         of_outcome.unwrap_or(UNKNOWN),
         recency(case.text("created_at"), &situation.at),
-        overlap(&situation.words, &words(&case_text(case))),
+        overlap(&situation.words, told),
         tag_overlap(situation, &tags(case)),
     ]
 }

@@ -39,17 +39,24 @@ pub fn situation_and_outcome(episode: &Row) -> String {
 /// ln(1 + texts / texts with it). 0 for all where nothing is asked.
 #[must_use]
 pub fn shares(asked: &BTreeSet<String>, texts: &[String]) -> Vec<f64> {
-    let held: Vec<BTreeSet<String>> =
-        texts.iter().map(|text| words(text).into_iter().filter(|w| asked.contains(w)).collect()).collect();
+    let told: Vec<BTreeSet<String>> = texts.iter().map(|text| words(text)).collect();
+    shares_told(asked, &told.iter().collect::<Vec<_>>())
+}
+
+/// The [`shares`] of texts whose distinct words are known.
+#[must_use]
+pub fn shares_told(asked: &BTreeSet<String>, told: &[&BTreeSet<String>]) -> Vec<f64> {
+    let held: Vec<Vec<&str>> =
+        told.iter().map(|words| asked.iter().filter(|w| words.contains(*w)).map(String::as_str).collect()).collect();
     let mut counts: BTreeMap<&str, usize> = asked.iter().map(|w| (w.as_str(), 0)).collect();
     for word in held.iter().flatten() {
-        if let Some(count) = counts.get_mut(word.as_str()) {
+        if let Some(count) = counts.get_mut(word) {
             *count += 1;
         }
     }
     let rarity = |word: &str| match counts.get(word) {
-        Some(0) | None => (1.0 + texts.len() as f64).ln(),
-        Some(count) => (1.0 + texts.len() as f64 / *count as f64).ln(),
+        Some(0) | None => (1.0 + told.len() as f64).ln(),
+        Some(count) => (1.0 + told.len() as f64 / *count as f64).ln(),
     };
     let all: f64 = asked.iter().map(|w| rarity(w)).sum();
     held.iter()

@@ -1,7 +1,10 @@
 //! How memories are ranked, explained, judged and learned. Pure over [`crate::memory`].
 
+pub mod among;
+pub mod answer;
 pub mod context;
 pub mod features;
+pub mod inquiry;
 pub mod judge;
 pub mod keyword;
 pub mod learn;
@@ -12,5 +15,6 @@ pub mod score;
 pub mod sequence;
 pub mod understand;
 pub mod what_if;
+pub mod why;
 
 pub use score::{Score, Term};

@@ -1,10 +1,11 @@
 //! The four rankings: what each makes of a candidate, their order, and what gives way to what.
 
+use std::borrow::Borrow;
 use std::cmp::Ordering;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use super::features::{self, Situation, age_days, name_match};
+use super::features::{self, age_days, name_match};
 use super::policy::Policy;
 use super::{Score, Term};
 use crate::memory::{Entity, Row};
@@ -30,7 +31,7 @@ const LIKED_BOOST: f64 = 0.2;
 const DISLIKED_BOOST: f64 = -0.3;
 
 /// A way of ranking.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Ranking {
     /// Episodes by time and likeness, boosted by canvas and feedback.
@@ -80,11 +81,11 @@ impl Ranking {
     }
 }
 
-/// A row in its place.
+/// A row in its place; `R` is the row, or something that has it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Ranked {
+pub struct Ranked<R = Row> {
     /// The row.
-    pub row: Row,
+    pub row: R,
     /// Its score with its terms.
     pub score: Score,
     /// What the term `base` is made of; empty where there is no such term.
@@ -124,10 +125,11 @@ fn base(likeness: Option<f64>, name: &'static str, recency: f64) -> Vec<Term> {
 ///
 /// `name` says what the likeness is: `similarity` or `keywords`; none where nothing was asked.
 #[must_use]
-pub fn boosted(episode: Row, likeness: Option<f64>, name: &'static str, now: &str) -> Ranked {
-    let parts = base(likeness, name, features::recency(episode.text("started_at"), now));
-    let canvas = episode.get("canvas_action_count").as_i64().is_some_and(|count| count > 0);
-    let feedback = episode.number("feedback_score").unwrap_or(0.0);
+pub fn boosted<R: Borrow<Row>>(episode: R, likeness: Option<f64>, name: &'static str, now: &str) -> Ranked<R> {
+    let row: &Row = episode.borrow();
+    let parts = base(likeness, name, features::recency(row.text("started_at"), now));
+    let canvas = row.get("canvas_action_count").as_i64().is_some_and(|count| count > 0);
+    let feedback = row.number("feedback_score").unwrap_or(0.0);
     let (felt, weight) = match feedback.partial_cmp(&0.0) {
         Some(Ordering::Greater) => (1.0, LIKED_BOOST),
         Some(Ordering::Less) => (1.0, DISLIKED_BOOST),
@@ -150,12 +152,22 @@ pub struct Sought {
     pub topic: Option<String>,
 }
 
+impl Sought {
+    /// The same, where nothing is asked for what a row is about.
+    #[must_use]
+    pub fn or_that_of(self, row: &Row) -> Self {
+        let (domain, topic) = place_of(row);
+        Sought { domain: self.domain.or(domain), topic: self.topic.or(topic) }
+    }
+}
+
 /// Proven relevance of a memory or an episode: 0.3 domain + 0.3 topic + 0.2 utility + 0.1 if younger than 7 days + 0.1 if
 /// younger than 24 hours. `utility` in 0..1, [`UTILITY_START`] where nothing says otherwise.
 #[must_use]
-pub fn proven(row: Row, sought: &Sought, utility: Option<f64>, now: &str) -> Ranked {
-    let (domain, topic) = place_of(&row);
-    let age = age_days(row.text(row.entity.time_column()), now);
+pub fn proven<R: Borrow<Row>>(row: R, sought: &Sought, utility: Option<f64>, now: &str) -> Ranked<R> {
+    let stored: &Row = row.borrow();
+    let (domain, topic) = place_of(stored);
+    let age = age_days(stored.text(stored.entity.time_column()), now);
     let younger = |days: f64| f64::from(u8::from(age.is_some_and(|age| age < days)));
     let score = Score::of(vec![
         Term::new("domain", name_match(sought.domain.as_deref(), domain.as_deref()), 0.3),
@@ -181,14 +193,14 @@ pub fn place_of(row: &Row) -> (Option<String>, Option<String>) {
 
 /// A row whose likeness is its score, in one term.
 #[must_use]
-pub fn by_likeness(row: Row, likeness: f64, name: &'static str) -> Ranked {
+pub fn by_likeness<R>(row: R, likeness: f64, name: &'static str) -> Ranked<R> {
     Ranked { row, score: Score::of(vec![Term::new(name, likeness, 1.0)]), base: Vec::new(), probability: None }
 }
 
-/// A case by a policy: the score is the logit of Q, its terms are the bias and weight x feature.
+/// A case by a policy: the score is the logit of Q, its terms are the bias and weight x feature. `found` are the
+/// [`features`] of the case in the situation.
 #[must_use]
-pub fn by_policy(case: Row, situation: &Situation, cosine: Option<f64>, policy: &Policy) -> Ranked {
-    let found = features::features(situation, &case, cosine);
+pub fn by_policy<R>(case: R, found: [f64; 6], policy: &Policy) -> Ranked<R> {
     let weighed = features::NAMES.iter().zip(found).zip(policy.weights);
     let terms = std::iter::once(Term::new("bias", 1.0, policy.bias))
         .chain(weighed.map(|((name, value), weight)| Term::new(name, value, weight)));
@@ -196,19 +208,23 @@ pub fn by_policy(case: Row, situation: &Situation, cosine: Option<f64>, policy: 
 }
 
 /// Puts rows in order: greatest score first, ties newer first, then by id.
-pub fn sort(rows: &mut [Ranked]) {
+pub fn sort<R: Borrow<Row>>(rows: &mut [Ranked<R>]) {
     rows.sort_by(|a, b| {
-        let time = |r: &Ranked| r.row.text(r.row.entity.time_column()).map(str::to_owned);
+        let (one, other): (&Row, &Row) = (a.row.borrow(), b.row.borrow());
         b.score
             .total
             .total_cmp(&a.score.total)
-            .then_with(|| time(b).cmp(&time(a)))
-            .then_with(|| a.row.id().cmp(b.row.id()))
+            .then_with(|| time_of(other).cmp(&time_of(one)))
+            .then_with(|| one.id().cmp(other.id()))
     });
 }
 
+fn time_of(row: &Row) -> Option<&str> {
+    row.text(row.entity.time_column())
+}
+
 /// Gives each row its share by softmax over the scores.
-pub fn softmax(rows: &mut [Ranked]) {
+pub fn softmax<R>(rows: &mut [Ranked<R>]) {
     let top = rows.iter().map(|r| r.score.total).fold(f64::NEG_INFINITY, f64::max);
     let sum: f64 = rows.iter().map(|r| (r.score.total - top).exp()).sum();
     for row in rows {
@@ -220,13 +236,14 @@ pub fn softmax(rows: &mut [Ranked]) {
 /// chosen rows and those that were passed over, up to `beyond` of them after the last chosen one.
 ///
 /// `likeness` of two ids is a cosine, or the word overlap where there are no vectors.
-pub fn choose(
-    rows: Vec<Ranked>,
+pub fn choose<R: Borrow<Row>>(
+    rows: Vec<Ranked<R>>,
     k: usize,
     beyond: usize,
-    likeness: impl Fn(&Row, &Row) -> Option<f64>,
-) -> (Vec<Ranked>, Vec<LeftOut>) {
-    let mut chosen: Vec<Ranked> = Vec::new();
+    likeness: impl Fn(&R, &R) -> Option<f64>,
+) -> (Vec<Ranked<R>>, Vec<LeftOut>) {
+    let id = |ranked: &Ranked<R>| Borrow::<Row>::borrow(&ranked.row).id().to_owned();
+    let mut chosen: Vec<Ranked<R>> = Vec::new();
     let mut left = Vec::new();
     let mut below = 0;
     for row in rows {
@@ -236,7 +253,7 @@ pub fn choose(
             }
             below += 1;
             left.push(LeftOut {
-                id: row.row.id().to_owned(),
+                id: id(&row),
                 reason: "below_k",
                 words: format!("ranked below the first {k}"),
                 score: Some(row.score.total),
@@ -247,11 +264,11 @@ pub fn choose(
         let twin = chosen.iter().find_map(|c| Some((c, likeness(&c.row, &row.row).filter(|l| *l > NEAR_DUPLICATE)?)));
         match twin {
             Some((other, alike)) => left.push(LeftOut {
-                id: row.row.id().to_owned(),
+                id: id(&row),
                 reason: "near_duplicate",
-                words: format!("nearly the same as {} (likeness {alike:.3} > {NEAR_DUPLICATE})", other.row.id()),
+                words: format!("nearly the same as {} (likeness {alike:.3} > {NEAR_DUPLICATE})", id(other)),
                 score: Some(row.score.total),
-                instead: Some(other.row.id().to_owned()),
+                instead: Some(id(other)),
             }),
             None => chosen.push(row),
         }
@@ -265,6 +282,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::recall::features::Situation;
 
     const NOW: &str = "2026-02-04T10:00:00.000000Z";
 
@@ -363,8 +381,9 @@ mod tests {
             let policy = Policy { bias, weights, ..Policy::parse(&json!({"bias": 0, "similarity": 1})).unwrap() };
             let case = row(Entity::Case, &[("prompt", json!("tax form")), ("outcome", json!("success")), ("tags", json!(["tax"]))]);
             let situation = Situation::of_text("a tax question", NOW);
-            let found = by_policy(case.clone(), &situation, Some(cosine), &policy);
-            let expected = policy.score(&features::features(&situation, &case, Some(cosine)));
+            let seen = features::features(&situation, &case, Some(cosine));
+            let expected = policy.score(&seen);
+            let found = by_policy(case, seen, &policy);
             prop_assert!((found.score.total - expected).abs() < 1e-9);
         }
     }

@@ -5,7 +5,7 @@ use ratatui::{buffer::Buffer, layout::Rect};
 use super::Drawn;
 use super::receipts::{failure_card, halves};
 use crate::app::Target;
-use crate::app::findings::Findings;
+use crate::app::findings::{Findings, Health};
 use crate::memory::findings::{Finding, Severity};
 use crate::ui::scroll::Lines;
 use crate::ui::{
@@ -14,13 +14,13 @@ use crate::ui::{
 };
 
 /// Draws the screen.
-pub fn draw(findings: &Findings, look: &Look, body: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
+pub fn draw(health: &Health, findings: &Findings, look: &Look, body: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
     let (list, detail) = halves(body);
-    draw_list(findings, look, list, buf, drawn);
-    draw_detail(findings, look, detail, buf);
+    draw_list(health, findings, look, list, buf, drawn);
+    draw_detail(health, findings, look, detail, buf);
 }
 
-fn severity(of: Severity) -> (&'static str, Role) {
+pub(super) fn severity(of: Severity) -> (&'static str, Role) {
     match of {
         Severity::High => ("high", Role::Bad),
         Severity::Medium => ("medium", Role::Warn),
@@ -29,26 +29,32 @@ fn severity(of: Severity) -> (&'static str, Role) {
 }
 
 /// How far the look is.
-fn progress(findings: &Findings) -> SafeText {
-    match (findings.done, findings.read) {
-        (true, _) => format!("{} kinds", findings.found.len()).into(),
-        (false, Some((rows, entity))) => format!("{} rows read, now {entity}", figures::count(rows)).into(),
+pub(super) fn progress(health: &Health) -> SafeText {
+    match (health.done, health.read) {
+        (true, Some((rows, _))) if !health.left.is_empty() => {
+            format!("the first {} rows were looked at; F looks at all", figures::count(rows)).into()
+        }
+        (true, _) => format!("{} kinds", health.found.len()).into(),
+        (false, _) if health.failure.is_some() => "looking ended early".into(),
+        (false, Some((rows, entity))) => {
+            format!("{} rows read, now {}", figures::count(rows), entity.replace('_', " ")).into()
+        }
         (false, None) => "looking".into(),
     }
 }
 
-fn card(findings: &Findings) -> Option<Card> {
-    if let Some(failure) = &findings.failure {
+fn card(health: &Health) -> Option<Card> {
+    if let Some(failure) = &health.failure {
         return Some(failure_card(failure));
     }
-    if !findings.found.is_empty() {
+    if !health.found.is_empty() {
         return None;
     }
-    Some(Card::new(Tone::Plain, if findings.done { "Nothing was found" } else { "Looking" }))
+    Some(Card::new(Tone::Plain, if health.done { "Nothing was found" } else { "Looking" }))
 }
 
-fn draw_list(findings: &Findings, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
-    let pane = Pane { focused: true, note: TextLine::of(progress(findings), Role::Muted), ..Pane::new("findings") };
+fn draw_list(health: &Health, findings: &Findings, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
+    let pane = Pane { focused: true, note: TextLine::of(progress(health), Role::Muted), ..Pane::new("findings") };
     let inside = pane.render(area, buf, look);
     let lines = Table::capacity(inside);
     let top = (findings.selected + 1).saturating_sub(lines.max(1));
@@ -69,8 +75,8 @@ fn draw_list(findings: &Findings, look: &Look, area: Rect, buf: &mut Buffer, dra
         ];
         TableRow { cells, marked: false, stale: false }
     };
-    let rows: Vec<TableRow> = findings.found.iter().skip(top).take(lines).map(row).collect();
-    let card = card(findings);
+    let rows: Vec<TableRow> = health.found.iter().skip(top).take(lines).map(row).collect();
+    let card = card(health);
     let table = Table {
         columns: &columns,
         body: card.as_ref().map_or(Body::Rows(&rows), Body::Card),
@@ -81,7 +87,7 @@ fn draw_list(findings: &Findings, look: &Look, area: Rect, buf: &mut Buffer, dra
             first: Some(top as u64),
             total: Total::Unknown,
             above: top > 0,
-            below: top + rows.len() < findings.found.len(),
+            below: top + rows.len() < health.found.len(),
         },
     };
     table.render(inside, buf, look);
@@ -92,12 +98,12 @@ fn draw_list(findings: &Findings, look: &Look, area: Rect, buf: &mut Buffer, dra
     }
 }
 
-fn draw_detail(findings: &Findings, look: &Look, area: Rect, buf: &mut Buffer) {
+fn draw_detail(health: &Health, findings: &Findings, look: &Look, area: Rect, buf: &mut Buffer) {
     let inside = Pane::new("finding").render(area, buf, look);
     let inside = Rect { x: inside.x + 1, width: inside.width.saturating_sub(2), ..inside };
     let width = usize::from(inside.width.saturating_sub(2));
     let mut lines = Vec::new();
-    if let Some(finding) = findings.current() {
+    if let Some(finding) = findings.current(health) {
         let (word, role) = severity(finding.severity);
         let pairs = [
             Pair::line("severity", TextLine::of(word, role)),
@@ -116,10 +122,10 @@ fn draw_detail(findings: &Findings, look: &Look, area: Rect, buf: &mut Buffer) {
             lines.push(TextLine::of(mark, role).with(SafeText::limited(example, width.max(8)), role));
         }
     }
-    if findings.done && !findings.skipped.is_empty() {
+    if health.done && !health.skipped.is_empty() {
         lines.push(TextLine::default());
         lines.push(TextLine::of("not looked for here", Role::Muted));
-        for kind in &findings.skipped {
+        for kind in &health.skipped {
             let words = format!("{}: {}", kind.kind.replace('_', " "), kind.reason);
             lines.push(TextLine::of(SafeText::limited(&words, width.max(8)), Role::Muted));
         }

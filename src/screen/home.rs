@@ -4,6 +4,7 @@ use ratatui::{buffer::Buffer, layout::Rect};
 
 use super::{Drawn, words};
 use crate::app::columns::plural;
+use crate::app::findings::Health;
 use crate::app::follow::row_name;
 use crate::app::home::RECENT_SHOWN;
 use crate::app::place::Home;
@@ -219,10 +220,38 @@ fn hanging(line: &TextLine, width: usize, indent: usize) -> Vec<Entry> {
     rows
 }
 
-/// What stands out, then the newest rows.
+/// The worst findings, how many more there are, and how far the look is.
+fn findings(health: &Health, first: usize, width: usize, look: &Look) -> Vec<Entry> {
+    if health.found.is_empty() && health.done && health.left.is_empty() {
+        return Vec::new();
+    }
+    let mut lines: Vec<Entry> = section("findings", width, look).into();
+    for (index, finding) in health.worst().enumerate() {
+        let (word, role) = super::findings::severity(finding.severity);
+        let mut line = TextLine::of(SafeText::new(word).pad(8, Align::Left), role);
+        line.push(SafeText::from(figures::count(finding.count)).pad(7, Align::Right), Role::Number);
+        line.push("  ", Role::Text);
+        let what = finding.message.split_once(' ').map_or(finding.message.as_str(), |(_, what)| what);
+        let room = width.saturating_sub(line.width());
+        line.push(SafeText::limited(what, room), Role::Text);
+        lines.push(Entry { line, entry: Some(first + index) });
+    }
+    let more = health.found.len() - health.worst().count();
+    let state = if health.done && health.left.is_empty() { None } else { Some(super::findings::progress(health)) };
+    let more = (more > 0).then(|| SafeText::from(format!("{more} more kinds: F")));
+    let words: Vec<SafeText> = more.into_iter().chain(state).collect();
+    if !words.is_empty() {
+        let words = SafeText::join(&words, "; ").cut(width);
+        lines.push(plain(TextLine::of(words, Role::Muted)));
+    }
+    lines
+}
+
+/// Findings, what stands out of the newest rows, then those.
 fn recent(model: &Model, home: &Home, first: usize, width: usize, look: &Look) -> Vec<Entry> {
     let standouts = home.standouts();
-    let mut lines = Vec::new();
+    let mut lines = findings(&model.health, first, width, look);
+    let first = first + model.health.worst().count();
     if !standouts.is_empty() {
         lines.extend(section("what stands out", width, look));
     }

@@ -158,13 +158,18 @@ fn detail_lines(inbox: &Inbox, row: &Row, width: usize, look: &Look) -> Vec<Text
     }
     let text = |column: &str| SafeText::limited(row.text(column).unwrap_or_default(), 200);
     let rating = row.get("rating").as_i64().map(|rating| rating.to_string()).unwrap_or_default();
+    let told = if inbox.untold {
+        "noted for this session: no signals are kept here".to_owned()
+    } else {
+        format!("tells the episode: {}", meant(row).word())
+    };
     let mut pairs = vec![
         Pair::line("why here", TextLine::of(worth_a_look(row).unwrap_or_default(), Role::Warn)),
         Pair::line("kind", words::state(row.text("kind").unwrap_or("no kind"), look)),
         Pair::new("rating", rating),
         Pair::new("by", text("user_id")),
         Pair::new("at", words::time(row.text("created_at").unwrap_or_default(), true)),
-        Pair::new("a: it is right", format!("tells the episode: {}", meant(row).word())),
+        Pair::new("a: it is right", told),
     ];
     if !inbox.note.is_empty() {
         pairs.push(Pair::line("note", TextLine::of(SafeText::limited(&inbox.note, 300), Role::Accent)));

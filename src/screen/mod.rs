@@ -21,6 +21,7 @@ mod migrations;
 mod overlay;
 mod picker;
 mod prune;
+mod recall;
 mod receipts;
 mod rows;
 mod study;
@@ -77,12 +78,13 @@ impl Painter {
             }
             View::Panel(panel) => match &**panel {
                 Panel::Receipts(receipts) => receipts::draw(receipts, look, body, buf, &mut drawn),
-                Panel::Findings(found) => findings::draw(found, look, body, buf, &mut drawn),
+                Panel::Findings(found) => findings::draw(&model.health, found, look, body, buf, &mut drawn),
                 Panel::Migrations(listed) => migrations::draw(listed, look, body, buf, &mut drawn),
                 Panel::Study(found) => study::draw(found, look, body, buf, &mut drawn),
                 Panel::Inbox(inbox) => inbox::draw(inbox, look, body, buf, &mut drawn),
                 Panel::Jobs(jobs) => jobs::draw(model, jobs, look, body, buf, &mut drawn),
                 Panel::Prune(prune) => prune::draw(prune, look, body, buf, &mut drawn),
+                Panel::Recall(recall) => recall::draw(model, recall, look, body, buf, &mut drawn),
                 Panel::Erase(erasure) => erase::draw(erasure, look, body, buf),
             },
         }

@@ -162,6 +162,11 @@ fn draw_prompt(prompt: &Prompt, look: &Look, area: Rect, buf: &mut Buffer, drawn
         Purpose::Note => "Note",
         Purpose::Reward => "Reward, and outcome",
         Purpose::Window => "Cases that are kept",
+        Purpose::Situation => "Situation",
+        Purpose::Agent => "Agent",
+        Purpose::User => "User",
+        Purpose::Narrow => "Narrowed to",
+        Purpose::Keep => "Keep as",
     };
     let hints: Vec<KeyHint> = match prompt.purpose {
         Purpose::Filter => vec![
@@ -172,7 +177,13 @@ fn draw_prompt(prompt: &Prompt, look: &Look, area: Rect, buf: &mut Buffer, drawn
         ],
         Purpose::Export => vec![KeyHint::new("enter", "write"), KeyHint::new("esc", "close")],
         Purpose::Reward | Purpose::Window => vec![KeyHint::new("enter", "plan"), KeyHint::new("esc", "close")],
-        Purpose::Reason | Purpose::Note => vec![KeyHint::new("enter", "keep"), KeyHint::new("esc", "close")],
+        Purpose::Situation | Purpose::Narrow => vec![KeyHint::new("enter", "rank"), KeyHint::new("esc", "close")],
+        Purpose::Agent | Purpose::User => {
+            vec![KeyHint::new("enter", "rank"), KeyHint::new("tab", "complete"), KeyHint::new("esc", "close")]
+        }
+        Purpose::Reason | Purpose::Note | Purpose::Keep => {
+            vec![KeyHint::new("enter", "keep"), KeyHint::new("esc", "close")]
+        }
     };
     let foot = hint_line(&hints, usize::from(place.width.saturating_sub(8)));
     let tone = prompt.verdict.is_err().then_some(Role::Bad);

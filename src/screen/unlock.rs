@@ -6,14 +6,18 @@ use super::Drawn;
 use super::changes::sentences;
 use super::confirm::Dialog;
 use crate::app::Model;
-use crate::app::lock::{Pending, Unlock};
+use crate::app::lock::Unlock;
 use crate::change::plan::Danger;
 use crate::ui::{KeyHint, Look, Role, SafeText, Section, TextLine};
 
 /// Draws it.
 pub fn draw(model: &Model, unlock: &Unlock, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
     let migrates = !unlock.migrations.is_empty();
-    let title = if migrates { "Add the audit trail" } else { "Unlock" };
+    let title = match (migrates, unlock.unlocks) {
+        (true, true) => "Add the audit trail",
+        (true, false) => "Apply migrations",
+        (false, _) => "Unlock",
+    };
     let mut note = TextLine::of(SafeText::limited(model.database_name(), 60), Role::Muted);
     if model.opened.production {
         note = note.with(" ", Role::Text).with(" PRODUCTION ", Role::Production);
@@ -26,7 +30,7 @@ pub fn draw(model: &Model, unlock: &Unlock, look: &Look, area: Rect, buf: &mut B
     let verb = if migrates { "apply" } else { "unlock" };
     let dialog = Dialog { title: title.into(), note, verb, gate: &unlock.gate, hints, scroll: unlock.scroll };
     let lines = |width: usize| {
-        if migrates { migration_lines(&unlock.migrations, width, look) } else { unlock_lines(model, width, look) }
+        if migrates { migration_lines(unlock, width, look) } else { unlock_lines(model, width, look) }
     };
     dialog.draw(lines, look, area, buf, drawn);
 }
@@ -42,13 +46,16 @@ fn unlock_lines(model: &Model, width: usize, look: &Look) -> Vec<TextLine> {
     sentences(&texts, Role::Muted, width, look)
 }
 
-fn migration_lines(migrations: &[Pending], width: usize, look: &Look) -> Vec<TextLine> {
-    let intro =
-        ["This database has no audit trail, without which nothing is changed. These statements add it; no table of \
-                  the memory is touched."
-            .to_owned()];
-    let mut lines = sentences(&intro, Role::Muted, width, look);
-    for migration in migrations {
+fn migration_lines(unlock: &Unlock, width: usize, look: &Look) -> Vec<TextLine> {
+    let intro = if unlock.unlocks {
+        "This database has no audit trail, without which nothing is changed. These statements add it, with all else \
+         that is pending. No row of the memory is changed."
+    } else {
+        "These statements are run, each migration with an entry of its own in the audit trail. Stopped anywhere, they \
+         go on where they stopped. Afterwards all old rows are read once more."
+    };
+    let mut lines = sentences(&[intro.to_owned()], Role::Muted, width, look);
+    for migration in &unlock.migrations {
         lines.push(TextLine::default());
         lines.push(Section::new(SafeText::limited(&migration.name, 60)).line(width, look));
         let words = [migration.effect.clone(), format!("lock risk: {}", migration.lock_risk)];

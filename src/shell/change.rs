@@ -15,6 +15,7 @@ use crate::change::{
     self, Author, ChangeError, anchor, audit, chain, feedback, migrate, policy, profile, prune, quarantine, reward,
     signal, undo,
 };
+use crate::job::backfill::Given;
 use crate::lab::{silent, training};
 use crate::memory::prune::Rules;
 use crate::memory::{Entity, Row, time};
@@ -22,9 +23,19 @@ use crate::store::Store;
 
 /// Plans that wait for a yes, by the number of the request that made them.
 #[derive(Clone, Default)]
-pub struct Plans(Arc<Mutex<HashMap<Ticket, (Operation, Plan)>>>);
+pub struct Plans(Arc<Mutex<HashMap<Ticket, (Operation, Plan)>>>, Given);
 
 impl Plans {
+    /// None yet; what backfills are told.
+    pub fn new(given: Given) -> Self {
+        Plans(Arc::default(), given)
+    }
+
+    /// What backfills are told.
+    pub fn given(&self) -> &Given {
+        &self.1
+    }
+
     /// Keeps a plan.
     fn keep(&self, ticket: Ticket, operation: Operation, plan: Plan) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(ticket, (operation, plan));
@@ -82,7 +93,7 @@ async fn plan_one(store: &Store, operation: &Operation, author: &Author) -> Resu
         Operation::Prune(rules) => prune::plan(store, &pruning(rules)).await,
         Operation::Hold { cases, held } => quarantine::hold(store, cases, *held).await,
         Operation::Undo { seq } => undo::undo(store, *seq).await,
-        Operation::Backfill { name, .. } => super::job::plan(store, name).await,
+        Operation::Backfill { name, .. } => super::job::plan(store, name, &Given::default()).await,
         Operation::Each(_) => Err(ChangeError::Usage("several changes are planned one by one".to_owned())),
     }
 }
@@ -97,6 +108,9 @@ pub async fn plan(
 ) -> Result<Box<Plan>, Refusal> {
     let planned = match &operation {
         Operation::Each(each) => plan_each(store, each, author).await,
+        Operation::Backfill { name, .. } => {
+            super::job::plan(store, name, plans.given()).await.map_err(|e| (operation.clone(), e))
+        }
         single => plan_one(store, single, author).await.map_err(|e| (single.clone(), e)),
     };
     match planned {
@@ -247,9 +261,11 @@ pub async fn writable(store: &Store) -> Result<Writable, Failure> {
     Ok(Writable { blocked: None, audited: !state.applied.is_empty(), pending: pending.collect() })
 }
 
-/// Applies the pending migrations; their names.
-pub async fn migrate(store: &Store, author: &Author) -> Result<Vec<String>, Failure> {
-    migrate::apply(store, author, None).await.map_err(|e| failure("The migration", &e))
+/// Applies the pending migrations, and the optional ones of these names; what was applied.
+pub async fn migrate(store: &Store, author: &Author, optional: Vec<String>) -> Result<Vec<String>, Failure> {
+    let choice = migrate::Choice { to: None, optional };
+    let outcome = migrate::apply_chosen(store, author, &choice).await;
+    Ok(outcome.map_err(|e| failure("The migration", &e))?.applied)
 }
 
 /// Entries of our trail, newest first.

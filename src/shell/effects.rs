@@ -9,12 +9,14 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use super::change::{self, Plans};
-use super::{Opener, Options, erase, export, health, job, load, study};
+use super::{Embedding, Opener, Options, erase, export, health, job, load, recall, study};
 use crate::app::{Effect, Failure, Message, Ticket};
 use crate::change::Author;
+use crate::job::backfill::Given;
 use crate::job::plan::Wish;
 use crate::memory::mask::Mask;
 use crate::store::Store;
+use crate::store::vector::CONSOLE_BYTES;
 
 /// Tasks under way.
 pub struct Tasks {
@@ -26,6 +28,7 @@ pub struct Tasks {
     actor: String,
     plans: Plans,
     mask: Mask,
+    embedding: Arc<Embedding>,
     replies: UnboundedSender<Message>,
     running: HashMap<Ticket, JoinHandle<()>>,
     /// How to stop the jobs that run here.
@@ -35,13 +38,15 @@ pub struct Tasks {
 impl Tasks {
     /// No tasks yet; what they find goes to `replies`.
     pub fn new(store: Arc<Store>, open: Opener, options: Options, replies: UnboundedSender<Message>) -> Self {
+        store.keep_vectors(CONSOLE_BYTES);
         Tasks {
             store: Arc::new(Mutex::new(store)),
             open,
             profile: (options.profile, options.production),
             actor: options.actor,
-            plans: Plans::default(),
+            plans: Plans::new(Given::with(options.embedding.clone())),
             mask: options.mask,
+            embedding: Arc::new(options.embedding),
             replies,
             running: HashMap::new(),
             jobs: HashMap::new(),
@@ -90,7 +95,7 @@ impl Tasks {
             Effect::CheckWritable(ticket) => {
                 self.spawn(ticket, async move { Message::Writable(ticket, change::writable(&store).await) });
             }
-            Effect::Migrate(ticket) => self.migrate(ticket, store),
+            Effect::Migrate(ticket, optional) => self.migrate(ticket, store, optional),
             Effect::PlanErasure(ticket, given, choice) => {
                 self.spawn(ticket, async move {
                     Message::ErasurePlanned(ticket, erase::plan(&store, &given, choice).await)
@@ -108,21 +113,23 @@ impl Tasks {
             Effect::LoadTrail(ticket, before) => {
                 self.spawn(ticket, async move { Message::Trail(ticket, change::trail(&store, before).await) });
             }
-            Effect::Look(ticket) => {
+            Effect::Look { ticket, brief } => {
                 let replies = self.replies.clone();
-                self.spawn(ticket, async move { health::look(&store, ticket, replies).await });
+                self.spawn(ticket, async move { health::look(&store, ticket, brief, replies).await });
             }
             Effect::LoadMigrations(ticket) => {
                 self.spawn(ticket, async move { Message::Migrations(ticket, health::migrations(&store).await) });
             }
             Effect::LoadJobs(ticket) => {
-                self.spawn(ticket, async move { Message::Jobs(ticket, job::offers(&store).await) });
+                let given = self.plans.given().clone();
+                self.spawn(ticket, async move { Message::Jobs(ticket, job::offers(&store, &given).await) });
             }
             Effect::RunJob { ticket, name, resume, reason } => {
                 let (wish, heard) = watch::channel(Wish::GoOn);
                 self.jobs.insert(ticket, wish);
-                let (run, replies) =
-                    (job::Run { ticket, name, resume, author: self.author(reason) }, self.replies.clone());
+                let given = self.plans.given().clone();
+                let run = job::Run { ticket, name, resume, given, author: self.author(reason) };
+                let replies = self.replies.clone();
                 self.spawn(
                     ticket,
                     async move { Message::JobEnded(ticket, job::run(store, run, heard, replies).await) },
@@ -176,6 +183,27 @@ impl Tasks {
                     Message::Answer(ticket, study::answer(&store, &question, mask.as_ref(), &told).await)
                 });
             }
+            Effect::Recall { ticket, inquiry, at, fresh } => {
+                let (embedding, replies) = (Arc::clone(&self.embedding), self.replies.clone());
+                if fresh {
+                    store.forget_vectors();
+                }
+                self.spawn(ticket, async move {
+                    let told = |doing| {
+                        let _ = replies.send(Message::Recalling(ticket, doing));
+                    };
+                    Message::Recalled(ticket, recall::rank(&store, &embedding, &inquiry, &at, told).await)
+                });
+            }
+            Effect::LoadSaved(ticket) => {
+                self.spawn(ticket, async move { Message::Saved(ticket, recall::saved(&store)) });
+            }
+            Effect::SaveQuery(ticket, saved) => {
+                self.spawn(ticket, async move { Message::Saved(ticket, recall::save(&store, &saved)) });
+            }
+            Effect::ForgetQuery(ticket, name) => {
+                self.spawn(ticket, async move { Message::Saved(ticket, recall::forget(&store, &name)) });
+            }
             Effect::Copy(..)
             | Effect::View(..)
             | Effect::SetTitle(_)
@@ -188,12 +216,12 @@ impl Tasks {
     }
 
     /// Adds our tables and opens the database anew, so that they are known.
-    fn migrate(&mut self, ticket: Ticket, store: Arc<Store>) {
+    fn migrate(&mut self, ticket: Ticket, store: Arc<Store>, optional: Vec<String>) {
         let (author, open, place) = (self.author(None), Arc::clone(&self.open), Arc::clone(&self.store));
         let (profile, production) = self.profile.clone();
         self.spawn(ticket, async move {
             let migrated = async {
-                let names = change::migrate(&store, &author).await?;
+                let names = change::migrate(&store, &author, optional).await?;
                 let fresh = open().await.map_err(|e| {
                     Failure::new(
                         "The database was not opened again",
@@ -201,6 +229,7 @@ impl Tasks {
                         "end the console and open it again",
                     )
                 })?;
+                fresh.keep_vectors(CONSOLE_BYTES);
                 let opened = Box::new(super::opened(&fresh, profile.as_ref(), production));
                 *place.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(fresh);
                 Ok((names, opened))

@@ -1,33 +1,39 @@
 //! Findings and migrations for the core: a look through the database that tells as it goes, and how migrations stand.
 
 use std::ops::ControlFlow;
+use std::time::Duration;
 
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::app::findings::News;
 use crate::app::migrations::{Item, Listed, Standing};
 use crate::app::{Failure, Message, Ticket};
-use crate::change::findings::{self, Told, Wanted};
+use crate::change::findings::{self, Brief, Told, Wanted};
 use crate::change::migrate::{self, Pending, State};
 use crate::store::Store;
 
 /// Examples of each finding.
 const EXAMPLES: usize = 50;
 
+/// What a look beside other work may cost: a hundred thousand episodes are within it.
+const BRIEF: Brief = Brief { rows: 2_000_000, time: Duration::from_secs(30) };
+
 /// Looks through the database and tells what is found as it is found.
-pub async fn look(store: &Store, ticket: Ticket, replies: UnboundedSender<Message>) -> Message {
+pub async fn look(store: &Store, ticket: Ticket, brief: bool, replies: UnboundedSender<Message>) -> Message {
     let mut told = |told: Told| {
         let news = match told {
             Told::Found(finding) => News::Found(Box::new(finding)),
             Told::NotApplicable(kind) => News::NotApplicable(kind),
             Told::Read(rows, entity) => News::Read(rows, entity),
+            Told::Left(kinds) => News::Left(kinds),
         };
         match replies.send(Message::Finding(ticket, Ok(news))) {
             Ok(()) => ControlFlow::Continue(()),
             Err(_) => ControlFlow::Break(()),
         }
     };
-    let outcome = findings::look(store, &Wanted { kind: None, examples: EXAMPLES }, &mut told).await;
+    let wanted = Wanted { kind: None, examples: EXAMPLES, brief: brief.then_some(BRIEF) };
+    let outcome = findings::look(store, &wanted, &mut told).await;
     let failed = |e: crate::change::ChangeError| {
         Failure::new(
             "Looking for findings ended early",

@@ -10,14 +10,14 @@ use super::change::failure;
 use crate::app::jobs::JobAsk;
 use crate::app::{Failure, Message, Ticket};
 use crate::change::{Author, ChangeError, Plan};
-use crate::job::backfill::{self, Kind};
+use crate::job::backfill::{self, Given, Kind};
 use crate::job::plan::{Beat, Move, Offer, Progress, Settings, Wish};
 use crate::job::{self, Entry, record};
 use crate::store::Store;
 
 /// What there is.
-pub async fn offers(store: &Store) -> Result<Vec<Offer>, Failure> {
-    backfill::offers(store).await.map_err(|e| failure("The list of jobs", &e))
+pub async fn offers(store: &Store, given: &Given) -> Result<Vec<Offer>, Failure> {
+    backfill::offers(store, given).await.map_err(|e| failure("The list of jobs", &e))
 }
 
 fn named(name: &str) -> Result<&'static Kind, ChangeError> {
@@ -25,9 +25,10 @@ fn named(name: &str) -> Result<&'static Kind, ChangeError> {
 }
 
 /// What a backfill would do.
-pub async fn plan(store: &Store, name: &str) -> Result<Plan, ChangeError> {
+pub async fn plan(store: &Store, name: &str, given: &Given) -> Result<Plan, ChangeError> {
     record::ready(store).await?;
-    let job = named(name)?.job(store)?;
+    let given = given.clone().as_begun(store, name).await?;
+    let job = named(name)?.job_as(store, &given)?;
     job::look(store, &*job, &mut |_| ()).await
 }
 
@@ -39,6 +40,8 @@ pub struct Run {
     pub name: String,
     /// An unfinished run is gone on with.
     pub resume: bool,
+    /// What it is told.
+    pub given: Given,
     /// Who does it, and why.
     pub author: Author,
 }
@@ -50,9 +53,10 @@ pub async fn run(
     wish: watch::Receiver<Wish>,
     replies: UnboundedSender<Message>,
 ) -> Result<Value, Failure> {
-    let Run { ticket, name, resume, author } = run;
+    let Run { ticket, name, resume, given, author } = run;
     let failed = |e: ChangeError| failure(&name, &e);
-    let job = named(&name).and_then(|kind| kind.job(&store)).map_err(failed)?;
+    let given = given.as_begun(&store, &name).await.map_err(failed)?;
+    let job = named(&name).and_then(|kind| kind.job_as(&store, &given)).map_err(failed)?;
     let entry = if resume { Entry::Resume } else { Entry::Begin };
     let mut each = |beat: Beat| {
         // Nobody listens only when the console has ended.

@@ -12,6 +12,7 @@ mod input;
 mod job;
 mod load;
 mod look;
+mod recall;
 mod study;
 mod terminal;
 
@@ -38,6 +39,8 @@ use effects::Tasks;
 use input::Pointer;
 use look::Looks;
 use terminal::{Screen, Signal, Signals};
+
+pub use recall::Embedding;
 
 /// Frames are drawn at most this often.
 const FRAME: Duration = Duration::from_millis(16);
@@ -67,6 +70,8 @@ pub struct Options {
     pub production: bool,
     /// Who makes changes, for the audit trail.
     pub actor: String,
+    /// Where vectors of texts come from, as the profile says; else why they come from nowhere.
+    pub embedding: Embedding,
 }
 
 /// Opens the database; again after tables of ours were added to it.

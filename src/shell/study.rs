@@ -35,7 +35,7 @@ pub async fn answer(
             measured.map(|measured| Answer::Policy(Box::new(measured)))
         }
         Question::Recall => {
-            let ask = Ask { kind: None, k: K, seed: policy::SEED, judged: None };
+            let ask = Ask::stored(K, policy::SEED);
             judge::evaluate(store, &ask, told).await.map(|found| Answer::Recall(Box::new(found)))
         }
     };

@@ -27,7 +27,7 @@ impl Target {
     #[must_use]
     pub fn parse(text: &str) -> Target {
         if text.starts_with("postgres://") || text.starts_with("postgresql://") {
-            return Target::Postgres(text.to_owned());
+            return Target::Postgres(with_host(text));
         }
         let path = text.strip_prefix("sqlite://").or_else(|| text.strip_prefix("sqlite:")).unwrap_or(text);
         Target::File(PathBuf::from(path))
@@ -69,6 +69,14 @@ fn shown_path(path: &Path) -> String {
         Some(_) if text.contains('=') => "what was named (connection words; write a postgres:// URL)".to_owned(),
         _ => text,
     }
+}
+
+/// A URL whose host is left empty before the database's name, as PostgreSQL's own tools take it when `?host=` names a
+/// socket's folder: `postgres://user@/name?host=/run/postgresql`.
+fn with_host(url: &str) -> String {
+    let start = url.find("://").map_or(0, |at| at + 3);
+    let end = url[start..].find(['/', '?']).map_or(url.len(), |at| start + at);
+    if url[start..end].ends_with('@') { format!("{}localhost{}", &url[..end], &url[end..]) } else { url.to_owned() }
 }
 
 /// A URL without its password and without what may hold one.

@@ -84,9 +84,15 @@ impl Located<'_> {
 
 /// Adds what the layout sets with every change of a row.
 pub fn touch(source: &BoundSource, shape: &Shape, set: &mut Vec<(String, Cell)>) {
-    let Some(write) = &source.write else { return };
+    set.extend(touched(source, shape).into_iter().map(|(name, times)| (name, Cell::Now(times))));
+}
+
+/// The stored columns that take the time of every change of a row, with how it is spelled.
+#[must_use]
+pub fn touched(source: &BoundSource, shape: &Shape) -> Vec<(String, Spelling)> {
+    let Some(write) = &source.write else { return Vec::new() };
     let there = write.touch.iter().filter_map(|name| shape.column(name));
-    set.extend(there.map(|column| (column.name.clone(), Cell::Now(write.times))));
+    there.map(|column| (column.name.clone(), write.times)).collect()
 }
 
 /// The table of a source's rows.
@@ -209,10 +215,25 @@ fn raw(
         }
         (_, _, value) => value.to_string(),
     };
-    if engine == Engine::Postgres && text.contains('\0') {
-        return Err("cannot hold a NUL character".to_owned());
+    if engine == Engine::Postgres {
+        if text.contains('\0') || declared.eq_ignore_ascii_case("jsonb") && holds_nul(value) {
+            return Err("cannot hold a NUL character".to_owned());
+        }
+        if declared.eq_ignore_ascii_case("uuid") && !is_uuid(&text.to_ascii_lowercase()) {
+            return Err(format!("holds UUIDs, not `{text}`"));
+        }
     }
     Ok(Raw::Text(text))
+}
+
+/// Whether a text within a value holds NUL, which JSON spells in letters.
+fn holds_nul(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.contains('\0'),
+        Value::Array(items) => items.iter().any(holds_nul),
+        Value::Object(object) => object.iter().any(|(key, value)| key.contains('\0') || holds_nul(value)),
+        _ => false,
+    }
 }
 
 /// A whole number as a column of whole numbers takes it: 60 where 60.0 would be an error.

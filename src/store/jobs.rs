@@ -179,6 +179,19 @@ impl Store {
         Ok(rows.iter().take(limit).map(|i| ["entity", "row_id", "problem"].map(|name| text(i, name))).collect())
     }
 
+    /// Whether reading does not hold up a writer, nor a writer the reading: not so in an SQLite file without a
+    /// write-ahead log.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn reads_beside_writes(&self) -> Result<bool, StoreError> {
+        if self.engine() == Engine::Postgres {
+            return Ok(true);
+        }
+        let mode = self.fetch_text("PRAGMA journal_mode").await?;
+        Ok(mode.first().and_then(|row| row.first()) == Some(&Raw::Text("wal".to_owned())))
+    }
+
     /// Whether others suffer; nothing is known of that on SQLite, and little without rights.
     ///
     /// # Errors
@@ -202,6 +215,18 @@ impl Store {
 }
 
 impl Writer<'_> {
+    /// Has the server end this transaction when nothing is heard of it for ten seconds: a runner that was stopped in the
+    /// middle of it must not lock others out for longer than its lease. SQLite has no such means.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn ends_when_silent(&mut self) -> Result<(), WriteError> {
+        match self.engine() {
+            Engine::Sqlite => Ok(()),
+            Engine::Postgres => self.script("SET LOCAL idle_in_transaction_session_timeout = '10s'").await,
+        }
+    }
+
     /// The runs of a job that are there, locked until the transaction ends.
     ///
     /// # Errors

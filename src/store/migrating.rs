@@ -151,6 +151,7 @@ impl Store {
         } else {
             options.clone()
         };
+        self.fault.step()?;
         let structure = self.structure().await?;
         let mut link = PgConnection::connect_with(&options).await?;
         for part in &step.makes {

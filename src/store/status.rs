@@ -61,16 +61,17 @@ impl Store {
         let due = standings.into_iter().filter(|s| s.is_pending() && (s.begun || s.migration.optional.is_none()));
         let pending = due.map(|s| s.migration.name);
         let pending = companion.into_iter().chain(pending).collect();
+        let write = self.may_write(own.as_ref()).await?;
         Ok(Status {
             database: DatabaseStatus {
                 engine: self.engine().name().to_owned(),
                 version: self.version.clone(),
                 location: self.location.clone(),
-                read_only: true,
+                read_only: !write.available,
                 notes: self.notes.clone(),
             },
             layouts,
-            capabilities: self.capabilities().into_iter().chain([self.may_write(own.as_ref()).await?]).collect(),
+            capabilities: self.capabilities().into_iter().chain([write]).collect(),
             migrations: Migrations { pending },
             tables,
         })

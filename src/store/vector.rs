@@ -5,8 +5,6 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::ops::ControlFlow;
 
-use serde::Serialize;
-
 use super::dialect::{self, PgType};
 use super::select::{Statement, from_clause, narrow, narrow_any};
 use super::session::{Raw, RawRow};
@@ -17,43 +15,13 @@ use crate::memory::filter::Filter;
 use crate::memory::vector::{self, Likeness, Near, Nearest, Probe};
 use crate::memory::{Entity, Kind, json};
 
-/// Bytes of vectors that the console keeps at most: 40,000 of 1,536 dimensions.
-pub const CONSOLE_BYTES: usize = 256 << 20;
+pub use crate::memory::vector::{By, CONSOLE_BYTES, Tally};
 
 /// What pgvector calls a distance between vectors of different dimensions.
 const DATA_EXCEPTION: &str = "22000";
 
 /// Ids in one statement.
 const IN_LIST: usize = 400;
-
-/// What became of the rows that were looked at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-pub struct Tally {
-    /// Rows of the owner.
-    pub rows: usize,
-    /// Rows whose vector was compared.
-    pub compared: usize,
-    /// Rows without a vector.
-    pub missing: usize,
-    /// Vectors of length 0, or with numbers that are none.
-    pub no_direction: usize,
-    /// Vectors of another number of dimensions than the query.
-    pub other_dimensions: usize,
-    /// Stored values that are no vector.
-    pub unreadable: usize,
-}
-
-/// Who compared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum By {
-    /// pgvector, over the owner's materialised rows.
-    Pgvector,
-    /// The program, over rows as they came.
-    Streamed,
-    /// The program, over vectors that it had kept.
-    Memory,
-}
 
 /// The nearest rows, and what became of the others.
 #[derive(Debug, Clone, PartialEq)]
@@ -199,6 +167,25 @@ impl Store {
             .collect()
     }
 
+    /// Goes over the readable vectors of a source's rows until told to stop, in no order.
+    pub(super) async fn each_stored_vector(
+        &self,
+        source: &BoundSource,
+        mut each: impl FnMut(&[f32]) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        let engine = self.engine();
+        let ([id], Some(vector)) = (source.column("id"), source.vector.as_ref()) else { return Ok(()) };
+        let place = Place { source, vector, id };
+        let Some(mut statement) = place.select(engine, &place.value(engine)) else { return Ok(()) };
+        let _ = write!(statement.sql, " AND {} IS NOT NULL", place.column());
+        let mut numbers = Vec::new();
+        self.scan(&statement, |row| match place.read(engine, row.get(1).unwrap_or(&Raw::Null), &mut numbers) {
+            Read::Vector => each(&numbers),
+            Read::Missing | Read::Unreadable => ControlFlow::Continue(()),
+        })
+        .await
+    }
+
     /// Whether the layout keeps vectors of an entity in this database (there may still be none).
     #[must_use]
     pub fn has_vectors(&self, entity: Entity) -> bool {
@@ -249,24 +236,20 @@ impl Store {
             return Ok(bank.nearest(query, most));
         }
         let places = self.places(entity);
-        if let [place] = places[..]
-            && self.engine() == Engine::Postgres
-            && place.extension().is_some()
-            && most < usize::MAX
-            && !self.cache().keeps()
-        {
-            // Looking at each vector's dimensions costs as much again as the distance: only where they do differ.
-            return match self.nearest_by_pgvector(place, filters, query, most, false).await {
-                Err(StoreError::Engine(sqlx::Error::Database(e))) if e.code().is_some_and(|c| c == DATA_EXCEPTION) => {
-                    self.nearest_by_pgvector(place, filters, query, most, true).await
-                }
-                outcome => outcome,
-            };
+        let own = match places[..] {
+            [place] if self.engine() == Engine::Postgres && place.extension().is_some() && most < usize::MAX => {
+                Some(place)
+            }
+            _ => None,
+        };
+        if let Some(place) = own.filter(|_| !self.cache().may_keep(&key)) {
+            return self.nearest_there(place, filters, query, most).await;
         }
         let probe = Probe::new(query);
         let mut nearest = Nearest::new(most);
         let mut tally = Tally::default();
-        let mut bank = self.cache().keeps().then(Bank::default);
+        let mut bank = self.cache().may_keep(&key).then(Bank::default);
+        let mut surplus = false;
         let limit = self.cache().limit();
         self.each_vector(&places, filters, |row| {
             tally.rows += 1;
@@ -282,9 +265,21 @@ impl Store {
             }
             if bank.as_ref().is_some_and(|b| b.bytes() > limit) {
                 bank = None;
+                surplus = true;
+                // The database compares by itself, and there is nothing to keep: no more need be read.
+                if own.is_some() {
+                    return ControlFlow::Break(());
+                }
             }
+            ControlFlow::Continue(())
         })
         .await?;
+        if surplus {
+            self.cache().refuse(key.clone());
+            if let Some(place) = own {
+                return self.nearest_there(place, filters, query, most).await;
+            }
+        }
         if let Some(mut bank) = bank {
             bank.set_others(tally.missing, tally.unreadable);
             self.cache().put(key, bank);
@@ -296,7 +291,7 @@ impl Store {
         &self,
         places: &[Place<'_>],
         filters: &[Filter],
-        mut each: impl FnMut(Stored<'_>),
+        mut each: impl FnMut(Stored<'_>) -> ControlFlow<()>,
     ) -> Result<(), StoreError> {
         let engine = self.engine();
         for place in places {
@@ -312,11 +307,27 @@ impl Store {
                     Read::Missing => each(Stored::Missing),
                     Read::Unreadable => each(Stored::Unreadable),
                 }
-                ControlFlow::Continue(())
             })
             .await?;
         }
         Ok(())
+    }
+
+    /// Has the database compare. Looking at each vector's dimensions costs as much again as the distance: only where they
+    /// do differ.
+    async fn nearest_there(
+        &self,
+        place: Place<'_>,
+        filters: &[Filter],
+        query: &[f32],
+        most: usize,
+    ) -> Result<Compared, StoreError> {
+        match self.nearest_by_pgvector(place, filters, query, most, false).await {
+            Err(StoreError::Engine(sqlx::Error::Database(e))) if e.code().is_some_and(|c| c == DATA_EXCEPTION) => {
+                self.nearest_by_pgvector(place, filters, query, most, true).await
+            }
+            outcome => outcome,
+        }
     }
 
     /// Owner first, materialised, then exact order: the index over all owners is left out of it.

@@ -1,5 +1,6 @@
 //! Vectors kept in memory between recalls, for whoever recalls again and again: bounded, and soon forgotten.
 
+use std::collections::HashSet;
 use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -58,12 +59,25 @@ impl Bank {
 pub struct Cache {
     limit: usize,
     banks: Vec<(String, Instant, Arc<Bank>)>,
+    /// What was asked for and found to be more than may be kept.
+    refused: HashSet<String>,
 }
 
 impl Cache {
-    /// Whether vectors are kept at all.
-    pub fn keeps(&self) -> bool {
-        self.limit > 0
+    /// Whether the vectors of what is asked for may be kept.
+    pub fn may_keep(&self, key: &str) -> bool {
+        self.limit > 0 && !self.refused.contains(key)
+    }
+
+    /// Remembers that there are too many.
+    pub fn refuse(&mut self, key: String) {
+        self.refused.insert(key);
+    }
+
+    /// Forgets everything.
+    fn clear(&mut self) {
+        self.banks.clear();
+        self.refused.clear();
     }
 
     /// Bytes that are kept at most.
@@ -96,12 +110,12 @@ impl Store {
     pub fn keep_vectors(&self, bytes: usize) {
         let mut cache = self.cache();
         cache.limit = bytes;
-        cache.banks.clear();
+        cache.clear();
     }
 
     /// Forgets kept vectors: something was written.
     pub fn forget_vectors(&self) {
-        self.cache().banks.clear();
+        self.cache().clear();
     }
 
     pub(super) fn cache(&self) -> MutexGuard<'_, Cache> {

@@ -89,7 +89,15 @@ impl Store {
         let size = match (self.engine(), place.declared.as_str()) {
             (_, declared) if declared.starts_with("vector(") => return Ok(Tally::default()),
             (Engine::Postgres, "vector") => format!("vector_dims({column})"),
-            (Engine::Postgres, "bytea") | (Engine::Sqlite, _) => format!("length({column})"),
+            (Engine::Postgres, "bytea") => format!("length({column})"),
+            // One column may hold both forms: four bytes a number, or a list of them.
+            (Engine::Sqlite, _) => format!(
+                "CASE WHEN typeof({column}) = 'blob' THEN length({column}) \
+                 WHEN json_valid({column}) THEN 4 * json_array_length({column}) END"
+            ),
+            (Engine::Postgres, "json" | "jsonb") => format!(
+                "CASE WHEN jsonb_typeof({column}::jsonb) = 'array' THEN jsonb_array_length({column}::jsonb) END"
+            ),
             (Engine::Postgres, _) => return Ok(Tally::default()),
         };
         let from = from(place);

@@ -141,7 +141,7 @@ fn a_database_without_a_trail_is_offered_one() {
     );
     console.wait();
     console.press("A");
-    let Some(Effect::Migrate(ticket)) = console.asked.pop() else { panic!("{:?}", console.asked) };
+    let Some(Effect::Migrate(ticket, _)) = console.asked.pop() else { panic!("{:?}", console.asked) };
     let opened = Box::new(console.model.opened.clone());
     console.tell(Message::Migrated(ticket, Ok((vec!["0001_audit".to_owned()], opened))));
     assert!(!console.model.changing.unlocked, "adding the tables is not unlocking");

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use chrono::{DateTime, Utc};
+use mnemoscope::app::findings::News;
 use mnemoscope::app::message::{Content, Related, Relation};
 use mnemoscope::app::window::row_key;
 use mnemoscope::app::{Destination, Effect, Failure, Key, Message, Model, Opened, Settings, Target, Ticket, update};
@@ -13,6 +14,7 @@ use mnemoscope::memory::query::{
     Query, Start, Status,
 };
 use mnemoscope::memory::{Entity, Row};
+use mnemoscope::recall::inquiry::Saved;
 use mnemoscope::screen::{Drawn, Painter};
 use mnemoscope::ui::{Glyphs, Look, Theme};
 use ratatui::buffer::Buffer;
@@ -35,7 +37,7 @@ pub fn row(entity: Entity, values: &[(&str, Value)]) -> Row {
 }
 
 /// Rows in memory.
-#[derive(Default)]
+#[derive(Default, Clone)]
 pub struct Database {
     pub rows: BTreeMap<Entity, Vec<Row>>,
 }
@@ -173,8 +175,12 @@ pub struct Console {
     pub held: VecDeque<Effect>,
     /// Answers are held back.
     pub holding: bool,
+    /// A brief look for findings is told about by the test; else nothing is found.
+    pub looked: bool,
     /// What an answer says instead of rows.
     pub failure: Option<Failure>,
+    /// Questions that are kept.
+    pub saved: Vec<Saved>,
     painter: Painter,
     pub drawn: Drawn,
 }
@@ -204,7 +210,9 @@ impl Console {
             asked: Vec::new(),
             held: VecDeque::new(),
             holding: false,
+            looked: false,
             failure: None,
+            saved: Vec::new(),
             painter: Painter::default(),
             drawn: Drawn::default(),
         };
@@ -247,6 +255,21 @@ impl Console {
             Effect::Study { ticket, question, .. } => {
                 Message::Answer(ticket, failed.map_or_else(|| Ok(super::studies::answer(&question)), Err))
             }
+            Effect::Recall { ticket, inquiry, at, .. } => {
+                let answer = failed.map_or_else(|| Ok(super::recall::recalled(&self.database, &inquiry, &at)), Err);
+                Message::Recalled(ticket, answer)
+            }
+            Effect::LoadSaved(ticket) => Message::Saved(ticket, Ok(self.saved.clone())),
+            Effect::SaveQuery(ticket, saved) => {
+                self.saved.retain(|other| other.name != saved.name);
+                self.saved.push(*saved);
+                Message::Saved(ticket, Ok(self.saved.clone()))
+            }
+            Effect::ForgetQuery(ticket, name) => {
+                self.saved.retain(|other| other.name != name);
+                Message::Saved(ticket, Ok(self.saved.clone()))
+            }
+            Effect::Look { ticket, brief: true } if !self.looked => Message::Finding(ticket, Ok(News::Done)),
             Effect::SetTitle(_) | Effect::Cancel(_) => return None,
             other => {
                 self.asked.push(other);

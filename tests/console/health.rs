@@ -26,9 +26,9 @@ fn finding(
 }
 
 fn looking(width: u16, height: u16) -> (Console, Ticket) {
-    let mut console = Console::new(world(), width, height);
+    // What the first screen began goes on.
+    let (mut console, ticket) = home(width, height);
     console.press("F");
-    let Some(Effect::Look(ticket)) = console.asked.pop() else { panic!("{:?}", console.asked) };
     (console, ticket)
 }
 
@@ -65,7 +65,7 @@ fn news_of_an_older_look_change_nothing() {
     let (mut console, ticket) = looking(100, 30);
     console.press("r");
     found_nothing(&mut console, ticket);
-    assert!(console.asked.iter().any(|effect| matches!(effect, Effect::Look(_))), "{:?}", console.asked);
+    assert!(console.asked.iter().any(|effect| matches!(effect, Effect::Look { .. })), "{:?}", console.asked);
 }
 
 fn found_nothing(console: &mut Console, ticket: Ticket) {
@@ -77,10 +77,10 @@ fn found_nothing(console: &mut Console, ticket: Ticket) {
 #[test]
 fn what_the_console_cannot_mend_says_which_command_does() {
     let (mut console, ticket) = looking(160, 50);
-    let secret = finding("secret", Severity::High, Some("episode"), &["ep-1"], "backfill secrets");
-    tell(&mut console, ticket, News::Found(Box::new(secret)));
+    let fault = finding("audit_break", Severity::High, None, &["entry 3"], "audit verify");
+    tell(&mut console, ticket, News::Found(Box::new(fault)));
     console.press("x");
-    console.shows("backfill secrets: y c copies the command");
+    console.shows("audit verify: y c copies the command");
 }
 
 fn item(name: &str, standing: Standing) -> Item {
@@ -112,7 +112,7 @@ fn migrations_are_shown_and_applied_after_a_confirmation() {
         console.shows("CREATE INDEX ix");
         console.wait();
         console.press("A");
-        assert!(console.asked.iter().any(|effect| matches!(effect, Effect::Migrate(_))), "{:?}", console.asked);
+        assert!(console.asked.iter().any(|effect| matches!(effect, Effect::Migrate(..))), "{:?}", console.asked);
     }
 }
 
@@ -127,5 +127,88 @@ fn nothing_is_applied_on_top_of_drift() {
     console.shows("+new line");
     console.press("a");
     console.shows("not what it was");
-    assert!(!console.asked.iter().any(|effect| matches!(effect, Effect::Migrate(_))));
+    assert!(!console.asked.iter().any(|effect| matches!(effect, Effect::Migrate(..))));
+}
+
+/// The first screen with its look under way.
+fn home(width: u16, height: u16) -> (Console, Ticket) {
+    let mut console = Console::new(world(), width, height);
+    console.looked = true;
+    console.press("r");
+    let Some(Effect::Look { ticket, brief: true }) = console.asked.pop() else { panic!("{:?}", console.asked) };
+    (console, ticket)
+}
+
+#[test]
+fn the_first_screen_lists_the_worst_findings_and_leads_to_them() {
+    for (width, height) in [(180, 48), (100, 40)] {
+        let (mut console, ticket) = home(width, height);
+        found(&mut console, ticket);
+        console.shows("2 of them".trim_start_matches("2 "));
+        tell(&mut console, ticket, News::Done);
+        let held = console.model.held().count();
+        console.press(&"j ".repeat(held + 1));
+        console.press("enter");
+        assert!(matches!(console.model.panel().map(|p| p.title()).as_deref(), Some("findings")));
+        console.press("y c");
+        let line = "mnemoscope -d memory/made-up.db show episode ep-1";
+        assert!(console.asked.contains(&Effect::Copy("command".to_owned(), line.to_owned())), "{:?}", console.asked);
+        let again = console.asked.iter().any(|effect| matches!(effect, Effect::Look { .. }));
+        assert!(!again, "what was found is not looked for twice: {:?}", console.asked);
+    }
+}
+
+#[test]
+fn leaving_the_first_screen_stops_the_look_and_coming_back_begins_it_again() {
+    let (mut console, ticket) = home(120, 40);
+    console.press("2");
+    assert_eq!(console.model.health.pending, None);
+    found_late(&mut console, ticket);
+    console.press("1");
+    let begun = console.asked.iter().filter(|effect| matches!(effect, Effect::Look { brief: true, .. })).count();
+    assert_eq!(begun, 1, "{:?}", console.asked);
+}
+
+fn found_late(console: &mut Console, ticket: Ticket) {
+    let late = finding("secret", Severity::High, Some("episode"), &["ep-1"], "backfill secrets");
+    tell(console, ticket, News::Found(Box::new(late)));
+    assert!(console.model.health.found.is_empty(), "nobody waits for that any more");
+}
+
+#[test]
+fn a_brief_look_says_what_it_left_and_the_screen_of_findings_looks_at_the_rest() {
+    let (mut console, ticket) = home(180, 48);
+    found(&mut console, ticket);
+    tell(&mut console, ticket, News::Left(vec!["secret", "count_differs"]));
+    tell(&mut console, ticket, News::Done);
+    console.shows("the first 5,000 rows were looked at; F looks at all");
+    console.press("F");
+    let Some(Effect::Look { ticket, brief: false }) = console.asked.pop() else { panic!("{:?}", console.asked) };
+    console.shows("chain cycle");
+    let low = finding("repeated_id", Severity::Low, Some("episode"), &["ep-1"], "show episode ep-1");
+    tell(&mut console, ticket, News::Found(Box::new(low)));
+    tell(&mut console, ticket, News::Done);
+    console.hides("chain cycle");
+}
+
+#[test]
+fn an_optional_migration_is_applied_when_it_is_selected() {
+    let mut console = Console::new(world(), 160, 50);
+    console.press("D");
+    let Some(Effect::LoadMigrations(ticket)) = console.asked.pop() else { panic!("{:?}", console.asked) };
+    let items = vec![item("atom/0001_index", Standing::Applied), item("atom/0002_rls", Standing::Optional)];
+    let listed = Listed { items, layouts: vec!["atom".to_owned()], foreign: Vec::new() };
+    console.tell(Message::Migrations(ticket, Ok(Box::new(listed))));
+    console.press("a");
+    console.shows("nothing is pending");
+    console.press("j a");
+    console.shows("atom/0002_rls");
+    console.wait();
+    console.press("y c");
+    let line = "mnemoscope -d memory/made-up.db migrate --apply --optional row-level-security";
+    assert!(console.asked.contains(&Effect::Copy("command".to_owned(), line.to_owned())), "{:?}", console.asked);
+    console.press("A");
+    let named = vec!["row-level-security".to_owned()];
+    let applied = |effect: &Effect| matches!(effect, Effect::Migrate(_, names) if *names == named);
+    assert!(console.asked.iter().any(applied), "{:?}", console.asked);
 }

@@ -116,12 +116,18 @@ fn agents() {
 
 #[test]
 fn policies() {
-    pictures("policies", "P j enter");
+    pictures("policies", "L j enter");
 }
 
 #[test]
 fn evaluation() {
     pictures("evaluation", "E");
+}
+
+#[test]
+fn recall() {
+    pictures("recall", "2 W");
+    pictures("recall-compared", "W / 'invoices' enter v 'proven' enter");
 }
 
 #[test]
@@ -247,7 +253,7 @@ fn ascii_pictures_hold_ascii_only() {
         "2 j enter l*5",
         "4",
         "a",
-        "P j",
+        "L j",
         "E",
         "?",
         ":",

@@ -7,7 +7,7 @@ use mnemoscope::app::{Effect, Failure, Message};
 use mnemoscope::memory::Entity;
 use mnemoscope::recall::judge::latency::{self, Access};
 use mnemoscope::recall::judge::ranked::{Judged, estimate, quality};
-use mnemoscope::recall::judge::report::{Control, Evaluation, Returned, Stored};
+use mnemoscope::recall::judge::report::{Control, Evaluation, Returned, Stored, Tokens};
 use mnemoscope::recall::judge::spread::{Recall, Recalled, spread};
 use mnemoscope::recall::learn::Example;
 use mnemoscope::recall::learn::assess::train_and_hold_out;
@@ -117,7 +117,9 @@ fn graduated(id: &str) -> Graduation {
         interventions: Some(i64::from(i.is_multiple_of(3))),
         constitutional: Some(0.9),
         confidence: Some(0.7),
-        success: None,
+        supervised: i.is_multiple_of(4).then_some(work::Decision { approved: true, followed: i.is_multiple_of(8) }),
+        skill: i.is_multiple_of(5).then(|| format!("skill-{i}")),
+        ..work::Worked::default()
     };
     let episodes: Vec<_> = (0..12).map(worked).collect();
     let outcomes: Vec<_> = (0..8)
@@ -222,12 +224,15 @@ fn evaluation() -> Evaluation {
         kind: "case",
         rows: 120,
         with_vector: 100,
-        ranking: "cosine of vectors within the owner's rows",
+        ranking: "cases",
+        policy: None,
+        formula: "cosine; with a policy its bias + weight x feature",
         judged_by: "stored outcomes".to_owned(),
         quality: quality(&judged, 4, 1),
         self_retrieval: vec![Returned { by: "text", n: 50, found: 50, share: Some(1.0) }],
         negative_controls: vec![Control { by: "vector", n: 50, answered: 2, threshold: 0.5, highest: Some(0.53) }],
         spread: spread(&recalls, 120),
+        tokens: Tokens { n: 50, budget: 1_000, mean: Some(640.0), whole: Some(812.5), over_budget: 9 },
         stored: Some(Stored {
             trail: latency::trail(&accesses),
             hit_rate: estimate(&[1.0, 0.0, 1.0], 1),
@@ -300,7 +305,7 @@ fn leaving_stops_what_is_being_read() {
 
 #[test]
 fn policies_show_weights_metrics_and_the_reliability_plot() {
-    let mut console = at("P j");
+    let mut console = at("L j");
     for text in [
         "readers take it",
         "10 of 40 training cases are gone, 25.0 %",
@@ -320,7 +325,7 @@ fn policies_show_weights_metrics_and_the_reliability_plot() {
 
 #[test]
 fn activating_is_a_change_like_any_other() {
-    let mut console = at("P c a");
+    let mut console = at("L c a");
     console.shows("the console is read-only");
     assert!(!console.asked.iter().any(|e| matches!(e, Effect::Plan(..))));
 }
@@ -342,7 +347,7 @@ fn what_cannot_be_answered_says_why() {
     let mut console = Console::new(world(), 180, 48);
     console.failure =
         Some(Failure::new("There are no policies to show", "made-up keeps no policies", "use another layout"));
-    console.press("P");
+    console.press("L");
     console.shows("made-up keeps no policies");
     console.failure = None;
     console.press("r");

@@ -8,8 +8,8 @@ use mnemoscope::memory::Entity;
 use mnemoscope::memory::utility::Signal;
 use serde_json::json;
 
-use super::changes::{applied, plan, planned, receipt, removal, unlocked};
-use super::fake::Console;
+use super::changes::{applied, plan, planned, receipt, removal, unlock, unlocked};
+use super::fake::{Console, world};
 
 fn edit(rating: i64) -> Said {
     Said { kind: Some("rating".to_owned()), rating: Some(rating), ..Said::default() }
@@ -73,6 +73,38 @@ fn later_and_other_verdicts() {
     console.wait();
     console.press("d");
     assert_eq!(planned(&mut console).1, Operation::RemoveFeedback { id: "fb-1".to_owned() });
+}
+
+#[test]
+fn feedback_that_only_a_list_links_is_shown_with_its_own_episode_and_judged_without_signals() {
+    let mut world = world();
+    world.rows.remove(&Entity::UtilityEvent);
+    for row in world.rows.get_mut(&Entity::Feedback).expect("feedback") {
+        if row.id() == "fb-1" {
+            row.set("episode_id", json!(null));
+        }
+    }
+    for row in world.rows.get_mut(&Entity::Episode).expect("episodes") {
+        if row.id() == "ep-2" {
+            row.set("feedback_ids", json!(["fb-1"]));
+        }
+    }
+    let mut console = Console::new(world, 160, 50);
+    unlock(&mut console);
+    console.press("I");
+    console.shows("episode ep-1");
+    console.press("j");
+    console.shows("episode ep-2");
+    console.shows("noted for this session");
+    console.press("a");
+    console.shows("1 of 2 looked at");
+    // One that no list holds has no episode, and never that of the row before.
+    let rows = console.database.rows.get_mut(&Entity::Episode).expect("episodes");
+    rows.iter_mut().for_each(|row| row.set("feedback_ids", json!(null)));
+    let rows = console.database.rows.get_mut(&Entity::Feedback).expect("feedback");
+    rows.iter_mut().for_each(|row| row.set("episode_id", json!(null)));
+    console.press("r");
+    console.hides("episode ep-");
 }
 
 #[test]

@@ -1,7 +1,9 @@
 //! The other backfills: each does what its rules say, and a second run finds nothing to do.
 
 use mnemoscope::demo;
-use mnemoscope::job::{Outcome, backfill::Kind, look};
+use mnemoscope::job::backfill::{Given, Kind};
+use mnemoscope::job::plan::{Settings, Wish};
+use mnemoscope::job::{self, Entry, Outcome, look};
 use mnemoscope::store::Target;
 
 use super::support::block_on;
@@ -100,5 +102,57 @@ fn every_backfill_of_a_native_database_does_its_work_and_then_has_none() {
         let words = world.texts("SELECT metadata FROM episodes WHERE metadata IS NULL AND id NOT LIKE 'pa-%'").await;
         assert!(words.is_empty(), "what has nothing to read gets an empty object");
         assert!(mnemoscope::change::audit::verify(&world.store, &[]).await.unwrap().ok);
+    });
+}
+
+#[test]
+fn where_asked_feedback_gives_the_signals_that_an_episode_lacks() {
+    block_on(async {
+        for world in on_both(6).await {
+            world
+                .execute(
+                    "INSERT INTO agent_feedback (id, episode_id, user_id, kind, rating, correction, created_at) VALUES \
+                     ('fb-1', 'ep-0000001', 'u', 'thumbs_down', NULL, NULL, '2026-01-03T00:00:00.000000Z'), \
+                     ('fb-2', 'ep-0000001', 'u', 'rating', 5, NULL, '2026-01-02T00:00:00.000000Z'), \
+                     ('fb-3', 'ep-0000001', 'u', 'rating', 3, NULL, '2026-01-02T12:00:00.000000Z'), \
+                     ('fb-4', 'ep-0000002', 'u', 'correction', NULL, 'rather so', '2026-01-02T00:00:00.000000Z'), \
+                     ('fb-5', 'ep-0000003', 'u', 'thumbs_up', NULL, NULL, '2026-01-02T00:00:00.000000Z'); \
+                     INSERT INTO utility_events (id, episode_id, signal, delta, before, after, created_at) VALUES \
+                     ('ut-1', 'ep-0000003', 'undone', -0.4, 0.5, 0.1, '2026-01-02T00:00:00.000000Z')",
+                )
+                .await;
+            let kind = Kind::named("utility").unwrap();
+            let plain = look(&world.store, &*kind.job(&world.store).unwrap(), &mut |_| ()).await.expect("a plan");
+            assert_eq!(plain.counts["episodes"]["update"], 1, "without being asked it derives nothing");
+            let given = Given { from_feedback: true, ..Given::default() };
+            let job = kind.job_as(&world.store, &given).unwrap();
+            let plan = look(&world.store, &*job, &mut |_| ()).await.expect("a plan");
+            assert!(plan.effects.iter().any(|e| e.contains("`confirmed`") && e.contains("a 3 says nothing")));
+            let (_wish, heard) = tokio::sync::watch::channel(Wish::GoOn);
+            let settings = Settings { batch: Some(2), ..Settings::default() };
+            let outcome = job::run(&world.store, &*job, &author(), &settings, Entry::Begin, heard, &mut |_| ())
+                .await
+                .expect("done");
+            assert!(outcome.is_complete(), "{:?}", outcome.checks);
+            assert_eq!(outcome.counts, plan.counts);
+            let said = "SELECT episode_id || ' ' || signal || ' ' || coalesce(reason, '-') FROM utility_events ORDER BY episode_id, created_at";
+            assert_eq!(
+                world.texts(said).await,
+                [
+                    "ep-0000001 confirmed derived from feedback fb-2",
+                    "ep-0000001 rejected derived from feedback fb-1",
+                    "ep-0000002 corrected derived from feedback fb-4",
+                    "ep-0000003 undone -",
+                ]
+            );
+            let utilities = "SELECT CAST(utility AS TEXT) FROM episodes WHERE id < 'ep-0000004' ORDER BY id";
+            let utilities: Vec<f64> = world.texts(utilities).await.iter().map(|u| u.parse().unwrap()).collect();
+            let expected = [0.5 + 0.2 - 0.3, 0.4, 0.1];
+            assert!(utilities.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-9), "{utilities:?}");
+            for job in [kind.job(&world.store).unwrap(), job] {
+                let again = look(&world.store, &*job, &mut |_| ()).await.expect("a plan");
+                assert!(again.counts.is_empty(), "{:?}", again.changes);
+            }
+        }
     });
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use mnemoscope::change::{Author, migrate};
+use mnemoscope::change::{Author, migrate, suppress};
 use mnemoscope::job::plan::{Beat, Settings, Wish};
 use mnemoscope::job::{self, Entry, Outcome, backfill};
 use mnemoscope::store::{OpenOptions, Store, Target};
@@ -157,6 +157,17 @@ impl World {
     pub async fn backfill(&self, name: &str, batch: usize) -> Outcome {
         let (_wish, heard) = watch::channel(Wish::GoOn);
         self.backfill_while(name, batch, heard, &mut |_| ()).await.unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// The same database, opened by somebody who holds the key of the list of erased people, with one of them listed.
+    pub async fn erased(&self, handle: &str) -> World {
+        let key = [7; 32];
+        let hmac = suppress::hmac(&key, handle);
+        let listed = "INSERT INTO memory_suppressions (hmac, session, kind, created_at) VALUES";
+        self.execute(&format!("{listed} ('{hmac}', 's', 'id', '2026-01-01T00:00:00.000000Z')")).await;
+        let options = OpenOptions { secret: Some(key), ..OpenOptions::default() };
+        let store = Store::open(&self.target, &options).await.expect("it opens");
+        World { store, target: self.target.clone(), _folder: None, _database: None }
     }
 
     pub async fn backfill_while(

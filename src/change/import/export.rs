@@ -18,8 +18,9 @@ pub fn read(store: &Store, text: &str) -> Contents {
     let mut contents = Contents::default();
     let mut elsewhere: BTreeMap<&'static str, usize> = BTreeMap::new();
     for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+        contents.place = number + 1;
         match row(&mut contents, line) {
-            Err(why) => contents.bad.push((number + 1, why)),
+            Err(why) => contents.is_bad(why),
             Ok(new) if kept(store, new.row.entity) => contents.add(new),
             Ok(new) => *elsewhere.entry(new.row.entity.name()).or_default() += 1,
         }
@@ -69,5 +70,5 @@ fn row(contents: &mut Contents, line: &str) -> Result<NewRow, String> {
     if row.text(key).is_none_or(|id| id.trim().is_empty()) {
         return Err(format!("it has no {key}"));
     }
-    Ok(NewRow { row, now: Vec::new() })
+    Ok(NewRow { row, now: Vec::new(), place: 0 })
 }

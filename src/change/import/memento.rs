@@ -18,8 +18,9 @@ pub fn read(name: &str, text: &str) -> Contents {
     let bank_id = bank.row.id().to_owned();
     contents.add(bank);
     for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+        contents.place = number + 1;
         if let Err(why) = case(&mut contents, &agent, &bank_id, line) {
-            contents.bad.push((number + 1, why));
+            contents.is_bad(why);
         }
     }
     contents.notes.push(format!("the file names no person: its cases are in the bank of user `{USER}`"));

@@ -15,9 +15,11 @@ use super::batch::{self, NewRow};
 use super::draft::Draft;
 use super::feedback::addable;
 use super::plan::{Danger, Plan};
+use crate::layout::BoundSource;
 use crate::memory::text_check::{self, Found};
 use crate::memory::{Entity, Row};
 use crate::store::Store;
+use crate::store::encode::plain_column;
 
 /// What kind of file is imported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,6 +52,8 @@ const ORDER: [Entity; 12] = [
 #[derive(Debug, Default)]
 pub(super) struct Contents {
     rows: Vec<NewRow>,
+    /// Where the reader stands: line or place, from 1.
+    place: usize,
     /// What cannot be read: line or place, from 1, and why.
     bad: Vec<(usize, String)>,
     /// What should be known, for people.
@@ -59,7 +63,12 @@ pub(super) struct Contents {
 
 impl Contents {
     fn add(&mut self, row: NewRow) {
-        self.rows.push(row);
+        self.rows.push(NewRow { place: self.place, ..row });
+    }
+
+    /// What stands here cannot be read.
+    fn is_bad(&mut self, why: String) {
+        self.bad.push((self.place, why));
     }
 
     /// A text, without secrets.
@@ -86,6 +95,10 @@ pub async fn plan(store: &Store, format: Format, name: &str, text: &str, skip_ba
         Format::Memento => memento::read(name, text),
         Format::Jsonl => export::read(store, text),
     };
+    if format != Format::Jsonl {
+        holds_all(store, &contents.rows)?;
+    }
+    unfit(store, &mut contents).await?;
     if let Some((place, why)) = contents.bad.first() {
         if !skip_bad {
             let unit = if format == Format::TauBench { "trajectory" } else { "line" };
@@ -96,9 +109,6 @@ pub async fn plan(store: &Store, format: Format, name: &str, text: &str, skip_ba
         }
         let places: Vec<String> = contents.bad.iter().take(20).map(|(place, _)| place.to_string()).collect();
         draft.disclosures.push(format!("{} bad ones are left out, at {}", contents.bad.len(), places.join(", ")));
-    }
-    if format != Format::Jsonl {
-        holds_all(store, &contents.rows)?;
     }
     known_profiles(store, &mut contents.rows).await?;
     draft.disclosures.append(&mut contents.notes);
@@ -121,10 +131,32 @@ pub async fn plan(store: &Store, format: Format, name: &str, text: &str, skip_ba
     Ok(draft.seal())
 }
 
+/// Counts what the database cannot store among the bad ones, and leaves out all that stands in the same place.
+async fn unfit(store: &Store, contents: &mut Contents) -> Result<(), ChangeError> {
+    let entities: BTreeSet<Entity> = contents.rows.iter().map(|r| r.row.entity).collect();
+    for entity in entities {
+        let rows: Vec<&NewRow> = contents.rows.iter().filter(|r| r.row.entity == entity).collect();
+        let unfit = batch::unfit(store, entity, &rows).await?;
+        contents.bad.extend(unfit);
+    }
+    contents.bad.sort();
+    contents.bad.dedup_by_key(|(place, _)| *place);
+    let places: BTreeSet<usize> = contents.bad.iter().map(|(place, _)| *place).collect();
+    contents.rows.retain(|r| !places.contains(&r.place));
+    Ok(())
+}
+
 /// Refuses a database that has no place for what foreign files hold, before anything is looked at in it.
 fn holds_all(store: &Store, rows: &[NewRow]) -> Result<(), ChangeError> {
     let entities: BTreeSet<Entity> = rows.iter().map(|r| r.row.entity).collect();
-    let placed = |entity: &Entity| batch::target(store, *entity).and_then(|source| addable(source).map(drop)).is_ok();
+    // Their ids are texts: a table that takes UUIDs alone has no place for them.
+    let named = |entity: &Entity, source: &BoundSource| {
+        let ids = plain_column(source, "id").map(|(_, way)| way);
+        rows.iter().filter(|r| r.row.entity == *entity).all(|r| ids.is_none_or(|way| store.can_be(way, r.row.id())))
+    };
+    let placed = |entity: &Entity| {
+        batch::target(store, *entity).and_then(|source| addable(source).map(|_| named(entity, source))).unwrap_or(false)
+    };
     match entities.iter().find(|e| !placed(e)) {
         None => Ok(()),
         Some(entity) => Err(ChangeError::Refused(format!(

@@ -32,12 +32,15 @@ pub fn read(name: &str, text: &str) -> Result<Contents, ChangeError> {
         .at_once("last_seen"),
     );
     for (position, trajectory) in all.iter().enumerate() {
+        contents.place = position + 1;
         if let Err(why) = check(trajectory) {
-            contents.bad.push((position + 1, why));
+            contents.is_bad(why);
             continue;
         }
         let user = trajectory_of(&mut contents, &agent, trajectory);
         if !users.contains(&user) {
+            // The bank is of all of them.
+            contents.place = 0;
             contents.add(profile(&user, &agent));
             users.push(user);
         }

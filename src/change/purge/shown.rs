@@ -31,23 +31,24 @@ impl PurgePlan {
             .map(String::as_str)
             .chain(disclose::STANDING.iter().copied())
             .collect();
+        let shown = changes.len();
         json!({
             "plan_id": self.plan_id,
             "operation": "purge",
             "danger": "grave",
             "counts": self.counts,
-            "changes_shown": changes.len(),
-            "changes_total": total,
             "changes": changes,
+            "changes_shown": shown,
+            "changes_total": total,
             "effects": self.effects,
             "disclosures": disclosures,
+            "created_at": self.created_at,
             "subject": { "given": self.subject.given, "ids": self.subject.ids, "handles": handles, "near": near },
             "mentions": { "action": self.options.mentions, "by_column": self.mentioned, "shown": mentions,
                 "total": self.mentioned.values().sum::<usize>() },
             "control": self.control_json(),
             "account": if self.options.account { "erase" } else { "keep" },
             "audit_values_redacted": self.redacts.len(),
-            "created_at": self.created_at,
         })
     }
 

@@ -4,7 +4,8 @@ use serde_json::{Map, Value};
 
 use crate::change::ChangeError;
 use crate::change::draft::Draft;
-use crate::layout::{BoundSource, Engine};
+use crate::layout::BoundSource;
+use crate::store::embedding::spelled;
 use crate::store::encode::table_of;
 use crate::store::session::Raw;
 use crate::store::stored::{Cell, Mutation, TableName};
@@ -65,20 +66,4 @@ pub(super) async fn store(
     let columns = vec![key.clone(), place.column.clone()];
     draft.push(Mutation::Insert { table, key: vec![key.clone()], columns, rows: vec![row] });
     Ok(())
-}
-
-/// A vector as a column of that type takes it.
-fn spelled(engine: Engine, declared: &str, numbers: &[f32]) -> Raw {
-    let bytes = || Raw::Bytes(numbers.iter().flat_map(|x| x.to_le_bytes()).collect());
-    match (engine, declared.to_ascii_lowercase().as_str()) {
-        (Engine::Sqlite, "blob" | "") | (Engine::Postgres, "bytea") => bytes(),
-        (Engine::Postgres, array) if array.ends_with("[]") => {
-            let items: Vec<String> = numbers.iter().map(f32::to_string).collect();
-            Raw::Text(format!("{{{}}}", items.join(",")))
-        }
-        _ => {
-            let items: Vec<String> = numbers.iter().map(f32::to_string).collect();
-            Raw::Text(format!("[{}]", items.join(",")))
-        }
-    }
 }

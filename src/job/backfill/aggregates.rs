@@ -26,6 +26,7 @@ const SPEC: Spec = Spec {
     ],
     disclosures: &[],
     undo_reason: None,
+    takes_away: false,
 };
 
 /// The backfill, where counts are stored.

@@ -6,7 +6,8 @@ use std::collections::{HashMap, HashSet};
 use futures::future::BoxFuture;
 use serde_json::Value;
 
-use super::sources::{Place, Revising, note, writable};
+use super::sources::{Place, Revising, note, spare, with_owner, writable};
+use crate::change::suppress::Erased;
 use crate::change::{ChangeError, Danger, Draft};
 use crate::job::{Ask, Batch, Job};
 use crate::layout::BoundSource;
@@ -62,6 +63,12 @@ impl Job for CanvasLinks {
         Box::pin(batch(ask))
     }
 
+    /// Who an event belongs to is decided by the spans of all episodes of its session, linked or not: what the batch
+    /// before links takes nothing from this one's.
+    fn plans_ahead(&self) -> bool {
+        true
+    }
+
     fn effects(&self) -> Vec<String> {
         vec![
             "in a session with one episode it gets all events that name no other; with several, each event goes to the \
@@ -92,9 +99,15 @@ async fn batch(ask: Ask<'_>) -> Result<Batch, ChangeError> {
         return Ok(Batch { plan: draft.seal_batch(String::new()), next: None, seen: 0, bad: Vec::new() });
     };
     let mut lists = Revising::new(store, source, &LISTED).await?;
-    let found = store.walk(&candidates(source, &lists.stored), place.after.as_ref(), ask.size).await?;
+    let erased = Erased::of(store).await?;
+    let columns = with_owner(&EPISODE, erased.as_ref());
+    let wanted = Walk { columns: &columns, ..candidates(source, &lists.stored) };
+    let found = store.walk(&wanted, place.after.as_ref(), ask.size).await?;
     let next = place.behind(found.last().map(|f| &f.key), found.len() == ask.size, sources.len());
-    let open: Vec<&Found> = found.iter().filter(|f| is_open(&f.row)).collect();
+    let owned = |row: &Row| erased.as_ref().is_some_and(|erased| erased.owns(row));
+    let (spared, open): (Vec<&Found>, Vec<&Found>) =
+        found.iter().filter(|f| is_open(&f.row)).partition(|f| owned(&f.row));
+    let mut spared = spared.len();
     let sessions: HashSet<&str> = open.iter().filter_map(|f| f.row.text("session_id")).collect();
     let mut sessions: Vec<String> = sessions.into_iter().map(str::to_owned).collect();
     sessions.sort_unstable();
@@ -106,7 +119,8 @@ async fn batch(ask: Ask<'_>) -> Result<Batch, ChangeError> {
     for of_events in events(store)? {
         let mut backs = Revising::new(store, of_events, &["episode_id"]).await?;
         let narrow = vec![Narrow::OneOf("session_id", &sessions)];
-        let walk = Walk { source: of_events, columns: &EVENT, stored: &backs.stored, narrow };
+        let columns = with_owner(&EVENT, erased.as_ref());
+        let walk = Walk { source: of_events, columns: &columns, stored: &backs.stored, narrow };
         let rows = if sessions.is_empty() { Vec::new() } else { store.walk_all(&walk).await? };
         for event in rows {
             let Some(session) = event.row.text("session_id") else { continue };
@@ -116,6 +130,10 @@ async fn batch(ask: Ask<'_>) -> Result<Batch, ChangeError> {
             };
             let Some(episode) = episode else { continue };
             if !open.contains_key(episode) {
+                continue;
+            }
+            if owned(&event.row) {
+                spared += 1;
                 continue;
             }
             let episode = episode.to_owned();
@@ -141,6 +159,7 @@ async fn batch(ask: Ask<'_>) -> Result<Batch, ChangeError> {
         }
     }
     lists.push(&mut draft);
+    spare(&mut draft, spared);
     Ok(Batch { plan: draft.seal_batch(String::new()), next, seen: found.len(), bad: Vec::new() })
 }
 

@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
 
-use super::sources::{Place, Revising, note, writable};
+use super::sources::{Place, Revising, note, spare, with_owner, writable};
+use crate::change::suppress::Erased;
 use crate::change::{ChangeError, Danger, Draft};
 use crate::job::{Ask, Batch, Job};
 use crate::layout::BoundSource;
@@ -98,16 +99,24 @@ async fn batch(ask: Ask<'_>) -> Result<Batch, ChangeError> {
         return Ok(Batch { plan: draft.seal_batch(String::new()), next: None, seen: 0, bad: Vec::new() });
     };
     let mut lists = Revising::new(store, source, &LISTED).await?;
-    let found = store.walk(&candidates(source, &lists.stored), place.after.as_ref(), ask.size).await?;
+    let erased = Erased::of(store).await?;
+    let columns = with_owner(&EPISODE, erased.as_ref());
+    let wanted = Walk { columns: &columns, ..candidates(source, &lists.stored) };
+    let found = store.walk(&wanted, place.after.as_ref(), ask.size).await?;
     let next = place.behind(found.last().map(|f| &f.key), found.len() == ask.size, sources.len());
-    let open: HashMap<&str, &Found> = found.iter().filter(|f| is_open(&f.row)).map(|f| (f.row.id(), f)).collect();
+    let owned = |row: &Row| erased.as_ref().is_some_and(|erased| erased.owns(row));
+    let (gone, open): (Vec<&Found>, Vec<&Found>) =
+        found.iter().filter(|f| is_open(&f.row)).partition(|f| owned(&f.row));
+    let mut spared = gone.len();
+    let open: HashMap<&str, &Found> = open.into_iter().map(|f| (f.row.id(), f)).collect();
     let executions: HashSet<&str> = open.values().flat_map(|f| f.row.list("execution_ids")).collect();
     let mut executions: Vec<String> = executions.into_iter().map(str::to_owned).collect();
     executions.sort_unstable();
     let mut linked: BTreeMap<String, Vec<Row>> = BTreeMap::new();
     for of_said in given(store)? {
         let mut backs = Revising::new(store, of_said, &["episode_id"]).await?;
-        let said = said(store, of_said, &executions, &backs.stored).await?;
+        let columns = with_owner(&SAID, erased.as_ref());
+        let said = said(store, of_said, &columns, &executions, &backs.stored).await?;
         let named: HashSet<&str> = said.iter().filter_map(|f| f.row.text("execution_id")).collect();
         let named: Vec<String> = named.into_iter().map(str::to_owned).collect();
         let runs = Runs::read(store, source, &named).await?;
@@ -115,6 +124,10 @@ async fn batch(ask: Ask<'_>) -> Result<Batch, ChangeError> {
             let Some(episode) = runs.owner(&found.row).filter(|id| open.contains_key(id)).map(str::to_owned) else {
                 continue;
             };
+            if owned(&found.row) {
+                spared += 1;
+                continue;
+            }
             let link = vec![("episode_id", Value::from(episode.clone()))];
             if backs.writes("episode_id")
                 && found.row.get("episode_id").is_null()
@@ -139,6 +152,7 @@ async fn batch(ask: Ask<'_>) -> Result<Batch, ChangeError> {
         }
     }
     lists.push(&mut draft);
+    spare(&mut draft, spared);
     Ok(Batch { plan: draft.seal_batch(String::new()), next, seen: found.len(), bad: Vec::new() })
 }
 
@@ -146,6 +160,7 @@ async fn batch(ask: Ask<'_>) -> Result<Batch, ChangeError> {
 async fn said(
     store: &Store,
     source: &BoundSource,
+    columns: &[&str],
     executions: &[String],
     stored: &[String],
 ) -> Result<Vec<Found>, ChangeError> {
@@ -153,7 +168,7 @@ async fn said(
         return Ok(Vec::new());
     }
     let narrow = vec![Narrow::OneOf("execution_id", executions)];
-    let mut all = store.walk_all(&Walk { source, columns: &SAID, stored, narrow }).await?;
+    let mut all = store.walk_all(&Walk { source, columns, stored, narrow }).await?;
     let wanted: HashSet<&str> = executions.iter().map(String::as_str).collect();
     all.retain(|f| f.row.text("execution_id").is_some_and(|e| wanted.contains(e)) && f.key != Raw::Null);
     Ok(all)

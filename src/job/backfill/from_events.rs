@@ -7,7 +7,8 @@ use futures::future::BoxFuture;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use super::sources::{Place, writable};
+use super::sources::{Place, spare, writable};
+use crate::change::suppress::Erased;
 use crate::change::{ChangeError, Danger, Draft, now};
 use crate::job::{Ask, Batch, Job};
 use crate::layout::BoundSource;
@@ -121,10 +122,12 @@ async fn batch(ask: Ask<'_>) -> Result<Batch, ChangeError> {
         }
     }
     let seen = runs.len();
-    match target(store)? {
-        Target::Log(source) => to_log(&mut draft, source, &runs, &mut logs).await?,
-        Target::Row(source) => to_rows(&mut draft, source, runs, &mut logs).await?,
-    }
+    let erased = Erased::of(store).await?;
+    let spared = match target(store)? {
+        Target::Log(source) => to_log(&mut draft, source, &runs, &mut logs, erased.as_ref()).await?,
+        Target::Row(source) => to_rows(&mut draft, source, runs, &mut logs, erased.as_ref()).await?,
+    };
+    spare(&mut draft, spared);
     Ok(Batch { plan: draft.seal_batch(String::new()), next, seen, bad: Vec::new() })
 }
 
@@ -138,16 +141,19 @@ fn is(event: &Row, kind: &str) -> bool {
     event.text("kind").is_some_and(|k| k.replace('.', "_") == kind)
 }
 
-/// Appends an `episode_created` event to each run that has ended and has none.
+/// Appends an `episode_created` event to each run that has ended and has none. Gives how many were left out because of
+/// whom they are about.
 async fn to_log(
     draft: &mut Draft<'_>,
     source: &BoundSource,
     runs: &[String],
     logs: &mut HashMap<String, Vec<Row>>,
-) -> Result<(), ChangeError> {
+    erased: Option<&Erased<'_>>,
+) -> Result<usize, ChangeError> {
     let episodes = draft.store.related(Entity::Episode, "id", runs).await?;
     let columns = ["id", "run_id", "sequence", "kind", "data", "created_at"];
     let mut rows = Vec::new();
+    let mut spared = 0;
     for episode in episodes.iter().filter(|e| !e.get("ended_at").is_null()) {
         let log = sorted(logs, episode.id());
         if log.iter().any(|event| is(event, "episode_created")) {
@@ -160,6 +166,10 @@ async fn to_log(
         event.set("sequence", Value::from(last.map_or(0, |n| n + 1)));
         event.set("kind", Value::from("episode_created"));
         event.set("data", stored_back(episode));
+        if erased.is_some_and(|erased| erased.owns(episode) || erased.is_within(event.get("data"))) {
+            spared += 1;
+            continue;
+        }
         rows.push(
             columns.map(|c| if c == "created_at" { Given::Now } else { Given::Is(event.get(c).clone()) }).to_vec(),
         );
@@ -169,7 +179,7 @@ async fn to_log(
         let insertion = draft.store.insertions(source, &columns, &rows, None).await?;
         draft.push(insertion);
     }
-    Ok(())
+    Ok(spared)
 }
 
 /// The data of an `episode_created` event.
@@ -194,13 +204,14 @@ fn digest(run: &str) -> String {
     hex::encode(Sha256::digest(format!("mnemoscope episode of {run}").as_bytes()))[..16].to_owned()
 }
 
-/// Adds an episode for each run that has ended and that none names.
+/// Adds an episode for each run that has ended and that none names. Gives how many were left out, as [`to_log`].
 async fn to_rows(
     draft: &mut Draft<'_>,
     source: &BoundSource,
     runs: Vec<String>,
     logs: &mut HashMap<String, Vec<Row>>,
-) -> Result<(), ChangeError> {
+    erased: Option<&Erased<'_>>,
+) -> Result<usize, ChangeError> {
     let store = draft.store;
     let ids: Vec<String> = runs.iter().map(|run| id_of(run)).collect();
     let mut known: HashSet<String> = HashSet::new();
@@ -213,8 +224,13 @@ async fn to_rows(
     }
     let columns: Vec<&str> = EPISODE.into_iter().filter(|c| plain_column(source, c).is_some()).collect();
     let mut rows = Vec::new();
+    let mut spared = 0;
     for run in runs.iter().filter(|run| !known.contains(*run) && !known.contains(&id_of(run))) {
         let Some(episode) = episode_of(run, &sorted(logs, run)) else { continue };
+        if erased.is_some_and(|erased| erased.is_within(&episode.to_json())) {
+            spared += 1;
+            continue;
+        }
         rows.push(columns.iter().map(|c| Given::Is(episode.get(c).clone())).collect());
         draft.adds(&episode);
     }
@@ -222,7 +238,7 @@ async fn to_rows(
         let insertion = store.insertions(source, &columns, &rows, None).await?;
         draft.push(insertion);
     }
-    Ok(())
+    Ok(spared)
 }
 
 fn id_of(run: &str) -> String {

@@ -44,6 +44,7 @@ const SPEC: Spec = Spec {
         "nothing to read gives {}; no text leaves this machine",
     ],
     undo_reason: None,
+    takes_away: false,
 };
 
 /// The backfill, where episodes have metadata of their own.

@@ -2,6 +2,7 @@
 
 mod aggregates;
 mod canvas_links;
+mod embeddings;
 mod feedback_links;
 mod from_events;
 mod hashes;
@@ -13,10 +14,61 @@ mod secrets;
 mod sources;
 mod utility;
 
-use super::plan::Offer;
+use serde_json::{Map, Value};
+
+use super::plan::{Offer, Settings};
 use super::{Job, record};
 use crate::change::ChangeError;
+use crate::lab::embed::Endpoint;
 use crate::store::{Store, StoreError};
+
+/// What a backfill is told besides how fast to go.
+#[derive(Debug, Clone)]
+pub struct Given {
+    /// Where vectors of texts come from, or why there is nowhere.
+    pub endpoint: Result<Endpoint, String>,
+    /// Signals are derived from feedback for episodes that have none.
+    pub from_feedback: bool,
+}
+
+impl Default for Given {
+    fn default() -> Self {
+        let why = "no profile with an embedding endpoint is chosen: in the settings file, `embedding = { url = \"…\", model \
+             = \"…\" }` of a profile names one";
+        Given { endpoint: Err(why.to_owned()), from_feedback: false }
+    }
+}
+
+impl Given {
+    /// With the endpoint that a profile names, if it does.
+    #[must_use]
+    pub fn with(endpoint: Option<Result<Endpoint, String>>) -> Given {
+        let usual = Given::default();
+        Given { endpoint: endpoint.unwrap_or(usual.endpoint), ..usual }
+    }
+
+    /// The same as an unfinished run was told when it was started.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn as_begun(mut self, store: &Store, name: &str) -> Result<Given, ChangeError> {
+        let open = store.job(name).await?.filter(|run| run.ended_at.is_none());
+        let settings: Settings = open.and_then(|run| serde_json::from_str(&run.settings).ok()).unwrap_or_default();
+        self.from_feedback |= settings.told["from_feedback"] == true;
+        Ok(self)
+    }
+}
+
+type Made = Result<Box<dyn Job>, ChangeError>;
+
+/// Makes a backfill for a database.
+#[derive(Debug, Clone, Copy)]
+enum Make {
+    /// Of the database alone.
+    Plain(fn(&Store) -> Made),
+    /// Of what it is told too.
+    Told(fn(&Store, &Given) -> Made),
+}
 
 /// A backfill that can be named.
 #[derive(Debug, Clone, Copy)]
@@ -25,7 +77,7 @@ pub struct Kind {
     pub name: &'static str,
     /// What it does, in a sentence.
     pub help: &'static str,
-    make: fn(&Store) -> Result<Box<dyn Job>, ChangeError>,
+    make: Make,
 }
 
 /// Every backfill, in the order in which they are best run.
@@ -33,45 +85,54 @@ pub const ALL: &[Kind] = &[
     Kind {
         name: "canvas-links",
         help: "links episodes to the canvas events of their session: list, count and back-link",
-        make: canvas_links::make,
+        make: Make::Plain(canvas_links::make),
     },
     Kind {
         name: "feedback-links",
         help: "links episodes to the feedback on their executions: list, aggregate and back-link",
-        make: feedback_links::make,
+        make: Make::Plain(feedback_links::make),
     },
     Kind {
         name: "aggregates",
         help: "computes stored counts and feedback scores anew from the linked rows",
-        make: aggregates::make,
+        make: Make::Plain(aggregates::make),
     },
-    Kind { name: "utility", help: "computes utilities anew by replaying the signals", make: utility::make },
+    Kind { name: "utility", help: "computes utilities anew by replaying the signals", make: Make::Told(utility::make) },
     Kind {
         name: "parents",
         help: "finds the episode that each one without a parent continues: agent, time, likeness",
-        make: parents::make,
+        make: Make::Plain(parents::make),
     },
     Kind {
         name: "episodes-from-events",
         help: "makes episodes out of workflow runs that have none",
-        make: from_events::make,
+        make: Make::Plain(from_events::make),
     },
     Kind {
         name: "metadata",
         help: "fills participants, tools, entities, tags and outcome from an episode's own texts, by rules",
-        make: metadata::make,
+        make: Make::Plain(metadata::make),
     },
     Kind {
         name: "rewards",
         help: "gives cases without a reward one, from outcome, tool calls and feedback",
-        make: rewards::make,
+        make: Make::Plain(rewards::make),
     },
     Kind {
         name: "hashes",
         help: "gives cases without a message hash one, by which duplicates are found",
-        make: hashes::make,
+        make: Make::Plain(hashes::make),
     },
-    Kind { name: "secrets", help: "takes tokens, keys and passwords out of stored text", make: secrets::make },
+    Kind {
+        name: "embeddings",
+        help: "gives rows without a vector one, by the endpoint that the profile names",
+        make: Make::Told(embeddings::make),
+    },
+    Kind {
+        name: "secrets",
+        help: "takes tokens, keys and passwords out of stored text",
+        make: Make::Plain(secrets::make),
+    },
 ];
 
 impl Kind {
@@ -81,24 +142,42 @@ impl Kind {
         ALL.iter().find(|kind| kind.name == name)
     }
 
-    /// The backfill for a database.
+    /// The backfill for a database, told nothing.
     ///
     /// # Errors
     /// [`ChangeError::Refused`] where the database has no place for its result, with the reason.
     pub fn job(&self, store: &Store) -> Result<Box<dyn Job>, ChangeError> {
-        (self.make)(store)
+        self.job_as(store, &Given::default())
     }
+
+    /// The backfill for a database, as it is told.
+    ///
+    /// # Errors
+    /// As [`Kind::job`].
+    pub fn job_as(&self, store: &Store, given: &Given) -> Result<Box<dyn Job>, ChangeError> {
+        match self.make {
+            Make::Plain(make) => make(store),
+            Make::Told(make) => make(store, given),
+        }
+    }
+}
+
+/// What is said of the rows that were left as they are because of whom they are about; none when there are none.
+#[must_use]
+pub fn left_out(sums: &Map<String, Value>) -> Option<String> {
+    let rows = sums.get("erased").and_then(Value::as_u64).filter(|rows| *rows > 0)?;
+    Some(format!("{rows} rows are left as they are: they are of people who were erased here, or would name them"))
 }
 
 /// Every backfill as it stands here: what it would look at, or why it cannot be done, and its latest run.
 ///
 /// # Errors
 /// The engine's refusal.
-pub async fn offers(store: &Store) -> Result<Vec<Offer>, ChangeError> {
+pub async fn offers(store: &Store, given: &Given) -> Result<Vec<Offer>, ChangeError> {
     let runs = store.jobs().await?;
     let mut offers = Vec::new();
     for kind in ALL {
-        let (reason, looks_at) = match kind.job(store) {
+        let (reason, looks_at) = match kind.job_as(store, given) {
             Ok(job) => (None, job.total(store).await?),
             Err(ChangeError::Refused(reason) | ChangeError::Store(StoreError::Missing { reason, .. })) => {
                 (Some(reason), None)

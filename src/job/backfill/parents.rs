@@ -28,6 +28,7 @@ const SPEC: Spec = Spec {
     ],
     disclosures: &["an episode without a stored vector keeps no parent"],
     undo_reason: None,
+    takes_away: false,
 };
 
 /// The backfill, where episodes have vectors and parents.

@@ -30,6 +30,7 @@ const SPEC: Spec = Spec {
     ],
     disclosures: &[],
     undo_reason: None,
+    takes_away: false,
 };
 
 /// The backfill, where cases are kept.

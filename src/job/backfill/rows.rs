@@ -3,7 +3,8 @@
 use futures::future::BoxFuture;
 use serde_json::Value;
 
-use super::sources::{Place, Revising, note, writable};
+use super::sources::{Place, Revising, note, spare, with_owner, writable};
+use crate::change::suppress::Erased;
 use crate::change::{ChangeError, Danger, Draft};
 use crate::job::plan::Bad;
 use crate::job::{Ask, Batch, Job};
@@ -72,6 +73,8 @@ pub struct Spec {
     pub disclosures: &'static [&'static str],
     /// Why it cannot be undone; then its entries hold no values either.
     pub undo_reason: Option<&'static str>,
+    /// It only takes things away, and so is done to the rows of erased people too.
+    pub takes_away: bool,
 }
 
 /// The backfill, where a source has a place for its result.
@@ -152,14 +155,21 @@ async fn batch(job: &OverRows, ask: Ask<'_>) -> Result<Batch, ChangeError> {
         return Ok(Batch { plan: draft.seal_batch(String::new()), next: None, seen: 0, bad: Vec::new() });
     };
     let mut revising = Revising::new(store, source, part.writes).await?;
-    let walk = Walk { source, columns: part.reads, stored: &revising.stored, narrow: part.narrow.to_vec() };
+    let erased = if spec.takes_away { None } else { Erased::of(store).await? };
+    let columns = with_owner(part.reads, erased.as_ref());
+    let walk = Walk { source, columns: &columns, stored: &revising.stored, narrow: part.narrow.to_vec() };
     let found = store.walk(&walk, place.after.as_ref(), ask.size).await?;
     let next = place.behind(found.last().map(|f| &f.key), found.len() == ask.size, sources.len());
     let verdicts = (spec.judge)(Bench { store, source, found: &found, revising: &revising }).await?;
     let mut bad = Vec::new();
+    let mut spared = 0;
     for (found, verdict) in found.iter().zip(verdicts) {
         let problem = match verdict {
             Verdict::Keep => continue,
+            Verdict::Set(values) if erased.as_ref().is_some_and(|e| would_return(e, &found.row, &values)) => {
+                spared += 1;
+                continue;
+            }
             Verdict::Bad(problem) => problem,
             Verdict::Set(values) => match revising.row(&found.key, &found.stored, values.clone()) {
                 Ok(false) => continue,
@@ -177,7 +187,13 @@ async fn batch(job: &OverRows, ask: Ask<'_>) -> Result<Batch, ChangeError> {
         bad.push(Bad { entity: found.row.entity.name().to_owned(), id: found.row.id().to_owned(), problem });
     }
     revising.push(&mut draft);
+    spare(&mut draft, spared);
     Ok(Batch { plan: draft.seal_batch(String::new()), next, seen: found.len(), bad })
+}
+
+/// Whether new values would bring an erased person back: it is their row, or the values name them.
+fn would_return(erased: &Erased<'_>, row: &Row, values: &[(&'static str, Value)]) -> bool {
+    erased.owns(row) || values.iter().any(|(_, value)| erased.is_within(value))
 }
 
 /// Notes a change without what was there before, which must not be kept.

@@ -37,6 +37,7 @@ const SPEC: Spec = Spec {
     rules: &["tokens, keys and passwords that are known by their form are replaced by a word that names their kind"],
     disclosures: &["what stands in JSON is written anew in its shortest spelling where something was taken out"],
     undo_reason: Some("what was taken out is kept nowhere"),
+    takes_away: true,
 };
 
 /// The backfill, where any text can be written.

@@ -2,10 +2,11 @@
 
 use serde_json::{Value, json};
 
+use crate::change::suppress::Erased;
 use crate::change::{ChangeError, Draft};
 use crate::layout::BoundSource;
 use crate::memory::{Entity, Row};
-use crate::store::encode::{Given, encode, plain_column};
+use crate::store::encode::{Given, encode, plain_column, touched};
 use crate::store::session::Raw;
 use crate::store::shape::Shape;
 use crate::store::stored::{Cell, Mutation, Revise, Revision};
@@ -121,9 +122,7 @@ impl<'s> Revising<'s> {
         let columns: Vec<&'static str> =
             columns.iter().copied().filter(|c| plain_column(source, c).is_some()).collect();
         let stored = stored_columns(source, &shape, &columns);
-        let write = source.write.clone().unwrap_or_default();
-        let touch = write.touch.iter().filter(|name| shape.column(name).is_some());
-        let touch = touch.map(|name| (name.clone(), write.times)).collect();
+        let touch = touched(source, &shape);
         let revise = Revise { table, key: vec![key], columns: stored.clone(), rows: Vec::new(), touch };
         Ok(Revising { store, source, shape, columns, stored, revise })
     }
@@ -194,4 +193,18 @@ pub fn note(draft: &mut Draft<'_>, before: &Row, values: &[(&'static str, Value)
     let was = values.iter().map(|(c, _)| ((*c).to_owned(), before.get(c).clone())).collect();
     let is = values.iter().map(|(c, v)| ((*c).to_owned(), v.clone())).collect();
     draft.note(before.entity, before.id(), Value::Object(was), Value::Object(is));
+}
+
+/// The columns to be read, with whose the rows are where that matters.
+#[must_use]
+pub fn with_owner<'c>(columns: &[&'c str], erased: Option<&Erased<'_>>) -> Vec<&'c str> {
+    let owner = (erased.is_some() && !columns.contains(&"user_id")).then_some("user_id");
+    columns.iter().copied().chain(owner).collect()
+}
+
+/// Notes how many rows were left as they are because of whom they are about.
+pub fn spare(draft: &mut Draft<'_>, rows: usize) {
+    if rows > 0 {
+        draft.facts.insert("erased".to_owned(), Value::from(rows));
+    }
 }

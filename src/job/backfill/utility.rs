@@ -1,14 +1,29 @@
-//! Computes utilities anew by replaying the signals of each episode in order.
+//! Computes utilities anew by replaying the signals of each episode in order; where asked, signals are first derived from
+//! feedback for episodes that have none.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use serde_json::json;
+use futures::future::BoxFuture;
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
 
+use super::Given as Told;
 use super::rows::{self, Bench, Part, Spec, Verdict};
-use crate::change::ChangeError;
-use crate::job::Job;
-use crate::memory::{Entity, Row, utility};
+use super::sources::{Place, Revising, note, spare, with_owner, writable};
+use crate::change::suppress::Erased;
+use crate::change::{ChangeError, Danger, Draft};
+use crate::job::{Ask, Batch, Job};
+use crate::layout::BoundSource;
+use crate::memory::utility::{self, Signal};
+use crate::memory::{Entity, Row};
 use crate::store::Store;
+use crate::store::encode::{Given, plain_column, table_of};
+use crate::store::session::Raw;
+use crate::store::stored::{Rows, TableName};
+use crate::store::walk::{Found, Walk};
+
+const REPLAYED: &str = "the signals are replayed from the value before the first one, 0.5 unless it says otherwise, clamped to 0..1 after \
+     each: confirmed +0.2, corrected -0.1, rejected -0.3, undone -0.4, ignored -0.05";
 
 const SPEC: Spec = Spec {
     name: "utility",
@@ -21,37 +36,251 @@ const SPEC: Spec = Spec {
         narrow: &[],
     }],
     judge: |bench| Box::pin(judge(bench)),
-    rules: &[
-        "the signals are replayed from the value before the first one, 0.5 unless it says otherwise, clamped to 0..1 after \
-         each: confirmed +0.2, corrected -0.1, rejected -0.3, undone -0.4, ignored -0.05",
-        "an episode without signals keeps what it has",
-    ],
+    rules: &[REPLAYED, "an episode without signals keeps what it has; --from-feedback derives signals for those"],
     disclosures: &[],
     undo_reason: None,
+    takes_away: false,
 };
 
 /// The backfill, where utilities and signals are kept.
-pub fn make(store: &Store) -> Result<Box<dyn Job>, ChangeError> {
+pub fn make(store: &Store, told: &Told) -> Result<Box<dyn Job>, ChangeError> {
     store.sources_of(Entity::UtilityEvent)?;
-    rows::make(store, &SPEC)
+    let replay = rows::make(store, &SPEC)?;
+    if !told.from_feedback {
+        return Ok(replay);
+    }
+    signals(store)?;
+    store.sources_of(Entity::Feedback)?;
+    Ok(Box::new(FromFeedback(replay)))
+}
+
+fn signals(store: &Store) -> Result<&BoundSource, ChangeError> {
+    let sources = writable(store, Entity::UtilityEvent, &["id", "episode_id", "signal"])?;
+    sources.first().copied().ok_or_else(|| ChangeError::Refused("this database keeps no signals".to_owned()))
 }
 
 async fn judge(bench: Bench<'_>) -> Result<Vec<Verdict>, ChangeError> {
-    let ids: Vec<String> = bench.found.iter().map(|f| f.row.id().to_owned()).collect();
+    let histories = histories(bench.store, bench.found).await?;
+    let verdict = |row: &Row| match histories.get(row.id()).and_then(|history| replayed(row, history)) {
+        Some(new) => Verdict::Set(vec![("utility", json!(new))]),
+        None => Verdict::Keep,
+    };
+    Ok(bench.found.iter().map(|f| verdict(&f.row)).collect())
+}
+
+/// The signals of some episodes, oldest first, by episode.
+async fn histories(store: &Store, found: &[Found]) -> Result<HashMap<String, Vec<Row>>, ChangeError> {
+    let ids: Vec<String> = found.iter().map(|f| f.row.id().to_owned()).collect();
     let mut histories: HashMap<String, Vec<Row>> = HashMap::new();
-    for event in bench.store.related(Entity::UtilityEvent, "episode_id", &ids).await? {
+    for event in store.related(Entity::UtilityEvent, "episode_id", &ids).await? {
         if let Some(id) = event.text("episode_id") {
             histories.entry(id.to_owned()).or_default().push(event);
         }
     }
-    let verdict = |row: &Row| {
-        let Some(history) = histories.get(row.id()) else { return Verdict::Keep };
-        let start = history.first().and_then(|e| e.number("before")).unwrap_or(utility::START);
-        let replay = utility::replay(start, history.iter().map(|e| e.text("signal").unwrap_or_default()));
-        match row.number("utility") {
-            Some(stored) if (stored - replay.utility()).abs() < 1e-9 => Verdict::Keep,
-            _ => Verdict::Set(vec![("utility", json!(replay.utility()))]),
-        }
+    Ok(histories)
+}
+
+/// The utility that an episode's history comes to; none when it has that already.
+fn replayed(row: &Row, history: &[Row]) -> Option<f64> {
+    let start = history.first().and_then(|e| e.number("before")).unwrap_or(utility::START);
+    let new = utility::replay(start, history.iter().map(|e| e.text("signal").unwrap_or_default())).utility();
+    row.number("utility").is_none_or(|stored| (stored - new).abs() >= 1e-9).then_some(new)
+}
+
+/// Replays as the other does, and derives signals before for episodes that have none.
+struct FromFeedback(Box<dyn Job>);
+
+impl Job for FromFeedback {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn told(&self) -> Value {
+        json!({ "from_feedback": true })
+    }
+
+    fn relies_on<'a>(&'a self, store: &'a Store) -> Vec<TableName> {
+        self.0.relies_on(store).into_iter().chain(signals(store).map(table_of)).collect()
+    }
+
+    fn total<'a>(&'a self, store: &'a Store) -> BoxFuture<'a, Result<Option<u64>, ChangeError>> {
+        self.0.total(store)
+    }
+
+    fn batch<'a>(&'a self, ask: Ask<'a>) -> BoxFuture<'a, Result<Batch, ChangeError>> {
+        Box::pin(batch(ask))
+    }
+
+    fn effects(&self) -> Vec<String> {
+        vec![
+            REPLAYED.to_owned(),
+            "an episode without signals gets them from its feedback that counts, in order of time: thumbs_up and ratings of \
+             4 and 5 are `confirmed`; of the others, what holds a correction is `corrected`, thumbs_down and ratings of 1 \
+             and 2 are `rejected`, and a 3 says nothing. They start from the utility that it has, 0.5 where it has none"
+                .to_owned(),
+            "each derived signal names its feedback, and `signal retract` takes it back".to_owned(),
+        ]
+    }
+}
+
+/// What a feedback row says as a signal; none when it says nothing.
+fn signal_of(said: &Row) -> Option<Signal> {
+    let score = said.number("score");
+    // Scores of a table that is only shown; what has no score never counts as one.
+    if score.is_some() && said.get("counts") == &Value::Bool(false) {
+        return None;
+    }
+    if score.is_some_and(|score| score > 0.0) {
+        return Some(Signal::Confirmed);
+    }
+    if said.text("correction").is_some_and(|text| !text.trim().is_empty()) {
+        return Some(Signal::Corrected);
+    }
+    score.filter(|score| *score < 0.0).map(|_| Signal::Rejected)
+}
+
+async fn batch(ask: Ask<'_>) -> Result<Batch, ChangeError> {
+    let store = ask.store;
+    let sources = writable(store, Entity::Episode, &["utility"])?;
+    let place = Place::read(ask.place);
+    let mut draft = Draft::batch(store, ask.own, SPEC.operation, Danger::Guarded);
+    let Some(source) = sources.get(place.source).copied() else {
+        return Ok(Batch { plan: draft.seal_batch(String::new()), next: None, seen: 0, bad: Vec::new() });
     };
-    Ok(bench.found.iter().map(|f| verdict(&f.row)).collect())
+    let mut utilities = Revising::new(store, source, &["utility"]).await?;
+    let erased = Erased::of(store).await?;
+    let columns = with_owner(&["id", "utility", "feedback_ids", "metadata"], erased.as_ref());
+    let walk = Walk { source, columns: &columns, stored: &utilities.stored, narrow: Vec::new() };
+    let found = store.walk(&walk, place.after.as_ref(), ask.size).await?;
+    let next = place.behind(found.last().map(|f| &f.key), found.len() == ask.size, sources.len());
+    let before = histories(store, &found).await?;
+    let silent: Vec<&Found> = found.iter().filter(|f| !before.contains_key(f.row.id())).collect();
+    // Whoever adds a signal from here on has the batch planned anew.
+    let spoken = watch(&mut draft, &silent).await?;
+    let rows: Vec<&Row> = silent.iter().map(|f| &f.row).filter(|row| !spoken.contains(row.id())).collect();
+    let said = store.linked(&rows, &source.links, Entity::Feedback).await?;
+    let derived: HashMap<&str, Vec<Row>> =
+        rows.iter().zip(&said).map(|(row, said)| (row.id(), events(row, said))).collect();
+    let (mut fresh, mut spared) = (Vec::new(), 0);
+    for found in &found {
+        let row = &found.row;
+        let history = before.get(row.id()).or_else(|| derived.get(row.id())).map(Vec::as_slice).unwrap_or_default();
+        if history.is_empty() {
+            continue;
+        }
+        let new = replayed(row, history);
+        let is_derived = derived.contains_key(row.id());
+        if erased.as_ref().is_some_and(|erased| erased.owns(row)) {
+            spared += usize::from(is_derived || new.is_some());
+            continue;
+        }
+        if is_derived {
+            history.iter().for_each(|event| draft.adds(event));
+            fresh.extend_from_slice(history);
+        }
+        let Some(new) = new else { continue };
+        let values = vec![("utility", json!(new))];
+        if utilities.row(&found.key, &found.stored, values.clone()).map_err(ChangeError::Refused)? {
+            note(&mut draft, row, &values);
+        }
+    }
+    insert(&mut draft, &fresh).await?;
+    utilities.push(&mut draft);
+    spare(&mut draft, spared);
+    Ok(Batch { plan: draft.seal_batch(String::new()), next, seen: found.len(), bad: Vec::new() })
+}
+
+/// Watches that episodes have no signals, and gives those that have some by now.
+async fn watch(draft: &mut Draft<'_>, silent: &[&Found]) -> Result<HashSet<String>, ChangeError> {
+    let source = signals(draft.store)?;
+    let Some((column, _)) = plain_column(source, "episode_id").filter(|_| !silent.is_empty()) else {
+        return Ok(HashSet::new());
+    };
+    let keys = silent.iter().map(|f| vec![Raw::Text(f.row.id().to_owned())]).collect();
+    let images = draft.watch(Rows { table: table_of(source), by: vec![column.to_owned()], keys }).await?;
+    let named = images.iter().filter_map(|image| match image.get(column) {
+        Some(Raw::Text(id)) => Some(id.clone()),
+        _ => None,
+    });
+    Ok(named.collect())
+}
+
+/// The signals that an episode's feedback comes to, oldest first.
+fn events(episode: &Row, said: &[Row]) -> Vec<Row> {
+    let mut said: Vec<(&Row, Signal)> = said.iter().filter_map(|row| Some((row, signal_of(row)?))).collect();
+    said.sort_by(|(a, _), (b, _)| (a.text("created_at"), a.id()).cmp(&(b.text("created_at"), b.id())));
+    let start = episode.number("utility").unwrap_or(utility::START);
+    let replay = utility::replay(start, said.iter().map(|(_, signal)| signal.word()));
+    let event = |((said, signal), step): (&(&Row, Signal), &utility::Step)| {
+        let mut event = Row::empty(Entity::UtilityEvent);
+        event.set("id", Value::from(id_of(episode.id(), said.id())));
+        event.set("episode_id", episode.get("id").clone());
+        event.set("signal", Value::from(signal.word()));
+        event.set("delta", Value::from(signal.delta()));
+        event.set("before", Value::from(step.before));
+        event.set("after", Value::from(step.after));
+        event.set("actor", Value::from(SPEC.operation));
+        event.set("reason", Value::from(format!("derived from feedback {}", said.id())));
+        event.set("created_at", said.get("created_at").clone());
+        event
+    };
+    said.iter().zip(&replay.steps).map(event).collect()
+}
+
+/// The same feedback on the same episode always gives the same id: a signal cannot be derived twice. In the form of a
+/// UUID, which every column takes.
+fn id_of(episode: &str, feedback: &str) -> String {
+    let digest = hex::encode(Sha256::digest(format!("mnemoscope signal of {episode}\n{feedback}").as_bytes()));
+    format!("{}-{}-{}-{}-{}", &digest[..8], &digest[8..12], &digest[12..16], &digest[16..20], &digest[20..32])
+}
+
+async fn insert(draft: &mut Draft<'_>, events: &[Row]) -> Result<(), ChangeError> {
+    if events.is_empty() {
+        return Ok(());
+    }
+    let source = signals(draft.store)?;
+    let all = ["id", "episode_id", "signal", "delta", "before", "after", "actor", "reason", "created_at"];
+    let columns: Vec<&str> = all.into_iter().filter(|c| plain_column(source, c).is_some()).collect();
+    let values = |event: &Row| -> Vec<Given> {
+        let given = |c: &&str| match event.get(c) {
+            Value::Null if *c == "created_at" => Given::Now,
+            value => Given::Is(value.clone()),
+        };
+        columns.iter().map(given).collect()
+    };
+    let rows: Vec<Vec<Given>> = events.iter().map(values).collect();
+    let insertion = draft.store.insertions(source, &columns, &rows, None).await?;
+    draft.push(insertion);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn feedback_says_what_the_rule_says() {
+        for (score, correction, expected) in [
+            (Some(1.0), None, Some(Signal::Confirmed)),
+            (Some(0.5), Some("but"), Some(Signal::Confirmed)),
+            (Some(0.0), None, None),
+            (Some(0.0), Some("rather so"), Some(Signal::Corrected)),
+            (None, Some("rather so"), Some(Signal::Corrected)),
+            (Some(-1.0), Some(" "), Some(Signal::Rejected)),
+            (Some(-0.5), None, Some(Signal::Rejected)),
+            (None, None, None),
+        ] {
+            let mut row = Row::empty(Entity::Feedback);
+            row.set("score", json!(score));
+            row.set("correction", json!(correction));
+            assert_eq!(signal_of(&row), expected, "{score:?} {correction:?}");
+        }
+    }
+
+    #[test]
+    fn a_signal_has_one_id_whoever_derives_it() {
+        assert_eq!(id_of("e", "f"), id_of("e", "f"));
+        assert_ne!(id_of("e", "f"), id_of("ef", ""));
+        assert_eq!(id_of("e", "f").len(), 36);
+    }
 }

@@ -1,6 +1,6 @@
 //! What is odd about case banks: windows, repeats, bursts, references, what is recalled too often.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::{Tally, short};
 use crate::memory::{Row, time};
@@ -41,6 +41,8 @@ struct Case {
     references: Vec<u64>,
     recalls: u32,
     questions: HashSet<u64>,
+    /// Stands for its message, or for itself where that has no hash.
+    message: u64,
 }
 
 /// Profiles, cases, policies and accesses, as far as findings need them.
@@ -96,6 +98,7 @@ impl Bank {
             references,
             recalls: 0,
             questions: HashSet::new(),
+            message: row.text("message_hash").map_or(key, short),
         };
         self.cases.insert(key, case);
     }
@@ -140,6 +143,17 @@ impl Bank {
     #[must_use]
     pub fn too_large(&self) -> Tally {
         self.listed(self.profiles.values().filter(|p| p.cases > COMPARED).map(|p| p.id.as_str()))
+    }
+
+    /// The cases of each bank, in the order in which they came: id, and what stands for the message.
+    #[must_use]
+    pub fn banks(&self) -> Vec<Vec<(&str, u64)>> {
+        let mut banks: BTreeMap<&str, Vec<(&str, u64)>> = BTreeMap::new();
+        for case in self.order.iter().filter_map(|key| self.cases.get(key)) {
+            let profile = self.profiles.get(&case.profile).map_or("", |p| p.id.as_str());
+            banks.entry(profile).or_default().push((&case.id, case.message));
+        }
+        banks.into_values().collect()
     }
 
     /// Policies whose bank has no case.

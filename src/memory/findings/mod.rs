@@ -45,6 +45,12 @@ const fn kind(name: &'static str, severity: Severity, message: &'static str, rem
 /// Every kind, in the order in which they are looked for.
 pub const KINDS: &[Kind] = &[
     kind("audit_break", Severity::High, "faults of the audit trail: it is not what was written", "audit verify"),
+    kind(
+        "migration_drift",
+        Severity::High,
+        "migrations were applied with other statements than this version has: nothing is applied on top",
+        "migrate",
+    ),
     kind("missing_table", Severity::Medium, "tables of the layout are missing", "migrate --apply"),
     kind("missing_column", Severity::Medium, "columns of the layout are missing", "migrate --apply"),
     kind(
@@ -69,10 +75,16 @@ pub const KINDS: &[Kind] = &[
         "prune --duplicates",
     ),
     kind(
+        "near_duplicate_case",
+        Severity::Low,
+        "cases say what another one of their bank says in other words (cosine above 0.95)",
+        "quarantine $id",
+    ),
+    kind(
         "vector_duplicates_left",
         Severity::Low,
-        "banks hold over 2,000 cases: near copies by vector are left to the job",
-        "prune --duplicates",
+        "banks hold over 2,000 cases: their vectors are compared only when asked for",
+        "findings --kind near_duplicate_case",
     ),
     kind(
         "write_burst",

@@ -15,8 +15,12 @@ pub struct Evaluation {
     pub rows: usize,
     /// Of these, with a vector.
     pub with_vector: usize,
-    /// How rows are ranked here.
+    /// The ranking that is judged: the one that `recall` gives.
     pub ranking: &'static str,
+    /// Policy that cases were ranked by.
+    pub policy: Option<String>,
+    /// The ranking's formula, for people.
+    pub formula: &'static str,
     /// Where the judgements come from.
     pub judged_by: String,
     /// Hit rate, precision, nDCG and reciprocal rank.
@@ -27,10 +31,27 @@ pub struct Evaluation {
     pub negative_controls: Vec<Control>,
     /// Coverage, swamping, redundancy, staleness and bad feedback of the rankings here.
     pub spread: Spread,
+    /// Tokens that these recalls cost.
+    pub tokens: Tokens,
     /// What the trail of accesses says; none where none is kept.
     pub stored: Option<Stored>,
     /// What should be known, for people.
     pub notes: Vec<String>,
+}
+
+/// Tokens of recalled texts, by the rough count of four characters each.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Tokens {
+    /// Recalls whose text was made.
+    pub n: usize,
+    /// Tokens that a text may have.
+    pub budget: usize,
+    /// Mean tokens of the text as agents get it, cut to the budget.
+    pub mean: Option<f64>,
+    /// Mean tokens of the whole text.
+    pub whole: Option<f64>,
+    /// Texts that had to be cut.
+    pub over_budget: usize,
 }
 
 /// How often a row that is queried with itself comes back among the first k.

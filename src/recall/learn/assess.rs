@@ -1,5 +1,7 @@
 //! What a policy is worth on pairs that it did not see, and whether it should be used.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use super::logistic::train;
@@ -22,6 +24,8 @@ pub struct Assessment {
     pub positives: usize,
     /// Queries, which are what is drawn anew for the intervals.
     pub queries: usize,
+    /// Queries whose pairs do not all carry one label: only these tell a query's good cases from its bad ones.
+    pub mixed_queries: usize,
     /// 95 % intervals by drawing queries anew.
     pub interval: Interval,
     /// How often what was predicted came true.
@@ -50,19 +54,40 @@ pub struct Single {
 /// Assesses predictions made for examples, one for each. `policy` is the one they come from, where it is one.
 #[must_use]
 pub fn assess(examples: &[Example], scores: &[f64], policy: Option<&Policy>, seed: u64) -> Assessment {
-    let one = |(e, score): (&Example, &f64)| Predicted { query: e.query, score: *score, label: e.label };
+    let parts: Vec<(u64, f64)> = scores.iter().map(|score| (0, *score)).collect();
+    assess_parts(examples, &parts, policy, seed)
+}
+
+/// The same where several policies made the predictions: which one, and its score.
+fn assess_parts(examples: &[Example], scores: &[(u64, f64)], policy: Option<&Policy>, seed: u64) -> Assessment {
+    let one = |(e, (part, score)): (&Example, &(u64, f64))| Predicted {
+        query: e.query,
+        part: *part,
+        score: *score,
+        label: e.label,
+    };
     let predicted: Vec<Predicted> = examples.iter().zip(scores).map(one).collect();
     let metrics = metrics::metrics(&predicted);
     let interval = metrics::intervals(&predicted, seed);
-    let mut queries: Vec<usize> = examples.iter().map(|e| e.query).collect();
-    queries.sort_unstable();
-    queries.dedup();
-    let (verdict, advice) = verdict(interval.auc, queries.len());
+    let mut labels: BTreeMap<usize, [bool; 2]> = BTreeMap::new();
+    for example in examples {
+        labels.entry(example.query).or_default()[usize::from(example.label)] = true;
+    }
+    let mixed_queries = labels.values().filter(|both| **both == [true, true]).count();
+    let queries = labels.len();
+    let (verdict, mut advice) = verdict(interval.auc, queries);
+    if mixed_queries == 0 && queries > 1 {
+        advice += &format!(
+            ". All pairs of a query carry one label in all {queries} queries: this measures which queries went well, and \
+             says nothing of which of a query's cases helped"
+        );
+    }
     Assessment {
         metrics,
         n: examples.len(),
         positives: examples.iter().filter(|e| e.label).count(),
-        queries: queries.len(),
+        queries,
+        mixed_queries,
         interval,
         calibration: metrics::calibration(&predicted),
         features: (0..FEATURES.len()).map(|i| single(examples, i, policy, seed)).collect(),
@@ -76,7 +101,7 @@ fn single(examples: &[Example], i: usize, policy: Option<&Policy>, seed: u64) ->
     let first = examples.first().map(value);
     let varies = examples.iter().any(|e| Some(value(e)) != first);
     let all: Vec<Predicted> =
-        examples.iter().map(|e| Predicted { query: e.query, score: value(e), label: e.label }).collect();
+        examples.iter().map(|e| Predicted { query: e.query, part: 0, score: value(e), label: e.label }).collect();
     Single {
         name: FEATURES.get(i).copied().unwrap_or_default(),
         auc: metrics::metrics(&all).auc.filter(|_| varies),
@@ -148,8 +173,8 @@ pub fn train_and_hold_out(examples: &[Example], spelling: Spelling, seed: u64) -
     let (seen, held) = hold_out(examples, 0, seed);
     let policy = train(&seen, spelling)?;
     let score = |all: &[Example]| -> Vec<f64> { all.iter().map(|e| policy.score(&e.features)).collect() };
-    let predicted: Vec<Predicted> =
-        seen.iter().zip(score(&seen)).map(|(e, score)| Predicted { query: e.query, score, label: e.label }).collect();
+    let one = |(e, score): (&Example, f64)| Predicted { query: e.query, part: 0, score, label: e.label };
+    let predicted: Vec<Predicted> = seen.iter().zip(score(&seen)).map(one).collect();
     let right = held.iter().filter(|e| (policy.score(&e.features) >= 0.0) == e.label).count();
     let accuracy = (!held.is_empty()).then(|| right as f64 / held.len() as f64);
     let held_out = assess(&held, &score(&held), Some(&policy), seed);
@@ -169,10 +194,12 @@ pub fn cross_validate(examples: &[Example], seed: u64) -> Result<Assessment, Lea
             continue;
         }
         let policy = train(&seen, Spelling::Snake)?;
-        scores.extend(held.iter().map(|e| policy.score(&e.features)));
+        // Each part has a bias of its own, the lower the more of its own queries went well: compared with each other,
+        // the parts' scores would make any policy look worse than it is.
+        scores.extend(held.iter().map(|e| (part, policy.score(&e.features))));
         all.extend(held);
     }
-    Ok(assess(&all, &scores, None, seed))
+    Ok(assess_parts(&all, &scores, None, seed))
 }
 
 #[cfg(test)]
@@ -213,6 +240,11 @@ mod tests {
     fn cross_validation_predicts_every_pair() {
         let found = cross_validate(&pairs(600, 6.0), 1).unwrap();
         assert_eq!((found.n, found.queries), (600, 120));
+        assert!(found.mixed_queries > 60 && !found.advice.contains("one label"));
+        let whole: Vec<Example> =
+            pairs(600, 6.0).into_iter().map(|e| Example { label: e.query % 3 == 0, ..e }).collect();
+        let found = cross_validate(&whole, 1).unwrap();
+        assert!(found.mixed_queries == 0 && found.advice.contains("all 120 queries"), "{}", found.advice);
         assert_eq!(
             train_and_hold_out(&[pairs(5, 0.0), pairs(5, 9.0)].concat()[..5], Spelling::Snake, 1)
                 .err()

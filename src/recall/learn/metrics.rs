@@ -15,6 +15,8 @@ pub const DRAWS: usize = 1_000;
 pub struct Predicted {
     /// Number of the query: drawn anew as a whole.
     pub query: usize,
+    /// Which of several policies predicted it: their scores are not compared with each other.
+    pub part: u64,
     /// Score on the logit scale.
     pub score: f64,
     /// What came of it.
@@ -67,11 +69,13 @@ pub struct Interval {
 pub fn auc(scored: impl IntoIterator<Item = (f64, bool)>) -> Option<f64> {
     let mut scored: Vec<(f64, bool, f64)> = scored.into_iter().map(|(score, label)| (score, label, 1.0)).collect();
     scored.sort_by(|a, b| a.0.total_cmp(&b.0));
-    weighted_auc(&scored)
+    let (wins, pairs) = won(&scored);
+    (pairs > 0.0).then(|| wins / pairs)
 }
 
-/// AUC of sorted scores, each counted as often as its weight says.
-fn weighted_auc(sorted: &[(f64, bool, f64)]) -> Option<f64> {
+/// Pairs of a positive and a negative in sorted scores, each counted as often as its weight says: how many the positive
+/// wins, ties counting half, and how many there are.
+fn won(sorted: &[(f64, bool, f64)]) -> (f64, f64) {
     let (mut below, mut wins, mut positives) = (0.0, 0.0, 0.0);
     for tied in sorted.chunk_by(|a, b| a.0.total_cmp(&b.0).is_eq()) {
         let of = |kind: bool| tied.iter().filter(|t| t.1 == kind).map(|t| t.2).sum::<f64>();
@@ -80,7 +84,7 @@ fn weighted_auc(sorted: &[(f64, bool, f64)]) -> Option<f64> {
         positives += up;
         below += down;
     }
-    (positives > 0.0 && below > 0.0).then(|| wins / (positives * below))
+    (wins, positives * below)
 }
 
 /// Cross-entropy of one prediction on the logit scale, without overflow.
@@ -115,6 +119,7 @@ pub fn calibration(predicted: &[Predicted]) -> Vec<Bin> {
 /// A prediction made ready to be counted many times.
 struct Ready {
     query: usize,
+    part: u64,
     score: f64,
     label: bool,
     brier: f64,
@@ -129,6 +134,7 @@ fn ready(predicted: &[Predicted]) -> Vec<Ready> {
         let miss = probability - f64::from(u8::from(p.label));
         Ready {
             query: p.query,
+            part: p.part,
             score: p.score,
             label: p.label,
             brier: miss * miss,
@@ -138,7 +144,7 @@ fn ready(predicted: &[Predicted]) -> Vec<Ready> {
         }
     };
     let mut ready: Vec<Ready> = predicted.iter().map(one).collect();
-    ready.sort_by(|a, b| a.score.total_cmp(&b.score));
+    ready.sort_by(|a, b| a.part.cmp(&b.part).then_with(|| a.score.total_cmp(&b.score)));
     ready
 }
 
@@ -146,21 +152,27 @@ fn ready(predicted: &[Predicted]) -> Vec<Ready> {
 fn counted(ready: &[Ready], times: impl Fn(usize) -> f64) -> Metrics {
     let (mut n, mut brier, mut loss) = (0.0, 0.0, 0.0);
     let mut gaps = [0.0; BINS];
+    let (mut wins, mut pairs) = (0.0, 0.0);
     let mut scored = Vec::with_capacity(ready.len());
-    for one in ready {
-        let weight = times(one.query);
-        if weight == 0.0 {
-            continue;
+    for part in ready.chunk_by(|a, b| a.part == b.part) {
+        scored.clear();
+        for one in part {
+            let weight = times(one.query);
+            if weight == 0.0 {
+                continue;
+            }
+            n += weight;
+            brier += weight * one.brier;
+            loss += weight * one.loss;
+            gaps[one.bin] += weight * (one.probability - f64::from(u8::from(one.label)));
+            scored.push((one.score, one.label, weight));
         }
-        n += weight;
-        brier += weight * one.brier;
-        loss += weight * one.loss;
-        gaps[one.bin] += weight * (one.probability - f64::from(u8::from(one.label)));
-        scored.push((one.score, one.label, weight));
+        let (more, of) = won(&scored);
+        (wins, pairs) = (wins + more, pairs + of);
     }
     let some = |value: f64| (n > 0.0).then(|| value / n);
     Metrics {
-        auc: weighted_auc(&scored),
+        auc: (pairs > 0.0).then(|| wins / pairs),
         brier: some(brier),
         ece: some(gaps.iter().map(|gap| gap.abs()).sum()),
         loss: some(loss),
@@ -222,7 +234,7 @@ mod tests {
         scores
             .iter()
             .enumerate()
-            .map(|(query, (score, label))| Predicted { query, score: *score, label: *label })
+            .map(|(query, (score, label))| Predicted { query, part: 0, score: *score, label: *label })
             .collect()
     }
 
@@ -242,6 +254,14 @@ mod tests {
     }
 
     #[test]
+    fn scores_of_different_policies_are_not_compared() {
+        let mut all = predicted(&[(0.0, false), (1.0, true), (8.0, false), (9.0, true)]);
+        assert_eq!(metrics(&all).auc, Some(0.75));
+        all.iter_mut().skip(2).for_each(|p| p.part = 1);
+        assert_eq!(metrics(&all).auc, Some(1.0));
+    }
+
+    #[test]
     fn nothing_and_one_class_have_no_auc() {
         assert_eq!(auc([]), None);
         assert_eq!(metrics(&[]).brier, None);
@@ -252,7 +272,12 @@ mod tests {
     #[test]
     fn an_interval_holds_the_value_and_is_the_same_each_time() {
         let all: Vec<Predicted> = (0..300)
-            .map(|i| Predicted { query: i / 3, score: f64::from((i * 7919 % 100) as u8), label: i * 31 % 7 < 3 })
+            .map(|i| Predicted {
+                query: i / 3,
+                part: 0,
+                score: f64::from((i * 7919 % 100) as u8),
+                label: i * 31 % 7 < 3,
+            })
             .collect();
         let (value, found) = (metrics(&all).auc.unwrap(), intervals(&all, 5));
         let [low, high] = found.auc.unwrap();

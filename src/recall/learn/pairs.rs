@@ -32,29 +32,39 @@ const CASE_LABELS: [&str; 3] = ["case_label", "outcome", "case_outcome"];
 /// they are known. Blank lines are passed over; a JSON list of such objects is taken too.
 ///
 /// # Errors
-/// The first line that is no pair, with what is wrong.
+/// The lines that are no pairs: how many, and of the first few what is wrong.
 pub fn parse(text: &str) -> Result<Vec<Pair>, String> {
     let mut numbers: HashMap<String, usize> = HashMap::new();
     let mut pairs = Vec::new();
-    let mut take = |place: String, value: &Value| -> Result<(), String> {
-        let (query, pair) = pair(value).map_err(|why| format!("{place}: {why}"))?;
-        let next = numbers.len();
-        let number = *numbers.entry(query).or_insert(next);
-        pairs.push(Pair { query: number, ..pair });
-        Ok(())
+    let (mut wrong, mut lines) = (Vec::new(), 0_usize);
+    let mut take = |place: String, value: Result<Value, String>| match value.and_then(|value| pair(&value)) {
+        Ok((query, pair)) => {
+            let next = numbers.len();
+            let number = *numbers.entry(query).or_insert(next);
+            pairs.push(Pair { query: number, ..pair });
+        }
+        Err(why) => wrong.push(format!("{place}: {why}")),
     };
     if text.trim_start().starts_with('[') {
         let all: Vec<Value> = serde_json::from_str(text).map_err(|e| format!("this is no JSON: {e}"))?;
-        all.iter().enumerate().try_for_each(|(i, value)| take(format!("entry {}", i + 1), value))?;
-        return Ok(pairs);
+        lines = all.len();
+        all.into_iter().enumerate().for_each(|(i, value)| take(format!("entry {}", i + 1), Ok(value)));
+    } else {
+        for (i, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+            lines += 1;
+            let value = serde_json::from_str(line).map_err(|e| format!("this is no JSON: {e}"));
+            take(format!("line {}", i + 1), value);
+        }
     }
-    for (i, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
-        let place = format!("line {}", i + 1);
-        let value = serde_json::from_str(line).map_err(|e| format!("{place}: this is no JSON: {e}"))?;
-        take(place, &value)?;
+    match wrong.len() {
+        0 => Ok(pairs),
+        1 => Err(wrong.concat()),
+        n => Err(format!("{n} of {lines} are no pairs; {}", wrong.get(..SHOWN.min(n)).unwrap_or_default().join("; "))),
     }
-    Ok(pairs)
 }
+
+/// Lines that are no pairs of which is told what is wrong.
+const SHOWN: usize = 3;
 
 fn pair(value: &Value) -> Result<(String, Pair), String> {
     let object = value.as_object().ok_or("a JSON object is expected")?;
@@ -65,7 +75,8 @@ fn pair(value: &Value) -> Result<(String, Pair), String> {
     };
     let query = text("query")?;
     let label = LABELS.iter().find_map(|name| object.get(*name)).ok_or("`truth_label` is missing")?;
-    let label = truth(label).ok_or_else(|| format!("`truth_label` is true or false, not {label}"))?;
+    let told = || label.to_string().chars().take(60).collect::<String>();
+    let label = truth(label).ok_or_else(|| format!("`truth_label` is true or false, not {}", told()))?;
     let pair = Pair {
         query: 0,
         text: query.clone(),
@@ -121,6 +132,10 @@ mod tests {
             ("{\"query\":\"q\",\"case\":\"c\",\"truth_label\":\"maybe\"}", "true or false"),
             ("nonsense", "no JSON"),
             ("3", "a JSON object"),
+            (
+                "3\n\n{}\n{\"query\":1,\"case\":2,\"label\":1}\n[]\n4",
+                "4 of 5 are no pairs; line 1: a JSON object is expected; line 3",
+            ),
         ] {
             let why = parse(text).unwrap_err();
             assert!(why.contains(words), "{text}: {why}");

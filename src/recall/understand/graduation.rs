@@ -1,8 +1,10 @@
 //! Whether an agent is ready for more autonomy: as documented, and as one system's code has it.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 
-use super::quality::{Interventions, Periods, Worked};
+use super::quality::{Decision, Interventions, Periods, Worked};
 use super::{Mean, Weighted, mean};
 
 /// By how much canvas success must rise over the period before, as documented.
@@ -12,6 +14,12 @@ pub const IMPROVEMENT: f64 = 0.2;
 /// supervised to autonomous.
 pub const STEPS: [(&str, &str, f64, usize); 3] =
     [("student", "intern", 0.70, 10), ("intern", "supervised", 0.80, 25), ("supervised", "autonomous", 0.95, 50)];
+
+/// Latest episodes that the code looks at, at least.
+pub const WINDOW: usize = 30;
+
+/// Distinct skills that the code gives the full term for.
+const SKILLS: f64 = 10.0;
 
 /// Readiness as documented: quality-weighted episode scores, canvas success against the period before, and an
 /// intervention rate that counts corrections on canvases. The document states no thresholds for the first and the last.
@@ -30,10 +38,12 @@ pub struct Documented {
 pub struct Coded {
     /// The formula.
     pub formula: &'static str,
-    /// The weighted mean; a term that the memory does not show leaves its weight to the others.
+    /// The weighted sum; a term of which nothing is recorded is 0, as the code has it.
     pub readiness: Mean,
-    /// The same with 0 for missing terms: the least that the code can come to.
-    pub at_least: f64,
+    /// Latest episodes that it looks at.
+    pub window: usize,
+    /// What it takes from where, for people.
+    pub note: &'static str,
     /// Where the agent stands; none when its status is no level.
     pub level: Option<&'static str>,
     /// What it could become; none at the top.
@@ -69,35 +79,36 @@ pub fn documented(quality: &Mean, periods: &Periods, interventions: &Interventio
 }
 
 /// The coded side: 0.30 zero-intervention + 0.25 constitutional + 0.15 confidence + 0.10 success + 0.10 supervision +
-/// 0.07 skills + 0.03 proposals; thresholds and episodes of [`STEPS`].
+/// 0.07 skills + 0.03 proposals, over the latest [`WINDOW`] episodes, or as many as the next of [`STEPS`] asks for.
+/// Supervision = 0.6 x approved / proposed + 0.4 x followed / approved; skills = distinct skills / 10, at most 1; proposals
+/// = 1.2 x mean quality of teaching, at most 1; both of all episodes. What is not recorded counts as 0.
 #[must_use]
 pub fn coded(episodes: &[Worked], status: Option<&str>) -> Coded {
-    let term = |name, weight, values: Vec<f64>, missing: &str| {
-        let value = mean(values.iter().copied()).ok_or_else(|| missing.to_owned());
-        Weighted::new(name, weight, values.len(), value)
-    };
-    let share = |holds: bool| if holds { 1.0 } else { 0.0 };
-    let untouched = episodes.iter().filter_map(|e| e.interventions).map(|n| share(n == 0)).collect();
-    let succeeded = |e: &Worked| e.success.or_else(|| e.outcome.as_deref().map(|o| o == "success"));
-    let elsewhere = "it is computed from tables that hold no memories, which are not read here";
-    let readiness = Mean::of(vec![
-        term("zero_intervention", 0.30, untouched, "no interventions are recorded"),
-        term(
-            "constitutional",
-            0.25,
-            episodes.iter().filter_map(|e| e.constitutional).collect(),
-            "no scores are recorded",
-        ),
-        term("confidence", 0.15, episodes.iter().filter_map(|e| e.confidence).collect(), "no confidence is recorded"),
-        term("success", 0.10, episodes.iter().filter_map(succeeded).map(share).collect(), "no outcome is recorded"),
-        term("supervision", 0.10, Vec::new(), elsewhere),
-        term("skills", 0.07, Vec::new(), elsewhere),
-        term("proposals", 0.03, Vec::new(), elsewhere),
-    ]);
-    let at_least = readiness.terms.iter().filter_map(|t| Some(t.weight * t.value?)).sum();
     let level = status.map(str::to_ascii_lowercase);
-    let place = |s: &&(&'static str, &'static str, f64, usize)| level.as_deref() == Some(s.0);
-    let step = STEPS.iter().find(place);
+    let step = STEPS.iter().find(|s| level.as_deref() == Some(s.0));
+    let window = step.map_or(WINDOW, |s| s.3.max(WINDOW));
+    let mut latest: Vec<&Worked> = episodes.iter().collect();
+    latest.sort_by(|a, b| b.started_at.cmp(&a.started_at));
+    latest.truncate(window);
+    let share = |holds: bool| if holds { 1.0 } else { 0.0 };
+    let term = |name, weight, values: Vec<f64>| {
+        Weighted::new(name, weight, values.len(), Ok(mean(values.iter().copied()).unwrap_or(0.0)))
+    };
+    let of = |value: &dyn Fn(&Worked) -> Option<f64>| latest.iter().filter_map(|e| value(e)).collect::<Vec<f64>>();
+    let succeeded = |e: &Worked| e.success.or_else(|| e.outcome.as_deref().map(|o| o == "success"));
+    let (proposed, supervision) = supervision(&latest);
+    let skills: BTreeSet<&str> = episodes.iter().filter_map(|e| e.skill.as_deref()).collect();
+    let teaching: Vec<f64> = episodes.iter().filter_map(|e| e.teaching).filter(|q| *q > 0.0).collect();
+    let proposals = mean(teaching.iter().copied()).map_or(0.0, |quality| (1.2 * quality).min(1.0));
+    let readiness = Mean::of(vec![
+        term("zero_intervention", 0.30, of(&|e| e.interventions.map(|n| share(n == 0)))),
+        term("constitutional", 0.25, of(&|e| e.constitutional)),
+        term("confidence", 0.15, of(&|e| e.confidence)),
+        term("success", 0.10, of(&|e| succeeded(e).map(share))),
+        Weighted::new("supervision", 0.10, proposed, Ok(supervision)),
+        Weighted::new("skills", 0.07, skills.len(), Ok((skills.len() as f64 / SKILLS).min(1.0))),
+        Weighted::new("proposals", 0.03, teaching.len(), Ok(proposals)),
+    ]);
     let at_top = STEPS.last().filter(|s| level.as_deref() == Some(s.1)).map(|s| s.1);
     let next = step.map(|(_, next, wanted, least)| {
         let mut missing = Vec::new();
@@ -113,7 +124,17 @@ pub fn coded(episodes: &[Worked], status: Option<&str>) -> Coded {
     });
     let formula = "0.30 zero-intervention + 0.25 constitutional + 0.15 confidence + 0.10 success + 0.10 supervision + \
                    0.07 skills + 0.03 proposals";
-    Coded { formula, readiness, at_least, level: step.map(|s| s.0).or(at_top), next }
+    let note = "of the latest episodes; skills and proposals of all; a term of which nothing is recorded counts as 0";
+    Coded { formula, readiness, window, note, level: step.map(|s| s.0).or(at_top), next }
+}
+
+/// How many of these episodes were proposed to a supervisor, and how well that went, in 0..1.
+fn supervision(episodes: &[&Worked]) -> (usize, f64) {
+    let decisions: Vec<Decision> = episodes.iter().filter_map(|e| e.supervised).collect();
+    let approved = decisions.iter().filter(|d| d.approved).count();
+    let followed = decisions.iter().filter(|d| d.approved && d.followed).count();
+    let share = |n: usize, of: usize| if of == 0 { 0.0 } else { n as f64 / of as f64 };
+    (decisions.len(), 0.6 * share(approved, decisions.len()) + 0.4 * share(followed, approved))
 }
 
 #[cfg(test)]
@@ -133,14 +154,48 @@ mod tests {
         episodes.extend(vec![episode(2, "failure"); 2]);
         let found = coded(&episodes, Some("student"));
         let sum = 0.30 * 0.8 + 0.25 * 0.9 + 0.15 * 0.6 + 0.10 * 0.8;
-        assert!((found.at_least - sum).abs() < 1e-12);
-        assert!((found.readiness.score.unwrap() - sum / 0.8).abs() < 1e-12);
+        assert!((found.readiness.score.unwrap() - sum).abs() < 1e-12, "{found:?}");
         let next = found.next.unwrap();
-        assert_eq!((found.level, next.level, next.ready), (Some("student"), "intern", true));
+        assert_eq!((found.level, next.level, next.ready), (Some("student"), "intern", false));
         let next = coded(&episodes[..9], Some("Student")).next.unwrap();
-        assert_eq!(next.missing, ["9 episodes, 10 are asked for"]);
+        assert_eq!(next.missing.last().map(String::as_str), Some("9 episodes, 10 are asked for"));
         assert_eq!(coded(&episodes, Some("autonomous")).level, Some("autonomous"));
         assert_eq!(coded(&episodes, Some("active")).level, None);
-        assert_eq!(coded(&[], None).readiness.score, None);
+        assert_eq!(coded(&[], None).readiness.score, Some(0.0));
+    }
+
+    #[test]
+    fn supervision_skills_and_teaching_are_terms_of_their_own() {
+        let decided =
+            |approved, followed| Worked { supervised: Some(Decision { approved, followed }), ..Worked::default() };
+        let skill = |name: &str| Worked { skill: Some(name.to_owned()), ..Worked::default() };
+        let taught = |quality| Worked { teaching: Some(quality), ..Worked::default() };
+        let episodes = [
+            decided(true, true),
+            decided(true, false),
+            decided(true, true),
+            decided(false, true),
+            skill("a"),
+            skill("b"),
+            skill("a"),
+            taught(0.5),
+            taught(0.7),
+        ];
+        let found = coded(&episodes, None);
+        let value = |name: &str| found.readiness.terms.iter().find(|t| t.name == name).and_then(|t| t.value).unwrap();
+        assert!((value("supervision") - (0.6 * 0.75 + 0.4 * 2.0 / 3.0)).abs() < 1e-12);
+        assert!((value("skills") - 0.2).abs() < 1e-12 && (value("proposals") - 0.72).abs() < 1e-12);
+    }
+
+    #[test]
+    fn only_the_latest_episodes_count_and_as_many_as_the_step_asks_for() {
+        let episode = |day: usize| Worked {
+            started_at: Some(format!("2026-01-{day:02}")),
+            success: Some(day > 30),
+            ..Worked::default()
+        };
+        let episodes: Vec<Worked> = (1..=60).map(episode).collect();
+        let success = |status| coded(&episodes, Some(status)).readiness.terms[3].value;
+        assert_eq!((success("student"), success("supervised")), (Some(1.0), Some(0.6)));
     }
 }

@@ -28,6 +28,21 @@ pub struct Worked {
     pub confidence: Option<f64>,
     /// Whether it succeeded, as recorded.
     pub success: Option<bool>,
+    /// What a supervisor decided on its proposal; none for one that was not proposed.
+    pub supervised: Option<Decision>,
+    /// Skill that it was an execution of.
+    pub skill: Option<String>,
+    /// Quality of the teaching that it is a record of, above 0.
+    pub teaching: Option<f64>,
+}
+
+/// What became of a proposal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Decision {
+    /// It was approved.
+    pub approved: bool,
+    /// It was carried out as it was proposed.
+    pub followed: bool,
 }
 
 /// Completion of an outcome: success 1, partial 0.5, else 0.

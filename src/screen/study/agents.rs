@@ -82,11 +82,7 @@ fn graduated(sheet: &mut Sheet<'_>, found: &Graduation) {
     let documented = side("documented: quality", &found.quality, width, look);
     let coded = found.coded.as_ref().map(|coded| {
         let mut lines = side("as coded: readiness", &coded.readiness, width, look);
-        lines.extend(wrapped(
-            &format!("at least {:.3}, with nothing for what is missing", coded.at_least),
-            width,
-            Role::Muted,
-        ));
+        lines.extend(wrapped(&format!("{} episodes at most: {}", coded.window, coded.note), width, Role::Muted));
         if let Some(next) = &coded.next {
             let role = if next.ready { Role::Good } else { Role::Warn };
             let words = if next.ready { "ready".to_owned() } else { next.missing.join("; ") };

@@ -3,7 +3,7 @@
 mod agents;
 mod policies;
 mod recall;
-mod sheet;
+pub(super) mod sheet;
 
 use ratatui::{buffer::Buffer, layout::Rect};
 

@@ -25,7 +25,7 @@ pub fn sheet(sheet: &mut Sheet<'_>, found: &Evaluation) {
     );
     sheet.pairs(&[
         Pair::new("judged", rows),
-        Pair::new("ranking", found.ranking),
+        Pair::new("ranking", SafeText::new(&format!("{}: {}", found.ranking, found.formula))),
         Pair::new("judged by", SafeText::limited(&found.judged_by, 400)),
     ]);
     for note in &found.notes {

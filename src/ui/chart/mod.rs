@@ -15,5 +15,5 @@ pub use line::{LineChart, Point};
 pub use scale::Scale;
 pub use scatter::{Dot, Scatter};
 pub use small::{Gauge, bucket_line, diverging, meter, sparkline};
-pub use stack::{StackedBar, StackedBars};
+pub use stack::{StackedBar, StackedBars, lettered};
 pub use timeline::{Timeline, TimelineRow, guides};

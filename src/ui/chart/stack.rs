@@ -77,7 +77,7 @@ impl StackedBars<'_> {
                 line.push(look.pad(&bar.label, label, Align::Left), Role::Text);
                 line.push_blanks(2);
             }
-            line.append(bar.stacked(scale, zero, room, look));
+            line.append(stacked(&bar.parts, &[], scale, zero, room, look));
             if total > 0 {
                 line.push_blanks(2);
                 line.push(look.pad(&bar.total, total, Align::Right), Role::Text);
@@ -107,36 +107,50 @@ impl StackedBars<'_> {
     }
 }
 
-impl StackedBar {
-    /// The parts, each from where the last one ends, on `room` columns with zero at column `zero`.
-    fn stacked(&self, scale: f64, zero: usize, room: usize, look: &Look) -> TextLine {
-        let mut columns: Vec<Option<usize>> = vec![None; room];
-        for sign in [1.0, -1.0] {
-            let mut reached: f64 = 0.0;
-            for (index, part) in self.parts.iter().enumerate() {
-                let length = part * sign * scale;
-                if !(length.is_finite() && length > 0.0) {
-                    continue;
-                }
-                let (from, to) = (reached, reached + length);
-                reached = to;
-                for column in from.round() as usize..to.round() as usize {
-                    let at = if sign > 0.0 { Some(zero + column) } else { zero.checked_sub(column + 1) };
-                    if let Some(cell) = at.and_then(|at| columns.get_mut(at)) {
-                        *cell = Some(index);
-                    }
+/// Parts of a sum in one line of `width` columns, zero where `least`, the sum of the negative parts at most, leaves it.
+/// Each part begins with its letter, so that it is told apart without colours. `most` and `least` are those of all sums
+/// that stand together.
+#[must_use]
+pub fn lettered(parts: &[f64], letters: &[char], (least, most): (f64, f64), width: usize, look: &Look) -> TextLine {
+    let span = most + least;
+    let scale = if span.is_finite() && span > 0.0 { width as f64 / span } else { 0.0 };
+    stacked(parts, letters, scale, (least * scale).round() as usize, width, look)
+}
+
+/// The parts, each from where the last one ends, on `room` columns with zero at column `zero`.
+fn stacked(parts: &[f64], letters: &[char], scale: f64, zero: usize, room: usize, look: &Look) -> TextLine {
+    let mut columns: Vec<Option<usize>> = vec![None; room];
+    for sign in [1.0, -1.0] {
+        let mut reached: f64 = 0.0;
+        for (index, part) in parts.iter().enumerate() {
+            let length = part * sign * scale;
+            if !(length.is_finite() && length > 0.0) {
+                continue;
+            }
+            let (from, to) = (reached, reached + length);
+            reached = to;
+            for column in from.round() as usize..to.round() as usize {
+                let at = if sign > 0.0 { Some(zero + column) } else { zero.checked_sub(column + 1) };
+                if let Some(cell) = at.and_then(|at| columns.get_mut(at)) {
+                    *cell = Some(index);
                 }
             }
         }
-        let mut line = TextLine::default();
-        for run in columns.chunk_by(|a, b| a == b) {
-            match run.first() {
-                Some(Some(index)) => line.push_glyphs(fill_glyph(*index, look), run.len(), Role::series(*index)),
-                _ => line.push_blanks(run.len()),
-            }
-        }
-        line
     }
+    let mut line = TextLine::default();
+    for run in columns.chunk_by(|a, b| a == b) {
+        let Some(Some(index)) = run.first() else {
+            line.push_blanks(run.len());
+            continue;
+        };
+        let letter = letters.get(*index);
+        if let Some(letter) = letter {
+            line.push(letter.to_string(), Role::series(*index));
+        }
+        let rest = run.len() - usize::from(letter.is_some());
+        line.push_glyphs(fill_glyph(*index, look), rest, Role::series(*index));
+    }
+    line
 }
 
 /// What a part is filled with: without colours the pattern tells the parts apart.

@@ -1,0 +1,66 @@
+//! Cases of a bank that say the same in other words: their vectors compared with one another, bank by bank.
+
+use super::{ChangeError, Survey, Told};
+use crate::memory::Entity;
+use crate::memory::findings::{Bank, Tally};
+use crate::memory::prune::NEAR;
+use crate::memory::vector::{dot, unit};
+
+/// Cases up to which the vectors of a bank are compared without being asked for: the work grows with their square.
+const COMPARED: usize = 2_000;
+
+/// The kind of finding, and the one that names banks which are too large.
+pub(super) const NEAR_COPY: &str = "near_duplicate_case";
+pub(super) const LEFT: &str = "vector_duplicates_left";
+
+/// Comparisons between two words of progress, in cases.
+const PROGRESS: usize = 500;
+
+impl Survey<'_> {
+    /// Compares the vectors of each bank; large banks only where this kind alone is asked for.
+    pub(super) async fn near_copies(&mut self, bank: &Bank) -> Result<(), ChangeError> {
+        if !self.wants(&[NEAR_COPY]) {
+            return Ok(());
+        }
+        if !self.store.has_vectors(Entity::Case) {
+            self.not_applicable(&[NEAR_COPY, LEFT], "cases have no vectors here");
+            return Ok(());
+        }
+        let all = self.wanted.kind == Some(NEAR_COPY);
+        let mut copies = Tally::default();
+        for cases in bank.banks().into_iter().filter(|cases| all || cases.len() <= COMPARED) {
+            self.compare(&cases, &mut copies).await?;
+            if self.stopped {
+                return Ok(());
+            }
+        }
+        self.found(NEAR_COPY, Some(Entity::Case), copies);
+        Ok(())
+    }
+
+    /// Counts the cases whose vector is nearly that of one before them and whose message is not: those are told as
+    /// copies already.
+    async fn compare(&mut self, cases: &[(&str, u64)], copies: &mut Tally) -> Result<(), ChangeError> {
+        let ids: Vec<String> = cases.iter().map(|(id, _)| (*id).to_owned()).collect();
+        let mut vectors = self.store.vectors(Entity::Case, &ids).await?;
+        let mut kept: Vec<(u64, Vec<f32>)> = Vec::new();
+        for (at, (id, message)) in cases.iter().enumerate() {
+            let Some(vector) = vectors.remove(*id).and_then(unit) else { continue };
+            let near = |(other, before): &&(u64, Vec<f32>)| {
+                other != message && before.len() == vector.len() && dot(before, &vector) > NEAR
+            };
+            if kept.iter().find(near).is_some() {
+                copies.add(id, self.wanted.examples);
+            }
+            kept.push((*message, vector));
+            if at % PROGRESS == PROGRESS - 1 {
+                self.tell(Told::Read(self.read, "case"));
+                if self.stopped {
+                    return Ok(());
+                }
+                tokio::task::yield_now().await;
+            }
+        }
+        Ok(())
+    }
+}

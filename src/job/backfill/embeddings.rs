@@ -1,0 +1,415 @@
+//! Gives rows without a usable vector one, by the endpoint that the profile names: the only backfill by which stored text
+//! leaves the process, and the only one that may cost money.
+
+use std::collections::HashMap;
+
+use futures::future::BoxFuture;
+use serde_json::{Map, Value, json};
+use tokio::sync::{Mutex, OnceCell};
+
+use super::sources::{Place, writable};
+use super::{Given, left_out};
+use crate::change::suppress::Erased;
+use crate::change::{ChangeError, Danger, Draft};
+use crate::job::{Ask, Batch, Job};
+use crate::lab::embed::{Endpoint, embed_all};
+use crate::layout::BoundSource;
+use crate::memory::text_check;
+use crate::memory::{Entity, Row};
+use crate::recall::keyword;
+use crate::store::Store;
+use crate::store::embedding::{Shelf, spelled};
+use crate::store::encode::{plain_column, table_of, touched};
+use crate::store::session::Raw;
+use crate::store::stored::{Cell, Mutation, Revise, Revision, Rows, TableName};
+use crate::store::walk::{Found, Narrow, Walk, keyed};
+
+/// Name of the backfill.
+const NAME: &str = "embeddings";
+/// Texts of one request, and so rows of one batch.
+const REQUEST: usize = 64;
+/// Characters of a text at most: as many as the usual models read.
+const LONGEST: usize = 24_000;
+/// Characters of a token, roughly.
+const TOKEN: u64 = 4;
+
+/// Rows whose vectors may be kept, with the columns that their text is made of.
+const ENTITIES: [(Entity, &[&str]); 3] = [
+    (
+        Entity::Episode,
+        &["id", "user_id", "title", "summary", "detail", "observation", "topic", "domain", "tags", "workflow_name"],
+    ),
+    (Entity::Case, &["id", "user_id", "prompt", "tags"]),
+    (Entity::Memory, &["id", "title", "text", "collection"]),
+];
+
+/// Rows of one source and the place of their vectors.
+struct Kept<'s> {
+    columns: &'static [&'static str],
+    source: &'s BoundSource,
+    shelf: Shelf,
+}
+
+struct Embeddings {
+    endpoint: Endpoint,
+    in_rows: bool,
+    /// Numbers of the vectors that stand in each source, as far as it is known.
+    sizes: OnceCell<Vec<Option<usize>>>,
+    /// The answers of the latest request: a batch that is planned anew does not pay twice.
+    answers: Mutex<HashMap<String, Vec<f32>>>,
+}
+
+/// The backfill, where vectors are kept and an endpoint is named.
+pub fn make(store: &Store, given: &Given) -> Result<Box<dyn Job>, ChangeError> {
+    let kept = kept(store)?;
+    let endpoint = given.endpoint.clone().map_err(ChangeError::Refused)?;
+    let in_rows = kept.iter().any(|k| k.shelf.key.is_none());
+    Ok(Box::new(Embeddings { endpoint, in_rows, sizes: OnceCell::new(), answers: Mutex::default() }))
+}
+
+fn kept(store: &Store) -> Result<Vec<Kept<'_>>, ChangeError> {
+    let mut all = Vec::new();
+    let mut why = "no vectors of its rows are kept in this database".to_owned();
+    for (entity, columns) in ENTITIES {
+        if !store.has_vectors(entity) {
+            continue;
+        }
+        match writable(store, entity, &[]) {
+            Ok(sources) => {
+                for source in sources.into_iter().filter(|s| s.vector.is_some()) {
+                    match Shelf::of(source) {
+                        Ok(shelf) => all.push(Kept { columns, source, shelf }),
+                        Err(reason) => why = reason,
+                    }
+                }
+            }
+            Err(ChangeError::Refused(reason)) => why = reason,
+            Err(error) => return Err(error),
+        }
+    }
+    if all.is_empty() { Err(ChangeError::Refused(why)) } else { Ok(all) }
+}
+
+impl Job for Embeddings {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn told(&self) -> Value {
+        json!({ "model": self.endpoint.model, "host": self.endpoint.host() })
+    }
+
+    fn relies_on<'a>(&'a self, store: &'a Store) -> Vec<TableName> {
+        let tables = |k: Kept<'_>| [table_of(k.source), k.shelf.table];
+        let mut tables: Vec<TableName> = kept(store).unwrap_or_default().into_iter().flat_map(tables).collect();
+        tables.sort_unstable();
+        tables.dedup();
+        tables
+    }
+
+    fn total<'a>(&'a self, store: &'a Store) -> BoxFuture<'a, Result<Option<u64>, ChangeError>> {
+        Box::pin(async move {
+            let mut total = 0;
+            for kept in kept(store)? {
+                let walk = Walk { source: kept.source, columns: &["id"], stored: &[], narrow: Vec::new() };
+                total += store.walk_count(&walk).await?;
+            }
+            Ok(Some(total))
+        })
+    }
+
+    fn batch<'a>(&'a self, ask: Ask<'a>) -> BoxFuture<'a, Result<Batch, ChangeError>> {
+        Box::pin(self.one(ask))
+    }
+
+    fn effects(&self) -> Vec<String> {
+        vec![format!(
+            "rows without a vector, or with one of another size than most, get one of {} by the model {}, from the text by \
+             which they are also found by words, cut to {LONGEST} characters",
+            self.endpoint.host(),
+            self.endpoint.model
+        )]
+    }
+
+    fn disclosures(&self) -> Vec<String> {
+        let host = self.endpoint.host();
+        let mut said = vec![if self.endpoint.is_local() {
+            format!("stored texts are handed to {host}, a server on this machine; secrets are taken out of them before")
+        } else {
+            format!("stored texts leave this machine for {host}; secrets are taken out of them before")
+        }];
+        said.push(
+            "vectors of two models cannot be compared: the model must be the one that made those that are there"
+                .to_owned(),
+        );
+        said
+    }
+
+    fn undo_reason(&self) -> Option<String> {
+        self.in_rows.then(|| {
+            "vectors stand in the rows themselves and are too large to be kept twice; emptying the column takes them back"
+                .to_owned()
+        })
+    }
+
+    fn summed(&self, sums: &Map<String, Value>) -> Vec<String> {
+        let sum = |key: &str| sums.get(key).and_then(Value::as_u64).unwrap_or_default();
+        let (rows, characters) = (sum("texts"), sum("characters"));
+        let mut said = vec![format!(
+            "{rows} texts of {characters} characters, about {} tokens (rough: {TOKEN} characters each), in about {} requests \
+             of up to {REQUEST} to {}",
+            characters.div_ceil(TOKEN),
+            rows.div_ceil(REQUEST as u64),
+            self.endpoint.host()
+        )];
+        if sum("cut") > 0 {
+            said.push(format!("{} texts are cut to {LONGEST} characters", sum("cut")));
+        }
+        if sum("textless") > 0 {
+            said.push(format!("{} rows have no text and get no vector", sum("textless")));
+        }
+        said.extend(left_out(sums));
+        said
+    }
+}
+
+/// A row that gets a vector.
+struct Lacking {
+    found: Found,
+    text: String,
+    /// What stands where the vector will be, when anything does.
+    there: Option<Raw>,
+}
+
+/// What became of the rows that were looked at.
+#[derive(Default)]
+struct Told {
+    characters: u64,
+    cut: u64,
+    textless: u64,
+    erased: u64,
+}
+
+impl Embeddings {
+    async fn one(&self, ask: Ask<'_>) -> Result<Batch, ChangeError> {
+        let store = ask.store;
+        let all = kept(store)?;
+        let place = Place::read(ask.place);
+        let mut draft = Draft::batch(store, ask.own, "backfill.embeddings", Danger::Guarded);
+        draft.undo_reason = self.undo_reason();
+        let Some(kept) = all.get(place.source) else {
+            return Ok(Batch { plan: draft.seal_batch(String::new()), next: None, seen: 0, bad: Vec::new() });
+        };
+        let sizes = self.sizes.get_or_try_init(|| self.look_around(store, &all)).await?;
+        let size = sizes.get(place.source).copied().flatten();
+        let stored = if kept.shelf.key.is_none() { vec![kept.shelf.column.clone()] } else { Vec::new() };
+        let walk = Walk { source: kept.source, columns: kept.columns, stored: &stored, narrow: Vec::new() };
+        let mut found = store.walk(&walk, place.after.as_ref(), ask.size).await?;
+        let full = found.len() == ask.size;
+        let ids: Vec<String> = found.iter().map(|f| f.row.id().to_owned()).collect();
+        let vectors = store.vectors(kept.source.entity, &ids).await?;
+        let has = |f: &Found| vectors.get(f.row.id()).is_some_and(|v| size.is_none_or(|size| v.len() == size));
+        let erased = Erased::of(store).await?;
+        let mut told = Told::default();
+        let mut wanted = Vec::new();
+        let mut looked_at = 0;
+        for found in &found {
+            if !ask.dry && wanted.len() == REQUEST {
+                break;
+            }
+            looked_at += 1;
+            if has(found) {
+                continue;
+            }
+            if told.sorted(&found.row, erased.as_ref()).is_some() {
+                wanted.push(found.row.id().to_owned());
+            }
+        }
+        let cut_short = looked_at < found.len();
+        found.truncate(looked_at);
+        let next = place.behind(found.last().map(|f| &f.key), full || cut_short, all.len());
+        let wanted: Vec<Found> = if ask.dry {
+            found.into_iter().filter(|f| wanted.iter().any(|id| id == f.row.id())).collect()
+        } else {
+            self.anew(&mut draft, kept, &walk, &wanted).await?
+        };
+        let mut counted = Told { erased: told.erased, textless: told.textless, ..Told::default() };
+        let mut lacking = Vec::new();
+        for found in wanted {
+            // Read anew: what it says may have changed meanwhile.
+            if let Some(text) = counted.sorted(&found.row, erased.as_ref()) {
+                lacking.push(Lacking { there: found.stored.first().cloned(), found, text });
+            }
+        }
+        self.standing(store, kept, &mut lacking).await?;
+        let vectors = if ask.dry { vec![Vec::new(); lacking.len()] } else { self.asked(&lacking).await? };
+        if let (Some(size), Some(given)) = (size, vectors.first().map(Vec::len).filter(|_| !ask.dry))
+            && size != given
+        {
+            return Err(self.misfit(&kept.shelf, size, given));
+        }
+        counted.note(&mut draft, lacking.len());
+        draft.facts.insert("model".to_owned(), Value::from(self.endpoint.model.clone()));
+        self.push(&mut draft, kept, &lacking, &vectors).await?;
+        Ok(Batch { plan: draft.seal_batch(String::new()), next, seen: looked_at, bad: Vec::new() })
+    }
+
+    /// The size of the vectors of each source, after a look at who made them.
+    async fn look_around(&self, store: &Store, all: &[Kept<'_>]) -> Result<Vec<Option<usize>>, ChangeError> {
+        for run in store.jobs().await?.iter().filter(|run| run.name == NAME && run.changed > 0) {
+            let settings: Value = serde_json::from_str(&run.settings).unwrap_or_default();
+            if let Some(model) = settings["told"]["model"].as_str().filter(|model| *model != self.endpoint.model) {
+                return Err(ChangeError::Refused(format!(
+                    "the vectors here are by the model {model}, and the profile names {}: they cannot be compared. Name \
+                     that model in the profile, or empty the vectors first",
+                    self.endpoint.model
+                )));
+            }
+        }
+        let mut sizes = Vec::new();
+        for kept in all {
+            sizes.push(match kept.shelf.fixed_size() {
+                Some(size) => Some(size),
+                None => store.usual_vector_size(kept.source).await?,
+            });
+        }
+        Ok(sizes)
+    }
+
+    /// The wanted rows as they are now, watched: a text that changes, or a row that goes, while its vector is on its way
+    /// has the batch planned anew.
+    async fn anew(
+        &self,
+        draft: &mut Draft<'_>,
+        kept: &Kept<'_>,
+        walk: &Walk<'_>,
+        wanted: &[String],
+    ) -> Result<Vec<Found>, ChangeError> {
+        if wanted.is_empty() {
+            return Ok(Vec::new());
+        }
+        let read = Walk { narrow: vec![Narrow::OneOf("id", wanted)], ..walk.clone() };
+        let (table, id) = keyed(kept.source)?;
+        let keys = draft.store.walk_all(&read).await?.into_iter().map(|f| vec![f.key]).collect();
+        let columns = kept.columns.iter().filter_map(|c| plain_column(kept.source, c));
+        let columns = columns.map(|(name, _)| name.to_owned()).collect();
+        draft.watch_columns(Rows { table, by: vec![id], keys }, columns).await?;
+        Ok(draft.store.walk_all(&read).await?)
+    }
+
+    /// Notes what stands beside the rows where their vectors will be.
+    async fn standing(&self, store: &Store, kept: &Kept<'_>, lacking: &mut [Lacking]) -> Result<(), ChangeError> {
+        let Some(key) = &kept.shelf.key else { return Ok(()) };
+        let keys: Vec<Vec<Raw>> = lacking.iter().map(|l| vec![l.found.key.clone()]).collect();
+        let rows = Rows { table: kept.shelf.table.clone(), by: vec![key.clone()], keys };
+        let images = store.images_of(&rows, std::slice::from_ref(&kept.shelf.column)).await?;
+        let by_key: HashMap<String, Raw> = images
+            .iter()
+            .filter_map(|i| Some((json!(i.get(key)?).to_string(), i.get(&kept.shelf.column)?.clone())))
+            .collect();
+        for lacking in lacking {
+            lacking.there = by_key.get(&json!(lacking.found.key).to_string()).cloned();
+        }
+        Ok(())
+    }
+
+    /// The vectors of some rows' texts, in order: asked for once.
+    async fn asked(&self, lacking: &[Lacking]) -> Result<Vec<Vec<f32>>, ChangeError> {
+        let mut answers = self.answers.lock().await;
+        let mut open: Vec<String> =
+            lacking.iter().map(|l| l.text.clone()).filter(|text| !answers.contains_key(text)).collect();
+        open.sort_unstable();
+        open.dedup();
+        let known: HashMap<String, Vec<f32>> =
+            lacking.iter().filter_map(|l| Some((l.text.clone(), answers.remove(&l.text)?))).collect();
+        *answers = known;
+        if !open.is_empty() {
+            let vectors = embed_all(&self.endpoint, &open).await.map_err(ChangeError::Failed)?;
+            answers.extend(open.into_iter().zip(vectors));
+        }
+        Ok(lacking.iter().map(|l| answers.get(&l.text).cloned().unwrap_or_default()).collect())
+    }
+
+    fn misfit(&self, shelf: &Shelf, size: usize, given: usize) -> ChangeError {
+        ChangeError::Refused(format!(
+            "the model {} gives vectors of {given} numbers, and those of {} have {size}: they cannot be compared. Name the \
+             model that made them in the profile",
+            self.endpoint.model,
+            shelf.table.title()
+        ))
+    }
+
+    /// Adds the vectors to the plan: new rows beside the others, or a column that is filled.
+    async fn push(
+        &self,
+        draft: &mut Draft<'_>,
+        kept: &Kept<'_>,
+        lacking: &[Lacking],
+        vectors: &[Vec<f32>],
+    ) -> Result<(), ChangeError> {
+        let store = draft.store;
+        let shelf = &kept.shelf;
+        let key = match &shelf.key {
+            Some(key) => key.clone(),
+            None => keyed(kept.source)?.1,
+        };
+        let shape = store.shape(&shelf.table).await?;
+        let touch = if shelf.key.is_none() { touched(kept.source, &shape) } else { Vec::new() };
+        let (mut fresh, mut revised) = (Vec::new(), Vec::new());
+        for (lacking, numbers) in lacking.iter().zip(vectors) {
+            let vector = spelled(store.engine(), &shelf.declared, numbers);
+            let id = lacking.found.key.clone();
+            match &lacking.there {
+                Some(there) => revised.push(Revision(vec![id], vec![there.clone()], vec![vector])),
+                None => fresh.push(vec![Cell::Is(id), Cell::Is(vector)]),
+            }
+            let was = lacking.there.as_ref().filter(|raw| **raw != Raw::Null);
+            let before = json!({ "vector": was.map(|_| "of no use: of another size, or unreadable") });
+            let after = json!({ "vector": format!("of a text of {} characters", lacking.text.chars().count()) });
+            draft.note(kept.source.entity, lacking.found.row.id(), before, after);
+        }
+        let column = shelf.column.clone();
+        if !fresh.is_empty() {
+            let columns = vec![key.clone(), column.clone()];
+            draft.push(Mutation::Insert { table: shelf.table.clone(), key: vec![key.clone()], columns, rows: fresh });
+        }
+        if !revised.is_empty() {
+            let table = shelf.table.clone();
+            draft.push(Mutation::Revise(Revise { table, key: vec![key], columns: vec![column], rows: revised, touch }));
+        }
+        Ok(())
+    }
+}
+
+impl Told {
+    /// The text of a row as it is sent; none when it gets no vector, which is counted.
+    fn sorted(&mut self, row: &Row, erased: Option<&Erased<'_>>) -> Option<String> {
+        let text = keyword::text_of(row);
+        if text.trim().is_empty() {
+            self.textless += 1;
+            return None;
+        }
+        if erased.is_some_and(|erased| erased.owns(row) || erased.is_in(&text)) {
+            self.erased += 1;
+            return None;
+        }
+        let (clean, _) = text_check::check(&text);
+        let cut: String = clean.chars().take(LONGEST).collect();
+        self.cut += u64::from(cut.len() < clean.len());
+        self.characters += cut.chars().count() as u64;
+        Some(cut)
+    }
+
+    fn note(&self, draft: &mut Draft<'_>, texts: usize) {
+        let counts = [
+            ("texts", texts as u64),
+            ("characters", self.characters),
+            ("cut", self.cut),
+            ("textless", self.textless),
+            ("erased", self.erased),
+        ];
+        for (name, count) in counts.into_iter().filter(|(_, count)| *count > 0) {
+            draft.facts.insert(name.to_owned(), Value::from(count));
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! Judges recall on a memory: on judged queries of a file or on stored outcomes, and what it does to the memory. Rows
+//! are ranked by the code that recall itself goes through.
+
+mod bank;
+mod trials;
+
+use std::collections::BTreeMap;
+
+use super::{LabError, Told, each};
+use crate::memory::query::Query;
+use crate::memory::{Entity, Row, time};
+use crate::recall::context::{self, Budget, tokens};
+use crate::recall::judge::file;
+use crate::recall::judge::latency::{Access, trail};
+use crate::recall::judge::ranked::{Judged, estimate, quality};
+use crate::recall::judge::report::{Evaluation, Stored, Tokens};
+use crate::recall::judge::spread::{Recall, spread};
+use crate::recall::rank::Ranking;
+use crate::store::{Store, StoreError};
+
+use bank::{Bank, Item, POOL};
+use trials::{QUERIES, pairs, recalled};
+
+/// Recalls whose text is made to count its tokens.
+const TEXTS: usize = 50;
+
+/// What is asked of an evaluation.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ask {
+    /// Cases or episodes; found out when none is said.
+    pub kind: Option<Entity>,
+    /// The ranking that is judged; `cases` for cases and `boosted` for episodes when none is said.
+    pub ranking: Option<Ranking>,
+    /// Policy by its id, to rank cases by.
+    pub policy: Option<String>,
+    /// Rows that count.
+    pub k: usize,
+    /// Seed of samples, controls and intervals.
+    pub seed: u64,
+    /// Judged queries; stored outcomes when none are given.
+    pub judged: Option<Vec<file::Query>>,
+}
+
+impl Ask {
+    /// Stored outcomes, judged by the ranking that agents get.
+    #[must_use]
+    pub fn stored(k: usize, seed: u64) -> Self {
+        Ask { kind: None, ranking: None, policy: None, k, seed, judged: None }
+    }
+
+    /// The kind that the ranking and the policy ask for.
+    fn named_kind(&self) -> Result<Option<Entity>, LabError> {
+        let by_ranking = match self.ranking {
+            Some(Ranking::Cases) => Some(Entity::Case),
+            Some(_) => Some(Entity::Episode),
+            None => self.policy.as_ref().map(|_| Entity::Case),
+        };
+        match (self.kind, by_ranking) {
+            (Some(kind), Some(other)) if kind != other => {
+                Err(LabError::Usage(format!("that ranking is of {}s, not of {}s", other.title(), kind.title())))
+            }
+            _ if self.policy.is_some() && by_ranking != Some(Entity::Case) => {
+                Err(LabError::Usage("a policy ranks cases: leave the other ranking out".to_owned()))
+            }
+            (kind, other) => Ok(kind.or(other)),
+        }
+    }
+}
+
+/// The kind that judgements speak of: that of the first relevant id that is there; else cases where there are any.
+async fn find_kind(store: &Store, ask: &Ask) -> Result<Entity, LabError> {
+    if let Some(kind) = ask.named_kind()? {
+        store.sources_of(kind)?;
+        return Ok(kind);
+    }
+    let kinds = [Entity::Case, Entity::Episode];
+    let there: Vec<Entity> = kinds.into_iter().filter(|kind| store.sources_of(*kind).is_ok()).collect();
+    let named = ask.judged.iter().flatten().flat_map(|q| q.relevant.keys()).take(20);
+    for id in named {
+        for kind in &there {
+            if store.row(*kind, id).await?.is_some() {
+                return Ok(*kind);
+            }
+        }
+    }
+    for kind in &there {
+        let mut query = Query::new(*kind);
+        (query.limit, query.columns) = (1, Some(vec!["id"]));
+        if !store.page(&query).await?.rows.is_empty() {
+            return Ok(*kind);
+        }
+    }
+    Err(LabError::Refused("there are neither cases nor episodes to judge recall by".to_owned()))
+}
+
+async fn read_trail(store: &Store, bank: &Bank, ask: &Ask, told: Told<'_>) -> Result<Option<Stored>, StoreError> {
+    let (k, seed) = (ask.k, ask.seed);
+    let mut query = Query::new(Entity::Access);
+    query.columns = Some(vec!["ids", "kind", "latency_ms", "tokens", "policy_version", "created_at"]);
+    let (mut accesses, mut recalls) = (Vec::new(), Vec::new());
+    let (mut hits, mut precisions) = (Vec::new(), Vec::new());
+    let there = each(store, &query, told, |row| {
+        let ids = row.list("ids");
+        accesses.push(Access {
+            kind: row.text("kind").unwrap_or_default().to_owned(),
+            latency_ms: row.number("latency_ms"),
+            tokens: row.get("tokens").as_i64(),
+            rows: ids.len(),
+            policy_version: row.get("policy_version").as_i64(),
+        });
+        let known: Vec<&Item> = ids.iter().filter_map(|id| bank.named(id)).collect();
+        if ids.is_empty() || known.is_empty() {
+            return;
+        }
+        let top = known.get(..k.min(known.len())).unwrap_or_default();
+        let well = top.iter().filter(|i| i.went_well()).count();
+        if top.iter().any(|i| i.went.is_some()) {
+            hits.push(if well > 0 { 1.0 } else { 0.0 });
+            precisions.push(well as f64 / top.len() as f64);
+        }
+        let at = row.text("created_at").and_then(time::epoch_micros);
+        recalls.push(Recall { rows: top.iter().map(|i| recalled(i, at)).collect(), alike: pairs(top) });
+    })
+    .await?;
+    Ok((there && !accesses.is_empty()).then(|| Stored {
+        trail: trail(&accesses),
+        hit_rate: estimate(&hits, seed),
+        precision_at_k: estimate(&precisions, seed),
+        spread: spread(&recalls, bank.items.len()),
+    }))
+}
+
+/// How many tokens the text of these recalls takes: cut to the usual budget, and whole.
+async fn count_tokens(store: &Store, recalls: &[Recall], kinds: &[Entity], lessons: bool) -> Result<Tokens, LabError> {
+    let made: Vec<&Recall> = recalls.iter().filter(|r| !r.rows.is_empty()).take(TEXTS).collect();
+    let mut ids: Vec<String> = made.iter().flat_map(|r| &r.rows).map(|row| row.id.clone()).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    let mut rows: BTreeMap<String, Row> = BTreeMap::new();
+    for kind in kinds.iter().filter(|kind| store.sources_of(**kind).is_ok()) {
+        let found = store.related(*kind, "id", &ids).await?;
+        rows.extend(found.into_iter().map(|row| (row.id().to_owned(), row)));
+    }
+    let (mut cut, mut whole, mut over) = (0, 0, 0);
+    for recall in &made {
+        let told: Vec<&Row> = recall.rows.iter().filter_map(|row| rows.get(&row.id)).collect();
+        let all = tokens(&context::context(&told, Budget { tokens: usize::MAX / 8, per_row: None }, lessons).text);
+        cut += context::context(&told, Budget { tokens: context::TOKENS, per_row: None }, lessons).tokens;
+        over += usize::from(all > context::TOKENS);
+        whole += all;
+    }
+    let mean = |sum: usize| (!made.is_empty()).then(|| sum as f64 / made.len() as f64);
+    Ok(Tokens { n: made.len(), budget: context::TOKENS, mean: mean(cut), whole: mean(whole), over_budget: over })
+}
+
+/// Judges recall.
+///
+/// # Errors
+/// [`LabError::Refused`] where there is nothing to judge by, [`LabError::Usage`] for a ranking that does not fit,
+/// [`LabError::NotFound`] for a policy that is not there, or the engine's refusal.
+pub async fn evaluate(store: &Store, ask: &Ask, told: Told<'_>) -> Result<Evaluation, LabError> {
+    let kind = find_kind(store, ask).await?;
+    let ranking = ask.ranking.unwrap_or(if kind == Entity::Case { Ranking::Cases } else { Ranking::Boosted });
+    if ask.judged.as_ref().is_some_and(Vec::is_empty) {
+        return Err(LabError::Refused("the file holds no judged queries".to_owned()));
+    }
+    let mut bank = Bank::read(store, ask, ranking, told).await?;
+    if !bank.items.iter().any(|item| item.row.entity == kind) {
+        return Err(LabError::Refused(format!("there is no {} to judge recall by", kind.title())));
+    }
+    let mut notes = Vec::new();
+    bank.take_vectors(store, kind, &mut notes).await?;
+    let with_vector = bank.items.iter().filter(|i| !i.vector.is_empty()).count();
+    let (judged_by, trials) = match &ask.judged {
+        Some(queries) => {
+            (format!("{} judged queries of the file", queries.len()), trials::judged(&bank, queries, ask.k, &mut notes))
+        }
+        None => (
+            format!(
+                "stored outcomes: up to {QUERIES} {} rows are asked as queries; relevant are older rows of the same owner \
+                 that went well and share a tag or topic",
+                kind.title()
+            ),
+            trials::stored(&bank, ask.k, ask.seed),
+        ),
+    };
+    let (judged, recalls): (Vec<Judged>, Vec<Recall>) = trials.into_iter().map(|t| (t.judged, t.recall)).unzip();
+    let stored = read_trail(store, &bank, ask, told).await?;
+    note(&bank, ask, with_vector, stored.is_some(), &mut notes);
+    Ok(Evaluation {
+        kind: kind.name(),
+        rows: bank.items.iter().filter(|item| item.row.entity == kind).count(),
+        with_vector,
+        ranking: ranking.name(),
+        policy: ask.policy.clone(),
+        formula: ranking.formula(),
+        judged_by,
+        quality: quality(&judged, ask.k, ask.seed),
+        self_retrieval: trials::self_retrieval(&bank, ask.k, ask.seed),
+        negative_controls: trials::negative_controls(&bank, ask.seed),
+        spread: spread(&recalls, bank.items.len()),
+        tokens: count_tokens(store, &recalls, &[kind, Entity::Memory], ranking == Ranking::Similar).await?,
+        stored,
+        notes,
+    })
+}
+
+/// What should be known of an evaluation.
+fn note(bank: &Bank, ask: &Ask, with_vector: usize, stored: bool, notes: &mut Vec<String>) {
+    if bank.largest() > POOL && ask.judged.is_none() {
+        notes.push(format!("of an owner with more than {POOL} rows the newest {POOL} are searched"));
+    }
+    let texts = ask.judged.iter().flatten().filter(|q| matches!(q.asked, file::Asked::Text(_))).count();
+    match bank.ranking {
+        Ranking::Proven => notes.push(
+            "domain and topic of the query's row are asked for; a ranking without likeness has no self-retrieval and no \
+             nonsense"
+                .to_owned(),
+        ),
+        _ if with_vector == 0 => {
+            notes.push("no row has a vector that can be read: rows are ranked by the words they share".to_owned());
+        }
+        _ if texts > 0 => {
+            notes.push(format!("{texts} queries are texts: they are compared by words, as without an endpoint"));
+        }
+        _ => {}
+    }
+    if bank.ranking == Ranking::Boosted {
+        notes.push(
+            "boosted recall fills its places whatever is asked: nonsense is judged by likeness alone, without the boosts"
+                .to_owned(),
+        );
+    }
+    if !stored {
+        notes.push(
+            "no recalls are recorded, so nothing is known of latencies, tokens and what agents really recalled"
+                .to_owned(),
+        );
+    }
+}

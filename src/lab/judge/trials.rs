@@ -1,0 +1,279 @@
+//! Queries put to the ranking that agents get, over rows that are already read.
+
+use std::borrow::Borrow;
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::bank::{Bank, Item};
+use crate::memory::vector::cosine_of;
+use crate::memory::{Entity, Row, time};
+use crate::recall::among::{self, Way, likeness_name};
+use crate::recall::features::{Situation, features_told, overlap, tags, words};
+use crate::recall::judge::file::{Asked, Query};
+use crate::recall::judge::ranked::{DEPTH, Judged};
+use crate::recall::judge::report::{Control, Returned};
+use crate::recall::judge::spread::{Recall, Recalled};
+use crate::recall::keyword;
+use crate::recall::learn::split::Random;
+use crate::recall::rank::{self, Ranking, Sought};
+
+/// Stored rows that are asked as queries at most.
+pub const QUERIES: usize = 200;
+/// Nonsense queries.
+const CONTROLS: usize = 50;
+/// Cosine above which an answer to nonsense is a failure, as for topics.
+const THRESHOLD: f64 = 0.5;
+/// Words of a nonsense query.
+const NONSENSE_WORDS: usize = 6;
+
+/// A row of the bank, as rankings take it.
+#[derive(Clone, Copy)]
+pub struct Picked<'b>(&'b Item);
+
+impl Borrow<Row> for Picked<'_> {
+    fn borrow(&self) -> &Row {
+        &self.0.row
+    }
+}
+
+/// A query: words, and a vector where there is one.
+struct Probe<'a> {
+    words: &'a BTreeSet<String>,
+    vector: &'a [f32],
+    /// The row that is asked with.
+    like: Option<&'a Item>,
+    /// When it is asked.
+    at: String,
+}
+
+impl<'a> Probe<'a> {
+    fn like(item: &'a Item, at: Option<i64>) -> Self {
+        Probe { words: &item.words, vector: &item.vector, like: Some(item), at: spell(at) }
+    }
+
+    fn words(words: &'a BTreeSet<String>, at: Option<i64>) -> Self {
+        Probe { words, vector: &[], like: None, at: spell(at) }
+    }
+
+    fn situation(&self) -> Situation {
+        match self.like.filter(|item| item.row.entity == Entity::Case) {
+            Some(case) => Situation { words: case.told.clone(), tags: tags(&case.row), at: self.at.clone() },
+            None => Situation { words: self.words.clone(), tags: BTreeSet::new(), at: self.at.clone() },
+        }
+    }
+}
+
+fn spell(at: Option<i64>) -> String {
+    at.and_then(|at| time::from_epoch(at, time::EpochUnit::Microseconds)).unwrap_or_default()
+}
+
+/// Ranks rows as recall does: the first `most`, near-duplicates aside where the ranking puts them aside.
+fn ranked<'b>(bank: &'b Bank, probe: &Probe<'_>, pool: &[usize], most: usize) -> Vec<&'b Item> {
+    let rows: Vec<Picked<'b>> = pool
+        .iter()
+        .filter_map(|i| bank.item(*i))
+        .filter(|item| among::eligible(&item.row, bank.ranking, false))
+        .map(Picked)
+        .collect();
+    let likeness = likeness(probe, &rows, bank.ranking);
+    let name = likeness_name(!probe.vector.is_empty());
+    let sought = probe.like.map(|item| Sought::default().or_that_of(&item.row)).unwrap_or_default();
+    let utility = |picked: &Picked<'_>| bank.utility(&picked.0.row);
+    let situation = probe.situation();
+    let seen = |picked: &Picked<'_>, likeness: Option<f64>| {
+        let cosine = likeness.filter(|_| !probe.vector.is_empty());
+        features_told(&situation, &picked.0.row, &picked.0.told, cosine)
+    };
+    let way = match (bank.ranking, &bank.policy) {
+        (Ranking::Boosted, _) => Way::Boosted { asked: true, name, at: &probe.at },
+        (Ranking::Proven, _) => Way::Proven { sought: &sought, utility: &utility, at: &probe.at },
+        (Ranking::Cases, Some((policy, _))) => Way::Policy { policy, features: &seen },
+        (Ranking::Cases | Ranking::Similar, _) => Way::Likeness { name },
+    };
+    let ranked = among::ranked(rows.into_iter().zip(likeness), &way);
+    let same = |a: &Picked<'_>, b: &Picked<'_>| if bank.ranking == Ranking::Cases { alike(a.0, b.0) } else { None };
+    rank::choose(ranked, most, 0, same).0.into_iter().map(|r| r.row.0).collect()
+}
+
+fn likeness(probe: &Probe<'_>, rows: &[Picked<'_>], ranking: Ranking) -> Vec<Option<f64>> {
+    if ranking == Ranking::Proven {
+        return vec![None; rows.len()];
+    }
+    if !probe.vector.is_empty() {
+        return rows.iter().map(|picked| cosine_of(probe.vector, &picked.0.vector)).collect();
+    }
+    let told: Vec<&BTreeSet<String>> = rows.iter().map(|picked| &picked.0.words).collect();
+    keyword::shares_told(probe.words, &told).into_iter().map(Some).collect()
+}
+
+/// Cosine of two rows; word overlap where one of them has no vector.
+fn alike(a: &Item, b: &Item) -> Option<f64> {
+    if a.vector.is_empty() || b.vector.is_empty() {
+        return Some(overlap(&a.words, &b.words));
+    }
+    cosine_of(&a.vector, &b.vector)
+}
+
+/// A ranking with what it was judged by.
+pub struct Trial {
+    /// Its grades.
+    pub judged: Judged,
+    /// What was recalled.
+    pub recall: Recall,
+}
+
+impl Trial {
+    fn of(ranked: &[&Item], relevant: &BTreeMap<String, f64>, k: usize, at: Option<i64>) -> Self {
+        let ids: Vec<String> = ranked.iter().map(|i| i.id().to_owned()).collect();
+        let top = ranked.get(..k.min(ranked.len())).unwrap_or_default();
+        let rows = top.iter().map(|item| recalled(item, at)).collect();
+        Trial { judged: Judged::of(&ids, relevant), recall: Recall { rows, alike: pairs(top) } }
+    }
+}
+
+/// A recalled row as it was at some moment.
+pub fn recalled(item: &Item, at: Option<i64>) -> Recalled {
+    let age_days = at.zip(item.at).map(|(now, then)| (now - then) as f64 / 86_400e6);
+    Recalled { id: item.id().to_owned(), age_days, bad: item.bad }
+}
+
+/// Likeness of each pair of rows, where both can be compared.
+pub fn pairs(items: &[&Item]) -> Vec<f64> {
+    items.iter().enumerate().flat_map(|(i, a)| items.iter().skip(i + 1).filter_map(move |b| alike(a, b))).collect()
+}
+
+/// Rows to ask with, among those that are searched: up to [`QUERIES`], the same for the same seed.
+fn sample(bank: &Bank, seed: u64) -> Vec<&Item> {
+    let kind = if bank.ranking == Ranking::Cases { Entity::Case } else { Entity::Episode };
+    let mut all: Vec<usize> = bank.searched();
+    all.retain(|i| bank.item(*i).is_some_and(|item| item.row.entity == kind));
+    if let Some((_, Some(profile))) = &bank.policy {
+        all.retain(|i| bank.item(*i).is_some_and(|item| item.owner.as_ref() == Some(profile)));
+    }
+    let mut random = Random::new(seed);
+    let wanted = QUERIES.min(all.len());
+    for i in 0..wanted {
+        let other = i + random.below(all.len() - i);
+        all.swap(i, other);
+    }
+    all.truncate(wanted);
+    all.into_iter().filter_map(|i| bank.item(i)).collect()
+}
+
+/// Stored rows as queries: of each owner's rows those that were there before.
+pub fn stored(bank: &Bank, k: usize, seed: u64) -> Vec<Trial> {
+    sample(bank, seed)
+        .into_iter()
+        .map(|query| {
+            let mut before = bank.pool(query.owner.as_deref().unwrap_or_default());
+            before.retain(|i| bank.item(*i).is_some_and(|other| other.at < query.at && other.id() != query.id()));
+            let fits = |other: &&Item| {
+                let shared = query.topics.is_empty() || !query.topics.is_disjoint(&other.topics);
+                other.went_well() && shared
+            };
+            let known = before.iter().filter_map(|i| bank.item(*i)).filter(fits);
+            let relevant: BTreeMap<String, f64> = known.map(|item| (item.id().to_owned(), 1.0)).collect();
+            let found = ranked(bank, &Probe::like(query, query.at), &before, DEPTH.max(k));
+            Trial::of(&found, &relevant, k, query.at)
+        })
+        .collect()
+}
+
+/// Judged queries of a file.
+pub fn judged(bank: &Bank, queries: &[Query], k: usize, notes: &mut Vec<String>) -> Vec<Trial> {
+    let (mut unknown, mut gone) = (0, BTreeSet::new());
+    let mut trials = Vec::new();
+    let now = bank.newest();
+    for query in queries {
+        gone.extend(query.relevant.keys().filter(|id| !bank.by_id.contains_key(*id)));
+        let text_words;
+        let probe = match &query.asked {
+            Asked::Text(text) => {
+                text_words = words(text);
+                Probe::words(&text_words, now)
+            }
+            Asked::Like(id) => {
+                let Some(item) = bank.named(id) else {
+                    unknown += 1;
+                    continue;
+                };
+                Probe::like(item, now)
+            }
+        };
+        let everything = query.agent.is_some() || query.user.is_some() || probe.like.is_none();
+        let fits = |item: &Item| {
+            let named = |asked: &Option<String>, column: &str| {
+                asked.is_none() || item.owner.is_none() || asked.as_deref() == item.row.text(column)
+            };
+            let own = everything || item.owner.is_none() || probe.like.is_none_or(|l| l.owner == item.owner);
+            let other = probe.like.is_none_or(|l| l.id() != item.id());
+            own && other && named(&query.agent, "agent_id") && named(&query.user, "user_id")
+        };
+        let pool: Vec<usize> = (0..bank.items.len()).filter(|i| bank.item(*i).is_some_and(fits)).collect();
+        let found = ranked(bank, &probe, &pool, DEPTH.max(k));
+        trials.push(Trial::of(&found, &query.relevant, k, now));
+    }
+    if unknown > 0 {
+        notes.push(format!("{unknown} queries name a row that is not there: they are left out"));
+    }
+    if !gone.is_empty() {
+        notes.push(format!("{} relevant rows are not there: they count as missed", gone.len()));
+    }
+    trials
+}
+
+/// Whether rows that are asked with their own words, or their own vector, come back among the first k.
+pub fn self_retrieval(bank: &Bank, k: usize, seed: u64) -> Vec<Returned> {
+    if bank.ranking == Ranking::Proven {
+        return Vec::new();
+    }
+    let eligible = |item: &&Item| among::eligible(&item.row, bank.ranking, false);
+    let asked: Vec<&Item> = sample(bank, seed).into_iter().filter(eligible).collect();
+    let by = |by: &'static str, usable: &dyn Fn(&Item) -> bool, vector: bool| {
+        let asked: Vec<&&Item> = asked.iter().filter(|i| usable(i)).collect();
+        let back = |item: &&&&Item| {
+            let probe = Probe { vector: if vector { &item.vector } else { &[] }, ..Probe::like(item, bank.newest()) };
+            let pool = bank.pool(item.owner.as_deref().unwrap_or_default());
+            // A row that says the very same is as good an answer: near-duplicates give way to each other.
+            let same = |found: &&Item| {
+                found.id() == item.id()
+                    || if vector { found.vector == item.vector } else { found.words == item.words }
+                    || bank.ranking == Ranking::Cases && alike(found, item).is_some_and(|l| l > rank::NEAR_DUPLICATE)
+            };
+            ranked(bank, &probe, &pool, k).iter().any(same)
+        };
+        let found = asked.iter().filter(back).count();
+        Returned { by, n: asked.len(), found, share: (!asked.is_empty()).then(|| found as f64 / asked.len() as f64) }
+    };
+    vec![by("text", &|i| !i.words.is_empty(), false), by("vector", &|i| i.vector.iter().any(|x| *x != 0.0), true)]
+}
+
+/// What nonsense is like: the greatest likeness of any row to it. Where a ranking has no likeness there is none.
+pub fn negative_controls(bank: &Bank, seed: u64) -> Vec<Control> {
+    if bank.ranking == Ranking::Proven {
+        return Vec::new();
+    }
+    let mut random = Random::new(seed);
+    let owners = bank.owners();
+    let dimensions = bank.items.iter().map(|i| i.vector.len()).max().unwrap_or_default();
+    let run = |by: &'static str, threshold: f64, probes: Vec<(BTreeSet<String>, Vec<f32>)>| {
+        let mut best: Vec<f64> = Vec::new();
+        for (i, (words, vector)) in probes.iter().enumerate() {
+            let pool = owners.get(i % owners.len().max(1)).map(|owner| bank.pool(owner)).unwrap_or_default();
+            let rows: Vec<Picked<'_>> = pool.iter().filter_map(|i| bank.item(*i)).map(Picked).collect();
+            let probe = Probe { words, vector, like: None, at: String::new() };
+            best.push(likeness(&probe, &rows, bank.ranking).into_iter().flatten().fold(0.0, f64::max));
+        }
+        let answered = best.iter().filter(|b| **b > threshold).count();
+        Control { by, n: probes.len(), answered, threshold, highest: best.into_iter().reduce(f64::max) }
+    };
+    let mut word = || -> String { (0..9).map(|_| char::from(b'a' + random.below(26) as u8)).collect() };
+    let nonsense = (0..CONTROLS).map(|_| ((0..NONSENSE_WORDS).map(|_| word()).collect(), Vec::new())).collect();
+    let mut controls = vec![run("text", 0.0, nonsense)];
+    if dimensions > 0 {
+        // The sum of uniform numbers is near enough to a bell curve: any direction is as likely.
+        let mut number = || (0..6).map(|_| random.unit() - 0.5).sum::<f64>() as f32;
+        let vectors = (0..CONTROLS).map(|_| (BTreeSet::new(), (0..dimensions).map(|_| number()).collect())).collect();
+        controls.push(run("vector", THRESHOLD, vectors));
+    }
+    controls
+}

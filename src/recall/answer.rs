@@ -1,0 +1,203 @@
+//! A question to recall and its answer, as plain data.
+
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use super::rank::{LeftOut, Ranked, Ranking};
+use crate::memory::query::Finding;
+use crate::memory::vector::{By, Tally};
+use crate::memory::{Entity, Row};
+
+/// What is asked.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Request {
+    /// How to rank.
+    pub ranking: Ranking,
+    /// Situation in words.
+    pub text: Option<String>,
+    /// Vector of the text, by the model that made the stored ones.
+    pub vector: Option<Vec<f32>>,
+    /// Why the text has no vector.
+    pub vector_note: Option<String>,
+    /// Episode, case or memory whose situation it is.
+    pub like: Option<String>,
+    /// Agent that recalls.
+    pub agent: Option<String>,
+    /// User for whom.
+    pub user: Option<String>,
+    /// Rows; none means the ranking's own number.
+    pub k: Option<usize>,
+    /// Domain that is sought.
+    pub domain: Option<String>,
+    /// Topic that is sought.
+    pub topic: Option<String>,
+    /// Workflow whose episodes are looked at.
+    pub workflow: Option<String>,
+    /// Failures too.
+    pub all_outcomes: bool,
+    /// Policy by its id.
+    pub policy: Option<String>,
+    /// Moment of the recall, canonical: ages are counted from here.
+    pub at: String,
+}
+
+impl Request {
+    /// A request for nothing in particular.
+    #[must_use]
+    pub fn new(ranking: Ranking, at: &str) -> Self {
+        Request {
+            ranking,
+            text: None,
+            vector: None,
+            vector_note: None,
+            like: None,
+            agent: None,
+            user: None,
+            k: None,
+            domain: None,
+            topic: None,
+            workflow: None,
+            all_outcomes: false,
+            policy: None,
+            at: at.to_owned(),
+        }
+    }
+
+    /// Rows at most.
+    #[must_use]
+    pub fn rows(&self) -> usize {
+        self.k.unwrap_or_else(|| self.ranking.default_k())
+    }
+}
+
+/// A recalled row with its context.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Item {
+    /// The row in its place.
+    pub ranked: Ranked,
+    /// Canvas events of an episode.
+    pub canvas: Vec<Row>,
+    /// Feedback on an episode.
+    pub feedback: Vec<Row>,
+    /// Why context is empty, where stored and resolved differ.
+    pub findings: Vec<Finding>,
+}
+
+/// What would be recalled, and how that was found out.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Answer {
+    /// The rows in order.
+    pub rows: Vec<Item>,
+    /// What was left out, and why.
+    pub left_out: Vec<LeftOut>,
+    /// `vector`, `keyword`, or `none` when nothing was asked.
+    pub used: &'static str,
+    /// What became of all rows' vectors.
+    pub compared: Option<(Tally, By)>,
+    /// Who looked for words, where words were compared.
+    pub words_by: Option<WordsBy>,
+    /// Number of candidates.
+    pub candidates: usize,
+    /// What should be known.
+    pub notes: Vec<String>,
+    /// The stored row whose situation it is.
+    pub like: Option<Row>,
+    /// What was asked.
+    pub request: Request,
+}
+
+/// Who looked for words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum WordsBy {
+    /// The database's full-text index left out what holds none of them.
+    Index,
+    /// The program, in all texts.
+    Read,
+}
+
+/// How long the parts of a recall took, in milliseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Stages {
+    /// Asking for the vector of a text; 0 where none was asked for.
+    pub embedding: f64,
+    /// Looking up what is asked.
+    pub situation: f64,
+    /// Reading and ranking the candidates.
+    pub ranking: f64,
+    /// Fetching the rows with their context.
+    pub context: f64,
+}
+
+impl Answer {
+    /// The rows, to be masked.
+    pub fn rows_mut(&mut self) -> impl Iterator<Item = &mut Row> {
+        self.rows
+            .iter_mut()
+            .flat_map(|item| std::iter::once(&mut item.ranked.row).chain(&mut item.canvas).chain(&mut item.feedback))
+            .chain(&mut self.like)
+    }
+
+    /// The shape that `recall` prints.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        json!({
+            "rows": self.rows.iter().map(Item::to_json).collect::<Vec<_>>(),
+            "left_out": self.left_out,
+            "query": self.query_json(),
+        })
+    }
+
+    /// How the answer was found.
+    #[must_use]
+    pub fn query_json(&self) -> Value {
+        let request = &self.request;
+        json!({
+            "used": self.used,
+            "ranking": request.ranking,
+            "formula": request.ranking.formula(),
+            "text": request.text,
+            "like": request.like,
+            "agent": request.agent,
+            "user": request.user,
+            "domain": request.domain,
+            "topic": request.topic,
+            "workflow": request.workflow,
+            "policy": request.policy,
+            "k": request.rows(),
+            "at": request.at,
+            "keywords_by": self.words_by,
+            "candidates": self.candidates,
+            "compared_by": self.compared.map(|(_, by)| by),
+            "vectors": self.compared.map(|(tally, _)| tally),
+            "notes": self.notes,
+        })
+    }
+}
+
+impl Item {
+    /// The shape of a row that `recall` prints.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        let Ranked { row, score, base, probability } = &self.ranked;
+        let mut object = Map::new();
+        object.insert("id".to_owned(), json!(row.id()));
+        object.insert("entity".to_owned(), json!(row.entity.name()));
+        object.insert("score".to_owned(), json!(score.total));
+        object.insert("terms".to_owned(), json!(score.terms));
+        if !base.is_empty() {
+            object.insert("base_terms".to_owned(), json!(base));
+        }
+        if let Some(probability) = probability {
+            object.insert("probability".to_owned(), json!(probability));
+        }
+        object.insert("row".to_owned(), row.to_json());
+        if row.entity == Entity::Episode {
+            let all = |rows: &[Row]| rows.iter().map(Row::to_json).collect::<Vec<_>>();
+            object.insert("canvas_context".to_owned(), json!(all(&self.canvas)));
+            object.insert("feedback_context".to_owned(), json!(all(&self.feedback)));
+            object.insert("findings".to_owned(), json!(self.findings));
+        }
+        Value::Object(object)
+    }
+}

@@ -1,0 +1,169 @@
+//! What somebody wants to know of recall, without the moment and the vector: it can be kept under a name and asked again.
+
+use serde::{Deserialize, Serialize};
+
+use super::answer::Request;
+use super::rank::Ranking;
+
+/// What is asked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Inquiry {
+    /// How to rank.
+    pub ranking: Ranking,
+    /// Policy by its id (cases).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<String>,
+    /// Situation in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// Id of a stored episode, case or memory whose situation it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub like: Option<String>,
+    /// Agent that recalls.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// User for whom.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
+    /// Rows; none means the ranking's own number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub k: Option<usize>,
+    /// Domain that is sought (proven).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub domain: Option<String>,
+    /// Topic that is sought (proven).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub topic: Option<String>,
+    /// Workflow whose episodes are looked at (similar).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workflow: Option<String>,
+    /// Failures too (similar).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub all_outcomes: bool,
+}
+
+impl Inquiry {
+    /// A question for nothing in particular.
+    #[must_use]
+    pub fn new(ranking: Ranking) -> Self {
+        Inquiry {
+            ranking,
+            policy: None,
+            text: None,
+            like: None,
+            agent: None,
+            user: None,
+            k: None,
+            domain: None,
+            topic: None,
+            workflow: None,
+            all_outcomes: false,
+        }
+    }
+
+    /// Whether a situation is named.
+    #[must_use]
+    pub fn has_situation(&self) -> bool {
+        self.like.is_some() || self.text.as_deref().is_some_and(|text| !text.trim().is_empty())
+    }
+
+    /// Whether it can be asked: where likeness alone ranks, a situation must be named.
+    #[must_use]
+    pub fn is_enough(&self) -> bool {
+        self.has_situation() || !matches!(self.ranking, Ranking::Cases | Ranking::Similar)
+    }
+
+    /// Rows at most.
+    #[must_use]
+    pub fn rows(&self) -> usize {
+        self.k.unwrap_or_else(|| self.ranking.default_k())
+    }
+
+    /// Whether the vector of a text is of use: where a stored row is named it has its own, and proven relevance compares
+    /// none.
+    #[must_use]
+    pub fn text_to_embed(&self) -> Option<&str> {
+        let text = self.text.as_deref().filter(|text| !text.trim().is_empty())?;
+        (self.ranking != Ranking::Proven && self.like.is_none()).then_some(text)
+    }
+
+    /// The request at a moment.
+    #[must_use]
+    pub fn request(&self, at: &str) -> Request {
+        let Inquiry { ranking, policy, text, like, agent, user, k, domain, topic, workflow, all_outcomes } =
+            self.clone();
+        let text = text.filter(|text| !text.trim().is_empty());
+        let fresh = Request::new(ranking, at);
+        Request { text, like, agent, user, k, domain, topic, workflow, all_outcomes, policy, ..fresh }
+    }
+
+    /// The words of the command line that asks the same, in order.
+    #[must_use]
+    pub fn words(&self) -> Vec<String> {
+        let mut words = Vec::new();
+        let text = self.text.as_ref().filter(|text| !text.trim().is_empty());
+        // A text that looks like an option goes behind the sign that no options follow.
+        let behind = text.is_some_and(|text| text.starts_with('-'));
+        words.extend(text.filter(|_| !behind).cloned());
+        let options = [
+            ("--like", &self.like),
+            ("--policy", &self.policy),
+            ("--agent", &self.agent),
+            ("--user", &self.user),
+            ("--domain", &self.domain),
+            ("--topic", &self.topic),
+            ("--workflow", &self.workflow),
+        ];
+        words.extend(["--ranking".to_owned(), self.ranking.name().to_owned()]);
+        for (name, value) in options {
+            words.extend(value.iter().flat_map(|value| [name.to_owned(), value.clone()]));
+        }
+        words.extend(self.k.iter().flat_map(|k| ["-k".to_owned(), k.to_string()]));
+        words.extend(self.all_outcomes.then(|| "--all-outcomes".to_owned()));
+        if behind {
+            words.push("--".to_owned());
+            words.extend(text.cloned());
+        }
+        words
+    }
+}
+
+/// A question that was kept.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Saved {
+    /// Its name, unique among those of a database.
+    pub name: String,
+    /// What it asks.
+    #[serde(flatten)]
+    pub inquiry: Inquiry,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_says_everything_that_is_asked() {
+        let asked = Inquiry {
+            text: Some("--help me".into()),
+            agent: Some("a 1".into()),
+            k: Some(7),
+            all_outcomes: true,
+            ..Inquiry::new(Ranking::Similar)
+        };
+        let words = asked.words();
+        assert_eq!(
+            words.iter().map(String::as_str).collect::<Vec<_>>(),
+            ["--ranking", "similar", "--agent", "a 1", "-k", "7", "--all-outcomes", "--", "--help me"]
+        );
+        assert!(asked.is_enough() && !Inquiry::new(Ranking::Cases).is_enough());
+    }
+
+    #[test]
+    fn only_a_text_that_is_compared_needs_a_vector() {
+        let text = |ranking| Inquiry { text: Some("visa".into()), ..Inquiry::new(ranking) };
+        assert_eq!(text(Ranking::Boosted).text_to_embed(), Some("visa"));
+        assert_eq!(text(Ranking::Proven).text_to_embed(), None);
+        assert_eq!(Inquiry { like: Some("e".into()), ..text(Ranking::Boosted) }.text_to_embed(), None);
+    }
+}

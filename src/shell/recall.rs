@@ -1,0 +1,70 @@
+//! Ranks situations for the core, and keeps its questions.
+
+use std::time::Instant;
+
+use crate::app::Failure;
+use crate::config::queries;
+use crate::lab::embed::{self, Endpoint};
+use crate::lab::{self, LabError};
+use crate::memory::Entity;
+use crate::recall::answer::{Answer, Stages};
+use crate::recall::inquiry::{Inquiry, Saved};
+use crate::recall::rank::Ranking;
+use crate::store::Store;
+
+/// Where vectors of texts come from, as the profile says; else why they come from nowhere.
+pub type Embedding = Option<Result<Endpoint, String>>;
+
+/// Ranks a situation; `told` hears what is being done.
+pub async fn rank(
+    store: &Store,
+    embedding: &Embedding,
+    inquiry: &Inquiry,
+    at: &str,
+    told: impl Fn(&'static str),
+) -> Result<Box<(Answer, Stages)>, Failure> {
+    let mut request = inquiry.request(at);
+    let begun = Instant::now();
+    let mut asked = 0.0;
+    if let Some(text) = inquiry.text_to_embed() {
+        let kind = if inquiry.ranking == Ranking::Cases { Entity::Case } else { Entity::Episode };
+        told("asking for the vector of the text");
+        match embed::vector_of(store, kind, embedding.as_ref(), text).await {
+            Ok(vector) => request.vector = Some(vector),
+            Err(why) => request.vector_note = Some(why),
+        }
+        asked = begun.elapsed().as_secs_f64() * 1_000.0;
+    }
+    told("ranking");
+    let (mut answer, stages) = lab::timed(store, &request).await.map_err(|error| failure(&error))?;
+    // Nobody looks at it any more.
+    answer.request.vector = None;
+    Ok(Box::new((answer, Stages { embedding: asked, ..stages })))
+}
+
+fn failure(error: &LabError) -> Failure {
+    let what = "The situation was not ranked";
+    match error {
+        LabError::Store(error) => super::load::failure(what, error),
+        other => Failure { what: what.to_owned(), message: other.to_string(), code: None, remedy: None },
+    }
+}
+
+/// The questions that are kept for a database.
+pub fn saved(store: &Store) -> Result<Vec<Saved>, Failure> {
+    queries::load(store.location()).map_err(|why| kept("The kept questions were not read", why))
+}
+
+/// Keeps a question; all that are kept then.
+pub fn save(store: &Store, saved: &Saved) -> Result<Vec<Saved>, Failure> {
+    queries::save(store.location(), saved).map_err(|why| kept("The question was not kept", why))
+}
+
+/// Forgets a question; all that are kept then.
+pub fn forget(store: &Store, name: &str) -> Result<Vec<Saved>, Failure> {
+    queries::forget(store.location(), name).map_err(|why| kept("The question was not forgotten", why))
+}
+
+fn kept(what: &str, why: String) -> Failure {
+    Failure::new(what, why, "mend or remove that file; databases are not touched by it")
+}

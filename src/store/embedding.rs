@@ -1,0 +1,119 @@
+//! Where the vectors of a source's rows are written: how they are spelled there, and of which size those are that stand there.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+use super::session::Raw;
+use super::stored::TableName;
+use super::{Store, StoreError};
+use crate::layout::{BoundSource, Engine};
+use crate::store::encode::table_of;
+
+/// Stored vectors that are looked at for their usual size.
+const SAMPLE: usize = 5_000;
+
+/// Where the vectors of a source's rows stand.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shelf {
+    /// The table: the rows' own, or one beside it.
+    pub table: TableName,
+    /// Column of that table that holds the row's id; none where the vector stands in the row itself.
+    pub key: Option<String>,
+    /// Column of the vector.
+    pub column: String,
+    /// Its declared type.
+    pub declared: String,
+}
+
+impl Shelf {
+    /// Where the vectors of a source's rows are written.
+    ///
+    /// # Errors
+    /// Why they cannot be.
+    pub fn of(source: &BoundSource) -> Result<Shelf, String> {
+        let Some(place) = &source.vector else { return Err(format!("{} has no place for vectors", source.label)) };
+        if place.path.is_some() || place.keep.is_some() {
+            return Err(format!("the vectors of {} are a part of other values", source.label));
+        }
+        let (column, declared) = (place.column.clone(), place.declared.clone());
+        Ok(match &place.beside {
+            Some((schema, name, key, _)) => {
+                Shelf { table: TableName::new(schema.clone(), name.clone()), key: Some(key.clone()), column, declared }
+            }
+            None => Shelf { table: table_of(source), key: None, column, declared },
+        })
+    }
+
+    /// Numbers of a vector as the column's type fixes them; none where it takes any.
+    #[must_use]
+    pub fn fixed_size(&self) -> Option<usize> {
+        let (name, rest) = self.declared.split_once('(')?;
+        let is_vector = matches!(name.rsplit('.').next(), Some("vector" | "halfvec"));
+        rest.trim_end_matches(')').trim().parse().ok().filter(|_| is_vector)
+    }
+}
+
+/// A vector as a column of that type takes it.
+#[must_use]
+pub fn spelled(engine: Engine, declared: &str, numbers: &[f32]) -> Raw {
+    let items = || numbers.iter().map(f32::to_string).collect::<Vec<_>>().join(",");
+    match (engine, declared.to_ascii_lowercase().as_str()) {
+        (Engine::Sqlite, "blob" | "") | (Engine::Postgres, "bytea") => {
+            Raw::Bytes(numbers.iter().flat_map(|x| x.to_le_bytes()).collect())
+        }
+        (Engine::Postgres, array) if array.ends_with("[]") => Raw::Text(format!("{{{}}}", items())),
+        _ => Raw::Text(format!("[{}]", items())),
+    }
+}
+
+impl Store {
+    /// The size that most of the first stored vectors of a source have; none where there are none.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn usual_vector_size(&self, source: &BoundSource) -> Result<Option<usize>, StoreError> {
+        let mut sizes: BTreeMap<usize, usize> = BTreeMap::new();
+        let mut looked_at = 0;
+        self.each_stored_vector(source, |numbers| {
+            *sizes.entry(numbers.len()).or_default() += 1;
+            looked_at += 1;
+            if looked_at == SAMPLE { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })
+        .await?;
+        Ok(sizes.into_iter().max_by_key(|(_, count)| *count).map(|(size, _)| size))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_vector_is_spelled_as_its_column_takes_it() {
+        let numbers = [1.0, -0.5];
+        let bytes = Raw::Bytes(vec![0, 0, 128, 63, 0, 0, 0, 191]);
+        for (engine, declared, expected) in [
+            (Engine::Sqlite, "BLOB", bytes.clone()),
+            (Engine::Sqlite, "JSON", Raw::Text("[1,-0.5]".to_owned())),
+            (Engine::Postgres, "bytea", bytes),
+            (Engine::Postgres, "vector(2)", Raw::Text("[1,-0.5]".to_owned())),
+            (Engine::Postgres, "real[]", Raw::Text("{1,-0.5}".to_owned())),
+        ] {
+            assert_eq!(spelled(engine, declared, &numbers), expected, "{declared}");
+        }
+    }
+
+    #[test]
+    fn a_type_may_fix_the_size() {
+        let shelf = |declared: &str| Shelf {
+            table: TableName::new("main", "t"),
+            key: None,
+            column: "embedding".to_owned(),
+            declared: declared.to_owned(),
+        };
+        assert_eq!(shelf("vector(1536)").fixed_size(), Some(1536));
+        assert_eq!(shelf("extensions.vector(3)").fixed_size(), Some(3));
+        assert_eq!(shelf("varchar(255)").fixed_size(), None);
+        assert_eq!(shelf("vector").fixed_size(), None);
+    }
+}

@@ -1,0 +1,48 @@
+//! Decisions of supervisors on an agent's episodes, where a system keeps them beside what every memory has.
+
+use super::select::Statement;
+use super::session::Raw;
+use super::{Store, StoreError};
+
+/// Where supervised episodes stand, with the columns that say so.
+const TABLE: &str = "agent_episodes";
+const COLUMNS: [&str; 3] = ["proposal_id", "supervision_decision", "execution_followed_proposal"];
+
+/// What became of an episode that was proposed to a supervisor.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Supervised {
+    /// Id of the episode.
+    pub episode: String,
+    /// Whether the proposal was approved.
+    pub approved: bool,
+    /// Whether it was carried out as it was proposed.
+    pub followed: bool,
+}
+
+impl Store {
+    /// The supervised episodes of an agent; none where the database keeps no decisions.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn supervised(&self, agent: &str) -> Result<Option<Vec<Supervised>>, StoreError> {
+        let table = self.catalog().table(TABLE);
+        let Some(table) = table.filter(|t| COLUMNS.iter().all(|c| t.column(c).is_some())) else { return Ok(None) };
+        let declared = table.column("agent_id").map(|c| c.declared.clone()).unwrap_or_default();
+        let mut statement = Statement::default();
+        let agent = statement.bind(self.engine(), Raw::Text(agent.to_owned()), &declared);
+        statement.sql = format!(
+            "SELECT CAST(id AS text), CASE WHEN supervision_decision = 'approved' THEN 1 ELSE 0 END, \
+             CASE WHEN execution_followed_proposal THEN 1 ELSE 0 END \
+             FROM {TABLE} WHERE agent_id = {agent} AND proposal_id IS NOT NULL"
+        );
+        let rows = self.fetch(&statement).await?;
+        let supervised = rows.iter().filter_map(|row| {
+            let yes = |i: usize| matches!(row.get(i), Some(Raw::Integer(1)));
+            match row.first() {
+                Some(Raw::Text(id)) => Some(Supervised { episode: id.clone(), approved: yes(1), followed: yes(2) }),
+                _ => None,
+            }
+        });
+        Ok(Some(supervised.collect()))
+    }
+}

@@ -1,0 +1,356 @@
+//! Recall: what is asked when, what is shown, two rankings beside each other, kept questions, and what a change of mind
+//! stops.
+
+use mnemoscope::app::{Effect, Failure, Message};
+use mnemoscope::memory::Entity;
+use mnemoscope::memory::Row;
+use mnemoscope::memory::vector::{By, Tally};
+use mnemoscope::recall::answer::{Answer, Item, Stages, WordsBy};
+use mnemoscope::recall::features::words;
+use mnemoscope::recall::inquiry::{Inquiry, Saved};
+use mnemoscope::recall::keyword::{shares, text_of};
+use mnemoscope::recall::rank::{self, Ranked, Ranking, Sought, choose, place_of};
+use serde_json::json;
+
+use super::fake::{Console, Database, many, row, world};
+
+/// What a database of these rows recalls, by the rules themselves; without vectors.
+pub fn recalled(database: &Database, inquiry: &Inquiry, at: &str) -> Box<(Answer, Stages)> {
+    let all = |entity: Entity| database.rows.get(&entity).cloned().unwrap_or_default();
+    let like = inquiry.like.as_ref().and_then(|id| {
+        let kinds = [Entity::Episode, Entity::Case, Entity::Memory].into_iter();
+        kinds.flat_map(all).find(|row| row.id() == id)
+    });
+    let asked = like.as_ref().map(text_of).or(inquiry.text.clone()).unwrap_or_default();
+    let mut rows = match inquiry.ranking {
+        Ranking::Cases => all(Entity::Case),
+        Ranking::Proven => [all(Entity::Episode), all(Entity::Memory)].concat(),
+        Ranking::Boosted | Ranking::Similar => all(Entity::Episode),
+    };
+    rows.retain(|row| inquiry.agent.is_none() || row.text("agent_id") == inquiry.agent.as_deref());
+    rows.retain(|row| inquiry.user.is_none() || row.text("user_id") == inquiry.user.as_deref());
+    rows.retain(|row| like.as_ref().is_none_or(|like| like.id() != row.id()));
+    let candidates = rows.len();
+    let texts: Vec<String> = rows.iter().map(text_of).collect();
+    let likeness = shares(&words(&asked), &texts);
+    let place = like.as_ref().map(place_of).unwrap_or_default();
+    let sought = Sought { domain: inquiry.domain.clone().or(place.0), topic: inquiry.topic.clone().or(place.1) };
+    let mut ranked: Vec<Ranked> = (rows.into_iter().zip(likeness))
+        .map(|(row, share)| match inquiry.ranking {
+            Ranking::Boosted => rank::boosted(row, (!asked.is_empty()).then_some(share), "keywords", at),
+            Ranking::Proven => {
+                let utility = row.number("utility");
+                rank::proven(row, &sought, utility, at)
+            }
+            Ranking::Cases | Ranking::Similar => rank::by_likeness(row, share, "keywords"),
+        })
+        .collect();
+    rank::sort(&mut ranked);
+    let (chosen, left_out) = choose(ranked, inquiry.rows(), 3, |_, _| None);
+    let item = |ranked| Item { ranked, canvas: Vec::new(), feedback: Vec::new(), findings: Vec::new() };
+    let answer = Answer {
+        rows: chosen.into_iter().map(item).collect(),
+        left_out,
+        used: if asked.is_empty() { "none" } else { "keyword" },
+        compared: None,
+        words_by: (!asked.is_empty()).then_some(WordsBy::Read),
+        candidates,
+        notes: inquiry.text.iter().map(|_| "no embedding endpoint is named: compared by keywords".to_owned()).collect(),
+        like,
+        request: inquiry.request(at),
+    };
+    Box::new((answer, Stages { embedding: 0.0, situation: 1.0, ranking: 2.5, context: 0.5 }))
+}
+
+/// The last question that was asked, with its number.
+fn asked(console: &Console) -> Option<(mnemoscope::app::Ticket, Inquiry)> {
+    console.held.iter().rev().find_map(|effect| match effect {
+        Effect::Recall { ticket, inquiry, .. } => Some((*ticket, (**inquiry).clone())),
+        _ => None,
+    })
+}
+
+#[test]
+fn the_selected_row_is_the_situation() {
+    let mut console = Console::new(world(), 140, 40);
+    console.press("2 j W");
+    console.shows("as in episode ep-1");
+    console.shows("Reconcile the October invoices");
+    // The other episode of its agent; the row itself is left out.
+    assert_eq!(console.selected(), Some((Entity::Episode, "ep-2".to_owned())));
+    console.shows("agent agent-books");
+    console.press("enter");
+    assert_eq!(console.id(), "ep-2");
+    console.press("[");
+    console.shows("as in episode ep-1");
+    // From a result on: its situation in turn, and back again.
+    console.press("W");
+    console.shows("as in episode ep-2");
+    console.press("[");
+    console.shows("as in episode ep-1");
+}
+
+#[test]
+fn what_belongs_to_an_episode_takes_its_situation() {
+    let mut console = Console::new(world(), 140, 40);
+    console.press("5 W");
+    console.shows("as in episode ep-1");
+    // An agent has no situation of its own.
+    console.press("9 W");
+    console.shows("writes a situation");
+    let mut database = world();
+    let access = row(Entity::Access, &[("id", json!("ac-1")), ("query", json!("lost invoices"))]);
+    database.rows.entry(Entity::Access).or_default().push(access);
+    let mut console = Console::new(database, 140, 40);
+    console.press(": 'accesses' enter W");
+    assert_eq!(console.model.at_recall().unwrap().inquiry.text.as_deref(), Some("lost invoices"));
+}
+
+#[test]
+fn every_term_is_shown_with_its_reason_and_they_sum() {
+    let mut console = Console::new(world(), 160, 48);
+    console.press("2 W");
+    for text in [
+        "B base",
+        "C canvas",
+        "F feedback",
+        "2 canvas interactions are stored: + 0.1",
+        "the stored aggregate +0.25 is above 0: + 0.2",
+        "sum",
+        "what an agent gets of it",
+        "Context: Reconcile the October invoices",
+        "tokens (rough: 4 characters each)",
+        "by words, compared here in every text",
+        "2.5 ms",
+    ] {
+        console.shows(text);
+    }
+    let found = console.model.at_recall().unwrap().left.current().unwrap().ranked.score.clone();
+    console.shows(&format!("{:+.4}", found.total));
+}
+
+#[test]
+fn a_written_situation_is_ranked_and_the_fallback_is_said() {
+    let mut console = Console::new(world(), 140, 40);
+    console.press("W");
+    console.shows("writes a situation");
+    console.shows("by time alone: nothing is asked");
+    console.press("/ 'missing invoices' enter");
+    console.shows("missing invoices");
+    console.shows("! no embedding endpoint is named: compared by keywords");
+    assert_eq!(console.model.at_recall().unwrap().inquiry.text.as_deref(), Some("missing invoices"));
+}
+
+#[test]
+fn a_ranking_that_compares_asks_for_a_situation_first() {
+    let mut console = Console::new(world(), 120, 30);
+    console.press("W 4");
+    console.shows("What is the situation?");
+    console.holding = true;
+    console.press("/ 'invoices' enter");
+    assert_eq!(asked(&console).unwrap().1.ranking, Ranking::Similar);
+}
+
+#[test]
+fn what_the_database_cannot_rank_says_why() {
+    let mut console = Console::new(many(3), 140, 60);
+    console.press("W 3");
+    console.shows("made-up has no case");
+    assert_eq!(console.model.at_recall().unwrap().left.way.ranking, Ranking::Boosted);
+    console.shows("not in this database");
+    let mut nothing = Console::new(Database::default(), 140, 40);
+    nothing.press("W");
+    nothing.shows("This database cannot be ranked so");
+    nothing.shows("use another layout");
+}
+
+#[test]
+fn the_latest_question_wins_and_esc_stops_it() {
+    let mut console = Console::new(world(), 140, 40);
+    console.press("W");
+    console.holding = true;
+    console.press("/ 'first' enter");
+    let (first, _) = asked(&console).unwrap();
+    console.tell(Message::Recalling(first, "asking for the vector of the text"));
+    console.shows("asking for the vector of the text");
+    console.press("+");
+    let (second, inquiry) = asked(&console).unwrap();
+    assert_eq!(inquiry.k, Some(5));
+    assert!(console.held.contains(&Effect::Cancel(first)), "the older one is stopped");
+    let late = Failure::new("late", "", "");
+    console.tell(Message::Recalled(first, Err(late)));
+    console.hides("late");
+    console.press("esc");
+    assert!(console.held.contains(&Effect::Cancel(second)));
+    console.shows("Ranking was stopped");
+    console.held.clear();
+    console.press("r");
+    let again = console.held.iter().any(|effect| matches!(effect, Effect::Recall { fresh: true, .. }));
+    assert!(again, "read anew, without what is kept in memory");
+}
+
+#[test]
+fn two_rankings_stand_beside_each_other_with_the_moves_between_them() {
+    let mut console = Console::new(world(), 160, 40);
+    console.press("W v 'proven' enter");
+    console.shows("beside proven");
+    console.shows("goes");
+    console.shows("was");
+    let recall = console.model.at_recall().unwrap().clone();
+    let row = recall.left.current().unwrap().ranked.row.clone();
+    let place = recall.right.as_ref().unwrap().place_of(row.entity, row.id());
+    assert!(place.is_some());
+    console.shows("in the other ranking");
+    console.press("l");
+    assert_eq!(console.id(), row.id(), "the same row is selected in both");
+    console.press("x");
+    assert_eq!(console.model.at_recall().unwrap().left.way.ranking, Ranking::Proven);
+    console.press("v 'similar' enter esc");
+    assert!(console.model.at_recall().unwrap().right.is_none(), "esc ends the comparison first");
+}
+
+#[test]
+fn rows_of_other_kinds_are_said_to_be_that() {
+    let mut console = Console::new(world(), 160, 40);
+    console.press("4 W v 'boosted' enter");
+    console.shows("cases");
+    let recall = console.model.at_recall().unwrap();
+    if recall.left.current().is_some() {
+        console.shows("which ranks no cases");
+    }
+}
+
+#[test]
+fn the_number_of_rows_the_owners_and_what_narrows_are_set_by_keys() {
+    let mut console = Console::new(world(), 140, 40);
+    console.press("W - - - - -");
+    assert_eq!(console.model.at_recall().unwrap().left.rows().len(), 1);
+    console.press("a 'nobody' enter");
+    console.shows("There are no rows of this agent and user.");
+    console.press("a ctrl-u 'book' tab");
+    console.shows("agent-books");
+    console.press("enter 2 n 'finance / invoices' enter");
+    let asked = &console.model.at_recall().unwrap().inquiry;
+    assert_eq!((asked.domain.as_deref(), asked.topic.as_deref()), (Some("finance"), Some("invoices")));
+    console.shows("finance, as asked");
+    console.press("n");
+    console.shows("domain finance, topic invoices");
+    console.press("esc 1 n");
+    console.shows("only proven relevance and similar episodes are narrowed");
+}
+
+#[test]
+fn a_question_is_kept_asked_again_and_forgotten() {
+    let mut console = Console::new(world(), 140, 40);
+    console.press("W s");
+    console.shows("nothing is kept yet");
+    console.press("/ 'missing invoices' enter + S enter");
+    console.shows("name it");
+    console.press("'lost ones' enter");
+    console.shows("kept as lost ones");
+    let expected = Inquiry { text: Some("missing invoices".into()), k: Some(5), ..Inquiry::new(Ranking::Boosted) };
+    assert_eq!(console.saved, [Saved { name: "lost ones".into(), inquiry: expected.clone() }]);
+    console.press("1 [ W s enter");
+    console.shows("missing invoices");
+    let recall = console.model.at_recall().unwrap();
+    assert_eq!(recall.asked(recall.side()), expected);
+    console.press("X enter");
+    assert!(console.saved.is_empty());
+}
+
+#[test]
+fn a_change_asks_again_and_the_same_row_stays_selected() {
+    let mut console = Console::new(world(), 140, 40);
+    console.press("W j");
+    let before = console.id();
+    console.holding = true;
+    console.model.changing.epoch += 1;
+    console.tell(Message::Tick(super::fake::now()));
+    let Some((ticket, inquiry)) = asked(&console) else { panic!("it is asked again") };
+    let stale = console.model.at_recall().unwrap().left.is_stale();
+    assert!(stale, "until then what was found stays, dimmed");
+    let answer = recalled(&console.database, &inquiry, "2026-02-04T11:00:00.000000Z");
+    console.tell(Message::Recalled(ticket, Ok(answer)));
+    assert_eq!(console.id(), before);
+}
+
+#[test]
+fn the_command_line_asks_the_same() {
+    let mut console = Console::new(world(), 140, 40);
+    console.press("W / 'it was lost' enter + a 'agent-books' enter y c");
+    let Some(Effect::Copy(_, line)) = console.asked.iter().rev().find(|e| matches!(e, Effect::Copy(..))) else {
+        panic!("nothing copied")
+    };
+    assert_eq!(line, "mnemoscope -d memory/made-up.db recall 'it was lost' --ranking boosted --agent agent-books -k 5");
+}
+
+#[test]
+fn nothing_personal_shows_through_a_mask() {
+    let mut console = Console::masked(world(), 160, 48);
+    console.press("2 j W");
+    for text in ["October", "ada@example.org", "missing invoices"] {
+        console.hides(text);
+    }
+    console.press("/ 'my tax file' enter");
+    console.hides("my tax file");
+    console.shows("a text of 11 characters");
+    console.press("u 'ada@example.org' enter");
+    console.hides("ada@example.org");
+    console.press("S 'k' enter s");
+    console.hides("my tax file");
+}
+
+#[test]
+fn what_vectors_came_to_is_said() {
+    let mut console = Console::new(world(), 160, 48);
+    console.press("W");
+    console.holding = true;
+    console.press("r");
+    let (ticket, inquiry) = asked(&console).unwrap();
+    let mut answer = recalled(&console.database, &inquiry, "2026-02-04T11:00:00.000000Z");
+    let tally = Tally { rows: 9, compared: 4, missing: 2, no_direction: 1, other_dimensions: 1, unreadable: 1 };
+    (answer.0.used, answer.0.compared, answer.0.words_by) = ("vector", Some((tally, By::Memory)), None);
+    console.tell(Message::Recalled(ticket, Ok(answer)));
+    console.shows("kept in memory");
+    console.shows("4 of 9 rows, 2 have none, 1 have no direction");
+    console.shows("1 are unreadable");
+    console.shows("at most 268 MB");
+}
+
+#[test]
+fn a_failure_is_a_card_and_what_was_found_stays() {
+    let mut console = Console::new(world(), 140, 40);
+    console.press("W");
+    let rows = console.model.at_recall().unwrap().left.rows().len();
+    console.failure = Some(Failure::new("The situation was not ranked", "the server is gone", "start it"));
+    console.press("r");
+    console.shows("The situation was not ranked");
+    assert_eq!(console.model.at_recall().unwrap().left.rows().len(), rows);
+    let mut fresh = Console::new(world(), 140, 40);
+    fresh.failure = Some(Failure::new("The situation was not ranked", "the server is gone", "start it"));
+    fresh.press("W");
+    fresh.shows("the server is gone");
+}
+
+#[test]
+fn hostile_and_huge_rows_do_no_harm() {
+    let mut database = world();
+    let mut wild: Row = row(Entity::Episode, &[("id", json!("ep-\u{202e}9")), ("title", json!("x".repeat(50_000)))]);
+    wild.set("feedback_score", json!(f64::MAX));
+    database.rows.entry(Entity::Episode).or_default().push(wild);
+    for (width, height) in [(40, 10), (60, 20), (100, 30), (200, 50)] {
+        let mut console = Console::new(database.clone(), width, height);
+        console.press("W v 'proven' enter l j j tab j*40 k*3 tab h - - + + x esc esc");
+    }
+}
+
+#[test]
+fn clicks_choose_rankings_rows_and_sides() {
+    let mut console = Console::new(world(), 160, 40);
+    console.press("W");
+    console.click("proven");
+    assert_eq!(console.model.at_recall().unwrap().left.way.ranking, Ranking::Proven);
+    console.press("v 'boosted' enter");
+    console.click("was");
+    assert!(console.model.at_recall().unwrap().on_right);
+}

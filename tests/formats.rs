@@ -1,0 +1,173 @@
+//! What the commands print: the same things in each format, in the same order each time, one row a line whatever the
+//! rows hold, and help that a person can read.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+struct Desk {
+    folder: TempDir,
+    database: PathBuf,
+}
+
+impl Desk {
+    /// A demo database in a folder of its own.
+    fn new() -> Desk {
+        let folder = TempDir::new().unwrap();
+        let database = folder.path().join("demo.db");
+        let desk = Desk { folder, database };
+        let path = desk.database.display().to_string();
+        assert!(desk.run(&["demo", &path, "--episodes", "60", "--no-console"]).status.success());
+        desk
+    }
+
+    fn run(&self, words: &[&str]) -> Output {
+        Command::new(env!("CARGO_BIN_EXE_mnemoscope"))
+            .env_clear()
+            .env("HOME", self.folder.path())
+            .env("MNEMOSCOPE_STATE", self.folder.path().join("state"))
+            .env("MNEMOSCOPE_ACTOR", "tester")
+            .args(words)
+            .output()
+            .unwrap()
+    }
+
+    fn on(&self, words: &[&str]) -> Output {
+        let path = self.database.display().to_string();
+        self.run(&[&["-d", path.as_str()], words].concat())
+    }
+
+    fn text(&self, words: &[&str]) -> String {
+        let output = self.on(words);
+        assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    fn json(&self, words: &[&str]) -> Value {
+        serde_json::from_str(&self.text(words)).unwrap()
+    }
+}
+
+fn statement(path: &Path, sql: &str) {
+    use sqlx::Connection as _;
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+        let url = format!("sqlite:{}", path.display());
+        let mut link = sqlx::SqliteConnection::connect(&url).await.unwrap();
+        sqlx::query(sqlx::AssertSqlSafe(sql.to_owned())).execute(&mut link).await.unwrap();
+        link.close().await.unwrap();
+    });
+}
+
+#[test]
+fn commands_that_give_rows_give_them_as_csv_too() {
+    let desk = Desk::new();
+    desk.text(&["migrate", "--apply"]);
+    let lists: [(&[&str], &str, &str); 7] = [
+        (&["findings"], "findings", "kind,severity,entity,count,"),
+        (&["audit", "list"], "rows", "seq,"),
+        (&["policy", "list"], "rows", "id,profile_id,version,"),
+        (&["backfill"], "backfills", "name,does,"),
+        (&["layouts"], "", "name,title,"),
+        (&["recall", "invoice", "--ranking", "boosted"], "rows", "id,"),
+        (&["replay", "invoice"], "rows", "id,agent_id,"),
+    ];
+    for (words, key, header) in lists {
+        let json = desk.json(&[words, &["--format", "json"]].concat());
+        let rows = if key.is_empty() { &json } else { &json[key] };
+        let csv = desk.text(&[words, &["--format", "csv"]].concat());
+        let mut reader = csv::Reader::from_reader(csv.as_bytes());
+        let records: Vec<csv::StringRecord> = reader.records().map(Result::unwrap).collect();
+        assert_eq!(Some(records.len()), rows.as_array().map(Vec::len), "{words:?}");
+        assert!(records.is_empty() || csv.starts_with(header), "{words:?}: {csv}");
+    }
+    assert_eq!(desk.on(&["status", "--format", "csv"]).status.code(), Some(2));
+}
+
+#[test]
+fn a_row_stays_on_its_line_whatever_it_holds() {
+    let desk = Desk::new();
+    statement(&desk.database, "UPDATE episodes SET title = 'a' || char(8232) || 'b' || char(133) || 'c' || char(8233)");
+    let lines = desk.text(&["list", "episode", "--format", "jsonl"]);
+    assert!(!lines.contains(['\u{85}', '\u{2028}', '\u{2029}']));
+    assert_eq!(lines.lines().count(), 60);
+    let row: Value = serde_json::from_str(lines.lines().next().unwrap()).unwrap();
+    assert_eq!(row["title"], "a\u{2028}b\u{85}c\u{2029}");
+}
+
+#[test]
+fn findings_come_in_the_same_order_each_time_the_worst_first() {
+    let desk = Desk::new();
+    let told = |desk: &Desk| -> Vec<[String; 3]> {
+        let all = desk.json(&["findings"]);
+        let words = |finding: &Value| ["severity", "kind", "entity"].map(|key| finding[key].to_string());
+        all["findings"].as_array().unwrap().iter().map(words).collect()
+    };
+    let first = told(&desk);
+    assert!(first.len() > 10, "{first:?}");
+    let place = |kind: &str| mnemoscope::memory::findings::KINDS.iter().position(|k| format!("\"{}\"", k.name) == kind);
+    let mut sorted = first.clone();
+    let severity = |word: &str| ["\"high\"", "\"medium\"", "\"low\""].iter().position(|s| *s == word);
+    sorted.sort_by_key(|[worst, kind, entity]| (severity(worst), place(kind), entity.clone()));
+    assert_eq!(first, sorted);
+    assert_eq!(told(&desk), first);
+}
+
+#[test]
+fn a_database_is_read_only_until_changes_can_be_made() {
+    let desk = Desk::new();
+    let read_only = || desk.json(&["status"])["database"]["read_only"].clone();
+    assert_eq!(read_only(), true, "no audit trail yet");
+    desk.text(&["migrate", "--apply"]);
+    assert_eq!(read_only(), false);
+}
+
+#[test]
+fn a_persons_bundle_is_not_made_with_a_mask_that_it_would_not_wear() {
+    let desk = Desk::new();
+    let subject = desk.json(&["list", "subject", "--limit", "1"])["rows"][0]["id"].as_str().unwrap().to_owned();
+    assert!(desk.on(&["export", "subject", &subject]).status.success());
+    let masked = desk.on(&["--mask", "export", "subject", &subject]);
+    assert_eq!((masked.status.code(), masked.stdout.len()), (Some(2), 0));
+    assert!(String::from_utf8_lossy(&masked.stderr).contains("--mask"));
+}
+
+#[test]
+fn help_lists_the_options_of_a_command_before_those_of_every_command() {
+    let desk = Desk::new();
+    for words in
+        [&["list", "--help"][..], &["purge", "--help"], &["backfill", "--help"], &["policy", "train", "--help"]]
+    {
+        let help = String::from_utf8(desk.run(words).stdout).unwrap();
+        let (own, every) = help.split_once("Options of every command:").unwrap_or_else(|| panic!("{words:?}: {help}"));
+        assert!(
+            every.contains("--mask") && every.contains("--database") && !own.contains("--mask"),
+            "{words:?}: {help}"
+        );
+    }
+    let help = String::from_utf8(desk.run(&["list", "--help"]).stdout).unwrap();
+    assert!(help.contains("canvas_event") && !help.contains("`canvas_event`"), "{help}");
+}
+
+#[test]
+fn no_rows_at_all_are_wrong_usage_and_a_closed_pipe_is_no_error() {
+    let desk = Desk::new();
+    desk.text(&["migrate", "--apply"]);
+    for words in
+        [&["list", "episode", "--limit", "0"][..], &["audit", "list", "--limit", "0"], &["replay", "x", "--limit", "0"]]
+    {
+        assert_eq!(desk.on(words).status.code(), Some(2), "{words:?}");
+    }
+    for words in ["completions bash", "man", "findings", "layouts show atom"] {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_mnemoscope"))
+            .args(words.split(' '))
+            .env("MNEMOSCOPE_DATABASE", &desk.database)
+            .env("MNEMOSCOPE_STATE", desk.folder.path())
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        drop(child.stdout.take());
+        assert_eq!(child.wait().unwrap().code(), Some(0), "{words}");
+    }
+}
