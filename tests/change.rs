@@ -251,7 +251,6 @@ fn what_makes_no_sense_is_refused_by_kind() {
             feedback::add(store, &episode, &said("rating", None, None)).await,
             feedback::add(store, &episode, &said("stars", None, None)).await,
             feedback::add(store, &episode, &said("thumbs_up", None, Some(&"x".repeat(10 << 20)))).await,
-            feedback::add(store, &episode, &said("thumbs_up", None, Some("a\0b"))).await,
             feedback::add(store, " ", &said("thumbs_up", None, None)).await,
             signal::add(store, &episode, "praised", "me", None).await,
             profile::set_window(store, "x", Some(0)).await,
@@ -385,6 +384,31 @@ fn lists_that_are_arrays_are_kept_like_the_others() {
             let row = world.store.row(Entity::Episode, "ep-3").await.unwrap().unwrap();
             assert!(row.list("feedback_ids").contains(&receipt.changes[0].id.as_str()), "{row:?}");
             assert_eq!(row.number("feedback_score"), Some(-1.0));
+        }
+    });
+}
+
+#[test]
+fn lists_that_are_json_as_written_are_found_by_what_they_hold() {
+    block_on(async {
+        for kind in ["json", "text"] {
+            let Some(mut world) = native_on_postgres().await else { return };
+            let sql = format!(
+                "DELETE FROM agent_feedback; ALTER TABLE episodes ALTER COLUMN feedback_ids DROP DEFAULT, \
+                 ALTER COLUMN feedback_ids TYPE {kind} USING NULL; UPDATE episodes SET feedback_score = NULL"
+            );
+            meddle(&world, &sql).await;
+            world.store = open(&world.target).await;
+            for steps in histories(1, 8) {
+                play(&world, &steps).await;
+            }
+            let receipt = done(&world, feedback::add(&world.store, "ep-3", &said("thumbs_up", None, None)).await).await;
+            let id = receipt.changes[0].id.clone();
+            // Only the list says whose it is.
+            meddle(&world, "UPDATE agent_feedback SET episode_id = NULL").await;
+            done(&world, feedback::edit(&world.store, &id, &said("rating", Some(2), None)).await).await;
+            let row = world.store.row(Entity::Episode, "ep-3").await.unwrap().unwrap();
+            assert_eq!(row.number("feedback_score"), Some(-0.5));
         }
     });
 }

@@ -12,6 +12,8 @@ mod console {
     mod prune;
     mod readme;
     mod recall;
+    mod replay;
     mod studies;
     mod triage;
+    mod what_if;
 }

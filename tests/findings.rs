@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use clap::CommandFactory as _;
-use mnemoscope::change::findings::{Told, Wanted, look};
+use mnemoscope::change::findings::{Brief, Told, Wanted, look};
+use mnemoscope::change::{Author, migrate};
 use mnemoscope::demo;
 use mnemoscope::memory::findings::{Finding, KINDS};
 use mnemoscope::store::{OpenOptions, Store, Target};
@@ -124,10 +125,9 @@ fn every_layout_is_looked_through_on_both_engines() {
 #[test]
 fn every_remedy_is_a_command_that_exists() {
     let commands = mnemoscope::cli::args::Cli::command();
-    let later = ["backfill", "prune", "quarantine"];
     for kind in KINDS {
         let word = kind.remedy.split(' ').next().expect("a word");
-        let known = commands.get_subcommands().any(|c| c.get_name() == word) || later.contains(&word);
+        let known = commands.get_subcommands().any(|c| c.get_name() == word);
         assert!(known, "{}: {}", kind.name, kind.remedy);
     }
 }
@@ -143,7 +143,75 @@ fn a_look_ends_when_nobody_listens() {
             heard += 1;
             ControlFlow::Break(())
         };
-        look(&open(&target).await, &Wanted { kind: None, examples: 3, brief: None }, &mut told).await.expect("a look");
+        look(&open(&target).await, &Wanted { examples: 3, ..Wanted::default() }, &mut told).await.expect("a look");
         assert_eq!(heard, 1);
+    });
+}
+
+#[test]
+fn cases_that_say_the_same_in_other_words_are_near_copies() {
+    block_on(async {
+        let folder = tempfile::tempdir().expect("a folder");
+        let target = native(folder.path()).await;
+        let kind = Some("near_duplicate_case");
+        let before: u64 = found(&target, kind).await.iter().map(|f| f.count).sum();
+        let copy = "CREATE TABLE copied AS SELECT c.* FROM agent_memory_cases c \
+             JOIN agent_memory_embeddings e ON e.case_id = c.id WHERE e.embedding IS NOT NULL ORDER BY c.id LIMIT 1; \
+             CREATE TABLE meant AS SELECT * FROM agent_memory_embeddings WHERE case_id = (SELECT id FROM copied); \
+             UPDATE copied SET id = 'near-1', message_hash = 'other words'; UPDATE meant SET case_id = 'near-1'; \
+             INSERT INTO agent_memory_cases SELECT * FROM copied; INSERT INTO agent_memory_embeddings SELECT * FROM meant; \
+             DROP TABLE copied; DROP TABLE meant";
+        run(&target, copy).await;
+        let after = found(&target, kind).await;
+        assert_eq!(after.iter().map(|f| f.count).sum::<u64>(), before + 1, "{after:?}");
+        run(&target, "UPDATE agent_memory_cases SET message_hash = 'the same' WHERE message_hash IS NOT NULL").await;
+        assert!(found(&target, kind).await.is_empty(), "copies by message are told as such");
+    });
+}
+
+#[test]
+fn a_migration_that_is_not_what_it_was_is_a_finding() {
+    block_on(async {
+        let folder = tempfile::tempdir().expect("a folder");
+        let target = native(folder.path()).await;
+        let author = Author { actor: "tester".to_owned(), reason: None, ticket: None };
+        migrate::apply(&open(&target).await, &author, None).await.expect("applied");
+        assert!(found(&target, Some("migration_drift")).await.is_empty());
+        run(&target, "UPDATE memory_migrations SET checksum = 'feed' WHERE version = 1").await;
+        let drifted = found(&target, Some("migration_drift")).await;
+        assert!(drifted[0].examples == ["0001_audit"] && drifted[0].remedy == "migrate", "{drifted:?}");
+    });
+}
+
+#[test]
+fn a_brief_look_tells_nothing_of_what_it_did_not_read() {
+    block_on(async {
+        let folder = tempfile::tempdir().expect("a folder");
+        let target = native(folder.path()).await;
+        let whole = found(&target, None).await;
+        let all = counts(&whole);
+        for rows in [1, 40, 200, u64::MAX] {
+            let (mut brief, mut left) = (Vec::new(), Vec::new());
+            let mut told = |told: Told| {
+                match told {
+                    Told::Found(finding) => brief.push(finding),
+                    Told::Left(kinds) => left = kinds,
+                    Told::NotApplicable(_) | Told::Read(..) => {}
+                }
+                ControlFlow::Continue(())
+            };
+            let end = Some(Brief { rows, time: std::time::Duration::MAX });
+            let wanted = Wanted { kind: None, examples: 1_000, brief: end };
+            look(&open(&target).await, &wanted, &mut told).await.expect("a look");
+            for finding in &brief {
+                let whole = all[&(finding.kind, finding.entity.unwrap_or_default())];
+                let same = finding.count == whole;
+                assert!(same || finding.count < whole && left.contains(&finding.kind), "{rows} rows: {finding:?}");
+            }
+            let told = |f: &&Finding| brief.iter().any(|b| (b.kind, b.entity) == (f.kind, f.entity));
+            let silent: Vec<&Finding> = whole.iter().filter(|f| !told(f) && !left.contains(&f.kind)).collect();
+            assert!(silent.is_empty(), "{rows} rows: {silent:?}");
+            assert_eq!(left.is_empty(), rows == u64::MAX, "{left:?}");
+        }
     });
 }

@@ -171,3 +171,12 @@ fn no_rows_at_all_are_wrong_usage_and_a_closed_pipe_is_no_error() {
         assert_eq!(child.wait().unwrap().code(), Some(0), "{words}");
     }
 }
+
+#[test]
+fn every_ranking_says_whether_vectors_or_words_were_compared() {
+    let desk = Desk::new();
+    for ranking in ["boosted", "proven", "cases", "similar"] {
+        let found = desk.json(&["recall", "invoice", "--ranking", ranking, "--topic", "invoice"]);
+        assert_eq!(found["query"]["used"], "keyword", "{ranking}");
+    }
+}

@@ -4,6 +4,8 @@
 
 mod support;
 
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -237,7 +239,7 @@ fn agents_that_write_meanwhile_wait_less_than_a_second() {
             // Holds its rows for longer than a step waits.
             let slow = async {
                 let mut link = PgConnection::connect(url).await.expect("the server");
-                let sql = "BEGIN; UPDATE episodes SET title = title WHERE false; SELECT pg_sleep(1.2); COMMIT";
+                let sql = "BEGIN; UPDATE episodes SET title = title WHERE false; SELECT pg_sleep(3.2); COMMIT";
                 sqlx::raw_sql(sql).execute(&mut link).await.expect("a slow agent");
             };
             let migration = async {
@@ -251,4 +253,107 @@ fn agents_that_write_meanwhile_wait_less_than_a_second() {
             assert!(longest.load(Ordering::Relaxed) < 1_000, "an agent waited {} ms", longest.load(Ordering::Relaxed));
         }
     });
+}
+
+/// Starts `migrate --apply`, which stops at its n-th writing statement, and kills it there; gives whether it came so far.
+fn killed_at(target: &Target, statement: usize) -> bool {
+    let database = match target {
+        Target::File(path) => path.display().to_string(),
+        Target::Postgres(url) => url.clone(),
+    };
+    let state = tempfile::tempdir().expect("a folder");
+    let mut child = Command::new(env!("CARGO_BIN_EXE_mnemoscope"))
+        .args(["-d", &database, "migrate", "--apply", "--actor", "x"])
+        .env("MNEMOSCOPE_STOP_AT_WRITE", statement.to_string())
+        .env("MNEMOSCOPE_STATE", state.path())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program");
+    let words = BufReader::new(child.stderr.take().expect("its words"));
+    let stopped = words.lines().map_while(Result::ok).any(|line| line.starts_with("stopped at statement"));
+    if stopped {
+        child.kill().expect("killed");
+    }
+    let status = child.wait().expect("its end");
+    assert!(stopped || status.success(), "{status}");
+    stopped
+}
+
+async fn rows(target: &Target) -> Vec<(String, String, u64)> {
+    let counts = open(target).await.source_counts().await.expect("counts");
+    counts.into_iter().map(|c| (c.entity, c.source, c.before)).collect()
+}
+
+/// What is in the world, with the migrations that it lacks.
+async fn killed_world(layout: Option<Layout>) -> Vec<World> {
+    match layout {
+        Some(Layout::Atom2026) => older().await,
+        Some(layout) => worlds(layout).await,
+        None => {
+            let folder = tempfile::tempdir().expect("a folder");
+            let path = folder.path().join("empty.db");
+            std::fs::write(&path, "").expect("an empty file");
+            let empty = |target, database| World {
+                target,
+                _folder: tempfile::tempdir().expect("a folder"),
+                _database: database,
+            };
+            let mut worlds = vec![World { target: Target::File(path), _folder: folder, _database: None }];
+            if let Some(database) = Database::fresh() {
+                worlds.push(empty(Target::Postgres(database.url().to_owned()), Some(database)));
+            }
+            worlds
+        }
+    }
+}
+
+/// One statement in so many is tried; all of them with `MNEMOSCOPE_KILL_EVERY=1`.
+fn every() -> usize {
+    std::env::var("MNEMOSCOPE_KILL_EVERY").ok().and_then(|text| text.parse().ok()).unwrap_or(13)
+}
+
+#[test]
+fn a_migration_killed_at_any_statement_goes_on_there_and_every_row_stays() {
+    block_on(async {
+        let layouts =
+            [None, Some(Layout::Atom), Some(Layout::Atom2026), Some(Layout::NousHead), Some(Layout::EnnubeJson)];
+        for (first, layout) in layouts.into_iter().enumerate() {
+            for statement in (1 + first % every()..).step_by(every()) {
+                let mut all_ended = true;
+                for world in killed_world(layout).await {
+                    let before = rows(&world.target).await;
+                    let stopped = killed_at(&world.target, statement);
+                    let store = open(&world.target).await;
+                    let state = migrate::state(&store).await.expect("a state");
+                    assert!(state.drift.is_empty(), "{layout:?} at {statement}: {:?}", state.drift);
+                    assert!(
+                        stopped || state.pending.is_empty(),
+                        "{layout:?} at {statement}: {:?}",
+                        names(&state.pending)
+                    );
+                    assert_kept(&world, &before, layout, statement).await;
+                    let outcome = migrate::apply_chosen(&store, &author(), &Choice::default()).await;
+                    let outcome = outcome.unwrap_or_else(|e| panic!("{layout:?} at {statement}: {e}"));
+                    assert!(outcome.applied.is_empty() || outcome.verified, "{layout:?} at {statement}: {outcome:?}");
+                    assert_kept(&world, &before, layout, statement).await;
+                    let store = open(&world.target).await;
+                    assert!(migrate::state(&store).await.expect("a state").pending.is_empty());
+                    assert!(audit::verify(&store, &[]).await.expect("a trail").ok, "{layout:?} at {statement}");
+                    all_ended &= !stopped;
+                }
+                if all_ended {
+                    break;
+                }
+            }
+        }
+    });
+}
+
+/// What could be read before can be read now, row for row.
+async fn assert_kept(world: &World, before: &[(String, String, u64)], layout: Option<Layout>, statement: usize) {
+    let now = rows(&world.target).await;
+    for source in before {
+        assert!(now.contains(source), "{layout:?} at {statement}: {source:?} of {now:?}");
+    }
 }

@@ -10,10 +10,12 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use mnemoscope::change::{self, Author, Plan, migrate, prune, purge, quarantine, reward, what_if};
 use mnemoscope::lab::{self, Request, parents};
 use mnemoscope::memory::vector::cosine_of;
 use mnemoscope::memory::{Entity, time};
 use mnemoscope::recall::rank::{NEAR_DUPLICATE, Ranking};
+use mnemoscope::recall::what_if::{Move, WhatIf};
 use mnemoscope::store::vector::{By, Compared};
 use mnemoscope::store::{OpenOptions, Store, Target};
 use serde_json::{Value, json};
@@ -64,7 +66,7 @@ fn rows(kept: Kept) -> String {
     for profile in 0..PROFILES {
         let _ = writeln!(
             sql,
-            "INSERT INTO agent_memory_profiles (id, user_id, agent_id, created_at) VALUES ('p{profile}', 'u{profile}', 'a', '{NOW}');"
+            "INSERT INTO agent_memory_profiles (id, user_id, agent_id, created_at) VALUES ('p{profile}', 'user-{profile}', 'a', '{NOW}');"
         );
         for n in 0..CASES {
             let case = profile * CASES + n;
@@ -73,7 +75,7 @@ fn rows(kept: Kept) -> String {
             let _ = writeln!(
                 sql,
                 "INSERT INTO agent_memory_cases (id, profile_id, user_id, agent_id, prompt, outcome, reward, tags, created_at, quarantined) \
-                 VALUES ('c{case:03}', 'p{profile}', 'u{profile}', 'a', '{{\"message\": \"task {} number {n}\"}}'{json}, '{}', 0.5, '[\"tag{}\"]'{json}, '{at}', {held});",
+                 VALUES ('c{case:03}', 'p{profile}', 'user-{profile}', 'a', '{{\"message\": \"task {} number {n}\"}}'{json}, '{}', 0.5, '[\"tag{}\"]'{json}, '{at}', {held});",
                 ["tax", "visa", "invoice"][n % 3],
                 ["success", "failure"][n % 2],
                 n % 4,
@@ -100,7 +102,7 @@ fn rows(kept: Kept) -> String {
         let _ = writeln!(
             sql,
             "INSERT INTO episodes (id, agent_id, user_id, title, domain, topic, outcome, started_at, ended_at, canvas_action_count, feedback_score, utility, tags) \
-             VALUES ('e{n:02}', 'a', 'u0', 'Report of the {} number {n}', 'work', '{}', '{}', '{start}', '{end}', {}, {feedback}, {}, '[]'{json});",
+             VALUES ('e{n:02}', 'a', 'user-0', 'Report of the {} number {n}', 'work', '{}', '{}', '{start}', '{end}', {}, {feedback}, {}, '[]'{json});",
             ["sales", "stock"][n % 2],
             ["sales report", "stock report"][n % 2],
             ["success", "failure"][n % 2],
@@ -127,7 +129,7 @@ struct World {
     kept: Kept,
     store: Store,
     folder: tempfile::TempDir,
-    _database: Option<Database>,
+    database: Option<Database>,
 }
 
 fn built(kept: Kept) -> Option<World> {
@@ -157,7 +159,7 @@ fn built(kept: Kept) -> Option<World> {
             Store::open(&Target::File(path), &options).await.unwrap()
         }
     });
-    Some(World { kept, store, folder, _database: database })
+    Some(World { kept, store, folder, database })
 }
 
 fn worlds() -> Vec<World> {
@@ -237,7 +239,7 @@ fn both_engines_give_the_same_rows_scores_and_reasons() {
             ..request(Ranking::Proven)
         },
         text(Ranking::Cases, "visa task"),
-        Request { user: Some("u2".into()), agent: Some("a".into()), ..text(Ranking::Cases, "visa task") },
+        Request { user: Some("user-2".into()), agent: Some("a".into()), ..text(Ranking::Cases, "visa task") },
         Request { policy: Some("pol".into()), ..like(Ranking::Cases, "c050") },
         Request { policy: Some("pol".into()), ..text(Ranking::Cases, "a tax task with tag1") },
         text(Ranking::Similar, "sales"),
@@ -315,7 +317,7 @@ fn what_each_ranking_promises() {
     assert!(ids(&nonsense).is_empty());
     let itself = asked(
         &world,
-        &Request { text: Some("task visa number 13".into()), user: Some("u0".into()), ..request(Ranking::Cases) },
+        &Request { text: Some("task visa number 13".into()), user: Some("user-0".into()), ..request(Ranking::Cases) },
     );
     assert_eq!((ids(&itself)[0], itself["query"]["used"].as_str()), ("c013", Some("keyword")));
 }
@@ -353,7 +355,7 @@ fn more_vectors_than_may_be_kept_are_compared_by_the_database() {
 fn a_question_is_kept_and_asked_again() {
     let world = built(Kept::SqliteBlob).unwrap();
     let folder = world.folder.path();
-    let asked = ["recall", "visa task", "--ranking", "cases", "--user", "u0", "-k", "2", "--at", NOW];
+    let asked = ["recall", "visa task", "--ranking", "cases", "--user", "user-0", "-k", "2", "--at", NOW];
     let (first, words, code) = ran(folder, "", None, &[&asked[..], &["--save", "visa"]].concat());
     assert_eq!(code, 0, "{words}");
     let (again, words, code) = ran(folder, "", None, &["recall", "--saved", "visa", "--at", NOW]);
@@ -365,10 +367,10 @@ fn a_question_is_kept_and_asked_again() {
     let (kept, ..) = ran(folder, "", None, &["queries"]);
     assert_eq!(
         kept,
-        json!({"queries": [{"name": "visa", "ranking": "cases", "text": "visa task", "user": "u0", "k": 2}]})
+        json!({"queries": [{"name": "visa", "ranking": "cases", "text": "visa task", "user": "user-0", "k": 2}]})
     );
     let (masked, ..) = ran(folder, "", None, &["queries", "--mask"]);
-    assert!(!masked.to_string().contains("visa task") && !masked.to_string().contains("u0"), "{masked}");
+    assert!(!masked.to_string().contains("visa task") && !masked.to_string().contains("user-0"), "{masked}");
     let file = folder.join("queries.toml");
     #[cfg(unix)]
     {
@@ -430,6 +432,107 @@ fn a_plan_says_which_recalls_it_would_change() {
     assert!(plan["recall"].is_null(), "only when it is asked for");
 }
 
+/// The database with our tables, so that plans can be made and applied.
+fn writable(world: &World) -> Store {
+    let target = match &world.database {
+        Some(database) => Target::Postgres(database.url().to_owned()),
+        None => Target::File(world.folder.path().join("memory.db")),
+    };
+    let open = || async { Store::open(&target, &OpenOptions::default()).await.unwrap() };
+    block_on(async {
+        migrate::apply(&open().await, &author(), None).await.unwrap();
+        open().await
+    })
+}
+
+fn author() -> Author {
+    Author { actor: "tester".to_owned(), ..Author::default() }
+}
+
+/// Applies a plan and holds what was foretold against what is then recalled.
+fn comes_true(store: &Store, plan: &Plan, policy: Option<&str>) -> WhatIf {
+    let found = block_on(what_if::of_plan(store, plan, what_if::PATIENCE, &|_| {})).unwrap();
+    assert!(found.changed > 0 && !found.stopped, "{found:?}");
+    let recalled = |moved: &Move| {
+        let asked = Request::new(moved.ranking, &plan.created_at);
+        let mut request = Request { like: Some(moved.situation.clone()), ..asked };
+        request.policy = policy.map(str::to_owned);
+        let answer = block_on(lab::recall(store, &request)).unwrap().to_json();
+        ids(&answer).iter().position(|id| *id == moved.id).map(|at| at + 1)
+    };
+    let of_cases: Vec<&Move> = found.moves.iter().filter(|m| m.ranking == Ranking::Cases).collect();
+    let before: Vec<Option<usize>> = of_cases.iter().map(|m| recalled(m)).collect();
+    assert_eq!(before, of_cases.iter().map(|m| m.before).collect::<Vec<_>>());
+    block_on(change::apply(store, plan, &author())).unwrap();
+    let after: Vec<Option<usize>> = of_cases.iter().map(|m| recalled(m)).collect();
+    assert_eq!(after, of_cases.iter().map(|m| m.after).collect::<Vec<_>>());
+    found
+}
+
+#[test]
+fn what_a_prune_and_a_quarantine_would_change_in_recall_comes_true() {
+    for world in worlds() {
+        let store = writable(&world);
+        let ask = prune::Ask { user: Some("user-0".to_owned()), window: Some(20), ..prune::Ask::default() };
+        let plan = block_on(prune::plan(&store, &ask)).unwrap();
+        let found = comes_true(&store, &plan, None);
+        assert!(found.moves.iter().any(|m| m.after.is_none()) && found.moves.iter().any(|m| m.before.is_none()));
+        // The first bank has its newest cases left; what is held back of the second is ranked by its policy.
+        let held: Vec<String> = (0..6).map(|n| format!("c{:03}", CASES + 22 + n)).collect();
+        let plan = block_on(quarantine::hold(&store, &held, true)).unwrap();
+        let found = comes_true(&store, &plan, Some("pol"));
+        assert!(found.moves.iter().any(|m| held.contains(&m.id) && m.after.is_none()), "{:?}", world.kept);
+    }
+}
+
+#[test]
+fn a_reward_moves_nothing_by_likeness_and_something_by_a_policy_that_weighs_it() {
+    let world = built(Kept::SqliteBlob).unwrap();
+    let store = writable(&world);
+    let plan = block_on(reward::set(&store, "c010", 1.0, Some("failure"))).unwrap();
+    let found = block_on(what_if::of_plan(&store, &plan, what_if::PATIENCE, &|_| {})).unwrap();
+    assert!(found.situations > 0 && found.moves.is_empty() && found.rescored.is_empty(), "{found:?}");
+    let plan = block_on(reward::set(&store, "c060", 0.0, Some("failure"))).unwrap();
+    let found = block_on(what_if::of_plan(&store, &plan, what_if::PATIENCE, &|_| {})).unwrap();
+    // The policy of that bank weighs outcomes: the case falls.
+    assert!(!found.moves.is_empty() || !found.rescored.is_empty(), "{found:?}");
+}
+
+#[test]
+fn what_an_erasure_would_change_is_told_and_so_is_that_nothing_is_left() {
+    for world in worlds() {
+        let store = writable(&world);
+        let plan = block_on(purge::plan(&store, "user-0", &purge::Options::default(), &|_, _| {})).unwrap();
+        let found = block_on(what_if::of_purge(&store, &plan, what_if::PATIENCE, &|_| {})).unwrap();
+        // Every episode and the whole first bank are that person's.
+        assert_eq!((found.situations, found.moves.len()), (0, 0), "{found:?}");
+        assert!(found.notes.iter().any(|note| note.contains("every row of an agent goes")), "{found:?}");
+        assert!(found.notes.iter().any(|note| note.contains("every row of a bank goes")), "{found:?}");
+    }
+}
+
+#[test]
+fn a_look_without_time_says_so() {
+    let world = built(Kept::SqliteBlob).unwrap();
+    let store = writable(&world);
+    let plan = block_on(quarantine::hold(&store, &["c001".to_owned()], true)).unwrap();
+    let found = block_on(what_if::of_plan(&store, &plan, Duration::ZERO, &|_| {})).unwrap();
+    assert!(found.stopped && !found.complete && found.situations == 0, "{found:?}");
+}
+
+#[test]
+fn commands_that_delete_say_which_recalls_would_change() {
+    let world = built(Kept::SqliteBlob).unwrap();
+    let folder = world.folder.path();
+    ran(folder, "", None, &["migrate", "--apply"]);
+    let (plan, words, code) = ran(folder, "", None, &["prune", "--window", "10", "--what-if"]);
+    assert!(code == 0 && plan["recall"]["changed"].as_u64() > Some(0), "{plan} {words}");
+    let (plan, words, code) = ran(folder, "", None, &["purge", "user-1", "--what-if"]);
+    assert!(code == 0 && plan["recall"]["complete"] == true, "{plan} {words}");
+    let (plan, ..) = ran(folder, "", None, &["purge", "user-1"]);
+    assert!(plan["recall"].is_null());
+}
+
 /// A server that answers each connection with the next answer, and tells the requests.
 fn server(answers: Vec<String>) -> (String, std::thread::JoinHandle<Vec<String>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -480,7 +583,7 @@ fn ran(folder: &Path, embedding: &str, key: Option<&str>, arguments: &[&str]) ->
     (serde_json::from_slice(&output.stdout).unwrap_or_default(), words, output.status.code().unwrap())
 }
 
-const ASK: &[&str] = &["recall", "any words", "--ranking", "cases", "--user", "u0", "--at", NOW];
+const ASK: &[&str] = &["recall", "any words", "--ranking", "cases", "--user", "user-0", "--at", NOW];
 
 #[test]
 fn a_text_is_compared_by_the_vector_of_the_named_endpoint() {
@@ -503,6 +606,34 @@ fn a_text_is_compared_by_the_vector_of_the_named_endpoint() {
     );
     let (_, words, code) = ran(folder, &settings, None, ASK);
     assert!(code == 2 && words.contains("$LAB_KEY"), "{words}");
+}
+
+#[test]
+fn a_vector_that_fits_no_stored_one_is_told_and_words_are_compared() {
+    let world = built(Kept::SqliteBlob).unwrap();
+    let folder = world.folder.path();
+    let (url, heard) = server(vec![http("200 OK", &json!({"data": [{"embedding": [0.5, 0.5, 0.5]}]}))]);
+    let settings = format!("embedding = {{ url = \"{url}\", model = \"m-2\" }}\n");
+    let (shown, words, code) = ran(folder, &settings, None, ASK);
+    heard.join().unwrap();
+    assert_eq!((code, shown["query"]["used"].as_str()), (0, Some("keyword")), "{words}");
+    let notes = shown["query"]["notes"].to_string();
+    assert!(notes.contains("3 dimensions fits no stored one"), "{notes}");
+}
+
+#[test]
+fn any_number_of_rows_may_be_asked_for() {
+    let world = built(Kept::SqliteBlob).unwrap();
+    for ranking in ["cases", "boosted", "similar", "proven"] {
+        let most = u64::MAX.to_string();
+        let (shown, words, code) =
+            ran(world.folder.path(), "", None, &["recall", "--like", "c001", "--ranking", ranking, "-k", &most]);
+        assert!(matches!(code, 0 | 5) && !words.contains("panicked"), "{ranking}: {words}");
+        let (_, words, code) =
+            ran(world.folder.path(), "", None, &["recall", "words", "--ranking", ranking, "-k", &most]);
+        assert!(matches!(code, 0 | 5) && !words.contains("panicked"), "{ranking}: {words}");
+        assert!(ranking != "cases" || !ids(&shown).is_empty());
+    }
 }
 
 #[test]
@@ -541,12 +672,12 @@ fn commands_say_what_they_cannot_do() {
         world.folder.path(),
         "",
         None,
-        &["context", "tax", "--ranking", "cases", "--tokens", "200", "--user", "u0"],
+        &["context", "tax", "--ranking", "cases", "--tokens", "200", "--user", "user-0"],
     );
     let text = shown["text"].as_str().unwrap();
     assert!(text.contains("Context: task tax") && text.contains("Outcome: ") && text.chars().count() <= 800, "{text}");
     let (masked, ..) =
-        ran(world.folder.path(), "", None, &["--mask", "recall", "tax", "--ranking", "cases", "--user", "u0"]);
+        ran(world.folder.path(), "", None, &["--mask", "recall", "tax", "--ranking", "cases", "--user", "user-0"]);
     assert!(!masked.to_string().contains("task tax"), "{masked}");
     assert!(time::canonical(NOW).is_some());
 }

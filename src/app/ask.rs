@@ -100,9 +100,10 @@ impl Model {
                 None => Vec::new(),
             },
             Ask::EditFeedback => self.edit_feedback(),
-            Ask::Link => match self.selected_id(Entity::Episode) {
-                Some(child) => self.open_picker(child),
-                None => Vec::new(),
+            Ask::Link => match (self.suggested_link(), self.selected_id(Entity::Episode)) {
+                (Some(link), _) => self.propose(link),
+                (None, Some(child)) => self.open_picker(child),
+                (None, None) => Vec::new(),
             },
             Ask::Unlink => match self.selected_id(Entity::Episode) {
                 Some(child) => self.propose(Operation::Unlink { child }),

@@ -11,6 +11,7 @@ use super::message::{Effect, Failure, Ticket};
 use super::model::{Model, Tone};
 use super::operation::Operation;
 use super::twin::change_line;
+use super::what_if::Ahead;
 use crate::change::plan::{Change, Danger, Plan, Receipt};
 use crate::memory::{Entity, Row};
 
@@ -104,6 +105,8 @@ pub struct Confirmation {
     pub reason: String,
     /// `y` was pressed: `c` copies.
     pub copying: bool,
+    /// How recall would change; none where it cannot.
+    pub ahead: Option<Ahead>,
 }
 
 impl Model {
@@ -181,7 +184,10 @@ impl Model {
         }
         let operation = pending.operation;
         let reason = operation.reason().map_or_else(|| self.inbox_note(), str::to_owned);
-        let confirmation = Confirmation { operation, plan, ticket, gate, scroll: 0, reason, copying: false };
+        let ahead = operation.touches_recall().then(|| self.look_ahead(ticket));
+        let (ahead, look) = ahead.unzip();
+        effects.extend(look);
+        let confirmation = Confirmation { operation, plan, ticket, gate, scroll: 0, reason, copying: false, ahead };
         effects.extend(self.show(Overlay::Confirm(Box::new(confirmation))));
         effects
     }
@@ -272,6 +278,9 @@ impl Model {
         if copies || control('y') {
             return self.copy_confirmation();
         }
+        if control('l') {
+            return self.look_longer();
+        }
         let was_early = !confirmation.gate.armed;
         match confirmation.gate.press(key) {
             Passage::Open => self.confirmed(),
@@ -281,6 +290,7 @@ impl Model {
             Passage::Other => {
                 match key.code {
                     Code::Char('y') => confirmation.copying = true,
+                    Code::Char('w') if !key.ctrl => return self.look_longer(),
                     Code::Char('r') if !key.ctrl => {
                         let reason = confirmation.reason.clone();
                         return self.open_prompt(Purpose::Reason, &reason);
@@ -311,18 +321,23 @@ impl Model {
     fn confirmed(&mut self) -> Vec<Effect> {
         let Some(Overlay::Confirm(confirmation)) = self.overlays.pop() else { return Vec::new() };
         let reason = Some(confirmation.reason.trim().to_owned()).filter(|reason| !reason.is_empty());
+        let looking = confirmation.ahead.and_then(|ahead| ahead.waiting).map(Effect::Cancel);
         if let Operation::Backfill { name, resume } = confirmation.operation {
-            let mut effects = vec![Effect::Cancel(confirmation.ticket)];
+            let mut effects: Vec<Effect> = looking.into_iter().collect();
+            effects.push(Effect::Cancel(confirmation.ticket));
             effects.extend(self.start_job(name, resume, reason));
             return effects;
         }
-        self.apply(confirmation.operation, confirmation.ticket, confirmation.plan.changes, reason)
+        let mut effects: Vec<Effect> = looking.into_iter().collect();
+        effects.extend(self.apply(confirmation.operation, confirmation.ticket, confirmation.plan.changes, reason));
+        effects
     }
 
     pub(super) fn close_confirmation(&mut self) -> Vec<Effect> {
         let Some(Overlay::Confirm(confirmation)) = self.overlays.pop() else { return Vec::new() };
         self.wait_for_no_verdict();
         let mut effects = vec![Effect::Cancel(confirmation.ticket)];
+        effects.extend(confirmation.ahead.and_then(|ahead| ahead.waiting).map(Effect::Cancel));
         effects.extend(self.say(Tone::Info, "nothing was changed"));
         effects
     }

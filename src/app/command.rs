@@ -132,6 +132,10 @@ pub enum CommandId {
     ScrollPreview(bool),
     /// Prune by the rules.
     Prune,
+    /// Name the topic that is replayed.
+    Topic,
+    /// Show more episodes of the topic, or fewer.
+    ReplayMore(bool),
     /// Something on the recall screen.
     Recall(recall::Ask),
 }
@@ -190,6 +194,8 @@ pub enum Scope {
     Prune,
     /// Where a person is erased.
     Erase,
+    /// Where a topic is replayed.
+    Replay,
     /// Where a situation is ranked.
     Recall,
 }
@@ -205,6 +211,7 @@ impl Scope {
     pub const ALL: &[Scope] = &[
         Scope::List,
         Scope::Rows,
+        Scope::Replay,
         Scope::Recall,
         Scope::Inbox,
         Scope::Prune,
@@ -232,6 +239,7 @@ impl Scope {
             Scope::Jobs => "Jobs",
             Scope::Prune => "Prune",
             Scope::Erase => "Erasing a person",
+            Scope::Replay => "Replay",
             Scope::Recall => "Recall",
         }
     }
@@ -277,6 +285,7 @@ impl Command {
             CommandId::List(entity) => Some(entity),
             CommandId::Panel(PanelKind::Inbox) => Some(Entity::Feedback),
             CommandId::Panel(PanelKind::Prune) => Some(Entity::Case),
+            CommandId::Panel(PanelKind::Replay) => Some(Entity::Episode),
             _ => None,
         }
     }
@@ -440,6 +449,11 @@ commands! {
     CommandId::Turn(Turn::Account), Erase, ["c a"], "Account", "account", "Keeps or erases the person's account with the application.", Some("purge SUBJECT --account erase");
     CommandId::Turn(Turn::Export), Erase, ["c x"], "Bundle first", "bundle", "Writes all that is kept about the person to a folder first.", Some("export subject SUBJECT");
     CommandId::Turn(Turn::Full), Erase, ["c f"], "Rewrite tables", "", "PostgreSQL: rewrites the tables, which locks them meanwhile.", Some("purge SUBJECT --full");
+    CommandId::Turn(Turn::Longer), Erase, ["w"], "Look longer", "", "Takes more time to find out how recall would change.", Some("purge SUBJECT --what-if");
+    CommandId::Topic, Replay, ["/"], "Topic", "topic", "Names the topic whose episodes are shown in order of time.", Some("replay TOPIC");
+    CommandId::ReplayMore(true), Replay, ["+", "="], "More episodes", "more", "Shows more episodes of the topic.", Some("replay TOPIC --limit N");
+    CommandId::ReplayMore(false), Replay, ["-"], "Fewer episodes", "fewer", "Shows only those that belong to it most.", Some("replay TOPIC --limit N");
+    CommandId::Panel(PanelKind::Replay), Everywhere, ["V"], "Replay", "", "Shows a topic, or what is around the selected episode, as a time line with suggested parents.", Some("replay TOPIC");
     CommandId::UndoLast, Everywhere, ["Z"], "Undo the last change", "", "Plans the inverse of the last change of this session.", Some("undo SEQ");
     CommandId::Lock, Everywhere, ["U"], "Unlock or lock", "", "Makes changes possible after a confirmation, or impossible again.", None;
     CommandId::Focus, Rows, ["tab", "backtab"], "Other pane", "", "Goes from the list to the details and back.", None;

@@ -8,12 +8,13 @@ use super::message::{Destination, Effect, Failure, Ticket};
 use super::model::{Model, Tone};
 use super::panel::{Panel, PanelKind};
 use super::place::View;
+use super::what_if::Ahead;
 use crate::change::plan::Danger;
 use crate::change::plan::erasure::{Choice, Mentions, Outcome, Preview};
 use crate::memory::Entity;
 
 /// The steps, in order.
-pub const STEPS: [&str; 6] = ["who", "where", "mentions", "effects", "ready", "result"];
+pub const STEPS: [&str; 7] = ["who", "where", "mentions", "effects", "recall", "ready", "result"];
 
 /// What is chosen by a key here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -30,6 +31,8 @@ pub enum Turn {
     Export,
     /// Whether tables may be rewritten under lock.
     Full,
+    /// A longer look at how recall would change.
+    Longer,
 }
 
 /// An erasure that is looked at, asked about, or under way.
@@ -45,6 +48,10 @@ pub struct Erasure {
     pub preview: Option<Box<Preview>>,
     /// The plan is being made.
     pub pending: Option<Ticket>,
+    /// Number of the request that made the plan, under which it is kept outside.
+    pub planned: Option<Ticket>,
+    /// How recall would change.
+    pub ahead: Option<Ahead>,
     /// It is being done, and what is being done just now.
     pub running: Option<(Ticket, String, u64)>,
     /// What it came to.
@@ -64,10 +71,17 @@ impl Erasure {
         }
     }
 
+    /// The plan that is kept outside is needed no more.
+    fn drops_plan(&mut self) -> impl Iterator<Item = Ticket> + use<> {
+        let looking = self.ahead.take().and_then(|ahead| ahead.waiting);
+        looking.into_iter().chain(self.planned.take())
+    }
+
     /// Every request that it waits for; it waits for none afterwards. A run that is stopped can be gone on with.
     pub fn release(&mut self) -> Vec<Ticket> {
         let running = self.running.take().map(|(ticket, ..)| ticket);
-        self.pending.take().into_iter().chain(running).collect()
+        let waited: Vec<Ticket> = self.pending.take().into_iter().chain(running).collect();
+        waited.into_iter().chain(self.drops_plan()).collect()
     }
 
     /// Scrolls; what was drawn says how far.
@@ -125,7 +139,9 @@ impl Model {
             return Vec::new();
         }
         erasure.pending = Some(ticket);
-        vec![Effect::PlanErasure(ticket, erasure.given.clone(), erasure.choice)]
+        let mut effects: Vec<Effect> = erasure.drops_plan().map(Effect::Cancel).collect();
+        effects.push(Effect::PlanErasure(ticket, erasure.given.clone(), erasure.choice));
+        effects
     }
 
     pub(super) fn got_erasure(&mut self, ticket: Ticket, result: Result<Box<Preview>, Failure>) -> Vec<Effect> {
@@ -138,10 +154,17 @@ impl Model {
             return Vec::new();
         }
         match result {
-            Ok(preview) => erasure.preview = Some(preview),
-            Err(failure) => erasure.failure = Some(failure),
+            Ok(preview) => (erasure.preview, erasure.planned) = (Some(preview), Some(ticket)),
+            Err(failure) => {
+                erasure.failure = Some(failure);
+                return Vec::new();
+            }
         }
-        Vec::new()
+        let (ahead, look) = self.look_ahead(ticket);
+        if let Some(erasure) = self.erasure_mut() {
+            erasure.ahead = Some(ahead);
+        }
+        vec![look]
     }
 
     pub(super) fn erasing(&mut self, ticket: Ticket, what: String, count: u64) -> Vec<Effect> {
@@ -184,6 +207,7 @@ impl Model {
         match turn {
             Turn::Next if erasure.step == STEPS.len() - 2 => return self.ask_erasure(),
             Turn::Next if erasure.step < STEPS.len() - 2 => erasure.go_to(erasure.step + 1),
+            Turn::Longer => return self.look_longer(),
             Turn::Next => {}
             Turn::Before if erasure.outcome.is_none() => erasure.go_to(erasure.step.saturating_sub(1)),
             _ if erasure.outcome.is_some() => {}
@@ -198,7 +222,7 @@ impl Model {
                 }
                 let stopped = erasure.pending.take();
                 erasure.preview = None;
-                return stopped.map(Effect::Cancel).into_iter().collect();
+                return stopped.into_iter().chain(erasure.drops_plan()).map(Effect::Cancel).collect();
             }
             Turn::Before => {}
         }
@@ -245,7 +269,9 @@ impl Model {
         let resume = erasure.preview.as_ref().is_some_and(|preview| preview.unfinished);
         erasure.running = Some((ticket, "planning".to_owned(), 0));
         let (given, choice) = (erasure.given.clone(), erasure.choice);
-        vec![Effect::Erase { ticket, given, choice, resume }]
+        let mut effects: Vec<Effect> = erasure.drops_plan().map(Effect::Cancel).collect();
+        effects.push(Effect::Erase { ticket, given, choice, resume });
+        effects
     }
 
     /// The gate of the last question, when it is asked.

@@ -60,9 +60,30 @@ fn name(finding: &Finding) -> Name {
 }
 
 impl Health {
-    /// The worst of what was found, few enough for the first screen.
-    pub fn worst(&self) -> impl Iterator<Item = &Finding> {
-        self.found.iter().take(WORST)
+    /// The worst kinds of what was found, few enough for the first screen: the first finding of each, and how many
+    /// rows all of its kind have.
+    #[must_use]
+    pub fn worst(&self) -> Vec<(&Finding, u64)> {
+        let mut kinds = self.kinds();
+        kinds.truncate(WORST);
+        kinds
+    }
+
+    /// Kinds that were found and are not among the worst.
+    #[must_use]
+    pub fn more(&self) -> usize {
+        self.kinds().len().saturating_sub(WORST)
+    }
+
+    fn kinds(&self) -> Vec<(&Finding, u64)> {
+        let mut kinds: Vec<(&Finding, u64)> = Vec::new();
+        for finding in &self.found {
+            match kinds.iter_mut().find(|(first, _)| first.kind == finding.kind) {
+                Some((_, count)) => *count += finding.count,
+                None => kinds.push((finding, finding.count)),
+            }
+        }
+        kinds
     }
 
     /// Everything is to be looked for again; what was found stays until then.
@@ -245,6 +266,7 @@ impl Model {
             (["unlink", _], Some(child)) => self.propose(Operation::Unlink { child }),
             (["show", ..], Some(_)) => self.open_example(),
             (["quarantine", _], Some(case)) => self.propose(Operation::Hold { cases: vec![case], held: true }),
+            (["reward", ..], Some(case)) => self.propose(Operation::Reward { case, reward: 0.0, outcome: None }),
             (["prune", options @ ..], _) => {
                 let duplicates = options.contains(&"--duplicates");
                 self.propose(Operation::Prune(Pruning { duplicates, ..Pruning::default() }))

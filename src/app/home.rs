@@ -111,7 +111,7 @@ impl Model {
         let list = |entity| Destination::List(entity, Conditions::default());
         let mut entries: Vec<Destination> = self.held().map(list).collect();
         if let View::Home(home) = &self.history.here().view {
-            entries.extend(self.health.worst().map(|f| Destination::Finding(f.kind, f.entity)));
+            entries.extend(self.health.worst().into_iter().map(|(f, _)| Destination::Finding(f.kind, f.entity)));
             entries.extend(home.standouts().into_iter().map(|standout| standout.to));
             let recent = home.rows().iter().take(RECENT_SHOWN);
             entries.extend(recent.map(|row| Destination::Row(row.entity, row.id().to_owned())));

@@ -131,6 +131,8 @@ pub enum Purpose {
     Reward,
     /// The window of a profile.
     Window,
+    /// The topic that is replayed.
+    Topic,
     /// A situation to be ranked.
     Situation,
     /// The agent that recalls.

@@ -12,6 +12,7 @@ use super::model::Opened;
 use super::operation::Operation;
 use super::panel::PanelKind;
 use super::receipts::Entry;
+use super::replay::About;
 use super::study::{Answer, Question};
 use crate::change::plan::Plan;
 use crate::change::plan::erasure::{Choice, Outcome, Preview};
@@ -20,6 +21,7 @@ use crate::memory::query::{EpisodeContext, Page, Query, Status};
 use crate::memory::{Entity, Row};
 use crate::recall::answer::{Answer as Recalled, Stages};
 use crate::recall::inquiry::{Inquiry, Saved};
+use crate::recall::what_if::WhatIf;
 
 /// Number of a request. A reply with a number that nobody waits for any more changes nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -205,6 +207,12 @@ pub enum Message {
     Applied(Ticket, Option<String>, Applied),
     /// What an operation would come to; nothing is kept of it.
     Previewed(Ticket, Result<Box<Plan>, Failure>),
+    /// So many situations were asked for a look ahead at recall.
+    LookingAhead(Ticket, usize),
+    /// How recall would change.
+    LookedAhead(Ticket, Result<Box<WhatIf>, Failure>),
+    /// A topic as it happened.
+    Replayed(Ticket, Result<Box<super::replay::Told>, Failure>),
     /// Whether and how the database can be written.
     Writable(Ticket, Result<Writable, Failure>),
     /// Migrations were applied, with their names, and the database was opened anew.
@@ -271,6 +279,24 @@ pub enum Effect {
     },
     /// Find out what an operation would come to.
     Preview(Ticket, Box<Operation>),
+    /// Find out how recall would change by what was planned.
+    WhatIf {
+        /// Number of this request.
+        ticket: Ticket,
+        /// Number of the request that made the plan.
+        planned: Ticket,
+        /// It may take its time.
+        patient: bool,
+    },
+    /// Read a topic, or what is around an episode, in order of time.
+    Replay {
+        /// Number of this request.
+        ticket: Ticket,
+        /// What is replayed.
+        about: About,
+        /// Episodes at most.
+        limit: usize,
+    },
     /// Ask whether and how the database can be written.
     CheckWritable(Ticket),
     /// Apply the pending migrations, and the optional ones of these names, and open the database anew.

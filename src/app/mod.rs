@@ -36,10 +36,12 @@ pub mod place;
 pub mod prune;
 pub mod recall;
 pub mod receipts;
+pub mod replay;
 pub mod study;
 pub mod text;
 pub mod twin;
 mod update;
+pub mod what_if;
 pub mod window;
 
 pub use act::THEMES;

@@ -214,6 +214,7 @@ impl Model {
                 self.wrote(purpose, text)
             }
             Purpose::Export => self.export(text),
+            Purpose::Topic => self.replay_topic(text),
             Purpose::Reason => {
                 if let Some(Overlay::Confirm(confirmation)) = self.overlays.last_mut() {
                     confirmation.reason = text;
@@ -302,6 +303,8 @@ impl Model {
                     Some(window) => format!("keeps the {window} newest cases"),
                     None => "keeps every case".to_owned(),
                 })),
+                Purpose::Topic if text.is_empty() => Some(Err("name a topic".to_owned())),
+                Purpose::Topic => Some(Ok("its episodes are shown in order of time".to_owned())),
                 _ => None,
             };
             if let Some(verdict) = verdict {

@@ -13,6 +13,7 @@ use super::place::View;
 use super::prune::Prune;
 use super::recall::Recall;
 use super::receipts::Receipts;
+use super::replay::Replay;
 use super::study::{Kind, Study};
 use crate::memory::{Entity, Row};
 
@@ -37,6 +38,8 @@ pub enum PanelKind {
     Recall,
     /// A person is erased.
     Erase,
+    /// A topic as it happened.
+    Replay,
 }
 
 impl PanelKind {
@@ -53,6 +56,7 @@ impl PanelKind {
             PanelKind::Prune => Panel::Prune(Prune::default()),
             PanelKind::Recall => Panel::Recall(Box::new(Recall::new(crate::recall::rank::Ranking::Boosted))),
             PanelKind::Erase => Panel::Erase(Erasure::default()),
+            PanelKind::Replay => Panel::Replay(Replay::default()),
         }
     }
 }
@@ -78,6 +82,8 @@ pub enum Panel {
     Recall(Box<Recall>),
     /// A person is erased.
     Erase(Erasure),
+    /// A topic as it happened.
+    Replay(Replay),
 }
 
 impl Panel {
@@ -94,6 +100,7 @@ impl Panel {
             Panel::Prune(_) => PanelKind::Prune,
             Panel::Recall(_) => PanelKind::Recall,
             Panel::Erase(_) => PanelKind::Erase,
+            Panel::Replay(_) => PanelKind::Replay,
         }
     }
 
@@ -110,6 +117,7 @@ impl Panel {
             Panel::Prune(_) => "prune".to_owned(),
             Panel::Recall(_) => "recall".to_owned(),
             Panel::Erase(_) => "erase a person".to_owned(),
+            Panel::Replay(_) => "replay".to_owned(),
         }
     }
 
@@ -126,6 +134,7 @@ impl Panel {
             Panel::Prune(_) => Scope::Prune,
             Panel::Recall(_) => Scope::Recall,
             Panel::Erase(_) => Scope::Erase,
+            Panel::Replay(_) => Scope::Replay,
         }
     }
 
@@ -141,6 +150,7 @@ impl Panel {
             | Panel::Erase(_) => None,
             Panel::Study(_) | Panel::Recall(_) => self.row().map(|row| (row.entity, row.id())),
             Panel::Inbox(inbox) => inbox.current().map(|row| (Entity::Feedback, row.id())),
+            Panel::Replay(replay) => replay.step().map(|step| (Entity::Episode, step.row.id())),
         }
     }
 
@@ -160,6 +170,7 @@ impl Panel {
                 Kind::Recall => None,
             },
             Panel::Inbox(inbox) => inbox.current(),
+            Panel::Replay(replay) => replay.step().map(|step| &step.row),
             Panel::Recall(recall) => recall.row(),
         }
     }
@@ -177,6 +188,7 @@ impl Panel {
             Panel::Prune(prune) => prune.pending.take().into_iter().collect(),
             Panel::Recall(recall) => recall.release(),
             Panel::Erase(erasure) => erasure.release(),
+            Panel::Replay(replay) => replay.pending.take().into_iter().collect(),
         }
     }
 
@@ -194,6 +206,7 @@ impl Panel {
             Panel::Prune(prune) => prune.forget(),
             Panel::Recall(recall) => recall.forget(),
             Panel::Erase(erasure) => erasure.forget(),
+            Panel::Replay(replay) => replay.forget(),
         }
     }
 
@@ -209,6 +222,7 @@ impl Panel {
             Panel::Prune(prune) => prune.move_by(by),
             Panel::Recall(recall) => recall.move_by(by),
             Panel::Erase(erasure) => erasure.move_by(by),
+            Panel::Replay(replay) => replay.move_by(by),
         }
     }
 
@@ -230,6 +244,7 @@ impl Panel {
                 recall.select(position);
             }
             Panel::Erase(_) => {}
+            Panel::Replay(replay) => replay.select(position),
         }
     }
 }
@@ -264,6 +279,7 @@ impl Model {
             Some(PanelKind::Prune) => self.settle_prune(),
             Some(PanelKind::Recall) => self.settle_recall(),
             Some(PanelKind::Erase) => self.settle_erasure(),
+            Some(PanelKind::Replay) => self.settle_replay(),
             None => Vec::new(),
         }
     }
@@ -290,6 +306,7 @@ impl Model {
             Some(PanelKind::Jobs) => self.command(CommandId::Job(JobAsk::Start)),
             Some(PanelKind::Prune) => self.propose_prune(),
             Some(PanelKind::Erase) => self.turn_erasure(super::erase::Turn::Next),
+            Some(PanelKind::Replay) => self.open_replayed(),
             None => Vec::new(),
         }
     }

@@ -6,6 +6,7 @@ use super::model::Model;
 use super::operation::Operation;
 use super::panel::Panel;
 use super::place::{Browse, Pane, View};
+use super::replay::About;
 use super::study::{Kind, Question};
 use crate::memory::Entity;
 
@@ -55,6 +56,14 @@ fn panel_words(model: &Model, panel: &Panel) -> Vec<String> {
             None => vec!["backfill".to_owned()],
         },
         Panel::Prune(prune) => prune.rules.words(),
+        Panel::Replay(replay) => match (&replay.about, replay.step()) {
+            (Some(About::Topic(topic)), _) => {
+                vec!["replay".to_owned(), quoted(topic), "--limit".to_owned(), replay.limit().to_string()]
+            }
+            (_, Some(step)) => vec!["chain".to_owned(), quoted(step.row.id()), "--suggest-parents".to_owned()],
+            (Some(About::Episode(id)), None) => vec!["chain".to_owned(), quoted(id)],
+            (None, None) => vec!["replay".to_owned(), "TOPIC".to_owned()],
+        },
         Panel::Receipts(receipts) => match receipts.current() {
             Some(entry) => vec!["undo".to_owned(), entry.seq.to_string(), "--apply".to_owned()],
             None => vec!["audit".to_owned(), "list".to_owned()],

@@ -2,7 +2,7 @@
 //! transaction.
 
 use std::collections::HashMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -18,8 +18,27 @@ use crate::store::session::Raw;
 use crate::store::stored::{Cell, Image, Mutation, Rows, State};
 use crate::store::write::{WriteError, Writer};
 
-/// Times that a transaction is tried anew when somebody else is in the way.
+/// Times that a transaction is tried when somebody else is in the way.
 const TRIES: u32 = 10;
+
+/// Time after which it is not tried again: a person waits.
+const LONG: Duration = Duration::from_secs(12);
+
+/// How often, and since when, a transaction is tried.
+struct Trying {
+    tries: u32,
+    since: Instant,
+}
+
+impl Trying {
+    fn begin() -> Self {
+        Trying { tries: 0, since: Instant::now() }
+    }
+
+    fn may_go_on(&self) -> bool {
+        self.tries < TRIES && self.since.elapsed() < LONG
+    }
+}
 
 /// Who changes something, and why.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -71,21 +90,21 @@ pub async fn apply(store: &Store, plan: &Plan, author: &Author) -> Result<Receip
         return Ok(receipt);
     }
     super::suppress::check(store, plan).await?;
-    let mut tries = 0;
+    let mut trying = Trying::begin();
     loop {
-        tries += 1;
+        trying.tries += 1;
         receipt.stamp(plan, now());
         let attempt = async {
             let mut writer = store.write(&receipt.applied_at).await?;
             let outcome = within(&mut writer, &own, plan, author, &receipt).await;
             finish(writer, outcome).await
         };
-        match settle(store, attempt.await, &receipt.receipt_id, tries).await? {
+        match settle(store, attempt.await, &receipt.receipt_id, &trying).await? {
             Settled::Done(seq) => {
                 anchor::after(store, seq).await;
                 return Ok(done(store, plan, receipt, seq));
             }
-            Settled::Again => wait(tries).await,
+            Settled::Again => wait(trying.tries).await,
         }
     }
 }
@@ -105,9 +124,9 @@ where
     P: Future<Output = Result<Plan, ChangeError>>,
 {
     let own = writable(store).await?;
-    let mut tries = 0;
+    let mut trying = Trying::begin();
     loop {
-        tries += 1;
+        trying.tries += 1;
         let at = now();
         let mut planned = None;
         let mut receipt_id = String::new();
@@ -129,14 +148,14 @@ where
             finish(writer, outcome).await
         };
         let outcome = attempt.await;
-        match (settle(store, outcome, &receipt_id, tries).await?, planned) {
+        match (settle(store, outcome, &receipt_id, &trying).await?, planned) {
             (Settled::Done(_), Some((plan, receipt))) if plan.is_empty() => return Ok((plan, receipt)),
             (Settled::Done(seq), Some((plan, receipt))) => {
                 anchor::after(store, seq).await;
                 let receipt = done(store, &plan, receipt, seq);
                 return Ok((plan, receipt));
             }
-            _ => wait(tries).await,
+            _ => wait(trying.tries).await,
         }
     }
 }
@@ -168,15 +187,15 @@ async fn settle(
     store: &Store,
     outcome: Result<i64, Failed>,
     receipt_id: &str,
-    tries: u32,
+    trying: &Trying,
 ) -> Result<Settled, ChangeError> {
     match outcome {
         Ok(seq) => Ok(Settled::Done(seq)),
-        Err(Failed::Write(WriteError::Busy(_))) if tries < TRIES => Ok(Settled::Again),
+        Err(Failed::Write(WriteError::Busy(_))) if trying.may_go_on() => Ok(Settled::Again),
         // Lost at the end: the trail says whether it was done. Never repeated blindly.
         Err(Failed::Unknown(seq, cause)) => match committed(store, seq, receipt_id).await {
             Ok(true) => Ok(Settled::Done(seq)),
-            Ok(false) if tries < TRIES => Ok(Settled::Again),
+            Ok(false) if trying.may_go_on() => Ok(Settled::Again),
             Ok(false) => Err(cause.into()),
             Err(error) => Err(ChangeError::Failed(format!(
                 "{cause}, and it could not be found out whether the change was made ({error}). Before doing it again look \
@@ -422,11 +441,11 @@ fn entry(plan: &Plan, author: &Author, receipt: &Receipt, inverses: &[Inverse]) 
 /// way holds it, and is waited for.
 async fn committed(store: &Store, seq: i64, receipt_id: &str) -> Result<bool, ChangeError> {
     let own = writable(store).await?;
-    let mut tries = 0;
+    let mut trying = Trying::begin();
     loop {
-        tries += 1;
+        trying.tries += 1;
         match under_head(store, &own).await {
-            Err(WriteError::Busy(_)) if tries < TRIES => wait(tries).await,
+            Err(WriteError::Busy(_)) if trying.may_go_on() => wait(trying.tries).await,
             Err(error) => return Err(error.into()),
             Ok(writer) => {
                 let entry = store.trail(seq - 1, 1).await;

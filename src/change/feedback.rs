@@ -50,9 +50,6 @@ impl Said {
         if let Some(length) = self.correction.as_ref().map(String::len).filter(|n| *n > CORRECTION) {
             return usage(format!("the correction has {length} bytes or more; {CORRECTION} are the most"));
         }
-        if self.correction.as_ref().is_some_and(|text| text.contains('\0')) {
-            return usage("the correction holds a NUL character".to_owned());
-        }
         match &self.user {
             Some(user) => check_id(Entity::Subject, user),
             None => Ok(()),

@@ -7,12 +7,14 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
+use super::prune::case_source;
 use super::{ChangeError, anchor};
 use crate::layout::{Link, LinkBy};
 use crate::memory::entity::{Column, Kind, Personal};
 use crate::memory::findings::{Bank, Finding, KINDS, Named, NotApplicable, Scanner, Story, Tally, kind_named};
 use crate::memory::query::Query;
 use crate::memory::{Entity, Row};
+use crate::store::encode::plain_column;
 use crate::store::migration::{OWN, Part};
 use crate::store::{Store, named_ids};
 
@@ -112,6 +114,7 @@ struct Survey<'a> {
 const STRUCTURE: &[&str] = &["migration_drift", "missing_table", "missing_column", "missing_index"];
 const BANK: &[&str] = &[
     "over_window",
+    "window_of_nought",
     "policy_without_cases",
     "duplicate_case",
     near::NEAR_COPY,
@@ -191,8 +194,17 @@ impl Survey<'_> {
             }
         }
         if tally.count > 0 && self.wants(&[kind.name]) {
-            self.tell(Told::Found(Finding::new(kind, entity.map(Entity::name), tally)));
+            let mut finding = Finding::new(kind, entity.map(Entity::name), tally);
+            if let Some(id) = finding.remedy.strip_prefix("quarantine ").filter(|_| !self.quarantines()) {
+                finding.remedy = format!("reward {id} 0");
+            }
+            self.tell(Told::Found(finding));
         }
+    }
+
+    /// Whether the layout has something that hides a case.
+    fn quarantines(&self) -> bool {
+        case_source(self.store).is_ok_and(|source| plain_column(source, "quarantined").is_some())
     }
 
     fn not_applicable(&mut self, kinds: &[&str], reason: &str) {
@@ -294,6 +306,7 @@ impl Survey<'_> {
         .await?;
         let case = Some(Entity::Case);
         self.found("over_window", Some(Entity::Profile), bank.over_window());
+        self.found("window_of_nought", Some(Entity::Profile), bank.nought());
         self.found("duplicate_case", case, repeats);
         self.found("vector_duplicates_left", Some(Entity::Profile), bank.too_large());
         self.found("write_burst", case, bank.bursts());
@@ -441,11 +454,14 @@ impl Survey<'_> {
             each(&row);
             if *read % PROGRESS == 0 {
                 *stopped = told(Told::Read(*read, entity.name())).is_break();
-                *spent = brief.is_some_and(|b| *read >= b.rows || begun.elapsed() >= b.time);
             }
+            let late = |time: Duration| *read % PROGRESS == 0 && begun.elapsed() >= time;
+            *spent = brief.is_some_and(|b| *read >= b.rows || late(b.time));
             if *stopped || *spent { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
         let columns = Some(columns_read(entity, texts));
-        Ok(store.each_row(&Query { columns, ..Query::new(entity) }, row).await?)
+        // Links of episodes may be in their JSON.
+        let unparsed = entity != Entity::Episode;
+        Ok(store.each_row(&Query { columns, unparsed, ..Query::new(entity) }, row).await?)
     }
 }

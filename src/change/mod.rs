@@ -27,6 +27,7 @@ pub mod signal;
 pub mod suppress;
 pub mod undo;
 mod uses;
+pub mod what_if;
 
 use std::future::Future;
 
@@ -78,10 +79,13 @@ impl From<WriteError> for ChangeError {
         match error {
             WriteError::Store(error) => ChangeError::Store(error),
             WriteError::ReadOnly(_) | WriteError::Rejected(_) => ChangeError::Refused(error.to_string()),
+            WriteError::Busy(_) => {
+                ChangeError::Failed(format!("{error}; nothing was written. Try again when that has finished"))
+            }
             WriteError::Missed { .. } => {
                 ChangeError::Conflict { message: format!("{error}: plan again"), rows: Vec::new() }
             }
-            WriteError::Busy(_) | WriteError::Unknown(_) => ChangeError::Failed(error.to_string()),
+            WriteError::Unknown(_) => ChangeError::Failed(error.to_string()),
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::change::import::{self, Format as ImportFormat};
 use crate::change::purge::KeptPlan;
 use crate::change::{
     self, Author, ChangeError, Plan, Receipt, anchor, chain, feedback, hold, migrate::Choice, profile, record, reward,
-    signal, undo,
+    signal, undo, what_if,
 };
 use crate::memory::{Entity, Row};
 use crate::store::Store;
@@ -206,7 +206,8 @@ where
     }
     let mut shown = planned.to_json();
     if doing.what_if {
-        shown["recall"] = super::recall::what_if(store, &planned).await?;
+        let found = what_if::of_plan(store, &planned, what_if::PATIENCE, &|_| {}).await?;
+        shown["recall"] = serde_json::json!(found);
     }
     mask_changes(session, &mut shown);
     look::print_value(session, &shown)?;

@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use super::change::{author, keep_anchor};
 use super::purge_args::{AccountArg, MentionsArg, PurgeArgs};
 use super::{Failure, Session, look, output};
-use crate::change::Author;
 use crate::change::purge::{self, Desk, KeptPlan, Mentions, Options, Progress as Say, Sink};
+use crate::change::{Author, what_if};
 use crate::config;
 use crate::memory::mask::Mask;
 use crate::memory::{Entity, Row};
@@ -44,6 +44,9 @@ pub async fn run(session: &Session<'_>, args: &PurgeArgs) -> Result<(), Failure>
     progress.end();
     purge::check_hold(&store, &plan.subject).await?;
     let mut shown = plan.to_json();
+    if args.doing.what_if {
+        shown["recall"] = json!(what_if::of_purge(&store, &plan, what_if::PATIENCE, &|_| {}).await?);
+    }
     if let Some(file) = &args.doing.plan_out {
         let kept = KeptPlan {
             operation: "purge".to_owned(),

@@ -10,7 +10,6 @@ use super::args::{Format, QueriesCommand};
 use super::recall_args::RecallArgs;
 use super::{Failure, Session, look, output};
 use crate::app::twin::quoted;
-use crate::change::{self, Plan};
 use crate::config::{Embedding, queries};
 use crate::lab::embed::{self, Endpoint};
 use crate::lab::{self, Answer, Item, parents as lab_parents};
@@ -18,7 +17,6 @@ use crate::memory::{Entity, Row, time};
 use crate::recall::context::{self as text, Budget};
 use crate::recall::inquiry::{Inquiry, Saved};
 use crate::recall::rank::{Ranked, Ranking};
-use crate::recall::what_if::Edit;
 use crate::store::Store;
 use crate::ui::text::SafeText;
 
@@ -225,7 +223,7 @@ pub async fn queries(session: &Session<'_>, command: Option<&QueriesCommand>) ->
     match session.format() {
         Format::Json => output::json(&json!({"queries": kept})),
         Format::Jsonl => output::piped(|out| kept.iter().try_for_each(|saved| output::json_line(out, &json!(saved)))),
-        Format::Csv => Err(Failure::usage("this is no table of rows: use --format json, jsonl or table")),
+        Format::Csv => output::csv_table(&kept.iter().map(|saved| json!(saved)).collect::<Vec<_>>()),
         Format::Table => {
             output::piped(|out| lines.into_iter().try_for_each(|line| writeln!(out, "{}", SafeText::new(&line))))
         }
@@ -253,27 +251,6 @@ async fn vector_of(
             Ok((None, Some(words)))
         }
     }
-}
-
-/// Time for a what-if that was asked for by name.
-const PATIENCE: Duration = Duration::from_secs(10);
-
-/// Which recalls a plan would change.
-pub async fn what_if(store: &Store, plan: &Plan) -> Result<Value, Failure> {
-    let edits: Vec<Edit> = plan
-        .changes
-        .iter()
-        .filter_map(|change| {
-            let after = (!change.after.is_null()).then(|| change.after.clone());
-            Some(Edit { entity: Entity::parse(&change.entity)?, id: change.id.clone(), after })
-        })
-        .collect();
-    let mut found = lab::what_if::what_if(store, &edits, &change::now(), PATIENCE).await?;
-    if plan.changes_total > plan.changes.len() {
-        found.complete = false;
-        found.notes.push(format!("of {} changed rows the first {} were looked at", plan.changes_total, edits.len()));
-    }
-    Ok(json!(found))
 }
 
 /// The endpoint that the settings name; its key comes from the environment.

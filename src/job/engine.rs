@@ -16,6 +16,7 @@ use crate::change::anchor;
 use crate::change::apply::{Failed, apply_batch};
 use crate::change::plan::{Counts, SHOWN};
 use crate::change::{Author, Change, ChangeError, now, suppress};
+use crate::layout::Engine;
 use crate::store::Store;
 use crate::store::write::WriteError;
 
@@ -78,7 +79,8 @@ pub async fn run(
         last_batch: 0,
         pulse: None,
         narrowed: None,
-        plans_ahead: job.plans_ahead() && settings.rate.is_none() && store.reads_beside_writes().await?,
+        // SQLite has one writer: the time in which a batch is planned is when agents, and who asks for a pause, get in.
+        plans_ahead: job.plans_ahead() && settings.rate.is_none() && store.engine() == Engine::Postgres,
         ahead: None,
     };
     let ended = runner.work().await;
@@ -401,7 +403,24 @@ impl Runner<'_> {
                 biased;
                 done = &mut work => return done.map(Some).map_err(Stop::Failed),
                 () = told_to_stop(&mut wish) => return Ok(None),
-                () = tokio::time::sleep(HEARTBEAT) => self.beat().await?,
+                () = tokio::time::sleep(HEARTBEAT) => {}
+            }
+            // The work goes on meanwhile: in SQLite's rollback journal the sign of life is not written before the
+            // statement that the work is reading is at its end.
+            let mut done = None;
+            {
+                let beat = self.beat();
+                tokio::pin!(beat);
+                loop {
+                    tokio::select! {
+                        biased;
+                        ended = &mut work, if done.is_none() => done = Some(ended),
+                        beaten = &mut beat => break beaten?,
+                    }
+                }
+            }
+            if let Some(done) = done {
+                return done.map(Some).map_err(Stop::Failed);
             }
             if self.held.state() != State::Running {
                 return Ok(None);
@@ -431,11 +450,15 @@ impl Runner<'_> {
         };
         state.word().clone_into(&mut next.row.state);
         next.row.heartbeat_at = Some(at);
-        if next.write(&mut writer).await.is_ok() {
-            writer.commit().await?;
-            self.held = next;
-        } else {
+        if next.write(&mut writer).await.is_err() {
             writer.rollback().await;
+            return Ok(());
+        }
+        match writer.commit().await {
+            Ok(()) => self.held = next,
+            // Somebody reads on: the next sign of life will do.
+            Err(WriteError::Busy(_)) => {}
+            Err(error) => return Err(error.into()),
         }
         Ok(())
     }

@@ -19,6 +19,8 @@ use crate::store::vector::Compared;
 
 /// Rows below the chosen ones that are listed.
 const BEYOND: usize = 3;
+/// Nearest rows that are asked for at most: more than any owner has.
+const MOST: usize = 1 << 31;
 
 /// Rows in order with what was found out on the way.
 struct Found {
@@ -49,18 +51,22 @@ pub async fn timed(store: &Store, request: &Request) -> Result<(Answer, Stages),
     let begun = Instant::now();
     let mut asked = Asked::of(store, request, kind).await?;
     let situation = millis_since(begun);
+    let begun = Instant::now();
+    let known = asked.notes.len();
+    let mut found = find(store, request, &mut asked).await?;
+    if let Some(why) =
+        found.compared.and_then(|(tally, _)| nothing_compared(&tally)).filter(|_| !asked.words.is_empty())
+    {
+        asked.notes.truncate(known);
+        let dimensions = asked.vector.take().map_or(0, |vector| vector.len());
+        asked.notes.push(format!("compared by keywords: the query's vector of {dimensions} dimensions {why}"));
+        found = find(store, request, &mut asked).await?;
+    }
     let used = match (&asked.vector, asked.words.is_empty()) {
         _ if request.ranking == Ranking::Proven => "none",
         (Some(_), _) => "vector",
         (None, false) => "keyword",
         (None, true) => "none",
-    };
-    let begun = Instant::now();
-    let found = match request.ranking {
-        Ranking::Boosted => boosted(store, request, &asked).await?,
-        Ranking::Proven => proven(store, request, &mut asked).await?,
-        Ranking::Cases => cases(store, request, &mut asked).await?,
-        Ranking::Similar => similar(store, request, &asked).await?,
     };
     let ranking = millis_since(begun);
     // Boosted recall and policies rank every row: only the others leave rows without a word out.
@@ -82,6 +88,27 @@ pub async fn timed(store: &Store, request: &Request) -> Result<(Answer, Stages),
         request: request.clone(),
     };
     Ok((answer, stages))
+}
+
+/// The rows of the ranking that is asked for.
+async fn find(store: &Store, request: &Request, asked: &mut Asked) -> Result<Found, LabError> {
+    match request.ranking {
+        Ranking::Boosted => boosted(store, request, asked).await,
+        Ranking::Proven => proven(store, request, asked).await,
+        Ranking::Cases => cases(store, request, asked).await,
+        Ranking::Similar => similar(store, request, asked).await,
+    }
+}
+
+/// Why not one of the stored vectors could be compared, where there are some.
+fn nothing_compared(tally: &Tally) -> Option<&'static str> {
+    match tally {
+        Tally { compared: 0, other_dimensions: 1.., .. } => {
+            Some("fits no stored one: is it of the model that made them?")
+        }
+        Tally { compared: 0, no_direction: 1.., .. } => Some("or the stored ones have no length"),
+        _ => None,
+    }
 }
 
 fn millis_since(begun: Instant) -> f64 {
@@ -330,7 +357,11 @@ async fn cases(store: &Store, request: &Request, asked: &mut Asked) -> Result<Fo
         None => Way::Likeness { name },
     };
     let ranked = among::ranked(rows.into_iter().zip(likeness), &way);
-    let first: Vec<String> = ranked.iter().take(16 * request.rows() + 64).map(|r| r.row.id().to_owned()).collect();
+    let first: Vec<String> = ranked
+        .iter()
+        .take(request.rows().saturating_mul(16).saturating_add(64))
+        .map(|r| r.row.id().to_owned())
+        .collect();
     let vectors = store.vectors(Entity::Case, &first).await?;
     let (rows, more) = rank::choose(ranked, request.rows(), BEYOND, |a, b| alike(&vectors, a, b));
     left_out.extend(more);
@@ -354,7 +385,7 @@ async fn nearest_cases(
     vector: &[f32],
 ) -> Result<Found, LabError> {
     let k = request.rows();
-    let mut most = 4 * k + 16;
+    let mut most = k.saturating_mul(4).saturating_add(16).min(MOST);
     loop {
         let Compared { near, tally, by } = store.nearest(Entity::Case, filters, vector, most).await?;
         let ids: Vec<String> = near.iter().map(|n| n.id.clone()).collect();
@@ -372,11 +403,11 @@ async fn nearest_cases(
         // A row just beyond the edge may be as near as the last chosen one.
         let edge = near.last().map(|n| n.cosine + 1e-5);
         let settled = chosen.len() == k && chosen.last().map(|c| c.score.total) > edge;
-        if near.len() < most || settled {
+        if near.len() < most || settled || most == MOST {
             left_out.extend(more);
             return Ok(Found { rows: chosen, left_out, compared: Some((tally, by)), candidates: tally.compared });
         }
-        most *= 4;
+        most = most.saturating_mul(4).min(MOST);
     }
 }
 

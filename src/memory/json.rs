@@ -1,9 +1,11 @@
 //! Reads stored JSON that is not strict, without ever failing a row: what had to be bent is said as a problem.
 
+mod plain;
 mod reader;
 
 use serde_json::{Map, Value};
 
+pub use plain::is_plain;
 use reader::{WideNumber, read_with};
 
 /// Levels of arrays and objects that become values; what lies deeper stays text.
@@ -360,6 +362,11 @@ mod tests {
             let strict = serde_json::from_str::<Value>(&text);
             let ours = read(&text);
             prop_assert_eq!(strict.is_ok(), ours.problems.is_empty(), "{:?}: {:?}", strict, ours);
+        }
+
+        #[test]
+        fn what_is_plain_has_no_problems(text in r#"[\[\]{}",:0-9eE.+\- \\untrfalse]{0,24}|\[[0-9]{15,22}\]|"[a-z\\u0-9]{0,9}""#) {
+            prop_assert!(!is_plain(&text) || read(&text).problems.is_empty(), "{:?}", text);
         }
 
         #[test]

@@ -33,6 +33,8 @@ pub struct Query {
     pub columns: Option<Vec<&'static str>>,
     /// Characters of a text that are enough; none means whole values.
     pub preview: Option<usize>,
+    /// JSON that is strict and has no escapes comes as its text: for those who search all of it. All else is read.
+    pub unparsed: bool,
 }
 
 impl Query {
@@ -48,6 +50,7 @@ impl Query {
             start: Start::First,
             columns: None,
             preview: None,
+            unparsed: false,
         }
     }
 }

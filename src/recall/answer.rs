@@ -153,7 +153,8 @@ impl Answer {
     pub fn query_json(&self) -> Value {
         let request = &self.request;
         json!({
-            "used": self.used,
+            // Two words, for scripts: what is not compared by vectors is compared by words, if only those of a topic.
+            "used": if self.used == "vector" { "vector" } else { "keyword" },
             "ranking": request.ranking,
             "formula": request.ranking.formula(),
             "text": request.text,

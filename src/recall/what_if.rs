@@ -1,10 +1,49 @@
 //! What a change would do to recalls: the same situations ranked before and after it.
 
+use std::borrow::Borrow;
+use std::collections::HashMap;
+
 use serde::Serialize;
 use serde_json::Value;
 
 use super::rank::{Ranked, Ranking};
 use crate::memory::{Entity, Row};
+
+/// Difference of two scores below which they are the same.
+const SAME_SCORE: f64 = 1e-9;
+
+/// What would change in recalls.
+#[derive(Debug, Clone, PartialEq, Serialize, Default)]
+pub struct WhatIf {
+    /// Situations that were ranked before and after.
+    pub situations: usize,
+    /// Of these, with another answer after.
+    pub changed: usize,
+    /// Whether all that should be looked at was looked at.
+    pub complete: bool,
+    /// Whether the time was over before that.
+    pub stopped: bool,
+    /// The rows that come, go or have another place, by situation and ranking.
+    pub moves: Vec<Move>,
+    /// The rows that keep their place with another score.
+    pub rescored: Vec<Move>,
+    /// What was left out of it, and why.
+    pub notes: Vec<String>,
+    /// Situations and moved rows, as far as people need to know them by.
+    #[serde(skip)]
+    pub rows: Vec<Row>,
+    /// How long it took, in milliseconds.
+    #[serde(skip)]
+    pub took: u64,
+}
+
+impl WhatIf {
+    /// The row that is meant by an id in [`WhatIf::moves`].
+    #[must_use]
+    pub fn row(&self, id: &str) -> Option<&Row> {
+        self.rows.iter().find(|row| row.id() == id)
+    }
+}
 
 /// A row as a change would leave it.
 #[derive(Debug, Clone, PartialEq)]
@@ -40,10 +79,14 @@ pub struct Move {
 #[must_use]
 pub fn applied(rows: &[Row], edits: &[Edit]) -> Vec<Row> {
     let mut left = Vec::with_capacity(rows.len());
+    let mut by_row: HashMap<(Entity, &str), Vec<&Edit>> = HashMap::new();
+    for edit in edits {
+        by_row.entry((edit.entity, &edit.id)).or_default().push(edit);
+    }
     for row in rows {
         let mut edited = row.clone();
         let mut gone = false;
-        for edit in edits.iter().filter(|e| e.entity == row.entity && e.id == row.id()) {
+        for edit in by_row.get(&(row.entity, row.id())).into_iter().flatten() {
             match &edit.after {
                 None => gone = true,
                 Some(Value::Object(columns)) => {
@@ -59,24 +102,33 @@ pub fn applied(rows: &[Row], edits: &[Edit]) -> Vec<Row> {
     left
 }
 
-/// The rows that have another place, or are recalled only before or only after, in order of their place after.
+/// The rows that have another place, or are recalled only before or only after, in order of their place after; and those
+/// that keep their place with another score.
 #[must_use]
-pub fn moves(ranking: Ranking, situation: &str, before: &[Ranked], after: &[Ranked]) -> Vec<Move> {
-    let place = |rows: &[Ranked], id: &str| {
-        let at = rows.iter().position(|r| r.row.id() == id);
+pub fn moves<R: Borrow<Row>>(
+    ranking: Ranking,
+    situation: &str,
+    before: &[Ranked<R>],
+    after: &[Ranked<R>],
+) -> (Vec<Move>, Vec<Move>) {
+    let place = |rows: &[Ranked<R>], id: &str| {
+        let at = rows.iter().position(|r| r.row.borrow().id() == id);
         (at.map(|at| at + 1), at.and_then(|at| rows.get(at)).map(|r| r.score.total))
     };
-    let gone = before.iter().filter(|r| place(after, r.row.id()).0.is_none());
-    let mut found = Vec::new();
+    let gone = before.iter().filter(|r| place(after, r.row.borrow().id()).0.is_none());
+    let (mut moved, mut rescored) = (Vec::new(), Vec::new());
     for row in after.iter().chain(gone) {
-        let id = row.row.id();
+        let id = row.row.borrow().id();
         let ((was, score_before), (is, score_after)) = (place(before, id), place(after, id));
-        if was != is {
-            let (situation, id) = (situation.to_owned(), id.to_owned());
-            found.push(Move { ranking, situation, id, before: was, after: is, score_before, score_after });
+        let same_score = score_before.zip(score_after).is_some_and(|(was, is)| (was - is).abs() < SAME_SCORE);
+        if was == is && same_score {
+            continue;
         }
+        let (situation, id) = (situation.to_owned(), id.to_owned());
+        let found = Move { ranking, situation, id, before: was, after: is, score_before, score_after };
+        if was == is { rescored.push(found) } else { moved.push(found) }
     }
-    found
+    (moved, rescored)
 }
 
 #[cfg(test)]
@@ -106,8 +158,17 @@ mod tests {
     #[test]
     fn who_moves_comes_and_goes_is_told() {
         let ranked = |ids: &[&str]| ids.iter().map(|id| by_likeness(row(id), 1.0, "similarity")).collect::<Vec<_>>();
-        let found = moves(Ranking::Cases, "q", &ranked(&["a", "b", "c"]), &ranked(&["a", "c", "d"]));
+        let (found, rescored) = moves(Ranking::Cases, "q", &ranked(&["a", "b", "c"]), &ranked(&["a", "c", "d"]));
         let told: Vec<_> = found.iter().map(|m| (m.id.as_str(), m.before, m.after)).collect();
         assert_eq!(told, [("c", Some(3), Some(2)), ("d", None, Some(3)), ("b", Some(2), None)]);
+        assert!(rescored.is_empty(), "their scores are the same");
+    }
+
+    #[test]
+    fn another_score_in_the_same_place_is_told_apart() {
+        let ranked = |score| vec![by_likeness(row("a"), score, "similarity")];
+        let (moved, rescored) = moves(Ranking::Cases, "q", &ranked(0.9), &ranked(0.8));
+        assert!(moved.is_empty());
+        assert_eq!(rescored.iter().map(|m| (m.before, m.score_after)).collect::<Vec<_>>(), [(Some(1), Some(0.8))]);
     }
 }

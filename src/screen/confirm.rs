@@ -7,6 +7,7 @@ use super::changes::{change_lines, count_lines, sentences};
 use super::overlay::input_line;
 use crate::app::change::Confirmation;
 use crate::app::gate::{CONFIRM, Gate};
+use crate::app::what_if::Ahead;
 use crate::app::{Model, Target};
 use crate::change::plan::{Danger, Plan};
 use crate::ui::chrome::hint_line;
@@ -21,13 +22,21 @@ pub fn draw(model: &Model, confirmation: &Confirmation, look: &Look, area: Rect,
     let title = SafeText::limited(&confirmation.operation.title(), 80);
     let note = danger_words(model, confirmation.plan.danger, look);
     let lines = |width: usize| plan_lines(confirmation, width, look);
-    let hints = if confirmation.gate.step == Danger::Grave {
+    let mut hints = if confirmation.gate.step == Danger::Grave {
         vec![KeyHint::new("ctrl-y", "copy command")]
     } else {
         vec![KeyHint::new("r", "reason"), KeyHint::new("y c", "copy command")]
     };
+    if confirmation.ahead.as_ref().is_some_and(Ahead::could_tell_more) {
+        hints.push(KeyHint::new(longer_key(confirmation), "look longer"));
+    }
     let dialog = Dialog { title, note, verb: "apply", gate: &confirmation.gate, hints, scroll: confirmation.scroll };
     dialog.draw(lines, look, area, buf, drawn);
+}
+
+/// The key that looks longer at recall: a letter is typed where a word is asked for.
+fn longer_key(confirmation: &Confirmation) -> &'static str {
+    if confirmation.gate.step == Danger::Grave { "ctrl-l" } else { "w" }
 }
 
 /// How dangerous it is, and whether that is for the database's sake.
@@ -50,6 +59,9 @@ fn plan_lines(confirmation: &Confirmation, width: usize, look: &Look) -> Vec<Tex
     lines.push(TextLine::default());
     lines.extend(change_lines(&plan.changes, plan.changes_total, width, look));
     lines.extend(told("What else comes of it", &plan.effects, Role::Muted, width, look));
+    if let Some(ahead) = &confirmation.ahead {
+        lines.extend(super::what_if::lines(ahead, longer_key(confirmation), width, look));
+    }
     lines.push(TextLine::default());
     match &plan.undo_reason {
         None => lines.push(TextLine::of("It can be undone.", Role::Muted)),

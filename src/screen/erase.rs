@@ -20,7 +20,7 @@ pub fn draw(erasure: &Erasure, look: &Look, body: Rect, buf: &mut Buffer) {
     let pane = Pane { focused: true, tone: Some(Role::Danger), ..Pane::new(title) };
     let inside = pane.render(body, buf, look);
     let inside = Rect { x: inside.x + 1, width: inside.width.saturating_sub(2), ..inside };
-    steps(erasure, look).render(lay::row(inside, 0), buf, look);
+    steps(erasure, usize::from(inside.width), look).render(lay::row(inside, 0), buf, look);
     let area = lay::below(inside, 2);
     let width = usize::from(area.width.saturating_sub(2));
     if let Some((_, what, count)) = &erasure.running {
@@ -59,7 +59,8 @@ pub fn ask(model: &Model, gate: &Gate, look: &Look, area: Rect, buf: &mut Buffer
     dialog.draw(|width| sentences(&words, Role::Text, width, look), look, area, buf, drawn);
 }
 
-fn steps(erasure: &Erasure, look: &Look) -> TextLine {
+/// All steps, this one in its place; where there is no room only this one.
+fn steps(erasure: &Erasure, width: usize, look: &Look) -> TextLine {
     let mut line = TextLine::default();
     for (position, name) in STEPS.iter().enumerate() {
         let role = match position.cmp(&erasure.step) {
@@ -72,7 +73,11 @@ fn steps(erasure: &Erasure, look: &Look) -> TextLine {
         }
         line = line.with(format!("{} {name}", position + 1), role);
     }
-    line
+    if line.width() <= width {
+        return line;
+    }
+    let name = STEPS.get(erasure.step).copied().unwrap_or_default();
+    TextLine::of(format!("step {} of {}  ", erasure.step + 1, STEPS.len()), Role::Muted).with(name, Role::Heading)
 }
 
 fn step(erasure: &Erasure, preview: &Preview, width: usize, look: &Look) -> Vec<TextLine> {
@@ -81,6 +86,7 @@ fn step(erasure: &Erasure, preview: &Preview, width: usize, look: &Look) -> Vec<
         1 => place(preview, width, look),
         2 => mentions(erasure, preview, width, look),
         3 => effects(preview, width, look),
+        4 => recall(erasure, width, look),
         _ => ready(erasure, preview, width, look),
     }
 }
@@ -163,6 +169,13 @@ fn effects(preview: &Preview, width: usize, look: &Look) -> Vec<TextLine> {
         lines.push(TextLine::default());
     }
     lines
+}
+
+fn recall(erasure: &Erasure, width: usize, look: &Look) -> Vec<TextLine> {
+    match &erasure.ahead {
+        Some(ahead) => super::what_if::lines(ahead, "w", width, look).split_off(1),
+        None => vec![TextLine::of("r looks at it again", Role::Muted)],
+    }
 }
 
 fn ready(erasure: &Erasure, preview: &Preview, width: usize, look: &Look) -> Vec<TextLine> {

@@ -34,7 +34,7 @@ pub(super) fn progress(health: &Health) -> SafeText {
         (true, Some((rows, _))) if !health.left.is_empty() => {
             format!("the first {} rows were looked at; F looks at all", figures::count(rows)).into()
         }
-        (true, _) => format!("{} kinds", health.found.len()).into(),
+        (true, _) => format!("{} findings", health.found.len()).into(),
         (false, _) if health.failure.is_some() => "looking ended early".into(),
         (false, Some((rows, entity))) => {
             format!("{} rows read, now {}", figures::count(rows), entity.replace('_', " ")).into()
@@ -62,7 +62,7 @@ fn draw_list(health: &Health, findings: &Findings, look: &Look, area: Rect, buf:
         Column::new("severity", Width::Fixed(8)),
         Column::new("count", Width::Fixed(7)).right(),
         Column::new("what", Width::Grow { min: 20, weight: 3 }),
-        Column::new("of", Width::Fixed(12)).priority(3),
+        Column::new("of", Width::Fixed(15)).priority(3),
     ];
     let row = |finding: &Finding| {
         let (word, role) = severity(finding.severity);
@@ -102,7 +102,7 @@ fn draw_detail(health: &Health, findings: &Findings, look: &Look, area: Rect, bu
     let inside = Pane::new("finding").render(area, buf, look);
     let inside = Rect { x: inside.x + 1, width: inside.width.saturating_sub(2), ..inside };
     let width = usize::from(inside.width.saturating_sub(2));
-    let mut lines = Vec::new();
+    let (mut lines, mut first) = (Vec::new(), 0);
     if let Some(finding) = findings.current(health) {
         let (word, role) = severity(finding.severity);
         let pairs = [
@@ -119,6 +119,9 @@ fn draw_detail(health: &Health, findings: &Findings, look: &Look, area: Rect, bu
             let chosen = at == findings.example;
             let role = if chosen { Role::Accent } else { Role::Text };
             let mark = if chosen { "> " } else { "  " };
+            if chosen && at > 0 {
+                first = (lines.len() + 2).saturating_sub(usize::from(inside.height.max(1)));
+            }
             lines.push(TextLine::of(mark, role).with(SafeText::limited(example, width.max(8)), role));
         }
     }
@@ -130,6 +133,5 @@ fn draw_detail(health: &Health, findings: &Findings, look: &Look, area: Rect, bu
             lines.push(TextLine::of(SafeText::limited(&words, width.max(8)), Role::Muted));
         }
     }
-    let first = (findings.example + 8).saturating_sub(usize::from(inside.height.max(1)));
     Lines::scrolled(&lines, first).render(inside, buf, look);
 }

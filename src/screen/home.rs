@@ -226,17 +226,17 @@ fn findings(health: &Health, first: usize, width: usize, look: &Look) -> Vec<Ent
         return Vec::new();
     }
     let mut lines: Vec<Entry> = section("findings", width, look).into();
-    for (index, finding) in health.worst().enumerate() {
+    for (index, (finding, count)) in health.worst().into_iter().enumerate() {
         let (word, role) = super::findings::severity(finding.severity);
         let mut line = TextLine::of(SafeText::new(word).pad(8, Align::Left), role);
-        line.push(SafeText::from(figures::count(finding.count)).pad(7, Align::Right), Role::Number);
+        line.push(SafeText::from(figures::count(count)).pad(7, Align::Right), Role::Number);
         line.push("  ", Role::Text);
         let what = finding.message.split_once(' ').map_or(finding.message.as_str(), |(_, what)| what);
         let room = width.saturating_sub(line.width());
         line.push(SafeText::limited(what, room), Role::Text);
         lines.push(Entry { line, entry: Some(first + index) });
     }
-    let more = health.found.len() - health.worst().count();
+    let more = health.more();
     let state = if health.done && health.left.is_empty() { None } else { Some(super::findings::progress(health)) };
     let more = (more > 0).then(|| SafeText::from(format!("{more} more kinds: F")));
     let words: Vec<SafeText> = more.into_iter().chain(state).collect();
@@ -251,7 +251,7 @@ fn findings(health: &Health, first: usize, width: usize, look: &Look) -> Vec<Ent
 fn recent(model: &Model, home: &Home, first: usize, width: usize, look: &Look) -> Vec<Entry> {
     let standouts = home.standouts();
     let mut lines = findings(&model.health, first, width, look);
-    let first = first + model.health.worst().count();
+    let first = first + model.health.worst().len();
     if !standouts.is_empty() {
         lines.extend(section("what stands out", width, look));
     }

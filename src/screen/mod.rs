@@ -23,11 +23,13 @@ mod picker;
 mod prune;
 mod recall;
 mod receipts;
+mod replay;
 mod rows;
 mod study;
 mod summary;
 mod unlock;
 mod utility;
+mod what_if;
 mod words;
 
 use ratatui::{buffer::Buffer, layout::Rect};
@@ -84,6 +86,7 @@ impl Painter {
                 Panel::Inbox(inbox) => inbox::draw(inbox, look, body, buf, &mut drawn),
                 Panel::Jobs(jobs) => jobs::draw(model, jobs, look, body, buf, &mut drawn),
                 Panel::Prune(prune) => prune::draw(prune, look, body, buf, &mut drawn),
+                Panel::Replay(found) => replay::draw(found, look, body, buf, &mut drawn),
                 Panel::Recall(recall) => recall::draw(model, recall, look, body, buf, &mut drawn),
                 Panel::Erase(erasure) => erase::draw(erasure, look, body, buf),
             },

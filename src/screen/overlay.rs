@@ -162,6 +162,7 @@ fn draw_prompt(prompt: &Prompt, look: &Look, area: Rect, buf: &mut Buffer, drawn
         Purpose::Note => "Note",
         Purpose::Reward => "Reward, and outcome",
         Purpose::Window => "Cases that are kept",
+        Purpose::Topic => "Topic to replay",
         Purpose::Situation => "Situation",
         Purpose::Agent => "Agent",
         Purpose::User => "User",
@@ -176,6 +177,7 @@ fn draw_prompt(prompt: &Prompt, look: &Look, area: Rect, buf: &mut Buffer, drawn
             KeyHint::new("esc", "close"),
         ],
         Purpose::Export => vec![KeyHint::new("enter", "write"), KeyHint::new("esc", "close")],
+        Purpose::Topic => vec![KeyHint::new("enter", "replay"), KeyHint::new("esc", "close")],
         Purpose::Reward | Purpose::Window => vec![KeyHint::new("enter", "plan"), KeyHint::new("esc", "close")],
         Purpose::Situation | Purpose::Narrow => vec![KeyHint::new("enter", "rank"), KeyHint::new("esc", "close")],
         Purpose::Agent | Purpose::User => {

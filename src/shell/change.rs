@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::Value;
 
+use super::erase::Erasures;
 use crate::app::change::{Applied, Refusal};
 use crate::app::lock::{Pending, Writable};
 use crate::app::operation::Pruning;
@@ -13,12 +14,13 @@ use crate::app::{Failure, Operation, Said, Ticket};
 use crate::change::plan::{Change, Danger, Plan};
 use crate::change::{
     self, Author, ChangeError, anchor, audit, chain, feedback, migrate, policy, profile, prune, quarantine, reward,
-    signal, undo,
+    signal, undo, what_if,
 };
 use crate::job::backfill::Given;
 use crate::lab::{silent, training};
 use crate::memory::prune::Rules;
 use crate::memory::{Entity, Row, time};
+use crate::recall::what_if::WhatIf;
 use crate::store::Store;
 
 /// Plans that wait for a yes, by the number of the request that made them.
@@ -39,6 +41,11 @@ impl Plans {
     /// Keeps a plan.
     fn keep(&self, ticket: Ticket, operation: Operation, plan: Plan) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(ticket, (operation, plan));
+    }
+
+    /// A plan as it is kept.
+    fn kept(&self, ticket: Ticket) -> Option<Plan> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&ticket).map(|(_, plan)| plan.clone())
     }
 
     /// Hands a plan over; it is kept no longer.
@@ -69,6 +76,26 @@ fn pruning(rules: &Pruning) -> prune::Ask {
 pub async fn preview(store: &Store, operation: &Operation, author: &Author) -> Result<Box<Plan>, Failure> {
     let planned = plan_one(store, operation, author).await;
     planned.map(Box::new).map_err(|error| failure(&operation.title(), &error))
+}
+
+/// How recall would change by a kept plan; `told` hears after how many situations it is.
+pub async fn what_if(
+    store: &Store,
+    plans: &Plans,
+    erasures: &Erasures,
+    planned: Ticket,
+    patient: bool,
+    told: &(dyn Fn(usize) + Send + Sync),
+) -> Result<Box<WhatIf>, Failure> {
+    let budget = if patient { what_if::PATIENCE } else { what_if::BUDGET };
+    let found = match (plans.kept(planned), erasures.kept(planned)) {
+        (Some(plan), _) => what_if::of_plan(store, &plan, budget, told).await,
+        (None, Some(plan)) => what_if::of_purge(store, &plan, budget, told).await,
+        (None, None) => {
+            return Err(Failure::new("Recall was not looked at", "the plan is gone", "ask for it again"));
+        }
+    };
+    found.map(Box::new).map_err(|error| failure("Recall was not looked at", &error))
 }
 
 /// The plan of a single operation.

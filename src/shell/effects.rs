@@ -9,7 +9,8 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use super::change::{self, Plans};
-use super::{Embedding, Opener, Options, erase, export, health, job, load, recall, study};
+use super::erase::Erasures;
+use super::{Embedding, Opener, Options, erase, export, health, job, load, recall, replay, study};
 use crate::app::{Effect, Failure, Message, Ticket};
 use crate::change::Author;
 use crate::job::backfill::Given;
@@ -27,6 +28,7 @@ pub struct Tasks {
     profile: (Option<String>, bool),
     actor: String,
     plans: Plans,
+    erasures: Erasures,
     mask: Mask,
     embedding: Arc<Embedding>,
     replies: UnboundedSender<Message>,
@@ -45,6 +47,7 @@ impl Tasks {
             profile: (options.profile, options.production),
             actor: options.actor,
             plans: Plans::new(Given::with(options.embedding.clone())),
+            erasures: Erasures::default(),
             mask: options.mask,
             embedding: Arc::new(options.embedding),
             replies,
@@ -92,13 +95,27 @@ impl Tasks {
                     Message::Previewed(ticket, change::preview(&store, &operation, &author).await)
                 });
             }
+            Effect::WhatIf { ticket, planned, patient } => {
+                let (plans, erasures, replies) = (self.plans.clone(), self.erasures.clone(), self.replies.clone());
+                self.spawn(ticket, async move {
+                    let told = move |situations| {
+                        let _ = replies.send(Message::LookingAhead(ticket, situations));
+                    };
+                    let found = change::what_if(&store, &plans, &erasures, planned, patient, &told).await;
+                    Message::LookedAhead(ticket, found)
+                });
+            }
+            Effect::Replay { ticket, about, limit } => {
+                self.spawn(ticket, async move { Message::Replayed(ticket, replay::told(&store, &about, limit).await) });
+            }
             Effect::CheckWritable(ticket) => {
                 self.spawn(ticket, async move { Message::Writable(ticket, change::writable(&store).await) });
             }
             Effect::Migrate(ticket, optional) => self.migrate(ticket, store, optional),
             Effect::PlanErasure(ticket, given, choice) => {
+                let erasures = self.erasures.clone();
                 self.spawn(ticket, async move {
-                    Message::ErasurePlanned(ticket, erase::plan(&store, &given, choice).await)
+                    Message::ErasurePlanned(ticket, erase::plan(&store, &erasures, ticket, &given, choice).await)
                 });
             }
             Effect::Erase { ticket, given, choice, resume } => {
@@ -149,6 +166,7 @@ impl Tasks {
                     task.abort();
                 }
                 self.plans.take(ticket);
+                self.erasures.forget(ticket);
             }
             Effect::After(ticket, millis) => self.spawn(ticket, async move {
                 tokio::time::sleep(Duration::from_millis(millis)).await;

@@ -1,11 +1,13 @@
 //! Erasing a person for the console: planning, and doing it with the key and the folder that belong to it.
 
+use std::sync::{Arc, Mutex, PoisonError};
+
 use serde_json::Value;
 
 use super::change::failure;
-use crate::app::Failure;
+use crate::app::{Failure, Ticket};
 use crate::change::plan::erasure::{Choice, Outcome, Preview};
-use crate::change::purge::{self, Desk, Options, Sink};
+use crate::change::purge::{self, Desk, Options, PurgePlan, Sink};
 use crate::change::{Author, ChangeError, anchor};
 use crate::config;
 use crate::store::Store;
@@ -14,11 +16,43 @@ fn options(choice: Choice) -> Options {
     Options { mentions: choice.mentions, account: choice.account, full: choice.full, ..Options::default() }
 }
 
-/// What erasing would do.
-pub async fn plan(store: &Store, given: &str, choice: Choice) -> Result<Box<Preview>, Failure> {
+/// The last plan to erase somebody, as long as somebody looks at it. It is only looked at: erasing plans anew.
+#[derive(Clone, Default)]
+pub struct Erasures(Arc<Mutex<Option<Kept>>>);
+
+/// A plan with the number of the request that made it.
+type Kept = (Ticket, Arc<PurgePlan>);
+
+impl Erasures {
+    fn keep(&self, ticket: Ticket, plan: PurgePlan) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((ticket, Arc::new(plan)));
+    }
+
+    /// The plan of that number, if it is still kept.
+    pub fn kept(&self, ticket: Ticket) -> Option<Arc<PurgePlan>> {
+        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.as_ref().filter(|(number, _)| *number == ticket).map(|(_, plan)| Arc::clone(plan))
+    }
+
+    /// Forgets the plan of that number.
+    pub fn forget(&self, ticket: Ticket) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take_if(|(number, _)| *number == ticket);
+    }
+}
+
+/// What erasing would do; the plan is kept under that number.
+pub async fn plan(
+    store: &Store,
+    erasures: &Erasures,
+    ticket: Ticket,
+    given: &str,
+    choice: Choice,
+) -> Result<Box<Preview>, Failure> {
     let planned = async {
         let plan = purge::plan(store, given, &options(choice), &|_, _| {}).await?;
-        purge::preview(store, &plan).await
+        let preview = purge::preview(store, &plan).await?;
+        erasures.keep(ticket, plan);
+        Ok(preview)
     };
     planned.await.map(Box::new).map_err(|error| failure("The erasure was not planned", &error))
 }

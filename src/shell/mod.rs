@@ -13,6 +13,7 @@ mod job;
 mod load;
 mod look;
 mod recall;
+mod replay;
 mod study;
 mod terminal;
 

@@ -27,7 +27,10 @@ pub fn decode(source: &BoundSource, projection: &Projection, raw: &RawRow) -> Ro
             Target::RawOutcome => raw_outcome = raw_outcome.or_else(|| stored_word(slot, raw)),
             Target::Column(i) => {
                 if row.values[i].is_null() {
-                    fill(&mut row, i, slot, raw);
+                    match unparsed(projection, slot, row.entity.columns()[i].kind, raw) {
+                        Some(text) => row.values[i] = Value::from(text),
+                        None => fill(&mut row, i, slot, raw),
+                    }
                 }
                 match source.entity.columns()[i].name {
                     "status" if !slot.column.map.is_empty() => raw_status = stored_word(slot, raw),
@@ -44,6 +47,23 @@ pub fn decode(source: &BoundSource, projection: &Projection, raw: &RawRow) -> Ro
         _ => {}
     }
     row
+}
+
+/// The text of a JSON value that need not be read.
+fn unparsed<'a>(projection: &Projection, slot: &Slot, kind: Kind, raw: &'a RawRow) -> Option<&'a str> {
+    let whole = slot.column.path.is_none() && !matches!(slot.column.stored, Stored::Nested | Stored::One);
+    match slot.at.and_then(|at| raw.get(at)) {
+        Some(Raw::Text(text))
+            if projection.unparsed
+                && kind == Kind::Json
+                && whole
+                && text.starts_with(['{', '['])
+                && json::is_plain(text) =>
+        {
+            Some(text)
+        }
+        _ => None,
+    }
 }
 
 fn fill(row: &mut Row, i: usize, slot: &Slot, raw: &RawRow) {

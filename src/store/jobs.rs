@@ -179,19 +179,6 @@ impl Store {
         Ok(rows.iter().take(limit).map(|i| ["entity", "row_id", "problem"].map(|name| text(i, name))).collect())
     }
 
-    /// Whether reading does not hold up a writer, nor a writer the reading: not so in an SQLite file without a
-    /// write-ahead log.
-    ///
-    /// # Errors
-    /// The engine's refusal.
-    pub async fn reads_beside_writes(&self) -> Result<bool, StoreError> {
-        if self.engine() == Engine::Postgres {
-            return Ok(true);
-        }
-        let mode = self.fetch_text("PRAGMA journal_mode").await?;
-        Ok(mode.first().and_then(|row| row.first()) == Some(&Raw::Text("wal".to_owned())))
-    }
-
     /// Whether others suffer; nothing is known of that on SQLite, and little without rights.
     ///
     /// # Errors

@@ -36,7 +36,8 @@ impl Store {
             return self.each_paged(query, each).await;
         }
         for source in sources {
-            let projection = Projection::new(self.engine(), source, wanted.as_deref(), query.preview);
+            let mut projection = Projection::new(self.engine(), source, wanted.as_deref(), query.preview);
+            projection.unparsed = query.unparsed;
             let mut statement = projection.select(source, &[]);
             for filter in &query.filters {
                 narrow(self.engine(), source, filter, &mut statement);

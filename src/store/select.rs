@@ -36,6 +36,8 @@ impl Statement {
 pub struct Projection {
     /// Canonical positions with the way that each projected value belongs to, in the order of the projection.
     pub slots: Vec<Slot>,
+    /// Strict JSON without escapes comes as its text.
+    pub unparsed: bool,
     /// SQL expressions, one for each slot that is not constant.
     expressions: Vec<String>,
 }
@@ -66,7 +68,7 @@ impl Projection {
     /// Projects the wanted canonical columns of a source; `wanted` none means all.
     #[must_use]
     pub fn new(engine: Engine, source: &BoundSource, wanted: Option<&[&str]>, preview: Option<usize>) -> Self {
-        let mut projection = Projection { slots: Vec::new(), expressions: Vec::new() };
+        let mut projection = Projection { slots: Vec::new(), unparsed: false, expressions: Vec::new() };
         let columns = source.entity.columns();
         for (i, ways) in source.columns.iter().enumerate() {
             if wanted.is_none_or(|w| w.contains(&columns[i].name)) {
@@ -324,6 +326,11 @@ fn list_has(
             PgType::Json if declared == "jsonb" => {
                 let mark = statement.bind(engine, Param::Text(value.to_owned()), "text");
                 Some(format!("{bare} @> to_jsonb(ARRAY[{mark}])"))
+            }
+            // As below: the text of the list holds a plain word as it is.
+            PgType::Json | PgType::Text if simple => {
+                let mark = statement.bind(engine, Param::Text(value.to_owned()), "text");
+                Some(format!("strpos(({bare})::text, {mark}) > 0"))
             }
             _ => None,
         },

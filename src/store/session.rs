@@ -11,7 +11,7 @@ use futures::StreamExt;
 use sqlx::postgres::{PgArguments, PgConnectOptions, PgConnection, PgRow, Postgres};
 use sqlx::query::Query;
 use sqlx::sqlite::{Sqlite, SqliteArguments, SqliteConnectOptions, SqliteConnection, SqliteRow};
-use sqlx::{AssertSqlSafe, Connection as _, Row as _, TypeInfo as _, ValueRef as _};
+use sqlx::{AssertSqlSafe, Connection as _, Decode, Row as _, TypeInfo as _, ValueRef as _};
 use tokio::sync::Semaphore;
 
 use crate::layout::Engine;
@@ -282,15 +282,16 @@ fn read_sqlite(row: &SqliteRow) -> Result<RawRow, sqlx::Error> {
             continue;
         }
         let class = value.type_info().into_owned();
-        values.push(match class.name() {
-            "INTEGER" => Raw::Integer(row.try_get_unchecked(i)?),
-            "REAL" => Raw::Real(row.try_get_unchecked(i)?),
-            "TEXT" => match String::from_utf8(row.try_get_unchecked::<Vec<u8>, _>(i)?) {
+        let read = match class.name() {
+            "INTEGER" => <i64 as Decode<Sqlite>>::decode(value).map(Raw::Integer),
+            "REAL" => <f64 as Decode<Sqlite>>::decode(value).map(Raw::Real),
+            "TEXT" => <Vec<u8> as Decode<Sqlite>>::decode(value).map(|bytes| match String::from_utf8(bytes) {
                 Ok(text) => Raw::Text(text),
                 Err(bad) => Raw::BadText(bad.into_bytes()),
-            },
-            _ => Raw::Bytes(row.try_get_unchecked(i)?),
-        });
+            }),
+            _ => <Vec<u8> as Decode<Sqlite>>::decode(value).map(Raw::Bytes),
+        };
+        values.push(read.map_err(sqlx::Error::Decode)?);
     }
     Ok(values)
 }

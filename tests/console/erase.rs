@@ -75,11 +75,11 @@ fn each_step_is_shown_and_nothing_goes_before_the_id_is_typed() {
     console.shows("episode_segments  17");
     console.press("enter");
     console.shows("ask […] again");
-    console.press("l l");
+    console.press("l l l");
     console.shows("enter asks for the person's id");
-    console.press("h");
+    console.press("h h");
     console.shows("backups keep the data");
-    console.press("l enter");
+    console.press("l l enter");
     console.wait();
     console.press("enter 'somebody' enter");
     assert!(runs(&mut console).is_none());
@@ -117,7 +117,7 @@ fn what_is_chosen_changes_the_plan() {
 #[test]
 fn a_hold_a_lock_and_a_failure_keep_it_from_being_done() {
     let (mut console, _) = opened(Console::new(world(), 140, 45));
-    console.press("enter enter enter enter enter");
+    console.press("enter enter enter enter enter enter");
     console.shows("U unlocks");
     unlock(&mut console);
     let (mut console, _) = {
@@ -127,7 +127,7 @@ fn a_hold_a_lock_and_a_failure_keep_it_from_being_done() {
         console.tell(Message::ErasurePlanned(ticket, Ok(Box::new(held))));
         (console, given)
     };
-    console.press("enter enter enter enter enter");
+    console.press("enter enter enter enter enter enter");
     console.shows("under a legal hold");
     assert!(runs(&mut console).is_none());
     console.press("r");
@@ -144,7 +144,7 @@ fn an_unfinished_one_is_gone_on_with() {
     let (ticket, id, _) = asked(&mut console);
     let unfinished = Preview { unfinished: true, ..preview(&id) };
     console.tell(Message::ErasurePlanned(ticket, Ok(Box::new(unfinished))));
-    console.press("l l l l");
+    console.press("l l l l l");
     console.shows("unfinished");
     console.press("enter");
     console.wait();
@@ -160,7 +160,7 @@ fn an_unfinished_one_is_gone_on_with() {
 #[test]
 fn leaving_stops_a_run_that_can_be_gone_on_with() {
     let (mut console, id) = opened(unlocked(140, 45));
-    console.press("l l l l enter");
+    console.press("l l l l l enter");
     console.wait();
     console.press(&format!("'{id}' enter"));
     let (ticket, ..) = runs(&mut console).expect("it is asked for");

@@ -17,7 +17,7 @@ use super::changes::{applied, entry, plan, planned, unlocked};
 use super::fake::{Console, world};
 
 /// The screen as text, and its styles by letters with their meaning.
-fn picture(buffer: &Buffer) -> (String, String) {
+pub fn picture(buffer: &Buffer) -> (String, String) {
     let mut letters: BTreeMap<String, char> = BTreeMap::new();
     let (mut text, mut styles) = (String::new(), String::new());
     for y in 0..buffer.area.height {
@@ -57,7 +57,7 @@ fn letter(style: Style, letters: &mut BTreeMap<String, char>) -> char {
 }
 
 /// The ways it looks: true colour, no colours, ASCII without colours.
-fn looks() -> [(&'static str, Look); 3] {
+pub fn looks() -> [(&'static str, Look); 3] {
     [
         ("colour", Look::new(Theme::dark(), Glyphs::unicode())),
         ("mono", Look::new(Theme::dark().at(Depth::Mono), Glyphs::unicode())),

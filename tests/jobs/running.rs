@@ -267,3 +267,60 @@ fn what_the_database_does_not_take_is_set_aside_and_the_rest_goes_on() {
         }
     });
 }
+
+/// The same job, whose planning reads for longer than a sign of life is apart.
+struct Reading {
+    job: Titles,
+    file: std::path::PathBuf,
+}
+
+impl Job for Reading {
+    fn name(&self) -> &'static str {
+        "reading"
+    }
+
+    fn relies_on<'a>(&'a self, store: &'a Store) -> Vec<TableName> {
+        self.job.relies_on(store)
+    }
+
+    fn total<'a>(&'a self, store: &'a Store) -> BoxFuture<'a, Result<Option<u64>, ChangeError>> {
+        self.job.total(store)
+    }
+
+    fn is_planned_again(&self) -> bool {
+        false
+    }
+
+    fn batch<'a>(&'a self, ask: Ask<'a>) -> BoxFuture<'a, Result<Batch, ChangeError>> {
+        use sqlx::Connection as _;
+        Box::pin(async move {
+            let mut reader =
+                sqlx::SqliteConnection::connect(&format!("sqlite:{}", self.file.display())).await.expect("a reader");
+            sqlx::raw_sql("BEGIN; SELECT count(*) FROM episodes").execute(&mut reader).await.expect("read");
+            tokio::time::sleep(std::time::Duration::from_millis(1_200)).await;
+            reader.close().await.expect("closed");
+            self.job.batch(ask).await
+        })
+    }
+}
+
+#[test]
+fn signs_of_life_do_not_wait_for_the_planning_that_waits_for_them() {
+    block_on(async {
+        use sqlx::Connection as _;
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("memory.db");
+        super::world::build_sqlite(&file, 40).await;
+        // As most memory databases are: whoever reads keeps others from committing.
+        let mut link = sqlx::SqliteConnection::connect(&format!("sqlite:{}", file.display())).await.unwrap();
+        sqlx::raw_sql("PRAGMA journal_mode = DELETE").execute(&mut link).await.unwrap();
+        link.close().await.unwrap();
+        let store = open(&mnemoscope::store::Target::File(file.clone())).await;
+        let job = Reading { job: Titles { bad: Vec::new() }, file };
+        let (_wish, heard) = watch::channel(Wish::GoOn);
+        let settings = Settings { batch: Some(40), ..Settings::default() };
+        let outcome = job::run(&store, &job, &author(), &settings, Entry::Begin, heard, &mut |_| ()).await;
+        let outcome = outcome.expect("it goes on");
+        assert_eq!((outcome.progress.state, outcome.progress.changed), (State::Succeeded, 40));
+    });
+}

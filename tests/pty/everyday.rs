@@ -175,3 +175,27 @@ fn where_nothing_is_named_the_demo_is_offered() {
     terminal.shows("newest episodes");
     quit(terminal);
 }
+
+#[test]
+fn a_situation_is_ranked_kept_and_asked_again() {
+    let home = Home::new();
+    home.demo();
+    let terminal = episodes(Start::new(&home, &["demo.db"]).sized(160, 48));
+    terminal.press("W");
+    terminal.shows("as in episode");
+    terminal.shows("by vectors, read and compared here");
+    terminal.press("+");
+    terminal.shows("by vectors kept in memory");
+    terminal.press("/");
+    terminal.shows("Situation");
+    terminal.press("visa for a trip\r");
+    terminal.shows("no embedding endpoint is named in the profile");
+    terminal.press("S");
+    terminal.shows("Keep as");
+    terminal.press("trips\r");
+    terminal.shows("kept as trips");
+    terminal.press("s");
+    terminal.shows("Ask a kept question");
+    terminal.press("\r");
+    quit(terminal);
+}

@@ -26,6 +26,10 @@ impl Survey<'_> {
             self.not_applicable(&[NEAR_COPY, LEFT], "cases have no vectors here");
             return Ok(());
         }
+        if self.spent {
+            self.left.insert(NEAR_COPY);
+            return Ok(());
+        }
         let all = self.wanted.kind == Some(NEAR_COPY);
         let mut copies = Tally::default();
         for cases in bank.banks().into_iter().filter(|cases| all || cases.len() <= COMPARED) {

@@ -23,6 +23,7 @@ pub mod subject;
 mod vectors;
 
 pub use desk::{Desk, Progress};
+pub(in crate::change) use effects::New;
 pub use export::{Sink, bundle};
 pub use plan::{Options, PurgePlan, plan};
 pub use preview::{outcome, preview};

@@ -139,6 +139,12 @@ impl Bank {
         self.listed(self.profiles.values().filter(over).map(|p| p.id.as_str()))
     }
 
+    /// Profiles whose window is 0, which nobody means.
+    #[must_use]
+    pub fn nought(&self) -> Tally {
+        self.listed(self.profiles.values().filter(|p| p.window.is_some_and(|w| w <= 0)).map(|p| p.id.as_str()))
+    }
+
     /// Profiles that are too large to compare vectors at once.
     #[must_use]
     pub fn too_large(&self) -> Tally {

@@ -1,6 +1,6 @@
 //! What is odd about episodes: links to canvas events and feedback, stored numbers, chains, bursts.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::{Tally, bank, short};
 use crate::memory::chain::{self, Fault, Links, Member};
@@ -31,6 +31,8 @@ struct Mark {
     repeats: bool,
     /// Its list of canvas events is there to be filled.
     open: bool,
+    /// Its list of feedback can be read, so that something can be added.
+    readable_feedback: bool,
     count: Option<i64>,
     score: Option<f64>,
     can_hold_score: bool,
@@ -71,6 +73,18 @@ pub struct Story {
     most: usize,
 }
 
+/// Kinds that links and stored numbers tell of.
+const KINDS: &[&str] = &[
+    "dangling_id",
+    "repeated_id",
+    "wrong_back_link",
+    "one_way_link",
+    "count_differs",
+    "aggregate_differs",
+    "not_linked",
+    "feedback_not_linked",
+];
+
 /// Faults of links, of counts and of chains, by kind.
 pub type Faults = Vec<(&'static str, Tally)>;
 
@@ -90,7 +104,8 @@ impl Story {
             self.parents.push((row.id().to_owned(), parent.to_owned()));
         }
         self.members.insert(key, (text("agent_id"), text("started_at")));
-        let readable = !row.problems.iter().any(|p| p.column == "canvas_ids");
+        let sound = |column: &str| !row.problems.iter().any(|p| p.column == column);
+        let readable = sound("canvas_ids");
         let listed = row.list("canvas_ids");
         let open = session != 0 && listed.is_empty() && readable;
         if open {
@@ -116,6 +131,7 @@ impl Story {
             has_list: !row.get("canvas_ids").is_null(),
             repeats: !distinct(&listed) || !distinct(&row.list("feedback_ids")),
             open,
+            readable_feedback: sound("feedback_ids"),
             count: row.get("canvas_action_count").as_i64(),
             score: row.number("feedback_score"),
             can_hold_score: !row.get("feedback_ids").is_null(),
@@ -228,11 +244,12 @@ impl Story {
         }
         let open = self.linkable();
         let none = Vec::new();
-        let mut found: HashMap<&'static str, Tally> = HashMap::new();
+        // In an order that is the same each time.
+        let mut found: BTreeMap<&'static str, Tally> = KINDS.iter().map(|kind| (*kind, Tally::default())).collect();
         for (place, mark) in self.marks.iter().enumerate() {
             let canvas = extra_canvas.get(&place).unwrap_or(&none);
             let said = extra_feedback.get(&place).unwrap_or(&none);
-            let unlinked = mark.executions.iter().any(|e| by_execution.contains_key(e));
+            let unlinked = mark.readable_feedback && mark.executions.iter().any(|e| by_execution.contains_key(e));
             let mut faults = self.faults(mark, canvas, said);
             faults.extend(open.contains(&place).then_some("not_linked"));
             faults.extend(unlinked.then_some("feedback_not_linked"));

@@ -67,6 +67,12 @@ pub const KINDS: &[Kind] = &[
     ),
     kind("vector_size", Severity::High, "vectors have another size than most", "backfill embeddings"),
     kind("over_window", Severity::Medium, "banks hold more cases than their window", "prune"),
+    kind(
+        "window_of_nought",
+        Severity::Medium,
+        "banks have a window of 0, a mistake that pruning passes over",
+        "profile set $id --window 200",
+    ),
     kind("policy_without_cases", Severity::Low, "policies of banks without a case", "policy list"),
     kind(
         "duplicate_case",

@@ -1,10 +1,11 @@
 //! Looks through all text of a row for secrets, instructions to an agent, and characters that hide.
 
-use aho_corasick::AhoCorasick;
+use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use serde_json::Value;
 
+use crate::memory::entity::{Kind, Personal};
 use crate::memory::text_check::{self, INSTRUCTIONS, NAMES, TOKENS};
-use crate::memory::{Row, entity::Personal};
+use crate::memory::{Row, json};
 
 /// What the text of a row holds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -20,6 +21,8 @@ pub struct Held {
 /// Searches texts. Nearly all are harmless: those are told by one pass, the others are looked at closely.
 #[derive(Debug)]
 pub struct Scanner {
+    /// All that a secret or an instruction begins with.
+    any: Option<AhoCorasick>,
     secrets: Option<AhoCorasick>,
     phrases: Option<AhoCorasick>,
     flat: String,
@@ -28,25 +31,71 @@ pub struct Scanner {
 impl Default for Scanner {
     fn default() -> Self {
         let tokens = TOKENS.iter().map(|(prefix, ..)| *prefix).chain(["-----BEGIN ", "eyJ", "bearer ", "://"]);
-        let build = |words: Vec<&str>| AhoCorasick::builder().ascii_case_insensitive(true).build(words).ok();
+        let secrets: Vec<&str> = tokens.chain(NAMES.iter().copied()).collect();
+        let build = |words: &[&str]| {
+            AhoCorasick::builder().ascii_case_insensitive(true).kind(Some(AhoCorasickKind::DFA)).build(words).ok()
+        };
         Scanner {
-            secrets: build(tokens.chain(NAMES.iter().copied()).collect()),
-            phrases: build(INSTRUCTIONS.to_vec()),
+            any: build(&[&secrets, INSTRUCTIONS].concat()),
+            secrets: build(&secrets),
+            phrases: build(INSTRUCTIONS),
             flat: String::new(),
         }
     }
 }
 
+/// What the bytes of a text tell at a glance.
+#[derive(Debug, Clone, Copy, Default)]
+struct Glance {
+    /// Something beyond plain letters, signs and line ends: it may hide.
+    odd: bool,
+    /// Words stand one blank apart, as phrases are written.
+    flat: bool,
+}
+
+fn glance(text: &str) -> Glance {
+    let mut glance = Glance { odd: false, flat: true };
+    let mut before = b'x';
+    for byte in text.bytes() {
+        let line_end = matches!(byte, b'\n' | b'\r' | b'\t');
+        glance.odd |= !(b' '..0x7f).contains(&byte) && !line_end;
+        glance.flat &= !(line_end || byte == b' ' && before == b' ');
+        before = byte;
+    }
+    glance
+}
+
+fn matches(search: Option<&AhoCorasick>, text: &str) -> bool {
+    search.is_none_or(|search| search.is_match(text))
+}
+
 impl Scanner {
-    /// What the free text of a row holds.
+    /// What the free text of a row holds. JSON may have come as its text ([`Query::unparsed`]).
+    ///
+    /// [`Query::unparsed`]: crate::memory::query::Query
     pub fn row(&mut self, row: &Row) -> Held {
         let mut held = Held::default();
         for (column, value) in row.entity.columns().iter().zip(&row.values) {
-            if column.personal == Personal::Content {
-                self.value(value, &mut held);
+            match (column.personal == Personal::Content, column.kind, value) {
+                (false, ..) => {}
+                (true, Kind::Json, Value::String(text)) => self.document(text, &mut held),
+                (true, ..) => self.value(value, &mut held),
             }
         }
         held
+    }
+
+    /// A JSON text, or a text out of one: its strings are looked at one by one only where it holds something at all.
+    fn document(&mut self, text: &str, held: &mut Held) {
+        let seen = glance(text);
+        if !seen.odd && seen.flat && !matches(self.any.as_ref(), text) {
+            return;
+        }
+        if text.starts_with(['{', '[']) && json::is_plain(text) {
+            self.value(&json::read(text).value, held);
+        } else {
+            self.text(text, held);
+        }
     }
 
     fn value(&mut self, value: &Value, held: &mut Held) {
@@ -59,12 +108,14 @@ impl Scanner {
     }
 
     fn text(&mut self, text: &str, held: &mut Held) {
-        let odd = text.bytes().any(|b| !b.is_ascii() || (b < b' ' && !matches!(b, b'\n' | b'\r' | b'\t')) || b == 0x7f);
-        if odd && text_check::hides(text) {
+        let seen = glance(text);
+        if seen.odd && text_check::hides(text) {
             held.hidden = true;
         }
-        let close = |search: &Option<AhoCorasick>, text: &str| search.as_ref().is_none_or(|s| s.is_match(text));
-        if !held.secret && close(&self.secrets, text) {
+        if seen.flat && !held.hidden && !matches(self.any.as_ref(), text) {
+            return;
+        }
+        if !held.secret && matches(self.secrets.as_ref(), text) {
             held.secret = !text_check::check(text).1.secrets.is_empty();
         }
         if held.instruction {
@@ -81,6 +132,6 @@ impl Scanner {
             }
             self.flat.push_str(word);
         }
-        held.instruction = close(&self.phrases, &self.flat);
+        held.instruction = matches(self.phrases.as_ref(), &self.flat);
     }
 }

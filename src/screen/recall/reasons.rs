@@ -106,13 +106,13 @@ fn beside(sheet: &mut Sheet<'_>, recall: &Recall, item: &Item) {
     let words = match (other.place_of(row.entity, row.id()), other.why_not(row.id())) {
         (Some(place), _) => {
             let score = other.rows().get(place).map(|item| item.ranked.score.total).unwrap_or_default();
-            format!("place {} by {name}, with {score:.4}", place + 1)
+            format!("place {} in {name}, with {score:.4}", place + 1)
         }
-        (None, Some(left)) => format!("not by {name}: {}", left.words),
+        (None, Some(left)) => format!("not in {name}: {}", left.words),
         (None, None) if other.rows().iter().all(|item| item.ranked.row.entity != row.entity) => {
-            format!("not by {name}, which ranks no {}", crate::app::columns::plural(row.entity))
+            format!("not in {name}, which ranks no {}", crate::app::columns::plural(row.entity))
         }
-        (None, None) => format!("not by {name}: it is no candidate there, or far below"),
+        (None, None) => format!("not in {name}: it is no candidate there, or far below"),
     };
     sheet.section("in the other ranking");
     sheet.text(&words, Role::Info);

@@ -1,0 +1,193 @@
+//! How recall would change, in what waits for a yes: it comes by itself, says nothing where nothing changes, and is never
+//! waited for.
+
+use mnemoscope::app::menu::Overlay;
+use mnemoscope::app::{Effect, Failure, Key, Message, Operation, Ticket, update};
+use mnemoscope::change::plan::Danger;
+use mnemoscope::memory::Entity;
+use mnemoscope::recall::rank::Ranking;
+use mnemoscope::recall::what_if::{Move, WhatIf};
+use serde_json::json;
+
+use super::changes::{applied, plan, planned, removal, unlocked};
+use super::fake::{Console, row};
+use super::looks::{looks, picture};
+
+/// The look that is asked for: its number, the plan's, and whether it may take its time.
+#[track_caller]
+pub fn looked(console: &mut Console) -> (Ticket, Ticket, bool) {
+    let at = console.asked.iter().position(|effect| matches!(effect, Effect::WhatIf { .. }));
+    match at.map(|at| console.asked.remove(at)) {
+        Some(Effect::WhatIf { ticket, planned, patient }) => (ticket, planned, patient),
+        _ => panic!("nobody looks ahead: {:?}", console.asked),
+    }
+}
+
+/// What was found in eight situations.
+pub fn found() -> WhatIf {
+    let episode = |id: &str, title: &str| {
+        row(Entity::Episode, &[("id", json!(id)), ("title", json!(title)), ("user_id", json!("ann"))])
+    };
+    let moved = |id: &str, before, after, scores: (Option<f64>, Option<f64>)| Move {
+        ranking: Ranking::Boosted,
+        situation: "ep-9".to_owned(),
+        id: id.to_owned(),
+        before,
+        after,
+        score_before: scores.0,
+        score_after: scores.1,
+    };
+    WhatIf {
+        situations: 8,
+        changed: 1,
+        complete: true,
+        moves: vec![
+            moved("ep-2", Some(2), Some(1), (Some(0.71), Some(0.71))),
+            moved("ep-3", None, Some(4), (None, Some(0.42))),
+            moved("ep-1", Some(1), None, (Some(0.9), None)),
+        ],
+        rescored: vec![moved("ep-4", Some(3), Some(3), (Some(0.55), Some(0.35)))],
+        rows: vec![episode("ep-9", "Plan the move"), episode("ep-2", "Book a van"), episode("ep-3", "Pack the books")],
+        took: 41,
+        ..WhatIf::default()
+    }
+}
+
+/// A console that shows the plan of a removal.
+pub fn asked_to_remove(mut console: Console) -> (Console, Ticket) {
+    console.press("5 j c d");
+    let (ticket, _) = planned(&mut console);
+    console.tell(Message::Planned(ticket, Ok(Box::new(plan("feedback.remove", Danger::Guarded, &removal())))));
+    (console, ticket)
+}
+
+#[test]
+fn it_is_looked_at_with_the_plan_and_shown_in_it() {
+    let (mut console, plan) = asked_to_remove(unlocked(120, 45));
+    console.shows("Recall would change");
+    console.shows("looking at recent situations");
+    let (ticket, of, patient) = looked(&mut console);
+    assert_eq!((of, patient), (plan, false));
+    console.tell(Message::LookingAhead(ticket, 3));
+    console.shows("3 situations looked at so far");
+    console.tell(Message::LookedAhead(ticket, Ok(Box::new(found()))));
+    for shown in [
+        "1 of 8 sampled situations is answered differently (41 ms)",
+        "in Plan the move",
+        "2 → 1",
+        "Book a van",
+        "new → 4",
+    ] {
+        console.shows(shown);
+    }
+    console.shows("1 → gone");
+    // A row without a name is called by its id.
+    console.shows("ep-1");
+    console.shows("1 row keeps its place with another score");
+    console.shows("0.550 → 0.350");
+    console.hides("looks longer");
+}
+
+#[test]
+fn nothing_is_said_plainly() {
+    let (mut console, _) = asked_to_remove(unlocked(120, 45));
+    let (ticket, ..) = looked(&mut console);
+    let nothing = WhatIf { situations: 8, complete: true, ..WhatIf::default() };
+    console.tell(Message::LookedAhead(ticket, Ok(Box::new(nothing))));
+    console.shows("Nothing in 8 sampled situations changes");
+}
+
+#[test]
+fn the_answer_is_not_waited_for() {
+    let (mut console, _) = asked_to_remove(unlocked(120, 45));
+    let (ticket, ..) = looked(&mut console);
+    console.wait();
+    console.press("A");
+    let _ = applied(&mut console);
+    console.tell(Message::LookedAhead(ticket, Ok(Box::new(found()))));
+    console.hides("Recall would change");
+}
+
+#[test]
+fn closing_stops_it() {
+    let (mut console, plan) = asked_to_remove(unlocked(120, 45));
+    let (ticket, ..) = looked(&mut console);
+    let effects = update(&mut console.model, Message::Key(Key::parse("enter").expect("a key")));
+    assert!(effects.contains(&Effect::Cancel(ticket)) && effects.contains(&Effect::Cancel(plan)), "{effects:?}");
+}
+
+#[test]
+fn what_was_cut_short_is_looked_at_longer_on_request() {
+    let (mut console, plan) = asked_to_remove(unlocked(120, 45));
+    let (ticket, ..) = looked(&mut console);
+    console.press("w");
+    assert!(!console.asked.iter().any(|e| matches!(e, Effect::WhatIf { .. })), "it is still being looked at");
+    let cut = WhatIf { situations: 2, stopped: true, notes: vec!["stopped after 2 situations".into()], ..found() };
+    console.tell(Message::LookedAhead(ticket, Ok(Box::new(cut))));
+    console.shows("w looks longer");
+    console.press("w");
+    let (again, of, patient) = looked(&mut console);
+    assert_eq!((of, patient), (plan, true));
+    // An answer to the first question changes nothing any more.
+    console.tell(Message::LookedAhead(ticket, Ok(Box::new(found()))));
+    console.shows("looking at recent situations");
+    let failure = Failure::new("Recall was not looked at", "the server is gone", "try again");
+    console.tell(Message::LookedAhead(again, Err(failure)));
+    console.shows("not known: the server is gone");
+    assert!(matches!(console.model.overlays.last(), Some(Overlay::Confirm(_))), "the plan still waits");
+}
+
+#[test]
+fn where_a_word_is_typed_letters_do_not_look_longer() {
+    let mut console = unlocked(120, 45);
+    console.model.opened.production = true;
+    let (mut console, _) = asked_to_remove(console);
+    let (ticket, ..) = looked(&mut console);
+    let cut = WhatIf { stopped: true, ..found() };
+    console.tell(Message::LookedAhead(ticket, Ok(Box::new(cut))));
+    console.shows("ctrl-l looks longer");
+    console.wait();
+    console.press("w");
+    assert!(!console.asked.iter().any(|e| matches!(e, Effect::WhatIf { .. })));
+    console.press("ctrl-l");
+    assert!(looked(&mut console).2);
+}
+
+#[test]
+fn masked_nobody_is_named() {
+    let mut console = unlocked(120, 45);
+    console.press("M");
+    let (mut console, _) = asked_to_remove(console);
+    let (ticket, ..) = looked(&mut console);
+    console.tell(Message::LookedAhead(ticket, Ok(Box::new(found()))));
+    console.shows("in ");
+    let Some(Overlay::Confirm(confirmation)) = console.model.overlays.last() else { panic!() };
+    let found = confirmation.ahead.as_ref().and_then(|ahead| ahead.found.as_ref()).expect("an answer");
+    assert!(found.rows.iter().all(|row| row.text("user_id") != Some("ann")));
+}
+
+#[test]
+fn what_cannot_change_recall_is_not_looked_at() {
+    let window = Operation::Window { profile: "p".to_owned(), window: Some(5) };
+    let unlink = Operation::Unlink { child: "ep-1".to_owned() };
+    assert!(!window.touches_recall() && unlink.touches_recall());
+    assert!(!Operation::Each(vec![window.clone(), window.clone()]).touches_recall());
+    assert!(Operation::Each(vec![window, unlink]).touches_recall());
+}
+
+#[test]
+fn pictures() {
+    for (width, height) in [(180, 48), (100, 30), (60, 20)] {
+        for (name, look) in looks() {
+            let (mut console, _) = asked_to_remove(unlocked(width, height));
+            let (ticket, ..) = looked(&mut console);
+            console.tell(Message::LookedAhead(ticket, Ok(Box::new(found()))));
+            if height == 20 {
+                console.draw();
+                console.press("pgdn");
+            }
+            let (text, _) = picture(&console.draw_with(&look));
+            insta::assert_snapshot!(format!("what-if-{width}x{height}-{name}"), text);
+        }
+    }
+}
