@@ -513,6 +513,10 @@ fn the_commands_train_evaluate_and_refuse() {
     assert_eq!(answer(&path, &["policy", "list", "--bank", "pr-1"])["rows"][0]["in_use"], json!(true));
 
     let good = pairs_file().lines().filter(|l| l.contains("\"truth_label\":true")).collect::<Vec<_>>().join("\n");
+    let one_kind = answer(&path, &["policy", "evaluate", id, "--pairs", &file("good.jsonl", &good)]);
+    assert_eq!((&one_kind["metrics"]["auc"], &one_kind["verdict"]), (&Value::Null, &json!("unknown")));
+    assert!(["brier", "ece", "loss"].iter().all(|name| one_kind["metrics"][name].is_number()), "{one_kind}");
+
     for (arguments, code, words) in [
         (vec!["policy", "train", "pr-1", "--pairs", &file("none.jsonl", "\n")], 5, "there are no pairs"),
         (vec!["policy", "train", "pr-1", "--pairs", &file("one.jsonl", &good)], 5, "are positive"),

@@ -433,16 +433,14 @@ fn a_plan_says_which_recalls_it_would_change() {
 }
 
 /// The database with our tables, so that plans can be made and applied.
-fn writable(world: &World) -> Store {
+async fn writable(world: &World) -> Store {
     let target = match &world.database {
         Some(database) => Target::Postgres(database.url().to_owned()),
         None => Target::File(world.folder.path().join("memory.db")),
     };
     let open = || async { Store::open(&target, &OpenOptions::default()).await.unwrap() };
-    block_on(async {
-        migrate::apply(&open().await, &author(), None).await.unwrap();
-        open().await
-    })
+    migrate::apply(&open().await, &author(), None).await.unwrap();
+    open().await
 }
 
 fn author() -> Author {
@@ -450,45 +448,53 @@ fn author() -> Author {
 }
 
 /// Applies a plan and holds what was foretold against what is then recalled.
-fn comes_true(store: &Store, plan: &Plan, policy: Option<&str>) -> WhatIf {
-    let found = block_on(what_if::of_plan(store, plan, what_if::PATIENCE, &|_| {})).unwrap();
+async fn comes_true(store: &Store, plan: &Plan, policy: Option<&str>) -> WhatIf {
+    let found = what_if::of_plan(store, plan, what_if::PATIENCE, &|_| {}).await.unwrap();
     assert!(found.changed > 0 && !found.stopped, "{found:?}");
-    let recalled = |moved: &Move| {
-        let asked = Request::new(moved.ranking, &plan.created_at);
-        let mut request = Request { like: Some(moved.situation.clone()), ..asked };
-        request.policy = policy.map(str::to_owned);
-        let answer = block_on(lab::recall(store, &request)).unwrap().to_json();
-        ids(&answer).iter().position(|id| *id == moved.id).map(|at| at + 1)
-    };
     let of_cases: Vec<&Move> = found.moves.iter().filter(|m| m.ranking == Ranking::Cases).collect();
-    let before: Vec<Option<usize>> = of_cases.iter().map(|m| recalled(m)).collect();
+    let before = places(store, plan, policy, &of_cases).await;
     assert_eq!(before, of_cases.iter().map(|m| m.before).collect::<Vec<_>>());
-    block_on(change::apply(store, plan, &author())).unwrap();
-    let after: Vec<Option<usize>> = of_cases.iter().map(|m| recalled(m)).collect();
+    change::apply(store, plan, &author()).await.unwrap();
+    let after = places(store, plan, policy, &of_cases).await;
     assert_eq!(after, of_cases.iter().map(|m| m.after).collect::<Vec<_>>());
     found
+}
+
+/// Where each of the rows is among what is recalled now.
+async fn places(store: &Store, plan: &Plan, policy: Option<&str>, moves: &[&Move]) -> Vec<Option<usize>> {
+    let mut places = Vec::new();
+    for moved in moves {
+        let asked = Request::new(moved.ranking, &plan.created_at);
+        let like = Some(moved.situation.clone());
+        let request = Request { like, policy: policy.map(str::to_owned), ..asked };
+        let answer = lab::recall(store, &request).await.unwrap().to_json();
+        places.push(ids(&answer).iter().position(|id| *id == moved.id).map(|at| at + 1));
+    }
+    places
 }
 
 #[test]
 fn what_a_prune_and_a_quarantine_would_change_in_recall_comes_true() {
     for world in worlds() {
-        let store = writable(&world);
-        let ask = prune::Ask { user: Some("user-0".to_owned()), window: Some(20), ..prune::Ask::default() };
-        let plan = block_on(prune::plan(&store, &ask)).unwrap();
-        let found = comes_true(&store, &plan, None);
-        assert!(found.moves.iter().any(|m| m.after.is_none()) && found.moves.iter().any(|m| m.before.is_none()));
-        // The first bank has its newest cases left; what is held back of the second is ranked by its policy.
-        let held: Vec<String> = (0..6).map(|n| format!("c{:03}", CASES + 22 + n)).collect();
-        let plan = block_on(quarantine::hold(&store, &held, true)).unwrap();
-        let found = comes_true(&store, &plan, Some("pol"));
-        assert!(found.moves.iter().any(|m| held.contains(&m.id) && m.after.is_none()), "{:?}", world.kept);
+        block_on(async {
+            let store = writable(&world).await;
+            let ask = prune::Ask { user: Some("user-0".to_owned()), window: Some(20), ..prune::Ask::default() };
+            let plan = prune::plan(&store, &ask).await.unwrap();
+            let found = comes_true(&store, &plan, None).await;
+            assert!(found.moves.iter().any(|m| m.after.is_none()) && found.moves.iter().any(|m| m.before.is_none()));
+            // The first bank has its newest cases left; what is held back of the second is ranked by its policy.
+            let held: Vec<String> = (0..6).map(|n| format!("c{:03}", CASES + 22 + n)).collect();
+            let plan = quarantine::hold(&store, &held, true).await.unwrap();
+            let found = comes_true(&store, &plan, Some("pol")).await;
+            assert!(found.moves.iter().any(|m| held.contains(&m.id) && m.after.is_none()), "{:?}", world.kept);
+        });
     }
 }
 
 #[test]
 fn a_reward_moves_nothing_by_likeness_and_something_by_a_policy_that_weighs_it() {
     let world = built(Kept::SqliteBlob).unwrap();
-    let store = writable(&world);
+    let store = block_on(writable(&world));
     let plan = block_on(reward::set(&store, "c010", 1.0, Some("failure"))).unwrap();
     let found = block_on(what_if::of_plan(&store, &plan, what_if::PATIENCE, &|_| {})).unwrap();
     assert!(found.situations > 0 && found.moves.is_empty() && found.rescored.is_empty(), "{found:?}");
@@ -501,7 +507,7 @@ fn a_reward_moves_nothing_by_likeness_and_something_by_a_policy_that_weighs_it()
 #[test]
 fn what_an_erasure_would_change_is_told_and_so_is_that_nothing_is_left() {
     for world in worlds() {
-        let store = writable(&world);
+        let store = block_on(writable(&world));
         let plan = block_on(purge::plan(&store, "user-0", &purge::Options::default(), &|_, _| {})).unwrap();
         let found = block_on(what_if::of_purge(&store, &plan, what_if::PATIENCE, &|_| {})).unwrap();
         // Every episode and the whole first bank are that person's.
@@ -514,7 +520,7 @@ fn what_an_erasure_would_change_is_told_and_so_is_that_nothing_is_left() {
 #[test]
 fn a_look_without_time_says_so() {
     let world = built(Kept::SqliteBlob).unwrap();
-    let store = writable(&world);
+    let store = block_on(writable(&world));
     let plan = block_on(quarantine::hold(&store, &["c001".to_owned()], true)).unwrap();
     let found = block_on(what_if::of_plan(&store, &plan, Duration::ZERO, &|_| {})).unwrap();
     assert!(found.stopped && !found.complete && found.situations == 0, "{found:?}");

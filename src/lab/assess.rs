@@ -34,6 +34,11 @@ pub async fn measure(
     }
 }
 
+/// Pairs of one kind have no AUC, but a loss and a calibration.
+fn some(pairs: &Pairs) -> Result<(), LabError> {
+    if pairs.examples.is_empty() { Err(refused(pairs)(LearnError::Empty)) } else { Ok(()) }
+}
+
 fn refused(pairs: &Pairs) -> impl Fn(LearnError) -> LabError + '_ {
     |why| LabError::Refused(format!("nothing can be measured by {}: {why}", pairs.source))
 }
@@ -55,7 +60,7 @@ async fn one(store: &Store, id: &str, given: Option<Pairs>, seed: u64, told: Tol
         Some(pairs) => pairs,
         None => training::from_bank(store, profile.as_deref(), told).await?,
     };
-    check(&pairs.examples).map_err(refused(&pairs))?;
+    some(&pairs)?;
     let mut notes = pairs.notes.clone();
     if !policy.unknown.is_empty() {
         notes.push(format!("weights that count for nothing here: {}", policy.unknown.join(", ")));
@@ -139,7 +144,7 @@ async fn in_use(store: &Store, seed: u64, told: Told<'_>) -> Result<Measured, La
         }
     }
     pairs.examples = examples;
-    check(&pairs.examples).map_err(refused(&pairs))?;
+    some(&pairs)?;
     let mut notes = pairs.notes.clone();
     notes.push("the versions may have been trained on some of these pairs: the numbers may flatter them".to_owned());
     Ok(Measured {

@@ -113,6 +113,8 @@ impl Dialog<'_> {
         drawn: &mut Drawn,
     ) {
         const FOOT: u16 = 3;
+        // What happens meanwhile is told in the last line.
+        let area = Rect { height: area.height.saturating_sub(1), ..area };
         let width = usize::from(WIDTH.min(area.width)).saturating_sub(6);
         let height = (lines(width).len() as u16).saturating_add(FOOT + 2).min(area.height);
         let tone = match self.gate.step {

@@ -71,7 +71,7 @@ fn server(size: usize) -> Server {
 
 fn request(link: &mut impl std::io::Read) -> String {
     let mut bytes = Vec::new();
-    let mut buffer = [0; 65_536];
+    let mut buffer = vec![0; 65_536];
     loop {
         let text = String::from_utf8_lossy(&bytes).into_owned();
         if let Some((head, body)) = text.split_once("\r\n\r\n") {

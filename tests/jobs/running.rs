@@ -307,14 +307,10 @@ impl Job for Reading {
 #[test]
 fn signs_of_life_do_not_wait_for_the_planning_that_waits_for_them() {
     block_on(async {
-        use sqlx::Connection as _;
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("memory.db");
-        super::world::build_sqlite(&file, 40).await;
         // As most memory databases are: whoever reads keeps others from committing.
-        let mut link = sqlx::SqliteConnection::connect(&format!("sqlite:{}", file.display())).await.unwrap();
-        sqlx::raw_sql("PRAGMA journal_mode = DELETE").execute(&mut link).await.unwrap();
-        link.close().await.unwrap();
+        super::world::build_sqlite_with(&file, 40, "DELETE").await;
         let store = open(&mnemoscope::store::Target::File(file.clone())).await;
         let job = Reading { job: Titles { bad: Vec::new() }, file };
         let (_wish, heard) = watch::channel(Wish::GoOn);

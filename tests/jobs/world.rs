@@ -61,10 +61,14 @@ fn sql(template: &str, postgres: bool, episodes: u32) -> String {
 
 /// Makes a native database file with so many episodes, our tables in it.
 pub async fn build_sqlite(path: &Path, episodes: u32) {
+    build_sqlite_with(path, episodes, "WAL").await;
+}
+
+pub async fn build_sqlite_with(path: &Path, episodes: u32, journal: &str) {
     let options = sqlx::sqlite::SqliteConnectOptions::new().filename(path).create_if_missing(true);
     let mut link = SqliteConnection::connect_with(&options).await.expect("a file");
     let schema = include_str!("../../assets/migrations/mnemoscope/sqlite/0001_native.sql").to_owned();
-    let journal = "PRAGMA journal_mode = WAL".to_owned();
+    let journal = format!("PRAGMA journal_mode = {journal}");
     for text in [journal, schema, sql(EPISODES, false, episodes), sql(EVENTS, false, episodes)] {
         sqlx::raw_sql(AssertSqlSafe(text)).execute(&mut link).await.expect("the native schema");
     }
