@@ -60,7 +60,7 @@ pub fn json_line(out: &mut dyn Write, value: &Value) -> io::Result<()> {
     writeln!(out, "{line}")
 }
 
-/// One row as CSV fields: see [`csv_field`].
+/// One row as CSV fields: see `csv_field`.
 #[must_use]
 pub fn csv_fields(row: &Row) -> Vec<String> {
     row.values.iter().map(csv_field).collect()
