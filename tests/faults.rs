@@ -5,8 +5,6 @@
 mod support;
 
 use std::collections::BTreeMap;
-use std::io::{BufRead as _, BufReader};
-use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -227,33 +225,6 @@ fn a_migration_that_fails_at_any_statement_leaves_nothing_or_goes_on_there() {
             assert!(statements >= 6, "only {statements} statements were tried");
         }
     });
-}
-
-/// Starts the program, which stops at its n-th writing statement, and kills it there; gives whether it came so far.
-fn killed_at(target: &Target, statement: usize, arguments: &[&str]) -> bool {
-    let database = match target {
-        Target::File(path) => path.display().to_string(),
-        Target::Postgres(url) => url.clone(),
-    };
-    let state = tempfile::tempdir().expect("a folder");
-    let mut child = Command::new(env!("CARGO_BIN_EXE_mnemoscope"))
-        .args(["-d", &database])
-        .args(arguments)
-        .args(["--apply", "--actor", "x"])
-        .env("MNEMOSCOPE_STOP_AT_WRITE", statement.to_string())
-        .env("MNEMOSCOPE_STATE", state.path())
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the program");
-    let words = BufReader::new(child.stderr.take().expect("its words"));
-    let stopped = words.lines().map_while(Result::ok).any(|line| line.starts_with("stopped at statement"));
-    if stopped {
-        child.kill().expect("killed");
-    }
-    let status = child.wait().expect("its end");
-    assert!(stopped || status.success(), "{arguments:?}: {status}");
-    stopped
 }
 
 #[test]

@@ -4,8 +4,6 @@
 
 mod support;
 
-use std::io::{BufRead, BufReader};
-use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -16,6 +14,7 @@ use sqlx::{AssertSqlSafe, Connection, PgConnection, SqliteConnection};
 use support::block_on;
 use support::fixtures::{Layout, build_postgres, build_sqlite};
 use support::postgres::Database;
+use support::world::killed_at;
 
 const CANVAS: &str = "atom-2026-02/0001_canvas_feedback";
 
@@ -255,31 +254,6 @@ fn agents_that_write_meanwhile_wait_less_than_a_second() {
     });
 }
 
-/// Starts `migrate --apply`, which stops at its n-th writing statement, and kills it there; gives whether it came so far.
-fn killed_at(target: &Target, statement: usize) -> bool {
-    let database = match target {
-        Target::File(path) => path.display().to_string(),
-        Target::Postgres(url) => url.clone(),
-    };
-    let state = tempfile::tempdir().expect("a folder");
-    let mut child = Command::new(env!("CARGO_BIN_EXE_mnemoscope"))
-        .args(["-d", &database, "migrate", "--apply", "--actor", "x"])
-        .env("MNEMOSCOPE_STOP_AT_WRITE", statement.to_string())
-        .env("MNEMOSCOPE_STATE", state.path())
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the program");
-    let words = BufReader::new(child.stderr.take().expect("its words"));
-    let stopped = words.lines().map_while(Result::ok).any(|line| line.starts_with("stopped at statement"));
-    if stopped {
-        child.kill().expect("killed");
-    }
-    let status = child.wait().expect("its end");
-    assert!(stopped || status.success(), "{status}");
-    stopped
-}
-
 async fn rows(target: &Target) -> Vec<(String, String, u64)> {
     let counts = open(target).await.source_counts().await.expect("counts");
     counts.into_iter().map(|c| (c.entity, c.source, c.before)).collect()
@@ -323,7 +297,7 @@ fn a_migration_killed_at_any_statement_goes_on_there_and_every_row_stays() {
                 let mut all_ended = true;
                 for world in killed_world(layout).await {
                     let before = rows(&world.target).await;
-                    let stopped = killed_at(&world.target, statement);
+                    let stopped = killed_at(&world.target, statement, &["migrate"]);
                     let store = open(&world.target).await;
                     let state = migrate::state(&store).await.expect("a state");
                     assert!(state.drift.is_empty(), "{layout:?} at {statement}: {:?}", state.drift);

@@ -141,17 +141,7 @@ impl Panel {
     /// Kind and id of the row that is selected, for commands on rows.
     #[must_use]
     pub fn selected(&self) -> Option<(Entity, &str)> {
-        match self {
-            Panel::Receipts(_)
-            | Panel::Findings(_)
-            | Panel::Migrations(_)
-            | Panel::Jobs(_)
-            | Panel::Prune(_)
-            | Panel::Erase(_) => None,
-            Panel::Study(_) | Panel::Recall(_) => self.row().map(|row| (row.entity, row.id())),
-            Panel::Inbox(inbox) => inbox.current().map(|row| (Entity::Feedback, row.id())),
-            Panel::Replay(replay) => replay.step().map(|step| (Entity::Episode, step.row.id())),
-        }
+        self.row().map(|row| (row.entity, row.id()))
     }
 
     /// The selected row, as far as it is known.

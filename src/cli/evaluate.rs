@@ -63,12 +63,7 @@ fn print(out: &mut dyn Write, found: &Evaluation) -> io::Result<()> {
     let quality = &found.quality;
     writeln!(out, "\n{} queries ({} more have nothing relevant)", quality.n, quality.without_relevant)?;
     let k = quality.k;
-    for (name, value) in [
-        ("hit rate".to_owned(), &quality.hit_rate),
-        (format!("precision@{k}"), &quality.precision_at_k),
-        (format!("nDCG@{k}"), &quality.ndcg_at_k),
-        ("MRR".to_owned(), &quality.mrr),
-    ] {
+    for (name, value) in quality.named() {
         writeln!(out, "  {name:<14} {}", estimate(value))?;
     }
     for at in &quality.sweep {

@@ -43,6 +43,19 @@ pub struct Event {
     pub step_id: Option<String>,
 }
 
+impl Event {
+    /// The entry that a row of a log is.
+    #[must_use]
+    pub fn of(row: &Row) -> Event {
+        Event {
+            kind: row.text("kind").unwrap_or_default().to_owned(),
+            data: row.get("data").clone(),
+            created_at: row.text("created_at").map(str::to_owned),
+            step_id: None,
+        }
+    }
+}
+
 /// A step that completed or failed; a step that was tried again is there once for each try.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Action {

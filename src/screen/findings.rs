@@ -3,14 +3,13 @@
 use ratatui::{buffer::Buffer, layout::Rect};
 
 use super::Drawn;
+use super::panel_list::PanelList;
 use super::receipts::{failure_card, halves};
-use crate::app::Target;
 use crate::app::findings::{Findings, Health};
 use crate::memory::findings::{Finding, Severity};
 use crate::ui::scroll::Lines;
 use crate::ui::{
-    Body, Card, Column, Extent, Look, Pair, Pane, Role, SafeText, Table, TableRow, TextLine, Tone, Total, Width,
-    figures, key_values,
+    Card, Column, Look, Pair, Pane, Role, SafeText, TableRow, TextLine, Tone, Total, Width, figures, key_values,
 };
 
 /// Draws the screen.
@@ -56,8 +55,6 @@ fn card(health: &Health) -> Option<Card> {
 fn draw_list(health: &Health, findings: &Findings, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
     let pane = Pane { focused: true, note: TextLine::of(progress(health), Role::Muted), ..Pane::new("findings") };
     let inside = pane.render(area, buf, look);
-    let lines = Table::capacity(inside);
-    let top = (findings.selected + 1).saturating_sub(lines.max(1));
     let columns = [
         Column::new("severity", Width::Fixed(8)),
         Column::new("count", Width::Fixed(7)).right(),
@@ -75,27 +72,17 @@ fn draw_list(health: &Health, findings: &Findings, look: &Look, area: Rect, buf:
         ];
         TableRow { cells, marked: false, stale: false }
     };
-    let rows: Vec<TableRow> = health.found.iter().skip(top).take(lines).map(row).collect();
     let card = card(health);
-    let table = Table {
+    let list = PanelList {
         columns: &columns,
-        body: card.as_ref().map_or(Body::Rows(&rows), Body::Card),
-        selected: findings.selected.checked_sub(top).filter(|at| *at < rows.len()),
+        count: health.found.len(),
+        more: false,
+        total: Total::Unknown,
+        selected: findings.selected,
         focused: true,
-        marks: false,
-        extent: Extent {
-            first: Some(top as u64),
-            total: Total::Unknown,
-            above: top > 0,
-            below: top + rows.len() < health.found.len(),
-        },
+        card,
     };
-    table.render(inside, buf, look);
-    for y in inside.top()..inside.bottom() {
-        if let Some(at) = table.row_at(inside, inside.x, y) {
-            drawn.hits.add(Rect { y, height: 1, ..inside }, Target::PanelRow(top + at));
-        }
-    }
+    list.draw(|at| health.found.get(at).map(row), look, inside, buf, drawn);
 }
 
 fn draw_detail(health: &Health, findings: &Findings, look: &Look, area: Rect, buf: &mut Buffer) {

@@ -2,16 +2,16 @@
 
 use ratatui::{buffer::Buffer, layout::Rect};
 
+use super::panel_list::PanelList;
 use super::{Drawn, words};
-use crate::app::Target;
 use crate::app::follow::row_name;
 use crate::app::inbox::{Inbox, LOOKED_THROUGH, Verdict, meant, worth_a_look};
 use crate::memory::Row;
 use crate::ui::chart::meter;
 use crate::ui::scroll::Lines;
 use crate::ui::{
-    Body, Card, Column, Extent, KeyHint, Look, Pair, Pane, Role, SafeText, Section, Table, TableRow, TextLine, Tone,
-    Total, Width, figures, key_values, look as lay,
+    Card, Column, KeyHint, Look, Pair, Pane, Role, SafeText, Section, TableRow, TextLine, Tone, Total, Width, figures,
+    key_values, look as lay,
 };
 
 /// Draws the screen.
@@ -88,8 +88,6 @@ fn summary(inbox: &Inbox, judged: usize) -> SafeText {
 
 fn draw_list(inbox: &Inbox, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
     let inside = Pane { focused: true, ..Pane::new("inbox") }.render(area, buf, look);
-    let lines = Table::capacity(inside);
-    let top = (inbox.selected + 1).saturating_sub(lines.max(1));
     let columns = [
         Column::new("time", Width::Fixed(11)).priority(3),
         Column::new("kind", Width::Fixed(13)),
@@ -97,28 +95,17 @@ fn draw_list(inbox: &Inbox, look: &Look, area: Rect, buf: &mut Buffer, drawn: &m
         Column::new("correction", Width::Grow { min: 12, weight: 3 }),
         Column::new("user", Width::Grow { min: 8, weight: 1 }).priority(4),
     ];
-    let rows: Vec<TableRow> = inbox.items.iter().skip(top).take(lines).map(|row| table_row(row, look)).collect();
     let card = card(inbox);
-    let below = top + rows.len() < inbox.items.len();
-    let table = Table {
+    let list = PanelList {
         columns: &columns,
-        body: card.as_ref().map_or(Body::Rows(&rows), Body::Card),
-        selected: inbox.selected.checked_sub(top).filter(|at| *at < rows.len()),
+        count: inbox.items.len(),
+        more: false,
+        total: Total::Exact(inbox.items.len() as u64),
+        selected: inbox.selected,
         focused: true,
-        marks: false,
-        extent: Extent {
-            first: Some(top as u64),
-            total: Total::Exact(inbox.items.len() as u64),
-            above: top > 0,
-            below,
-        },
+        card,
     };
-    table.render(inside, buf, look);
-    for y in inside.top()..inside.bottom() {
-        if let Some(at) = table.row_at(inside, inside.x, y) {
-            drawn.hits.add(Rect { y, height: 1, ..inside }, Target::PanelRow(top + at));
-        }
-    }
+    list.draw(|at| inbox.items.get(at).map(|row| table_row(row, look)), look, inside, buf, drawn);
 }
 
 fn table_row(row: &Row, look: &Look) -> TableRow {

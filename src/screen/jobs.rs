@@ -4,15 +4,16 @@ use ratatui::{buffer::Buffer, layout::Rect};
 use serde_json::Value;
 
 use super::changes::{count_lines, sentences};
+use super::panel_list::PanelList;
 use super::{Drawn, words};
+use crate::app::Model;
 use crate::app::jobs::Jobs;
-use crate::app::{Model, Target};
 use crate::job::plan::{Offer, Progress, State};
 use crate::ui::chart::Gauge;
 use crate::ui::scroll::Lines;
 use crate::ui::{
-    Body, Card, Column, Extent, KeyHint, Look, Pair, Pane, Role, SafeText, Section, Table, TableRow, TextLine, Tone,
-    Total, Width, figures, key_values,
+    Card, Column, KeyHint, Look, Pair, Pane, Role, SafeText, Section, TableRow, TextLine, Tone, Total, Width, figures,
+    key_values,
 };
 
 /// Lines of the log that are shown.
@@ -43,35 +44,22 @@ fn card(jobs: &Jobs) -> Option<Card> {
 
 fn draw_list(model: &Model, jobs: &Jobs, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
     let inside = Pane { focused: true, ..Pane::new("jobs") }.render(area, buf, look);
-    let lines = Table::capacity(inside);
-    let top = (jobs.selected + 1).saturating_sub(lines.max(1));
     let columns = [
         Column::new("job", Width::Grow { min: 14, weight: 2 }),
         Column::new("rows", Width::Fixed(9)).right().priority(2),
         Column::new("state", Width::Grow { min: 12, weight: 1 }),
     ];
-    let rows: Vec<TableRow> = jobs.offers.iter().skip(top).take(lines).map(|offer| row(model, offer, look)).collect();
     let card = card(jobs);
-    let below = top + rows.len() < jobs.offers.len();
-    let table = Table {
+    let list = PanelList {
         columns: &columns,
-        body: card.as_ref().map_or(Body::Rows(&rows), Body::Card),
-        selected: jobs.selected.checked_sub(top).filter(|at| *at < rows.len()),
+        count: jobs.offers.len(),
+        more: false,
+        total: Total::Exact(jobs.offers.len() as u64),
+        selected: jobs.selected,
         focused: true,
-        marks: false,
-        extent: Extent {
-            first: Some(top as u64),
-            total: Total::Exact(jobs.offers.len() as u64),
-            above: top > 0,
-            below,
-        },
+        card,
     };
-    table.render(inside, buf, look);
-    for y in inside.top()..inside.bottom() {
-        if let Some(at) = table.row_at(inside, inside.x, y) {
-            drawn.hits.add(Rect { y, height: 1, ..inside }, Target::PanelRow(top + at));
-        }
-    }
+    list.draw(|at| jobs.offers.get(at).map(|offer| row(model, offer, look)), look, inside, buf, drawn);
 }
 
 fn row(model: &Model, offer: &Offer, look: &Look) -> TableRow {

@@ -3,14 +3,11 @@
 use ratatui::{buffer::Buffer, layout::Rect};
 
 use super::Drawn;
+use super::panel_list::PanelList;
 use super::receipts::{failure_card, halves};
-use crate::app::Target;
 use crate::app::migrations::{Item, Migrations, Standing};
 use crate::ui::scroll::Lines;
-use crate::ui::{
-    Body, Card, Column, Extent, Look, Pair, Pane, Role, SafeText, Table, TableRow, TextLine, Tone, Total, Width,
-    key_values,
-};
+use crate::ui::{Card, Column, Look, Pair, Pane, Role, SafeText, TableRow, TextLine, Tone, Total, Width, key_values};
 
 /// Draws the screen.
 pub fn draw(migrations: &Migrations, look: &Look, body: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
@@ -32,8 +29,6 @@ fn draw_list(migrations: &Migrations, look: &Look, area: Rect, buf: &mut Buffer,
     let layouts = migrations.listed.as_ref().map(|l| l.layouts.join(", ")).unwrap_or_default();
     let note = TextLine::of(SafeText::limited(&layouts, 60), Role::Muted);
     let inside = Pane { focused: true, note, ..Pane::new("migrations") }.render(area, buf, look);
-    let lines = Table::capacity(inside);
-    let top = (migrations.selected + 1).saturating_sub(lines.max(1));
     let columns = [
         Column::new("state", Width::Fixed(8)),
         Column::new("migration", Width::Grow { min: 20, weight: 2 }),
@@ -49,32 +44,22 @@ fn draw_list(migrations: &Migrations, look: &Look, area: Rect, buf: &mut Buffer,
         ];
         TableRow { cells, marked: false, stale: migrations.stale }
     };
-    let rows: Vec<TableRow> = migrations.items().iter().skip(top).take(lines).map(row).collect();
-    let card = match (&migrations.failure, rows.is_empty()) {
+    let card = match (&migrations.failure, migrations.items().is_empty()) {
         (Some(failure), _) => Some(failure_card(failure)),
         (None, true) if migrations.listed.is_none() => Some(Card::new(Tone::Plain, "Reading")),
         (None, true) => Some(Card::new(Tone::Plain, "There are no migrations for this database")),
         (None, false) => None,
     };
-    let table = Table {
+    let list = PanelList {
         columns: &columns,
-        body: card.as_ref().map_or(Body::Rows(&rows), Body::Card),
-        selected: migrations.selected.checked_sub(top).filter(|at| *at < rows.len()),
+        count: migrations.items().len(),
+        more: false,
+        total: Total::Unknown,
+        selected: migrations.selected,
         focused: true,
-        marks: false,
-        extent: Extent {
-            first: Some(top as u64),
-            total: Total::Unknown,
-            above: top > 0,
-            below: top + rows.len() < migrations.items().len(),
-        },
+        card,
     };
-    table.render(inside, buf, look);
-    for y in inside.top()..inside.bottom() {
-        if let Some(at) = table.row_at(inside, inside.x, y) {
-            drawn.hits.add(Rect { y, height: 1, ..inside }, Target::PanelRow(top + at));
-        }
-    }
+    list.draw(|at| migrations.items().get(at).map(row), look, inside, buf, drawn);
 }
 
 fn draw_detail(migrations: &Migrations, look: &Look, area: Rect, buf: &mut Buffer) {

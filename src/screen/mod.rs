@@ -19,6 +19,7 @@ mod jobs;
 mod list;
 mod migrations;
 mod overlay;
+mod panel_list;
 mod picker;
 mod prune;
 mod recall;

@@ -4,13 +4,14 @@ use ratatui::{buffer::Buffer, layout::Rect};
 use serde_json::Value;
 
 use super::changes::{change_lines, count_lines};
+use super::panel_list::PanelList;
 use super::{Drawn, words};
+use crate::app::Failure;
 use crate::app::receipts::{Entry, Receipts};
-use crate::app::{Failure, Target};
 use crate::ui::scroll::Lines;
 use crate::ui::{
-    Body, Card, Column, Extent, KeyHint, Look, Pair, Pane, Role, SafeText, Table, TableRow, TextLine, Tone, Total,
-    Width, figures, key_values,
+    Card, Column, KeyHint, Look, Pair, Pane, Role, SafeText, TableRow, TextLine, Tone, Total, Width, figures,
+    key_values,
 };
 
 /// Draws the screen.
@@ -56,8 +57,6 @@ fn card(receipts: &Receipts) -> Option<Card> {
 fn draw_list(receipts: &Receipts, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
     let pane = Pane { focused: true, ..Pane::new("changes") };
     let inside = pane.render(area, buf, look);
-    let lines = Table::capacity(inside);
-    let top = (receipts.selected + 1).saturating_sub(lines.max(1));
     let columns = [
         Column::new("no", Width::Fixed(5)).right(),
         Column::new("time", Width::Fixed(11)).priority(2),
@@ -66,24 +65,17 @@ fn draw_list(receipts: &Receipts, look: &Look, area: Rect, buf: &mut Buffer, dra
         Column::new("by", Width::Grow { min: 10, weight: 1 }).priority(4),
         Column::new("undo", Width::Fixed(12)),
     ];
-    let rows: Vec<TableRow> =
-        receipts.entries.iter().skip(top).take(lines).map(|entry| row(receipts, entry, look)).collect();
     let card = card(receipts);
-    let below = receipts.more || top + rows.len() < receipts.entries.len();
-    let table = Table {
+    let list = PanelList {
         columns: &columns,
-        body: card.as_ref().map_or(Body::Rows(&rows), Body::Card),
-        selected: receipts.selected.checked_sub(top).filter(|at| *at < rows.len()),
+        count: receipts.entries.len(),
+        more: receipts.more,
+        total: Total::Unknown,
+        selected: receipts.selected,
         focused: true,
-        marks: false,
-        extent: Extent { first: Some(top as u64), total: Total::Unknown, above: top > 0, below },
+        card,
     };
-    table.render(inside, buf, look);
-    for y in inside.top()..inside.bottom() {
-        if let Some(at) = table.row_at(inside, inside.x, y) {
-            drawn.hits.add(Rect { y, height: 1, ..inside }, Target::PanelRow(top + at));
-        }
-    }
+    list.draw(|at| receipts.entries.get(at).map(|entry| row(receipts, entry, look)), look, inside, buf, drawn);
 }
 
 fn row(receipts: &Receipts, entry: &Entry, look: &Look) -> TableRow {

@@ -33,15 +33,7 @@ impl Store {
 }
 
 fn complete(row: &mut Row, log: &[Row]) {
-    let events: Vec<Event> = log
-        .iter()
-        .map(|event| Event {
-            kind: event.text("kind").unwrap_or_default().to_owned(),
-            data: event.get("data").clone(),
-            created_at: event.text("created_at").map(str::to_owned),
-            step_id: None,
-        })
-        .collect();
+    let events: Vec<Event> = log.iter().map(Event::of).collect();
     // The log holds the result as it was returned; the run keeps a wrapped copy, which serves where the log is cut.
     let logged =
         log.iter().any(|e| e.text("kind") == Some("workflow.completed") && e.get("data").get("result").is_some());

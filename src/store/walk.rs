@@ -108,6 +108,21 @@ impl Store {
         }
     }
 
+    /// The same of several walks together.
+    ///
+    /// # Errors
+    /// As [`Store::walk`].
+    pub async fn walk_count_all<'a>(
+        &self,
+        walks: impl IntoIterator<Item = Walk<'a>> + Send,
+    ) -> Result<u64, StoreError> {
+        let mut total = 0;
+        for walk in walks.into_iter().collect::<Vec<_>>() {
+            total += self.walk_count(&walk).await?;
+        }
+        Ok(total)
+    }
+
     /// The values of a column that more than one row has, as texts.
     ///
     /// # Errors

@@ -11,7 +11,9 @@ use mnemoscope::store::{OpenOptions, Store, Target};
 use serde_json::Value;
 use sqlx::{AssertSqlSafe, Connection, PgConnection, Row, SqliteConnection};
 use std::collections::BTreeMap;
+use std::io::{BufRead as _, BufReader};
 use std::path::Path;
+use std::process::{Command, Stdio};
 
 /// A database to change, with our tables in it.
 pub struct World {
@@ -225,4 +227,31 @@ pub async fn some_episode(world: &World) -> String {
         }
     }
     panic!("no episode can get feedback");
+}
+
+/// Starts the program, which stops at its n-th writing statement, and kills it there; gives whether it came so far.
+pub fn killed_at(target: &Target, statement: usize, arguments: &[&str]) -> bool {
+    let database = match target {
+        Target::File(path) => path.display().to_string(),
+        Target::Postgres(url) => url.clone(),
+    };
+    let state = tempfile::tempdir().expect("a folder");
+    let mut child = Command::new(env!("CARGO_BIN_EXE_mnemoscope"))
+        .args(["-d", &database])
+        .args(arguments)
+        .args(["--apply", "--actor", "x"])
+        .env("MNEMOSCOPE_STOP_AT_WRITE", statement.to_string())
+        .env("MNEMOSCOPE_STATE", state.path())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program");
+    let words = BufReader::new(child.stderr.take().expect("its words"));
+    let stopped = words.lines().map_while(Result::ok).any(|line| line.starts_with("stopped at statement"));
+    if stopped {
+        child.kill().expect("killed");
+    }
+    let status = child.wait().expect("its end");
+    assert!(stopped || status.success(), "{arguments:?}: {status}");
+    stopped
 }

@@ -109,12 +109,8 @@ impl Job for Embeddings {
 
     fn total<'a>(&'a self, store: &'a Store) -> BoxFuture<'a, Result<Option<u64>, ChangeError>> {
         Box::pin(async move {
-            let mut total = 0;
-            for kept in kept(store)? {
-                let walk = Walk { source: kept.source, columns: &["id"], stored: &[], narrow: Vec::new() };
-                total += store.walk_count(&walk).await?;
-            }
-            Ok(Some(total))
+            let walk = |k: Kept<'a>| Walk { source: k.source, columns: &["id"], stored: &[], narrow: Vec::new() };
+            Ok(Some(store.walk_count_all(kept(store)?.into_iter().map(walk)).await?))
         })
     }
 

@@ -58,11 +58,8 @@ impl Job for FeedbackLinks {
 
     fn total<'a>(&'a self, store: &'a Store) -> BoxFuture<'a, Result<Option<u64>, ChangeError>> {
         Box::pin(async move {
-            let mut total = 0;
-            for source in episodes(store)? {
-                total += store.walk_count(&candidates(source, &[])).await?;
-            }
-            Ok(Some(total))
+            let walks = episodes(store)?.into_iter().map(|source| candidates(source, &[]));
+            Ok(Some(store.walk_count_all(walks).await?))
         })
     }
 

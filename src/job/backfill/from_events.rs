@@ -254,15 +254,7 @@ fn episode_of(run: &str, log: &[Row]) -> Option<Row> {
         _ => None,
     })?;
     let started = log.iter().find(|event| is(event, "workflow_started"));
-    let events: Vec<Event> = log
-        .iter()
-        .map(|event| Event {
-            kind: event.text("kind").unwrap_or_default().to_owned(),
-            data: event.get("data").clone(),
-            created_at: event.text("created_at").map(str::to_owned),
-            step_id: None,
-        })
-        .collect();
+    let events: Vec<Event> = log.iter().map(Event::of).collect();
     let begun = log.first().and_then(|event| event.text("created_at"));
     let facts = Run { status: end.to_owned(), created_at: begun.map(str::to_owned), ..Run::default() };
     let derived: Derived = workflow::derive(&facts, &events);

@@ -119,12 +119,13 @@ impl Job for OverRows {
 
     fn total<'a>(&'a self, store: &'a Store) -> BoxFuture<'a, Result<Option<u64>, ChangeError>> {
         Box::pin(async move {
-            let mut total = 0;
-            for (part, source) in self.sources(store) {
-                let walk = Walk { source, columns: &["id"], stored: &[], narrow: part.narrow.to_vec() };
-                total += store.walk_count(&walk).await?;
-            }
-            Ok(Some(total))
+            let walk = |(part, source): (&Part, &'a BoundSource)| Walk {
+                source,
+                columns: &["id"],
+                stored: &[],
+                narrow: part.narrow.to_vec(),
+            };
+            Ok(Some(store.walk_count_all(self.sources(store).into_iter().map(walk)).await?))
         })
     }
 

@@ -114,6 +114,20 @@ pub struct Quality {
     pub sweep: Vec<Sweep>,
 }
 
+impl Quality {
+    /// Its four numbers, with their names for people.
+    #[must_use]
+    pub fn named(&self) -> [(String, &Estimate); 4] {
+        let k = self.k;
+        [
+            ("hit rate".to_owned(), &self.hit_rate),
+            (format!("precision@{k}"), &self.precision_at_k),
+            (format!("nDCG@{k}"), &self.ndcg_at_k),
+            ("MRR".to_owned(), &self.mrr),
+        ]
+    }
+}
+
 /// The means at one k.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Sweep {

@@ -8,12 +8,10 @@ pub(super) mod sheet;
 use ratatui::{buffer::Buffer, layout::Rect};
 
 use super::Drawn;
+use super::panel_list::PanelList;
 use crate::app::study::{Answer, Kind, Study, Waiting};
 use crate::app::{Failure, Target};
-use crate::ui::{
-    Align, Body, Card, Column, Extent, KeyHint, Look, Pane, Role, SafeText, Table, TableRow, TextLine, Tone, Total,
-    figures, look as lay,
-};
+use crate::ui::{Align, Card, KeyHint, Look, Pane, Role, SafeText, Table, TextLine, Tone, Total, figures, look as lay};
 use sheet::Sheet;
 
 /// Columns of a chart at most: wider ones are hard to read.
@@ -52,39 +50,28 @@ fn panes(study: &Study, body: Rect) -> (Option<Rect>, Option<Rect>) {
 fn draw_list(study: &Study, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
     let title = if study.kind == Kind::Agents { "agents" } else { "versions" };
     let inside = Pane { focused: !study.reads, ..Pane::new(title) }.render(area, buf, look);
-    let lines = Table::capacity(inside);
-    let top = (study.selected + 1).saturating_sub(lines.max(1));
-    let shown = study.entries().saturating_sub(top).min(lines);
-    let (columns, rows): (Vec<Column>, Vec<TableRow>) = match study.kind {
-        Kind::Agents => (agents::columns(), (top..top + shown).map(|at| agents::row(study, at, look)).collect()),
-        _ => (policies::columns(), (top..top + shown).filter_map(|at| policies::row(study, at, look)).collect()),
-    };
+    let columns = if study.kind == Kind::Agents { agents::columns() } else { policies::columns() };
     let card = match (study.list_failure(), study.entries()) {
         (Some(failure), _) => Some(failure_card(failure)),
         (None, 0) if !study.filled => Some(waiting_card(study.waiting.as_ref())),
         (None, 0) => Some(Card::new(Tone::Plain, format!("There are no {title} here"))),
         _ => None,
     };
-    let table = Table {
+    let list = PanelList {
         columns: &columns,
-        body: card.as_ref().map_or(Body::Rows(&rows), Body::Card),
-        selected: study.selected.checked_sub(top).filter(|at| *at < rows.len()),
+        count: study.entries(),
+        more: false,
+        total: Total::Exact(study.entries() as u64),
+        selected: study.selected,
         focused: !study.reads,
-        marks: false,
-        extent: Extent {
-            first: Some(top as u64),
-            total: Total::Exact(study.entries() as u64),
-            above: top > 0,
-            below: top + rows.len() < study.entries(),
-        },
+        card,
     };
-    table.render(inside, buf, look);
-    drawn.measures.list_rows = lines;
-    for y in inside.top()..inside.bottom() {
-        if let Some(at) = table.row_at(inside, inside.x, y) {
-            drawn.hits.add(Rect { y, height: 1, ..inside }, Target::PanelRow(top + at));
-        }
-    }
+    let row = |at| match study.kind {
+        Kind::Agents => Some(agents::row(study, at, look)),
+        _ => policies::row(study, at, look),
+    };
+    drawn.measures.list_rows = Table::capacity(inside);
+    list.draw(row, look, inside, buf, drawn);
 }
 
 fn draw_found(study: &Study, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {

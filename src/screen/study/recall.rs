@@ -62,12 +62,7 @@ fn quality(sheet: &mut Sheet<'_>, found: &Evaluation) {
     let quality = &found.quality;
     sheet.section("on judged queries");
     let k = quality.k;
-    for (name, value) in [
-        ("hit rate".to_owned(), &quality.hit_rate),
-        (format!("precision@{k}"), &quality.precision_at_k),
-        (format!("nDCG@{k}"), &quality.ndcg_at_k),
-        ("MRR".to_owned(), &quality.mrr),
-    ] {
+    for (name, value) in quality.named() {
         sheet.line(estimate(&name, value, bar, look));
     }
     if quality.without_relevant > 0 {
