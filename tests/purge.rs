@@ -468,6 +468,46 @@ fn an_erased_person_is_noticed_when_brought_back() {
 }
 
 #[test]
+fn what_others_are_known_by_too_is_no_sign_of_a_return() {
+    block_on(async {
+        for world in [Some(on_sqlite(Layout::Atom).await), on_postgres(Layout::Atom).await].into_iter().flatten() {
+            world.run("UPDATE users SET first_name = 'Ana', last_name = 'Ruiz' WHERE id = 'user-ben'").await;
+            world.run("UPDATE chat_sessions SET title = 'Ana Ruiz asks' WHERE user_id = 'user-ben'").await;
+            let options = Options { full: true, ..everything() };
+            let (_, receipt) = world.purge("user-ana", &options).await.expect("a receipt");
+            assert_eq!(receipt["status"], "verified", "{receipt:#}");
+            let by = author();
+            let desk = Desk { folder: world.state(), key: KEY, author: &by, progress: &|_, _| {} };
+            let store = world.open().await;
+            let id = receipt["receipt_id"].as_str().expect("an id");
+            assert_eq!(purge::recheck(&store, id, &desk).await.expect("an answer")["status"], "verified");
+            let erased = mnemoscope::change::suppress::Erased::of(&store).await.expect("a list").expect("people");
+            assert!(erased.is_in("user-ana") && !erased.is_in("Ana Ruiz"));
+            let again = world.carry_out("Ana Ruiz", &everything(), false).await;
+            assert!(again.is_ok(), "the other one can still be erased: {again:?}");
+        }
+    });
+}
+
+#[test]
+fn a_return_is_noticed_although_words_about_the_person_were_left() {
+    block_on(async {
+        for world in [Some(on_sqlite(Layout::Atom).await), on_postgres(Layout::Atom).await].into_iter().flatten() {
+            let (_, receipt) = world.purge("user-ana", &Options::default()).await.expect("a receipt");
+            assert_eq!(receipt["status"], "verified with disclosures");
+            let by = author();
+            let desk = Desk { folder: world.state(), key: KEY, author: &by, progress: &|_, _| {} };
+            let id = receipt["receipt_id"].as_str().expect("an id");
+            let again = purge::recheck(&world.open().await, id, &desk).await.expect("an answer");
+            assert_eq!(again["status"], "verified with disclosures", "{again:#}");
+            world.run("INSERT INTO chat_sessions (id, user_id, title) VALUES ('s-9', 'user-ana', 'back')").await;
+            let again = purge::recheck(&world.open().await, id, &desk).await.expect("an answer");
+            assert_eq!(again["status"], "incomplete", "{again:#}");
+        }
+    });
+}
+
+#[test]
 fn a_receipt_can_be_checked_later_and_notices_a_return_and_a_change() {
     block_on(async {
         let world = on_sqlite(Layout::Atom).await;
