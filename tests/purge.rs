@@ -151,6 +151,10 @@ async fn on_sqlite(layout: Layout) -> World {
 }
 
 async fn on_postgres(layout: Layout) -> Option<World> {
+    Some(bare_on_postgres(layout).await?.ready().await)
+}
+
+async fn bare_on_postgres(layout: Layout) -> Option<World> {
     let database = Database::fresh()?;
     if layout.needs_vector() && !database.has_vector() {
         return None;
@@ -158,7 +162,7 @@ async fn on_postgres(layout: Layout) -> Option<World> {
     build_postgres(layout, database.url()).await;
     let target = Target::Postgres(database.url().to_owned());
     let folder = tempfile::tempdir().expect("a folder");
-    Some(World { target, folder, _database: Some(database) }.ready().await)
+    Some(World { target, folder, _database: Some(database) })
 }
 
 async fn native(episodes: u64) -> World {
@@ -347,6 +351,26 @@ fn a_chain_is_closed_where_a_person_is_taken_out_of_it() {
             .texts("SELECT id || ' ' || coalesce(parent_id, '-') FROM episodes WHERE id LIKE 'chain-%' ORDER BY id")
             .await;
         assert_eq!(parents, ["chain-0001 -", "chain-0004 chain-0001", "chain-0005 chain-0001", "chain-0007 -"]);
+    });
+}
+
+#[test]
+fn chains_of_computed_links_go_on_by_the_links_that_are_left() {
+    block_on(async {
+        let Some(world) = bare_on_postgres(Layout::NousHead).await else { return };
+        // Nous's own migration adds a column for parents: here are the tables that erasing needs alone.
+        migrate::apply(&world.open().await, &author(), Some(3)).await.expect("our tables");
+        let middle = "started_at = '2026-10-02 10:00:00.123456+00'";
+        world.run(&format!("UPDATE heart.episodes SET user_id = 'user-ben' WHERE NOT {middle}")).await;
+        world.run("UPDATE brain.graph_edges SET weight = 0.76 WHERE weight = 0.74").await;
+        let kept = format!(
+            "SELECT g::text FROM brain.graph_edges g WHERE NOT EXISTS (SELECT 1 FROM heart.episodes e WHERE e.{middle} AND e.id IN (g.source_id, g.target_id)) ORDER BY g.id"
+        );
+        let before = world.texts(&kept).await;
+        let (plan, _) = world.purge("user-ana", &everything()).await.expect("a receipt");
+        let said = "heart.episodes: 2 rows follow a row that goes; they follow the strongest of their other links then";
+        assert!(plan["effects"].to_string().contains(said), "{:#}", plan["effects"]);
+        assert_eq!(world.texts("SELECT g::text FROM brain.graph_edges g ORDER BY g.id").await, before);
     });
 }
 
