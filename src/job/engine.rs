@@ -11,7 +11,7 @@ use super::outcome::Outcome;
 use super::pace::{Pace, Sizing, rest};
 use super::plan::{Bad, Beat, Check, Move, Settings, State, Wish, undo_reason};
 use super::record::{self, Entry, Held, Lost, Opening, PATIENCE};
-use super::{Ask, Batch, Job, drift};
+use super::{Ask, Batch, Job, backfill, drift};
 use crate::change::anchor;
 use crate::change::apply::{Failed, apply_batch};
 use crate::change::plan::{Counts, SHOWN};
@@ -168,7 +168,7 @@ impl Runner<'_> {
             (self.each)(Beat::Said(format!("{left} rows came meanwhile or were skipped: going through again")));
             let mut sums = self.held.sums();
             // They are counted anew.
-            sums.remove("erased");
+            backfill::LEFT_OUT.iter().for_each(|why| drop(sums.remove(*why)));
             self.held.row.place = json!({ "at": self.job.begin(), "sums": sums }).to_string();
         }
     }

@@ -7,7 +7,7 @@ use futures::future::BoxFuture;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use super::sources::{Place, spare, writable};
+use super::sources::{ERASED, Place, spare, writable};
 use crate::change::suppress::Erased;
 use crate::change::{ChangeError, Danger, Draft, now};
 use crate::job::{Ask, Batch, Job};
@@ -127,7 +127,7 @@ async fn batch(ask: Ask<'_>) -> Result<Batch, ChangeError> {
         Target::Log(source) => to_log(&mut draft, source, &runs, &mut logs, erased.as_ref()).await?,
         Target::Row(source) => to_rows(&mut draft, source, runs, &mut logs, erased.as_ref()).await?,
     };
-    spare(&mut draft, spared);
+    spare(&mut draft, ERASED, spared);
     Ok(Batch { plan: draft.seal_batch(String::new()), next, seen, bad: Vec::new() })
 }
 

@@ -162,11 +162,19 @@ impl Kind {
     }
 }
 
-/// What is said of the rows that were left as they are because of whom they are about; none when there are none.
+/// Facts of batches that count the rows that were left as they are.
+pub const LEFT_OUT: &[&str] = &[sources::ERASED, sources::UNREAD];
+
+/// What is said of the rows that were left as they are, a line for each reason.
 #[must_use]
-pub fn left_out(sums: &Map<String, Value>) -> Option<String> {
-    let rows = sums.get("erased").and_then(Value::as_u64).filter(|rows| *rows > 0)?;
-    Some(format!("{rows} rows are left as they are: they are of people who were erased here, or would name them"))
+pub fn left_out(sums: &Map<String, Value>) -> Vec<String> {
+    let reasons = [
+        (sources::ERASED, "they are of people who were erased here, or would name them"),
+        (sources::UNREAD, "what would decide cannot be read"),
+    ];
+    let rows = |why: &str| sums.get(why).and_then(Value::as_u64).filter(|rows| *rows > 0);
+    let line = |(why, words): (&str, &str)| Some(format!("{} rows are left as they are: {words}", rows(why)?));
+    reasons.into_iter().filter_map(line).collect()
 }
 
 /// Every backfill as it stands here: what it would look at, or why it cannot be done, and its latest run.
