@@ -6,12 +6,15 @@ mod embeddings;
 mod feedback_links;
 mod from_events;
 mod hashes;
+mod hidden;
+mod links;
 mod metadata;
 mod parents;
 mod rewards;
 mod rows;
 mod secrets;
 mod sources;
+mod texts;
 mod utility;
 
 use serde_json::{Map, Value};
@@ -93,6 +96,11 @@ pub const ALL: &[Kind] = &[
         make: Make::Plain(feedback_links::make),
     },
     Kind {
+        name: "links",
+        help: "mends links: takes out what is not there or repeated, and lets links lead both ways",
+        make: Make::Plain(links::make),
+    },
+    Kind {
         name: "aggregates",
         help: "computes stored counts and feedback scores anew from the linked rows",
         make: Make::Plain(aggregates::make),
@@ -132,6 +140,11 @@ pub const ALL: &[Kind] = &[
         name: "secrets",
         help: "takes tokens, keys and passwords out of stored text",
         make: Make::Plain(secrets::make),
+    },
+    Kind {
+        name: "hidden-characters",
+        help: "takes characters out of stored text that nobody sees or that control a terminal",
+        make: Make::Plain(hidden::make),
     },
 ];
 
