@@ -355,6 +355,23 @@ fn a_chain_is_closed_where_a_person_is_taken_out_of_it() {
 }
 
 #[test]
+fn links_of_others_to_a_persons_cases_go_with_them() {
+    block_on(async {
+        let world = native(60).await;
+        let case = "SELECT c.id FROM agent_memory_cases c ORDER BY c.id LIMIT 1";
+        let (case, owner) =
+            (world.texts(case).await.remove(0), "SELECT user_id FROM agent_memory_cases ORDER BY id LIMIT 1");
+        let owner = world.texts(owner).await.remove(0);
+        world.run(&format!("INSERT INTO episode_memories (episode_id, memory_id, kind, rank) SELECT id, '{case}', 'case', 99 FROM episodes WHERE user_id <> '{owner}' LIMIT 3")).await;
+        let (plan, receipt) = world.purge(&owner, &everything()).await.expect("a receipt");
+        assert_eq!(plan["counts"], receipt["counts"]);
+        assert_eq!(receipt["status"], "verified", "{receipt:#}");
+        assert_eq!(world.count(&format!("episode_memories WHERE memory_id = '{case}'")).await, 0);
+        assert!(receipt["effects"].to_string().contains("memory_access_items is kept in step by triggers"));
+    });
+}
+
+#[test]
 fn chains_of_computed_links_go_on_by_the_links_that_are_left() {
     block_on(async {
         let Some(world) = bare_on_postgres(Layout::NousHead).await else { return };

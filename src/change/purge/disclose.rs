@@ -6,7 +6,7 @@ use super::graph::{Graph, as_text, name};
 use super::plan::PurgePlan;
 use super::scan::{Found, Mentions, looks_personal};
 use crate::change::ChangeError;
-use crate::layout::erase::Action;
+use crate::layout::erase::{Action, TableKey};
 use crate::memory::Entity;
 use crate::store::Store;
 use crate::store::encode::{plain_column, table_of};
@@ -24,7 +24,7 @@ pub const STANDING: &[&str] = &[
 ];
 
 /// Words for what happens to rows that stay.
-pub fn effects(plan: &mut PurgePlan, found: &Found) {
+pub fn effects(plan: &mut PurgePlan, found: &Found, follows: &[TableKey]) {
     let mut counted: BTreeMap<&str, usize> = BTreeMap::new();
     for row in &plan.updates {
         row.update.why.iter().for_each(|why| *counted.entry(why).or_default() += 1);
@@ -33,6 +33,9 @@ pub fn effects(plan: &mut PurgePlan, found: &Found) {
     effects.extend(found.loosened.iter().map(|(place, values)| format!("{place}: {values} values named rows that go")));
     if let Some(account) = &plan.nameless {
         effects.push(format!("{} gets one nameless account, for pseudonyms to refer to", account.table.title()));
+    }
+    for table in follows.iter().filter(|_| !plan.is_empty()) {
+        effects.push(format!("{} is kept in step by triggers: its rows are not counted", name(table).title()));
     }
     if !plan.redacts.is_empty() {
         effects.push(format!("{} private values of our audit trail are redacted", plan.redacts.len()));
