@@ -4,6 +4,7 @@ mod console {
     mod anything;
     mod changes;
     mod erase;
+    mod erasure;
     pub mod fake;
     mod health;
     mod jobs;

@@ -51,7 +51,6 @@ impl Model {
             CommandId::Change(ask) => self.can_ask(ask).map_err(|reason| (reason, None)),
             CommandId::Judge(verdict) => self.can_judge(verdict).map_err(|reason| (reason, None)),
             CommandId::Note if here.row().is_none() => no("nothing is left to look at"),
-            CommandId::Erase if self.selected_person().is_none() => no("no person is selected"),
             CommandId::Back if !self.history.has(-1) => no("there is nothing to go back to"),
             CommandId::Forward if !self.history.has(1) => no("there is nothing to go forward to"),
             CommandId::ClearFilter if browse.is_some_and(|b| b.conditions.is_empty()) => no("there is no filter"),
@@ -173,6 +172,9 @@ impl Model {
             CommandId::Quit if self.changing.pending.as_ref().is_some_and(|pending| pending.applying) => {
                 self.say(Tone::Warn, "a change is being made: q when it is done; ctrl-c ends all the same")
             }
+            CommandId::Quit if self.erasure().is_some_and(|erasure| erasure.running.is_some()) => {
+                self.say(Tone::Warn, "a person is being erased: esc stops that; ctrl-c ends all the same")
+            }
             CommandId::Quit => self.quit(),
         }
     }
@@ -193,7 +195,9 @@ impl Model {
             .into_iter()
             .map(|link| {
                 let entity = match &link.to {
-                    Destination::Home | Destination::Panel(_) | Destination::Finding(..) => None,
+                    Destination::Home | Destination::Panel(_) | Destination::Erase(_) | Destination::Finding(..) => {
+                        None
+                    }
                     Destination::Row(entity, _) | Destination::List(entity, _) => Some(*entity),
                 };
                 let missing = entity.and_then(|entity| self.holds(entity).err());
@@ -213,8 +217,13 @@ impl Model {
     }
 
     pub(super) fn refresh(&mut self) -> Vec<Effect> {
+        if self.erasure().is_some_and(|erasure| erasure.running.is_some()) {
+            // Reading again would stop it.
+            return Vec::new();
+        }
         self.status = None;
         self.status_failure = None;
+        self.changing.unfinished = None;
         let mut effects: Vec<Effect> = self.status_pending.take().map(Effect::Cancel).into_iter().collect();
         let lines = self.measures.list_rows;
         if self.shows_findings() {
@@ -244,6 +253,7 @@ impl Model {
 
     fn toggle_mask(&mut self) -> Vec<Effect> {
         self.masking.toggle();
+        self.changing.unfinished = None;
         let mut effects = self.leave();
         for place in self.history.places_mut() {
             place.forget();

@@ -54,6 +54,7 @@ impl Model {
             Ask::ActivatePolicy if self.selected_id(Entity::Policy).is_none() => no("no policy is selected"),
             Ask::TrainPolicy if self.selected_bank().is_none() => no("no policy of a bank is selected"),
             Ask::Reward | Ask::Hold(_) if self.selected_id(Entity::Case).is_none() => no("no case is selected"),
+            Ask::LegalHold(_) if self.selected_person().is_none() => no("no person is selected"),
             Ask::Window if self.selected_id(Entity::Profile).is_none() => no("no profile is selected"),
             Ask::Retract if self.rows_of(Entity::UtilityEvent).is_empty() => no("no signal is selected"),
             _ => Ok(()),
@@ -129,6 +130,17 @@ impl Model {
                 let selected = self.selected_id(Entity::Case).into_iter().collect();
                 let cases = if marked.is_empty() { selected } else { marked };
                 self.propose(Operation::Hold { cases, held })
+            }
+            Ask::LegalHold(held) => {
+                let Some(person) = self.selected_person() else { return Vec::new() };
+                if !held {
+                    return self.propose(Operation::LegalHold { person, reason: None });
+                }
+                let effects = self.open_prompt(Purpose::Hold, "");
+                if let Some(Overlay::Prompt(prompt)) = self.overlays.last_mut() {
+                    prompt.subject = person;
+                }
+                effects
             }
             Ask::RemoveFeedback => {
                 self.propose_one(Entity::Feedback, "Remove feedback", |id| Operation::RemoveFeedback { id })

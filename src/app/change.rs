@@ -12,6 +12,7 @@ use super::model::{Model, Tone};
 use super::operation::Operation;
 use super::twin::change_line;
 use super::what_if::Ahead;
+use crate::change::plan::erasure::Unfinished;
 use crate::change::plan::{Change, Danger, Plan, Receipt};
 use crate::memory::{Entity, Row};
 
@@ -30,10 +31,22 @@ pub struct Changing {
     pub done: Vec<Done>,
     /// Counts the changes: places that were read before the last one are read again.
     pub epoch: u64,
+    /// Erasures that have not ended verified, once that was asked.
+    pub unfinished: Option<Vec<Unfinished>>,
+    /// That is being asked.
+    pub unfinished_asked: Option<Ticket>,
     /// The terminal tells when a key is released: a held key is known as such.
     pub releases: bool,
     /// The command that was given last, while its key may still be repeating.
     pub recent: Option<(CommandId, Ticket)>,
+}
+
+impl Changing {
+    /// Erasures that have not ended verified, as far as that is known.
+    #[must_use]
+    pub fn begun(&self) -> &[Unfinished] {
+        self.unfinished.as_deref().unwrap_or_default()
+    }
 }
 
 /// An operation that somebody outside is busy with.

@@ -162,7 +162,7 @@ pub fn list_columns(entity: Entity) -> &'static [ListColumn] {
                     column("cases", "cases", Count, 6, 6, 2),
                     column("feedback", "feedback", Count, 8, 8, 3),
                     column("last_seen", "last seen", Time, 11, 16, 1),
-                    column("handles", "handles", Words, 10, 24, 4),
+                    column("handles", "handles", Words, 24, 32, 4),
                 ]
             }
         }

@@ -167,6 +167,8 @@ pub enum Ask {
     Window,
     /// Hold cases back from recall, or no longer.
     Hold(bool),
+    /// Put a legal hold on a person, or take it away.
+    LegalHold(bool),
 }
 
 /// Where a command can be given.
@@ -378,6 +380,8 @@ commands! {
     CommandId::Change(Ask::Window), Rows, ["c w"], "Window", "", "Sets how many of its newest cases the profile keeps.", Some("profile set ID --window N");
     CommandId::Change(Ask::Hold(true)), Rows, ["c q"], "Quarantine", "", "Holds the case, or the marked ones, back from recall.", Some("quarantine CASE");
     CommandId::Change(Ask::Hold(false)), Rows, ["c Q"], "Release", "", "Lets the case, or the marked ones, be recalled again.", Some("release CASE");
+    CommandId::Change(Ask::LegalHold(true)), Everywhere, ["c h"], "Legal hold", "", "Holds the person: nobody can erase them while it stands.", Some("hold SUBJECT --reason TEXT");
+    CommandId::Change(Ask::LegalHold(false)), Everywhere, ["c H"], "End the legal hold", "", "Takes the hold on the person away.", Some("unhold SUBJECT");
     CommandId::Change(Ask::RemoveFeedback), Rows, ["c d"], "Remove feedback", "", "Takes the feedback away, with everything that hangs on it.", Some("feedback remove ID");
     CommandId::Change(Ask::Signal(Signal::Confirmed)), Rows, ["t c"], "Confirmed", "", "Tells that the episode was confirmed: its utility rises.", Some("signal EPISODE confirmed");
     CommandId::Change(Ask::Signal(Signal::Corrected)), Rows, ["t o"], "Corrected", "", "Tells that the episode was corrected.", Some("signal EPISODE corrected");
@@ -442,12 +446,13 @@ commands! {
     CommandId::ScrollPreview(false), Prune, ["K", "pgup", "ctrl-b"], "Scroll up", "", "Scrolls what would go back.", None;
     CommandId::Prune, Prune, ["p"], "Prune", "prune", "Plans what is shown, to be confirmed; enter does the same.", Some("prune --window N");
     CommandId::Panel(PanelKind::Prune), Everywhere, ["P"], "Prune", "", "Sets rules by which cases go out of banks, and shows what they come to.", Some("prune");
-    CommandId::Erase, Rows, ["c p"], "Erase a person", "", "Shows where the selected person is and what erasing would do, step by step; nothing goes before the id is typed.", Some("purge SUBJECT");
+    CommandId::Erase, Everywhere, ["c p"], "Erase a person", "", "Shows where a person is, the selected one or one that is named, and what erasing would do, step by step; nothing goes before the id is typed.", Some("purge SUBJECT");
     CommandId::Turn(Turn::Next), Erase, ["l", "right"], "Next step", "next", "Goes to the next step; from the last one to the question.", None;
     CommandId::Turn(Turn::Before), Erase, ["h", "left"], "Step before", "back", "Goes to the step before.", None;
+    CommandId::Turn(Turn::Other), Erase, ["/"], "Somebody else", "", "Names the person: an id, e-mail, name, session or whatever they are known by.", Some("purge SUBJECT");
     CommandId::Turn(Turn::Mentions), Erase, ["c m"], "Mentions", "mentions", "Leaves, redacts or deletes mentions in rows of others.", Some("purge SUBJECT --mentions redact");
     CommandId::Turn(Turn::Account), Erase, ["c a"], "Account", "account", "Keeps or erases the person's account with the application.", Some("purge SUBJECT --account erase");
-    CommandId::Turn(Turn::Export), Erase, ["c x"], "Bundle first", "bundle", "Writes all that is kept about the person to a folder first.", Some("export subject SUBJECT");
+    CommandId::Turn(Turn::Export), Erase, ["c x"], "Export first", "export", "Writes all that is kept about the person to a folder first.", Some("export subject SUBJECT");
     CommandId::Turn(Turn::Full), Erase, ["c f"], "Rewrite tables", "", "PostgreSQL: rewrites the tables, which locks them meanwhile.", Some("purge SUBJECT --full");
     CommandId::Turn(Turn::Longer), Erase, ["w"], "Look longer", "", "Takes more time to find out how recall would change.", Some("purge SUBJECT --what-if");
     CommandId::Topic, Replay, ["/"], "Topic", "topic", "Names the topic whose episodes are shown in order of time.", Some("replay TOPIC");

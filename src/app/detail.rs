@@ -3,6 +3,7 @@
 use super::columns::plural;
 use super::condition::Conditions;
 use super::message::{Content, Failure, Related, Relation, Ticket};
+use super::whereabouts::Whereabouts;
 use crate::memory::query::Query;
 use crate::memory::{Entity, Row};
 
@@ -32,6 +33,8 @@ pub enum Tab {
     Events,
     /// Who recalled it.
     Accesses,
+    /// Where a person is in the database.
+    Where,
     /// Rows that are related to it.
     Related,
     /// The row as JSON.
@@ -52,6 +55,7 @@ impl Tab {
             Tab::Memories => "memories",
             Tab::Events => "events",
             Tab::Accesses => "accesses",
+            Tab::Where => "where",
             Tab::Related => "related",
             Tab::Raw => "raw",
         }
@@ -73,7 +77,7 @@ impl Tab {
             Tab::Memories => context.links.len(),
             Tab::Events => context.events.len(),
             Tab::Accesses => context.accesses.len(),
-            Tab::Overview | Tab::Related | Tab::Raw => return None,
+            Tab::Overview | Tab::Where | Tab::Related | Tab::Raw => return None,
         })
     }
 }
@@ -94,6 +98,7 @@ pub fn tabs(entity: Entity) -> &'static [Tab] {
             Tab::Accesses,
             Tab::Raw,
         ],
+        Entity::Subject => &[Tab::Overview, Tab::Where, Tab::Related, Tab::Raw],
         _ => &[Tab::Overview, Tab::Related, Tab::Raw],
     }
 }
@@ -117,6 +122,8 @@ pub struct Detail {
     pub content: Option<Content>,
     /// Rows related to it.
     pub related: Vec<Related>,
+    /// Where the person that it is about is.
+    pub whereabouts: Whereabouts,
     /// Counts up with everything that changes what is shown, so that pictures of it can be kept.
     pub version: u64,
     /// The wanted row is being waited for.
@@ -142,6 +149,7 @@ impl Detail {
             scroll: 0,
             content: None,
             related: Vec::new(),
+            whereabouts: Whereabouts::default(),
             version: 0,
             pending: None,
             pending_related: None,
@@ -195,6 +203,7 @@ impl Detail {
                     self.shown.clone_from(&self.key);
                     self.scroll = 0;
                     self.related.clear();
+                    self.whereabouts = Whereabouts::default();
                 }
                 self.content = Some(content);
             }
@@ -211,6 +220,7 @@ impl Detail {
         self.content = None;
         self.shown = None;
         self.related.clear();
+        self.whereabouts = Whereabouts::default();
         self.failure = None;
         self.gone = false;
         self.version += 1;

@@ -3,18 +3,65 @@
 
 use super::gate::{Gate, Passage};
 use super::key::{Code, Key};
-use super::menu::Overlay;
+use super::menu::{Overlay, Purpose};
 use super::message::{Destination, Effect, Failure, Ticket};
 use super::model::{Model, Tone};
-use super::panel::{Panel, PanelKind};
+use super::panel::Panel;
 use super::place::View;
 use super::what_if::Ahead;
 use crate::change::plan::Danger;
-use crate::change::plan::erasure::{Choice, Mentions, Outcome, Preview};
+use crate::change::plan::erasure::{Choice, Mentions, Outcome, Preview, Unfinished};
 use crate::memory::Entity;
 
 /// The steps, in order.
-pub const STEPS: [&str; 7] = ["who", "where", "mentions", "effects", "recall", "ready", "result"];
+pub const STEPS: [&str; 7] = ["who", "where", "mentions", "effects", "recall", "decide", "result"];
+
+/// What an erasure does, one after the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum Phase {
+    /// Finding everything once more: what was looked at may have moved.
+    #[default]
+    Looking,
+    /// Rows go, batch by batch.
+    Deleting,
+    /// The engine lets go of old pages.
+    Overwriting,
+    /// Looking for what must not be there any more.
+    Checking,
+}
+
+/// An erasure under way.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Run {
+    /// Number of the request.
+    pub ticket: Ticket,
+    /// What it is at.
+    pub phase: Phase,
+    /// The table that is read; empty where it is none.
+    pub table: String,
+    /// Values read, or rows done, in this phase.
+    pub count: u64,
+}
+
+impl Run {
+    fn new(ticket: Ticket) -> Self {
+        Run { ticket, phase: Phase::default(), table: String::new(), count: 0 }
+    }
+
+    /// Takes what is told of it: the name of a phase, or of the table that is read.
+    fn hear(&mut self, what: String, count: u64) {
+        let named = match what.as_str() {
+            "bytes" => Some(self.phase),
+            "deleting" => Some(Phase::Deleting),
+            "physical pass" => Some(Phase::Overwriting),
+            _ => None,
+        };
+        let reads_after = named.is_none() && self.phase >= Phase::Deleting;
+        self.phase = named.unwrap_or(if reads_after { Phase::Checking } else { Phase::Looking });
+        self.table = if named.is_none() { what } else { String::new() };
+        self.count = count;
+    }
+}
 
 /// What is chosen by a key here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -33,6 +80,8 @@ pub enum Turn {
     Full,
     /// A longer look at how recall would change.
     Longer,
+    /// Somebody else.
+    Other,
 }
 
 /// An erasure that is looked at, asked about, or under way.
@@ -52,8 +101,10 @@ pub struct Erasure {
     pub planned: Option<Ticket>,
     /// How recall would change.
     pub ahead: Option<Ahead>,
-    /// It is being done, and what is being done just now.
-    pub running: Option<(Ticket, String, u64)>,
+    /// Where the plan in the making is: the table that is read, and how many values were.
+    pub looking: Option<(String, u64)>,
+    /// It is being done.
+    pub running: Option<Run>,
     /// What it came to.
     pub outcome: Option<Box<Outcome>>,
     /// Why it was not planned or done.
@@ -63,6 +114,12 @@ pub struct Erasure {
 }
 
 impl Erasure {
+    /// The erasure of a person, nothing found out yet.
+    #[must_use]
+    pub fn of(given: String) -> Self {
+        Erasure { given, ..Erasure::default() }
+    }
+
     /// What was planned is out of date; what was done stays.
     pub fn forget(&mut self) {
         if self.outcome.is_none() && self.running.is_none() {
@@ -79,14 +136,25 @@ impl Erasure {
 
     /// Every request that it waits for; it waits for none afterwards. A run that is stopped can be gone on with.
     pub fn release(&mut self) -> Vec<Ticket> {
-        let running = self.running.take().map(|(ticket, ..)| ticket);
+        let running = self.running.take().map(|run| run.ticket);
+        if running.is_some() {
+            // What was planned is half done: it is planned anew, to be gone on with.
+            self.preview = None;
+            self.go_to(STEPS.len() - 2);
+        }
         let waited: Vec<Ticket> = self.pending.take().into_iter().chain(running).collect();
         waited.into_iter().chain(self.drops_plan()).collect()
     }
 
     /// Scrolls; what was drawn says how far.
     pub fn move_by(&mut self, by: isize) {
-        self.scroll = self.scroll.saturating_add_signed(by).min(10_000);
+        self.scroll = self.scroll.saturating_add_signed(by);
+    }
+
+    /// It was done and has not ended verified: it can be gone on with.
+    #[must_use]
+    pub fn is_incomplete(&self) -> bool {
+        self.outcome.as_ref().is_some_and(|outcome| outcome.status == "incomplete")
     }
 
     fn go_to(&mut self, step: usize) {
@@ -96,7 +164,7 @@ impl Erasure {
 }
 
 impl Model {
-    fn erasure_mut(&mut self) -> Option<&mut Erasure> {
+    pub(super) fn erasure_mut(&mut self) -> Option<&mut Erasure> {
         match &mut self.history.here_mut().view {
             View::Panel(panel) => match &mut **panel {
                 Panel::Erase(erasure) => Some(erasure),
@@ -110,6 +178,10 @@ impl Model {
     #[must_use]
     pub fn selected_person(&self) -> Option<String> {
         let here = self.history.here();
+        if let Some(erasure) = self.erasure() {
+            let id = erasure.preview.as_ref().map_or(&erasure.given, |preview| &preview.id);
+            return Some(id.clone()).filter(|id| !id.is_empty());
+        }
         match here.selected() {
             Some((Entity::Subject, id)) if !id.is_empty() => Some(id.to_owned()),
             _ => here.row().and_then(|row| row.text("user_id")).filter(|id| !id.is_empty()).map(str::to_owned),
@@ -118,16 +190,44 @@ impl Model {
 
     /// Opens the erasure of the selected person.
     pub(super) fn open_erasure(&mut self) -> Vec<Effect> {
-        let Some(person) = self.selected_person() else {
-            return self.say(Tone::Warn, "Erase a person: no person is selected");
-        };
-        let effects = self.go(&Destination::Panel(PanelKind::Erase), false);
-        if let Some(erasure) = self.erasure_mut() {
-            let stopped = erasure.release();
-            *erasure = Erasure { given: person, ..Erasure::default() };
-            return effects.into_iter().chain(stopped.into_iter().map(Effect::Cancel)).collect();
+        match self.selected_person() {
+            Some(person) => self.erase_person(person),
+            None => self.ask_person(),
         }
-        effects
+    }
+
+    /// Asks for the person; what is written may be anything that the person is known by.
+    pub(super) fn ask_person(&mut self) -> Vec<Effect> {
+        if self.erasure_mut().is_some_and(|erasure| erasure.running.is_some()) {
+            return Vec::new();
+        }
+        self.open_prompt(Purpose::Person, "")
+    }
+
+    /// Shows what erasing that person would do.
+    pub(super) fn erase_person(&mut self, given: String) -> Vec<Effect> {
+        let Some(erasure) = self.erasure_mut() else { return self.go(&Destination::Erase(given), false) };
+        let stopped = erasure.release();
+        *erasure = Erasure::of(given);
+        stopped.into_iter().map(Effect::Cancel).collect()
+    }
+
+    /// Asks on the first screen which erasures are unfinished.
+    pub(super) fn settle_unfinished(&mut self) -> Vec<Effect> {
+        if self.changing.unfinished.is_some() || self.changing.unfinished_asked.is_some() {
+            return Vec::new();
+        }
+        let ticket = self.ticket();
+        self.changing.unfinished_asked = Some(ticket);
+        vec![Effect::LoadUnfinished(ticket)]
+    }
+
+    pub(super) fn got_unfinished(&mut self, ticket: Ticket, mut found: Vec<Unfinished>) -> Vec<Effect> {
+        found.iter_mut().for_each(|begun| self.masking.name(&mut begun.given));
+        if self.changing.unfinished_asked.take_if(|waiting| *waiting == ticket).is_some() {
+            self.changing.unfinished = Some(found);
+        }
+        Vec::new()
     }
 
     /// Asks for the plan where it is missing.
@@ -139,6 +239,7 @@ impl Model {
             return Vec::new();
         }
         erasure.pending = Some(ticket);
+        erasure.looking = None;
         let mut effects: Vec<Effect> = erasure.drops_plan().map(Effect::Cancel).collect();
         effects.push(Effect::PlanErasure(ticket, erasure.given.clone(), erasure.choice));
         effects
@@ -149,6 +250,7 @@ impl Model {
         if let Ok(preview) = &mut result {
             self.masking.preview(preview);
         }
+        self.got_whereabouts(ticket, &result);
         let Some(erasure) = self.erasure_mut() else { return Vec::new() };
         if erasure.pending.take_if(|waiting| *waiting == ticket).is_none() {
             return Vec::new();
@@ -168,15 +270,19 @@ impl Model {
     }
 
     pub(super) fn erasing(&mut self, ticket: Ticket, what: String, count: u64) -> Vec<Effect> {
-        if let Some(running) = self.erasure_mut().and_then(|e| e.running.as_mut()).filter(|r| r.0 == ticket) {
-            (running.1, running.2) = (what, count);
+        self.looking_where(ticket, &what, count);
+        let Some(erasure) = self.erasure_mut() else { return Vec::new() };
+        match &mut erasure.running {
+            Some(run) if run.ticket == ticket => run.hear(what, count),
+            None if erasure.pending == Some(ticket) => erasure.looking = Some((what, count)),
+            _ => {}
         }
         Vec::new()
     }
 
     pub(super) fn erased(&mut self, ticket: Ticket, result: Result<Box<Outcome>, Failure>) -> Vec<Effect> {
         let Some(erasure) = self.erasure_mut() else { return Vec::new() };
-        if erasure.running.take_if(|running| running.0 == ticket).is_none() {
+        if erasure.running.take_if(|run| run.ticket == ticket).is_none() {
             return Vec::new();
         }
         match result {
@@ -188,11 +294,13 @@ impl Model {
                 erasure.outcome = Some(outcome);
                 erasure.go_to(STEPS.len() - 1);
                 self.changing.epoch += 1;
+                self.changing.unfinished = None;
                 self.say(tone, text)
             }
             Err(failure) => {
                 erasure.preview = None;
                 erasure.failure = Some(failure);
+                erasure.go_to(STEPS.len() - 2);
                 Vec::new()
             }
         }
@@ -205,7 +313,9 @@ impl Model {
             return Vec::new();
         }
         match turn {
+            Turn::Other => return self.ask_person(),
             Turn::Next if erasure.step == STEPS.len() - 2 => return self.ask_erasure(),
+            Turn::Next if erasure.is_incomplete() => return self.ask_erasure(),
             Turn::Next if erasure.step < STEPS.len() - 2 => erasure.go_to(erasure.step + 1),
             Turn::Longer => return self.look_longer(),
             Turn::Next => {}
@@ -266,12 +376,23 @@ impl Model {
     fn erase(&mut self) -> Vec<Effect> {
         let ticket = self.ticket();
         let Some(erasure) = self.erasure_mut() else { return Vec::new() };
-        let resume = erasure.preview.as_ref().is_some_and(|preview| preview.unfinished);
-        erasure.running = Some((ticket, "planning".to_owned(), 0));
+        let resume = erasure.is_incomplete() || erasure.preview.as_ref().is_some_and(|preview| preview.unfinished);
+        erasure.outcome = None;
+        erasure.running = Some(Run::new(ticket));
+        erasure.go_to(STEPS.len() - 1);
         let (given, choice) = (erasure.given.clone(), erasure.choice);
         let mut effects: Vec<Effect> = erasure.drops_plan().map(Effect::Cancel).collect();
         effects.push(Effect::Erase { ticket, given, choice, resume });
         effects
+    }
+
+    /// The erasure that we are at.
+    #[must_use]
+    pub fn erasure(&self) -> Option<&Erasure> {
+        match self.panel() {
+            Some(Panel::Erase(erasure)) => Some(erasure),
+            _ => None,
+        }
     }
 
     /// The gate of the last question, when it is asked.

@@ -76,7 +76,7 @@ impl Model {
     /// Goes somewhere; `followed` when something here leads there.
     pub(super) fn go(&mut self, destination: &Destination, followed: bool) -> Vec<Effect> {
         let entity = match destination {
-            Destination::Home | Destination::Panel(_) | Destination::Finding(..) => None,
+            Destination::Home | Destination::Panel(_) | Destination::Erase(_) | Destination::Finding(..) => None,
             Destination::Row(entity, _) | Destination::List(entity, _) => Some(*entity),
         };
         if let Some(Err(missing)) = entity.map(|entity| self.holds(entity)) {
@@ -112,6 +112,7 @@ impl Model {
 
     /// Stops what the place waits for. It asks again when we come back.
     pub(super) fn leave(&mut self) -> Vec<Effect> {
+        let stops = self.erasure().is_some_and(|erasure| erasure.running.is_some());
         let here = self.history.here_mut();
         let waited = here.release();
         if let View::Browse(browse) = &mut here.view
@@ -119,7 +120,12 @@ impl Model {
         {
             browse.detail.key = None;
         }
-        waited.into_iter().map(Effect::Cancel).collect()
+        let mut effects: Vec<Effect> = waited.into_iter().map(Effect::Cancel).collect();
+        if stops {
+            self.changing.unfinished = None;
+            effects.extend(self.say(Tone::Warn, "the erasure was stopped between two batches; c p goes on with it"));
+        }
+        effects
     }
 
     pub(super) fn arrive(&mut self) -> Vec<Effect> {

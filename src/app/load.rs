@@ -35,9 +35,14 @@ impl Model {
             View::Browse(_) => {
                 let mut effects = self.settle_list();
                 effects.extend(self.settle_selection());
+                effects.extend(self.settle_whereabouts());
                 effects
             }
-            View::Card(_) => self.settle_card(),
+            View::Card(_) => {
+                let mut effects = self.settle_card();
+                effects.extend(self.settle_whereabouts());
+                effects
+            }
         });
         effects
     }
@@ -60,6 +65,7 @@ impl Model {
         }
         let Some(entity) = looked_at.filter(|_| home.recent.is_none() && home.failure.is_none()) else {
             let mut effects = self.settle_status();
+            effects.extend(self.settle_unfinished());
             if self.status.is_some() || self.status_failure.is_some() {
                 effects.extend(self.settle_health(true));
             }
@@ -107,6 +113,7 @@ impl Model {
         let busy = browse.detail.pending.is_some() || browse.resting.is_some();
         let released = [browse.detail.pending.take(), browse.detail.pending_related.take(), browse.resting.take()];
         let mut effects: Vec<Effect> = released.into_iter().flatten().map(Effect::Cancel).collect();
+        effects.extend(browse.detail.whereabouts.pending.take().map(Effect::Cancel));
         browse.detail.key = key;
         browse.detail.id = selected.map(|(_, id)| id).unwrap_or_default();
         browse.detail.failure = None;
@@ -290,6 +297,9 @@ impl Model {
     pub(super) fn drawn(&mut self, measures: Measures) {
         self.measures = measures;
         let last = measures.detail_lines.saturating_sub(measures.detail_rows);
+        if let Some(erasure) = self.erasure_mut() {
+            erasure.scroll = erasure.scroll.min(last);
+        }
         if let Some(study) = self.study_mut() {
             study.scroll = study.scroll.min(last);
         }

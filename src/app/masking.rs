@@ -134,6 +134,14 @@ impl Masking {
         preview.samples.iter_mut().for_each(|(_, text)| "…".clone_into(text));
     }
 
+    /// Lets a person's name in.
+    pub fn name(&mut self, name: &mut String) {
+        if self.on {
+            let pseudonym = self.mask.pseudonym("user_id", name);
+            self.names.insert(pseudonym.clone(), std::mem::replace(name, pseudonym));
+        }
+    }
+
     /// The name behind a pseudonym; any other text as it is.
     pub(super) fn real(&self, text: &mut String) {
         if let Some(name) = self.names.get(text.as_str()) {
@@ -166,7 +174,9 @@ impl Masking {
                 let named = [&mut inquiry.agent, &mut inquiry.user, &mut inquiry.like];
                 named.into_iter().flatten().for_each(|name| self.real(name));
             }
-            Effect::PlanErasure(_, given, _) | Effect::Erase { given, .. } => self.real(given),
+            Effect::PlanErasure(_, given, _) | Effect::LoadWhereabouts(_, given) | Effect::Erase { given, .. } => {
+                self.real(given);
+            }
             Effect::Plan(_, operation) | Effect::Preview(_, operation) => {
                 operation.persons_mut().into_iter().for_each(|person| self.real(person));
             }

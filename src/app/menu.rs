@@ -133,6 +133,10 @@ pub enum Purpose {
     Window,
     /// The topic that is replayed.
     Topic,
+    /// The person to be erased.
+    Person,
+    /// Why a person is held.
+    Hold,
     /// A situation to be ranked.
     Situation,
     /// The agent that recalls.

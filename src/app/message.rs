@@ -15,7 +15,7 @@ use super::receipts::Entry;
 use super::replay::About;
 use super::study::{Answer, Question};
 use crate::change::plan::Plan;
-use crate::change::plan::erasure::{Choice, Outcome, Preview};
+use crate::change::plan::erasure::{Choice, Outcome, Preview, Unfinished};
 use crate::job::plan::{Beat, Offer, Progress, Wish};
 use crate::memory::query::{EpisodeContext, Page, Query, Status};
 use crate::memory::{Entity, Row};
@@ -88,6 +88,8 @@ pub enum Destination {
     List(Entity, Conditions),
     /// A screen of its own kind.
     Panel(PanelKind),
+    /// Erasing a person.
+    Erase(String),
     /// A finding: its kind, and the entity that it is of.
     Finding(&'static str, Option<&'static str>),
 }
@@ -219,8 +221,10 @@ pub enum Message {
     Migrated(Ticket, Result<(Vec<String>, Box<Opened>), Failure>),
     /// What erasing a person would do.
     ErasurePlanned(Ticket, Result<Box<Preview>, Failure>),
-    /// A person is being erased: what is being done, and how far it is.
+    /// A person is being erased, or that is planned: what is being done, and how far it is.
     Erasing(Ticket, String, u64),
+    /// Erasures that have not ended verified.
+    Unfinished(Ticket, Vec<Unfinished>),
     /// What erasing a person came to.
     Erased(Ticket, Result<Box<Outcome>, Failure>),
     /// Entries of our audit trail, newest first.
@@ -303,6 +307,10 @@ pub enum Effect {
     Migrate(Ticket, Vec<String>),
     /// Find out what erasing a person would do.
     PlanErasure(Ticket, String, Choice),
+    /// Find out where a person is: the reply is [`Message::ErasurePlanned`].
+    LoadWhereabouts(Ticket, String),
+    /// Find out which erasures have not ended verified.
+    LoadUnfinished(Ticket),
     /// Erase a person, or go on with it.
     Erase {
         /// Number of this request.

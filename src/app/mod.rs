@@ -42,6 +42,7 @@ pub mod text;
 pub mod twin;
 mod update;
 pub mod what_if;
+pub mod whereabouts;
 pub mod window;
 
 pub use act::THEMES;

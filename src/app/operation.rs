@@ -117,6 +117,13 @@ pub enum Operation {
         /// They are held back.
         held: bool,
     },
+    /// A legal hold on a person: nobody can erase them while it stands.
+    LegalHold {
+        /// The person's id.
+        person: String,
+        /// Why it is put up; none takes it away.
+        reason: Option<String>,
+    },
     /// A change is taken back.
     Undo {
         /// Number of its audit entry.
@@ -158,6 +165,8 @@ impl Operation {
                     cases => format!("{word} {} cases", cases.len()),
                 }
             }
+            Operation::LegalHold { person, reason: Some(_) } => format!("Hold {person}"),
+            Operation::LegalHold { person, reason: None } => format!("End the hold on {person}"),
             Operation::Undo { seq } => format!("Undo change {seq}"),
             Operation::Backfill { name, resume: false } => format!("Run {name}"),
             Operation::Backfill { name, resume: true } => format!("Go on with {name}"),
@@ -183,6 +192,7 @@ impl Operation {
             | Operation::Reward { case: id, .. }
             | Operation::ActivatePolicy { id }
             | Operation::TrainPolicy { bank: id }
+            | Operation::LegalHold { person: id, .. }
             | Operation::Window { profile: id, .. } => Some(id),
             Operation::Undo { .. }
             | Operation::Backfill { .. }
@@ -196,7 +206,7 @@ impl Operation {
     #[must_use]
     pub fn reason(&self) -> Option<&str> {
         match self {
-            Operation::Signal { reason, .. } => reason.as_deref(),
+            Operation::Signal { reason, .. } | Operation::LegalHold { reason, .. } => reason.as_deref(),
             _ => None,
         }
     }
@@ -241,6 +251,9 @@ impl Operation {
                 said.extend(cases.iter().cloned());
                 said
             }
+            Operation::LegalHold { person, reason } => {
+                words(&[if reason.is_some() { "hold" } else { "unhold" }, person])
+            }
             Operation::Undo { seq } => words(&["undo", &seq.to_string()]),
             Operation::Backfill { name, resume: false } => words(&["backfill", name]),
             Operation::Backfill { name, resume: true } => words(&["backfill", "resume", name]),
@@ -255,6 +268,7 @@ impl Operation {
                 said.user.iter_mut().collect()
             }
             Operation::Prune(rules) => rules.user.iter_mut().collect(),
+            Operation::LegalHold { person, .. } => vec![person],
             Operation::Each(each) => each.iter_mut().flat_map(Operation::persons_mut).collect(),
             _ => Vec::new(),
         }

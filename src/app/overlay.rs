@@ -213,6 +213,8 @@ impl Model {
             Purpose::Situation | Purpose::Agent | Purpose::User | Purpose::Narrow | Purpose::Keep => {
                 self.wrote(purpose, text)
             }
+            Purpose::Person => self.erase_person(text),
+            Purpose::Hold => self.propose(Operation::LegalHold { person: subject, reason: Some(text) }),
             Purpose::Export => self.export(text),
             Purpose::Topic => self.replay_topic(text),
             Purpose::Reason => {
@@ -303,6 +305,14 @@ impl Model {
                     Some(window) => format!("keeps the {window} newest cases"),
                     None => "keeps every case".to_owned(),
                 })),
+                Purpose::Person if text.is_empty() => {
+                    Some(Err("an id, an e-mail address, a name, a session".to_owned()))
+                }
+                Purpose::Person => Some(Ok("it is shown first whom that means and what erasing would do".to_owned())),
+                Purpose::Hold if text.is_empty() => Some(Err("say why: a case number, a name, a date".to_owned())),
+                Purpose::Hold => {
+                    Some(Ok("kept with the hold, and shown to whoever wants to erase the person".to_owned()))
+                }
                 Purpose::Topic if text.is_empty() => Some(Err("name a topic".to_owned())),
                 Purpose::Topic => Some(Ok("its episodes are shown in order of time".to_owned())),
                 _ => None,

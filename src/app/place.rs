@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::columns::{plural, read_columns};
 use super::condition::Conditions;
 use super::detail::Detail;
+use super::erase::Erasure;
 use super::message::{Destination, Failure, Ticket};
 use super::panel::{Panel, PanelKind};
 use super::window::{Want, Window};
@@ -34,7 +35,7 @@ pub struct Home {
     pub pending: Option<Ticket>,
     /// Why they could not be read.
     pub failure: Option<Failure>,
-    /// The selected entry: entities that are there, what stands out, the newest rows.
+    /// The selected entry: entities that are there, what is unfinished, what stands out, the newest rows.
     pub selected: usize,
 }
 
@@ -158,6 +159,7 @@ impl Place {
         let view = match destination {
             Destination::Home => View::Home(Home::default()),
             Destination::Panel(kind) => View::Panel(Box::new(kind.new_panel())),
+            Destination::Erase(given) => View::Panel(Box::new(Panel::Erase(Erasure::of(given.clone())))),
             Destination::Finding(..) => View::Panel(Box::new(PanelKind::Findings.new_panel())),
             Destination::List(entity, conditions) => View::Browse(Box::new(Browse::new(*entity, conditions.clone()))),
             Destination::Row(entity, id) => {
@@ -238,6 +240,7 @@ impl Place {
         if let Some(detail) = self.detail_mut() {
             tickets.extend(detail.pending.take());
             tickets.extend(detail.pending_related.take());
+            tickets.extend(detail.whereabouts.pending.take());
         }
         tickets
     }

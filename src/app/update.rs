@@ -47,6 +47,7 @@ impl Model {
             Message::JobAsked(result) => self.asked_job(result),
             Message::ErasurePlanned(ticket, result) => self.got_erasure(ticket, result),
             Message::Erasing(ticket, what, count) => self.erasing(ticket, what, count),
+            Message::Unfinished(ticket, found) => self.got_unfinished(ticket, found),
             Message::Erased(ticket, result) => self.erased(ticket, result),
             Message::Paste(text) => self.paste(&text),
             Message::Click(target, twice) => self.click(target, twice),

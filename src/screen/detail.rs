@@ -90,6 +90,7 @@ fn write(detail: &Detail, content: &Content, look: &Look, width: usize, wrap: bo
         (Tab::Raw, Content::Episode(context)) => writer.json(&context.to_json()),
         (Tab::Raw, Content::Row(row)) => writer.json(&row.to_json()),
         (tab, Content::Episode(context)) => episode::tab(&mut writer, context, &detail.related, tab),
+        (Tab::Where, Content::Row(_)) => super::whereabouts::lines(&mut writer, detail),
         (Tab::Related, Content::Row(_)) => rows::related(&mut writer, detail),
         (_, Content::Row(row)) => rows::overview(&mut writer, row),
     }

@@ -26,7 +26,7 @@ pub fn tab(writer: &mut Writer<'_>, context: &EpisodeContext, related: &[Related
         Tab::Memories => memories(writer, context),
         Tab::Events => events(writer, context),
         Tab::Accesses => listed(writer, &context.accesses, "No recall of this episode was recorded."),
-        Tab::Related | Tab::Raw => {}
+        Tab::Where | Tab::Related | Tab::Raw => {}
     }
 }
 

@@ -31,6 +31,7 @@ mod summary;
 mod unlock;
 mod utility;
 mod what_if;
+mod whereabouts;
 mod words;
 
 use ratatui::{buffer::Buffer, layout::Rect};
@@ -89,7 +90,7 @@ impl Painter {
                 Panel::Prune(prune) => prune::draw(prune, look, body, buf, &mut drawn),
                 Panel::Replay(found) => replay::draw(found, look, body, buf, &mut drawn),
                 Panel::Recall(recall) => recall::draw(model, recall, look, body, buf, &mut drawn),
-                Panel::Erase(erasure) => erase::draw(erasure, look, body, buf),
+                Panel::Erase(erasure) => erase::draw(erasure, look, body, buf, &mut drawn),
             },
         }
         overlay::draw(model, look, area, buf, &mut drawn);

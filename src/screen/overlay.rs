@@ -163,6 +163,8 @@ fn draw_prompt(prompt: &Prompt, look: &Look, area: Rect, buf: &mut Buffer, drawn
         Purpose::Reward => "Reward, and outcome",
         Purpose::Window => "Cases that are kept",
         Purpose::Topic => "Topic to replay",
+        Purpose::Person => "Erase whom",
+        Purpose::Hold => "Hold, because of",
         Purpose::Situation => "Situation",
         Purpose::Agent => "Agent",
         Purpose::User => "User",
@@ -178,7 +180,10 @@ fn draw_prompt(prompt: &Prompt, look: &Look, area: Rect, buf: &mut Buffer, drawn
         ],
         Purpose::Export => vec![KeyHint::new("enter", "write"), KeyHint::new("esc", "close")],
         Purpose::Topic => vec![KeyHint::new("enter", "replay"), KeyHint::new("esc", "close")],
-        Purpose::Reward | Purpose::Window => vec![KeyHint::new("enter", "plan"), KeyHint::new("esc", "close")],
+        Purpose::Person => vec![KeyHint::new("enter", "look"), KeyHint::new("esc", "close")],
+        Purpose::Reward | Purpose::Window | Purpose::Hold => {
+            vec![KeyHint::new("enter", "plan"), KeyHint::new("esc", "close")]
+        }
         Purpose::Situation | Purpose::Narrow => vec![KeyHint::new("enter", "rank"), KeyHint::new("esc", "close")],
         Purpose::Agent | Purpose::User => {
             vec![KeyHint::new("enter", "rank"), KeyHint::new("tab", "complete"), KeyHint::new("esc", "close")]

@@ -13,8 +13,8 @@ use crate::app::receipts::{ENTRIES, Entry};
 use crate::app::{Failure, Operation, Said, Ticket};
 use crate::change::plan::{Change, Danger, Plan};
 use crate::change::{
-    self, Author, ChangeError, anchor, audit, chain, feedback, migrate, policy, profile, prune, quarantine, reward,
-    signal, undo, what_if,
+    self, Author, ChangeError, anchor, audit, chain, feedback, hold, migrate, policy, profile, prune, quarantine,
+    reward, signal, undo, what_if,
 };
 use crate::job::backfill::Given;
 use crate::lab::{silent, training};
@@ -119,6 +119,10 @@ async fn plan_one(store: &Store, operation: &Operation, author: &Author) -> Resu
         }
         Operation::Prune(rules) => prune::plan(store, &pruning(rules)).await,
         Operation::Hold { cases, held } => quarantine::hold(store, cases, *held).await,
+        Operation::LegalHold { person, reason: Some(reason) } => {
+            hold::hold(store, person, Some(reason), &author.actor).await
+        }
+        Operation::LegalHold { person, reason: None } => hold::unhold(store, person).await,
         Operation::Undo { seq } => undo::undo(store, *seq).await,
         Operation::Backfill { name, .. } => super::job::plan(store, name, &Given::default()).await,
         Operation::Each(_) => Err(ChangeError::Usage("several changes are planned one by one".to_owned())),

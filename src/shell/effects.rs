@@ -113,10 +113,26 @@ impl Tasks {
             }
             Effect::Migrate(ticket, optional) => self.migrate(ticket, store, optional),
             Effect::PlanErasure(ticket, given, choice) => {
-                let erasures = self.erasures.clone();
+                let (erasures, replies) = (self.erasures.clone(), self.replies.clone());
                 self.spawn(ticket, async move {
-                    Message::ErasurePlanned(ticket, erase::plan(&store, &erasures, ticket, &given, choice).await)
+                    let told = |what: &str, count| {
+                        let _ = replies.send(Message::Erasing(ticket, what.to_owned(), count));
+                    };
+                    let planned = erase::plan(&store, &erasures, ticket, &given, choice, &told).await;
+                    Message::ErasurePlanned(ticket, planned)
                 });
+            }
+            Effect::LoadWhereabouts(ticket, given) => {
+                let replies = self.replies.clone();
+                self.spawn(ticket, async move {
+                    let told = |what: &str, count| {
+                        let _ = replies.send(Message::Erasing(ticket, what.to_owned(), count));
+                    };
+                    Message::ErasurePlanned(ticket, erase::whereabouts(&store, &given, &told).await)
+                });
+            }
+            Effect::LoadUnfinished(ticket) => {
+                self.spawn(ticket, async move { Message::Unfinished(ticket, erase::unfinished(&store).await) });
             }
             Effect::Erase { ticket, given, choice, resume } => {
                 let (author, replies) = (self.author(None), self.replies.clone());

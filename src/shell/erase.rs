@@ -6,9 +6,9 @@ use serde_json::Value;
 
 use super::change::failure;
 use crate::app::{Failure, Ticket};
-use crate::change::plan::erasure::{Choice, Outcome, Preview};
-use crate::change::purge::{self, Desk, Options, PurgePlan, Sink};
-use crate::change::{Author, ChangeError, anchor};
+use crate::change::plan::erasure::{Choice, Outcome, Preview, Unfinished};
+use crate::change::purge::{self, Desk, Options, PurgePlan, Session, Sink};
+use crate::change::{Author, ChangeError, anchor, suppress};
 use crate::config;
 use crate::store::Store;
 
@@ -40,21 +40,61 @@ impl Erasures {
     }
 }
 
-/// What erasing would do; the plan is kept under that number.
+/// Sessions of this database that are kept in the state folder and have not ended verified.
+async fn kept(store: &Store) -> Result<Vec<Session>, ChangeError> {
+    let own = store.own().await?.filter(|_| store.can_erase());
+    let (Some(folder), Some(own)) = (config::state_folder(), own) else { return Ok(Vec::new()) };
+    Ok(Desk::all_kept(&folder).into_iter().filter(|kept| kept.database_id == own.database_id).collect())
+}
+
+/// Erasures that have not ended verified, to be gone on with.
+pub async fn unfinished(store: &Store) -> Vec<Unfinished> {
+    let kept = kept(store).await.unwrap_or_default().into_iter();
+    kept.map(|kept| Unfinished { given: kept.subject.given, started_at: kept.started_at }).collect()
+}
+
+/// The session about that person that has not ended verified, if there is one here.
+async fn begun(store: &Store, given: &str) -> Result<Option<Session>, ChangeError> {
+    let Some(key) = config::erasure_key(false).ok().flatten() else { return Ok(None) };
+    let Some(session) = store.purge_of(&suppress::hmac(&key, given)).await? else { return Ok(None) };
+    let is_open = matches!(session.status.as_str(), "running" | "incomplete");
+    Ok(kept(store).await?.into_iter().find(|kept| is_open && kept.session == session.id))
+}
+
+/// What erasing would do; the plan is kept under that number. `told` hears what is read.
 pub async fn plan(
     store: &Store,
     erasures: &Erasures,
     ticket: Ticket,
     given: &str,
     choice: Choice,
+    told: &(dyn Fn(&str, u64) + Sync),
 ) -> Result<Box<Preview>, Failure> {
     let planned = async {
-        let plan = purge::plan(store, given, &options(choice), &|_, _| {}).await?;
-        let preview = purge::preview(store, &plan).await?;
-        erasures.keep(ticket, plan);
-        Ok(preview)
+        let begun = if store.can_erase() { begun(store, given).await? } else { None };
+        let plan = match (purge::plan(store, given, &options(choice), told).await, begun) {
+            // Nothing leads to the person any more, but what was begun is not proved yet.
+            (Err(ChangeError::NotFound(_)), Some(kept)) => return purge::begun(store, &kept).await,
+            (plan, begun) => (plan?, begun),
+        };
+        let preview = purge::preview(store, &plan.0).await?;
+        erasures.keep(ticket, plan.0);
+        Ok(Preview { unfinished: preview.unfinished || plan.1.is_some(), ..preview })
     };
     planned.await.map(Box::new).map_err(|error| failure("The erasure was not planned", &error))
+}
+
+/// Where a person is, the account with the application among it; no plan is kept.
+pub async fn whereabouts(
+    store: &Store,
+    given: &str,
+    told: &(dyn Fn(&str, u64) + Sync),
+) -> Result<Box<Preview>, Failure> {
+    let found = async {
+        let all = Options { account: true, ..Options::default() };
+        purge::preview(store, &purge::plan(store, given, &all, told).await?).await
+    };
+    found.await.map(Box::new).map_err(|error| failure("It is not known where the person is", &error))
 }
 
 /// Erases; `told` hears what is being done.

@@ -1,6 +1,7 @@
 //! Runs the steps of migrations, and finds out whether every row can still be read afterwards.
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use sqlx::postgres::PgConnection;
 use sqlx::{AssertSqlSafe, Connection as _};
@@ -92,7 +93,7 @@ impl Store {
         let catalog = catalog::read(&sessions).await?;
         Ok(Store {
             recognised: recognise(&self.layouts, self.engine(), &catalog),
-            sessions,
+            sessions: Arc::new(sessions),
             intended: self.intended.clone().filter(|_| migration::is_blank(&catalog, self.engine())),
             catalog,
             location: self.location.clone(),

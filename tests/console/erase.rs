@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use mnemoscope::app::{Effect, Failure, Message, Ticket};
-use mnemoscope::change::plan::erasure::{Branch, Choice, Known, Mentions, Outcome, Preview};
+use mnemoscope::change::plan::erasure::{Branch, Check, Choice, Known, Mentions, Outcome, Preview};
 
 use super::changes::{unlock, unlocked};
 use super::fake::{Console, world};
 
-fn preview(id: &str) -> Preview {
+pub fn preview(id: &str) -> Preview {
     let known = |kind: &str, value: &str| Known { kind: kind.into(), value: value.into(), unsearched: None };
     let branch = |depth, table: &str, rows| Branch { depth, table: table.into(), rows };
     let deleted = |rows| BTreeMap::from([("delete".to_owned(), rows)]);
@@ -24,15 +24,17 @@ fn preview(id: &str) -> Preview {
         effects: vec!["episodes: its feedback score is made anew".into()],
         disclosures: vec!["backups keep the data until they expire".into()],
         refused: None,
+        held: false,
+        locks: false,
         unfinished: false,
     }
 }
 
-fn outcome(status: &str) -> Outcome {
+pub fn outcome(status: &str) -> Outcome {
     Outcome {
         status: status.into(),
         counts: BTreeMap::new(),
-        verification: vec![("values".into(), "0 hits".into())],
+        verification: vec![Check { name: "values".into(), found: "0 hits".into(), good: Some(true) }],
         incomplete: if status == "incomplete" { vec!["a reader keeps old pages".into()] } else { Vec::new() },
         disclosures: Vec::new(),
         kept_in: "receipts/r.json".into(),
@@ -41,7 +43,7 @@ fn outcome(status: &str) -> Outcome {
 }
 
 #[track_caller]
-fn asked(console: &mut Console) -> (Ticket, String, Choice) {
+pub fn asked(console: &mut Console) -> (Ticket, String, Choice) {
     let at = console.asked.iter().position(|effect| matches!(effect, Effect::PlanErasure(..)));
     match at.map(|at| console.asked.remove(at)) {
         Some(Effect::PlanErasure(ticket, given, choice)) => (ticket, given, choice),
@@ -49,7 +51,7 @@ fn asked(console: &mut Console) -> (Ticket, String, Choice) {
     }
 }
 
-fn runs(console: &mut Console) -> Option<(Ticket, String, Choice, bool)> {
+pub fn runs(console: &mut Console) -> Option<(Ticket, String, Choice, bool)> {
     let at = console.asked.iter().position(|effect| matches!(effect, Effect::Erase { .. }))?;
     match console.asked.remove(at) {
         Effect::Erase { ticket, given, choice, resume } => Some((ticket, given, choice, resume)),
@@ -58,7 +60,7 @@ fn runs(console: &mut Console) -> Option<(Ticket, String, Choice, bool)> {
 }
 
 /// A console that shows what erasing the first person would do.
-fn opened(mut console: Console) -> (Console, String) {
+pub fn opened(mut console: Console) -> (Console, String) {
     console.press("8 c p");
     let (ticket, given, choice) = asked(&mut console);
     assert_eq!(choice, Choice::default());
@@ -72,11 +74,11 @@ fn each_step_is_shown_and_nothing_goes_before_the_id_is_typed() {
     console.shows("ann@made-up.example");
     console.shows("Ann Other");
     console.press("enter");
-    console.shows("episode_segments  17");
+    console.shows("─ episode_segments");
     console.press("enter");
     console.shows("ask […] again");
     console.press("l l l");
-    console.shows("enter asks for the person's id");
+    console.shows("Enter asks for the person's id");
     console.press("h h");
     console.shows("backups keep the data");
     console.press("l l enter");
@@ -89,7 +91,7 @@ fn each_step_is_shown_and_nothing_goes_before_the_id_is_typed() {
     let (ticket, given, _, resume) = runs(&mut console).expect("it is asked for");
     assert_eq!((given.as_str(), resume), (id.as_str(), false));
     console.tell(Message::Erasing(ticket, "deleting".into(), 1_234));
-    console.shows("deleting");
+    console.shows("21 of 21 rows");
     console.tell(Message::Erased(ticket, Ok(Box::new(outcome("verified")))));
     console.shows("receipts/r.json");
     console.shows("verified");

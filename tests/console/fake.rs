@@ -7,6 +7,7 @@ use mnemoscope::app::findings::News;
 use mnemoscope::app::message::{Content, Related, Relation};
 use mnemoscope::app::window::row_key;
 use mnemoscope::app::{Destination, Effect, Failure, Key, Message, Model, Opened, Settings, Target, Ticket, update};
+use mnemoscope::change::plan::erasure::Unfinished;
 use mnemoscope::memory::chain::Links;
 use mnemoscope::memory::mask::Mask;
 use mnemoscope::memory::query::{
@@ -181,6 +182,8 @@ pub struct Console {
     pub failure: Option<Failure>,
     /// Questions that are kept.
     pub saved: Vec<Saved>,
+    /// Erasures that have not ended verified.
+    pub unfinished: Vec<Unfinished>,
     painter: Painter,
     pub drawn: Drawn,
 }
@@ -213,6 +216,7 @@ impl Console {
             looked: false,
             failure: None,
             saved: Vec::new(),
+            unfinished: Vec::new(),
             painter: Painter::default(),
             drawn: Drawn::default(),
         };
@@ -270,6 +274,7 @@ impl Console {
                 Message::Saved(ticket, Ok(self.saved.clone()))
             }
             Effect::Look { ticket, brief: true } if !self.looked => Message::Finding(ticket, Ok(News::Done)),
+            Effect::LoadUnfinished(ticket) => Message::Unfinished(ticket, self.unfinished.clone()),
             Effect::SetTitle(_) | Effect::Cancel(_) => return None,
             other => {
                 self.asked.push(other);

@@ -420,7 +420,7 @@ fn masking_hides_persons_and_still_follows_them() {
     assert!(console.selected().is_some_and(|(entity, id)| entity == Entity::Subject && id.starts_with("person-")));
     console.hides("There is no such");
     console.hides("Lovelace");
-    console.press("l");
+    console.press("l l");
     console.shows("episodes 2");
     console.press("M");
     console.shows("personal values are shown");

@@ -69,6 +69,15 @@ pub struct Known {
     pub unsearched: Option<String>,
 }
 
+/// An erasure that has not ended verified.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unfinished {
+    /// The person, as given when it began.
+    pub given: String,
+    /// When it began.
+    pub started_at: String,
+}
+
 /// What erasing would do.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Preview {
@@ -94,8 +103,23 @@ pub struct Preview {
     pub disclosures: Vec<String>,
     /// Why nothing may be erased: a hold, or a database that takes no changes.
     pub refused: Option<String>,
+    /// A legal hold stands on the person.
+    pub held: bool,
+    /// Old pages go only when tables are rewritten under lock.
+    pub locks: bool,
     /// An earlier run has not ended verified: this one goes on with it.
     pub unfinished: bool,
+}
+
+/// Something that was looked for after an erasure.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Check {
+    /// What was looked for.
+    pub name: String,
+    /// What was found, in words.
+    pub found: String,
+    /// It is as it should be; none where it could not be checked.
+    pub good: Option<bool>,
 }
 
 /// What erasing came to.
@@ -105,8 +129,8 @@ pub struct Outcome {
     pub status: String,
     /// Rows by table.
     pub counts: Counts,
-    /// What was looked for and found: name and figure.
-    pub verification: Vec<(String, String)>,
+    /// What was looked for and found.
+    pub verification: Vec<Check>,
     /// Why it is incomplete.
     pub incomplete: Vec<String>,
     /// Disclosures.

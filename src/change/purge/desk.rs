@@ -97,6 +97,16 @@ impl Desk<'_> {
         serde_json::from_slice(&std::fs::read(self.session_file(session)).ok()?).ok()
     }
 
+    /// Every session that is kept in a folder and is not over, the oldest first; files that are none are passed over.
+    #[must_use]
+    pub fn all_kept(folder: &Path) -> Vec<Kept> {
+        let files = std::fs::read_dir(folder.join("purges")).into_iter().flatten().flatten();
+        let mut kept: Vec<Kept> =
+            files.filter_map(|file| serde_json::from_slice(&std::fs::read(file.path()).ok()?).ok()).collect();
+        kept.sort_by(|a, b| a.started_at.cmp(&b.started_at));
+        kept
+    }
+
     /// Forgets a session that is over: it named the person.
     pub fn forget(&self, session: &str) {
         // Nothing can be done about a file that does not go.

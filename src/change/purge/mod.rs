@@ -22,11 +22,11 @@ mod shown;
 pub mod subject;
 mod vectors;
 
-pub use desk::{Desk, Progress};
+pub use desk::{Desk, Kept as Session, Progress};
 pub(in crate::change) use effects::New;
 pub use export::{Sink, bundle};
 pub use plan::{Options, PurgePlan, plan};
-pub use preview::{outcome, preview};
+pub use preview::{begun, outcome, preview};
 pub use recheck::recheck;
 pub use run::{KeptPlan, check_hold, run, run_kept};
 pub use scan::Mentions;

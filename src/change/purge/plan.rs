@@ -357,6 +357,7 @@ async fn finished(
         values: found.values,
     };
     disclose::effects(&mut plan, &found);
+    disclose::chains(store, &mut plan, graph).await?;
     disclose::disclosures(snapshot, &mut plan, graph, &found).await?;
     plan.plan_id = digest(&plan);
     Ok(plan)

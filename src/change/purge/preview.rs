@@ -2,11 +2,14 @@
 
 use serde_json::Value;
 
+use super::desk::Kept;
 use super::disclose::STANDING;
 use super::plan::PurgePlan;
-use crate::change::plan::erasure::{Branch, Known, Outcome, Preview};
+use super::subject::Subject;
+use crate::change::plan::erasure::{Branch, Check, Known, Outcome, Preview};
 use crate::change::suppress::hmac;
 use crate::change::{ChangeError, purge};
+use crate::layout::Engine;
 use crate::store::Store;
 use crate::store::stored::TableName;
 
@@ -18,17 +21,7 @@ const SAMPLES: usize = 30;
 /// # Errors
 /// The engine's refusal.
 pub async fn preview(store: &Store, plan: &PurgePlan) -> Result<Preview, ChangeError> {
-    let refused = match purge::check_hold(store, &plan.subject).await {
-        Err(ChangeError::Refused(reason)) => Some(reason),
-        other => {
-            other?;
-            let ready = super::run::ready(store).await.map(drop).and_then(|()| super::plan::owners(store));
-            match ready {
-                Err(ChangeError::Refused(reason)) => Some(reason),
-                other => other.map(|()| None)?,
-            }
-        }
-    };
+    let (held, refused) = refusal(store, &plan.subject).await?;
     let unfinished = match store.secret().filter(|_| store.can_erase()) {
         Some(key) => {
             let session = store.purge_of(&hmac(key, &plan.subject.given)).await?;
@@ -36,17 +29,12 @@ pub async fn preview(store: &Store, plan: &PurgePlan) -> Result<Preview, ChangeE
         }
         None => false,
     };
-    let known = plan.subject.handles.iter().map(|h| Known {
-        kind: h.kind.clone(),
-        value: h.value.clone(),
-        unsearched: h.unsearched.clone(),
-    });
     let sample = |m: &super::scan::Mention| (format!("{}.{}", m.table.title(), m.column), m.sample.clone());
     let standing = STANDING.iter().map(ToString::to_string);
     Ok(Preview {
         plan_id: plan.plan_id.clone(),
         id: plan.subject.ids.first().cloned().unwrap_or_default(),
-        known: known.collect(),
+        known: known(&plan.subject),
         near: plan.subject.near.clone(),
         tree: tree(plan),
         counts: plan.counts.clone(),
@@ -55,7 +43,57 @@ pub async fn preview(store: &Store, plan: &PurgePlan) -> Result<Preview, ChangeE
         effects: plan.effects.clone(),
         disclosures: plan.particular.iter().chain(&plan.notes).cloned().chain(standing).collect(),
         refused,
+        held,
+        locks: store.engine() == Engine::Postgres,
         unfinished,
+    })
+}
+
+/// Whether a hold stands on the person, and why nothing may be erased.
+async fn refusal(store: &Store, subject: &Subject) -> Result<(bool, Option<String>), ChangeError> {
+    match purge::check_hold(store, subject).await {
+        Err(ChangeError::Refused(reason)) => return Ok((true, Some(reason))),
+        other => other?,
+    }
+    match super::run::ready(store).await.map(drop).and_then(|()| super::plan::owners(store)) {
+        Err(ChangeError::Refused(reason)) => Ok((false, Some(reason))),
+        other => other.map(|()| (false, None)),
+    }
+}
+
+fn known(subject: &Subject) -> Vec<Known> {
+    let known = subject.handles.iter().map(|h| Known {
+        kind: h.kind.clone(),
+        value: h.value.clone(),
+        unsearched: h.unsearched.clone(),
+    });
+    known.collect()
+}
+
+/// An erasure that was begun and has not ended verified, as it was planned then: the person may not be found any more.
+///
+/// # Errors
+/// The engine's refusal.
+pub async fn begun(store: &Store, kept: &Kept) -> Result<Preview, ChangeError> {
+    let (held, refused) = refusal(store, &kept.subject).await?;
+    let branch =
+        |rows: &crate::store::stored::Rows| Branch { depth: 0, table: rows.table.title(), rows: rows.keys.len() };
+    let standing = STANDING.iter().map(ToString::to_string);
+    Ok(Preview {
+        plan_id: kept.plan_id.clone(),
+        id: kept.subject.given.clone(),
+        known: known(&kept.subject),
+        near: kept.subject.near.clone(),
+        tree: kept.deletes.iter().filter(|rows| !rows.keys.is_empty()).map(branch).collect(),
+        counts: kept.planned.clone(),
+        mentions: Vec::new(),
+        samples: Vec::new(),
+        effects: kept.effects.clone(),
+        disclosures: kept.particular.iter().chain(&kept.notes).cloned().chain(standing).collect(),
+        refused,
+        held,
+        locks: store.engine() == Engine::Postgres,
+        unfinished: true,
     })
 }
 
@@ -97,14 +135,28 @@ pub fn outcome(receipt: &Value) -> Outcome {
     };
     let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let found = &receipt["verification"];
+    let figure = |value: &Value| value.as_u64().unwrap_or_default();
+    let check = |name: &str, found: String, good| Check { name: name.to_owned(), found, good };
+    let control = &found["control"];
+    let (hits, left) = (figure(&found["logical"]["hits"]), figure(&found["logical"]["left"]));
+    let values = match (hits, left) {
+        (hits, 0) => format!("{hits} hits"),
+        (hits, left) => format!("{hits} hits, {left} of them left on purpose"),
+    };
+    let index = figure(&found["index"]["hits"]);
     let verification = vec![
-        ("found before".to_owned(), format!("{} of {} handles", found["control"]["found"], found["control"]["of"])),
-        (
-            "values".to_owned(),
-            format!("{} hits, {} left on purpose", found["logical"]["hits"], found["logical"]["left"]),
+        check(
+            "found before",
+            format!(
+                "{} of {} handles: what is looked for can be found",
+                figure(&control["found"]),
+                figure(&control["of"])
+            ),
+            Some(control["found"] == control["of"]),
         ),
-        ("indexes".to_owned(), format!("{} hits", found["index"]["hits"])),
-        ("bytes".to_owned(), bytes(&found["bytes"])),
+        check("values", values, Some(hits == 0)),
+        check("search indexes", format!("{index} hits"), Some(index == 0)),
+        bytes(&found["bytes"]),
     ];
     Outcome {
         status: text(&receipt["status"]),
@@ -117,9 +169,12 @@ pub fn outcome(receipt: &Value) -> Outcome {
     }
 }
 
-fn bytes(found: &Value) -> String {
-    if found["checked"] != true {
-        return "not checked: a server's files cannot be read from here".to_owned();
-    }
-    format!("{} hits in {} files", found["hits"], found["files"].as_array().map_or(0, Vec::len))
+fn bytes(found: &Value) -> Check {
+    let (hits, files) = (found["hits"].as_u64().unwrap_or_default(), found["files"].as_array().map_or(0, Vec::len));
+    let (words, good) = if found["checked"] == true {
+        (format!("{hits} hits in {files} files"), Some(hits == 0))
+    } else {
+        ("not checked: a server's files cannot be read from here".to_owned(), None)
+    };
+    Check { name: "bytes".to_owned(), found: words, good }
 }

@@ -1,9 +1,12 @@
 //! The first screen: what this database is, what it holds, what cannot be shown and why, what happened lately.
 
+mod work;
+
 use ratatui::{buffer::Buffer, layout::Rect};
 
 use super::{Drawn, words};
 use crate::app::columns::plural;
+use crate::app::command::CommandId;
 use crate::app::findings::Health;
 use crate::app::follow::row_name;
 use crate::app::home::RECENT_SHOWN;
@@ -14,14 +17,20 @@ use crate::memory::{Entity, Row, time};
 use crate::ui::chart::{CalendarHeat, meter};
 use crate::ui::{Align, Look, Pair, Pane, Role, SafeText, Section, TextLine, figures, key_values, look as lay};
 
-/// A line of the screen, and the entry it stands for.
+/// A line of the screen, the entry it stands for, and the commands that a click in it gives: from which column on, and how
+/// many columns wide.
 struct Entry {
     line: TextLine,
-    entry: Option<usize>,
+    leads: Option<usize>,
+    commands: Vec<(u16, u16, CommandId)>,
 }
 
 fn plain(line: TextLine) -> Entry {
-    Entry { line, entry: None }
+    Entry { line, leads: None, commands: Vec::new() }
+}
+
+fn entry(line: TextLine, number: usize) -> Entry {
+    Entry { line, leads: Some(number), commands: Vec::new() }
 }
 
 /// Draws the first screen.
@@ -33,6 +42,8 @@ pub fn draw(model: &Model, home: &Home, look: &Look, area: Rect, buf: &mut Buffe
         let pane = Pane { focused: true, ..Pane::new("home") };
         let inside = padded(pane.render(area, buf, look));
         let mut lines = about(model, usize::from(inside.width), look);
+        lines.extend(unfinished(model, held, usize::from(inside.width), look));
+        lines.extend(work::lines(model, false, usize::from(inside.width), look));
         lines.extend(holdings(model, usize::from(inside.width), look));
         lines.extend(recent(model, home, held, usize::from(inside.width), look));
         lines.extend(tables(model, usize::from(inside.width), look));
@@ -42,14 +53,17 @@ pub fn draw(model: &Model, home: &Home, look: &Look, area: Rect, buf: &mut Buffe
     }
     let width = area.width * 9 / 20;
     let (left, right) = (Rect { width, ..area }, lay::right_of(area, width));
-    let pane = Pane { focused: home.selected < held, ..Pane::new("this database") };
+    let is_left = home.selected < held + model.changing.begun().len();
+    let pane = Pane { focused: is_left, ..Pane::new("this database") };
     let inside = padded(pane.render(left, buf, look));
     let mut lines = about(model, usize::from(inside.width), look);
+    lines.extend(unfinished(model, held, usize::from(inside.width), look));
     lines.extend(holdings(model, usize::from(inside.width), look));
+    lines.extend(work::lines(model, true, usize::from(inside.width), look));
     lines.extend(tables(model, usize::from(inside.width), look));
     lines.extend(missing(model, usize::from(inside.width), look));
     column(&lines, home.selected, look, inside, buf, drawn);
-    let pane = Pane { focused: home.selected >= held, ..Pane::new("lately") };
+    let pane = Pane { focused: !is_left, ..Pane::new("lately") };
     let inside = padded(pane.render(right, buf, look));
     let used = lately(home, look, inside, buf);
     let rest = lay::below(inside, used);
@@ -64,12 +78,16 @@ fn padded(area: Rect) -> Rect {
 /// Draws lines so that the selected entry is among them.
 fn column(lines: &[Entry], selected: usize, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
     let height = usize::from(area.height);
-    let at = lines.iter().position(|line| line.entry == Some(selected));
+    let at = lines.iter().position(|line| line.leads == Some(selected));
     let first = at.map_or(0, |at| (at + 2).saturating_sub(height)).min(lines.len().saturating_sub(height));
     for (index, entry) in lines.iter().skip(first).take(height).enumerate() {
         let place = lay::row(area, index as u16);
         entry.line.render(place, buf, look);
-        if let Some(number) = entry.entry {
+        for (x, width, command) in &entry.commands {
+            let place = Rect { x: place.x + x, width: (*width).min(place.width.saturating_sub(*x)), ..place };
+            drawn.hits.add(place, Target::Command(*command));
+        }
+        if let Some(number) = entry.leads {
             drawn.hits.add(place, Target::HomeEntry(number));
             if number == selected {
                 buf.set_style(place, look.style(Role::Selection));
@@ -117,6 +135,20 @@ fn about(model: &Model, width: usize, look: &Look) -> Vec<Entry> {
     lines
 }
 
+/// Erasures that have not ended verified.
+fn unfinished(model: &Model, first: usize, width: usize, look: &Look) -> Vec<Entry> {
+    let mut lines: Vec<Entry> =
+        if model.changing.begun().is_empty() { Vec::new() } else { section("unfinished", width, look).into() };
+    for (index, begun) in model.changing.begun().iter().enumerate() {
+        let mut line = TextLine::default().with_glyph(look.glyphs.warning, Role::Warn);
+        line.push(" the erasure of ", Role::Text);
+        line.push(SafeText::limited(&begun.given, 60), Role::Warn);
+        line.push(SafeText::join(&[", begun ".into(), words::time(&begun.started_at, false)], ""), Role::Muted);
+        lines.push(entry(line, first + index));
+    }
+    lines
+}
+
 /// What it holds, counted.
 fn holdings(model: &Model, width: usize, look: &Look) -> Vec<Entry> {
     if model.held().next().is_none() {
@@ -136,7 +168,7 @@ fn holdings(model: &Model, width: usize, look: &Look) -> Vec<Entry> {
             line.push("   ", Role::Text);
             line.push(SafeText::limited(&source, width.saturating_sub(37)), Role::Muted);
         }
-        lines.push(Entry { line, entry: Some(number) });
+        lines.push(entry(line, number));
     }
     lines
 }
@@ -234,7 +266,7 @@ fn findings(health: &Health, first: usize, width: usize, look: &Look) -> Vec<Ent
         let what = finding.message.split_once(' ').map_or(finding.message.as_str(), |(_, what)| what);
         let room = width.saturating_sub(line.width());
         line.push(SafeText::limited(what, room), Role::Text);
-        lines.push(Entry { line, entry: Some(first + index) });
+        lines.push(entry(line, first + index));
     }
     let more = health.more();
     let state = if health.done && health.left.is_empty() { None } else { Some(super::findings::progress(health)) };
@@ -250,6 +282,7 @@ fn findings(health: &Health, first: usize, width: usize, look: &Look) -> Vec<Ent
 /// Findings, what stands out of the newest rows, then those.
 fn recent(model: &Model, home: &Home, first: usize, width: usize, look: &Look) -> Vec<Entry> {
     let standouts = home.standouts();
+    let first = first + model.changing.begun().len();
     let mut lines = findings(&model.health, first, width, look);
     let first = first + model.health.worst().len();
     if !standouts.is_empty() {
@@ -260,7 +293,7 @@ fn recent(model: &Model, home: &Home, first: usize, width: usize, look: &Look) -
         line.push(format!("{:>4} ", standout.count), Role::Number);
         line.push(standout.text, Role::Text);
         line.push(SafeText::join(&["  of ".into(), seen(home)], ""), Role::Muted);
-        lines.push(Entry { line, entry: Some(first + index) });
+        lines.push(entry(line, first + index));
     }
     let first = first + standouts.len();
     let Some(entity) = model.looked_at() else { return lines };
@@ -277,7 +310,7 @@ fn recent(model: &Model, home: &Home, first: usize, width: usize, look: &Look) -
         lines.push(plain(TextLine::of("there are none yet", Role::Muted)));
     }
     for (index, row) in page.rows.iter().take(RECENT_SHOWN).enumerate() {
-        lines.push(Entry { line: recent_line(row, width, look), entry: Some(first + index) });
+        lines.push(entry(recent_line(row, width, look), first + index));
     }
     lines
 }
