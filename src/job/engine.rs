@@ -86,14 +86,16 @@ pub async fn run(
     let ended = runner.work().await;
     match ended {
         Ok(()) => runner.outcome().await,
-        Err(Stop::Taken) => Err(ChangeError::Conflict {
-            message: format!("somebody else has taken {} over: this runner has stopped", job.name()),
-            rows: Vec::new(),
-        }),
-        Err(Stop::Failed(error)) => {
-            runner.failed(&error).await;
-            Err(error)
-        }
+        Err(Stop::Taken) => Err(taken_over(job)),
+        // Whoever was silent for long finds its connection closed: what counts is that the job is no longer its own.
+        Err(Stop::Failed(error)) => Err(if runner.failed(&error).await { error } else { taken_over(job) }),
+    }
+}
+
+fn taken_over(job: &dyn Job) -> ChangeError {
+    ChangeError::Conflict {
+        message: format!("somebody else has taken {} over: this runner has stopped", job.name()),
+        rows: Vec::new(),
     }
 }
 
@@ -559,15 +561,17 @@ impl Runner<'_> {
         .await
     }
 
-    /// Writes down why it broke off; where even that fails, the lease runs out.
-    async fn failed(&mut self, error: &ChangeError) {
+    /// Writes down why it broke off; where even that fails, the lease runs out. False when somebody else holds the job by
+    /// now, and it has not broken off at all.
+    async fn failed(&mut self, error: &ChangeError) -> bool {
         let words = error.to_string();
-        let _ = self
+        let settled = self
             .settle(move |held, state, at| {
                 held.moved(state, Move::Fail, at);
                 held.row.problem = Some(words.clone());
             })
             .await;
+        !matches!(settled, Err(Stop::Taken))
     }
 
     fn tell(&mut self, throttle: Option<String>) {

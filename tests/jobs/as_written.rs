@@ -3,6 +3,7 @@
 use mnemoscope::change::{self, undo};
 use mnemoscope::job::plan::{Settings, Wish};
 use mnemoscope::job::{self, Entry, Outcome, backfill::Kind};
+use mnemoscope::memory::Entity;
 use tokio::sync::watch;
 
 use super::support::block_on;
@@ -99,6 +100,28 @@ fn feedback_that_an_episode_of_another_execution_lists_still_goes_to_its_own() {
             let linked = "SELECT id || ' ' || CAST(feedback_ids AS TEXT) FROM episodes ORDER BY id";
             let linked: Vec<String> = world.texts(linked).await;
             assert_eq!(linked[1], "ep-0000002 [\"fb-2\"]", "{linked:?}");
+        }
+    });
+}
+
+#[test]
+fn an_episode_stored_back_into_a_log_is_its_run_of_the_time_when_that_began() {
+    block_on(async {
+        let sqlite = Some(world::on_sqlite(Layout::Pyworkflow).await);
+        for world in [sqlite, world::on_postgres(Layout::Pyworkflow).await].into_iter().flatten() {
+            backfill(&world, "episodes-from-events").await;
+            let mut found = 0;
+            for run in world::ids(&world, Entity::Episode).await {
+                let run = [run];
+                let log = world.store.related(Entity::WorkflowEvent, "run_id", &run).await.expect("its log");
+                let episode = world.store.row(Entity::Episode, &run[0]).await.expect("an answer").expect("the run");
+                for event in log.iter().filter(|event| event.text("kind") == Some("episode_created")) {
+                    assert_eq!(event.get("data")["episode_id"], run[0].as_str());
+                    assert_eq!(&event.get("data")["timestamp"], episode.get("started_at"));
+                    found += 1;
+                }
+            }
+            assert!(found > 0, "some run has ended");
         }
     });
 }
