@@ -4,6 +4,8 @@
 
 mod support;
 
+#[path = "jobs/as_written.rs"]
+mod as_written;
 #[path = "jobs/embeddings.rs"]
 mod embeddings;
 #[path = "jobs/erased.rs"]

@@ -118,6 +118,36 @@ fn what_an_older_layout_lacks_comes_once_and_every_row_stays_readable() {
 }
 
 #[test]
+fn every_row_is_read_again_also_those_without_an_id() {
+    block_on(async {
+        for world in older().await {
+            let Target::File(_) = &world.target else { continue };
+            let loose = "ALTER TABLE episode_segments RENAME TO kept; CREATE TABLE episode_segments AS SELECT * FROM kept; \
+                DROP TABLE kept";
+            run(&world.target, loose).await;
+            // More than are read in one statement.
+            for (id, rows) in [("'many-' || n", 2_300), ("NULL", 3)] {
+                let numbers =
+                    format!("WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < {rows})");
+                run(
+                    &world.target,
+                    &format!(
+                        "{numbers} INSERT INTO episode_segments (id, episode_id, segment_type, sequence_order, content) \
+                         SELECT {id}, 'ep', 'message', n, 'text' FROM c"
+                    ),
+                )
+                .await;
+            }
+            let store = open(&world.target).await;
+            let outcome = migrate::apply_chosen(&store, &author(), &Choice::default()).await.expect("applied");
+            let segments = outcome.readable.iter().find(|r| r.entity == "segment").expect("segments were counted");
+            assert!(segments.before > 2_300 && segments.read == segments.before, "{segments:?}");
+            assert!(outcome.verified);
+        }
+    });
+}
+
+#[test]
 fn a_migration_that_was_stopped_says_where_it_goes_on() {
     block_on(async {
         for world in older().await {

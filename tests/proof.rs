@@ -334,9 +334,15 @@ fn tables_are_written_anew_on_postgres_and_who_hinders_it_is_named() {
         sqlx::raw_sql("DELETE FROM people").execute(&mut server).await.expect("gone");
         let pass = store.physical_pass(&wanted(false, &["people"])).await.expect("the pass");
         assert!(pass.incomplete.iter().any(|why| why.contains(&pid.to_string())), "{pass:?}");
+        // Its old statistics hold common values, and may still be read too.
+        let statistics = ("vacuum full pg_catalog.pg_statistic", Outcome::Done);
+        assert!(!outcomes(&pass).contains(&statistics), "{pass:?}");
         other.close().await.expect("ended");
         let pass = store.physical_pass(&wanted(false, &["people"])).await.expect("the pass");
         assert!(pass.is_complete() && pass.disclosures.iter().any(|d| d.contains("--full")), "{pass:?}");
+        assert!(outcomes(&pass).contains(&statistics), "{pass:?}");
+        let known = sqlx::query("SELECT 1 FROM pg_stats WHERE tablename = 'people'").fetch_all(&mut server).await;
+        assert!(known.expect("statistics").is_empty(), "the statistics of an empty table hold what was in it");
     });
 }
 

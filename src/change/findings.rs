@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 
 use super::prune::case_source;
 use super::{ChangeError, anchor};
-use crate::layout::{Link, LinkBy};
+use crate::layout::{BoundSource, Link, LinkBy};
 use crate::memory::entity::{Column, Kind, Personal};
-use crate::memory::findings::{Bank, Finding, KINDS, Named, NotApplicable, Scanner, Story, Tally, kind_named};
+use crate::memory::findings::{Bank, CLEANED, Finding, KINDS, Named, NotApplicable, Scanner, Story, Tally, kind_named};
 use crate::memory::query::Query;
 use crate::memory::{Entity, Row};
 use crate::store::encode::plain_column;
@@ -143,6 +143,9 @@ const EPISODES: &[&str] = &[
 ];
 const TEXT: &[&str] = &["unreadable_value", "secret", "instruction", "hidden_characters"];
 
+/// What cleans texts.
+const CLEANING: &[&str] = &["backfill secrets", "backfill hidden-characters"];
+
 /// Plain words that findings are made of; other such columns tell nothing.
 const USED: &[&str] = &[
     "id",
@@ -198,6 +201,9 @@ impl Survey<'_> {
             if let Some(id) = finding.remedy.strip_prefix("quarantine ").filter(|_| !self.quarantines()) {
                 finding.remedy = format!("reward {id} 0");
             }
+            if CLEANING.contains(&kind.remedy) && !entity.is_some_and(|entity| self.cleans(entity)) {
+                finding = finding.only_shown();
+            }
             self.tell(Told::Found(finding));
         }
     }
@@ -205,6 +211,13 @@ impl Survey<'_> {
     /// Whether the layout has something that hides a case.
     fn quarantines(&self) -> bool {
         case_source(self.store).is_ok_and(|source| plain_column(source, "quarantined").is_some())
+    }
+
+    /// Whether the texts of an entity can be written anew.
+    fn cleans(&self, entity: Entity) -> bool {
+        let sources = self.store.sources_of(entity).unwrap_or_default();
+        let writes = |s: &&BoundSource| s.write.as_ref().is_some_and(|write| write.refuse.is_none());
+        CLEANED.contains(&entity) && sources.iter().any(writes)
     }
 
     fn not_applicable(&mut self, kinds: &[&str], reason: &str) {

@@ -11,7 +11,7 @@ use super::outcome::Outcome;
 use super::pace::{Pace, Sizing, rest};
 use super::plan::{Bad, Beat, Check, Move, Settings, State, Wish, undo_reason};
 use super::record::{self, Entry, Held, Lost, Opening, PATIENCE};
-use super::{Ask, Batch, Job, drift};
+use super::{Ask, Batch, Job, backfill, drift};
 use crate::change::anchor;
 use crate::change::apply::{Failed, apply_batch};
 use crate::change::plan::{Counts, SHOWN};
@@ -86,14 +86,16 @@ pub async fn run(
     let ended = runner.work().await;
     match ended {
         Ok(()) => runner.outcome().await,
-        Err(Stop::Taken) => Err(ChangeError::Conflict {
-            message: format!("somebody else has taken {} over: this runner has stopped", job.name()),
-            rows: Vec::new(),
-        }),
-        Err(Stop::Failed(error)) => {
-            runner.failed(&error).await;
-            Err(error)
-        }
+        Err(Stop::Taken) => Err(taken_over(job)),
+        // Whoever was silent for long finds its connection closed: what counts is that the job is no longer its own.
+        Err(Stop::Failed(error)) => Err(if runner.failed(&error).await { error } else { taken_over(job) }),
+    }
+}
+
+fn taken_over(job: &dyn Job) -> ChangeError {
+    ChangeError::Conflict {
+        message: format!("somebody else has taken {} over: this runner has stopped", job.name()),
+        rows: Vec::new(),
     }
 }
 
@@ -168,7 +170,7 @@ impl Runner<'_> {
             (self.each)(Beat::Said(format!("{left} rows came meanwhile or were skipped: going through again")));
             let mut sums = self.held.sums();
             // They are counted anew.
-            sums.remove("erased");
+            backfill::LEFT_OUT.iter().for_each(|why| drop(sums.remove(*why)));
             self.held.row.place = json!({ "at": self.job.begin(), "sums": sums }).to_string();
         }
     }
@@ -559,15 +561,17 @@ impl Runner<'_> {
         .await
     }
 
-    /// Writes down why it broke off; where even that fails, the lease runs out.
-    async fn failed(&mut self, error: &ChangeError) {
+    /// Writes down why it broke off; where even that fails, the lease runs out. False when somebody else holds the job by
+    /// now, and it has not broken off at all.
+    async fn failed(&mut self, error: &ChangeError) -> bool {
         let words = error.to_string();
-        let _ = self
+        let settled = self
             .settle(move |held, state, at| {
                 held.moved(state, Move::Fail, at);
                 held.row.problem = Some(words.clone());
             })
             .await;
+        !matches!(settled, Err(Stop::Taken))
     }
 
     fn tell(&mut self, throttle: Option<String>) {

@@ -99,7 +99,7 @@ pub trait Job: Send + Sync {
 
     /// What comes of it in numbers, for people: `sums` are the facts of its batches, added up.
     fn summed(&self, sums: &Map<String, Value>) -> Vec<String> {
-        backfill::left_out(sums).into_iter().collect()
+        backfill::left_out(sums)
     }
 
     /// Looks at the result when everything is done. Rows that still need the job are found by planning it again; this is

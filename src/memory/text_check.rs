@@ -44,6 +44,25 @@ pub fn hides(text: &str) -> bool {
     hidden_characters(text) > 0
 }
 
+/// A text without the characters that [`hides`] is about.
+#[must_use]
+pub fn visible(text: &str) -> String {
+    seen(text).filter_map(|(c, seen)| seen.then_some(c)).collect()
+}
+
+/// A JSON value with every text within it made anew, keys left as they are.
+#[must_use]
+pub fn with_texts(value: &Value, text: &mut dyn FnMut(&str) -> String) -> Value {
+    match value {
+        Value::String(stored) => Value::from(text(stored)),
+        Value::Array(items) => items.iter().map(|item| with_texts(item, text)).collect(),
+        Value::Object(object) => {
+            Value::Object(object.iter().map(|(key, item)| (key.clone(), with_texts(item, text))).collect())
+        }
+        other => other.clone(),
+    }
+}
+
 /// What a secret is replaced by.
 const REDACTED: &str = "[secret removed]";
 
@@ -142,18 +161,11 @@ pub fn check(text: &str) -> (String, Found) {
 /// [`check`] for every text within a JSON value, keys left as they are.
 #[must_use]
 pub fn check_value(value: &Value, found: &mut Found) -> Value {
-    match value {
-        Value::String(text) => {
-            let (clean, more) = check(text);
-            found.add(&more);
-            Value::from(clean)
-        }
-        Value::Array(items) => items.iter().map(|item| check_value(item, found)).collect(),
-        Value::Object(object) => {
-            Value::Object(object.iter().map(|(key, item)| (key.clone(), check_value(item, found))).collect())
-        }
-        other => other.clone(),
-    }
+    with_texts(value, &mut |text| {
+        let (clean, more) = check(text);
+        found.add(&more);
+        clean
+    })
 }
 
 fn without_secrets(text: &str, secrets: &mut BTreeMap<&'static str, usize>) -> String {
@@ -265,21 +277,23 @@ fn is_hidden(c: char) -> bool {
         || (c.is_control() && !matches!(c, '\n' | '\r' | '\t'))
 }
 
-/// Characters that nobody sees. Joiners within emoji and within scripts that need them are none.
-fn hidden_characters(text: &str) -> usize {
+/// The characters of a text, each with whether somebody sees it. Joiners within emoji and within scripts that need them
+/// are seen.
+fn seen(text: &str) -> impl Iterator<Item = (char, bool)> {
     let mut before = ' ';
-    let mut count = 0;
     let mut chars = text.chars().peekable();
-    while let Some(c) = chars.next() {
+    std::iter::from_fn(move || {
+        let c = chars.next()?;
         let needed = matches!(c, '\u{200c}' | '\u{200d}')
             && !before.is_ascii()
             && chars.peek().is_some_and(|next| !next.is_ascii() && !is_hidden(*next));
-        if is_hidden(c) && !needed {
-            count += 1;
-        }
         before = c;
-    }
-    count
+        Some((c, needed || !is_hidden(c)))
+    })
+}
+
+fn hidden_characters(text: &str) -> usize {
+    seen(text).filter(|(_, seen)| !seen).count()
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use sqlx::postgres::PgConnectOptions;
@@ -276,7 +277,7 @@ impl Store {
         Ok(Store {
             intended: intended.filter(|_| is_blank(&catalog, engine)),
             recognised: recognise(&layouts, engine, &catalog),
-            sessions: opened.sessions,
+            sessions: Arc::new(opened.sessions),
             catalog,
             location,
             place: opened.companion.as_ref().map_or_else(|| target.place(), |c| c.path.display().to_string()),

@@ -7,6 +7,10 @@ use super::write::{WriteError, Writer};
 use super::{Store, StoreError};
 use crate::layout::Engine;
 
+/// Kind of a handle that other people have too, or that is too short to tell: an erasure is found by it, a person's return
+/// is not noticed by it.
+pub const SHARED: &str = "shared";
+
 /// An erasure as its row in the database has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PurgeSession {
@@ -35,7 +39,7 @@ impl Store {
         self.catalog.table("memory_purges").is_some()
     }
 
-    /// Handles that are listed; none before the tables are there.
+    /// Handles by which somebody's return is noticed; none before the tables are there.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -43,7 +47,8 @@ impl Store {
         if !self.can_erase() {
             return Ok(HashSet::new());
         }
-        let rows = self.fetch_text("SELECT hmac FROM memory_suppressions").await?;
+        let sql = "SELECT hmac FROM memory_suppressions WHERE kind <> $1";
+        let rows = self.sessions.fetch(sql, &[Raw::Text(SHARED.to_owned())]).await?;
         Ok(rows.iter().map(|row| text(row, 0)).collect())
     }
 
@@ -100,14 +105,15 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Lists a handle's HMAC, unless it is listed.
+    /// Lists a handle's HMAC; one that does not tell the person from others as [`SHARED`], which a telling one outdoes.
     ///
     /// # Errors
     /// The engine's refusal.
     pub async fn suppress(&mut self, hmac: &str, session: &str, kind: &str, at: &str) -> Result<(), WriteError> {
-        let params = [hmac, session, kind, at].map(|t| Raw::Text(t.to_owned()));
+        let params = [hmac, session, kind, at, SHARED].map(|t| Raw::Text(t.to_owned()));
         let sql = "INSERT INTO memory_suppressions (hmac, session, kind, created_at) VALUES ($1, $2, $3, $4) \
-             ON CONFLICT (hmac) DO UPDATE SET session = excluded.session";
+             ON CONFLICT (hmac) DO UPDATE SET session = excluded.session, kind = CASE WHEN excluded.kind = $5 \
+             THEN memory_suppressions.kind ELSE excluded.kind END";
         self.fetch(sql, &params).await.map(drop)
     }
 }

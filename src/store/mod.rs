@@ -42,7 +42,7 @@ pub mod write;
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use order::Sortable;
 use select::Statement;
@@ -91,7 +91,7 @@ pub enum StoreError {
 /// An opened memory database.
 #[derive(Debug)]
 pub struct Store {
-    sessions: Sessions,
+    sessions: Arc<Sessions>,
     catalog: Catalog,
     recognised: Recognised,
     location: String,
@@ -207,6 +207,16 @@ impl Store {
     async fn scan(&self, statement: &Statement, each: impl FnMut(RawRow) -> ControlFlow<()>) -> Result<(), StoreError> {
         tracing::debug!(sql = %statement.sql, "scan");
         Ok(self.sessions.scan(&statement.sql, &statement.params, each).await?)
+    }
+
+    async fn scan_ahead<R: Send + 'static>(
+        &self,
+        statement: &Statement,
+        read: impl Fn(RawRow) -> R + Send + 'static,
+        each: impl FnMut(R) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        tracing::debug!(sql = %statement.sql, "scan ahead");
+        Ok(self.sessions.scan_ahead(&statement.sql, &statement.params, read, each).await?)
     }
 
     fn known_sortable(&self, probe: &str) -> Option<Sortable> {

@@ -43,8 +43,9 @@ impl Store {
                 narrow(self.engine(), source, filter, &mut statement);
             }
             let mut flow = ControlFlow::Continue(());
-            self.scan(&statement, |raw| {
-                let row = codec::decode(source, &projection, &raw);
+            let decoded = source.clone();
+            let read = move |raw| codec::decode(&decoded, &projection, &raw);
+            self.scan_ahead(&statement, read, |row| {
                 if query.filters.iter().all(|f| f.matches(&row)) {
                     flow = each(row);
                 }

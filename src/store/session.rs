@@ -3,6 +3,7 @@
 //! A read that nobody waits for any more is stopped on the server too: dropping a future alone would leave SQLite's
 //! worker busy and PostgreSQL's backend running.
 
+use std::future::ready;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,7 +13,8 @@ use sqlx::postgres::{PgArguments, PgConnectOptions, PgConnection, PgRow, Postgre
 use sqlx::query::Query;
 use sqlx::sqlite::{Sqlite, SqliteArguments, SqliteConnectOptions, SqliteConnection, SqliteRow};
 use sqlx::{AssertSqlSafe, Connection as _, Decode, Row as _, TypeInfo as _, ValueRef as _};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, mpsc};
+use tokio::task::JoinSet;
 
 use crate::layout::Engine;
 
@@ -114,25 +116,65 @@ impl Sessions {
         params: &[Param],
         mut each: impl FnMut(RawRow) -> ControlFlow<()>,
     ) -> Result<(), sqlx::Error> {
+        self.batches(sql, params, |rows| ready(rows.into_iter().try_for_each(&mut each))).await
+    }
+
+    /// As [`Sessions::scan`], for very many rows: a task of its own fetches them ahead and turns them into what `read`
+    /// makes of them, so that this and what `each` does share two processors.
+    ///
+    /// # Errors
+    /// As [`Sessions::fetch`].
+    pub async fn scan_ahead<R: Send + 'static>(
+        self: &Arc<Self>,
+        sql: &str,
+        params: &[Param],
+        read: impl Fn(RawRow) -> R + Send + 'static,
+        mut each: impl FnMut(R) -> ControlFlow<()>,
+    ) -> Result<(), sqlx::Error> {
+        let (give, mut given) = mpsc::channel(BATCHES_AHEAD);
+        let (sessions, sql, params) = (Arc::clone(self), sql.to_owned(), params.to_vec());
+        // Dropped, the set stops the task.
+        let mut reader = JoinSet::new();
+        reader.spawn(async move {
+            let send = move |rows: Vec<RawRow>| {
+                let (give, rows) = (give.clone(), rows.into_iter().map(&read).collect::<Vec<R>>());
+                async move { give.send(rows).await.map_or(ControlFlow::Break(()), ControlFlow::Continue) }
+            };
+            sessions.batches(&sql, &params, send).await
+        });
+        while let Some(rows) = given.recv().await {
+            if rows.into_iter().try_for_each(&mut each).is_break() {
+                return Ok(());
+            }
+        }
+        reader.join_next().await.map_or(Ok(()), |ended| ended.map_err(|_| sqlx::Error::WorkerCrashed)?)
+    }
+
+    async fn batches<T: Future<Output = ControlFlow<()>>>(
+        &self,
+        sql: &str,
+        params: &[Param],
+        mut take: impl FnMut(Vec<RawRow>) -> T,
+    ) -> Result<(), sqlx::Error> {
         let mut started = false;
-        let mut counted = |row| {
+        let mut counted = |rows| {
             started = true;
-            each(row)
+            take(rows)
         };
-        match self.try_scan(sql, params, &mut counted).await {
+        match self.try_batches(sql, params, &mut counted).await {
             Err(error) if lost(&error) && !started => {
                 self.idle.lock().unwrap_or_else(PoisonError::into_inner).clear();
-                self.try_scan(sql, params, &mut each).await
+                self.try_batches(sql, params, &mut take).await
             }
             outcome => outcome,
         }
     }
 
-    async fn try_scan(
+    async fn try_batches<T: Future<Output = ControlFlow<()>>>(
         &self,
         sql: &str,
         params: &[Param],
-        each: &mut impl FnMut(RawRow) -> ControlFlow<()>,
+        take: &mut impl FnMut(Vec<RawRow>) -> T,
     ) -> Result<(), sqlx::Error> {
         let _permit = self.permits.acquire().await.map_err(|_| sqlx::Error::PoolClosed)?;
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
@@ -142,8 +184,8 @@ impl Sessions {
         };
         let mut lease = Lease { connection: Some(connection), opener: &self.opener };
         let outcome = match &mut lease.connection {
-            Some(Connection::Sqlite { link, .. }) => scan_sqlite(link, sql, params, each).await,
-            Some(Connection::Postgres { link, .. }) => scan_postgres(link, sql, params, each).await,
+            Some(Connection::Sqlite { link, .. }) => sqlite_batches(link, sql, params, take).await,
+            Some(Connection::Postgres { link, .. }) => postgres_batches(link, sql, params, take).await,
             None => Ok(ControlFlow::Continue(())),
         };
         match outcome {
@@ -258,20 +300,31 @@ pub(super) async fn scan_sqlite(
     params: &[Param],
     each: &mut impl FnMut(RawRow) -> ControlFlow<()>,
 ) -> Result<ControlFlow<()>, sqlx::Error> {
-    // Several at a time: taken one by one, each row would wake the thread that reads them.
-    let mut rows = bound_sqlite(sql, params).fetch(link).ready_chunks(TAKEN);
-    while let Some(taken) = rows.next().await {
-        for row in taken {
-            if each(read_sqlite(&row?)?).is_break() {
-                return Ok(ControlFlow::Break(()));
-            }
+    sqlite_batches(link, sql, params, &mut |rows| ready(rows.into_iter().try_for_each(&mut *each))).await
+}
+
+async fn sqlite_batches<T: Future<Output = ControlFlow<()>>>(
+    link: &mut SqliteConnection,
+    sql: &str,
+    params: &[Param],
+    take: &mut impl FnMut(Vec<RawRow>) -> T,
+) -> Result<ControlFlow<()>, sqlx::Error> {
+    // Taken one by one, each row would wake the thread that reads them.
+    let mut batches = bound_sqlite(sql, params).fetch(link).ready_chunks(TAKEN);
+    while let Some(batch) = batches.next().await {
+        let rows = batch.into_iter().map(|row| read_sqlite(&row?)).collect::<Result<_, _>>()?;
+        if take(rows).await.is_break() {
+            return Ok(ControlFlow::Break(()));
         }
     }
     Ok(ControlFlow::Continue(()))
 }
 
-/// Rows taken from SQLite's thread at a time, where so many wait.
+/// Rows taken at a time, where so many wait.
 const TAKEN: usize = 256;
+
+/// Batches of rows that are read before somebody looks at them.
+const BATCHES_AHEAD: usize = 4;
 
 fn read_sqlite(row: &SqliteRow) -> Result<RawRow, sqlx::Error> {
     let mut values = Vec::with_capacity(row.len());
@@ -302,9 +355,19 @@ pub(super) async fn scan_postgres(
     params: &[Param],
     each: &mut impl FnMut(RawRow) -> ControlFlow<()>,
 ) -> Result<ControlFlow<()>, sqlx::Error> {
-    let mut rows = bound_postgres(sql, params).fetch(link);
-    while let Some(row) = rows.next().await {
-        if each(read_postgres(&row?)?).is_break() {
+    postgres_batches(link, sql, params, &mut |rows| ready(rows.into_iter().try_for_each(&mut *each))).await
+}
+
+async fn postgres_batches<T: Future<Output = ControlFlow<()>>>(
+    link: &mut PgConnection,
+    sql: &str,
+    params: &[Param],
+    take: &mut impl FnMut(Vec<RawRow>) -> T,
+) -> Result<ControlFlow<()>, sqlx::Error> {
+    let mut batches = bound_postgres(sql, params).fetch(link).ready_chunks(TAKEN);
+    while let Some(batch) = batches.next().await {
+        let rows = batch.into_iter().map(|row| read_postgres(&row?)).collect::<Result<_, _>>()?;
+        if take(rows).await.is_break() {
             return Ok(ControlFlow::Break(()));
         }
     }

@@ -2,6 +2,7 @@
 
 use mnemoscope::change::{self, undo};
 use mnemoscope::job::{backfill::Kind, look};
+use mnemoscope::store::Target;
 
 use super::support::block_on;
 use super::world::{author, on_both};
@@ -73,6 +74,55 @@ fn a_batch_on_which_somebody_built_is_not_undone() {
             let refused = undo::undo(&world.store, seq).await;
             let words = refused.expect_err("it moved").to_string();
             assert!(words.contains("ca-2-1") && words.contains("cannot be undone"), "{words}");
+        }
+    });
+}
+
+#[test]
+fn links_are_mended_without_taking_any_row_from_another_episode() {
+    block_on(async {
+        for world in on_both(12).await {
+            let json = |list: &str| match world.target {
+                Target::File(_) => format!("'{list}'"),
+                Target::Postgres(_) => format!("'{list}'::jsonb"),
+            };
+            for (episode, list) in [
+                // Repeats one, names one that is not there; nothing points back.
+                ("ep-0000001", "[\"ca-1-1\", \"gone\", \"ca-1-1\"]"),
+                // Both name the same event: whose it is nobody can tell.
+                ("ep-0000002", "[\"ca-2-1\", \"ca-2-2\"]"),
+                ("ep-0000003", "[\"ca-2-1\"]"),
+                // What it names points back to another one.
+                ("ep-0000005", "[\"ca-6-1\"]"),
+                ("ep-0000006", "[]"),
+            ] {
+                world.execute(&format!("UPDATE episodes SET canvas_ids = {} WHERE id = '{episode}'", json(list))).await;
+            }
+            world.execute("UPDATE canvas_audit SET episode_id = 'ep-0000006' WHERE id IN ('ca-6-1', 'ca-6-2')").await;
+            let outcome = world.backfill("links", 3).await;
+            assert!(outcome.is_complete(), "{:?}", outcome.checks);
+            let after = world.links().await;
+            for line in
+                ["ca-1-1 ep-0000001", "ca-2-1 -", "ca-2-2 ep-0000002", "ca-6-1 ep-0000006", "ca-10-1 -", "ca-10-2 -"]
+            {
+                assert!(after.iter().any(|l| l == line), "{line} in {after:?}");
+            }
+            for (episode, list) in [
+                ("ep-0000001", "[\"ca-1-1\"]"),
+                ("ep-0000002", "[\"ca-2-1\",\"ca-2-2\"]"),
+                ("ep-0000003", "[\"ca-2-1\"]"),
+                ("ep-0000005", "[\"ca-6-1\"]"),
+                ("ep-0000006", "[\"ca-6-1\",\"ca-6-2\"]"),
+                ("ep-0000007", "[\"ca-7-1\",\"ca-7-2\",\"ca-7-3\"]"),
+                ("ep-0000009", "[]"),
+            ] {
+                let line =
+                    after.iter().find(|l| l.starts_with(episode)).cloned().unwrap_or_default().replace(", ", ",");
+                assert!(line.starts_with(&format!("{episode} {list} ")), "{line}, wanted {list}");
+            }
+            let job = Kind::named("links").unwrap().job(&world.store).unwrap();
+            let again = look(&world.store, &*job, &mut |_| ()).await.expect("a plan");
+            assert!(again.counts.is_empty(), "{:?}", again.changes);
         }
     });
 }

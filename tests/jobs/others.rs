@@ -1,5 +1,9 @@
 //! The other backfills: each does what its rules say, and a second run finds nothing to do.
 
+use std::ops::ControlFlow;
+
+use mnemoscope::change::findings::{self, Told, Wanted};
+use mnemoscope::change::{self, undo};
 use mnemoscope::demo;
 use mnemoscope::job::backfill::{Given, Kind};
 use mnemoscope::job::plan::{Settings, Wish};
@@ -102,6 +106,54 @@ fn every_backfill_of_a_native_database_does_its_work_and_then_has_none() {
         let words = world.texts("SELECT metadata FROM episodes WHERE metadata IS NULL AND id NOT LIKE 'pa-%'").await;
         assert!(words.is_empty(), "what has nothing to read gets an empty object");
         assert!(mnemoscope::change::audit::verify(&world.store, &[]).await.unwrap().ok);
+    });
+}
+
+/// How many rows a kind of finding is about, of the entities that can be mended.
+async fn left(world: &World, kind: &'static str) -> u64 {
+    let mut count = 0;
+    let wanted = Wanted { kind: Some(kind), examples: 9, brief: None };
+    let mut told = |told: Told| {
+        if let Told::Found(finding) = told
+            && finding.remedy.starts_with("backfill")
+        {
+            count += finding.count;
+        }
+        ControlFlow::Continue(())
+    };
+    findings::look(&world.store, &wanted, &mut told).await.expect("a look");
+    count
+}
+
+#[test]
+fn links_and_texts_that_findings_name_are_mended_and_that_can_be_taken_back() {
+    block_on(async {
+        let (world, _folder) = demo_world().await;
+        let refers = "UPDATE agent_memory_cases SET reference_case_ids = '[\"gone\"]' WHERE rowid = 1";
+        world.execute(refers).await;
+        let all = "SELECT hex(id || coalesce(canvas_ids, '') || coalesce(title, '')) FROM episodes ORDER BY id";
+        let before = world.texts(all).await;
+        let mut entries = Vec::new();
+        for (name, kinds) in [
+            ("links", &["dangling_id", "repeated_id", "dangling_reference"][..]),
+            ("hidden-characters", &["hidden_characters"]),
+        ] {
+            for kind in kinds {
+                assert!(left(&world, kind).await > 0, "{kind} is there to be mended");
+            }
+            entries.push(run(&world, name).await.entries.expect("entries"));
+            for kind in kinds {
+                assert_eq!(left(&world, kind).await, 0, "{kind}");
+            }
+        }
+        assert_ne!(world.texts(all).await, before);
+        for (first, last) in entries.into_iter().rev() {
+            for seq in (first..=last).rev() {
+                let plan = undo::undo(&world.store, seq).await.expect("it can be undone");
+                change::apply(&world.store, &plan, &author()).await.expect("undone");
+            }
+        }
+        assert_eq!(world.texts(all).await, before);
     });
 }
 

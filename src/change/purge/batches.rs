@@ -12,6 +12,7 @@ use crate::change::plan::Counts;
 use crate::change::suppress::hmac;
 use crate::change::{ChangeError, new_id, now};
 use crate::store::Store;
+use crate::store::erasing::SHARED;
 use crate::store::own::Own;
 use crate::store::session::Raw;
 use crate::store::stored::{Cell, Mutation, Rows};
@@ -122,10 +123,11 @@ pub async fn begin(store: &Store, own: &Own, desk: &Desk<'_>, kept: &Kept) -> Re
         let key = vec!["id".to_owned()];
         writer.run(&Mutation::Insert { table: own.table("memory_purges"), key, columns, rows: vec![row] }).await?;
         for handle in &kept.subject.handles {
-            writer.suppress(&hmac(&desk.key, &handle.value), &kept.session, &handle.kind, &at).await?;
+            let kind = if handle.unsearched.is_none() { &handle.kind } else { SHARED };
+            writer.suppress(&hmac(&desk.key, &handle.value), &kept.session, kind, &at).await?;
         }
         let mut public = facts(desk, kept);
-        public.insert("handles_suppressed".to_owned(), Value::from(kept.subject.handles.len()));
+        public.insert("handles_suppressed".to_owned(), Value::from(kept.subject.searched().count()));
         enter(&mut writer, own, desk, &at, "purge.begin", public).await.map(drop)
     })
 }

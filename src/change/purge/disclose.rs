@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use super::graph::{Graph, name};
+use super::graph::{Graph, as_text, name};
 use super::plan::PurgePlan;
 use super::scan::{Found, Mentions, looks_personal};
 use crate::change::ChangeError;
-use crate::layout::erase::Action;
+use crate::layout::erase::{Action, TableKey};
 use crate::memory::Entity;
+use crate::store::Store;
+use crate::store::encode::{plain_column, table_of};
 use crate::store::snapshot::Snapshot;
 use crate::store::stored::TableName;
 
@@ -22,7 +24,7 @@ pub const STANDING: &[&str] = &[
 ];
 
 /// Words for what happens to rows that stay.
-pub fn effects(plan: &mut PurgePlan, found: &Found) {
+pub fn effects(plan: &mut PurgePlan, found: &Found, follows: &[TableKey]) {
     let mut counted: BTreeMap<&str, usize> = BTreeMap::new();
     for row in &plan.updates {
         row.update.why.iter().for_each(|why| *counted.entry(why).or_default() += 1);
@@ -32,10 +34,40 @@ pub fn effects(plan: &mut PurgePlan, found: &Found) {
     if let Some(account) = &plan.nameless {
         effects.push(format!("{} gets one nameless account, for pseudonyms to refer to", account.table.title()));
     }
+    for table in follows.iter().filter(|_| !plan.is_empty()) {
+        effects.push(format!("{} is kept in step by triggers: its rows are not counted", name(table).title()));
+    }
     if !plan.redacts.is_empty() {
         effects.push(format!("{} private values of our audit trail are redacted", plan.redacts.len()));
     }
     plan.effects = effects;
+}
+
+/// Words for chains that nothing stored says alone: with the row that goes its links go, and the child follows the
+/// strongest of those that are left. No link is made up in its place, since it says how alike two episodes are.
+///
+/// # Errors
+/// The engine's refusal.
+pub async fn chains(store: &Store, plan: &mut PurgePlan, graph: &Graph) -> Result<(), ChangeError> {
+    let Ok(sources) = store.sources_of(Entity::Episode) else { return Ok(()) };
+    for source in sources {
+        let Some(taken) = graph.taken(&table_of(source)) else { continue };
+        if source.column("parent_id").is_empty() || plain_column(source, "parent_id").is_some() {
+            continue;
+        }
+        let gone: Vec<String> = taken.rows.iter().filter_map(|row| as_text(row.first()?)).collect();
+        let columns = ["id", "parent_id", Entity::Episode.time_column()];
+        let children = store.related_columns(Entity::Episode, "parent_id", &gone, Some(&columns)).await?;
+        let stay = children.iter().filter(|child| !gone.iter().any(|id| id == child.id())).count();
+        if stay > 0 {
+            plan.effects.push(format!(
+                "{}: {stay} rows follow a row that goes; they follow the strongest of their other links then, or begin a \
+                 chain",
+                table_of(source).title()
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// Words for what remains, and for what cannot be told.

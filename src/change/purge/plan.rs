@@ -356,7 +356,8 @@ async fn finished(
         created_at: now(),
         values: found.values,
     };
-    disclose::effects(&mut plan, &found);
+    disclose::effects(&mut plan, &found, &store.recognised().erasure.follows);
+    disclose::chains(store, &mut plan, graph).await?;
     disclose::disclosures(snapshot, &mut plan, graph, &found).await?;
     plan.plan_id = digest(&plan);
     Ok(plan)

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use super::desk::Desk;
+use super::graph::name;
 use super::scrub::readable;
 use crate::change::plan::canonical;
 use crate::change::suppress::{Key, candidates, hmac};
@@ -45,22 +46,28 @@ pub async fn recheck(store: &Store, named: &str, desk: &Desk<'_>) -> Result<Valu
         .collect();
     let places = search(store, &handles, desk).await?;
     let hits: usize = places.values().sum();
+    let back = owned(store, &places);
     let left = receipt["mentions"] == "leave"
         || receipt["account"] == "keep"
         || receipt["status"] == "verified with disclosures";
-    let status = match (hits, left) {
+    let status = match (hits, left && back == 0) {
         (0, _) => receipt["status"].as_str().unwrap_or("incomplete"),
         (_, true) => "verified with disclosures",
         (_, false) => "incomplete",
     };
+    let mut disclosures =
+        vec!["found by the receipt's HMACs, word by word: bytes that the engine has let go of are not looked at again"];
+    if hits > 0 && status != "incomplete" {
+        disclosures.push("the erasure left words about the person: which of them are newer cannot be told");
+    }
     Ok(json!({
         "receipt_id": receipt["receipt_id"],
         "operation": "purge verify",
         "status": status,
         "receipt": "as it was written",
         "audit": { "entries": verdict.entries, "faults": 0 },
-        "verification": { "logical": { "hits": hits, "places": places } },
-        "disclosures": ["found by the receipt's HMACs, word by word: bytes that the engine has let go of are not looked at again"],
+        "verification": { "logical": { "hits": hits, "owned": back, "places": places } },
+        "disclosures": disclosures,
         "checked_at": now(),
     }))
 }
@@ -80,6 +87,14 @@ async fn check_receipt(store: &Store, receipt: &Value) -> Result<(), ChangeError
         return Ok(());
     }
     Err(ChangeError::Broken(format!("the receipt is not what entry {seq} of the audit trail says: it was changed")))
+}
+
+/// Values in columns that say whose a row is: no erasure leaves the person there, but for a kept account.
+fn owned(store: &Store, places: &BTreeMap<String, usize>) -> usize {
+    let rules = &store.recognised().erasure.rules;
+    let owners = rules.iter().filter(|r| r.of.is_none() && r.path.is_none() && !r.account);
+    let columns: HashSet<String> = owners.map(|r| format!("{}.{}", name(&r.table).title(), r.column)).collect();
+    places.iter().filter(|(place, _)| columns.contains(*place)).map(|(_, hits)| hits).sum()
 }
 
 async fn search(

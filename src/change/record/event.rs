@@ -72,8 +72,8 @@ pub(super) async fn append(
         json!(given.text("insight").or(found.row.text("insight")).unwrap_or_default()),
     );
     data.insert("embedding".to_owned(), json!(embedding));
-    let ended = value("ended_at");
-    data.insert("timestamp".to_owned(), if ended.is_null() { Value::from(now()) } else { ended });
+    let began = value("started_at");
+    data.insert("timestamp".to_owned(), if began.is_null() { Value::from(now()) } else { began });
     data.insert("duration_seconds".to_owned(), value("duration_seconds"));
     let id = format!("evt_{}", hex::encode(rand::random::<[u8; 8]>()));
     let event = NewRow::new(

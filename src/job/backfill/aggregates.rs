@@ -41,8 +41,12 @@ async fn judge(bench: Bench<'_>) -> Result<Vec<Verdict>, ChangeError> {
     let said = bench.store.linked(&rows, links, Entity::Feedback).await?;
     let verdicts = rows.iter().zip(canvas.iter().zip(said)).map(|(row, (canvas, said))| {
         let mut values = Vec::new();
+        // A list that cannot be read is not an empty one.
+        let unread = |column: &str| row.problems.iter().any(|p| p.column == column);
+        let unlinked = unread("canvas_ids") || (unread("metadata") && row.get("metadata").is_null());
+        let unscored = unread("feedback_ids");
         let count = row.get("canvas_action_count");
-        if count.as_i64() != Some(canvas.len() as i64) && !(count.is_null() && canvas.is_empty()) {
+        if !unlinked && count.as_i64() != Some(canvas.len() as i64) && !(count.is_null() && canvas.is_empty()) {
             values.push(("canvas_action_count", json!(canvas.len())));
         }
         let counted = said.iter().filter(|f| f.get("counts") == &Value::Bool(true));
@@ -53,10 +57,14 @@ async fn judge(bench: Bench<'_>) -> Result<Vec<Verdict>, ChangeError> {
             (None, None) => true,
             _ => false,
         };
-        if !same {
+        if !unscored && !same {
             values.push(("feedback_score", json!(mean)));
         }
-        if values.is_empty() { Verdict::Keep } else { Verdict::Set(values) }
+        match values {
+            none if none.is_empty() && (unlinked || unscored) => Verdict::Unread,
+            none if none.is_empty() => Verdict::Keep,
+            values => Verdict::Set(values),
+        }
     });
     Ok(verdicts.collect())
 }

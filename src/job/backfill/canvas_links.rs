@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use futures::future::BoxFuture;
 use serde_json::Value;
 
-use super::sources::{Place, Revising, note, spare, with_owner, writable};
+use super::sources::{ERASED, Place, Revising, note, spare, with_owner, writable};
 use crate::change::suppress::Erased;
 use crate::change::{ChangeError, Danger, Draft};
 use crate::job::{Ask, Batch, Job};
@@ -156,7 +156,7 @@ async fn batch(ask: Ask<'_>) -> Result<Batch, ChangeError> {
         }
     }
     lists.push(&mut draft);
-    spare(&mut draft, spared);
+    spare(&mut draft, ERASED, spared);
     Ok(Batch { plan: draft.seal_batch(String::new()), next, seen: found.len(), bad: Vec::new() })
 }
 

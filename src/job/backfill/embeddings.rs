@@ -19,7 +19,7 @@ use crate::memory::{Entity, Row};
 use crate::recall::keyword;
 use crate::store::Store;
 use crate::store::embedding::{Shelf, spelled};
-use crate::store::encode::{plain_column, table_of, touched};
+use crate::store::encode::{plain_column, table_of};
 use crate::store::session::Raw;
 use crate::store::stored::{Cell, Mutation, Revise, Revision, Rows, TableName};
 use crate::store::walk::{Found, Narrow, Walk, keyed};
@@ -349,8 +349,6 @@ impl Embeddings {
             Some(key) => key.clone(),
             None => keyed(kept.source)?.1,
         };
-        let shape = store.shape(&shelf.table).await?;
-        let touch = if shelf.key.is_none() { touched(kept.source, &shape) } else { Vec::new() };
         let (mut fresh, mut revised) = (Vec::new(), Vec::new());
         for (lacking, numbers) in lacking.iter().zip(vectors) {
             let vector = spelled(store.engine(), &shelf.declared, numbers);
@@ -371,7 +369,8 @@ impl Embeddings {
         }
         if !revised.is_empty() {
             let table = shelf.table.clone();
-            draft.push(Mutation::Revise(Revise { table, key: vec![key], columns: vec![column], rows: revised, touch }));
+            let columns = vec![column];
+            draft.push(Mutation::Revise(Revise { table, key: vec![key], columns, rows: revised, touch: Vec::new() }));
         }
         Ok(())
     }

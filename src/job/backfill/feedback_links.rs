@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
 
-use super::sources::{Place, Revising, note, spare, with_owner, writable};
+use super::sources::{ERASED, Place, Revising, note, spare, with_owner, writable};
 use crate::change::suppress::Erased;
 use crate::change::{ChangeError, Danger, Draft};
 use crate::job::{Ask, Batch, Job};
@@ -149,7 +149,7 @@ async fn batch(ask: Ask<'_>) -> Result<Batch, ChangeError> {
         }
     }
     lists.push(&mut draft);
-    spare(&mut draft, spared);
+    spare(&mut draft, ERASED, spared);
     Ok(Batch { plan: draft.seal_batch(String::new()), next, seen: found.len(), bad: Vec::new() })
 }
 
@@ -172,14 +172,11 @@ async fn said(
 }
 
 /// The episodes that name some executions, linked or not, by execution.
-struct Runs {
-    episodes: HashMap<String, Vec<Row>>,
-    listed: HashSet<String>,
-}
+struct Runs(HashMap<String, Vec<Row>>);
 
 impl Runs {
     async fn read(store: &Store, source: &BoundSource, executions: &[String]) -> Result<Runs, ChangeError> {
-        let mut runs = Runs { episodes: HashMap::new(), listed: HashSet::new() };
+        let mut runs = Runs(HashMap::new());
         if executions.is_empty() {
             return Ok(runs);
         }
@@ -188,22 +185,20 @@ impl Runs {
         for found in store.walk_all(&Walk { source, columns: &EPISODE, stored: &[], narrow }).await? {
             let named: Vec<String> =
                 found.row.list("execution_ids").into_iter().filter(|e| wanted.contains(e)).map(str::to_owned).collect();
-            if !named.is_empty() {
-                runs.listed.extend(found.row.list("feedback_ids").into_iter().map(str::to_owned));
-            }
             for execution in named {
-                runs.episodes.entry(execution).or_default().push(found.row.clone());
+                runs.0.entry(execution).or_default().push(found.row.clone());
             }
         }
         Ok(runs)
     }
 
-    /// The episode that feedback belongs to; none when one of them lists it already.
+    /// The episode that feedback belongs to; none when one of its execution lists it already. What episodes of other
+    /// executions list is no matter: who reads them would not find it here, and another batch would not see them.
     fn owner(&self, said: &Row) -> Option<&str> {
-        if self.listed.contains(said.id()) {
+        let episodes = self.0.get(said.text("execution_id")?)?;
+        if episodes.iter().any(|e| e.list("feedback_ids").contains(&said.id())) {
             return None;
         }
-        let episodes = self.episodes.get(said.text("execution_id")?)?;
         let spans: Vec<Span<'_>> = episodes
             .iter()
             .map(|e| Span { id: e.id(), started: e.text("started_at"), ended: e.text("ended_at") })

@@ -7,7 +7,7 @@ use futures::future::BoxFuture;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use super::sources::{Place, spare, writable};
+use super::sources::{ERASED, Place, spare, writable};
 use crate::change::suppress::Erased;
 use crate::change::{ChangeError, Danger, Draft, now};
 use crate::job::{Ask, Batch, Job};
@@ -127,7 +127,7 @@ async fn batch(ask: Ask<'_>) -> Result<Batch, ChangeError> {
         Target::Log(source) => to_log(&mut draft, source, &runs, &mut logs, erased.as_ref()).await?,
         Target::Row(source) => to_rows(&mut draft, source, runs, &mut logs, erased.as_ref()).await?,
     };
-    spare(&mut draft, spared);
+    spare(&mut draft, ERASED, spared);
     Ok(Batch { plan: draft.seal_batch(String::new()), next, seen, bad: Vec::new() })
 }
 
@@ -182,10 +182,11 @@ async fn to_log(
     Ok(spared)
 }
 
-/// The data of an `episode_created` event.
+/// The data of an `episode_created` event, as pyworkflow's plan of episodic memory has it: an episode is its run, of the
+/// time when that began.
 fn stored_back(episode: &Row) -> Value {
     json!({
-        "episode_id": format!("ep_{}", digest(episode.id())),
+        "episode_id": episode.get("id"),
         "observation": episode.get("observation"),
         "thoughts": episode.get("thoughts"),
         "actions": episode.get("actions"),
@@ -194,7 +195,7 @@ fn stored_back(episode: &Row) -> Value {
         "workflow_name": episode.get("workflow_name"),
         "why_it_worked": episode.get("insight"),
         "embedding": null,
-        "timestamp": episode.text("ended_at").map_or_else(now, str::to_owned),
+        "timestamp": episode.text("started_at").map_or_else(now, str::to_owned),
         "duration_seconds": episode.get("duration_seconds"),
     })
 }

@@ -6,12 +6,15 @@ mod embeddings;
 mod feedback_links;
 mod from_events;
 mod hashes;
+mod hidden;
+mod links;
 mod metadata;
 mod parents;
 mod rewards;
 mod rows;
 mod secrets;
 mod sources;
+mod texts;
 mod utility;
 
 use serde_json::{Map, Value};
@@ -93,6 +96,11 @@ pub const ALL: &[Kind] = &[
         make: Make::Plain(feedback_links::make),
     },
     Kind {
+        name: "links",
+        help: "mends links: takes out what is not there or repeated, and lets links lead both ways",
+        make: Make::Plain(links::make),
+    },
+    Kind {
         name: "aggregates",
         help: "computes stored counts and feedback scores anew from the linked rows",
         make: Make::Plain(aggregates::make),
@@ -133,6 +141,11 @@ pub const ALL: &[Kind] = &[
         help: "takes tokens, keys and passwords out of stored text",
         make: Make::Plain(secrets::make),
     },
+    Kind {
+        name: "hidden-characters",
+        help: "takes characters out of stored text that nobody sees or that control a terminal",
+        make: Make::Plain(hidden::make),
+    },
 ];
 
 impl Kind {
@@ -162,11 +175,19 @@ impl Kind {
     }
 }
 
-/// What is said of the rows that were left as they are because of whom they are about; none when there are none.
+/// Facts of batches that count the rows that were left as they are.
+pub const LEFT_OUT: &[&str] = &[sources::ERASED, sources::UNREAD];
+
+/// What is said of the rows that were left as they are, a line for each reason.
 #[must_use]
-pub fn left_out(sums: &Map<String, Value>) -> Option<String> {
-    let rows = sums.get("erased").and_then(Value::as_u64).filter(|rows| *rows > 0)?;
-    Some(format!("{rows} rows are left as they are: they are of people who were erased here, or would name them"))
+pub fn left_out(sums: &Map<String, Value>) -> Vec<String> {
+    let reasons = [
+        (sources::ERASED, "they are of people who were erased here, or would name them"),
+        (sources::UNREAD, "what would decide cannot be read"),
+    ];
+    let rows = |why: &str| sums.get(why).and_then(Value::as_u64).filter(|rows| *rows > 0);
+    let line = |(why, words): (&str, &str)| Some(format!("{} rows are left as they are: {words}", rows(why)?));
+    reasons.into_iter().filter_map(line).collect()
 }
 
 /// Every backfill as it stands here: what it would look at, or why it cannot be done, and its latest run.

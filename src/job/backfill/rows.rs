@@ -3,7 +3,7 @@
 use futures::future::BoxFuture;
 use serde_json::Value;
 
-use super::sources::{Place, Revising, note, spare, with_owner, writable};
+use super::sources::{ERASED, Place, Revising, UNREAD, note, spare, with_owner, writable};
 use crate::change::suppress::Erased;
 use crate::change::{ChangeError, Danger, Draft};
 use crate::job::plan::Bad;
@@ -20,6 +20,8 @@ use crate::store::walk::{Found, Narrow, Walk};
 pub enum Verdict {
     /// It stays as it is.
     Keep,
+    /// It stays as it is, since what would decide cannot be read.
+    Unread,
     /// These canonical columns get these values.
     Set(Vec<(&'static str, Value)>),
     /// It cannot be handled, for this reason.
@@ -156,6 +158,9 @@ async fn batch(job: &OverRows, ask: Ask<'_>) -> Result<Batch, ChangeError> {
         return Ok(Batch { plan: draft.seal_batch(String::new()), next: None, seen: 0, bad: Vec::new() });
     };
     let mut revising = Revising::new(store, source, part.writes).await?;
+    if spec.takes_away {
+        revising.touch();
+    }
     let erased = if spec.takes_away { None } else { Erased::of(store).await? };
     let columns = with_owner(part.reads, erased.as_ref());
     let walk = Walk { source, columns: &columns, stored: &revising.stored, narrow: part.narrow.to_vec() };
@@ -163,10 +168,14 @@ async fn batch(job: &OverRows, ask: Ask<'_>) -> Result<Batch, ChangeError> {
     let next = place.behind(found.last().map(|f| &f.key), found.len() == ask.size, sources.len());
     let verdicts = (spec.judge)(Bench { store, source, found: &found, revising: &revising }).await?;
     let mut bad = Vec::new();
-    let mut spared = 0;
+    let (mut spared, mut unread) = (0, 0);
     for (found, verdict) in found.iter().zip(verdicts) {
         let problem = match verdict {
             Verdict::Keep => continue,
+            Verdict::Unread => {
+                unread += 1;
+                continue;
+            }
             Verdict::Set(values) if erased.as_ref().is_some_and(|e| would_return(e, &found.row, &values)) => {
                 spared += 1;
                 continue;
@@ -188,7 +197,8 @@ async fn batch(job: &OverRows, ask: Ask<'_>) -> Result<Batch, ChangeError> {
         bad.push(Bad { entity: found.row.entity.name().to_owned(), id: found.row.id().to_owned(), problem });
     }
     revising.push(&mut draft);
-    spare(&mut draft, spared);
+    spare(&mut draft, ERASED, spared);
+    spare(&mut draft, UNREAD, unread);
     Ok(Batch { plan: draft.seal_batch(String::new()), next, seen: found.len(), bad })
 }
 

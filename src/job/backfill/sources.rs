@@ -122,9 +122,16 @@ impl<'s> Revising<'s> {
         let columns: Vec<&'static str> =
             columns.iter().copied().filter(|c| plain_column(source, c).is_some()).collect();
         let stored = stored_columns(source, &shape, &columns);
-        let touch = touched(source, &shape);
-        let revise = Revise { table, key: vec![key], columns: stored.clone(), rows: Vec::new(), touch };
+        // The time of the last change stays as it is: what a backfill fills in is nothing that an agent has changed, and
+        // taken back, the rows are again what they were.
+        let revise = Revise { table, key: vec![key], columns: stored.clone(), rows: Vec::new(), touch: Vec::new() };
         Ok(Revising { store, source, shape, columns, stored, revise })
+    }
+
+    /// Gives the rows the time of this change, where the layout keeps one: their text is no longer what it was, and
+    /// whoever copied it should take it anew.
+    pub fn touch(&mut self) {
+        self.revise.touch = touched(self.source, &self.shape);
     }
 
     /// Whether a canonical column can be written.
@@ -202,9 +209,14 @@ pub fn with_owner<'c>(columns: &[&'c str], erased: Option<&Erased<'_>>) -> Vec<&
     columns.iter().copied().chain(owner).collect()
 }
 
-/// Notes how many rows were left as they are because of whom they are about.
-pub fn spare(draft: &mut Draft<'_>, rows: usize) {
+/// Rows that are left as they are because of whom they are about, among the facts of a batch.
+pub const ERASED: &str = "erased";
+/// Rows that are left as they are because what would decide cannot be read.
+pub const UNREAD: &str = "unread";
+
+/// Notes how many rows were left as they are, and why.
+pub fn spare(draft: &mut Draft<'_>, why: &str, rows: usize) {
     if rows > 0 {
-        draft.facts.insert("erased".to_owned(), Value::from(rows));
+        draft.facts.insert(why.to_owned(), Value::from(rows));
     }
 }

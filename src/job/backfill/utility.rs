@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::Given as Told;
 use super::rows::{self, Bench, Part, Spec, Verdict};
-use super::sources::{Place, Revising, note, spare, with_owner, writable};
+use super::sources::{ERASED, Place, Revising, note, spare, with_owner, writable};
 use crate::change::suppress::Erased;
 use crate::change::{ChangeError, Danger, Draft};
 use crate::job::{Ask, Batch, Job};
@@ -186,7 +186,7 @@ async fn batch(ask: Ask<'_>) -> Result<Batch, ChangeError> {
     }
     insert(&mut draft, &fresh).await?;
     utilities.push(&mut draft);
-    spare(&mut draft, spared);
+    spare(&mut draft, ERASED, spared);
     Ok(Batch { plan: draft.seal_batch(String::new()), next, seen: found.len(), bad: Vec::new() })
 }
 

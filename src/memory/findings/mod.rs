@@ -8,6 +8,8 @@ mod tally;
 
 use serde::Serialize;
 
+use super::Entity;
+
 pub use bank::Bank;
 pub use links::{Named, Story};
 pub use scan::Scanner;
@@ -98,7 +100,7 @@ pub const KINDS: &[Kind] = &[
         "bursts: five or more rows of one person and agent or session within a minute",
         "quarantine $id",
     ),
-    kind("dangling_reference", Severity::Low, "cases refer to cases that are not there", "show case $id"),
+    kind("dangling_reference", Severity::Low, "cases refer to cases that are not there", "backfill links"),
     kind(
         "low_reward_often_recalled",
         Severity::Medium,
@@ -126,10 +128,10 @@ pub const KINDS: &[Kind] = &[
         "dangling_id",
         Severity::Medium,
         "episodes name canvas events or feedback that are not there",
-        "show episode $id",
+        "backfill links",
     ),
-    kind("repeated_id", Severity::Low, "episodes name a canvas event or feedback more than once", "show episode $id"),
-    kind("one_way_link", Severity::Medium, "episodes with links that lead one way only", "show episode $id"),
+    kind("repeated_id", Severity::Low, "episodes name a canvas event or feedback more than once", "backfill links"),
+    kind("one_way_link", Severity::Medium, "episodes with links that lead one way only", "backfill links"),
     kind(
         "wrong_back_link",
         Severity::Medium,
@@ -153,7 +155,24 @@ pub const KINDS: &[Kind] = &[
     kind("unreadable_value", Severity::Medium, "rows hold something that cannot be read", "show $entity $id"),
     kind("secret", Severity::High, "rows hold secrets or tokens in their text", "backfill secrets"),
     kind("instruction", Severity::High, "rows read like an instruction to an agent", "show $entity $id"),
-    kind("hidden_characters", Severity::Medium, "rows hide characters or hold control characters", "show $entity $id"),
+    kind(
+        "hidden_characters",
+        Severity::Medium,
+        "rows hide characters or hold control characters",
+        "backfill hidden-characters",
+    ),
+];
+
+/// Entities whose free text is cleaned by backfills, where it can be written. An event log is never rewritten.
+pub const CLEANED: &[Entity] = &[
+    Entity::Episode,
+    Entity::Segment,
+    Entity::CanvasEvent,
+    Entity::Feedback,
+    Entity::UtilityEvent,
+    Entity::Memory,
+    Entity::Case,
+    Entity::Access,
 ];
 
 /// The kind of that name.
@@ -194,14 +213,7 @@ impl Finding {
     /// A finding of a kind. `entity` is what the examples are of.
     #[must_use]
     pub fn new(kind: &'static Kind, entity: Option<&'static str>, tally: Tally) -> Finding {
-        let first = tally.examples.first().map_or("", String::as_str);
-        // An id that a shell would take apart is quoted.
-        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/' | ':' | '@');
-        let quoted = if !first.is_empty() && first.chars().all(plain) {
-            first.to_owned()
-        } else {
-            format!("'{}'", first.replace('\'', "'\\''"))
-        };
+        let quoted = quoted(tally.examples.first().map_or("", String::as_str));
         let is_case = entity.is_none_or(|e| e == "case");
         let words = if kind.remedy == "quarantine $id" && !is_case { "show $entity $id" } else { kind.remedy };
         Finding {
@@ -214,6 +226,20 @@ impl Finding {
             examples: tally.examples,
         }
     }
+
+    /// The same where nothing can be written: its command shows the first example.
+    #[must_use]
+    pub fn only_shown(mut self) -> Finding {
+        let first = self.examples.first().map_or("", String::as_str);
+        self.remedy = format!("show {} {}", self.entity.unwrap_or("episode"), quoted(first));
+        self
+    }
+}
+
+/// An id as a shell takes it whole.
+fn quoted(id: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/' | ':' | '@');
+    if !id.is_empty() && id.chars().all(plain) { id.to_owned() } else { format!("'{}'", id.replace('\'', "'\\''")) }
 }
 
 /// A short stand-in for an id that may be long; two ids have the same one practically never.

@@ -38,6 +38,16 @@ const OLD_READERS: &str = "SELECT 'process ' || pid || coalesce(' (' || nullif(a
        WHERE xmin IS NOT NULL OR catalog_xmin IS NOT NULL \
      UNION ALL SELECT 'prepared transaction ' || gid FROM pg_prepared_xacts WHERE database = current_database()";
 
+/// Statistics of a table's columns.
+const LEARNED: &str = "SELECT 1 FROM pg_catalog.pg_stats WHERE schemaname = $1 AND tablename = $2";
+
+/// Takes the statistics of a table and its indexes away; there is no statement for it before PostgreSQL 18.
+const FORGET: &str = "BEGIN READ WRITE; SET LOCAL allow_system_table_mods = on; \
+     DELETE FROM pg_catalog.pg_statistic WHERE starelid = $relation \
+       OR starelid IN (SELECT indexrelid FROM pg_catalog.pg_index WHERE indrelid = $relation); \
+     DELETE FROM pg_catalog.pg_statistic_ext_data \
+       WHERE stxoid IN (SELECT oid FROM pg_catalog.pg_statistic_ext WHERE stxrelid = $relation); COMMIT";
+
 const LOCKERS: &str = "SELECT string_agg(DISTINCT 'process ' || a.pid || coalesce(' (' || nullif(a.application_name, '') || ')', ''), ', ') \
      FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid \
      WHERE l.relation = to_regclass($1) AND l.granted AND l.pid <> pg_backend_pid() AND l.locktype = 'relation'";
@@ -53,6 +63,8 @@ struct Work<'a> {
     wanted: &'a Wanted,
     /// Locks are not waited for: the session cannot be told how long.
     pooled: bool,
+    /// How long those who may still read dead rows are waited for, over all tables.
+    until: Instant,
 }
 
 struct About {
@@ -66,7 +78,7 @@ pub async fn pass(store: &Store, wanted: &Wanted) -> Result<Pass, WriteError> {
     let pooled = options.get_options().is_none_or(|options| !options.contains("lock_timeout"));
     let options = if pooled { options.clone() } else { options.clone().options([("statement_timeout", "0")]) };
     let link = PgConnection::connect_with(&options).await?;
-    let mut work = Work { link, wanted, pooled };
+    let mut work = Work { link, wanted, pooled, until: Instant::now() + wanted.patience };
     let mut pass = Pass::new();
     for table in &wanted.touched {
         work.table(&mut pass, table).await?;
@@ -157,7 +169,16 @@ impl Work<'_> {
             }
             Err(error) => return Err(error.into()),
         }
-        let Some(after) = self.settled(table).await? else { return Ok(()) };
+        let Some(mut after) = self.settled(table).await? else { return Ok(()) };
+        // A session that ends in a moment, such as the server's own cleaning, is waited for.
+        while after.dead > 0 && Instant::now() < self.until {
+            tokio::time::sleep(PAUSE).await;
+            if !self.patiently(&sql).await.unwrap_or_default() {
+                break;
+            }
+            let Some(again) = self.settled(table).await? else { return Ok(()) };
+            after = again;
+        }
         let rewritten = before.file.is_some() && before.file != after.file;
         pass.figure(
             &title,
@@ -172,12 +193,42 @@ impl Work<'_> {
         if after.dead > 0 {
             self.dead(pass, &title, after.dead).await?;
         }
+        self.unlearned(pass, table).await?;
         if !full {
             let what = format!(
                 "{title} was cleaned but not written anew: copies of deleted values may stay in free space of its file \
                  until that is used again; --full writes it anew"
             );
             pass.disclose(&what, &at);
+        }
+        Ok(())
+    }
+
+    /// Takes the statistics of an empty table away: `ANALYZE` keeps those of the rows that were there, with the most
+    /// common values of each column.
+    async fn unlearned(&mut self, pass: &mut Pass, table: &TableName) -> Result<(), WriteError> {
+        let began = Instant::now();
+        let (named, at) = (qualified(table), self.wanted.at.clone());
+        let params = [Raw::Text(table.schema.clone()), Raw::Text(table.name.clone())];
+        let sql = format!("{LEARNED} AND NOT EXISTS (SELECT 1 FROM {named})");
+        if self.rows(&sql, &params).await?.is_empty() {
+            return Ok(());
+        }
+        let step = format!("statistics of {}", table.title());
+        let relation = format!("'{}'::regclass", named.replace('\'', "''"));
+        match self.run(&FORGET.replace("$relation", &relation)).await {
+            Ok(()) => pass.done(step, began),
+            Err(error) if matches!(&error, sqlx::Error::Database(_)) => {
+                self.run("ROLLBACK").await?;
+                let what = format!(
+                    "the statistics of the emptied table {} hold its most common values until it has rows again and is \
+                     analysed: {}",
+                    table.title(),
+                    explain(&error)
+                );
+                pass.not_allowed(step, &what, &at, began);
+            }
+            Err(error) => return Err(error.into()),
         }
         Ok(())
     }
@@ -227,9 +278,12 @@ impl Work<'_> {
                 pass.not_allowed(step, &what("only a superuser may write it anew"), &at, began);
                 continue;
             }
-            match self.patiently(&format!("VACUUM (FULL) {table}")).await {
-                Ok(true) => pass.done(step, began),
-                Ok(false) => pass.not_allowed(step, &what("others hold it locked"), &at, began),
+            match self.written_anew(table).await {
+                Ok(Some(0)) => pass.done(step, began),
+                Ok(Some(dead)) => {
+                    pass.not_allowed(step, &what(&format!("others may still read {dead} old rows")), &at, began);
+                }
+                Ok(None) => pass.not_allowed(step, &what("others hold it locked"), &at, began),
                 Err(error) if matches!(&error, sqlx::Error::Database(_)) => {
                     pass.not_allowed(step, &what(&explain(&error)), &at, began);
                 }
@@ -237,6 +291,25 @@ impl Work<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Writes a catalog anew, again while others may read its old rows and patience lasts. Gives how many of these there
+    /// are; none where it is locked. Only a plain `VACUUM` counts them.
+    async fn written_anew(&mut self, table: &str) -> Result<Option<i64>, sqlx::Error> {
+        loop {
+            for sql in [format!("VACUUM (FULL) {table}"), format!("VACUUM {table}")] {
+                if !self.patiently(&sql).await? {
+                    return Ok(None);
+                }
+            }
+            let sql = "SELECT coalesce(pg_stat_get_dead_tuples(to_regclass($1)), 0)";
+            let rows = self.rows(sql, &[Raw::Text(table.to_owned())]).await?;
+            let dead = rows.first().map_or(0, |row| number(row, 0));
+            if dead == 0 || Instant::now() >= self.until {
+                return Ok(Some(dead));
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
     }
 
     async fn checkpoint(&mut self, pass: &mut Pass) -> Result<(), WriteError> {

@@ -1,0 +1,35 @@
+//! Takes characters out of stored text that nobody sees or that control a terminal.
+
+use super::rows::{self, Bench, Spec, Verdict};
+use super::texts;
+use crate::change::ChangeError;
+use crate::job::Job;
+use crate::memory::text_check;
+use crate::store::Store;
+
+const SPEC: Spec = Spec {
+    name: "hidden-characters",
+    operation: "backfill.hidden-characters",
+    parts: texts::PARTS,
+    judge: |bench| Box::pin(async move { Ok(judge(bench)) }),
+    rules: &[
+        "control characters (but for line ends and tabs), marks of direction, blanks of no width and tags are taken out; \
+         joiners within emoji and words stay",
+        "what an escape character stood before stays, and can be seen now",
+    ],
+    disclosures: &["what stands in JSON is written anew in its shortest spelling where something was taken out"],
+    undo_reason: None,
+    takes_away: true,
+};
+
+/// The backfill, where any text can be written.
+pub fn make(store: &Store) -> Result<Box<dyn Job>, ChangeError> {
+    rows::make(store, &SPEC)
+}
+
+fn judge(bench: Bench<'_>) -> Vec<Verdict> {
+    texts::judge(bench, "hidden characters", |value| {
+        let clean = text_check::with_texts(value, &mut |text| text_check::visible(text));
+        (clean != *value).then_some(clean)
+    })
+}

@@ -1,0 +1,266 @@
+//! Mends links: lists name each linked row once, and only rows that are there; links lead both ways; cases refer to cases
+//! that are there.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use futures::future::BoxFuture;
+use serde_json::{Value, json};
+
+use super::sources::{ERASED, Place, Revising, note, spare, with_owner, writable};
+use crate::change::suppress::Erased;
+use crate::change::{ChangeError, Danger, Draft};
+use crate::job::{Ask, Batch, Job};
+use crate::layout::BoundSource;
+use crate::memory::{Entity, Row};
+use crate::store::encode::{plain_column, table_of};
+use crate::store::stored::TableName;
+use crate::store::walk::{Narrow, Walk};
+use crate::store::{Store, named_ids};
+
+const EPISODE: [&str; 4] = ["id", "canvas_ids", "feedback_ids", "metadata"];
+const LISTED: [&str; 2] = ["canvas_ids", "feedback_ids"];
+const EVENT: [&str; 3] = ["id", "episode_id", "created_at"];
+const REFERENCES: &str = "reference_case_ids";
+const CASE: [&str; 2] = ["id", REFERENCES];
+
+struct Links;
+
+/// The backfill, where lists of links can be written.
+pub fn make(store: &Store) -> Result<Box<dyn Job>, ChangeError> {
+    if sources(store).is_empty() {
+        let none = "the layout has no list of canvas events, of feedback or of cases that could be written here";
+        return Err(ChangeError::Refused(none.to_owned()));
+    }
+    Ok(Box::new(Links))
+}
+
+/// Episodes and cases with a list that can be written.
+fn sources(store: &Store) -> Vec<&BoundSource> {
+    let of = |entity, lists: &[&str]| {
+        let sources = writable(store, entity, &[]).unwrap_or_default();
+        sources.into_iter().filter(|s| lists.iter().any(|l| plain_column(s, l).is_some())).collect::<Vec<_>>()
+    };
+    [of(Entity::Episode, &LISTED), of(Entity::Case, &[REFERENCES])].concat()
+}
+
+impl Job for Links {
+    fn name(&self) -> &'static str {
+        "links"
+    }
+
+    fn relies_on<'a>(&'a self, store: &'a Store) -> Vec<TableName> {
+        let linked = writable(store, Entity::CanvasEvent, &["episode_id"]).unwrap_or_default();
+        let mut tables: Vec<TableName> = sources(store).into_iter().chain(linked).map(table_of).collect();
+        tables.sort_unstable();
+        tables.dedup();
+        tables
+    }
+
+    fn total<'a>(&'a self, store: &'a Store) -> BoxFuture<'a, Result<Option<u64>, ChangeError>> {
+        let walk = |source| Walk { source, columns: &["id"], stored: &[], narrow: Vec::new() };
+        Box::pin(async move { Ok(Some(store.walk_count_all(sources(store).into_iter().map(walk)).await?)) })
+    }
+
+    fn batch<'a>(&'a self, ask: Ask<'a>) -> BoxFuture<'a, Result<Batch, ChangeError>> {
+        Box::pin(batch(ask))
+    }
+
+    fn effects(&self) -> Vec<String> {
+        [
+            "ids of rows that are not there, and repetitions, leave the lists of episodes and cases",
+            "a canvas event that points back to an episode is added to its list, if nothing else of the episode names it",
+            "a canvas event that exactly one episode names, and that points back to none, points back to it",
+            "what points back to another episode stays, and so does a list that cannot be read",
+        ]
+        .map(str::to_owned)
+        .to_vec()
+    }
+}
+
+async fn batch(ask: Ask<'_>) -> Result<Batch, ChangeError> {
+    let store = ask.store;
+    let sources = sources(store);
+    let place = Place::read(ask.place);
+    let mut draft = Draft::batch(store, ask.own, "backfill.links", Danger::Guarded);
+    let Some(source) = sources.get(place.source).copied() else {
+        return Ok(Batch { plan: draft.seal_batch(String::new()), next: None, seen: 0, bad: Vec::new() });
+    };
+    let is_case = source.entity == Entity::Case;
+    let mut lists = Revising::new(store, source, if is_case { &[REFERENCES] } else { &LISTED }).await?;
+    let erased = Erased::of(store).await?;
+    let columns = with_owner(if is_case { &CASE } else { &EPISODE }, erased.as_ref());
+    let walk = Walk { source, columns: &columns, stored: &lists.stored, narrow: Vec::new() };
+    let found = store.walk(&walk, place.after.as_ref(), ask.size).await?;
+    let next = place.behind(found.last().map(|f| &f.key), found.len() == ask.size, sources.len());
+    let rows: Vec<&Row> = found.iter().map(|f| &f.row).collect();
+    let mut spared = 0;
+    let mut right: Right<'_> = BTreeMap::new();
+    if is_case {
+        references(store, &rows, &mut right).await?;
+    } else if let Some(linked) = Linked::read(store, source, Entity::CanvasEvent, &rows).await? {
+        linked.lists(&rows, "canvas_ids", &mut right);
+        spared += point_back(store, source, &rows, &linked, erased.as_ref(), &mut draft).await?;
+    }
+    if !is_case && let Some(linked) = Linked::read(store, source, Entity::Feedback, &rows).await? {
+        linked.lists(&rows, "feedback_ids", &mut right);
+    }
+    for found in &found {
+        let Some(values) = right.remove(found.row.id()).filter(|values| !values.is_empty()) else { continue };
+        if erased.as_ref().is_some_and(|erased| erased.owns(&found.row)) {
+            spared += 1;
+        } else if lists.row(&found.key, &found.stored, values.clone()).map_err(ChangeError::Refused)? {
+            note(&mut draft, &found.row, &values);
+        }
+    }
+    lists.push(&mut draft);
+    spare(&mut draft, ERASED, spared);
+    Ok(Batch { plan: draft.seal_batch(String::new()), next, seen: found.len(), bad: Vec::new() })
+}
+
+/// What the lists of some rows should hold, by the row's id, where that differs from what they hold.
+type Right<'r> = BTreeMap<&'r str, Vec<(&'static str, Value)>>;
+
+/// What a list should hold, where that differs from what it holds.
+fn changed(row: &Row, list: &'static str, right: &[&str]) -> Option<(&'static str, Value)> {
+    let readable = !row.problems.iter().any(|p| p.column == list);
+    (readable && row.list(list) != right).then(|| (list, json!(right)))
+}
+
+/// Takes the cases that are not there, and repetitions, out of the references of cases.
+async fn references<'r>(store: &Store, rows: &[&'r Row], right: &mut Right<'r>) -> Result<(), ChangeError> {
+    let named = distinct(rows.iter().flat_map(|row| row.list(REFERENCES)));
+    let mut there: HashSet<String> = HashSet::new();
+    for source in store.sources_of(Entity::Case)? {
+        let of = Walk { source, columns: &["id"], stored: &[], narrow: vec![Narrow::OneOf("id", &named)] };
+        there.extend(store.walk_all(&of).await?.into_iter().map(|f| f.row.id().to_owned()));
+    }
+    for row in rows {
+        let kept = once(row.list(REFERENCES).into_iter().filter(|id| there.contains(*id)));
+        right.entry(row.id()).or_default().extend(changed(row, REFERENCES, &kept));
+    }
+    Ok(())
+}
+
+fn distinct<'i>(ids: impl Iterator<Item = &'i str>) -> Vec<String> {
+    let mut ids: Vec<String> = ids.map(str::to_owned).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    ids
+}
+
+fn once<'i>(ids: impl Iterator<Item = &'i str>) -> Vec<&'i str> {
+    let mut seen = HashSet::new();
+    ids.filter(|id| seen.insert(*id)).collect()
+}
+
+/// Rows of one entity that some episodes name, or that point back to them.
+struct Linked {
+    /// The rows by their ids.
+    rows: BTreeMap<String, Row>,
+    /// What each episode names in any way.
+    named: HashMap<String, Vec<String>>,
+}
+
+/// The episode that a row points back to.
+fn back(row: &Row) -> Option<&str> {
+    row.text("episode_id").filter(|id| !id.is_empty())
+}
+
+impl Linked {
+    /// Reads them; none where the database does not hold the entity, so that nothing can be said of what is not there.
+    async fn read(
+        store: &Store,
+        source: &BoundSource,
+        to: Entity,
+        episodes: &[&Row],
+    ) -> Result<Option<Linked>, ChangeError> {
+        let Ok(sources) = store.sources_of(to) else { return Ok(None) };
+        let named: HashMap<String, Vec<String>> =
+            episodes.iter().map(|row| (row.id().to_owned(), named_ids(row, &source.links, to))).collect();
+        let ids = distinct(named.values().flatten().map(String::as_str));
+        let own = distinct(episodes.iter().map(|row| row.id()));
+        let mut linked = Linked { rows: BTreeMap::new(), named };
+        for of_rows in sources {
+            let mut ways = vec![Narrow::OneOf("id", &ids)];
+            if to == Entity::CanvasEvent && plain_column(of_rows, "episode_id").is_some() {
+                ways.push(Narrow::OneOf("episode_id", &own));
+            }
+            for narrow in ways {
+                let walk = Walk { source: of_rows, columns: &EVENT, stored: &[], narrow: vec![narrow] };
+                let found = store.walk_all(&walk).await?;
+                linked.rows.extend(found.into_iter().map(|f| (f.row.id().to_owned(), f.row)));
+            }
+        }
+        Ok(Some(linked))
+    }
+
+    /// What a list of the episodes should hold: what it names that is there, and the canvas events that point back.
+    fn lists<'r>(&self, episodes: &[&'r Row], list: &'static str, right: &mut Right<'r>) {
+        let mut pointing: HashMap<&str, Vec<&Row>> = HashMap::new();
+        for row in self.rows.values().filter(|row| row.entity == Entity::CanvasEvent) {
+            if let Some(episode) = back(row) {
+                pointing.entry(episode).or_default().push(row);
+            }
+        }
+        for row in episodes {
+            let named: HashSet<&str> = self.named.get(row.id()).into_iter().flatten().map(String::as_str).collect();
+            let mut more = pointing.remove(row.id()).unwrap_or_default();
+            more.retain(|event| !named.contains(event.id()));
+            more.sort_by_key(|event| (event.text("created_at"), event.id()));
+            let kept = row.list(list).into_iter().filter(|id| self.rows.contains_key(*id));
+            let all = once(kept.chain(more.iter().map(|event| event.id())));
+            right.entry(row.id()).or_default().extend(changed(row, list, &all));
+        }
+    }
+}
+
+/// Lets canvas events that exactly one episode names, and that point back to none, point back to it. Gives how many were
+/// left because of whom they are about.
+async fn point_back(
+    store: &Store,
+    source: &BoundSource,
+    episodes: &[&Row],
+    linked: &Linked,
+    erased: Option<&Erased<'_>>,
+    draft: &mut Draft<'_>,
+) -> Result<usize, ChangeError> {
+    let mut by: BTreeMap<&str, Vec<&Row>> = BTreeMap::new();
+    for row in episodes {
+        let named = linked.named.get(row.id()).into_iter().flatten();
+        for id in named.filter(|id| linked.rows.get(*id).is_some_and(|event| back(event).is_none())) {
+            by.entry(id).or_default().push(row);
+        }
+    }
+    let loose = distinct(by.keys().copied());
+    let mut spared = 0;
+    if loose.is_empty() {
+        return Ok(spared);
+    }
+    // Episodes of other batches may list them too.
+    let narrow = vec![Narrow::Names("canvas_ids", &loose)];
+    let others = store.walk_all(&Walk { source, columns: &["id", "canvas_ids"], stored: &[], narrow }).await?;
+    let others = others.iter().filter(|f| !linked.named.contains_key(f.row.id()));
+    let shared: HashSet<&str> = others.flat_map(|f| f.row.list("canvas_ids")).collect();
+    for of_rows in writable(store, Entity::CanvasEvent, &["episode_id"]).unwrap_or_default() {
+        let mut backs = Revising::new(store, of_rows, &["episode_id"]).await?;
+        let columns = with_owner(&EVENT, erased);
+        let narrow = vec![Narrow::OneOf("id", &loose)];
+        let walk = Walk { source: of_rows, columns: &columns, stored: &backs.stored, narrow };
+        for found in store.walk_all(&walk).await? {
+            let Some([episode]) = by.get(found.row.id()).map(Vec::as_slice) else { continue };
+            if shared.contains(found.row.id()) {
+                continue;
+            }
+            if erased.is_some_and(|erased| erased.owns(&found.row) || erased.owns(episode)) {
+                spared += 1;
+                continue;
+            }
+            let link = vec![("episode_id", episode.get("id").clone())];
+            if backs.row(&found.key, &found.stored, link.clone()).map_err(ChangeError::Refused)? {
+                note(draft, &found.row, &link);
+            }
+        }
+        backs.push(draft);
+    }
+    Ok(spared)
+}
