@@ -121,11 +121,10 @@ pub(super) fn side(erasure: &Erasure, width: usize, look: &Look) -> Vec<TextLine
         lines.extend(chosen(erasure.choice, preview).into_iter().map(|chosen| line(&as_shown(chosen), look)));
         lines.push(TextLine::default());
     }
-    let mut told = vec!["In several databases at once: `purge PERSON --fleet FILE` on the command line.".to_owned()];
     if !is_over {
-        told.insert(0, "Nothing is written before the person's id is typed.".to_owned());
+        let told = ["Nothing is written before the person's id is typed.".to_owned()];
+        lines.extend(sentences(&told, Role::Muted, width, look));
     }
-    lines.extend(sentences(&told, Role::Muted, width, look));
     lines
 }
 
