@@ -358,12 +358,15 @@ impl Survey<'_> {
         let links = self.links();
         let back = |to| links.iter().any(|l| l.to == to && l.by == LinkBy::Back);
         let canvas_back = back(Entity::CanvasEvent);
+        let [counted, scored] = ["canvas_action_count", "feedback_score"].map(|column| self.stores(column));
         let mut story = Story::new(self.wanted.examples);
         self.each(Entity::Episode, |row| {
             let named = Named {
                 canvas: named_ids(row, &links, Entity::CanvasEvent),
                 feedback: named_ids(row, &links, Entity::Feedback),
                 canvas_back,
+                counted,
+                scored,
             };
             story.episode(row, &named);
         })
@@ -384,6 +387,12 @@ impl Survey<'_> {
     fn links(&self) -> Vec<Link> {
         let episodes = self.store.recognised().sources.iter().filter(|s| s.entity == Entity::Episode);
         episodes.flat_map(|s| s.links.iter().cloned()).collect()
+    }
+
+    /// Whether a column of episodes is stored, so that it can be wrong.
+    fn stores(&self, column: &str) -> bool {
+        let mut episodes = self.store.recognised().sources.iter().filter(|s| s.entity == Entity::Episode);
+        episodes.any(|source| plain_column(source, column).is_some())
     }
 
     async fn memory_links(&mut self, story: &mut Story) -> Result<(), ChangeError> {

@@ -183,7 +183,7 @@ impl Runs {
         let wanted: HashSet<&str> = executions.iter().map(String::as_str).collect();
         let narrow = vec![Narrow::Names("execution_ids", executions)];
         for found in store.walk_all(&Walk { source, columns: &EPISODE, stored: &[], narrow }).await? {
-            let named: Vec<String> =
+            let named: HashSet<String> =
                 found.row.list("execution_ids").into_iter().filter(|e| wanted.contains(e)).map(str::to_owned).collect();
             for execution in named {
                 runs.0.entry(execution).or_default().push(found.row.clone());

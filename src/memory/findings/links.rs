@@ -16,6 +16,10 @@ pub struct Named {
     pub feedback: Vec<String>,
     /// Rows of canvas events point back to their episode.
     pub canvas_back: bool,
+    /// The number of its canvas events is stored.
+    pub counted: bool,
+    /// The score of its feedback is stored.
+    pub scored: bool,
 }
 
 #[derive(Debug)]
@@ -31,11 +35,12 @@ struct Mark {
     repeats: bool,
     /// Its list of canvas events is there to be filled.
     open: bool,
-    /// Its list of feedback can be read, so that something can be added.
-    readable_feedback: bool,
-    count: Option<i64>,
-    score: Option<f64>,
-    can_hold_score: bool,
+    /// Its list of feedback is there to be filled.
+    open_feedback: bool,
+    /// The number that is stored for what can be read; none where there is no place for it or its list is unreadable.
+    count: Option<Option<i64>>,
+    /// The same of the score.
+    score: Option<Option<f64>>,
     canvas_back: bool,
 }
 
@@ -49,6 +54,9 @@ struct Event {
 struct Said {
     episode: u64,
     execution: u64,
+    /// What it names as its episode, and when it was: only of what names an execution.
+    names: Option<String>,
+    at: Option<String>,
     score: Option<f64>,
     counts: bool,
 }
@@ -119,22 +127,25 @@ impl Story {
             self.times.entry(short(&by)).or_default().push((at, key));
         }
         let distinct = |ids: &[&str]| ids.iter().collect::<HashSet<_>>().len() == ids.len();
+        let mut executions: Vec<u64> = row.list("execution_ids").into_iter().map(short).collect();
+        executions.sort_unstable();
+        executions.dedup();
         self.places.insert(key, self.marks.len());
         self.marks.push(Mark {
             id: row.id().to_owned(),
             session,
             started: text("started_at"),
             ended: text("ended_at"),
-            executions: row.list("execution_ids").into_iter().map(short).collect(),
+            executions,
             canvas: named.canvas.iter().map(|id| short(id)).collect(),
             feedback: named.feedback.iter().map(|id| short(id)).collect(),
             has_list: !row.get("canvas_ids").is_null(),
             repeats: !distinct(&listed) || !distinct(&row.list("feedback_ids")),
             open,
-            readable_feedback: sound("feedback_ids"),
-            count: row.get("canvas_action_count").as_i64(),
-            score: row.number("feedback_score"),
-            can_hold_score: !row.get("feedback_ids").is_null(),
+            open_feedback: sound("feedback_ids") && row.list("feedback_ids").is_empty(),
+            count: (named.counted && readable && (sound("metadata") || !row.get("metadata").is_null()))
+                .then(|| row.get("canvas_action_count").as_i64()),
+            score: (named.scored && sound("feedback_ids")).then(|| row.number("feedback_score")),
             canvas_back: named.canvas_back,
         });
     }
@@ -152,9 +163,13 @@ impl Story {
 
     /// Takes feedback.
     pub fn feedback(&mut self, row: &Row) {
+        let execution = row.text("execution_id").filter(|e| !e.is_empty()).map_or(0, short);
+        let text = |column: &str| row.text(column).filter(|_| execution != 0).map(str::to_owned);
         let said = Said {
             episode: row.text("episode_id").map_or(0, short),
-            execution: row.text("execution_id").map_or(0, short),
+            execution,
+            names: text("episode_id"),
+            at: text("created_at"),
             score: row.number("score"),
             counts: row.get("counts").as_bool().unwrap_or(true),
         };
@@ -233,26 +248,22 @@ impl Story {
             }
         }
         let mut extra_feedback: HashMap<usize, Vec<u64>> = HashMap::new();
-        let mut by_execution: HashMap<u64, Vec<u64>> = HashMap::new();
-        let listed: HashSet<u64> = self.marks.iter().flat_map(|m| m.feedback.iter().copied()).collect();
         for (key, said) in &self.said {
             if let Some(place) = self.places.get(&said.episode) {
                 extra_feedback.entry(*place).or_default().push(*key);
-            } else if said.execution != 0 && said.counts && !listed.contains(key) {
-                by_execution.entry(said.execution).or_default().push(*key);
             }
         }
         let open = self.linkable();
+        let unsaid = self.sayable();
         let none = Vec::new();
         // In an order that is the same each time.
         let mut found: BTreeMap<&'static str, Tally> = KINDS.iter().map(|kind| (*kind, Tally::default())).collect();
         for (place, mark) in self.marks.iter().enumerate() {
             let canvas = extra_canvas.get(&place).unwrap_or(&none);
             let said = extra_feedback.get(&place).unwrap_or(&none);
-            let unlinked = mark.readable_feedback && mark.executions.iter().any(|e| by_execution.contains_key(e));
             let mut faults = self.faults(mark, canvas, said);
             faults.extend(open.contains(&place).then_some("not_linked"));
-            faults.extend(unlinked.then_some("feedback_not_linked"));
+            faults.extend(unsaid.contains(&place).then_some("feedback_not_linked"));
             faults.into_iter().for_each(|kind| found.entry(kind).or_default().add(&mark.id, self.most));
         }
         let mut found: Faults = found.into_iter().collect();
@@ -270,23 +281,23 @@ impl Story {
         let no_back = mark.canvas_back && events.iter().any(|(_, e)| e.episode == 0);
         let not_named = mark.has_list && back_canvas.iter().any(|k| !mark.canvas.contains(k));
         let further = back_canvas.iter().filter(|k| !mark.canvas.contains(k)).count();
-        let count = mark.count.is_some_and(|count| count != (events.len() + further) as i64);
+        let linked = (events.len() + further) as i64;
+        let count = mark.count.is_some_and(|count| count != Some(linked) && !(count.is_none() && linked == 0));
         let rows: HashSet<u64> = mark.feedback.iter().chain(back_said).copied().collect();
         let rows: Vec<&Said> = rows.iter().filter_map(|k| self.said.get(k)).collect();
         let mean = feedback::aggregate(rows.iter().filter(|s| s.counts).filter_map(|s| s.score));
         let same = match (mark.score, mean) {
-            (Some(a), Some(b)) => (a - b).abs() < 1e-6,
-            (None, None) => true,
+            (Some(Some(a)), Some(b)) => (a - b).abs() < 1e-6,
+            (Some(None), None) | (None, _) => true,
             _ => false,
         };
-        let silent = (mark.score.is_none() && rows.is_empty()) || (!mark.can_hold_score && mark.score.is_none());
         let faults = [
             (dangling, "dangling_id"),
             (mark.repeats, "repeated_id"),
             (wrong, "wrong_back_link"),
             (no_back || not_named, "one_way_link"),
             (count, "count_differs"),
-            (!same && !silent, "aggregate_differs"),
+            (!same, "aggregate_differs"),
         ];
         faults.into_iter().filter_map(|(holds, kind)| holds.then_some(kind)).collect()
     }
@@ -314,6 +325,29 @@ impl Story {
             }
         }
         linkable
+    }
+
+    /// Episodes to which feedback on their execution belongs that none of that execution lists.
+    fn sayable(&self) -> HashSet<usize> {
+        let mut by_execution: HashMap<u64, Vec<usize>> = HashMap::new();
+        let asked: HashSet<u64> = self.said.values().map(|said| said.execution).filter(|e| *e != 0).collect();
+        for (place, mark) in self.marks.iter().enumerate() {
+            for execution in mark.executions.iter().filter(|e| asked.contains(e)) {
+                by_execution.entry(*execution).or_default().push(place);
+            }
+        }
+        let mut sayable = HashSet::new();
+        for (key, said) in &self.said {
+            let Some(places) = by_execution.get(&said.execution) else { continue };
+            let spans: Vec<Span<'_>> = places.iter().map(|p| span(&self.marks[*p])).collect();
+            if places.iter().any(|p| self.marks[*p].feedback.contains(key)) {
+                continue;
+            }
+            let moment = Moment { at: said.at.as_deref(), names: said.names.as_deref() };
+            let place = owner(&spans, moment).and_then(|i| places.get(i));
+            sayable.extend(place.filter(|p| self.marks[**p].open_feedback));
+        }
+        sayable
     }
 }
 
