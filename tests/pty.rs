@@ -4,6 +4,8 @@
 mod bytes;
 #[path = "pty/changing.rs"]
 mod changing;
+#[path = "pty/erasing.rs"]
+mod erasing;
 #[path = "pty/everyday.rs"]
 mod everyday;
 #[path = "pty/hostile.rs"]

@@ -355,6 +355,52 @@ fn a_chain_is_closed_where_a_person_is_taken_out_of_it() {
 }
 
 #[test]
+fn people_whose_ids_differ_in_case_or_composition_or_length_are_told_apart() {
+    block_on(async {
+        for world in [Some(on_sqlite(Layout::Atom).await), on_postgres(Layout::Atom).await].into_iter().flatten() {
+            let people = ["bob", "bob-smith", "ANN-KAY", "ann-kay", "jose\u{301}-1", "jos\u{e9}-1"];
+            for (i, id) in people.iter().enumerate() {
+                let row = format!("'{id}', 'mail{i}@x.example', 'First{i}', 'Last{i}', 'member', 'active'");
+                world
+                    .run(&format!("INSERT INTO users (id, email, first_name, last_name, role, status) VALUES ({row})"))
+                    .await;
+                for (kind, user, title) in
+                    [("own", *id, "mine"), ("word", "user-ben", *id), ("json", "user-ben", &json!([id]).to_string())]
+                {
+                    world
+                        .run(&format!(
+                            "INSERT INTO chat_sessions (id, user_id, title) VALUES ('{kind}-{i}', '{user}', '{title}')"
+                        ))
+                        .await;
+                }
+            }
+            let sessions =
+                "SELECT id || ' ' || user_id || ' ' || title FROM chat_sessions WHERE id LIKE '%-_' ORDER BY id";
+            for id in people {
+                let about = |rows: Vec<String>| -> Vec<String> {
+                    let i = people.iter().position(|p| *p == id).map(|i| format!("-{i} ")).unwrap_or_default();
+                    rows.into_iter().filter(|row| !row.contains(&i)).collect()
+                };
+                let before = about(world.texts(sessions).await);
+                let options = Options { full: true, ..everything() };
+                let (plan, receipt) = world.purge(id, &options).await.unwrap_or_else(|error| panic!("{id}: {error}"));
+                assert_eq!(receipt["status"], "verified", "{receipt:#}");
+                assert_eq!(
+                    plan["counts"],
+                    json!({"chat_sessions": {"delete": 1, "update": 2}, "users": {"delete": 1}})
+                );
+                assert_eq!(about(world.texts(sessions).await), before, "{id}");
+                let by = author();
+                let desk = Desk { folder: world.state(), key: KEY, author: &by, progress: &|_, _| {} };
+                let named = receipt["receipt_id"].as_str().expect("an id");
+                let again = purge::recheck(&world.open().await, named, &desk).await.expect("an answer");
+                assert_eq!(again["status"], "verified", "{id}: {again:#}");
+            }
+        }
+    });
+}
+
+#[test]
 fn links_of_others_to_a_persons_cases_go_with_them() {
     block_on(async {
         let world = native(60).await;

@@ -115,6 +115,7 @@ impl Model {
             CommandId::Job(ask) => self.ask_job(ask),
             CommandId::StepRule(on) => self.step_rule(on),
             CommandId::ToggleRule => self.toggle_rule(),
+            CommandId::ScrollJob(down) => self.scroll_job(down),
             CommandId::ScrollPreview(down) => self.scroll_preview(down),
             CommandId::Prune => self.propose_prune(),
             CommandId::Erase => self.open_erasure(),

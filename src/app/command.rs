@@ -130,6 +130,8 @@ pub enum CommandId {
     ToggleRule,
     /// Scroll what the rules come to, down or up.
     ScrollPreview(bool),
+    /// Scroll what is told of a job, down or up.
+    ScrollJob(bool),
     /// Prune by the rules.
     Prune,
     /// Name the topic that is replayed.
@@ -429,6 +431,8 @@ commands! {
     CommandId::Job(JobAsk::Start), Jobs, ["s"], "Start or resume", "start", "Plans the job, and starts it or goes on with it after a yes.", Some("backfill NAME --apply");
     CommandId::Job(JobAsk::Pause), Jobs, ["p"], "Pause", "pause", "Stops the job at its next checkpoint.", Some("backfill pause NAME");
     CommandId::Job(JobAsk::Cancel), Jobs, ["x"], "End the job", "end", "Ends the job at its next checkpoint; what it did stays.", Some("backfill cancel NAME");
+    CommandId::ScrollJob(true), Jobs, ["pgdn", "ctrl-f"], "Scroll down", "scroll", "Scrolls what is told of the job.", None;
+    CommandId::ScrollJob(false), Jobs, ["pgup", "ctrl-b"], "Scroll up", "", "Scrolls what is told of the job back.", None;
     CommandId::UndoEntry, Receipts, ["u"], "Undo", "undo", "Plans the inverse of the selected change.", Some("undo SEQ");
     CommandId::Panel(PanelKind::Receipts), Everywhere, ["R"], "Changes", "", "Lists the changes that were made here, newest first, and takes them back.", Some("audit list");
     CommandId::Mend, Findings, ["x"], "Mend", "mend", "Does what mends the finding where the console can, else says which command does.", None;

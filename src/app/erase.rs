@@ -151,6 +151,12 @@ impl Erasure {
         self.scroll = self.scroll.saturating_add_signed(by);
     }
 
+    /// An earlier run is gone on with: how it is done was chosen then.
+    #[must_use]
+    pub fn is_settled(&self) -> bool {
+        self.preview.as_ref().is_some_and(|preview| preview.unfinished)
+    }
+
     /// It was done and has not ended verified: it can be gone on with.
     #[must_use]
     pub fn is_incomplete(&self) -> bool {
@@ -225,6 +231,12 @@ impl Model {
     pub(super) fn got_unfinished(&mut self, ticket: Ticket, mut found: Vec<Unfinished>) -> Vec<Effect> {
         found.iter_mut().for_each(|begun| self.masking.name(&mut begun.given));
         if self.changing.unfinished_asked.take_if(|waiting| *waiting == ticket).is_some() {
+            if let View::Home(home) = &mut self.history.here_mut().view
+                && home.selected > 0
+            {
+                // They stand before all others: the selected one stays selected.
+                home.selected += found.len();
+            }
             self.changing.unfinished = Some(found);
         }
         Vec::new()
@@ -256,7 +268,10 @@ impl Model {
             return Vec::new();
         }
         match result {
-            Ok(preview) => (erasure.preview, erasure.planned) = (Some(preview), Some(ticket)),
+            Ok(preview) => {
+                erasure.choice = preview.began.unwrap_or(erasure.choice);
+                (erasure.preview, erasure.planned) = (Some(preview), Some(ticket));
+            }
             Err(failure) => {
                 erasure.failure = Some(failure);
                 return Vec::new();
@@ -314,6 +329,7 @@ impl Model {
         }
         match turn {
             Turn::Other => return self.ask_person(),
+            _ if erasure.failure.is_some() => {}
             Turn::Next if erasure.step == STEPS.len() - 2 => return self.ask_erasure(),
             Turn::Next if erasure.is_incomplete() => return self.ask_erasure(),
             Turn::Next if erasure.step < STEPS.len() - 2 => erasure.go_to(erasure.step + 1),
@@ -321,6 +337,9 @@ impl Model {
             Turn::Next => {}
             Turn::Before if erasure.outcome.is_none() => erasure.go_to(erasure.step.saturating_sub(1)),
             _ if erasure.outcome.is_some() => {}
+            Turn::Export | Turn::Full | Turn::Mentions | Turn::Account if erasure.is_settled() => {
+                return self.say(Tone::Info, "an earlier run is gone on with, as it was chosen then");
+            }
             Turn::Export => erasure.choice.export = !erasure.choice.export,
             Turn::Full => erasure.choice.full = !erasure.choice.full,
             Turn::Mentions | Turn::Account => {
@@ -376,7 +395,7 @@ impl Model {
     fn erase(&mut self) -> Vec<Effect> {
         let ticket = self.ticket();
         let Some(erasure) = self.erasure_mut() else { return Vec::new() };
-        let resume = erasure.is_incomplete() || erasure.preview.as_ref().is_some_and(|preview| preview.unfinished);
+        let resume = erasure.is_incomplete() || erasure.is_settled();
         erasure.outcome = None;
         erasure.running = Some(Run::new(ticket));
         erasure.go_to(STEPS.len() - 1);

@@ -104,14 +104,14 @@ impl Model {
         LOOKED_AT.into_iter().find(|entity| self.holds(*entity).is_ok())
     }
 
-    /// Where the entries of the first screen lead: entities that are there, erasures that are unfinished, the worst
+    /// Where the entries of the first screen lead: erasures that are unfinished, entities that are there, the worst
     /// findings, what stands out, the newest rows.
     #[must_use]
     pub fn home_entries(&self) -> Vec<Destination> {
         let list = |entity| Destination::List(entity, Conditions::default());
-        let mut entries: Vec<Destination> = self.held().map(list).collect();
+        let begun = self.changing.begun().iter().map(|begun| Destination::Erase(begun.given.clone()));
+        let mut entries: Vec<Destination> = begun.chain(self.held().map(list)).collect();
         if let View::Home(home) = &self.history.here().view {
-            entries.extend(self.changing.begun().iter().map(|begun| Destination::Erase(begun.given.clone())));
             entries.extend(self.health.worst().into_iter().map(|(f, _)| Destination::Finding(f.kind, f.entity)));
             entries.extend(home.standouts().into_iter().map(|standout| standout.to));
             let recent = home.rows().iter().take(RECENT_SHOWN);

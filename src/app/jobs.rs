@@ -20,6 +20,8 @@ pub struct Jobs {
     pub offers: Vec<Offer>,
     /// Position of the selected one.
     pub selected: usize,
+    /// First line shown of what is told of it.
+    pub scroll: usize,
     /// They were read.
     pub filled: bool,
     /// They are being waited for.
@@ -37,8 +39,13 @@ impl Jobs {
 
     /// Moves the selection.
     pub fn move_by(&mut self, by: isize) {
-        let last = self.offers.len().saturating_sub(1);
-        self.selected = self.selected.saturating_add_signed(by).min(last);
+        self.select(self.selected.saturating_add_signed(by));
+    }
+
+    /// Selects one by its position.
+    pub fn select(&mut self, position: usize) {
+        self.selected = position.min(self.offers.len().saturating_sub(1));
+        self.scroll = 0;
     }
 
     /// What was read is read again.
@@ -124,6 +131,16 @@ impl Model {
             },
             _ => None,
         }
+    }
+
+    /// Scrolls what is told of the selected job by a screenful.
+    pub(super) fn scroll_job(&mut self, down: bool) -> Vec<Effect> {
+        let rows = self.measures.detail_rows.saturating_sub(1).max(1);
+        let last = self.measures.detail_lines.saturating_sub(self.measures.detail_rows);
+        if let Some(jobs) = self.jobs_mut() {
+            jobs.scroll = if down { jobs.scroll + rows } else { jobs.scroll.saturating_sub(rows) }.min(last);
+        }
+        Vec::new()
     }
 
     /// Asks for what there is, when it is not known.
@@ -278,9 +295,9 @@ impl Model {
         let twin = format!("Leave: backfill resume {}", names.first().unwrap_or(&""));
         let title = format!("{} is running", names.join(", "));
         let items = vec![
-            item("Wait", "stay here until it is done".to_owned(), Leaving::Wait),
-            item("Pause and quit", "it stops at its next checkpoint".to_owned(), Leaving::Pause),
-            item(&twin, "the whole line is told".to_owned(), Leaving::Hand),
+            item("Wait", "stay until it is done".to_owned(), Leaving::Wait),
+            item("Pause and quit", "at its next checkpoint".to_owned(), Leaving::Pause),
+            item(&twin, "the line is told".to_owned(), Leaving::Hand),
         ];
         self.show(Overlay::Menu(Menu::new(title, items)))
     }

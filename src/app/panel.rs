@@ -227,7 +227,7 @@ impl Panel {
                 study.select(position);
             }
             Panel::Inbox(inbox) => inbox.select(position),
-            Panel::Jobs(jobs) => jobs.selected = position.min(jobs.offers.len().saturating_sub(1)),
+            Panel::Jobs(jobs) => jobs.select(position),
             Panel::Prune(prune) => prune.select(position),
             Panel::Recall(recall) => {
                 recall.reads = false;

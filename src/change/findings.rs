@@ -273,8 +273,7 @@ impl Survey<'_> {
             return Ok(());
         }
         let verdict = anchor::verify(self.store, &[]).await?;
-        let faults = serde_json::to_value(&verdict.faults).unwrap_or_default();
-        let words: Vec<String> = faults.as_array().into_iter().flatten().map(ToString::to_string).collect();
+        let words = verdict.faults.into_iter().map(|fault| fault.message);
         self.found("audit_break", None, Tally::of(words, self.wanted.examples));
         Ok(())
     }

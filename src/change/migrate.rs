@@ -79,6 +79,24 @@ pub struct Drift {
     pub diff: String,
 }
 
+/// A migration that was applied.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Done {
+    /// Its number.
+    pub version: i64,
+    /// Its name.
+    pub name: String,
+    /// When, in the canonical spelling.
+    pub applied_at: String,
+    /// Checksum of the statements that were run.
+    pub checksum: String,
+    /// What it makes possible, where this version knows it.
+    pub effect: String,
+    /// The statements of this version, where it has them.
+    #[serde(skip)]
+    pub sql: String,
+}
+
 /// The migrations of a database.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct State {
@@ -86,6 +104,8 @@ pub struct State {
     pub pending: Vec<Pending>,
     /// Names of the applied ones, in order.
     pub applied: Vec<String>,
+    /// The same with when and what, in order.
+    pub history: Vec<Done>,
     /// Names of those whose things are all there although they were never applied: the system made them itself.
     pub present: Vec<String>,
     /// Those that are applied only by name.
@@ -133,6 +153,19 @@ pub async fn state(store: &Store) -> Result<State, ChangeError> {
     if let Some(path) = store.missing_companion() {
         pending.insert(0, companion_step(path));
     }
+    let known = crate::store::migration::all(store.engine());
+    let done = |a: &Applied| {
+        let migration = known.iter().find(|m| m.name == a.name);
+        Some(Done {
+            version: a.version,
+            name: a.name.clone(),
+            applied_at: a.applied_at.clone()?,
+            checksum: a.checksum.clone(),
+            effect: migration.map(|m| m.effect.clone()).unwrap_or_default(),
+            sql: migration.map(|m| m.sql.to_owned()).unwrap_or_default(),
+        })
+    };
+    let history: Vec<Done> = own.iter().flat_map(|o| &o.applied).filter_map(done).collect();
     let offered = |s: &&Standing| Offered {
         option: s.migration.optional.clone().unwrap_or_default(),
         applied: !s.is_pending(),
@@ -140,7 +173,8 @@ pub async fn state(store: &Store) -> Result<State, ChangeError> {
     };
     Ok(State {
         pending,
-        applied: own.iter().flat_map(|o| &o.applied).filter(|a| !a.begun).map(|a| a.name.clone()).collect(),
+        applied: history.iter().map(|done| done.name.clone()).collect(),
+        history,
         present: plain.iter().filter(|s| !s.is_pending() && !s.recorded).map(|s| s.migration.name.clone()).collect(),
         optional: optional.iter().map(offered).collect(),
         drift: drift(store, own.as_ref()).await?,
@@ -553,7 +587,7 @@ async fn end_within(
         return Err(Failed::Change(ChangeError::Refused("our own tables are gone".to_owned())));
     };
     // One that was recorded before keeps its record: what was lost of it was made anew.
-    if own.applied.iter().any(|a| a.name == migration.name && a.begun) {
+    if own.applied.iter().any(|a| a.name == migration.name && a.applied_at.is_none()) {
         let key = vec![("version".to_owned(), writer.number(migration.version))];
         let set = vec![("applied_at".to_owned(), Cell::Is(Raw::Text(at.to_owned())))];
         writer.run(&Mutation::Update { table: own.table("memory_migrations"), key, set }).await?;

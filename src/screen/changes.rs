@@ -67,6 +67,10 @@ fn text(change: &Change, column: &str, value: &Value) -> SafeText {
     let kind = Entity::parse(&change.entity).and_then(|entity| entity.column(column)).map(|c| c.kind);
     match (value, kind) {
         (Value::String(at), Some(crate::memory::Kind::Time)) => words::time(at, true),
+        // What floating point adds to sums of tenths says nothing.
+        (Value::Number(number), _) if number.as_f64().is_some_and(|x| x.fract() != 0.0 && x.abs() < 1e6) => {
+            SafeText::new(&number.as_f64().map_or(0.0, |x| (x * 1e9).round() / 1e9).to_string())
+        }
         (value, _) => words::one_line(value, LONGEST),
     }
 }

@@ -105,7 +105,8 @@ fn hints(model: &Model) -> Vec<CommandId> {
             let own = COMMANDS.iter().filter(|command| command.scope == panel.scope() && !command.hint.is_empty());
             // Where a person is being erased, or was, nothing is chosen any more.
             let is_over = model.erasure().is_some_and(|e| e.running.is_some() || e.outcome.is_some());
-            let own = own.map(|command| command.id).filter(fits).filter(|_| !is_over);
+            let failed = model.erasure().is_some_and(|e| e.failure.is_some());
+            let own = own.map(|command| command.id).filter(fits).filter(|_| !is_over && !failed);
             let studies = matches!(panel.kind(), PanelKind::Study(Kind::Agents | Kind::Policies));
             let open = studies.then_some(Open);
             open.into_iter().chain(own).chain([Close, Palette, Refresh]).collect()

@@ -30,7 +30,7 @@ pub fn draw(model: &Model, jobs: &Jobs, look: &Look, body: Rect, buf: &mut Buffe
         (Rect { height, ..body }, Rect { y: body.y + height, height: body.height - height, ..body })
     };
     draw_list(model, jobs, look, list, buf, drawn);
-    draw_detail(model, jobs, look, detail, buf);
+    draw_detail(model, jobs, look, detail, buf, drawn);
 }
 
 fn card(jobs: &Jobs) -> Option<Card> {
@@ -92,7 +92,7 @@ fn state_line(run: &Progress, look: &Look) -> TextLine {
     line
 }
 
-fn draw_detail(model: &Model, jobs: &Jobs, look: &Look, area: Rect, buf: &mut Buffer) {
+fn draw_detail(model: &Model, jobs: &Jobs, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
     let Some(offer) = jobs.current() else {
         Pane::new("job").render(area, buf, look);
         return;
@@ -123,7 +123,9 @@ fn draw_detail(model: &Model, jobs: &Jobs, look: &Look, area: Rect, buf: &mut Bu
         lines.push(Section::new("Receipt").line(width, look));
         lines.extend(receipt_lines(receipt, width, look));
     }
-    Lines::scrolled(&lines, 0).render(inside, buf, look);
+    drawn.measures.detail_rows = usize::from(inside.height);
+    drawn.measures.detail_lines = lines.len();
+    Lines::scrolled(&lines, jobs.scroll).render(inside, buf, look);
 }
 
 /// How far a run is, in the words of the footer too.
@@ -138,6 +140,14 @@ pub fn note(run: &Progress) -> SafeText {
     SafeText::new(&words.join(", "))
 }
 
+/// How many batches there were, and how large the latest was.
+fn batches(run: &Progress) -> SafeText {
+    match run.batch {
+        0 => figures::count(run.batches),
+        rows => SafeText::new(&format!("{}, the latest of {} rows", run.batches, figures::count(rows as u64))),
+    }
+}
+
 fn run_lines(run: &Progress, width: usize, look: &Look) -> Vec<TextLine> {
     let role = if run.state == State::Failed { Role::Warn } else { Role::Good };
     let gauge = Gauge { label: SafeText::new(run.state.word()), ratio: run.part(), note: note(run), role };
@@ -145,10 +155,7 @@ fn run_lines(run: &Progress, width: usize, look: &Look) -> Vec<TextLine> {
     let mut pairs = vec![
         Pair::new("looked at", SafeText::new(&format!("{}{total}", figures::count(run.seen)))),
         Pair::new("changed", figures::count(run.changed)),
-        Pair::new(
-            "batches",
-            SafeText::new(&format!("{}, the latest of {} rows", run.batches, figures::count(run.batch as u64))),
-        ),
+        Pair::new("batches", batches(run)),
         Pair::new("heard of", words::time(&run.updated_at, true)),
     ];
     if run.quarantined > 0 {

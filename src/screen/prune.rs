@@ -43,9 +43,10 @@ fn draw_rules(prune: &Prune, look: &Look, area: Rect, buf: &mut Buffer, drawn: &
         ];
         lines.extend(sentences(&told, Role::Muted, usize::from(inside.width), look));
     }
-    let shown = Lines { selected: Some(prune.selected), ..Lines::scrolled(&lines, 0) };
+    let first = (prune.selected + 1).saturating_sub(height);
+    let shown = Lines { selected: Some(prune.selected - first), ..Lines::scrolled(&lines, first) };
     shown.render(inside, buf, look);
-    for (position, y) in (inside.top()..inside.bottom()).enumerate().take(RULES.len()) {
+    for (position, y) in (first..RULES.len()).zip(inside.top()..inside.bottom()) {
         drawn.hits.add(Rect { y, height: 1, ..inside }, Target::PanelRow(position));
     }
 }

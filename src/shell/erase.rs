@@ -79,9 +79,13 @@ pub async fn plan(
         };
         let preview = purge::preview(store, &plan.0).await?;
         erasures.keep(ticket, plan.0);
-        Ok(Preview { unfinished: preview.unfinished || plan.1.is_some(), ..preview })
+        let began = plan.1.map(|kept| kept.choice());
+        Ok(Preview { unfinished: preview.unfinished || began.is_some(), began, ..preview })
     };
-    planned.await.map(Box::new).map_err(|error| failure("The erasure was not planned", &error))
+    planned.await.map(Box::new).map_err(|error| match error {
+        ChangeError::NotFound(words) => Failure::new("Nobody is known so", words, "name the person in another way: /"),
+        error => failure("The erasure was not planned", &error),
+    })
 }
 
 /// Where a person is, the account with the application among it; no plan is kept.

@@ -9,7 +9,7 @@ use crate::app::findings::News;
 use crate::app::migrations::{Item, Listed, Standing};
 use crate::app::{Failure, Message, Ticket};
 use crate::change::findings::{self, Brief, Told, Wanted};
-use crate::change::migrate::{self, Pending, State};
+use crate::change::migrate::{self, Done, Pending, State};
 use crate::store::Store;
 
 /// Examples of each finding.
@@ -62,15 +62,28 @@ fn listed(state: State) -> Listed {
         let standing = if offered.applied { Standing::Applied } else { Standing::Optional };
         items.push(Item { option: Some(offered.option), ..item(offered.migration, standing) });
     }
-    for name in state.applied {
-        if !items.iter().any(|i| i.name == name) {
-            items.push(named(name, Standing::Applied));
+    for done in state.history {
+        match items.iter_mut().find(|i| i.name == done.name) {
+            Some(item) if item.note.is_none() => item.note = Some(record(&done)),
+            Some(_) => {}
+            None => items.push(Item {
+                note: Some(record(&done)),
+                effect: done.effect,
+                sql: done.sql,
+                ..named(done.name, Standing::Applied)
+            }),
         }
     }
     items.extend(state.present.into_iter().map(|name| named(name, Standing::Present)));
     let line = |row: Vec<Option<String>>| row.into_iter().map(Option::unwrap_or_default).collect::<Vec<_>>().join("  ");
     let foreign = state.foreign.into_iter().map(|f| (f.table, f.rows.into_iter().map(line).collect())).collect();
     Listed { items, layouts: state.layouts, foreign }
+}
+
+/// When a migration was applied, and the beginning of what tells its statements from others.
+fn record(done: &Done) -> String {
+    let checksum: String = done.checksum.chars().take(12).collect();
+    format!("on {}, checksum {checksum}…", done.applied_at.get(..16).unwrap_or(&done.applied_at).replace('T', " "))
 }
 
 fn named(name: String, standing: Standing) -> Item {

@@ -307,7 +307,8 @@ pub fn standings(series: &[&str], own: Option<&Own>, structure: &Structure, blan
         let steps = if migration.series == OWN { Vec::new() } else { migration.steps(structure) };
         let steps =
             steps.into_iter().map(|step| (step.done(structure), step)).map(|(done, step)| (step, done)).collect();
-        Standing { begun: entry.is_some_and(|e| e.begun), recorded: entry.is_some_and(|e| !e.begun), steps, migration }
+        let ended = entry.is_some_and(|e| e.applied_at.is_some());
+        Standing { begun: entry.is_some() && !ended, recorded: ended, steps, migration }
     };
     fitting.map(standing).collect()
 }

@@ -38,8 +38,8 @@ pub struct Applied {
     pub name: String,
     /// Checksum of the statements that were run.
     pub checksum: String,
-    /// It was begun and has not ended: its steps are being run, or whoever ran them was stopped.
-    pub begun: bool,
+    /// When it ended; none where it was begun and has not ended: its steps are being run, or whoever ran them was stopped.
+    pub applied_at: Option<String>,
 }
 
 /// Our tables in a database.
@@ -136,7 +136,7 @@ fn read_own(schema: String, rows: &[RawRow]) -> Option<Own> {
             version: integer(row, 0),
             name: text(row, 1),
             checksum: text(row, 2),
-            begun: text(row, 4).is_empty(),
+            applied_at: Some(text(row, 4)).filter(|at| !at.is_empty()),
         })
         .collect();
     Some(Own { database_id: text(rows.first()?, 3), schema, applied })

@@ -208,6 +208,19 @@ impl Snapshot<'_> {
                 let values = marks(values, &mut params);
                 format!("{expression} IN ({values}) AND {id} NOT IN ({})", marks(ids, &mut params))
             }
+            HandlesWanted::Holding { words: [], .. } => return Ok(Vec::new()),
+            HandlesWanted::Holding { words, ids } => {
+                let held = match self.engine() {
+                    Engine::Sqlite => "instr(lower($value), lower($word)) > 0",
+                    Engine::Postgres => "position(lower($word) IN lower($value)) > 0",
+                };
+                let each = |word: &String| {
+                    let word = marks(std::slice::from_ref(word), &mut params);
+                    [&id, &expression].map(|value| held.replace("$value", value).replace("$word", &word)).join(" OR ")
+                };
+                let held = words.iter().take(VALUES).map(each).collect::<Vec<_>>().join(" OR ");
+                format!("({held}) AND {id} NOT IN ({})", marks(ids, &mut params))
+            }
             HandlesWanted::Some(_) => "true".to_owned(),
         };
         let limit = match wanted {
@@ -260,6 +273,13 @@ pub enum HandlesWanted<'a> {
         /// The values.
         values: &'a [String],
         /// Whose they may be.
+        ids: &'a [String],
+    },
+    /// Those of other people that hold one of some words, as does their id.
+    Holding {
+        /// The words, small where they are ASCII.
+        words: &'a [String],
+        /// Whose they are not.
         ids: &'a [String],
     },
     /// Any, up to a number.

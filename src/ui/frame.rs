@@ -1,6 +1,8 @@
 //! Frames around things: panes, and the modal that stands over them.
 
-use ratatui::{buffer::Buffer, layout::Rect};
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::{Modifier, Style};
 
 use super::{
     line::TextLine,
@@ -90,11 +92,12 @@ fn inset(line: &TextLine, edge: Rect, buf: &mut Buffer, look: &Look, side: Side)
 fn outline(area: Rect, buf: &mut Buffer, look: &Look, role: Role) {
     let g = look.glyphs;
     let (left, top, right, bottom) = (area.x, area.y, area.right() - 1, area.bottom() - 1);
+    let edges = [Rect { width: 1, ..area }, Rect { x: right, width: 1, ..area }];
     for y in [top, bottom] {
         look.fill(Rect { y, height: 1, ..area }, buf, g.horizontal, role);
     }
-    for x in [left, right] {
-        look.fill(Rect { x, width: 1, ..area }, buf, g.vertical, role);
+    for edge in edges {
+        look.fill(edge, buf, g.vertical, role);
     }
     for (x, y, corner) in [
         (left, top, g.top_left),
@@ -103,6 +106,12 @@ fn outline(area: Rect, buf: &mut Buffer, look: &Look, role: Role) {
         (right, bottom, g.bottom_right),
     ] {
         look.glyph(x, y, buf, corner, role);
+    }
+    // What is underlined where there are no colours would look like rungs.
+    let plain = Style::new().remove_modifier(Modifier::UNDERLINED);
+    edges.into_iter().for_each(|edge| buf.set_style(edge.intersection(buf.area), plain));
+    for y in [top, bottom] {
+        buf.set_style(Rect { y, height: 1, ..area }.intersection(buf.area), plain);
     }
 }
 

@@ -8,7 +8,7 @@ use super::{
 };
 
 /// The widest column of names.
-const WIDEST: usize = 22;
+const WIDEST: usize = 28;
 
 /// A name and its value.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -27,6 +27,7 @@ pub fn preview(id: &str) -> Preview {
         held: false,
         locks: false,
         unfinished: false,
+        began: None,
     }
 }
 

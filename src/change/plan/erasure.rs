@@ -109,6 +109,8 @@ pub struct Preview {
     pub locks: bool,
     /// An earlier run has not ended verified: this one goes on with it.
     pub unfinished: bool,
+    /// How that run is done, where it was begun here.
+    pub began: Option<Choice>,
 }
 
 /// Something that was looked for after an erasure.

@@ -123,11 +123,14 @@ pub async fn begin(store: &Store, own: &Own, desk: &Desk<'_>, kept: &Kept) -> Re
         let key = vec!["id".to_owned()];
         writer.run(&Mutation::Insert { table: own.table("memory_purges"), key, columns, rows: vec![row] }).await?;
         for handle in &kept.subject.handles {
-            let kind = if handle.unsearched.is_none() { &handle.kind } else { SHARED };
+            let kind = if kept.subject.is_alone(handle) { &handle.kind } else { SHARED };
             writer.suppress(&hmac(&desk.key, &handle.value), &kept.session, kind, &at).await?;
         }
         let mut public = facts(desk, kept);
-        public.insert("handles_suppressed".to_owned(), Value::from(kept.subject.searched().count()));
+        public.insert(
+            "handles_suppressed".to_owned(),
+            Value::from(kept.subject.handles.iter().filter(|h| kept.subject.is_alone(h)).count()),
+        );
         enter(&mut writer, own, desk, &at, "purge.begin", public).await.map(drop)
     })
 }

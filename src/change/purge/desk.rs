@@ -11,6 +11,7 @@ use super::plan::Options;
 use super::subject::Subject;
 use super::vectors::OldVector;
 use crate::change::plan::Counts;
+use crate::change::plan::erasure::Choice;
 use crate::change::suppress::Key;
 use crate::change::{Author, ChangeError};
 use crate::store::stored::{Rows, TableName};
@@ -75,6 +76,15 @@ pub struct Kept {
     pub export_sha256: Option<String>,
     /// When it began.
     pub started_at: String,
+}
+
+impl Kept {
+    /// How it is done.
+    #[must_use]
+    pub fn choice(&self) -> Choice {
+        let Options { mentions, account, full, .. } = &self.options;
+        Choice { mentions: *mentions, account: *account, full: *full, export: self.export_sha256.is_some() }
+    }
 }
 
 impl Desk<'_> {

@@ -127,7 +127,7 @@ async fn by_path(
         .iter()
         .map(|value| Handle { kind: String::new(), value: value.clone(), source: String::new(), unsearched: None })
         .collect();
-    let matcher = Matcher::new(&handles, [])?;
+    let matcher = Matcher::new(&handles, [], &[])?;
     let key = graph.relations.keys.get(&table).cloned().unwrap_or_default();
     let mut read = key.clone();
     read.push(rule.column.clone());

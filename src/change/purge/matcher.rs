@@ -1,13 +1,15 @@
 //! Finds a person's handles, and the ids of rows that go, in any text: many words in one pass, at word boundaries, in
 //! the spellings that stored text has.
 
+use std::collections::HashSet;
+
 use aho_corasick::{AhoCorasick, MatchKind};
 
 use super::phone::Phone;
 use super::subject::Handle;
 use crate::change::ChangeError;
 use crate::store::proof::needles::{Form, Needles};
-use crate::store::proof::spelling::{begins, ends, spellings};
+use crate::store::proof::spelling::{begins, ends, json_escapes, percent_escapes, spellings};
 
 /// Ids shorter than that are not looked for in texts: they would be found everywhere.
 pub const ID_LENGTH: usize = 8;
@@ -19,6 +21,8 @@ pub enum What {
     Handle(usize),
     /// The id of a row that goes.
     Row,
+    /// What another person is known by.
+    Other,
 }
 
 /// A place in a text.
@@ -41,6 +45,7 @@ const ENCODED: usize = 10;
 #[derive(Debug)]
 pub struct Matcher {
     words: AhoCorasick,
+    patterns: Vec<String>,
     what: Vec<What>,
     mail: Vec<bool>,
     encoded: AhoCorasick,
@@ -49,13 +54,14 @@ pub struct Matcher {
 }
 
 impl Matcher {
-    /// Looks for handles and for ids of rows.
+    /// Looks for handles and for ids of rows. What holds a handle and is one of `others` is left alone.
     ///
     /// # Errors
     /// More words than can be looked for at once.
     pub fn new<'h>(
         handles: impl IntoIterator<Item = &'h Handle>,
         ids: impl IntoIterator<Item = String>,
+        others: &[String],
     ) -> Result<Self, ChangeError> {
         let (mut patterns, mut what, mut mail) = (Vec::new(), Vec::new(), Vec::new());
         let (mut codes, mut behind, mut phones) = (Vec::new(), Vec::new(), Vec::new());
@@ -85,23 +91,36 @@ impl Matcher {
             what.push(What::Row);
             mail.push(false);
         }
+        for other in others {
+            // In its own case: in another one it may be the person's.
+            let escaped = json_escapes(other).into_iter().chain(percent_escapes(other)).chain([other.clone()]);
+            for spelling in escaped {
+                patterns.push(spelling);
+                what.push(What::Other);
+                mail.push(other.contains('@'));
+            }
+        }
         let too_many = |e| ChangeError::Failed(format!("too much to look for at once: {e}"));
         let mut builder = AhoCorasick::builder();
         builder.match_kind(MatchKind::Standard);
         let encoded = builder.build(&codes).map_err(too_many)?;
         let words = builder.ascii_case_insensitive(true).build(&patterns).map_err(too_many)?;
-        Ok(Matcher { words, what, mail, encoded, behind, phones })
+        Ok(Matcher { words, patterns, what, mail, encoded, behind, phones })
     }
 
     /// Every place where a word stands, in order; of several that begin at one place the longest.
     #[must_use]
     pub fn find(&self, text: &[u8]) -> Vec<Hit> {
         let mut hits: Vec<Hit> = Vec::new();
+        let mut exact: HashSet<(usize, usize)> = HashSet::new();
         for found in self.words.find_overlapping_iter(text) {
             let i = found.pattern().as_usize();
             let (start, end) = (found.start(), found.end());
             if begins(text, start) && ends(text, end, self.mail[i]) {
                 hits.push(Hit { what: self.what[i], start, end, fill: None });
+                if self.what[i] == What::Other && text.get(start..end) == Some(self.patterns[i].as_bytes()) {
+                    exact.insert((start, end));
+                }
             }
         }
         if !self.behind.is_empty() {
@@ -114,8 +133,15 @@ impl Matcher {
             let found = phone.find(text).into_iter();
             hits.extend(found.map(|(start, end)| Hit { what: What::Handle(*handle), start, end, fill: None }));
         }
-        hits.sort_by_key(|h| (h.start, std::cmp::Reverse(h.end), h.what == What::Row));
+        let rank = |hit: &Hit| match hit.what {
+            What::Other if exact.contains(&(hit.start, hit.end)) => 0,
+            What::Handle(_) => 1,
+            What::Row => 2,
+            What::Other => 3,
+        };
+        hits.sort_by_key(|h| (h.start, std::cmp::Reverse(h.end), rank(h)));
         hits.dedup_by(|later, earlier| later.start < earlier.end);
+        hits.retain(|hit| hit.what != What::Other);
         hits
     }
 }
@@ -138,7 +164,7 @@ mod tests {
     fn found(value: &str, text: &str) -> usize {
         let kind = if value.starts_with('+') { "phone" } else { "x" };
         let handle = Handle { kind: kind.into(), value: value.into(), source: String::new(), unsearched: None };
-        Matcher::new([&handle], []).unwrap().find(text.as_bytes()).len()
+        Matcher::new([&handle], [], &[]).unwrap().find(text.as_bytes()).len()
     }
 
     #[test]

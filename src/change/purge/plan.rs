@@ -208,7 +208,7 @@ pub async fn rest(
         round += 1;
         graph.close(snapshot, &subject.ids).await?;
         let ids = ids_of(&graph);
-        let matcher = Matcher::new(handles.iter().copied(), ids.iter().cloned())?;
+        let matcher = Matcher::new(handles.iter().copied(), ids.iter().cloned(), &subject.others)?;
         let listed = listed(&graph, &ids);
         let mut updates = Updates::default();
         effects::find(snapshot, &graph, &subject.ids, &mut updates).await?;

@@ -46,6 +46,7 @@ pub async fn preview(store: &Store, plan: &PurgePlan) -> Result<Preview, ChangeE
         held,
         locks: store.engine() == Engine::Postgres,
         unfinished,
+        began: None,
     })
 }
 
@@ -94,6 +95,7 @@ pub async fn begun(store: &Store, kept: &Kept) -> Result<Preview, ChangeError> {
         held,
         locks: store.engine() == Engine::Postgres,
         unfinished: true,
+        began: Some(kept.choice()),
     })
 }
 

@@ -252,7 +252,8 @@ async fn explained(
     let ids_only = id_columns(store, &snapshot.relations().await?);
     let each = |sighting: Sighting| {
         let part = !sighting.entire && ids_only.contains(&(sighting.table.clone(), sighting.column.clone()));
-        if looked.named.get(sighting.handle) == Some(&0) && !part {
+        let others = looked.handles.get(sighting.handle).is_some_and(|word| kept.subject.shares(word));
+        if looked.named.get(sighting.handle) == Some(&0) && !part && !others {
             *unnamed.entry(format!("{}.{}", sighting.table.title(), sighting.column)).or_default() += sighting.count;
         }
         ControlFlow::Continue(())
@@ -266,7 +267,7 @@ async fn explained(
         let word = word.to_lowercase();
         if at(&live.inside, handle) > 0 || at(&live.hits, handle) > 0 {
             needles.set_aside(handle, None, "rows that stay hold it");
-            shared += usize::from(at(&live.hits, handle) == 0);
+            shared += usize::from(at(&live.hits, handle) == 0 || kept.subject.shares(&word));
         } else if definitions.iter().any(|text| text.contains(&word)) {
             needles.set_aside(handle, None, "the structure of the database holds it");
         } else if at(&live.tails, handle) > 0 {
@@ -302,7 +303,7 @@ async fn logical(store: &Store, desk: &Desk<'_>, kept: &Kept, proof: &mut Proof)
     account.close(&mut snapshot, &kept.subject.ids).await?;
     let handles: Vec<&Handle> = kept.subject.searched().collect();
     let ids: HashSet<String> = kept.ids.iter().cloned().collect();
-    let matcher = Matcher::new(handles.iter().copied(), ids.iter().cloned())?;
+    let matcher = Matcher::new(handles.iter().copied(), ids.iter().cloned(), &kept.subject.others)?;
     let own = store.own().await?;
     let known = super::plan::known_tables(store);
     // By now triggers have done their part.

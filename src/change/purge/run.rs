@@ -258,7 +258,8 @@ async fn finish(
     let mut disclosures: Vec<String> = proof.incomplete.clone();
     disclosures.extend(kept.particular.iter().chain(&proof.particular).chain(&kept.notes).chain(&proof.notes).cloned());
     disclosures.extend(STANDING.iter().map(|words| format!("{words} (as of {})", &now()[..10])));
-    let mut hmacs: Vec<String> = kept.subject.searched().map(|h| hmac(&desk.key, &h.value)).collect();
+    let mut hmacs: Vec<String> =
+        kept.subject.handles.iter().filter(|h| kept.subject.is_alone(h)).map(|h| hmac(&desk.key, &h.value)).collect();
     hmacs.sort_unstable();
     let mut receipt = json!({
         "receipt_id": receipt_id,

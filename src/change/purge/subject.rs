@@ -1,12 +1,15 @@
 //! Who is meant: from any handle to the person's ids, and from these to every handle that is known.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use serde::{Deserialize, Serialize};
+use unicode_normalization::UnicodeNormalization as _;
 
 use crate::change::ChangeError;
 use crate::layout::erase::BoundRule;
 use crate::memory::nearest::nearest;
+use crate::store::dialect::quote;
+use crate::store::proof::spelling::forms;
 use crate::store::session::Raw;
 use crate::store::snapshot::{HandlesWanted, Snapshot, Wanted};
 use crate::store::stored::TableName;
@@ -42,6 +45,10 @@ pub struct Subject {
     pub handles: Vec<Handle>,
     /// Other people that are near: kind and value of what is near.
     pub near: Vec<(String, String)>,
+    /// What other people are known by that holds a handle of the person: `bob-smith` where the person is `bob`, `ANN`
+    /// where the person is `ann`. It is left alone.
+    #[serde(default)]
+    pub others: Vec<String>,
 }
 
 impl Subject {
@@ -49,6 +56,23 @@ impl Subject {
     pub fn searched(&self) -> impl Iterator<Item = &Handle> {
         self.handles.iter().filter(|h| h.unsearched.is_none())
     }
+
+    /// Whether nobody else is known by a handle, in any case and composition of its letters.
+    #[must_use]
+    pub fn is_alone(&self, handle: &Handle) -> bool {
+        handle.unsearched.is_none() && !self.others.iter().any(|other| folded(other) == folded(&handle.value))
+    }
+
+    /// Whether something that another person is known by holds a word.
+    #[must_use]
+    pub fn shares(&self, word: &str) -> bool {
+        self.others.iter().any(|other| folded(other).contains(&folded(word)))
+    }
+}
+
+/// A text whatever the case and composition of its letters.
+fn folded(text: &str) -> String {
+    text.nfc().collect::<String>().to_lowercase()
 }
 
 /// Refuses what cannot mean one person.
@@ -146,7 +170,8 @@ pub async fn resolve(snapshot: &mut Snapshot<'_>, given: &str, aliases: &[String
             too_common(snapshot, handle, &ids).await?
         };
     }
-    let mut subject = Subject { given: given.to_owned(), ids, handles, near: Vec::new() };
+    let mut subject = Subject { given: given.to_owned(), ids, handles, near: Vec::new(), others: Vec::new() };
+    subject.others = others(snapshot, &subject).await?;
     subject.near = near_of(snapshot, &subject).await?;
     Ok(subject)
 }
@@ -162,7 +187,13 @@ pub fn by_words(given: &str, aliases: &[String]) -> Result<Subject, ChangeError>
         no_pattern(word)?;
         add(&mut handles, kind_of("alias", word), word, "given");
     }
-    Ok(Subject { given: given.trim().to_owned(), ids: vec![given.trim().to_owned()], handles, near: Vec::new() })
+    Ok(Subject {
+        given: given.trim().to_owned(),
+        ids: vec![given.trim().to_owned()],
+        handles,
+        near: Vec::new(),
+        others: Vec::new(),
+    })
 }
 
 /// A stored handle: one value, or a list of them.
@@ -242,6 +273,30 @@ async fn known_as(snapshot: &mut Snapshot<'_>, text: &str) -> Result<BTreeSet<St
         found.extend(known.into_iter().map(|(id, _)| id));
     }
     Ok(found)
+}
+
+/// What other people are known by that holds a handle of the person.
+async fn others(snapshot: &mut Snapshot<'_>, subject: &Subject) -> Result<Vec<String>, ChangeError> {
+    let words: Vec<String> = subject
+        .searched()
+        .filter(|h| !matches!(h.kind.as_str(), "session" | "profile"))
+        .flat_map(|h| if h.value.is_ascii() { vec![h.value.to_lowercase()] } else { forms(&h.value) })
+        .collect();
+    let wanted: HashSet<String> = words.iter().map(|word| folded(word)).collect();
+    let mut found = BTreeSet::new();
+    for handle in snapshot.store.recognised().erasure.handles.clone() {
+        let table = TableName::new(handle.table.0.clone(), handle.table.1.clone());
+        // Of conversations and banks only whose they are.
+        let many = matches!(handle.kind.as_str(), "session" | "profile");
+        let sql = if many { format!("t.{}", quote(&handle.id)) } else { handle.sql.clone() };
+        let holding = HandlesWanted::Holding { words: &words, ids: &subject.ids };
+        for (id, value) in snapshot.handles(&table, &handle.id, &sql, &holding).await? {
+            found.extend([id].into_iter().chain(values(&value)));
+        }
+    }
+    found.retain(|other| wanted.iter().any(|word| folded(other).contains(word.as_str())));
+    found.retain(|other| !subject.handles.iter().any(|h| h.value == *other));
+    Ok(found.into_iter().collect())
 }
 
 /// Other people with a name or an address like the person's.

@@ -52,9 +52,10 @@ pub(super) fn mentions(choice: Mentions) -> (&'static str, &'static str) {
 }
 
 /// The choices with what each means, below each other.
-pub(super) fn explained(choice: Choice, preview: &Preview, width: usize, look: &Look) -> Vec<TextLine> {
+pub(super) fn explained(erasure: &Erasure, preview: &Preview, width: usize, look: &Look) -> Vec<TextLine> {
     let mut lines = Vec::new();
-    for chosen in chosen(choice, Some(preview)) {
+    for chosen in chosen(erasure.choice, Some(preview)) {
+        let chosen = if erasure.is_settled() { keyless(chosen) } else { chosen };
         let mut line = line(&chosen, look);
         let means = SafeText::from(chosen.means);
         if line.width() + 2 + means.width() <= width {
@@ -68,6 +69,11 @@ pub(super) fn explained(choice: Choice, preview: &Preview, width: usize, look: &
         }
     }
     lines
+}
+
+/// A choice that cannot be changed any more.
+fn keyless(chosen: Chosen) -> Chosen {
+    Chosen { key: "   ", ..chosen }
 }
 
 fn line(chosen: &Chosen, look: &Look) -> TextLine {
@@ -108,18 +114,17 @@ pub(super) fn side(erasure: &Erasure, width: usize, look: &Look) -> Vec<TextLine
         lines.extend(state(preview, width, look));
         lines.push(TextLine::default());
     }
-    let is_over = erasure.running.is_some() || erasure.outcome.is_some();
+    let is_over = erasure.running.is_some() || erasure.outcome.is_some() || erasure.is_settled();
     if is_over || erasure.step < STEPS.len() - 2 {
         lines.push(Section::new("choices").line(width, look));
-        let keyless = |chosen: Chosen| if is_over { Chosen { key: "   ", ..chosen } } else { chosen };
-        lines.extend(chosen(erasure.choice, preview).into_iter().map(|chosen| line(&keyless(chosen), look)));
+        let as_shown = |chosen| if is_over { keyless(chosen) } else { chosen };
+        lines.extend(chosen(erasure.choice, preview).into_iter().map(|chosen| line(&as_shown(chosen), look)));
         lines.push(TextLine::default());
     }
-    let mut told = vec!["In several databases at once: `purge PERSON --fleet FILE` on the command line.".to_owned()];
     if !is_over {
-        told.insert(0, "Nothing is written before the person's id is typed.".to_owned());
+        let told = ["Nothing is written before the person's id is typed.".to_owned()];
+        lines.extend(sentences(&told, Role::Muted, width, look));
     }
-    lines.extend(sentences(&told, Role::Muted, width, look));
     lines
 }
 
@@ -133,6 +138,9 @@ pub fn state(preview: &Preview, width: usize, look: &Look) -> Vec<TextLine> {
                 TextLine::default().with_glyph(look.glyphs.warning, Role::Bad).with(format!(" {word}"), Role::Bad),
             );
             lines.extend(sentences(std::slice::from_ref(reason), Role::Text, width, look));
+            if held {
+                lines.push(TextLine::of("c H", Role::Key).with(" ends the hold", Role::Muted));
+            }
         }
         (None, _) => {
             lines
@@ -158,7 +166,7 @@ pub fn state(preview: &Preview, width: usize, look: &Look) -> Vec<TextLine> {
 /// What is said before the id is typed.
 pub(super) fn last_words(erasure: &Erasure) -> Vec<String> {
     let mut words = Vec::new();
-    if erasure.is_incomplete() || erasure.preview.as_ref().is_some_and(|preview| preview.unfinished) {
+    if erasure.is_incomplete() || erasure.is_settled() {
         words.push("The earlier run is gone on with, as it was chosen then.".to_owned());
     } else if let Some(preview) = &erasure.preview {
         let (gone, changed) = rows(&preview.counts);

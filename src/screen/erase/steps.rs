@@ -191,6 +191,9 @@ fn decide(erasure: &Erasure, preview: &Preview, width: usize, look: &Look) -> Ve
     lines.extend(state(preview, width, look));
     lines.push(TextLine::default());
     lines.push(Section::new("choices").line(width, look));
-    lines.extend(explained(erasure.choice, preview, width, look));
+    lines.extend(explained(erasure, preview, width, look));
+    lines.push(TextLine::default());
+    let told = ["In several databases at once: `mnemoscope purge PERSON --fleet FILE`.".to_owned()];
+    lines.extend(sentences(&told, Role::Muted, width, look));
     lines
 }

@@ -37,12 +37,13 @@ fn entry(line: TextLine, number: usize) -> Entry {
 pub fn draw(model: &Model, home: &Home, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
     const TWO_COLUMNS_FROM: u16 = 110;
     drawn.measures.home_entries = model.home_entries().len();
-    let held = model.held().count();
+    // What stands in the left column comes first.
+    let held = model.changing.begun().len() + model.held().count();
     if area.width < TWO_COLUMNS_FROM || model.looked_at().is_none() {
         let pane = Pane { focused: true, ..Pane::new("home") };
         let inside = padded(pane.render(area, buf, look));
         let mut lines = about(model, usize::from(inside.width), look);
-        lines.extend(unfinished(model, held, usize::from(inside.width), look));
+        lines.extend(unfinished(model, usize::from(inside.width), look));
         lines.extend(work::lines(model, false, usize::from(inside.width), look));
         lines.extend(holdings(model, usize::from(inside.width), look));
         lines.extend(recent(model, home, held, usize::from(inside.width), look));
@@ -53,11 +54,11 @@ pub fn draw(model: &Model, home: &Home, look: &Look, area: Rect, buf: &mut Buffe
     }
     let width = area.width * 9 / 20;
     let (left, right) = (Rect { width, ..area }, lay::right_of(area, width));
-    let is_left = home.selected < held + model.changing.begun().len();
+    let is_left = home.selected < held;
     let pane = Pane { focused: is_left, ..Pane::new("this database") };
     let inside = padded(pane.render(left, buf, look));
     let mut lines = about(model, usize::from(inside.width), look);
-    lines.extend(unfinished(model, held, usize::from(inside.width), look));
+    lines.extend(unfinished(model, usize::from(inside.width), look));
     lines.extend(holdings(model, usize::from(inside.width), look));
     lines.extend(work::lines(model, true, usize::from(inside.width), look));
     lines.extend(tables(model, usize::from(inside.width), look));
@@ -136,7 +137,7 @@ fn about(model: &Model, width: usize, look: &Look) -> Vec<Entry> {
 }
 
 /// Erasures that have not ended verified.
-fn unfinished(model: &Model, first: usize, width: usize, look: &Look) -> Vec<Entry> {
+fn unfinished(model: &Model, width: usize, look: &Look) -> Vec<Entry> {
     let mut lines: Vec<Entry> =
         if model.changing.begun().is_empty() { Vec::new() } else { section("unfinished", width, look).into() };
     for (index, begun) in model.changing.begun().iter().enumerate() {
@@ -144,7 +145,7 @@ fn unfinished(model: &Model, first: usize, width: usize, look: &Look) -> Vec<Ent
         line.push(" the erasure of ", Role::Text);
         line.push(SafeText::limited(&begun.given, 60), Role::Warn);
         line.push(SafeText::join(&[", begun ".into(), words::time(&begun.started_at, false)], ""), Role::Muted);
-        lines.push(entry(line, first + index));
+        lines.push(entry(line, index));
     }
     lines
 }
@@ -168,7 +169,7 @@ fn holdings(model: &Model, width: usize, look: &Look) -> Vec<Entry> {
             line.push("   ", Role::Text);
             line.push(SafeText::limited(&source, width.saturating_sub(37)), Role::Muted);
         }
-        lines.push(entry(line, number));
+        lines.push(entry(line, model.changing.begun().len() + number));
     }
     lines
 }
@@ -282,7 +283,6 @@ fn findings(health: &Health, first: usize, width: usize, look: &Look) -> Vec<Ent
 /// Findings, what stands out of the newest rows, then those.
 fn recent(model: &Model, home: &Home, first: usize, width: usize, look: &Look) -> Vec<Entry> {
     let standouts = home.standouts();
-    let first = first + model.changing.begun().len();
     let mut lines = findings(&model.health, first, width, look);
     let first = first + model.health.worst().len();
     if !standouts.is_empty() {

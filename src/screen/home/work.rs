@@ -9,7 +9,7 @@ use crate::ui::{Align, Look, Role, SafeText, TextLine};
 
 /// The screens, and what each is for in a few words.
 const SCREENS: [(CommandId, &str); 12] = [
-    (CommandId::Panel(PanelKind::Findings), "what is wrong or suspicious, and what mends it"),
+    (CommandId::Panel(PanelKind::Findings), "what is wrong or suspicious"),
     (CommandId::Panel(PanelKind::Inbox), "feedback that needs a look"),
     (CommandId::Panel(PanelKind::Recall), "why something is remembered"),
     (CommandId::Panel(PanelKind::Replay), "a topic as it happened"),
@@ -17,8 +17,8 @@ const SCREENS: [(CommandId, &str); 12] = [
     (CommandId::Panel(PanelKind::Study(Kind::Recall)), "how good recall is"),
     (CommandId::Panel(PanelKind::Study(Kind::Policies)), "learned rankings, and which is in use"),
     (CommandId::Panel(PanelKind::Prune), "cases that go by rules"),
-    (CommandId::Erase, "where a person is, and what erasing would do"),
-    (CommandId::Panel(PanelKind::Jobs), "backfills: what is filled in or mended in batches"),
+    (CommandId::Erase, "who, where, and what erasing would do"),
+    (CommandId::Panel(PanelKind::Jobs), "backfills, in batches"),
     (CommandId::Panel(PanelKind::Migrations), "what the database lacks"),
     (CommandId::Panel(PanelKind::Receipts), "what was changed here, to be undone"),
 ];
