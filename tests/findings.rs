@@ -4,13 +4,14 @@
 
 mod support;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
 use clap::CommandFactory as _;
 use mnemoscope::change::findings::{Brief, Told, Wanted, look};
 use mnemoscope::change::{Author, migrate};
 use mnemoscope::demo;
+use mnemoscope::job::{self, backfill::Kind};
 use mnemoscope::memory::findings::{Finding, KINDS};
 use mnemoscope::store::{OpenOptions, Store, Target};
 use sqlx::{AssertSqlSafe, Connection, SqliteConnection};
@@ -213,5 +214,50 @@ fn a_brief_look_tells_nothing_of_what_it_did_not_read() {
             assert!(silent.is_empty(), "{rows} rows: {silent:?}");
             assert_eq!(left.is_empty(), rows == u64::MAX, "{left:?}");
         }
+    });
+}
+
+/// Episodes that a backfill would change.
+async fn mended(store: &Store, backfill: &str, table: &str) -> u64 {
+    let job = Kind::named(backfill).expect("a backfill").job(store).expect("it can be done here");
+    let plan = job::look(store, &*job, &mut |_| ()).await.expect("a plan");
+    plan.counts.get(table).and_then(|verbs| verbs.get("update")).copied().unwrap_or_default() as u64
+}
+
+#[test]
+fn what_a_backfill_would_mend_is_what_is_found() {
+    block_on(async {
+        for layout in [Layout::Atom, Layout::Atom2026] {
+            let folder = tempfile::tempdir().expect("a folder");
+            let path = folder.path().join("memory.db");
+            build_sqlite(layout, &path).await;
+            let target = Target::File(path);
+            let table = if layout == Layout::Atom { "agent_episodes" } else { "episodes" };
+            // Neither counted nor scored yet, with a list that cannot be read, with a list that is full.
+            for (id, set) in [
+                ("ep-one", "canvas_action_count = NULL, aggregate_feedback_score = NULL"),
+                ("ep-two", "feedback_ids = '[\"x', aggregate_feedback_score = 0.5, canvas_action_count = 7"),
+                ("ep-three", "canvas_ids = '{}', canvas_action_count = 3"),
+            ] {
+                let any = format!("(SELECT id FROM {table} ORDER BY id LIMIT 1 OFFSET {})", id.len());
+                run(&target, &format!("UPDATE {table} SET {set} WHERE id = {any}")).await;
+            }
+            let store = open(&target).await;
+            let all = found(&target, None).await;
+            for (kinds, backfill) in [
+                (&["not_linked"][..], "canvas-links"),
+                (&["feedback_not_linked"], "feedback-links"),
+                (&["count_differs", "aggregate_differs"], "aggregates"),
+            ] {
+                let such = all.iter().filter(|f| kinds.contains(&f.kind));
+                let said: BTreeSet<&String> = such.flat_map(|f| &f.examples).collect();
+                assert_eq!(said.len() as u64, mended(&store, backfill, table).await, "{layout:?}: {kinds:?}");
+            }
+        }
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("memory.db");
+        build_sqlite(Layout::Pyworkflow, &path).await;
+        let all = found(&Target::File(path), None).await;
+        assert!(!all.iter().any(|f| f.kind == "feedback_not_linked"), "nobody may write into runs: {all:?}");
     });
 }

@@ -358,7 +358,9 @@ impl Survey<'_> {
         let links = self.links();
         let back = |to| links.iter().any(|l| l.to == to && l.by == LinkBy::Back);
         let canvas_back = back(Entity::CanvasEvent);
-        let [counted, scored] = ["canvas_action_count", "feedback_score"].map(|column| self.stores(column));
+        let [counted, scored] = ["canvas_action_count", "feedback_score"].map(|column| self.stores(column, |_| true));
+        let may = |source: &BoundSource| source.write.as_ref().is_some_and(|write| write.refuse.is_none());
+        let fillable = ["canvas_ids", "feedback_ids"].map(|column| self.stores(column, may));
         let mut story = Story::new(self.wanted.examples);
         self.each(Entity::Episode, |row| {
             let named = Named {
@@ -367,6 +369,7 @@ impl Survey<'_> {
                 canvas_back,
                 counted,
                 scored,
+                fillable,
             };
             story.episode(row, &named);
         })
@@ -389,10 +392,10 @@ impl Survey<'_> {
         episodes.flat_map(|s| s.links.iter().cloned()).collect()
     }
 
-    /// Whether a column of episodes is stored, so that it can be wrong.
-    fn stores(&self, column: &str) -> bool {
+    /// Whether a column of episodes is stored in a source of such a kind.
+    fn stores(&self, column: &str, such: impl Fn(&BoundSource) -> bool) -> bool {
         let mut episodes = self.store.recognised().sources.iter().filter(|s| s.entity == Entity::Episode);
-        episodes.any(|source| plain_column(source, column).is_some())
+        episodes.any(|source| such(source) && plain_column(source, column).is_some())
     }
 
     async fn memory_links(&mut self, story: &mut Story) -> Result<(), ChangeError> {

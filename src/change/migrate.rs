@@ -326,7 +326,10 @@ pub async fn apply_chosen(store: &Store, author: &Author, choice: &Choice) -> Re
 /// The migrations of layouts that are to be applied.
 fn choose(standings: &[Standing], choice: &Choice) -> Result<Vec<Migration>, ChangeError> {
     let offered: Vec<&str> = standings.iter().filter_map(|s| s.migration.optional.as_deref()).collect();
-    if let Some(unknown) = choice.optional.iter().find(|name| !offered.contains(&name.as_str())) {
+    // By its word, or by the name under which it is listed.
+    let named =
+        |m: &Migration, name: &String| m.optional.is_some() && (m.optional.as_ref() == Some(name) || m.name == *name);
+    if let Some(unknown) = choice.optional.iter().find(|name| !standings.iter().any(|s| named(&s.migration, name))) {
         let known = if offered.is_empty() {
             "none is offered here".to_owned()
         } else {
@@ -336,10 +339,8 @@ fn choose(standings: &[Standing], choice: &Choice) -> Result<Vec<Migration>, Cha
             "there is no optional migration `{unknown}` for this database; {known}"
         )));
     }
-    let wanted = |s: &&Standing| match &s.migration.optional {
-        Some(name) => s.begun || choice.optional.contains(name),
-        None => true,
-    };
+    let chosen = |m: &Migration| choice.optional.iter().any(|name| named(m, name));
+    let wanted = |s: &&Standing| s.migration.optional.is_none() || s.begun || chosen(&s.migration);
     let due = standings.iter().filter(|s| s.migration.series != crate::store::migration::OWN && s.is_pending());
     let due = due.filter(wanted).map(|s| s.migration.clone());
     Ok(due.filter(|m| choice.to.is_none_or(|to| m.version <= to)).collect())

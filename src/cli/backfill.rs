@@ -186,15 +186,15 @@ async fn carry_out(
             format!("{} is done, but looking at the result found what should not be: see `verification`", kind.name);
         return Err(Failure { code: 6, message });
     }
-    Err(Failure {
-        code: 6,
-        message: format!(
-            "{} is {}: `mnemoscope -d {place} backfill resume {}` goes on",
-            kind.name,
-            outcome.status(),
-            kind.name
-        ),
-    })
+    let (name, status) = (kind.name, outcome.status());
+    let message = if outcome.progress.state == State::Cancelled {
+        format!(
+            "{name} is {status}, what was done stays: `mnemoscope -d {place} backfill {name} --apply` starts it anew"
+        )
+    } else {
+        format!("{name} is {status}: `mnemoscope -d {place} backfill resume {name}` goes on")
+    };
+    Err(Failure { code: 6, message })
 }
 
 /// A job told to stop by a signal pauses at its next checkpoint; a second signal ends the program at once.

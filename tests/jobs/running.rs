@@ -1,13 +1,14 @@
 //! Running jobs: who may, how they stop and go on, what a zombie may not.
 
+use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 
 use futures::future::BoxFuture;
 use mnemoscope::change::{ChangeError, Danger, Draft};
 use mnemoscope::job::plan::{Beat, Move, Settings, State, Wish};
 use mnemoscope::job::{self, Ask, Batch, Entry, Job, record};
-use mnemoscope::store::Store;
 use mnemoscope::store::stored::TableName;
+use mnemoscope::store::{Store, Target};
 use tokio::sync::watch;
 
 use super::support::block_on;
@@ -80,6 +81,25 @@ fn another_process_can_pause_and_cancel_it() {
             assert!(world.backfill("canvas-links", 50).await.is_complete());
         }
     });
+}
+
+#[test]
+fn a_cancelled_run_names_the_command_that_starts_it_anew() {
+    let world = block_on(on_sqlite(40));
+    let Target::File(path) = &world.target else { panic!("a file") };
+    let command = |words: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_mnemoscope"));
+        command.arg("-d").arg(path).arg("backfill").args(words).stdout(Stdio::null()).stderr(Stdio::piped());
+        command
+    };
+    let run = command(&["canvas-links", "--apply", "--batch", "1", "--rate", "2"]).spawn().expect("the binary");
+    // Refused with 3 until the run has begun.
+    while command(&["cancel", "canvas-links"]).output().expect("the binary").status.code() == Some(3) {}
+    let output = run.wait_with_output().expect("its end");
+    let words = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(6), "{words}");
+    assert!(words.contains("is cancelled") && words.contains("backfill canvas-links --apply"), "{words}");
+    assert!(!words.contains("resume"), "{words}");
 }
 
 #[test]

@@ -20,6 +20,8 @@ pub struct Named {
     pub counted: bool,
     /// The score of its feedback is stored.
     pub scored: bool,
+    /// Its lists of canvas events and of feedback can be filled: what nobody may write is nothing to be mended.
+    pub fillable: [bool; 2],
 }
 
 #[derive(Debug)]
@@ -115,7 +117,7 @@ impl Story {
         let sound = |column: &str| !row.problems.iter().any(|p| p.column == column);
         let readable = sound("canvas_ids");
         let listed = row.list("canvas_ids");
-        let open = session != 0 && listed.is_empty() && readable;
+        let open = named.fillable[0] && session != 0 && listed.is_empty() && readable;
         if open {
             self.open_sessions.insert(session);
         }
@@ -139,10 +141,10 @@ impl Story {
             executions,
             canvas: named.canvas.iter().map(|id| short(id)).collect(),
             feedback: named.feedback.iter().map(|id| short(id)).collect(),
-            has_list: !row.get("canvas_ids").is_null(),
+            has_list: readable && !row.get("canvas_ids").is_null(),
             repeats: !distinct(&listed) || !distinct(&row.list("feedback_ids")),
             open,
-            open_feedback: sound("feedback_ids") && row.list("feedback_ids").is_empty(),
+            open_feedback: named.fillable[1] && sound("feedback_ids") && row.list("feedback_ids").is_empty(),
             count: (named.counted && readable && (sound("metadata") || !row.get("metadata").is_null()))
                 .then(|| row.get("canvas_action_count").as_i64()),
             score: (named.scored && sound("feedback_ids")).then(|| row.number("feedback_score")),
