@@ -401,6 +401,18 @@ fn people_whose_ids_differ_in_case_or_composition_or_length_are_told_apart() {
 }
 
 #[test]
+fn a_handle_that_only_texts_hold_is_said_to_be_there() {
+    block_on(async {
+        for world in [Some(on_sqlite(Layout::Atom).await), on_postgres(Layout::Atom).await].into_iter().flatten() {
+            world.run("UPDATE chat_sessions SET title = 'ask zoe@elsewhere.example' WHERE user_id = 'user-ben'").await;
+            let refused = world.purge("zoe@elsewhere.example", &everything()).await;
+            let Err(ChangeError::NotFound(words)) = refused else { panic!("{refused:?}") };
+            assert!(words.contains("texts hold it: chat_sessions.title (") && words.contains("--alias"), "{words}");
+        }
+    });
+}
+
+#[test]
 fn links_of_others_to_a_persons_cases_go_with_them() {
     block_on(async {
         let world = native(60).await;

@@ -202,13 +202,14 @@ impl Snapshot<'_> {
                 format!("lower({expression}) = lower($1) OR {expression} LIKE $2")
             }
             HandlesWanted::Of(ids) => format!("{id} IN ({})", marks(ids, &mut params)),
-            HandlesWanted::Shared { values: [], .. } => return Ok(Vec::new()),
+            HandlesWanted::Shared { values: [], .. } | HandlesWanted::Holding { words: [], .. } => {
+                return Ok(Vec::new());
+            }
             HandlesWanted::Shared { values, ids } => {
                 let values = &values[..values.len().min(VALUES)];
                 let values = marks(values, &mut params);
                 format!("{expression} IN ({values}) AND {id} NOT IN ({})", marks(ids, &mut params))
             }
-            HandlesWanted::Holding { words: [], .. } => return Ok(Vec::new()),
             HandlesWanted::Holding { words, ids } => {
                 let held = match self.engine() {
                     Engine::Sqlite => "instr(lower($value), lower($word)) > 0",

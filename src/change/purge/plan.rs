@@ -146,11 +146,26 @@ pub async fn plan(
     }
     let subject = match subject::resolve(&mut snapshot, given, &options.aliases).await {
         Err(ChangeError::NotFound(words)) => {
-            return Err(ChangeError::NotFound(words + &erased_before(store, given).await?));
+            let said = words + &erased_before(store, given).await?;
+            let subject = subject::by_words(given, &options.aliases)?;
+            let plan = rest(&mut snapshot, subject, options, &[], progress).await?;
+            return Err(ChangeError::NotFound(said + &in_texts(&plan)));
         }
         found => found?,
     };
     rest(&mut snapshot, subject, options, &[], progress).await
+}
+
+/// Where a handle stands that nobody's id leads to, such as an e-mail where no table says whose it is.
+fn in_texts(plan: &PurgePlan) -> String {
+    if plan.mentioned.is_empty() {
+        return String::new();
+    }
+    let places: Vec<String> = plan.mentioned.iter().map(|(place, values)| format!("{place} ({values})")).collect();
+    format!(
+        "; texts hold it: {}. Give the person's id, and this as an --alias, to take it out of them",
+        places.join(", ")
+    )
 }
 
 /// Words for somebody who is not there because they were erased.
