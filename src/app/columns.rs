@@ -156,8 +156,8 @@ pub fn list_columns(entity: Entity) -> &'static [ListColumn] {
         Entity::Subject => {
             const {
                 &[
-                    column("id", "subject", Id, 12, 24, 0),
-                    column("name", "name", Text, 10, 0, 1),
+                    column("id", "subject", Id, 16, 24, 0),
+                    column("name", "name", Text, 16, 0, 1),
                     column("episodes", "episodes", Count, 8, 8, 0),
                     column("cases", "cases", Count, 6, 6, 2),
                     column("feedback", "feedback", Count, 8, 8, 3),

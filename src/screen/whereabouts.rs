@@ -6,6 +6,9 @@ use crate::app::detail::Detail;
 use crate::change::plan::erasure::Preview;
 use crate::ui::{Role, SafeText, TextLine, figures};
 
+/// Handles of one kind that are shown beside everything else.
+const HANDLES: usize = 6;
+
 /// Writes where the person is, or how far the look for that is.
 pub fn lines(writer: &mut Writer<'_>, detail: &Detail) {
     let known = &detail.whereabouts;
@@ -32,7 +35,7 @@ fn found_lines(writer: &mut Writer<'_>, found: &Preview) {
     let (width, look) = (writer.width, writer.look);
     let mut all = erase::state(found, width, look);
     all.push(TextLine::default());
-    all.extend(erase::who(found, width, look));
+    all.extend(erase::who(found, HANDLES, width, look));
     all.into_iter().for_each(|line| writer.line(line));
     writer.section("rows of the person", None);
     erase::tree(&found.id, &found.tree, width, look).into_iter().for_each(|line| writer.line(line));

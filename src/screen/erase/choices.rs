@@ -7,6 +7,7 @@ use crate::screen::changes::sentences;
 use crate::ui::{Align, Look, Role, SafeText, Section, TextLine, figures};
 
 /// A choice: its key, what it is about, what was chosen, and what that means.
+#[derive(Clone, Copy)]
 struct Chosen {
     key: &'static str,
     about: &'static str,
@@ -31,7 +32,7 @@ fn chosen(choice: Choice, preview: Option<&Preview>) -> Vec<Chosen> {
         ("no", "nothing is written to a folder before"),
     );
     all.push(Chosen { key: "c x", about: "export first", word, means });
-    if preview.is_none_or(|preview| preview.locks) {
+    if preview.is_some_and(|preview| preview.locks) {
         let (word, means) = pick(
             choice.full,
             ("yes", "no old page stays, but tables are locked meanwhile"),

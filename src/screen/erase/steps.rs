@@ -11,12 +11,15 @@ use crate::ui::{Align, Look, Role, SafeText, Section, TextLine};
 /// Mentions of one place that are shown.
 const SAMPLES: usize = 4;
 
+/// Handles of one kind that are shown: more are counted, and `show subject` tells them.
+const HANDLES: usize = 400;
+
 /// The step that is being looked at.
 pub fn lines(erasure: &Erasure, preview: &Preview, width: usize, look: &Look) -> Vec<TextLine> {
     let mut lines = said(erasure.step, width);
     match erasure.step {
         0 => {
-            lines.extend(who(preview, width, look));
+            lines.extend(who(preview, HANDLES, width, look));
             if preview.refused.is_some() || preview.unfinished {
                 lines.push(TextLine::default());
                 lines.extend(state(preview, width, look));
@@ -51,8 +54,8 @@ fn none() -> TextLine {
     TextLine::of("none", Role::Muted)
 }
 
-/// Handles by their kind; many of a kind flow beside each other.
-pub fn who(preview: &Preview, width: usize, look: &Look) -> Vec<TextLine> {
+/// Handles by their kind, so many of each; those of a kind flow beside each other.
+pub fn who(preview: &Preview, most: usize, width: usize, look: &Look) -> Vec<TextLine> {
     const LABEL: usize = 12;
     let mut kinds: Vec<&str> = Vec::new();
     preview.known.iter().for_each(|known| {
@@ -65,7 +68,7 @@ pub fn who(preview: &Preview, width: usize, look: &Look) -> Vec<TextLine> {
     for kind in kinds {
         let of_kind: Vec<_> = preview.known.iter().filter(|known| known.kind == kind).collect();
         let mut values = TextLine::default();
-        for (at, known) in of_kind.iter().enumerate() {
+        for (at, known) in of_kind.iter().take(most).enumerate() {
             let mut value = vec![SafeText::limited(&known.value, 120)];
             if let Some(why) = &known.unsearched {
                 value.push(SafeText::from(" (not looked for in texts: "));
@@ -77,6 +80,9 @@ pub fn who(preview: &Preview, width: usize, look: &Look) -> Vec<TextLine> {
             }
             let role = if known.unsearched.is_some() { Role::Muted } else { Role::Text };
             values.push(SafeText::join(&value, ""), role);
+        }
+        if of_kind.len() > most {
+            values.push(format!("and {} more", of_kind.len() - most), Role::Muted);
         }
         let name = if of_kind.len() > 1 { format!("{kind} {}", of_kind.len()) } else { kind.to_owned() };
         let mut head = TextLine::of(look.pad(&SafeText::limited(&name, LABEL), LABEL, Align::Left), Role::Label);
