@@ -37,7 +37,7 @@ fn taken_back_every_row_of_another_system_is_what_it_was() {
                 let after = dump(&world).await;
                 assert_ne!(after, before, "something was linked");
                 let stamp = "2026-01-02 03:04:05.678901";
-                let hex: String = stamp.bytes().map(|byte| format!("{byte:02X}")).collect();
+                let hex = hex::encode_upper(stamp);
                 for row in &after[episodes] {
                     assert!(row.contains(stamp) || row.contains(&hex), "the time of the last change moved: {row}");
                 }

@@ -246,7 +246,7 @@ impl Embeddings {
         }
         counted.note(&mut draft, lacking.len());
         draft.facts.insert("model".to_owned(), Value::from(self.endpoint.model.clone()));
-        self.push(&mut draft, kept, &lacking, &vectors).await?;
+        self.push(&mut draft, kept, &lacking, &vectors)?;
         Ok(Batch { plan: draft.seal_batch(String::new()), next, seen: looked_at, bad: Vec::new() })
     }
 
@@ -336,7 +336,7 @@ impl Embeddings {
     }
 
     /// Adds the vectors to the plan: new rows beside the others, or a column that is filled.
-    async fn push(
+    fn push(
         &self,
         draft: &mut Draft<'_>,
         kept: &Kept<'_>,

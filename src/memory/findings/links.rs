@@ -39,10 +39,12 @@ struct Mark {
     open: bool,
     /// Its list of feedback is there to be filled.
     open_feedback: bool,
-    /// The number that is stored for what can be read; none where there is no place for it or its list is unreadable.
-    count: Option<Option<i64>>,
-    /// The same of the score.
-    score: Option<Option<f64>>,
+    /// There is a place for the number of its canvas events, and their list can be read.
+    counted: bool,
+    count: Option<i64>,
+    /// The same of the score of its feedback.
+    scored: bool,
+    score: Option<f64>,
     canvas_back: bool,
 }
 
@@ -145,9 +147,10 @@ impl Story {
             repeats: !distinct(&listed) || !distinct(&row.list("feedback_ids")),
             open,
             open_feedback: named.fillable[1] && sound("feedback_ids") && row.list("feedback_ids").is_empty(),
-            count: (named.counted && readable && (sound("metadata") || !row.get("metadata").is_null()))
-                .then(|| row.get("canvas_action_count").as_i64()),
-            score: (named.scored && sound("feedback_ids")).then(|| row.number("feedback_score")),
+            counted: named.counted && readable && (sound("metadata") || !row.get("metadata").is_null()),
+            count: row.get("canvas_action_count").as_i64(),
+            scored: named.scored && sound("feedback_ids"),
+            score: row.number("feedback_score"),
             canvas_back: named.canvas_back,
         });
     }
@@ -284,13 +287,13 @@ impl Story {
         let not_named = mark.has_list && back_canvas.iter().any(|k| !mark.canvas.contains(k));
         let further = back_canvas.iter().filter(|k| !mark.canvas.contains(k)).count();
         let linked = (events.len() + further) as i64;
-        let count = mark.count.is_some_and(|count| count != Some(linked) && !(count.is_none() && linked == 0));
+        let count = mark.counted && mark.count.unwrap_or_default() != linked;
         let rows: HashSet<u64> = mark.feedback.iter().chain(back_said).copied().collect();
         let rows: Vec<&Said> = rows.iter().filter_map(|k| self.said.get(k)).collect();
         let mean = feedback::aggregate(rows.iter().filter(|s| s.counts).filter_map(|s| s.score));
         let same = match (mark.score, mean) {
-            (Some(Some(a)), Some(b)) => (a - b).abs() < 1e-6,
-            (Some(None), None) | (None, _) => true,
+            (Some(a), Some(b)) => (a - b).abs() < 1e-6,
+            (None, None) => true,
             _ => false,
         };
         let faults = [
@@ -299,7 +302,7 @@ impl Story {
             (wrong, "wrong_back_link"),
             (no_back || not_named, "one_way_link"),
             (count, "count_differs"),
-            (!same, "aggregate_differs"),
+            (mark.scored && !same, "aggregate_differs"),
         ];
         faults.into_iter().filter_map(|(holds, kind)| holds.then_some(kind)).collect()
     }
