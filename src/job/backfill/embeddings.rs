@@ -246,7 +246,7 @@ impl Embeddings {
         }
         counted.note(&mut draft, lacking.len());
         draft.facts.insert("model".to_owned(), Value::from(self.endpoint.model.clone()));
-        self.push(&mut draft, kept, &lacking, &vectors)?;
+        kept.push(&mut draft, &lacking, &vectors)?;
         Ok(Batch { plan: draft.seal_batch(String::new()), next, seen: looked_at, bad: Vec::new() })
     }
 
@@ -334,20 +334,16 @@ impl Embeddings {
             shelf.table.title()
         ))
     }
+}
 
+impl Kept<'_> {
     /// Adds the vectors to the plan: new rows beside the others, or a column that is filled.
-    fn push(
-        &self,
-        draft: &mut Draft<'_>,
-        kept: &Kept<'_>,
-        lacking: &[Lacking],
-        vectors: &[Vec<f32>],
-    ) -> Result<(), ChangeError> {
+    fn push(&self, draft: &mut Draft<'_>, lacking: &[Lacking], vectors: &[Vec<f32>]) -> Result<(), ChangeError> {
         let store = draft.store;
-        let shelf = &kept.shelf;
+        let shelf = &self.shelf;
         let key = match &shelf.key {
             Some(key) => key.clone(),
-            None => keyed(kept.source)?.1,
+            None => keyed(self.source)?.1,
         };
         let (mut fresh, mut revised) = (Vec::new(), Vec::new());
         for (lacking, numbers) in lacking.iter().zip(vectors) {
@@ -360,7 +356,7 @@ impl Embeddings {
             let was = lacking.there.as_ref().filter(|raw| **raw != Raw::Null);
             let before = json!({ "vector": was.map(|_| "of no use: of another size, or unreadable") });
             let after = json!({ "vector": format!("of a text of {} characters", lacking.text.chars().count()) });
-            draft.note(kept.source.entity, lacking.found.row.id(), before, after);
+            draft.note(self.source.entity, lacking.found.row.id(), before, after);
         }
         let column = shelf.column.clone();
         if !fresh.is_empty() {
