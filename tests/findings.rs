@@ -261,3 +261,26 @@ fn what_a_backfill_would_mend_is_what_is_found() {
         assert!(!all.iter().any(|f| f.kind == "feedback_not_linked"), "nobody may write into runs: {all:?}");
     });
 }
+
+#[test]
+fn every_row_is_looked_at_once_whatever_the_journal() {
+    block_on(async {
+        let folder = tempfile::tempdir().expect("a folder");
+        let target = native(folder.path()).await;
+        let rows = "INSERT INTO episode_segments (id, episode_id, sequence, kind, content) \
+             WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 23000) \
+             SELECT 'many-' || n, 'nobody', n, 'note', 'text' FROM c";
+        run(&target, rows).await;
+        // Numbers with gaps, and one far away.
+        run(&target, "DELETE FROM episode_segments WHERE rowid % 7 = 0").await;
+        run(&target, "UPDATE episode_segments SET rowid = 5000000000 WHERE id = 'many-22999'").await;
+        let mut counted = Vec::new();
+        for journal in ["WAL", "DELETE"] {
+            run(&target, &format!("PRAGMA journal_mode = {journal}")).await;
+            let all = found(&target, Some("orphan_segment")).await;
+            counted.push(all.into_iter().map(|f| (f.count, f.examples)).collect::<Vec<_>>());
+        }
+        assert!(counted[0][0].0 > 19_000, "{}", counted[0][0].0);
+        assert_eq!(counted[0], counted[1]);
+    });
+}
