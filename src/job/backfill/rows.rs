@@ -158,7 +158,8 @@ async fn batch(job: &OverRows, ask: Ask<'_>) -> Result<Batch, ChangeError> {
         return Ok(Batch { plan: draft.seal_batch(String::new()), next: None, seen: 0, bad: Vec::new() });
     };
     let mut revising = Revising::new(store, source, part.writes).await?;
-    if spec.takes_away {
+    // What can be taken back leaves the times of last changes alone, so that nothing remains of it.
+    if spec.undo_reason.is_some() {
         revising.touch();
     }
     let erased = if spec.takes_away { None } else { Erased::of(store).await? };
