@@ -216,8 +216,7 @@ impl Survey<'_> {
     /// Whether the texts of an entity can be written anew.
     fn cleans(&self, entity: Entity) -> bool {
         let sources = self.store.sources_of(entity).unwrap_or_default();
-        let writes = |s: &&BoundSource| s.write.as_ref().is_some_and(|write| write.refuse.is_none());
-        CLEANED.contains(&entity) && sources.iter().any(writes)
+        CLEANED.contains(&entity) && sources.iter().any(|source| source.is_writable())
     }
 
     fn not_applicable(&mut self, kinds: &[&str], reason: &str) {
@@ -359,8 +358,7 @@ impl Survey<'_> {
         let back = |to| links.iter().any(|l| l.to == to && l.by == LinkBy::Back);
         let canvas_back = back(Entity::CanvasEvent);
         let [counted, scored] = ["canvas_action_count", "feedback_score"].map(|column| self.stores(column, |_| true));
-        let may = |source: &BoundSource| source.write.as_ref().is_some_and(|write| write.refuse.is_none());
-        let fillable = ["canvas_ids", "feedback_ids"].map(|column| self.stores(column, may));
+        let fillable = ["canvas_ids", "feedback_ids"].map(|column| self.stores(column, BoundSource::is_writable));
         let mut story = Story::new(self.wanted.examples);
         self.each(Entity::Episode, |row| {
             let named = Named {

@@ -140,6 +140,12 @@ impl BoundSource {
     pub fn column(&self, name: &str) -> &[BoundColumn] {
         self.entity.position(name).map_or(&[], |i| &self.columns[i])
     }
+
+    /// Whether the layout lets its rows be written.
+    #[must_use]
+    pub fn is_writable(&self) -> bool {
+        self.write.as_ref().is_some_and(|write| write.refuse.is_none())
+    }
 }
 
 /// What of a layout's needs is not met; empty when it fits.

@@ -51,6 +51,12 @@ impl Row {
         self.get(column).as_f64()
     }
 
+    /// Whether nothing is wrong with what is stored for a canonical column.
+    #[must_use]
+    pub fn is_readable(&self, column: &str) -> bool {
+        !self.problems.iter().any(|p| p.column == column)
+    }
+
     /// The strings of a list column; empty when it holds none.
     #[must_use]
     pub fn list(&self, column: &str) -> Vec<&str> {

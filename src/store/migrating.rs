@@ -12,16 +12,12 @@ use super::own::Own;
 use super::select::{Projection, from_clause};
 use super::session::{Opener, Raw, Sessions};
 use super::structure::Structure;
-use super::walk::{Walk, keyed};
 use super::write::WriteError;
 use super::{Store, StoreError, catalog};
-use crate::layout::{BoundSource, Engine, recognise};
+use crate::layout::{Engine, recognise};
 
 /// How long a step waits for a lock: whoever comes after it waits as long.
 const LOCK_TIMEOUT: &str = "500ms";
-
-/// Rows that are read in one statement where nobody can write meanwhile.
-const READ_AT_ONCE: usize = 1_000;
 
 /// Rows shown of another system's list of migrations.
 const FOREIGN_ROWS: usize = 20;
@@ -199,47 +195,16 @@ impl Store {
             let same =
                 |s: &&crate::layout::BoundSource| s.entity.name() == readable.entity && s.label == readable.source;
             for source in self.recognised.sources.iter().filter(same) {
-                let by_parts = self.read_by_parts(source).await?.filter(|read| *read >= readable.before);
-                readable.read += match by_parts {
-                    Some(read) => read,
-                    None => self.read_at_once(source).await?,
+                let statement = Projection::new(self.engine(), source, None, None).select(source, &[]);
+                let mut came = |()| {
+                    readable.read += 1;
+                    ControlFlow::Continue(())
                 };
+                let _ = self.scan_parts(source, &statement, |_| (), &mut came).await?;
             }
             counted.push(readable);
         }
         Ok(counted)
-    }
-
-    async fn read_at_once(&self, source: &BoundSource) -> Result<u64, StoreError> {
-        let projection = Projection::new(self.engine(), source, None, None);
-        let statement = projection.select(source, &[]);
-        let mut read = 0;
-        self.scan(&statement, |_| {
-            read += 1;
-            ControlFlow::Continue(())
-        })
-        .await?;
-        Ok(read)
-    }
-
-    /// Reads the rows of a source by their ids, some at a time: in SQLite's rollback journal nobody can write while a
-    /// statement reads. None where that cannot be done, or need not be; rows without an id, or with another's, are not all
-    /// counted.
-    async fn read_by_parts(&self, source: &BoundSource) -> Result<Option<u64>, StoreError> {
-        if self.engine() == Engine::Postgres || keyed(source).is_err() {
-            return Ok(None);
-        }
-        let columns: Vec<&str> = source.entity.columns().iter().map(|column| column.name).collect();
-        let walk = Walk { source, columns: &columns, stored: &[], narrow: Vec::new() };
-        let (mut read, mut after) = (0, None);
-        loop {
-            let rows = self.walk(&walk, after.as_ref(), READ_AT_ONCE).await?;
-            read += rows.len() as u64;
-            match rows.into_iter().last() {
-                Some(last) => after = Some(last.key),
-                None => return Ok(Some(read)),
-            }
-        }
     }
 
     /// What other systems say of their own migrations here.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::codec;
 use super::derive;
 use super::select::{Projection, Statement, from_clause, narrow};
-use super::session::Raw;
+use super::session::{Raw, RawRow};
 use super::{Store, StoreError};
 use crate::layout::{BoundFrom, BoundSource, Engine};
 use crate::memory::query::{Query, Start};
@@ -17,18 +17,7 @@ use crate::memory::{Entity, Row};
 const STRIDE: usize = 500;
 
 /// Rows that one statement reads where writers wait for its end.
-const PART: usize = 10_000;
-
-/// How far a source has been read.
-struct Parts<'s> {
-    source: &'s BoundSource,
-    /// Number of the last row that was read.
-    after: Option<i64>,
-    /// All of it is read by one statement.
-    whole: bool,
-    /// A statement was given.
-    begun: bool,
-}
+const PART: usize = 1_000;
 
 impl Store {
     /// Hands every row of a query's entity, filters and columns to `each`, in no order, until it breaks off. Limit,
@@ -60,26 +49,49 @@ impl Store {
             for filter in &query.filters {
                 narrow(self.engine(), source, filter, &mut statement);
             }
-            let mut flow = ControlFlow::Continue(());
-            let whole = !(self.is_numbered(source) && self.writers_wait().await?);
-            let mut parts = Parts { source, after: None, whole, begun: false };
-            let (decoded, projection) = (Arc::new(source.clone()), Arc::new(projection));
-            while let Some(part) = self.next_part(&mut parts, &statement).await? {
-                let (decoded, projection) = (Arc::clone(&decoded), Arc::clone(&projection));
-                let read = move |raw| codec::decode(&decoded, &projection, &raw);
-                self.scan_ahead(&part, read, |row| {
-                    if query.filters.iter().all(|f| f.matches(&row)) {
-                        flow = each(row);
-                    }
-                    flow
-                })
-                .await?;
-                if flow.is_break() {
-                    return Ok(());
-                }
+            let decoded = source.clone();
+            let read = move |raw| codec::decode(&decoded, &projection, &raw);
+            let fits = |row: &Row| query.filters.iter().all(|f| f.matches(row));
+            let mut fitting = |row| if fits(&row) { each(row) } else { ControlFlow::Continue(()) };
+            if self.scan_parts(source, &statement, read, &mut fitting).await?.is_break() {
+                break;
             }
         }
         Ok(())
+    }
+
+    /// Hands what `read` makes of each row of a source's statement to `each`, until it breaks off. Where writers wait for
+    /// the end of a statement, it is run in parts.
+    pub(super) async fn scan_parts<R: Send + 'static>(
+        &self,
+        source: &BoundSource,
+        all: &Statement,
+        read: impl Fn(RawRow) -> R + Send + Sync + 'static,
+        each: &mut impl FnMut(R) -> ControlFlow<()>,
+    ) -> Result<ControlFlow<()>, StoreError> {
+        let in_parts = self.is_numbered(source) && self.writers_wait().await?;
+        // Without row numbers, as tables without rowid are, it is read at once.
+        let mut end = if in_parts { self.part_end(source, "").await.unwrap_or(None) } else { None };
+        let (read, mut behind) = (Arc::new(read), String::new());
+        let mut flow = ControlFlow::Continue(());
+        loop {
+            let mut part = all.clone();
+            if let Some(last) = end {
+                let _ = write!(part.sql, "{behind} AND t.rowid <= {last}");
+            }
+            let read = Arc::clone(&read);
+            let take = |made| {
+                flow = each(made);
+                flow
+            };
+            self.scan_ahead(&part, move |raw| read(raw), take).await?;
+            let Some(last) = end.filter(|_| flow.is_continue()) else { return Ok(flow) };
+            behind = format!(" AND t.rowid > {last}");
+            end = self.part_end(source, &behind).await?;
+            if end.is_none() {
+                return Ok(flow);
+            }
+        }
     }
 
     /// Whether nobody can write while a statement reads: so it is in SQLite's rollback journals.
@@ -89,26 +101,6 @@ impl Store {
         }
         let mode = self.fetch_text("PRAGMA journal_mode").await?;
         Ok(!matches!(mode.first().and_then(|row| row.first()), Some(Raw::Text(mode)) if mode == "wal"))
-    }
-
-    /// The statement that reads the next part of a source: all of it, or so many rows that a writer hardly waits.
-    async fn next_part(&self, parts: &mut Parts<'_>, all: &Statement) -> Result<Option<Statement>, StoreError> {
-        let behind = parts.after.map_or(String::new(), |after| format!(" AND t.rowid > {after}"));
-        let end = if parts.whole { Ok(None) } else { self.part_end(parts.source, &behind).await };
-        let end = match end {
-            // Without row numbers, as those without rowid are, it is read at once.
-            Err(_) if parts.after.is_none() => None,
-            end => end?,
-        };
-        let begun = std::mem::replace(&mut parts.begun, true);
-        let Some(end) = end else {
-            parts.whole = true;
-            return Ok((!begun).then(|| all.clone()));
-        };
-        parts.after = Some(end);
-        let mut part = all.clone();
-        let _ = write!(part.sql, "{behind} AND t.rowid <= {end}");
-        Ok(Some(part))
     }
 
     async fn part_end(&self, source: &BoundSource, behind: &str) -> Result<Option<i64>, StoreError> {

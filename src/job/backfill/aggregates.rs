@@ -42,9 +42,9 @@ async fn judge(bench: Bench<'_>) -> Result<Vec<Verdict>, ChangeError> {
     let verdicts = rows.iter().zip(canvas.iter().zip(said)).map(|(row, (canvas, said))| {
         let mut values = Vec::new();
         // A list that cannot be read is not an empty one.
-        let unread = |column: &str| row.problems.iter().any(|p| p.column == column);
-        let unlinked = unread("canvas_ids") || (unread("metadata") && row.get("metadata").is_null());
-        let unscored = unread("feedback_ids");
+        let lost = !row.is_readable("metadata") && row.get("metadata").is_null();
+        let unlinked = !row.is_readable("canvas_ids") || lost;
+        let unscored = !row.is_readable("feedback_ids");
         let count = row.get("canvas_action_count");
         if !unlinked && count.as_i64() != Some(canvas.len() as i64) && !(count.is_null() && canvas.is_empty()) {
             values.push(("canvas_action_count", json!(canvas.len())));

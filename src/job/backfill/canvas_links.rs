@@ -84,7 +84,7 @@ fn candidates<'a>(source: &'a BoundSource, stored: &'a [String]) -> Walk<'a> {
 /// Whether a list is there to be filled: it holds nothing, and nothing of it is unreadable.
 fn is_open(row: &Row) -> bool {
     let session = row.text("session_id").is_some_and(|s| !s.is_empty());
-    session && row.list("canvas_ids").is_empty() && !row.problems.iter().any(|p| p.column == "canvas_ids")
+    session && row.list("canvas_ids").is_empty() && row.is_readable("canvas_ids")
 }
 
 async fn batch(ask: Ask<'_>) -> Result<Batch, ChangeError> {

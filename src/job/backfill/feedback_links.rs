@@ -83,8 +83,7 @@ fn candidates<'a>(source: &'a BoundSource, stored: &'a [String]) -> Walk<'a> {
 }
 
 fn is_open(row: &Row) -> bool {
-    let readable = !row.problems.iter().any(|p| p.column == "feedback_ids");
-    readable && row.list("feedback_ids").is_empty() && !row.list("execution_ids").is_empty()
+    row.is_readable("feedback_ids") && row.list("feedback_ids").is_empty() && !row.list("execution_ids").is_empty()
 }
 
 async fn batch(ask: Ask<'_>) -> Result<Batch, ChangeError> {

@@ -122,8 +122,7 @@ type Right<'r> = BTreeMap<&'r str, Vec<(&'static str, Value)>>;
 
 /// What a list should hold, where that differs from what it holds.
 fn changed(row: &Row, list: &'static str, right: &[&str]) -> Option<(&'static str, Value)> {
-    let readable = !row.problems.iter().any(|p| p.column == list);
-    (readable && row.list(list) != right).then(|| (list, json!(right)))
+    (row.is_readable(list) && row.list(list) != right).then(|| (list, json!(right)))
 }
 
 /// Takes the cases that are not there, and repetitions, out of the references of cases.

@@ -119,7 +119,7 @@ fn values(bench: Bench<'_>, found: &Found, extract: &Extract) -> Vec<(&'static s
         ("tags", &extract.tags),
     ];
     for (column, list) in lists {
-        let empty = row.list(column).is_empty() && !row.problems.iter().any(|p| p.column == column);
+        let empty = row.list(column).is_empty() && row.is_readable(column);
         if bench.revising.writes(column) && empty && !list.is_empty() {
             values.push((column, json!(list)));
         }

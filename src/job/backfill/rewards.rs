@@ -42,7 +42,7 @@ async fn judge(bench: Bench<'_>) -> Result<Vec<Verdict>, ChangeError> {
     let ids: Vec<String> = bench.found.iter().map(|f| f.row.id().to_owned()).collect();
     let feedback = feedback_of(bench.store, &ids).await?;
     let verdict = |row: &Row| {
-        if !row.get("reward").is_null() || row.problems.iter().any(|p| p.column == "reward") {
+        if !row.get("reward").is_null() || !row.is_readable("reward") {
             return Verdict::Keep;
         }
         let said = feedback.get(row.id()).copied();

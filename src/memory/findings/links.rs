@@ -116,8 +116,7 @@ impl Story {
             self.parents.push((row.id().to_owned(), parent.to_owned()));
         }
         self.members.insert(key, (text("agent_id"), text("started_at")));
-        let sound = |column: &str| !row.problems.iter().any(|p| p.column == column);
-        let readable = sound("canvas_ids");
+        let readable = row.is_readable("canvas_ids");
         let listed = row.list("canvas_ids");
         let open = named.fillable[0] && session != 0 && listed.is_empty() && readable;
         if open {
@@ -146,10 +145,10 @@ impl Story {
             has_list: readable && !row.get("canvas_ids").is_null(),
             repeats: !distinct(&listed) || !distinct(&row.list("feedback_ids")),
             open,
-            open_feedback: named.fillable[1] && sound("feedback_ids") && row.list("feedback_ids").is_empty(),
-            counted: named.counted && readable && (sound("metadata") || !row.get("metadata").is_null()),
+            open_feedback: named.fillable[1] && row.is_readable("feedback_ids") && row.list("feedback_ids").is_empty(),
+            counted: named.counted && readable && (row.is_readable("metadata") || !row.get("metadata").is_null()),
             count: row.get("canvas_action_count").as_i64(),
-            scored: named.scored && sound("feedback_ids"),
+            scored: named.scored && row.is_readable("feedback_ids"),
             score: row.number("feedback_score"),
             canvas_back: named.canvas_back,
         });
