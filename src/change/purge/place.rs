@@ -270,7 +270,11 @@ impl Place<'_> {
 
     fn mention(&self, key: &[Raw], i: usize, text: &[u8], hits: &[Hit], known: bool, found: &mut Found) {
         let column = &self.texts[i].0;
-        *found.counted.entry(format!("{}.{column}", self.table.title())).or_default() += 1;
+        let place = format!("{}.{column}", self.table.title());
+        if !known {
+            *found.fixed.entry(place.clone()).or_default() += 1;
+        }
+        *found.counted.entry(place).or_default() += 1;
         if found.mentions.len() >= KEPT && self.search.mentions != Mentions::Delete {
             return;
         }

@@ -94,6 +94,10 @@ pub struct PurgePlan {
     pub mentions: Vec<Mention>,
     /// How many values of others mention the person, by table and column.
     pub mentioned: BTreeMap<String, usize>,
+    /// Of these, what stays as it is by choice, or because it cannot be changed.
+    pub left: BTreeMap<String, usize>,
+    /// References to rows that go which stay, by table and column.
+    pub left_references: BTreeMap<String, usize>,
     /// For each searched handle its kind and how often it was found.
     pub control: Vec<(String, usize)>,
     /// Ids of the rows that go.
@@ -361,6 +365,8 @@ async fn finished(
         counts,
         mentions: found.mentions.clone(),
         mentioned: found.counted.clone(),
+        left: found.left(options.mentions),
+        left_references: found.stuck.clone(),
         control,
         ids,
         effects: Vec::new(),

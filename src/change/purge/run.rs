@@ -13,6 +13,7 @@ use super::disclose::STANDING;
 use super::plan::{self, Options, PurgePlan};
 use super::prove::{self, Proof};
 use super::subject;
+use super::verdict::{self, Status};
 use crate::change::draft::writable;
 use crate::change::plan::{Counts, canonical};
 use crate::change::suppress::hmac;
@@ -176,6 +177,8 @@ async fn start(
         pseudonym: batches::pseudonym(),
         effects: plan.effects.clone(),
         particular: plan.particular.clone(),
+        left: plan.left.clone(),
+        left_references: plan.left_references.clone(),
         notes: plan.notes.clone(),
         broken_before: BTreeMap::new(),
         touched: touched(&plan, own),
@@ -241,8 +244,7 @@ async fn delete(
     let counts = batches::run(store, own, desk, &kept, plan, so_far).await?;
     *kept.phases.entry("delete".to_owned()).or_default() += began.elapsed().as_secs_f64();
     let proof = prove::after(store, desk, &mut kept).await?;
-    let status = proof.status(&kept);
-    finish(store, own, desk, &kept, counts, proof, status).await
+    finish(store, own, desk, &kept, counts, &proof).await
 }
 
 async fn finish(
@@ -251,12 +253,12 @@ async fn finish(
     desk: &Desk<'_>,
     kept: &Kept,
     counts: Counts,
-    proof: Proof,
-    status: &'static str,
+    proof: &Proof,
 ) -> Result<Value, ChangeError> {
     let receipt_id = new_id();
-    let mut disclosures: Vec<String> = proof.incomplete.clone();
-    disclosures.extend(kept.particular.iter().chain(&proof.particular).chain(&kept.notes).chain(&proof.notes).cloned());
+    let status = verdict::status(&proof.findings);
+    let mut disclosures: Vec<String> = proof.findings.iter().map(|finding| finding.what.clone()).collect();
+    disclosures.extend(kept.notes.iter().chain(&proof.notes).cloned());
     disclosures.extend(STANDING.iter().map(|words| format!("{words} (as of {})", &now()[..10])));
     let mut hmacs: Vec<String> =
         kept.subject.handles.iter().filter(|h| kept.subject.is_alone(h)).map(|h| hmac(&desk.key, &h.value)).collect();
@@ -265,13 +267,14 @@ async fn finish(
         "receipt_id": receipt_id,
         "plan_id": kept.plan_id,
         "operation": "purge",
-        "status": status,
+        "status": status.word(),
         "counts": counts,
         "changes": [],
         "changes_total": counts.values().flat_map(|v| v.values()).sum::<usize>(),
         "effects": kept.effects,
         "disclosures": disclosures,
-        "incomplete": proof.incomplete,
+        "incomplete": proof.incomplete(),
+        "findings": proof.findings,
         "verification": proof.to_json(kept),
         "phases_seconds": kept.phases,
         "session": kept.session,
@@ -289,17 +292,17 @@ async fn finish(
     if let Some(sha256) = &kept.export_sha256 {
         receipt["export_sha256"] = Value::from(sha256.clone());
     }
-    if counts != kept.planned && status != "incomplete" {
+    if counts != kept.planned && status != Status::Incomplete {
         receipt["notes"] =
             json!(["rows were written or changed by others meanwhile: what was done is more or less than the plan"]);
     }
     let hash = hex::encode(Sha256::digest(canonical(&receipt).as_bytes()));
     receipt["receipt_sha256"] = Value::from(hash.clone());
-    let seq = batches::end(store, own, desk, kept, status, &counts, &hash).await?;
+    let seq = batches::end(store, own, desk, kept, status.word(), &counts, &hash).await?;
     receipt["audit_seq"] = Value::from(seq);
     let file = desk.keep_receipt(&receipt_id, &receipt)?;
     receipt["kept_in"] = Value::from(file.display().to_string());
-    if status == "incomplete" {
+    if status == Status::Incomplete {
         desk.keep(kept)?;
     } else {
         desk.forget(&kept.session);

@@ -49,6 +49,8 @@ pub struct Found {
     pub mentions: Vec<Mention>,
     /// How many there are, by table and column; also those that are not kept.
     pub counted: BTreeMap<String, usize>,
+    /// Of these, those that cannot be changed.
+    pub fixed: BTreeMap<String, usize>,
     /// Hits of each handle anywhere, also in the person's own rows: the positive control.
     pub control: Vec<usize>,
     /// References to rows that go which cannot be taken out, by table and column.
@@ -73,6 +75,14 @@ pub struct Found {
     pub account: usize,
     /// Values read.
     pub values: u64,
+}
+
+impl Found {
+    /// The mentions that stay, by table and column.
+    #[must_use]
+    pub fn left(&self, mentions: Mentions) -> BTreeMap<String, usize> {
+        if mentions == Mentions::Leave { self.counted.clone() } else { self.fixed.clone() }
+    }
 }
 
 /// What the pass needs to know.
