@@ -403,7 +403,7 @@ fn nameless(store: &Store, graph: &Graph, altered: &[Altered]) -> Option<Nameles
                         .relations
                         .foreign
                         .iter()
-                        .any(|f| f.from == row.table && f.column == *column && f.to == table)
+                        .any(|f| f.from == row.table && f.columns.contains(column) && f.to == table)
             })
         };
         altered.iter().any(refers).then(|| Nameless {

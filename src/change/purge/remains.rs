@@ -39,6 +39,13 @@ pub async fn logical(
         proof.find(Kind::Rows, format!("{rows} rows of {title} are the person's: written while it was erased"));
     }
     graph.tables.clear();
+    for (table, reason) in &relations.unread {
+        proof.find(Kind::Unread, format!("{}: {reason}", table.title()));
+    }
+    for (table, reason) in &relations.elsewhere {
+        proof.find(Kind::Elsewhere, format!("{} was not searched: {reason}", table.title()));
+    }
+    let copies: Vec<String> = relations.copies.iter().map(TableName::title).collect();
     let mut account = Graph::new(&[], relations, true);
     account.rules = erasure.rules.iter().filter(|r| r.account && !kept.options.account).cloned().collect();
     account.close(&mut snapshot, &kept.subject.ids).await?;
@@ -68,7 +75,7 @@ pub async fn logical(
     proof.account = found.account;
     proof.logical = found.counted.values().chain(found.loosened.values()).chain(found.stuck.values()).sum();
     let known: Vec<String> = known.iter().map(TableName::title).collect();
-    let findings = judged(&found, kept, &known);
+    let findings = judged(&found, kept, &known, &copies);
     proof.left =
         findings.iter().filter(|(f, _)| f.kind.allows() != super::verdict::Status::Incomplete).map(|(_, n)| n).sum();
     proof.findings.extend(findings.into_iter().map(|(finding, _)| finding));
@@ -77,7 +84,7 @@ pub async fn logical(
 }
 
 /// What was found, each with how many values it is: by choice as many as were chosen, and the rest by nobody's.
-fn judged(found: &Found, kept: &Kept, known: &[String]) -> Vec<(Finding, usize)> {
+fn judged(found: &Found, kept: &Kept, known: &[String], copies: &[String]) -> Vec<(Finding, usize)> {
     let mut all = Vec::new();
     let mut add = |kind, count: usize, what: String| {
         if count > 0 {
@@ -85,6 +92,12 @@ fn judged(found: &Found, kept: &Kept, known: &[String]) -> Vec<(Finding, usize)>
         }
     };
     for (place, count) in &found.counted {
+        if is_of(place, copies) {
+            let what =
+                format!("{place}: {count} values of the materialised view name the person; refresh it and resume");
+            add(Kind::Mention, *count, what);
+            continue;
+        }
         let chosen = *count.min(kept.left.get(place).unwrap_or(&0));
         let rest = count - chosen;
         if is_of(place, known) {

@@ -12,7 +12,6 @@ use super::place::Place;
 use super::subject::Handle;
 use crate::change::ChangeError;
 pub use crate::change::plan::erasure::Mentions;
-use crate::layout::Engine;
 use crate::layout::erase::Recompute;
 use crate::store::session::Raw;
 use crate::store::snapshot::{Snapshot, Wanted};
@@ -129,11 +128,10 @@ pub async fn everything(
     for table in search.graph.relations.tables.clone() {
         let key = search.graph.relations.keys.get(&table).cloned().unwrap_or_default();
         let shape = snapshot.store.shape(&table).await?;
-        let engine = snapshot.store.engine();
         let texts: Vec<(String, String)> = shape
             .columns
             .iter()
-            .filter(|c| engine == Engine::Sqlite || holds_text(&c.declared) || numeric && looks_personal(&c.name))
+            .filter(|c| search.graph.relations.holds_words(&table, &c.name) || numeric && looks_personal(&c.name))
             .map(|c| (c.name.clone(), c.declared.clone()))
             .collect();
         if texts.is_empty() {
@@ -172,32 +170,6 @@ async fn structure(snapshot: &mut Snapshot<'_>, handles: &[&Handle]) -> Result<V
         }
     }
     Ok(named)
-}
-
-/// Whether a column of PostgreSQL can hold a handle or an id.
-fn holds_text(declared: &str) -> bool {
-    let lower = declared.to_ascii_lowercase();
-    let number = [
-        "int",
-        "numeric",
-        "double",
-        "real",
-        "bool",
-        "timestamp",
-        "date",
-        "time",
-        "interval",
-        "vector",
-        "tsvector",
-        "halfvec",
-        "sparsevec",
-        "money",
-        "bit",
-        "oid",
-        "point",
-        "serial",
-    ];
-    !number.iter().any(|n| lower.starts_with(n)) && !matches!(lower.as_str(), "bigint" | "smallint")
 }
 
 /// Whether a column's name is that of something about people.
