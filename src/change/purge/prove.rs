@@ -16,7 +16,7 @@ use super::vectors;
 use crate::change::{ChangeError, now};
 use crate::layout::Engine;
 use crate::store::Store;
-use crate::store::proof::bytes::Unchecked;
+use crate::store::proof::bytes::{ByteScan, Unchecked};
 use crate::store::proof::index::IndexHits;
 use crate::store::proof::needles::{Form, Needles};
 use crate::store::proof::pass::{Outcome, Wanted};
@@ -77,12 +77,17 @@ impl Proof {
         })
     }
 
-    /// Bytes that could not be looked through prove nothing.
-    fn without_bytes(&mut self, reason: &Unchecked) {
+    /// What a scan found; where there was none, that says why and decides the result.
+    fn looked_through(&mut self, scan: Result<ByteScan, Unchecked>) -> Option<ByteScan> {
+        let reason = match scan {
+            Ok(scan) => return Some(scan),
+            Err(reason) => reason,
+        };
         self.unchecked = Some(reason.to_string());
-        if *reason != Unchecked::Server {
+        if reason != Unchecked::Server {
             self.incomplete.push(format!("the bytes of the files were not checked: {reason}"));
         }
+        None
     }
 }
 
@@ -227,17 +232,14 @@ async fn bytes(store: &Store, kept: &Kept, looked: &Looked<'_>, proof: &mut Proo
         needles.needles.retain(|needle| needle.form != Form::Tail);
     }
     vectors::add(&mut needles, &kept.vectors);
-    let mut scan = match store.scan_bytes(&needles, |_| {}).await {
-        Ok(scan) => scan,
-        Err(reason) => return Ok(proof.without_bytes(&reason)),
-    };
+    let scan = store.scan_bytes(&needles, |_| {}).await;
+    let Some(mut scan) = proof.looked_through(scan) else { return Ok(()) };
     if scan.hits() > 0 {
         explained(store, kept, looked, &mut needles, proof).await?;
         proof.left_bytes = scan.hits();
-        scan = match store.scan_bytes(&needles, |_| {}).await {
-            Ok(scan) => scan,
-            Err(reason) => return Ok(proof.without_bytes(&reason)),
-        };
+        let again = store.scan_bytes(&needles, |_| {}).await;
+        let Some(again) = proof.looked_through(again) else { return Ok(()) };
+        scan = again;
         proof.left_bytes -= scan.hits().min(proof.left_bytes);
     }
     let hits = scan.hits();
