@@ -13,6 +13,7 @@ use super::vectors;
 use super::verdict::{Finding, Kind, Status};
 use crate::change::{ChangeError, now};
 use crate::store::Store;
+use crate::store::proof::bytes::{ByteScan, Unchecked};
 use crate::store::proof::needles::{Form, Needles};
 use crate::store::proof::pass::{Outcome, Wanted};
 
@@ -36,12 +37,12 @@ pub struct Proof {
     pub index: u64,
     /// Old vectors whose nearest neighbours were asked for.
     pub neighbours: usize,
-    /// The bytes of the files were looked through.
-    pub bytes_checked: bool,
     /// Bytes: files with hits; none when they were not looked at.
     pub files: Vec<(String, u64)>,
     /// Hits among bytes that rows account for which stay.
     pub left_bytes: u64,
+    /// Why bytes were not looked at; none when they were.
+    pub unchecked: Option<String>,
 }
 
 impl Proof {
@@ -66,8 +67,24 @@ impl Proof {
             "logical": { "hits": self.logical, "left": self.left, "account": self.account },
             "index": { "hits": self.index, "neighbours_of": self.neighbours },
             "bytes": { "hits": self.files.iter().map(|(_, hits)| hits).sum::<u64>(), "files": files,
-                "left": self.left_bytes, "checked": self.bytes_checked },
+                "left": self.left_bytes, "checked": self.unchecked.is_none(),
+                "reason": self.unchecked },
         })
+    }
+
+    /// What a scan found; where there was none, that says why and decides the result.
+    pub(super) fn looked_through(&mut self, kept: &Kept, scan: Result<ByteScan, Unchecked>) -> Option<ByteScan> {
+        let reason = match scan {
+            Ok(scan) => return Some(scan),
+            Err(reason) => reason,
+        };
+        self.unchecked = Some(reason.to_string());
+        if reason == Unchecked::Server {
+            self.find(Kind::ServerBytes, traces::unchecked(kept.options.full));
+        } else {
+            self.find(Kind::BytesUnread, format!("the bytes of the files were not checked: {reason}"));
+        }
+        None
     }
 }
 
@@ -82,7 +99,7 @@ pub async fn before(store: &Store, desk: &Desk<'_>, kept: &mut Kept) -> Result<(
     let handles = words(kept).len();
     let mut needles = Needles::new(&words(kept), &[]);
     vectors::add(&mut needles, &kept.vectors);
-    let scan = store.scan_bytes(&needles, |_| {}).await?;
+    let scan = store.scan_bytes(&needles, |_| {}).await.ok();
     if let Some(scan) = &scan {
         let unseen = scan.not_found(&needles).into_iter().filter(|n| *n >= handles).count();
         if unseen > 0 {

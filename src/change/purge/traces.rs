@@ -6,12 +6,15 @@ use std::ops::ControlFlow;
 use super::desk::Kept;
 use super::graph::id_columns;
 use super::prove::{Proof, by_handle, telling};
+use super::subject::Handle;
 use super::vectors;
 use super::verdict::Kind;
 use crate::change::ChangeError;
 use crate::store::Store;
+use crate::store::proof::bytes::{Contexts, Search};
 use crate::store::proof::needles::{Form, Needles};
 use crate::store::proof::values::Sighting;
+use crate::store::session::Raw;
 
 /// What is looked for among the bytes.
 pub struct Looked<'a> {
@@ -24,7 +27,7 @@ pub struct Looked<'a> {
 }
 
 /// Words for what a server does not show.
-fn unchecked(full: bool) -> &'static str {
+pub fn unchecked(full: bool) -> &'static str {
     if full {
         "the bytes of the server's files were not checked: the tables were written anew, their old files are the server's"
     } else {
@@ -42,15 +45,14 @@ pub async fn bytes(store: &Store, kept: &Kept, looked: &Looked<'_>, proof: &mut 
         needles.needles.retain(|needle| needle.form != Form::Tail);
     }
     vectors::add(&mut needles, &kept.vectors);
-    let Some(mut scan) = store.scan_bytes(&needles, |_| {}).await? else {
-        proof.find(Kind::ServerBytes, unchecked(kept.options.full));
-        return Ok(());
-    };
-    proof.bytes_checked = true;
+    let scan = store.scan_bytes(&needles, |_| {}).await;
+    let Some(mut scan) = proof.looked_through(kept, scan) else { return Ok(()) };
     if scan.hits() > 0 {
         explained(store, kept, looked, &mut needles, proof).await?;
         proof.left_bytes = scan.hits();
-        scan = store.scan_bytes(&needles, |_| {}).await?.unwrap_or_default();
+        let again = store.scan_bytes(&needles, |_| {}).await;
+        let Some(again) = proof.looked_through(kept, again) else { return Ok(()) };
+        scan = again;
         proof.left_bytes -= scan.hits().min(proof.left_bytes);
     }
     let hits = scan.hits();
@@ -69,7 +71,8 @@ pub async fn bytes(store: &Store, kept: &Kept, looked: &Looked<'_>, proof: &mut 
     Ok(())
 }
 
-/// Sets needles aside that rows which stay account for, and says which.
+/// Finds what values that stay account for: each place in them with what stands around it. What a value is as a whole,
+/// or what the operator left, cannot be told from a copy of what is gone.
 async fn explained(
     store: &Store,
     kept: &Kept,
@@ -88,30 +91,33 @@ async fn explained(
         }
         ControlFlow::Continue(())
     };
-    let live = store.search_values(looked.handles, &[], each, |_| {}).await?;
-    let definitions: Vec<String> =
-        snapshot.definitions().await?.into_iter().map(|(_, text)| text.to_lowercase()).collect();
-    let at = |all: &[u64], handle: usize| all.get(handle).copied().unwrap_or_default();
-    let mut shared = 0;
-    for (handle, word) in looked.handles.iter().enumerate() {
-        let word = word.to_lowercase();
-        if at(&live.inside, handle) > 0 || at(&live.hits, handle) > 0 {
-            needles.set_aside(handle, None, "rows that stay hold it");
-            shared += usize::from(at(&live.hits, handle) == 0 || kept.subject.shares(&word));
-        } else if definitions.iter().any(|text| text.contains(&word)) {
-            needles.set_aside(handle, None, "the structure of the database holds it");
-        } else if at(&live.tails, handle) > 0 {
-            needles.set_aside(handle, Some(Form::Tail), "rows that stay end on the same bytes");
-        }
+    vectors::without_shared(&mut snapshot, needles, &kept.vectors).await?;
+    let search = Search::new(needles).map_err(|e| ChangeError::Failed(e.to_string()))?;
+    let mut contexts = Contexts::default();
+    let mut value = |value: &Raw| match value {
+        Raw::Text(text) => contexts.add(&search, text.as_bytes()),
+        Raw::Bytes(bytes) | Raw::BadText(bytes) => contexts.add(&search, bytes),
+        Raw::Null | Raw::Integer(_) | Raw::Real(_) => {}
+    };
+    let live = store.search_each_value(looked.handles, &[], &mut value, each, |_| {}).await?;
+    for (_, definition) in snapshot.definitions().await? {
+        contexts.add(&search, definition.as_bytes());
     }
-    if shared > 0 {
-        proof
-            .notes
-            .push(format!("{shared} handles are part of longer words in rows that stay: not to be told among bytes"));
+    needles.known = contexts.all();
+    let mut untold: BTreeMap<&str, u64> = BTreeMap::new();
+    let theirs = |handle: &Handle| kept.subject.shares(&handle.value);
+    for (handle, hits) in telling(kept).zip(&live.hits).filter(|(handle, hits)| **hits > 0 && !theirs(handle)) {
+        *untold.entry(handle.kind.as_str()).or_default() += hits;
+    }
+    for (kind, places) in untold {
+        let what = format!(
+            "bytes cannot tell whether copies of a handle of the kind {kind} are left: rows that stay hold it in {places} places"
+        );
+        proof.find(Kind::Untold, what);
     }
     for (place, count) in unnamed {
         let what = format!("{place} names the person {count} times in a spelling that is not taken out");
         proof.find(Kind::Mention, what);
     }
-    vectors::without_shared(&mut snapshot, needles, &kept.vectors).await
+    Ok(())
 }

@@ -56,7 +56,7 @@ pub enum Form {
 }
 
 /// One thing to look for.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Needle {
     /// Number of the handle; vectors count on after the handles.
     pub handle: usize,
@@ -64,6 +64,17 @@ pub struct Needle {
     pub form: Form,
     /// The bytes.
     pub bytes: Vec<u8>,
+}
+
+/// What stands around a needle in a value that stays: the same among the bytes of a file is that value.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Context {
+    /// Place of the needle among all.
+    pub needle: usize,
+    /// The bytes before it, as far as the value goes.
+    pub before: Vec<u8>,
+    /// The bytes behind it.
+    pub after: Vec<u8>,
 }
 
 /// What is not looked for, and why.
@@ -78,7 +89,7 @@ pub struct Unusable {
 }
 
 /// Everything that is looked for.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Needles {
     /// Handles and vectors.
     pub handles: usize,
@@ -86,6 +97,9 @@ pub struct Needles {
     pub needles: Vec<Needle>,
     /// What proves nothing.
     pub unusable: Vec<Unusable>,
+    /// Places that values which stay account for.
+    #[serde(default)]
+    pub known: Vec<Context>,
 }
 
 impl Needles {

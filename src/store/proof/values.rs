@@ -97,6 +97,8 @@ impl ValueSearch {
 
 struct Run<'a, F, P> {
     words: &'a Words,
+    /// Gets every value.
+    value: &'a mut (dyn FnMut(&Raw) + Send),
     found: ValueSearch,
     each: F,
     progress: P,
@@ -117,11 +119,26 @@ impl Store {
         each: impl FnMut(Sighting) -> ControlFlow<()>,
         progress: impl FnMut(&Progress),
     ) -> Result<ValueSearch, StoreError> {
+        self.search_each_value(handles, leave_out, &mut |_| {}, each, progress).await
+    }
+
+    /// As [`Store::search_values`]; `value` gets every value that is read.
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn search_each_value(
+        &self,
+        handles: &[String],
+        leave_out: &[TableName],
+        value: &mut (dyn FnMut(&Raw) + Send),
+        each: impl FnMut(Sighting) -> ControlFlow<()>,
+        progress: impl FnMut(&Progress),
+    ) -> Result<ValueSearch, StoreError> {
         let began = Instant::now();
         let words = Words::new(handles).map_err(StoreError::CannotHold)?;
         let empty = vec![0; handles.len()];
         let found = ValueSearch { hits: empty.clone(), inside: empty.clone(), tails: empty, ..ValueSearch::default() };
-        let mut run = Run { words: &words, found, each, progress, rows: 0, stopped: false };
+        let mut run = Run { words: &words, value, found, each, progress, rows: 0, stopped: false };
         let tables: Vec<Table> =
             tables::read(self).await?.into_iter().filter(|table| !leave_out.contains(&table.name)).collect();
         for (at, table) in tables.iter().enumerate() {
@@ -262,6 +279,7 @@ where
         }
         let first = skip + table.key.len();
         for (column, value) in table.columns.iter().zip(row.iter().skip(first)) {
+            (self.value)(value);
             let look = self.words.look(value);
             if let Some(reason) = look.unread {
                 self.note_unread(table, column, reason);
