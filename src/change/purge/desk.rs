@@ -14,6 +14,7 @@ use crate::change::plan::Counts;
 use crate::change::plan::erasure::Choice;
 use crate::change::suppress::Key;
 use crate::change::{Author, ChangeError};
+use crate::store::proof::index::SideIndex;
 use crate::store::stored::{Rows, TableName};
 
 /// Told what is being done and how far it is.
@@ -71,6 +72,9 @@ pub struct Kept {
     pub broken_before: BTreeMap<String, u64>,
     /// Tables whose rows go or change.
     pub touched: Vec<TableName>,
+    /// Search indexes that keep entries about other tables' rows, as they were before.
+    #[serde(default)]
+    pub side_indexes: Vec<SideIndex>,
     /// Hits among the bytes of the files before, by handle; none for a server.
     pub bytes_before: Option<Vec<u64>>,
     /// Vectors of rows that go, a sample.

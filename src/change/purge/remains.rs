@@ -137,7 +137,7 @@ fn judged(found: &Found, kept: &Kept, known: &[String], copies: &[String]) -> Ve
         all.push(none(Kind::Account, format!("the account is kept: {count} values of it name the person")));
     }
     for object in &found.structure {
-        all.push(none(Kind::Structure, format!("the definition of {object} names the person; it is not changed")));
+        all.push(none(Kind::Structure, format!("{object}; the database's structure is not changed")));
     }
     for (place, reason) in &found.unread {
         all.push(none(Kind::Opaque, format!("{place}: a value {reason}")));

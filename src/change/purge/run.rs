@@ -182,6 +182,7 @@ async fn start(
         notes: plan.notes.clone(),
         broken_before: BTreeMap::new(),
         touched: touched(&plan, own),
+        side_indexes: Vec::new(),
         bytes_before: None,
         vectors: Vec::new(),
         phases: BTreeMap::from([("plan".to_owned(), planning)]),
