@@ -10,7 +10,7 @@ use super::desk::{Desk, Kept};
 use super::effects::Updates;
 use super::graph::{Graph, id_columns};
 use super::matcher::Matcher;
-use super::scan::{self, Mentions, Search};
+use super::scan::{self, Search, Tally};
 use super::subject::Handle;
 use super::vectors;
 use crate::change::{ChangeError, now};
@@ -315,7 +315,7 @@ async fn logical(store: &Store, desk: &Desk<'_>, kept: &Kept, proof: &mut Proof)
         matcher: &matcher,
         ids: &ids,
         listed: &HashMap::new(),
-        mentions: Mentions::Leave,
+        decisions: kept.options.decisions(),
         own: own.as_ref().map(|o| o.schema.as_str()),
         known: &known,
         ids_only: &ids_only,
@@ -325,19 +325,17 @@ async fn logical(store: &Store, desk: &Desk<'_>, kept: &Kept, proof: &mut Proof)
     };
     let found = scan::everything(&mut snapshot, &search, &mut Updates::default()).await?;
     let named: usize = found.counted.values().sum();
-    let unchangeable = found.mentions.iter().filter(|m| !m.known).count();
+    let tally = Tally::all(found.tally.values());
     let references: usize = found.loosened.values().sum();
     let stuck: usize = found.stuck.values().sum();
     proof.account = found.account;
     proof.logical = named + references + stuck;
-    proof.left = if kept.options.mentions == Mentions::Leave { named + stuck } else { unchangeable + stuck };
+    proof.left = tally.left + tally.outside + tally.undone + stuck;
     let places = |all: &BTreeMap<String, usize>| all.keys().cloned().collect::<Vec<_>>().join(", ");
-    if kept.options.mentions != Mentions::Leave && named > unchangeable {
-        proof.incomplete.push(format!(
-            "{} values still name the person: {}",
-            named - unchangeable,
-            places(&found.counted)
-        ));
+    if tally.done > 0 {
+        let still: Vec<&str> =
+            found.tally.iter().filter(|(_, t)| t.done > 0).map(|(place, _)| place.as_str()).collect();
+        proof.incomplete.push(format!("{} values still name the person: {}", tally.done, still.join(", ")));
     }
     if references > 0 {
         proof
