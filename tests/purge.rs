@@ -32,7 +32,7 @@ struct World {
 
 impl World {
     async fn open(&self) -> Store {
-        let options = OpenOptions { secret: Some(KEY), ..OpenOptions::default() };
+        let options = OpenOptions { secret: Some(KEY), ..support::options() };
         Store::open(&self.target, &options).await.unwrap_or_else(|error| panic!("{error}"))
     }
 

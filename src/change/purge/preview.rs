@@ -173,7 +173,8 @@ fn bytes(found: &Value) -> Check {
     let (words, good) = if found["checked"] == true {
         (format!("{hits} hits in {files} files"), Some(hits == 0))
     } else {
-        ("not checked: a server's files cannot be read from here".to_owned(), None)
+        let reason = found["reason"].as_str().unwrap_or("the files of a server cannot be read from here");
+        (format!("not checked: {reason}"), None)
     };
     Check { name: "bytes".to_owned(), found: words, good }
 }
