@@ -241,7 +241,7 @@ fn two_that_begin_at_once_do_not_share_a_session() {
         let Some(world) = world() else { continue };
         let (one, other) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
         let run = async |state: &Path, given: &str| {
-            let options = OpenOptions { secret: Some(KEY), ..OpenOptions::default() };
+            let options = OpenOptions { secret: Some(KEY), ..support::options() };
             let store = Store::open(&world.target, &options).await.unwrap_or_else(|error| panic!("{error}"));
             let by = author();
             let desk = Desk { folder: state.to_owned(), key: KEY, author: &by, progress: &|_, _| {} };

@@ -10,6 +10,7 @@ use sha2::{Digest as _, Sha256};
 use super::batches::{self, Turn};
 use super::desk::{Asked, Desk, Hold, Kept, Stage};
 use super::disclose::STANDING;
+use super::mention;
 use super::plan::{self, Options, PurgePlan};
 use super::prove::{self, Proof};
 use super::subject;
@@ -258,13 +259,15 @@ async fn prepare(
     plan_id: Option<&str>,
 ) -> Result<(Kept, PurgePlan, Turn), ChangeError> {
     let began = Instant::now();
-    let plan = plan::plan(store, &asked.given, &asked.options, desk.progress).await?;
+    let plan = plan::plan_any(store, &asked.given, &asked.options, desk.progress).await?;
+    // Before the decisions: a mention that is not there any more is a world that moved.
     if plan_id.is_some_and(|id| id != plan.plan_id) {
         return Err(ChangeError::Conflict {
             message: "what belongs to the person, or names the person, is not what the plan read".to_owned(),
             rows: Vec::new(),
         });
     }
+    mention::check(&plan)?;
     check_hold(store, &plan.subject).await?;
     let planning = began.elapsed().as_secs_f64();
     let found = plan.control.iter().filter(|(_, hits)| *hits > 0).count();
