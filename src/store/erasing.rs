@@ -86,7 +86,7 @@ impl Store {
              ORDER BY p.created_at DESC LIMIT 1"
         );
         let rows = self.sessions.fetch(&sql, &[Raw::Text(hmac.to_owned())]).await?;
-        Ok(rows.first().map(|row| purge(row)))
+        Ok(rows.first().map(purge))
     }
 
     /// The erasure of that id; none while it has written nothing.
@@ -96,7 +96,7 @@ impl Store {
     pub async fn purge_session(&self, id: &str) -> Result<Option<PurgeSession>, StoreError> {
         let sql = format!("SELECT {PURGE} FROM memory_purges p WHERE p.id = $1");
         let rows = self.sessions.fetch(&sql, &[Raw::Text(id.to_owned())]).await?;
-        Ok(rows.first().map(|row| purge(row)))
+        Ok(rows.first().map(purge))
     }
 }
 
