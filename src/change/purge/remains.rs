@@ -9,7 +9,7 @@ use super::graph::{Graph, id_columns};
 use super::matcher::Matcher;
 use super::plan::known_tables;
 use super::prove::{Proof, telling};
-use super::scan::{self, Found, Mentions, Search};
+use super::scan::{self, Found, Search};
 use super::subject::Handle;
 use super::verdict::{Finding, Kind};
 use crate::change::ChangeError;
@@ -63,7 +63,7 @@ pub async fn logical(
         matcher: &matcher,
         ids: &ids,
         listed: &HashMap::new(),
-        mentions: Mentions::Leave,
+        decisions: kept.options.decisions(),
         own: own.as_ref().map(|o| o.schema.as_str()),
         known: &known,
         ids_only: &ids_only,
@@ -98,8 +98,10 @@ fn judged(found: &Found, kept: &Kept, known: &[String], copies: &[String]) -> Ve
             add(Kind::Mention, *count, what);
             continue;
         }
-        let chosen = *count.min(kept.left.get(place).unwrap_or(&0));
-        let rest = count - chosen;
+        // What was to go was chosen by nobody to stay; nor was what is more than the plan had.
+        let done = found.tally.get(place).map_or(0, |tally| tally.done);
+        let rest = done.max(count.saturating_sub(kept.left.get(place).copied().unwrap_or_default())).min(*count);
+        let chosen = count - rest;
         if is_of(place, known) {
             add(Kind::Left, chosen, format!("{place}: {chosen} values name the person and are left"));
         } else {
