@@ -10,29 +10,33 @@ use std::path::{Path, PathBuf};
 
 /// Each layer with the layers that it may use; `change::plan` opens that module only. `main.rs` and `lib.rs`, the root, may use all.
 const MAY_USE: &[(&str, &[&str])] = &[
+    ("ground", &[]),
     ("memory", &[]),
     ("recall", &["memory"]),
     ("layout", &["memory"]),
-    ("store", &["layout", "memory"]),
-    ("lab", &["store", "layout", "recall", "memory"]),
-    ("change", &["lab", "store", "layout", "recall", "memory"]),
-    ("job", &["change", "lab", "store", "layout", "recall", "memory"]),
-    ("change", &["store", "layout", "recall", "memory"]),
-    ("job", &["change", "store", "layout", "recall", "memory"]),
-    ("demo", &["store", "layout", "recall", "memory"]),
-    ("config", &["recall", "memory"]),
+    ("store", &["ground", "layout", "memory"]),
+    ("lab", &["ground", "store", "layout", "recall", "memory"]),
+    ("change", &["ground", "lab", "store", "layout", "recall", "memory"]),
+    ("job", &["ground", "change", "lab", "store", "layout", "recall", "memory"]),
+    ("change", &["ground", "store", "layout", "recall", "memory"]),
+    ("job", &["ground", "change", "store", "layout", "recall", "memory"]),
+    ("demo", &["ground", "store", "layout", "recall", "memory"]),
+    ("config", &["ground", "recall", "memory"]),
     ("ui", &[]),
     ("app", &["recall", "memory", "change::plan", "job::plan"]),
     ("screen", &["app", "ui", "recall", "memory", "change::plan", "job::plan"]),
     (
         "shell",
-        &["screen", "app", "ui", "config", "demo", "job", "change", "lab", "store", "layout", "recall", "memory"],
+        &[
+            "screen", "app", "ui", "config", "demo", "job", "change", "lab", "store", "layout", "recall", "memory",
+            "ground",
+        ],
     ),
     (
         "cli",
         &[
             "shell", "screen", "app", "ui", "config", "demo", "job", "change", "lab", "store", "layout", "recall",
-            "memory",
+            "memory", "ground",
         ],
     ),
 ];
@@ -53,6 +57,18 @@ const IMPURE: &[&[&str]] = &[
     &["Instant", "now"],
     &["Utc", "now"],
     &["Local", "now"],
+];
+
+/// Ways to open or write a file by its name: they stand in `ground`, so that every file that somebody names is read within
+/// limits and every file with stored values is private. `store` opens databases; a job reads what the system says of it.
+const FILE_DOORS: &[&[&str]] = &[
+    &["fs", "read"],
+    &["fs", "read_to_string"],
+    &["fs", "write"],
+    &["fs", "File"],
+    &["File", "open"],
+    &["File", "create"],
+    &["fs", "OpenOptions"],
 ];
 
 /// Statements by their keywords, in order.
@@ -172,6 +188,22 @@ fn sql_in_its_place(source: &Source) -> Vec<String> {
     texts
         .filter(|token| matches!(&token.kind, Kind::Text(text) if is_sql(text)))
         .map(|token| source.at(token.line, "SQL stands in src/store/ and assets/ only"))
+        .collect()
+}
+
+fn files_by_their_door(source: &Source) -> Vec<String> {
+    let exempt = ["src/ground/", "src/store/", "src/job/record.rs", "src/change/purge/desk.rs"];
+    if exempt.iter().any(|start| source.path.starts_with(start)) {
+        return Vec::new();
+    }
+    let is_door =
+        |segments: &[String]| FILE_DOORS.iter().any(|door| segments.windows(door.len()).any(|part| part == *door));
+    let named = paths(&tokens(&source.text)).into_iter().filter(|path| !path.inside.iter().any(|m| m == "tests"));
+    named
+        .filter(|path| is_door(&path.segments))
+        .map(|path| {
+            source.at(path.line, "files are opened by `ground::input_file` and written by `ground::private_file`")
+        })
         .collect()
 }
 
@@ -339,6 +371,18 @@ fn the_sql_rule_sees_statements_and_not_words() {
     }
     let words = "fn f() { say(\"Select rows from the table\", \"Rob'); DROP TABLE t; --\"); /* SELECT a FROM b */ }";
     assert_eq!(objections(sql_in_its_place, "src/cli/list.rs", words), 0);
+}
+
+#[test]
+fn files_are_opened_and_written_by_one_door() {
+    check(Source::is_ours, files_by_their_door);
+    let offenders =
+        ["use std::fs::{self, File};", "fn f() { std::fs::read_to_string(p); }", "fn f() { fs::write(p, b); }"];
+    for text in offenders {
+        assert!(objections(files_by_their_door, "src/cli/list.rs", text) > 0, "{text}");
+        assert_eq!(objections(files_by_their_door, "src/ground/input_file.rs", text), 0, "{text}");
+    }
+    assert_eq!(objections(files_by_their_door, "src/cli/list.rs", "use std::fs; fn f() { fs::remove_file(p); }"), 0);
 }
 
 #[test]

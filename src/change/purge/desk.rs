@@ -1,7 +1,6 @@
 //! What an erasure needs beside the database: the key of the suppression list, and a folder for sessions and receipts.
 
 use std::collections::BTreeMap;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -14,6 +13,7 @@ use crate::change::plan::Counts;
 use crate::change::plan::erasure::Choice;
 use crate::change::suppress::Key;
 use crate::change::{Author, ChangeError};
+use crate::ground::private_file;
 use crate::store::stored::{Rows, TableName};
 
 /// Told what is being done and how far it is.
@@ -189,22 +189,7 @@ impl Desk<'_> {
 
 /// Writes a file that nobody else can read, whole or not at all.
 fn write_private(path: &Path, bytes: &[u8]) -> Result<(), ChangeError> {
-    let write = || -> std::io::Result<()> {
-        if let Some(folder) = path.parent() {
-            std::fs::create_dir_all(folder)?;
-        }
-        let mut options = std::fs::OpenOptions::new();
-        options.write(true).create(true).truncate(true);
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::OpenOptionsExt as _;
-            options.mode(0o600);
-        }
-        let partial = path.with_extension("partial");
-        let mut file = options.open(&partial)?;
-        file.write_all(bytes)?;
-        file.sync_all()?;
-        std::fs::rename(&partial, path)
-    };
-    write().map_err(|e| ChangeError::Failed(format!("{}: {e}", path.display())))
+    let folder = path.parent().map_or(Ok(()), private_file::folder);
+    let written = folder.and_then(|()| private_file::replace(path, bytes));
+    written.map_err(|e| ChangeError::Failed(format!("{}: {e}", path.display())))
 }
