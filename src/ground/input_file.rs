@@ -24,10 +24,10 @@ struct Patience {
 }
 
 /// A pipe with a name: whoever writes it should be there already.
-const PIPE: Patience = Patience { quiet: Duration::from_secs(10), whole: Duration::from_secs(60) };
+const PIPE: Patience = Patience { quiet: Duration::from_secs(10), whole: Duration::from_mins(1) };
 
 /// Standard input that is no terminal: what feeds it may have to work for it.
-const STANDARD: Patience = Patience { quiet: Duration::from_secs(30), whole: Duration::from_secs(600) };
+const STANDARD: Patience = Patience { quiet: Duration::from_secs(30), whole: Duration::from_mins(10) };
 
 /// Why a file was not read.
 #[derive(Debug, thiserror::Error)]
