@@ -181,10 +181,26 @@ fn plans_and_anchors_are_private_and_follow_no_link() {
     symlink(&target, &link).unwrap();
     for words in writing(link.to_str().unwrap(), link.to_str().unwrap()) {
         let output = run(&words);
-        assert!(!output.status.success() && told(&output).contains("it is a link"), "{words:?}: {}", told(&output));
+        assert!(!output.status.success() && told(&output).contains("it is a link,"), "{words:?}: {}", told(&output));
     }
     assert_eq!(fs::read_to_string(&target).unwrap(), "theirs");
     assert!(link.is_symlink());
+    // A database is no place for either, whichever way it is named.
+    let (path, other) = (desk.database.clone(), desk.folder.path().join("other.db"));
+    fs::copy(&path, &other).unwrap();
+    fs::hard_link(&path, desk.folder.path().join("again")).unwrap();
+    for place in [&path, &other, &desk.folder.path().join("again")] {
+        for words in writing(place.to_str().unwrap(), place.to_str().unwrap()) {
+            let output = run(&words);
+            assert!(
+                !output.status.success() && told(&output).contains("it is a database"),
+                "{words:?}: {}",
+                told(&output)
+            );
+        }
+    }
+    assert_eq!(fs::read(&other).unwrap()[..15], *b"SQLite format 3");
+    assert!(desk.on(&["audit", "verify"]).status.success());
 }
 
 /// What a program was like: how it ended, how long it took, how much memory it had at most, in kB.

@@ -1,7 +1,7 @@
 //! The one door to files that people name: read up to a number of bytes and within a time, whatever they turn out to be.
 //! Plain files, pipes and standard input are read; folders, devices and sockets are refused.
 
-use std::fs::{File, FileType, OpenOptions};
+use std::fs::{self, File, FileType, OpenOptions};
 use std::io::{self, IsTerminal as _, Read};
 use std::os::fd::AsFd as _;
 use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::OFlags;
+
+use super::open_files::is_open_here;
 
 /// Bytes that a settings, layout, theme or fleet file may have.
 pub const SETTINGS_BYTES: u64 = 1 << 20;
@@ -93,6 +95,9 @@ impl InputFile {
             let patience = (!io::stdin().is_terminal()).then_some(STANDARD);
             let file = File::from(io::stdin().as_fd().try_clone_to_owned()?);
             return Ok(Self::of(file, most, patience));
+        }
+        if fs::metadata(path).is_ok_and(|about| about.is_file() && is_open_here(&about)) {
+            return Err(InputError::NotAFile("the database that is open"));
         }
         // Not blocking: opening a pipe that nobody writes would wait for ever.
         let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
@@ -179,7 +184,6 @@ pub fn read_text(path: &Path, most: u64) -> Result<String, InputError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs;
     use std::io::Write as _;
 
     const SOON: Patience = Patience { quiet: Duration::from_millis(50), whole: Duration::from_millis(200) };

@@ -3,4 +3,5 @@
 
 pub mod input_file;
 pub mod location;
+mod open_files;
 pub mod private_file;

@@ -2,11 +2,13 @@
 //! or not at all, and they never end up behind a link.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, Read as _, Write};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
+
+use super::open_files::is_open_here;
 
 /// Owner reads and writes, nobody else does anything.
 const OWNER_ONLY: u32 = 0o600;
@@ -39,12 +41,8 @@ impl PrivateFile {
     /// What stands there is a link, a folder or a device; or the disk refuses.
     pub fn replace(mut self) -> io::Result<()> {
         self.sync()?;
-        match fs::symlink_metadata(&self.whole) {
-            Ok(there) if !there.is_file() => {
-                return Err(io::Error::other("it is a link, a folder or a device, not a plain file"));
-            }
-            _ => fs::rename(&self.part, &self.whole)?,
-        }
+        check_place(&self.whole)?;
+        fs::rename(&self.part, &self.whole)?;
         sync_folder(&self.whole);
         Ok(())
     }
@@ -90,6 +88,23 @@ impl Drop for PrivateFile {
     }
 }
 
+/// Whether a file may be written there: nothing stands there, or a plain file that is no database.
+fn check_place(path: &Path) -> io::Result<()> {
+    let refused = |words: &str| Err(io::Error::other(words));
+    match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+        Ok(there) if !there.is_file() => refused("it is a link, a folder or a device, not a plain file"),
+        Ok(there) if is_open_here(&there) || begins_as_database(path) => refused("it is a database: name another file"),
+        Ok(_) => Ok(()),
+    }
+}
+
+fn begins_as_database(path: &Path) -> bool {
+    let mut head = [0; 15];
+    File::open(path).and_then(|mut file| file.read_exact(&mut head)).is_ok() && &head == b"SQLite format 3"
+}
+
 /// Writes a whole file, in the place of the plain file that was there.
 ///
 /// # Errors
@@ -121,15 +136,9 @@ pub fn append(path: &Path, line: &str) -> io::Result<()> {
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
     let mut options = OpenOptions::new();
     options.read(true).append(true).create(true).mode(OWNER_ONLY).custom_flags(flags.bits().cast_signed());
-    let link = |error: io::Error| match fs::symlink_metadata(path) {
-        Ok(there) if there.is_symlink() => io::Error::other("it is a link, not a plain file"),
-        _ => error,
-    };
-    let mut file = options.open(path).map_err(link)?;
+    check_place(path)?;
+    let mut file = options.open(path)?;
     let about = file.metadata()?;
-    if !about.is_file() {
-        return Err(io::Error::other("it is a folder or a device, not a plain file"));
-    }
     if about.permissions().mode() & 0o777 != OWNER_ONLY {
         file.set_permissions(Permissions::from_mode(OWNER_ONLY))?;
     }
