@@ -5,10 +5,14 @@ use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, BufWriter, Read as _, Write};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rustix::fs::OFlags;
 
 use super::open_files::is_open_here;
+
+/// How long a file may be in the making.
+const MAKING: Duration = Duration::from_hours(1);
 
 /// Owner reads and writes, nobody else does anything.
 const OWNER_ONLY: u32 = 0o600;
@@ -149,6 +153,13 @@ pub fn append(path: &Path, line: &str) -> io::Result<()> {
     let parting = if last == [b'\n'] { "" } else { "\n" };
     file.write_all(format!("{parting}{line}\n").as_bytes())?;
     file.sync_all()
+}
+
+/// Whether it is a file in the making that nobody will finish: a run that was killed left it.
+#[must_use]
+pub fn is_abandoned(path: &Path) -> bool {
+    let age = || fs::metadata(path).ok()?.modified().ok()?.elapsed().ok();
+    path.extension().is_some_and(|end| end == "part") && age().is_some_and(|age| age > MAKING)
 }
 
 /// Makes a folder, and those above it, that nobody else can look into; one that is there stays as it is.
