@@ -463,7 +463,8 @@ mod tests {
     #[test]
     fn what_was_stored_back_is_no_part_of_the_run() {
         for status in ["failed", "cancelled", "continued_as_new", "completed"] {
-            let mut events = vec![event("step.failed", "2026-10-20T10:00:07Z", json!({"step_id": "s1", "error": "no"}))];
+            let mut events =
+                vec![event("step.failed", "2026-10-20T10:00:07Z", json!({"step_id": "s1", "error": "no"}))];
             let before = derive(&run(status), &events);
             assert_eq!(actions_to_store(&events)[0]["step_id"], json!("s1"));
             events.push(event("episode_created", "2026-10-29T16:00:00Z", json!({"actions": [], "why_it_worked": ""})));
