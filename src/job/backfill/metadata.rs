@@ -60,7 +60,7 @@ async fn judge(bench: Bench<'_>) -> Result<Vec<Verdict>, ChangeError> {
         if !open(&found) {
             return Verdict::Keep;
         }
-        Verdict::Set(values(bench, found, tools.remove(found.row.id()).unwrap_or_default()))
+        Verdict::Set(values(bench, found, &tools.remove(found.row.id()).unwrap_or_default()))
     };
     Ok(bench.found.iter().map(verdict).collect())
 }
