@@ -89,7 +89,7 @@ fn is_name(word: &str) -> bool {
         && word.chars().all(|c| c.is_ascii_alphabetic() || matches!(c, '_' | '-' | '.'))
 }
 
-fn values(bench: Bench<'_>, found: &Found, tools: Vec<String>) -> Vec<(&'static str, Value)> {
+fn values(bench: Bench<'_>, found: &Found, tools: &[String]) -> Vec<(&'static str, Value)> {
     let row = &found.row;
     let mut metadata = Map::new();
     for column in TAKEN {
