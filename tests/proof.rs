@@ -40,6 +40,7 @@ async fn run(link: &mut SqliteConnection, sql: &str) {
 fn wanted(full: bool, touched: &[&str]) -> Wanted {
     Wanted {
         touched: touched.iter().map(|t| TableName::new("public", *t)).collect(),
+        learned: Vec::new(),
         full,
         at: "2026-02-04".to_owned(),
         patience: Duration::from_millis(300),

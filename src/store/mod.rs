@@ -1,6 +1,7 @@
 //! The only SQL: connecting, building queries, reading rows, pages, context and state. Sessions are read-only; the one
 //! connection that writes is opened when a change is applied, and not before.
 
+pub mod aside;
 pub mod beside;
 pub mod bulk;
 pub mod catalog;

@@ -204,6 +204,11 @@ impl Snapshot<'_> {
                 let table = TableName::new(text(&row, 0), text(&row, 1));
                 relations.elsewhere.push((table, "a temporary table of another session"));
             }
+            let denied = self.large_objects().await?.iter().filter(|(_, readable)| !readable).count();
+            if denied > 0 {
+                let table = TableName::new("pg_catalog", format!("pg_largeobject ({denied} objects)"));
+                relations.unread.push((table, Unread::Denied.words()));
+            }
         }
         Ok(relations)
     }

@@ -165,6 +165,9 @@ pub struct Kept {
     pub broken_before: BTreeMap<String, u64>,
     /// Tables whose rows go or change.
     pub touched: Vec<TableName>,
+    /// Tables that named the person.
+    #[serde(default)]
+    pub named_in: Vec<TableName>,
     /// Search indexes that keep entries about other tables' rows, as they were before.
     #[serde(default)]
     pub side_indexes: Vec<SideIndex>,

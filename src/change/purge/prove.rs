@@ -1,6 +1,6 @@
 //! Looks for what must be gone: in every value, in references, in search indexes, among the bytes of the files.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -217,7 +217,11 @@ async fn broken(store: &Store) -> Result<BTreeMap<String, u64>, ChangeError> {
 
 async fn physical(store: &Store, kept: &Kept, proof: &mut Proof) -> Result<(), ChangeError> {
     let at = now().chars().take(10).collect();
-    let wanted = Wanted { touched: kept.touched.clone(), full: kept.options.full, at, patience: PATIENCE };
+    let mut touched = kept.touched.clone();
+    touched.extend(kept.named_in.iter().filter(|table| !kept.touched.contains(table)).cloned());
+    let learned = remains::learned(store, kept).await?.into_iter().map(|statistics| statistics.table);
+    let learned = learned.filter(|table| !touched.contains(table)).collect::<BTreeSet<_>>().into_iter().collect();
+    let wanted = Wanted { touched, learned, full: kept.options.full, at, patience: PATIENCE };
     let pass = store.physical_pass(&wanted).await?;
     let refused: Vec<&str> = pass
         .steps

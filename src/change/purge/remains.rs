@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use super::desk::{Desk, Kept};
 use super::effects::Updates;
 use super::graph::{Graph, id_columns};
-use super::matcher::Matcher;
+use super::matcher::{Hit, Matcher, What};
 use super::plan::known_tables;
 use super::prove::{Proof, telling};
 use super::scan::{self, Found, Search};
@@ -15,6 +15,7 @@ use super::verdict::{Finding, Kind};
 use crate::change::ChangeError;
 use crate::layout::Engine;
 use crate::store::Store;
+use crate::store::aside::Learned;
 use crate::store::stored::TableName;
 
 /// Searches every value. Gives how often each handle that is looked for among bytes was found.
@@ -79,8 +80,30 @@ pub async fn logical(
     proof.left =
         findings.iter().filter(|(f, _)| f.kind.allows() != super::verdict::Status::Incomplete).map(|(_, n)| n).sum();
     proof.findings.extend(findings.into_iter().map(|(finding, _)| finding));
+    for statistics in learned(store, kept).await? {
+        let (table, column) = (statistics.table.title(), statistics.column);
+        // They show what rows that stay hold.
+        if found.counted.keys().any(|place| place.starts_with(&format!("{table}."))) || found.account > 0 {
+            continue;
+        }
+        let what = format!("the statistics of {table} ({column}) still name the person: ANALYZE it, and resume");
+        proof.find(Kind::Mention, what);
+    }
     let told = telling(kept).map(|h| handles.iter().position(|other| other.value == h.value));
     Ok(told.map(|at| at.and_then(|at| found.control.get(at)).copied().unwrap_or_default()).collect())
+}
+
+/// The statistics that hold a handle.
+///
+/// # Errors
+/// The engine's refusal.
+pub async fn learned(store: &Store, kept: &Kept) -> Result<Vec<Learned>, ChangeError> {
+    let handles: Vec<&Handle> = kept.subject.searched().collect();
+    let matcher = Matcher::new(handles.iter().copied(), [], &kept.subject.others)?;
+    let mut all = store.snapshot().await?.statistics().await?;
+    let named = |hit: &Hit| matches!(hit.what, What::Handle(_));
+    all.retain(|statistics| matcher.find(statistics.values.as_bytes()).iter().any(named));
+    Ok(all)
 }
 
 /// What was found, each with how many values it is: by choice as many as were chosen, and the rest by nobody's.

@@ -1,6 +1,6 @@
 //! A whole erasure: plan, session, batches, physical pass, verification, receipt; and going on with one that stopped.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
@@ -292,6 +292,7 @@ async fn prepare(
         notes: plan.notes.clone(),
         broken_before: BTreeMap::new(),
         touched: touched(&plan, own),
+        named_in: plan.mentions.iter().map(|m| m.table.clone()).collect::<BTreeSet<_>>().into_iter().collect(),
         side_indexes: Vec::new(),
         bytes_before: None,
         vectors: Vec::new(),

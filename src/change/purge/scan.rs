@@ -170,8 +170,28 @@ pub async fn everything(
             })
             .await?;
     }
+    large_objects(snapshot, search, &mut found, updates).await?;
     found.structure = structure(snapshot, search).await?;
     Ok(found)
+}
+
+/// Looks into PostgreSQL's large objects, which no table holds.
+async fn large_objects(
+    snapshot: &mut Snapshot<'_>,
+    search: &Search<'_>,
+    found: &mut Found,
+    updates: &mut Updates,
+) -> Result<(), ChangeError> {
+    let table = TableName::new("pg_catalog", "pg_largeobject");
+    let (texts, key) = ([("data".to_owned(), "bytea".to_owned())], ["loid".to_owned()]);
+    let place = Place { search, table: &table, texts: &texts, required: &[true], ids_only: &[false], key: &key };
+    for (id, _) in snapshot.large_objects().await?.into_iter().filter(|(_, readable)| *readable) {
+        match snapshot.large_object(id).await? {
+            Some(bytes) => place.row(&[Raw::Integer(id), Raw::Bytes(bytes)], found, updates),
+            None => drop(found.unread.insert(format!("{}.data", table.title()), "is too long to be looked into")),
+        }
+    }
+    Ok(())
 }
 
 /// What of the structure names the person, in words that do not: a name is part of a longer word there, so that a handle

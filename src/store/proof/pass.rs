@@ -42,9 +42,11 @@ pub struct Step {
 /// What to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wanted {
-    /// Tables from which rows went; PostgreSQL only cleans these.
+    /// Tables from which rows went, or that named the person; PostgreSQL cleans these, and those with dead rows.
     pub touched: Vec<TableName>,
-    /// PostgreSQL: whole tables may be rewritten, which locks each for that time.
+    /// Tables of PostgreSQL whose statistics are to be made anew.
+    pub learned: Vec<TableName>,
+    /// PostgreSQL: whole tables may be written anew, which locks each for that time.
     pub full: bool,
     /// The date that disclosures carry.
     pub at: String,

@@ -21,11 +21,19 @@ use crate::store::write::WriteError;
 const PAUSE: Duration = Duration::from_millis(300);
 
 /// Where rows stand, whether we may clean them, and how many are dead.
-const ABOUT: &str = "SELECT c.oid::bigint, pg_relation_filenode(c.oid)::bigint, coalesce(pg_stat_get_dead_tuples(c.oid), 0), \
+const ABOUT: &str = "SELECT c.oid::bigint, pg_relation_filenode(c.oid)::bigint, \
+     coalesce((SELECT sum(pg_stat_get_dead_tuples(p.relid)) FROM pg_partition_tree(c.oid) p), \
+       pg_stat_get_dead_tuples(c.oid), 0)::bigint, \
      pg_has_role(c.relowner, 'USAGE') OR (SELECT rolsuper FROM pg_roles WHERE rolname = current_user) \
      OR EXISTS (SELECT 1 FROM pg_auth_members m JOIN pg_roles r ON r.oid = m.roleid \
        WHERE r.rolname = 'pg_maintain' AND pg_has_role(r.oid, 'USAGE')), c.relkind::text \
      FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relname = $2";
+
+/// Tables with rows that are dead, whoever deleted them; partitions are cleaned with the whole.
+const DEAD: &str = "SELECT DISTINCT n.nspname::text, r.relname::text FROM pg_class c \
+     JOIN pg_class r ON r.oid = CASE WHEN c.relispartition THEN pg_partition_root(c.oid) ELSE c.oid END \
+     JOIN pg_namespace n ON n.oid = r.relnamespace WHERE c.relkind IN ('r', 'm') AND n.nspname !~ '^pg_' \
+     AND n.nspname <> 'information_schema' AND pg_stat_get_dead_tuples(c.oid) > 0 ORDER BY 1, 2";
 
 const MAINTAIN: &str = "SELECT has_table_privilege(to_regclass($1), 'MAINTAIN')";
 
@@ -81,7 +89,16 @@ pub async fn pass(store: &Store, wanted: &Wanted) -> Result<Pass, WriteError> {
     let mut work = Work { link, wanted, pooled, until: Instant::now() + wanted.patience };
     let mut pass = Pass::new();
     for table in &wanted.touched {
-        work.table(&mut pass, table).await?;
+        work.table(&mut pass, table, true).await?;
+    }
+    for row in work.rows(DEAD, &[]).await? {
+        let table = TableName::new(text(&row, 0), text(&row, 1));
+        if !wanted.touched.contains(&table) {
+            work.table(&mut pass, &table, false).await?;
+        }
+    }
+    for table in &wanted.learned {
+        work.learn_again(&mut pass, table).await?;
     }
     work.statistics(&mut pass).await?;
     work.checkpoint(&mut pass).await?;
@@ -134,7 +151,8 @@ impl Work<'_> {
         }
     }
 
-    async fn table(&mut self, pass: &mut Pass, table: &TableName) -> Result<(), WriteError> {
+    /// Cleans a table. One that was not touched holds what others deleted: that it cannot be cleaned is disclosed.
+    async fn table(&mut self, pass: &mut Pass, table: &TableName, touched: bool) -> Result<(), WriteError> {
         let began = Instant::now();
         let at = self.wanted.at.clone();
         let title = table.title();
@@ -156,11 +174,12 @@ impl Work<'_> {
                 let lockers = self.rows(LOCKERS, &[Raw::Text(qualified(table))]).await?;
                 let who = lockers.first().map(|row| text(row, 0)).filter(|who| !who.is_empty());
                 let who = who.unwrap_or_else(|| "another session".to_owned());
-                pass.failed(
-                    step,
-                    format!("{title} could not be cleaned: {who} holds a lock on it; resume later"),
-                    began,
-                );
+                let what = format!("{title} could not be cleaned: {who} holds a lock on it");
+                if touched {
+                    pass.failed(step, format!("{what}; resume later"), began);
+                } else {
+                    pass.not_allowed(step, &what, &at, began);
+                }
                 return Ok(());
             }
             Err(error) if matches!(&error, sqlx::Error::Database(_)) => {
@@ -191,7 +210,7 @@ impl Work<'_> {
         }
         pass.done(step, began);
         if after.dead > 0 {
-            self.dead(pass, &title, after.dead).await?;
+            self.dead(pass, &title, after.dead, touched).await?;
         }
         self.unlearned(pass, table).await?;
         if !full {
@@ -202,6 +221,23 @@ impl Work<'_> {
             pass.disclose(&what, &at);
         }
         Ok(())
+    }
+
+    /// Makes the statistics of a table anew that hold what must be gone: those of a whole table over its partitions are
+    /// not made with theirs, and one that was truncated keeps its own.
+    async fn learn_again(&mut self, pass: &mut Pass, table: &TableName) -> Result<(), WriteError> {
+        let began = Instant::now();
+        let step = format!("analyze {}", table.title());
+        match self.run(&format!("ANALYZE {}", qualified(table))).await {
+            Ok(()) => pass.done(step, began),
+            Err(error) if matches!(&error, sqlx::Error::Database(_)) => {
+                let at = self.wanted.at.clone();
+                let what = format!("the statistics of {} were not made anew: {}", table.title(), explain(&error));
+                pass.not_allowed(step, &what, &at, began);
+            }
+            Err(error) => return Err(error.into()),
+        }
+        self.unlearned(pass, table).await
     }
 
     /// Takes the statistics of an empty table away: `ANALYZE` keeps those of the rows that were there, with the most
@@ -245,9 +281,9 @@ impl Work<'_> {
         self.about(table).await
     }
 
-    async fn dead(&mut self, pass: &mut Pass, title: &str, dead: i64) -> Result<(), WriteError> {
+    async fn dead(&mut self, pass: &mut Pass, title: &str, dead: i64, touched: bool) -> Result<(), WriteError> {
         let readers: Vec<String> = self.rows(OLD_READERS, &[]).await?.iter().map(|row| text(row, 0)).collect();
-        if readers.is_empty() {
+        if readers.is_empty() || !touched {
             let at = self.wanted.at.clone();
             pass.disclose(
                 &format!("{title} holds {dead} dead rows: others have changed rows since it was cleaned"),

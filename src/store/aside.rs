@@ -1,0 +1,86 @@
+//! What PostgreSQL keeps beside the rows of tables: large objects, and statistics with the most common values of columns.
+
+use super::StoreError;
+use super::proof::tables::{number, text};
+use super::session::Raw;
+use super::snapshot::Snapshot;
+use super::stored::TableName;
+use crate::layout::Engine;
+
+/// Bytes of a large object that are looked at.
+pub const OBJECT: usize = 64 << 20;
+
+/// Whether each may be read by us.
+const OBJECTS: &str = "SELECT l.oid::bigint, current_setting('lo_compat_privileges')::bool \
+       OR (SELECT rolsuper FROM pg_roles WHERE rolname = current_user) OR pg_has_role(l.lomowner, 'USAGE') \
+       OR EXISTS (SELECT 1 FROM aclexplode(l.lomacl) a WHERE a.privilege_type = 'SELECT' \
+         AND (a.grantee = 0 OR pg_has_role(a.grantee, 'USAGE'))) FROM pg_largeobject_metadata l ORDER BY 1";
+
+/// Those of an index are those of its table.
+const STATISTICS: &str = "SELECT s.schemaname::text, coalesce((SELECT t.relname FROM pg_index i \
+       JOIN pg_class x ON x.oid = i.indexrelid JOIN pg_namespace n ON n.oid = x.relnamespace \
+       JOIN pg_class t ON t.oid = i.indrelid WHERE x.relname = s.tablename AND n.nspname = s.schemaname), s.tablename)::text, \
+       s.attname::text, concat_ws(' ', s.most_common_vals::text, s.histogram_bounds::text, s.most_common_elems::text, \
+       to_jsonb(s) ->> 'range_bounds_histogram') FROM pg_stats s \
+       WHERE s.schemaname !~ '^pg_' AND s.schemaname <> 'information_schema' \
+     UNION ALL SELECT schemaname::text, tablename::text, statistics_name::text, most_common_vals::text FROM pg_stats_ext";
+
+/// Since PostgreSQL 14.
+const OF_EXPRESSIONS: &str = " UNION ALL SELECT schemaname::text, tablename::text, statistics_name::text, \
+     concat_ws(' ', most_common_vals::text, histogram_bounds::text, most_common_elems::text) FROM pg_stats_ext_exprs";
+
+/// Statistics of one column, or of several.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Learned {
+    /// Table.
+    pub table: TableName,
+    /// Column, or the statistics' own name.
+    pub column: String,
+    /// The values that they hold.
+    pub values: String,
+}
+
+impl Snapshot<'_> {
+    /// The large objects, and whether we may read each.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn large_objects(&mut self) -> Result<Vec<(i64, bool)>, StoreError> {
+        if self.store.engine() == Engine::Sqlite {
+            return Ok(Vec::new());
+        }
+        Ok(self.fetch(OBJECTS, &[]).await?.iter().map(|row| (number(row, 0), number(row, 1) == 1)).collect())
+    }
+
+    /// The bytes of a large object; none of one that is longer than [`OBJECT`].
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn large_object(&mut self, id: i64) -> Result<Option<Vec<u8>>, StoreError> {
+        let sql = format!("SELECT lo_get($1::oid, 0, {})", OBJECT + 1);
+        let rows = self.fetch(&sql, &[Raw::Text(id.to_string())]).await?;
+        Ok(match rows.into_iter().next().and_then(|row| row.into_iter().next()) {
+            Some(Raw::Bytes(bytes)) if bytes.len() <= OBJECT => Some(bytes),
+            _ => None,
+        })
+    }
+
+    /// What the statistics of all tables hold; nothing on SQLite, whose statistics are tables.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn statistics(&mut self) -> Result<Vec<Learned>, StoreError> {
+        if self.store.engine() == Engine::Sqlite {
+            return Ok(Vec::new());
+        }
+        let version = self.fetch("SELECT current_setting('server_version_num')::int", &[]).await?;
+        let recent = version.first().is_some_and(|row| number(row, 0) >= 140_000);
+        let sql = format!("{STATISTICS}{}", if recent { OF_EXPRESSIONS } else { "" });
+        let read = |row: &Vec<Raw>| Learned {
+            table: TableName::new(text(row, 0), text(row, 1)),
+            column: text(row, 2),
+            values: text(row, 3),
+        };
+        Ok(self.fetch(&sql, &[]).await?.iter().map(read).collect())
+    }
+}
