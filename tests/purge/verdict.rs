@@ -154,3 +154,233 @@ fn rows_of_a_table_in_partitions_are_looked_at_once() {
         assert!(!mentions.to_string().contains("diary_"), "{mentions}");
     });
 }
+
+#[test]
+fn every_text_of_the_structure_is_read_without_its_quotes() {
+    block_on(async {
+        let all: [(&str, &str); 6] = [
+            ("told", "CREATE TABLE told (a TEXT DEFAULT 'Dmitri O''Malley')"),
+            ("checked", "CREATE TABLE checked (a TEXT CHECK (a <> 'Dmitri O''Malley'))"),
+            (
+                "made",
+                "CREATE TABLE made (a TEXT, b INTEGER GENERATED ALWAYS AS (length(a || 'Dmitri O''Malley')) STORED)",
+            ),
+            ("seen", "CREATE VIEW seen AS SELECT id FROM users WHERE first_name = 'Dmitri O''Malley'"),
+            ("partial", "CREATE INDEX partial ON users (role) WHERE first_name <> 'Dmitri O''Malley'"),
+            ("expressed", "CREATE INDEX expressed ON users ((coalesce(role, 'Dmitri O''Malley')))"),
+        ];
+        let trigger = (
+            "rung",
+            "CREATE TRIGGER rung AFTER INSERT ON users WHEN new.role = 'Dmitri O''Malley' BEGIN SELECT 1; END",
+        );
+        let server: [(&str, &str); 15] = [
+            (
+                "trigger ring",
+                "CREATE FUNCTION rings() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN new; END $$; \
+                 CREATE TRIGGER ring AFTER INSERT ON users FOR EACH ROW WHEN (new.role = 'Dmitri O''Malley') EXECUTE FUNCTION rings()",
+            ),
+            ("spoken", "CREATE FUNCTION spoken() RETURNS text LANGUAGE sql AS $$ SELECT 'Dmitri O''Malley'::text $$"),
+            ("ruled", "CREATE RULE ruled AS ON UPDATE TO users WHERE old.role = 'Dmitri O''Malley' DO ALSO NOTHING"),
+            ("polite", "CREATE POLICY polite ON users USING (role <> 'Dmitri O''Malley')"),
+            ("mood", "CREATE TYPE mood AS ENUM ('Dmitri O''Malley')"),
+            ("domestic", "CREATE DOMAIN domestic AS text DEFAULT 'Dmitri O''Malley'"),
+            ("a sequence", "CREATE SEQUENCE \"of Dmitri O'Malley\""),
+            ("a schema", "CREATE SCHEMA \"for Dmitri O'Malley\""),
+            (
+                "parted_1",
+                "CREATE TABLE parted (k text) PARTITION BY LIST (k); \
+                 CREATE TABLE parted_1 PARTITION OF parted FOR VALUES IN ('Dmitri O''Malley')",
+            ),
+            ("counted", "CREATE STATISTICS counted ON (role || 'Dmitri O''Malley'), id FROM users"),
+            (
+                "far",
+                "CREATE FOREIGN DATA WRAPPER way; CREATE SERVER far FOREIGN DATA WRAPPER way OPTIONS (who 'Dmitri O''Malley')",
+            ),
+            ("user mapping", "CREATE USER MAPPING FOR CURRENT_USER SERVER far OPTIONS (who 'Dmitri O''Malley')"),
+            (
+                "settings",
+                "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET application_name = %L', current_database(), 'Dmitri O''Malley'); END $$",
+            ),
+            ("comment", "COMMENT ON INDEX partial IS 'Dmitri O''Malley'"),
+            ("published", "CREATE PUBLICATION published FOR TABLE users WHERE (id <> 'Dmitri O''Malley')"),
+        ];
+        for world in atoms().await {
+            let further: &[(&str, &str)] =
+                if matches!(world.target, Target::File(_)) { std::slice::from_ref(&trigger) } else { &server };
+            let all: Vec<&(&str, &str)> = all.iter().chain(further).collect();
+            for (_, sql) in &all {
+                world.run(sql).await;
+            }
+            let options = Options { aliases: vec!["Dmitri O'Malley".to_owned()], ..everything() };
+            let (plan, receipt) = world.purge("user-ana", &options).await.expect("a receipt");
+            assert_eq!(receipt["status"], "verified with disclosures", "{receipt:#}");
+            for (object, _) in &all {
+                assert!(says(&receipt, &[object, "structure"]), "{object}: {receipt:#}");
+                assert!(says(&plan, &[object, "structure"]), "{object}");
+            }
+            assert!(!receipt.to_string().contains("Malley"), "the receipt names nobody");
+        }
+    });
+}
+
+#[test]
+fn columns_are_read_by_what_their_type_is() {
+    block_on(async {
+        let Some(world) = on_postgres(Layout::Atom).await else { return };
+        world
+            .run(
+                "CREATE DOMAIN internal_ref AS text; CREATE DOMAIN interval_of AS internal_ref; \
+                 CREATE TYPE timeline AS (at timestamptz, who text); CREATE TYPE bitter AS ENUM ('user-ana', 'sweet'); \
+                 CREATE TYPE interaction AS RANGE (subtype = text); CREATE TYPE dated AS (inner_one timeline, n int); \
+                 CREATE UNLOGGED TABLE odd (id INTEGER PRIMARY KEY, a internal_ref, b interval_of[], c timeline, d bitter, \
+                   e interaction, f dated[], g tsvector, h xml, i date, j int[]); \
+                 INSERT INTO odd VALUES (1, 'user-ana', ARRAY['user-ana'], (now(), 'user-ana'), 'user-ana', '[user-ana,user-b)', \
+                   ARRAY[((now(), 'user-ana'), 1)::dated], '''user-ana'':1', '<a who=\"user-ana\"/>', now(), '{1}')",
+            )
+            .await;
+        let (plan, receipt) = world.purge("user-ana", &everything()).await.expect("a receipt");
+        let by_column = &plan["mentions"]["by_column"];
+        for column in ["a", "b", "c", "d", "e", "f", "g", "h"] {
+            let place = format!("odd.{column}");
+            assert_eq!(by_column[&place], 1, "{place}: {by_column}");
+            assert!(says(&receipt, &[&place]), "{receipt:#}");
+        }
+        assert!(by_column.get("odd.i").is_none() && by_column.get("odd.j").is_none());
+        assert_eq!(receipt["status"], "verified with disclosures", "{receipt:#}");
+    });
+}
+
+#[test]
+fn large_objects_are_looked_into() {
+    block_on(async {
+        let Some(world) = on_postgres(Layout::Atom).await else { return };
+        world.run("SELECT lo_from_bytea(0, 'a letter of user-ana'::bytea), lo_from_bytea(0, 'nothing'::bytea)").await;
+        let (_, receipt) = world.purge("user-ana", &everything()).await.expect("a receipt");
+        assert!(says(&receipt, &["pg_largeobject", "1 values"]), "{receipt:#}");
+        let (seen, role) = as_role(&world, "SELECT 1").await;
+        let (_, receipt) = seen.purge("user-ben", &everything()).await.expect("a receipt");
+        assert_eq!(receipt["status"], "incomplete", "{receipt:#}");
+        assert!(says(&receipt, &["pg_largeobject (2 objects)", "no right"]), "{receipt:#}");
+        drop_role(&world, &role).await;
+    });
+}
+
+#[test]
+fn a_materialised_view_is_read_and_has_to_be_refreshed() {
+    block_on(async {
+        let Some(world) = on_postgres(Layout::Atom).await else { return };
+        world.run("CREATE MATERIALIZED VIEW digest AS SELECT user_id AS who FROM chat_sessions").await;
+        let (_, receipt) = world.purge("user-ana", &everything()).await.expect("a receipt");
+        assert_eq!(receipt["status"], "incomplete", "{receipt:#}");
+        assert!(says(&receipt, &["digest.who", "refresh"]), "{receipt:#}");
+        world.run("REFRESH MATERIALIZED VIEW digest").await;
+        let again = world.carry_out("user-ana", &everything(), true).await.expect("a receipt");
+        assert_eq!(again["status"], world.best(), "{again:#}");
+    });
+}
+
+#[test]
+fn statistics_and_dead_rows_of_other_tables_are_cleaned_too() {
+    block_on(async {
+        let Some(world) = on_postgres(Layout::Atom).await else { return };
+        let names = "SELECT 'user-ana' FROM generate_series(1, 50)";
+        world
+            .run(&format!(
+                "CREATE TABLE emptied (who text); INSERT INTO emptied {names}; ANALYZE emptied; TRUNCATE emptied; \
+                 CREATE TABLE parted (who text) PARTITION BY LIST (who); CREATE TABLE parted_1 PARTITION OF parted DEFAULT; \
+                 INSERT INTO parted {names}; ANALYZE parted; \
+                 CREATE TABLE dead (who text) WITH (autovacuum_enabled = off); INSERT INTO dead {names}"
+            ))
+            .await;
+        world.run("DELETE FROM parted; ANALYZE parted_1").await;
+        world.run("DELETE FROM dead").await;
+        let known = "pg_stats WHERE schemaname = 'public' AND most_common_vals::text LIKE '%user-ana%' \
+             AND tablename IN ('emptied', 'parted')";
+        let bytes =
+            "SELECT CAST(position('user-ana'::bytea IN pg_read_binary_file(pg_relation_filepath('dead'))) AS TEXT)";
+        world.run("CHECKPOINT").await;
+        assert_eq!(world.count(known).await, 2);
+        assert_ne!(world.texts(bytes).await, ["0"]);
+        let (_, receipt) = world.purge("user-ana", &Options { full: true, ..everything() }).await.expect("a receipt");
+        assert_eq!(receipt["status"], world.best(), "{receipt:#}");
+        assert_eq!(world.count(known).await, 0, "{receipt:#}");
+        world.run("CHECKPOINT").await;
+        assert_eq!(world.texts(bytes).await, ["0"], "{receipt:#}");
+    });
+}
+
+#[test]
+fn search_indexes_that_keep_entries_of_rows_that_are_gone_are_named() {
+    block_on(async {
+        for (kind, options) in [
+            ("fts5", "content='', detail=none"),
+            ("fts5", "content='', detail=column, tokenize=\"unicode61 tokenchars '-'\""),
+            ("fts5", "content=''"),
+            ("fts4", "content=\"\""),
+        ] {
+            let world = on_sqlite(Layout::Atom).await;
+            world
+                .run(&format!(
+                    "UPDATE chat_sessions SET title = 'call user-ana' WHERE user_id = 'user-ana'; \
+                     CREATE VIRTUAL TABLE talk USING {kind} (title, {options}); \
+                     INSERT INTO talk ({}, title) SELECT rowid, title FROM chat_sessions",
+                    if kind == "fts4" { "docid" } else { "rowid" }
+                ))
+                .await;
+            let (_, receipt) = world.purge("user-ana", &everything()).await.expect("a receipt");
+            assert_eq!(receipt["status"], "incomplete", "{kind} {options}: {receipt:#}");
+            assert!(says(&receipt, &["talk", "entries"]), "{kind} {options}: {receipt:#}");
+            world.run("DROP TABLE talk").await;
+            let again = world.carry_out("user-ana", &everything(), true).await.expect("a receipt");
+            assert_eq!(again["status"], "verified", "{again:#}");
+        }
+        // What keeps its content, or another table's, is made anew.
+        for options in ["title, detail=none", "title, content='chat_sessions', detail=column"] {
+            let world = on_sqlite(Layout::Atom).await;
+            world
+                .run(&format!(
+                    "UPDATE chat_sessions SET title = 'call user-ana' WHERE user_id = 'user-ana'; \
+                     CREATE VIRTUAL TABLE talk USING fts5 ({options}); \
+                     INSERT INTO talk (rowid, title) SELECT rowid, title FROM chat_sessions WHERE user_id = 'user-ben'"
+                ))
+                .await;
+            let (_, receipt) = world.purge("user-ana", &everything()).await.expect("a receipt");
+            assert_eq!(receipt["status"], "verified", "{options}: {receipt:#}");
+        }
+    });
+}
+
+#[test]
+fn vectors_of_an_extension_that_is_not_here_are_told_by_their_rows() {
+    block_on(async {
+        for (of, status) in [("user-ana", "incomplete"), ("user-ben", "verified")] {
+            let world = on_sqlite(Layout::Atom).await;
+            world
+                .run(&format!(
+                    "CREATE TABLE near_rowids (rowid INTEGER PRIMARY KEY AUTOINCREMENT, id, chunk_id INTEGER, chunk_offset INTEGER); \
+                     INSERT INTO near_rowids (rowid, chunk_id, chunk_offset) \
+                       SELECT rowid, 1, rowid FROM chat_sessions WHERE user_id = '{of}'; \
+                     PRAGMA writable_schema = ON; \
+                     INSERT INTO sqlite_schema (type, name, tbl_name, rootpage, sql) VALUES \
+                       ('table', 'near', 'near', 0, 'CREATE VIRTUAL TABLE near USING vec0(v float[4])'); \
+                     PRAGMA writable_schema = OFF"
+                ))
+                .await;
+            let (_, receipt) = world.purge("user-ana", &everything()).await.expect("a receipt");
+            assert_eq!(receipt["status"], status, "{receipt:#}");
+            let told = says(&receipt, &["near", "entries about rows of chat_sessions"]);
+            assert_eq!(told, status == "incomplete", "{receipt:#}");
+        }
+    });
+}
+
+#[test]
+fn a_handle_within_longer_words_is_told_from_its_own_copies_among_the_bytes() {
+    block_on(async {
+        let world = on_sqlite(Layout::Atom).await;
+        world.run("UPDATE chat_sessions SET title = 'about user-anabel' WHERE user_id = 'user-ben'").await;
+        let (_, receipt) = world.purge("user-ana", &everything()).await.expect("a receipt");
+        assert_eq!(receipt["status"], "verified", "{receipt:#}");
+        assert!(receipt["verification"]["bytes"]["left"].as_u64().is_some_and(|left| left > 0), "{receipt:#}");
+    });
+}

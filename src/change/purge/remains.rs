@@ -83,7 +83,8 @@ pub async fn logical(
     for statistics in learned(store, kept).await? {
         let (table, column) = (statistics.table.title(), statistics.column);
         // They show what rows that stay hold.
-        if found.counted.keys().any(|place| place.starts_with(&format!("{table}."))) || found.account > 0 {
+        let held = found.counted.keys().any(|place| is_of(place, std::slice::from_ref(&table)));
+        if held || account.taken(&statistics.table).is_some_and(|taken| !taken.rows.is_empty()) {
             continue;
         }
         let what = format!("the statistics of {table} ({column}) still name the person: ANALYZE it, and resume");
