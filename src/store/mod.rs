@@ -92,6 +92,14 @@ pub enum StoreError {
     Engine(#[from] sqlx::Error),
 }
 
+impl StoreError {
+    /// Whether we have no right to that, which says nothing of anything else.
+    #[must_use]
+    pub fn is_denied(&self) -> bool {
+        matches!(self, StoreError::Engine(sqlx::Error::Database(e)) if matches!(e.code().as_deref(), Some("42501" | "3")))
+    }
+}
+
 /// An opened memory database.
 #[derive(Debug)]
 pub struct Store {

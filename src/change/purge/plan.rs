@@ -302,8 +302,13 @@ pub async fn rest(
     let (mut updates, mut found) = (updates, found);
     found.met = met;
     updates.without(&graph);
-    recompute::all(snapshot, &graph, &found, &mut updates).await?;
-    finished(snapshot, subject, options, &graph, updates, found, ids).await
+    let recomputed = recompute::all(snapshot, &graph, &found, &mut updates).await?;
+    let mut plan = finished(snapshot, subject, options, &graph, updates, found, ids).await?;
+    if !recomputed {
+        let words = "aggregates of rows that stay are not recomputed: tables that they are made of may not be read";
+        plan.notes.push(words.to_owned());
+    }
+    Ok(plan)
 }
 
 /// Takes those of some rows that are still there.

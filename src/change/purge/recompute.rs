@@ -18,11 +18,24 @@ use crate::store::stored::{Cell, TableName};
 /// Episodes whose utility counts for a memory: the latest.
 const LATEST: usize = 20;
 
-/// Finds the aggregates that change, and their new values.
+/// Finds the aggregates that change, and their new values. Gives whether all could be: not where tables that they are made
+/// of may not be read.
 ///
 /// # Errors
 /// The engine's refusal.
 pub async fn all(
+    snapshot: &mut Snapshot<'_>,
+    graph: &Graph,
+    found: &Found,
+    updates: &mut Updates,
+) -> Result<bool, ChangeError> {
+    match each(snapshot, graph, found, updates).await {
+        Err(ChangeError::Store(error)) if error.is_denied() => Ok(false),
+        done => done.map(|()| true),
+    }
+}
+
+async fn each(
     snapshot: &mut Snapshot<'_>,
     graph: &Graph,
     found: &Found,

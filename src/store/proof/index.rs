@@ -145,15 +145,17 @@ impl Store {
         let mut link = link_to(options, attached).await?;
         let mut all = Vec::new();
         for index in virtual_tables(&mut link).await?.iter().filter(|v| !v.is_full_text() || v.is_contentless()) {
-            let mut best: Option<(bool, SideIndex)> = None;
+            let mut best: Option<((bool, u64), SideIndex)> = None;
             let shadow = |table: &&TableName| table.name.starts_with(&format!("{}_", index.name));
             for table in tables.iter().filter(|table| table.schema == index.schema && !shadow(table)) {
-                // Numbers of rows begin at 1 everywhere: of two tables that fit, the one that the index is called by.
-                let named = index.name.contains(&table.name) || table.name.contains(&index.name);
-                if best.as_ref().is_some_and(|(known, _)| *known || !named) {
-                    continue;
+                // Numbers of rows begin at 1 everywhere: of several tables that fit, the one that the index is called by,
+                // or has most nearly as many rows.
+                let other = !index.name.contains(&table.name) && !table.name.contains(&index.name);
+                if let Some((apart, side)) = about(&mut link, index, table).await
+                    && best.as_ref().is_none_or(|(known, _)| (other, apart) < *known)
+                {
+                    best = Some(((other, apart), side));
                 }
-                best = about(&mut link, index, table).await.map(|side| (named, side)).or(best);
             }
             all.extend(best.map(|(_, side)| side));
         }
@@ -168,7 +170,8 @@ impl Store {
     pub async fn orphans_of(&self, side: &SideIndex) -> Result<u64, StoreError> {
         let Opener::Sqlite(options, attached) = self.sessions.opener() else { return Ok(0) };
         let mut link = link_to(options, attached).await?;
-        let found = rows(&mut link, &side.sql, &[]).await?;
+        // An index that was dropped keeps nothing.
+        let found = rows(&mut link, &side.sql, &[]).await.unwrap_or_default();
         link.close().await?;
         Ok(found.first().map_or(0, |row| number(row, 1) as u64))
     }
@@ -201,8 +204,8 @@ impl Store {
     }
 }
 
-/// An index as one about a table; none where it is not.
-async fn about(link: &mut SqliteConnection, index: &Virtual, table: &TableName) -> Option<SideIndex> {
+/// An index as one about a table, and how far its entries and the table's rows are apart in number; none where it is not.
+async fn about(link: &mut SqliteConnection, index: &Virtual, table: &TableName) -> Option<(u64, SideIndex)> {
     let key = format!(
         "SELECT name FROM pragma_table_info({}, {}) WHERE pk = 1",
         literal(&table.name),
@@ -221,7 +224,9 @@ async fn about(link: &mut SqliteConnection, index: &Virtual, table: &TableName) 
             let Ok(found) = rows(link, &sql, &[]).await else { continue };
             let (entries, orphans) = found.first().map_or((0, 0), |row| (number(row, 0) as u64, number(row, 1) as u64));
             if entries > 0 && orphans * MOST_ORPHANS <= entries {
-                return Some(SideIndex { index: index.name.clone(), table: table.clone(), orphans, sql });
+                let counted = count(link, &format!("SELECT count(*) FROM {}", qualified(table)), &[]).await.ok()?;
+                let side = SideIndex { index: index.name.clone(), table: table.clone(), orphans, sql };
+                return Some((counted.abs_diff(entries), side));
             }
         }
     }

@@ -9,7 +9,6 @@ use serde::Serialize;
 use super::tables::{self, Column, Holds, Kind, Table, number};
 use super::words::{Seen, Words};
 use crate::layout::Engine;
-use crate::store::connect::explain;
 use crate::store::dialect::quote;
 use crate::store::session::{Param, Raw, RawRow};
 use crate::store::shape::qualified;
@@ -180,8 +179,8 @@ impl Store {
             Engine::Postgres => self.search_postgres(table, place, run).await,
         };
         match outcome {
-            Err(StoreError::Engine(error)) if is_refusal(&error) => {
-                run.found.unread.push((table.name.title(), explain(&error)));
+            Err(error) if error.is_denied() => {
+                run.found.unread.push((table.name.title(), error.to_string()));
                 Ok(())
             }
             outcome => outcome,
@@ -380,9 +379,4 @@ fn array<'a>(items: impl Iterator<Item = &'a str>) -> String {
     let quoted: Vec<String> =
         items.map(|item| format!("\"{}\"", item.replace('\\', "\\\\").replace('"', "\\\""))).collect();
     format!("{{{}}}", quoted.join(","))
-}
-
-/// A refusal of that one table: no right to read it.
-fn is_refusal(error: &sqlx::Error) -> bool {
-    matches!(error, sqlx::Error::Database(e) if matches!(e.code().as_deref(), Some("42501" | "3")))
 }
