@@ -19,6 +19,9 @@ use crate::change::suppress::{Key, hmac};
 use crate::change::{Author, ChangeError, now};
 use crate::store::stored::{Rows, TableName};
 
+/// Key of a printed receipt that says why no anchor of it could be kept. The receipt's hash does not cover it.
+pub const ANCHOR_PROBLEM: &str = "anchor_problem";
+
 /// Seconds after which a session that wrote nothing is forgotten: a plan lasts no longer.
 const ASKED_LASTS: f64 = 7.0 * 86_400.0;
 
