@@ -1,4 +1,4 @@
-//! `MessagePack`, with the extension types of LangGraph: read part by part, lengths written again for parts that change.
+//! `MessagePack`, with the extension types of `LangGraph`: read part by part, lengths written again for parts that change.
 //!
 //! A reader of our own: crates decode into trees, and lose the bytes that have to stay.
 

@@ -50,11 +50,11 @@ impl<'a> Reader<'a> {
 
     fn opcode(&mut self, opcode: u8) -> Result<Option<Body>, Broken> {
         Ok(match opcode {
-            // Texts.
+            // Texts, and numbers that are written as such.
             0x8C => Some(Body::Text(self.sized(1)?)),
             b'X' => Some(Body::Text(self.sized(4)?)),
             0x8D => Some(Body::Text(self.sized(8)?)),
-            b'V' | b'S' | b'P' => Some(Body::Line(self.cursor.line()?)),
+            b'V' | b'S' | b'P' | b'I' | b'L' | b'F' => Some(Body::Line(self.cursor.line()?)),
             // Names of modules and classes, of instances too.
             b'c' | b'i' => {
                 let module = self.cursor.line()?;
@@ -71,7 +71,6 @@ impl<'a> Reader<'a> {
             b'J' => self.number(4, true)?,
             0x8A => self.long(1)?,
             0x8B => self.long(4)?,
-            b'I' | b'L' | b'F' => Some(Body::Line(self.cursor.line()?)),
             b'G' | 0x95 => self.skip(8)?,
             // Places in the memo and registered extensions.
             b'g' | b'p' => {
