@@ -4,7 +4,6 @@
 //! and stay on record.
 
 use std::collections::HashSet;
-use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
@@ -16,6 +15,8 @@ use super::apply::Author;
 use super::audit::{self, Anchor, NewEntry, Verdict};
 use super::plan::NO_ANCHOR;
 use super::{ChangeError, now};
+use crate::ground::input_file::{self, InputError};
+use crate::ground::private_file;
 use crate::memory::text_check;
 use crate::store::Store;
 use crate::store::identity::Identity;
@@ -381,34 +382,17 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 
 /// Adds a line; it is on the disk when this returns.
 fn append(path: &Path, line: &impl Serialize) -> Result<(), ChangeError> {
-    let write = || -> std::io::Result<()> {
-        if let Some(folder) = path.parent() {
-            std::fs::create_dir_all(folder)?;
-        }
-        let mut options = std::fs::OpenOptions::new();
-        options.create(true).append(true);
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::OpenOptionsExt as _;
-            options.mode(0o600);
-        }
-        let mut file = options.open(path)?;
-        file.write_all(format!("{}\n", json!(line)).as_bytes())?;
-        file.sync_all()
-    };
-    write().map_err(|e| ChangeError::Failed(format!("{}: the anchor could not be kept: {e}", path.display())))
+    let folder = path.parent().map_or(Ok(()), private_file::folder);
+    let written = folder.and_then(|()| private_file::append(path, &json!(line).to_string()));
+    written.map_err(|e| ChangeError::Failed(format!("{}: the anchor could not be kept: {e}", path.display())))
 }
 
 /// The lines of a file; what cannot be read of it goes to the notes.
 fn read<L: DeserializeOwned>(path: &Path, notes: &mut Vec<String>) -> Result<Vec<L>, ChangeError> {
-    use std::io::Read as _;
-    let failed = |e: std::io::Error| ChangeError::Failed(format!("{}: {e}", path.display()));
-    let file = match std::fs::File::open(path) {
-        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        outcome => outcome.map_err(failed)?,
+    let bytes = match input_file::read(path, FILE_BYTES) {
+        Err(InputError::NotFound) => return Ok(Vec::new()),
+        outcome => outcome.map_err(|e| ChangeError::Failed(format!("{}: {e}", path.display())))?,
     };
-    let mut bytes = Vec::new();
-    file.take(FILE_BYTES).read_to_end(&mut bytes).map_err(failed)?;
     let text = String::from_utf8_lossy(&bytes);
     let (mut lines, mut bad) = (Vec::new(), 0);
     for line in text.lines().filter(|line| !line.trim().is_empty()) {

@@ -1,6 +1,7 @@
 //! What a database says of itself, whatever words it was named by: a file by its device and inode, a server's database by
 //! the server's identifier and its own number.
 
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::time::UNIX_EPOCH;
 
@@ -33,7 +34,11 @@ impl Identity {
     pub fn of_file(path: &Path) -> Self {
         let Ok(about) = std::fs::metadata(path) else { return Identity::default() };
         let made = about.created().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
-        Identity { file: number(&about), made: made.map(|at| at.as_nanos() as u64), ..Identity::default() }
+        Identity {
+            file: Some((about.dev(), about.ino())),
+            made: made.map(|at| at.as_nanos() as u64),
+            ..Identity::default()
+        }
     }
 
     /// Whether both are one database, as far as they say.
@@ -48,17 +53,6 @@ impl Identity {
         };
         same_file || (same_server && same_database)
     }
-}
-
-#[cfg(unix)]
-fn number(about: &std::fs::Metadata) -> Option<(u64, u64)> {
-    use std::os::unix::fs::MetadataExt as _;
-    Some((about.dev(), about.ino()))
-}
-
-#[cfg(not(unix))]
-fn number(_: &std::fs::Metadata) -> Option<(u64, u64)> {
-    None
 }
 
 const SERVER: &str = "SELECT system_identifier::text FROM pg_control_system()";
