@@ -158,7 +158,8 @@ fn rows_of_a_table_in_partitions_are_looked_at_once() {
 #[test]
 fn every_text_of_the_structure_is_read_without_its_quotes() {
     block_on(async {
-        let all: [(&str, &str); 6] = [
+        let all: [(&str, &str); 7] = [
+            ("plain", "CREATE VIEW plain AS SELECT id FROM users WHERE id <> 'user-ana'"),
             ("told", "CREATE TABLE told (a TEXT DEFAULT 'Dmitri O''Malley')"),
             ("checked", "CREATE TABLE checked (a TEXT CHECK (a <> 'Dmitri O''Malley'))"),
             (

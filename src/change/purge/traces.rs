@@ -86,7 +86,9 @@ async fn explained(
     let each = |sighting: Sighting| {
         let part = !sighting.entire && ids_only.contains(&(sighting.table.clone(), sighting.column.clone()));
         let others = looked.handles.get(sighting.handle).is_some_and(|word| kept.subject.shares(word));
-        if looked.named.get(sighting.handle) == Some(&0) && !part && !others {
+        // What the structure holds is told as such.
+        let structure = sighting.table.name == "sqlite_schema";
+        if looked.named.get(sighting.handle) == Some(&0) && !part && !others && !structure {
             *unnamed.entry(format!("{}.{}", sighting.table.title(), sighting.column)).or_default() += sighting.count;
         }
         ControlFlow::Continue(())
