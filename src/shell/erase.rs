@@ -12,8 +12,9 @@ use crate::change::{Author, ChangeError, anchor, suppress};
 use crate::config;
 use crate::store::Store;
 
-fn options(choice: Choice) -> Options {
-    Options { mentions: choice.mentions, account: choice.account, full: choice.full, ..Options::default() }
+fn options(choice: &Choice) -> Options {
+    let Choice { mentions, each, account, full, .. } = choice.clone();
+    Options { mentions, each, account, full, ..Options::default() }
 }
 
 /// The last plan to erase somebody, as long as somebody looks at it. It is only looked at: erasing plans anew.
@@ -43,8 +44,9 @@ impl Erasures {
 /// Sessions of this database that are kept in the state folder and have not ended verified.
 async fn kept(store: &Store) -> Result<Vec<Session>, ChangeError> {
     let own = store.own().await?.filter(|_| store.can_erase());
-    let (Some(folder), Some(own)) = (config::state_folder(), own) else { return Ok(Vec::new()) };
-    Ok(Desk::all_kept(&folder).into_iter().filter(|kept| kept.database_id == own.database_id).collect())
+    let key = config::erasure_key(false).ok().flatten();
+    let (Some(folder), Some(key), Some(own)) = (config::state_folder(), key, own) else { return Ok(Vec::new()) };
+    Ok(Desk::all_kept(&folder, &key).into_iter().filter(|kept| kept.database_id == own.database_id).collect())
 }
 
 /// Erasures that have not ended verified, to be gone on with.
@@ -67,7 +69,7 @@ pub async fn plan(
     erasures: &Erasures,
     ticket: Ticket,
     given: &str,
-    choice: Choice,
+    choice: &Choice,
     told: &(dyn Fn(&str, u64) + Sync),
 ) -> Result<Box<Preview>, Failure> {
     let planned = async {
@@ -105,7 +107,7 @@ pub async fn whereabouts(
 pub async fn run(
     store: &Store,
     given: &str,
-    choice: Choice,
+    choice: &Choice,
     resume: bool,
     author: &Author,
     told: &(dyn Fn(&str, u64) + Sync),
