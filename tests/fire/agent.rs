@@ -28,9 +28,15 @@ const DEADLINE: Duration = Duration::from_secs(90);
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Order {
     /// One transaction, which stays open for some milliseconds at its end.
-    Write { sql: Vec<String>, hold: u32, taken_back: bool },
+    Write {
+        sql: Vec<String>,
+        hold: u32,
+        taken_back: bool,
+    },
     /// A statement outside of a transaction.
-    Plain { sql: String },
+    Plain {
+        sql: String,
+    },
     Close,
 }
 

@@ -91,7 +91,8 @@ fn acknowledged(place: &Place, receipts: &[Acknowledged]) -> Vec<String> {
             .collect(),
     };
     let lost = receipts.iter().filter(|receipt| entries.get(&receipt.seq) != Some(&receipt.receipt));
-    lost.map(|receipt| format!("entry {} of the acknowledged change {} is lost", receipt.seq, receipt.receipt)).collect()
+    lost.map(|receipt| format!("entry {} of the acknowledged change {} is lost", receipt.seq, receipt.receipt))
+        .collect()
 }
 
 /// What the job of a history comes to when it is let be, from the same start.

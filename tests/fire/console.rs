@@ -1,5 +1,7 @@
 //! Consoles in terminals: opened, unlocked, used for edits, and left in every way.
 
+use std::time::{Duration, Instant};
+
 use super::place::Place;
 use super::terminal::{Start, Terminal};
 
@@ -31,12 +33,25 @@ impl Console {
     /// Begins to edit the row under the cursor, and gives its id.
     pub fn edit(&self) -> String {
         let terminal = &self.0;
-        terminal.settle();
-        terminal.press("ce");
-        terminal.screen_is("the form", |screen| edited(screen).is_some());
-        let mut id = None;
-        terminal.with_screen(|screen| id = edited(screen));
-        id.expect("the form's title")
+        // While the row is being read again, the console says so instead of opening the form.
+        for _ in 0..8 {
+            terminal.settle();
+            if !terminal.contents().contains("› feedback") {
+                terminal.press("5");
+                terminal.shows("row 1 of");
+            }
+            terminal.press("ce");
+            let asked = Instant::now();
+            while asked.elapsed() < Duration::from_secs(4) {
+                let mut id = None;
+                terminal.with_screen(|screen| id = edited(screen));
+                if let Some(id) = id {
+                    return id;
+                }
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        }
+        panic!("no form opens; on the screen is\n{}", terminal.contents());
     }
 
     /// Leaves the form as it was.
@@ -44,6 +59,7 @@ impl Console {
         self.0.press("\x1b");
         // Only then: the next key would otherwise be taken for one of an escape sequence.
         self.0.screen_is("no form", |screen| edited(screen).is_none());
+        self.0.settle();
     }
 
     /// Adds a word to the row's correction and confirms; `heard`: waits until it is told what became of it.
@@ -52,8 +68,14 @@ impl Console {
         terminal.press("\t\t");
         terminal.press(&format!(" {mark}\x13"));
         terminal.screen_is("the plan, and no word of an earlier one", |screen| {
-            screen.contents().contains("A apply") && !is_done(screen)
+            screen.contents().contains("A apply") && !is_done(screen) || is_refused(screen)
         });
+        let mut refused = false;
+        terminal.with_screen(|screen| refused = is_refused(screen));
+        if refused {
+            self.forget();
+            return Some(false);
+        }
         terminal.press("A");
         if !heard {
             return None;

@@ -49,12 +49,18 @@ pub enum Kind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AgentAct {
     /// Inserts so many rows in one transaction, which stays open for some milliseconds, and may take it back.
-    Insert { rows: u32, hold: u32, taken_back: bool },
+    Insert {
+        rows: u32,
+        hold: u32,
+        taken_back: bool,
+    },
     /// Changes a row of its own, or the summary of an episode that operators change too.
     Update,
     Delete,
     /// Reads within a transaction that stays open for some milliseconds.
-    Read { hold: u32 },
+    Read {
+        hold: u32,
+    },
     /// Runs a statement that is about the database as a whole.
     Upkeep(&'static str),
     /// Closes its connection; the next order opens another.
@@ -110,18 +116,30 @@ pub enum ConsoleAct {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    Agent { who: usize, act: AgentAct, waited: bool },
+    Agent {
+        who: usize,
+        act: AgentAct,
+        waited: bool,
+    },
     /// SIGKILL to an agent, whatever it is doing. Another takes its place at the next step that needs one.
-    KillAgent { who: usize },
-    Command { command: Command, end: End, pick: u32 },
-    Console { who: usize, act: ConsoleAct },
+    KillAgent {
+        who: usize,
+    },
+    Command {
+        command: Command,
+        end: End,
+        pick: u32,
+    },
+    Console {
+        who: usize,
+        act: ConsoleAct,
+    },
     /// Everything under way is waited for.
     Settle,
 }
 
 #[derive(Debug, Clone)]
 pub struct History {
-    pub seed: u64,
     pub kind: Kind,
     /// Our tables are there from the start; else the first step adds them.
     pub migrated: bool,
@@ -168,13 +186,30 @@ impl History {
         let consoles = if kind == Kind::Mixed && dice.one_in(8) { 1 + usize::from(dice.one_in(3)) } else { 0 };
         let migrated = consoles == 0 && !dice.one_in(4);
         let journal = if engine == Engine::Sqlite { dice.pick(&["WAL", "WAL", "WAL", "DELETE"]) } else { "" };
-        let mut history = History { seed, kind, migrated, journal, steps: Vec::new(), choices: 0 };
+        let mut history = History { kind, migrated, journal, steps: Vec::new(), choices: 0 };
         match kind {
+            Kind::Mixed if seed == 0 || consoles == 0 && dice.one_in(60) => history.scene(&mut dice),
             Kind::Mixed => history.mixed(engine, consoles, &mut dice),
             Kind::Backfill(_) | Kind::Erasure(_) => history.job(engine, &mut dice),
         }
         history.choices = u64::from(dice.below(u32::MAX));
         history
+    }
+
+    /// A console that adds our tables, then edits, while an agent connects for each piece of its work. Once it lost its
+    /// locks by adding the tables, and the agent that closed last took the log away under it.
+    fn scene(&mut self, dice: &mut Dice) {
+        self.migrated = false;
+        self.journal = if self.journal.is_empty() { "" } else { "WAL" };
+        let agent = |act| Step::Agent { who: 0, act, waited: true };
+        let insert = |hold| agent(AgentAct::Insert { rows: 5, hold, taken_back: false });
+        let console = |act| Step::Console { who: 0, act };
+        self.steps = vec![console(ConsoleAct::Open), console(ConsoleAct::Edit)];
+        for _ in 0..2 {
+            let hold = dice.below(30);
+            self.steps.extend([insert(hold), agent(AgentAct::Close), console(ConsoleAct::Edit), insert(0)]);
+        }
+        self.steps.push(console(ConsoleAct::Leave(dice.pick(&["q", "q", "HUP", "KILL"]))));
     }
 
     fn mixed(&mut self, engine: Engine, consoles: usize, dice: &mut Dice) {

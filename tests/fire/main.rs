@@ -95,21 +95,9 @@ fn campaign(engine: Engine) {
         if began.elapsed() > longest && !always {
             break;
         }
-        let mut history = History::of(engine, seed);
-        if std::env::var("SCENE").is_ok() {
-            use history::{Step::*, AgentAct::*, ConsoleAct};
-            let a = |act| Agent { who: 0, act, waited: true };
-            let c = |act| Console { who: 0, act };
-            let i = || a(Insert { rows: 5, hold: 0, taken_back: false });
-            history.kind = history::Kind::Mixed; history.migrated = false; history.journal = "WAL";
-            history.steps = vec![c(ConsoleAct::Open), c(ConsoleAct::Edit), i(), a(Close), c(ConsoleAct::Edit), i(), i(), a(Close), c(ConsoleAct::Edit), i(), c(ConsoleAct::Leave("q"))];
-        }
-        let history = history;
-        if std::env::var("ONLY_CONSOLE").is_ok() && !matches!(history.steps.first(), Some(history::Step::Console { .. })) { continue; }
-        let at = Instant::now();
+        let history = History::of(engine, seed);
         let played = catch_unwind(AssertUnwindSafe(|| play(&bases, &mut references, &history, &mut tally)));
         let wrong = played.unwrap_or_else(|panic| vec![words_of(&*panic)]);
-        eprintln!("{seed} {:?} {} steps {:.2}", history.kind, history.steps.len(), at.elapsed().as_secs_f64());
         tally.histories += 1;
         if !wrong.is_empty() {
             tally.failed.push((seed, wrong));
@@ -137,7 +125,11 @@ fn play(bases: &Bases, references: &mut References, history: &History, tally: &m
     let mut run = Run::new(&place, history, &start.dump);
     let mut wrong = match catch_unwind(AssertUnwindSafe(|| run.play(history))) {
         Ok(()) => check(bases, references, history, &place, &start, &run),
-        Err(panic) => vec![words_of(&*panic)],
+        // What stopped it may have its reason in the database.
+        Err(panic) => {
+            run.abandon();
+            [vec![words_of(&*panic)], check(bases, references, history, &place, &start, &run)].concat()
+        }
     };
     wrong.append(&mut run.faults);
     tally.acknowledged += run.model.acknowledged;

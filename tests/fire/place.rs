@@ -1,7 +1,7 @@
 //! The databases of histories on either engine: how they are made, and how they are looked at by SQL of our own.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
@@ -31,8 +31,20 @@ const SECRETS: &str = "INSERT INTO memories (id, kind, text, created_at) VALUES 
      ('me-secret-2', 'drawer', 'ghp_0123456789abcdefghijABCDEFGHIJ012345 it is', '2026-02-02T00:00:00.000000Z');";
 
 const ENTITIES: &[&str] = &[
-    "agent", "subject", "episode", "segment", "canvas_event", "feedback", "utility_event", "memory", "memory_link",
-    "profile", "case", "policy", "workflow_event", "access",
+    "agent",
+    "subject",
+    "episode",
+    "segment",
+    "canvas_event",
+    "feedback",
+    "utility_event",
+    "memory",
+    "memory_link",
+    "profile",
+    "case",
+    "policy",
+    "workflow_event",
+    "access",
 ];
 
 /// One history's database, with the folder of its state.
@@ -86,8 +98,7 @@ impl Place {
         let place = Place { home: Home::new(), target, database: Some(database) };
         place.sql(include_str!("../../assets/migrations/mnemoscope/postgres/0001_native.sql"));
         place.succeeds(&["migrate", "--apply"]);
-        let rows: Vec<u8> =
-            ENTITIES.iter().flat_map(|entity| file.succeeds(&["export", entity]).stdout).collect();
+        let rows: Vec<u8> = ENTITIES.iter().flat_map(|entity| file.succeeds(&["export", entity]).stdout).collect();
         let exported = place.home.path().join("all.jsonl");
         std::fs::write(&exported, rows).expect("the rows");
         place.succeeds(&["import", "jsonl", &exported.display().to_string(), "--apply"]);
@@ -195,7 +206,8 @@ impl Place {
         match self.target {
             Target::File(_) => {
                 let mut all = BTreeSet::new();
-                let keys = "SELECT \"table\" || ' ' || coalesce(rowid, '') || ' ' || parent FROM pragma_foreign_key_check";
+                let keys =
+                    "SELECT \"table\" || ' ' || coalesce(rowid, '') || ' ' || parent FROM pragma_foreign_key_check";
                 for sql in ["SELECT * FROM pragma_integrity_check WHERE integrity_check <> 'ok'", keys] {
                     match self.texts(sql) {
                         Ok(found) => all.extend(found),
@@ -248,7 +260,8 @@ impl Place {
     pub fn marks(&self) -> Result<BTreeMap<(String, String, String), String>, sqlx::Error> {
         let mut found = BTreeMap::new();
         for (table, column) in MARKED {
-            let sql = format!("SELECT CAST(id AS TEXT), CAST({column} AS TEXT) FROM {table} WHERE {column} LIKE '%fire%'");
+            let sql =
+                format!("SELECT CAST(id AS TEXT), CAST({column} AS TEXT) FROM {table} WHERE {column} LIKE '%fire%'");
             for row in self.rows(&sql)? {
                 let [id, text] = &row[..] else { continue };
                 let (id, text) = (String::from_utf8_lossy(id), String::from_utf8_lossy(text));
@@ -259,11 +272,6 @@ impl Place {
             }
         }
         Ok(found)
-    }
-
-    /// Leaves the folder in place, for somebody to look at.
-    pub fn kept(self) -> PathBuf {
-        self.home.path().to_owned()
     }
 }
 

@@ -61,7 +61,9 @@ impl Running {
                 break status;
             }
             match self.end {
-                End::Signalled(signal, after) if self.began.elapsed() >= Duration::from_millis(after.into()) && !killed => {
+                End::Signalled(signal, after)
+                    if self.began.elapsed() >= Duration::from_millis(after.into()) && !killed =>
+                {
                     killed = true;
                     signal_to(self.child.id(), signal);
                 }
@@ -77,7 +79,14 @@ impl Running {
         let out = text(&self.out);
         let receipt = serde_json::from_str(&out).ok().filter(|value: &Value| value.get("receipt_id").is_some());
         let code = status.code().filter(|_| status.signal().is_none());
-        Outcome { words: self.words, code, receipt, err: text(&self.err), killed }
+        Outcome { words: std::mem::take(&mut self.words), code, receipt, err: text(&self.err), killed }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 

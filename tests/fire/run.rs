@@ -141,13 +141,16 @@ impl<'a> Run<'a> {
         self.place.quiet();
     }
 
+    /// Ends whatever is still running.
+    pub fn abandon(&mut self) {
+        self.beside.clear();
+        self.consoles.clear();
+        self.agents = [const { None }; AGENTS];
+        self.place.quiet();
+    }
+
     fn step(&mut self, step: Step) {
-        eprintln!("   {:?} {step:?}", std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_millis() % 1000000);
         self.story.push(format!("{step:?}"));
-        if std::env::var("SCENE").is_ok() {
-            let out = std::process::Command::new("sh").arg("-c").arg(format!("ls -l {}; for i in $(ls -i {}/memory.db* | cut -d' ' -f1); do grep :$i /proc/locks; done", self.place.home.path().display(), self.place.home.path().display())).output().unwrap();
-            eprintln!("{}", String::from_utf8_lossy(&out.stdout));
-        }
         match step {
             Step::Agent { who, act, waited } => self.agent(who, act, waited),
             Step::KillAgent { who } => {
@@ -551,7 +554,9 @@ fn insert(table: &str, column: &str, id: &str, mark: &str, episode: &str) -> Str
         "memory_access" => ("agent_id, kind, created_at", format!("'agent_travel', 'recall', {time}")),
         "episodes" => ("agent_id, user_id, started_at", format!("'agent_travel', 'somebody', {time}")),
         "episode_segments" => ("episode_id, sequence, kind, created_at", format!("'{episode}', 9, 'message', {time}")),
-        "canvas_audit" => ("canvas_id, canvas_type, action, created_at", format!("'canvas-1', 'form', 'present', {time}")),
+        "canvas_audit" => {
+            ("canvas_id, canvas_type, action, created_at", format!("'canvas-1', 'form', 'present', {time}"))
+        }
         _ => ("episode_id, user_id, kind, rating, created_at", format!("'{episode}', 'somebody', 'rating', 4, {time}")),
     };
     format!("INSERT INTO {table} (id, {column}, {columns}) VALUES ('{id}', '{mark}', {values})")
