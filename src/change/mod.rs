@@ -78,7 +78,7 @@ impl From<WriteError> for ChangeError {
     fn from(error: WriteError) -> Self {
         match error {
             WriteError::Store(error) => ChangeError::Store(error),
-            WriteError::ReadOnly(_) | WriteError::Rejected(_) => ChangeError::Refused(error.to_string()),
+            WriteError::ReadOnly(_) | WriteError::Rejected(_) | WriteError::Displaced(_) => ChangeError::Refused(error.to_string()),
             WriteError::Busy(_) => {
                 ChangeError::Failed(format!("{error}; nothing was written. Try again when that has finished"))
             }
