@@ -233,7 +233,7 @@ fn nobody_waits_longer_for_a_lock_than_was_said() {
         let options = OpenOptions { secret: Some(KEY), ..support::options() };
         let (first, second) = (Store::open(&world.target, &options).await.expect("a store"), open(&world.target).await);
         let person = ids_in(&world.store, Entity::Subject).await.remove(0);
-        let mut agent = agent::keeps_writing("", path);
+        let agent = agent::keeps_writing("", path);
         let folder = tempfile::tempdir().expect("a folder");
         let by = author();
         let desk = Desk { folder: folder.path().to_owned(), key: KEY, author: &by, progress: &|_, _| {} };
@@ -248,9 +248,52 @@ fn nobody_waits_longer_for_a_lock_than_was_said() {
             assert!(words.contains("gave up after 12 s"), "{what}: {words}");
             assert!((11..=16).contains(&took.as_secs()), "{what} took {took:?}");
         }
-        agent.kill().expect("killed");
-        agent.wait().expect("gone");
+        agent.kill();
         edit(&second, "a word").await.expect("nobody is in the way");
         assert!(Duration::from_secs(40) > began.elapsed());
     });
+}
+
+#[test]
+fn nothing_is_written_or_read_as_a_file_of_the_database_by_any_name() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = |name: &str| folder.path().join(name);
+    let database = at("native.db");
+    block_on(demo::build(&database, &demo::Options { episodes: 24, ..demo::Options::default() }, |_| {}))
+        .expect("demo");
+    let run = |words: &[&str]| {
+        let mut command = std::process::Command::new(support::program());
+        command.args(["-d"]).arg(&database).args(words).current_dir(folder.path()).stdin(std::process::Stdio::null());
+        let out =
+            command.env("MNEMOSCOPE_STATE", at("state")).env("HOME", folder.path()).output().expect("the program");
+        (out.status.code().expect("a code"), String::from_utf8_lossy(&out.stderr).into_owned())
+    };
+    assert_eq!(run(&["migrate", "--apply"]).0, 0);
+    // An agent keeps the log and its index there.
+    let agent = agent::keeps_writing("", &database);
+    std::fs::hard_link(&database, at("linked")).expect("a link");
+    std::os::unix::fs::symlink(&database, at("symbolic")).expect("a link");
+    let main = std::fs::read(&database).expect("its bytes");
+    for name in ["native.db", "native.db-wal", "native.db-shm", "native.db-journal", "linked", "symbolic"] {
+        let id =
+            block_on(async { ids_in(&open(&Target::File(database.clone())).await, Entity::Feedback).await.remove(0) });
+        let writes: [&[&str]; 2] = [
+            &["feedback", "edit", &id, "--rating", "2", "--kind", "rating", "--plan-out", name],
+            &["audit", "anchor", name],
+        ];
+        for words in writes {
+            let (code, said) = run(words);
+            assert!(code != 0 && !said.contains("unexpected argument"), "{words:?}: {said}");
+        }
+        let reads: [&[&str]; 3] =
+            [&["apply", name], &["audit", "verify", "--anchor", name], &["purge", "verify", name]];
+        for words in reads {
+            let (code, said) = run(words);
+            assert!(code != 0 && !said.contains("unexpected argument"), "{words:?}: {said}");
+        }
+    }
+    assert!(!at("native.db-journal").exists());
+    agent.kill();
+    assert_eq!(std::fs::read(&database).expect("its bytes"), main);
+    assert_eq!(agent::integrity(&database), "ok");
 }

@@ -57,8 +57,24 @@ pub fn leaves_rows(module: &str, database: &Path, rows: u32) {
 }
 
 /// An agent that is in the middle of a transaction that writes, until it is killed.
-pub fn keeps_writing(module: &str, database: &Path) -> Child {
-    start(module, database, "hold").0
+pub fn keeps_writing(module: &str, database: &Path) -> Agent {
+    let (child, out) = start(module, database, "hold");
+    Agent { child, _out: out }
+}
+
+/// An agent at work.
+pub struct Agent {
+    child: Child,
+    /// Kept open: who writes to nobody ends early.
+    _out: BufReader<ChildStdout>,
+}
+
+impl Agent {
+    /// Kills it where it is.
+    pub fn kill(mut self) {
+        self.child.kill().expect("killed");
+        self.child.wait().expect("gone");
+    }
 }
 
 /// Rows that agents left.
