@@ -21,6 +21,9 @@ use crate::ground::private_file;
 use crate::store::proof::index::SideIndex;
 use crate::store::stored::{Rows, TableName};
 
+/// Key of a printed receipt that says why no anchor of it could be kept. The receipt's hash does not cover it.
+pub const ANCHOR_PROBLEM: &str = "anchor_problem";
+
 /// Seconds after which a session that wrote nothing is forgotten: a plan lasts no longer.
 const ASKED_LASTS: f64 = 7.0 * 86_400.0;
 
