@@ -158,12 +158,12 @@ async fn asked(store: &Store, kept: &Kept, handles: &[String], proof: &mut Proof
     for index in &indexes {
         let (name, hits) = (&index.table, index.total());
         proof.index += hits;
-        let side = kept.side_indexes.iter().find(|side| side.index == *name);
+        let sides: Vec<&SideIndex> = kept.side_indexes.iter().filter(|side| side.index == *name).collect();
         // Its entries are those of rows that are searched themselves, unless one of these was changed behind its back.
         let changed =
             |side: &SideIndex| kept.planned.get(&side.table.title()).is_some_and(|n| n.contains_key("update"));
-        let told = side.is_some_and(|side| !changed(side));
-        if let Some(reason) = index.unread.as_ref().filter(|_| side.is_none()) {
+        let told = !sides.is_empty() && !sides.iter().any(|side| changed(side));
+        if let Some(reason) = index.unread.as_ref().filter(|_| sides.is_empty()) {
             proof.find(Kind::IndexUnread, format!("the search index {name} could not be asked: {reason}"));
         } else if hits > 0 && !told && (index.contentless || proof.logical + proof.account == 0) {
             proof.find(Kind::Index, format!("the search index {name} still gives {hits} entries for the person"));

@@ -145,19 +145,16 @@ impl Store {
         let mut link = link_to(options, attached).await?;
         let mut all = Vec::new();
         for index in virtual_tables(&mut link).await?.iter().filter(|v| !v.is_full_text() || v.is_contentless()) {
-            let mut best: Option<((bool, u64), SideIndex)> = None;
+            let mut sides = Vec::new();
             let shadow = |table: &&TableName| table.name.starts_with(&format!("{}_", index.name));
             for table in tables.iter().filter(|table| table.schema == index.schema && !shadow(table)) {
-                // Numbers of rows begin at 1 everywhere: of several tables that fit, the one that the index is called by,
-                // or has most nearly as many rows.
-                let other = !index.name.contains(&table.name) && !table.name.contains(&index.name);
-                if let Some((apart, side)) = about(&mut link, index, table).await
-                    && best.as_ref().is_none_or(|(known, _)| (other, apart) < *known)
-                {
-                    best = Some(((other, apart), side));
-                }
+                sides.extend(about(&mut link, index, table).await);
             }
-            all.extend(best.map(|(_, side)| side));
+            // Numbers of rows begin at 1 everywhere: where the name does not tell the table, each that fits may be it.
+            let named =
+                |side: &SideIndex| index.name.contains(&side.table.name) || side.table.name.contains(&index.name);
+            let some_named = sides.iter().any(named);
+            all.extend(sides.into_iter().filter(|side| named(side) || !some_named));
         }
         link.close().await?;
         Ok(all)
@@ -204,8 +201,8 @@ impl Store {
     }
 }
 
-/// An index as one about a table, and how far its entries and the table's rows are apart in number; none where it is not.
-async fn about(link: &mut SqliteConnection, index: &Virtual, table: &TableName) -> Option<(u64, SideIndex)> {
+/// An index as one about a table; none where it is not.
+async fn about(link: &mut SqliteConnection, index: &Virtual, table: &TableName) -> Option<SideIndex> {
     let key = format!(
         "SELECT name FROM pragma_table_info({}, {}) WHERE pk = 1",
         literal(&table.name),
@@ -224,9 +221,7 @@ async fn about(link: &mut SqliteConnection, index: &Virtual, table: &TableName) 
             let Ok(found) = rows(link, &sql, &[]).await else { continue };
             let (entries, orphans) = found.first().map_or((0, 0), |row| (number(row, 0) as u64, number(row, 1) as u64));
             if entries > 0 && orphans * MOST_ORPHANS <= entries {
-                let counted = count(link, &format!("SELECT count(*) FROM {}", qualified(table)), &[]).await.ok()?;
-                let side = SideIndex { index: index.name.clone(), table: table.clone(), orphans, sql };
-                return Some((counted.abs_diff(entries), side));
+                return Some(SideIndex { index: index.name.clone(), table: table.clone(), orphans, sql });
             }
         }
     }
