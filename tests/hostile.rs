@@ -57,6 +57,16 @@ impl Desk {
     }
 }
 
+fn statement(path: &Path, sql: &str) {
+    use sqlx::Connection as _;
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+        let url = format!("sqlite:{}", path.display());
+        let mut link = sqlx::SqliteConnection::connect(&url).await.unwrap();
+        sqlx::raw_sql(sqlx::AssertSqlSafe(sql.to_owned())).execute(&mut link).await.unwrap();
+        link.close().await.unwrap();
+    });
+}
+
 /// Everything that a command said, on both channels.
 fn told(output: &Output) -> String {
     format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
@@ -306,5 +316,76 @@ fn a_stream_without_an_end_is_given_up() {
             assert!(run.memory < 300 << 10, "{words:?} {line:?}: {} kB, {} s: {said}", run.memory, run.seconds);
             endless.join().unwrap();
         }
+    }
+}
+
+#[test]
+fn a_row_that_names_160000_ids_costs_time_in_proportion() {
+    let desk = Desk::new();
+    let episode = desk.episode();
+    let ids = |kind: &str| {
+        format!(
+            "(WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 160000) \
+             SELECT json_group_array('{kind}-' || (i % 159999)) FROM n)"
+        )
+    };
+    let sql = format!(
+        "UPDATE episodes SET canvas_ids = {}, feedback_ids = {}, execution_ids = {}, tags = {} WHERE id = '{episode}'",
+        ids("ca"),
+        ids("fb"),
+        ids("ex"),
+        ids("tag")
+    );
+    statement(&desk.database, &sql);
+    for words in [
+        &["show", "episode", &episode][..],
+        &["show", "episode", &episode, "--format", "table"],
+        &["list", "episode", "--format", "csv"],
+        &["chain", &episode],
+        &["findings"],
+        &["insights"],
+        &["recall", "invoice", "--ranking", "boosted"],
+        &["backfill", "links"],
+        &["backfill", "links", "--apply"],
+    ] {
+        let run = watched(desk.command(&[&["-d", desk.database.to_str().unwrap()], words].concat()));
+        assert!(run.output.status.success(), "{words:?}: {}", told(&run.output));
+        assert!(run.memory < 300 << 10 && run.seconds < 30.0, "{words:?}: {} kB, {} s", run.memory, run.seconds);
+        if words == ["show", "episode", &episode] {
+            let shown: serde_json::Value = serde_json::from_slice(&run.output.stdout).unwrap();
+            let dangling = shown["findings"].as_array().unwrap().iter().find(|f| f["kind"] == "dangling_id").unwrap();
+            assert_eq!(dangling["ids"].as_array().unwrap().len(), 100);
+            assert!(dangling["message"].as_str().unwrap().ends_with("(showing 100 of 159999)"), "{dangling}");
+        }
+    }
+}
+
+#[test]
+fn cells_that_a_spreadsheet_takes_for_formulas_are_kept_from_being_one() {
+    let desk = Desk::new();
+    let episode = desk.episode();
+    for (text, expected) in [
+        ("=1+1", "'=1+1"),
+        ("-1+1", "'-1+1"),
+        ("-cmd", "'-cmd"),
+        ("-inf", "'-inf"),
+        ("-", "'-"),
+        ("-1.5e3", "-1.5e3"),
+        ("+1", "'+1"),
+        ("@a", "'@a"),
+        ("\t=1", "'\t=1"),
+        ("\r=1", "'\r=1"),
+        ("\n=1", "'\n=1"),
+        ("\u{ff1d}1", "'\u{ff1d}1"),
+        ("\u{ff0b}1", "'\u{ff0b}1"),
+        ("\u{ff0d}1", "'\u{ff0d}1"),
+        ("\u{ff20}a", "'\u{ff20}a"),
+        ("a=1", "a=1"),
+    ] {
+        statement(&desk.database, &format!("UPDATE episodes SET title = '{text}' WHERE id = '{episode}'"));
+        let output = desk.on(&["list", "episode", "--where", &format!("id={episode}"), "--format", "csv"]);
+        let mut reader = csv::Reader::from_reader(&output.stdout[..]);
+        let title = reader.headers().unwrap().iter().position(|name| name == "title").unwrap();
+        assert_eq!(&reader.records().next().unwrap().unwrap()[title], expected);
     }
 }

@@ -71,11 +71,22 @@ pub fn csv_fields(row: &Row) -> Vec<String> {
 fn csv_field(value: &Value) -> String {
     let text = match value {
         Value::Null => String::new(),
-        Value::String(text) if text.starts_with(['=', '+', '@', '\t', '\r']) => format!("'{text}"),
+        Value::String(text) if is_formula(text) => format!("'{text}"),
         Value::String(text) => text.clone(),
         other => other.to_string(),
     };
     if is_read_by_people() { SafeText::new(&text).to_string() } else { text }
+}
+
+/// Whether a spreadsheet may take a cell for a formula, also one that takes full-width signs for plain ones or drops what
+/// ends a line. A number below nought is none.
+fn is_formula(text: &str) -> bool {
+    let is_number = || text.chars().all(|c| c.is_ascii_digit() || ".eE+-".contains(c)) && text.parse::<f64>().is_ok();
+    match text.chars().next() {
+        Some('-') => !is_number(),
+        Some(first) => "=+@\t\r\n\u{ff1d}\u{ff0b}\u{ff0d}\u{ff20}".contains(first),
+        None => false,
+    }
 }
 
 /// JSON objects as CSV: a column for each key that any of them has, in the order in which they first come.

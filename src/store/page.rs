@@ -343,9 +343,10 @@ impl Store {
         let projection = Projection::new(self.engine(), source, wanted_columns, None);
         let mut statement = projection.select(source, &[]);
         narrow_any(self.engine(), source, column, values, &mut statement);
+        let values: HashSet<&str> = values.iter().map(String::as_str).collect();
         let wanted = |row: &Row| match row.get(column) {
-            Value::String(text) => values.iter().any(|v| v == text),
-            Value::Array(items) => items.iter().any(|i| values.iter().any(|v| Some(v.as_str()) == i.as_str())),
+            Value::String(text) => values.contains(text.as_str()),
+            Value::Array(items) => items.iter().filter_map(Value::as_str).any(|item| values.contains(item)),
             _ => false,
         };
         let mut rows = Vec::new();
@@ -420,17 +421,18 @@ impl Store {
         for row in &by_id {
             known.entry(row.id()).or_default().push(row);
         }
+        let mut pointing: HashMap<&str, Vec<&Row>> = HashMap::new();
+        for row in &backs {
+            pointing.entry(row.text("episode_id").unwrap_or_default()).or_default().push(row);
+        }
         let order = Order { column: to.time_column(), descending: false };
         let mut linked = Vec::with_capacity(episodes.len());
         for (episode, named) in episodes.iter().zip(&named) {
-            let mut rows: Vec<Row> = Vec::new();
-            let listed = named.iter().filter_map(|id| known.get(id.as_str())).flatten().copied();
-            let back = backs.iter().filter(|r| r.text("episode_id") == Some(episode.id()));
-            for row in listed.chain(back) {
-                if !rows.iter().any(|r| r.id() == row.id() && r.get("source") == row.get("source")) {
-                    rows.push(row.clone());
-                }
-            }
+            let listed = named.iter().filter_map(|id| known.get(id.as_str())).flatten();
+            let back = pointing.get(episode.id()).into_iter().flatten();
+            let mut taken = HashSet::new();
+            let once = listed.chain(back).filter(|row| taken.insert((row.id(), row.text("source"))));
+            let mut rows: Vec<Row> = once.map(|row| (*row).clone()).collect();
             rows.sort_by(|a, b| compare(&order, a, b));
             linked.push(rows);
         }
@@ -442,6 +444,7 @@ impl Store {
 #[must_use]
 pub fn named_ids(episode: &Row, links: &[Link], to: Entity) -> Vec<String> {
     let mut ids: Vec<String> = Vec::new();
+    let mut taken: HashSet<String> = HashSet::new();
     for link in links.iter().filter(|l| l.to == to) {
         let more: Vec<String> = match &link.by {
             LinkBy::List(column) => episode.list(column).into_iter().map(str::to_owned).collect(),
@@ -451,7 +454,7 @@ pub fn named_ids(episode: &Row, links: &[Link], to: Entity) -> Vec<String> {
             LinkBy::Back => Vec::new(),
         };
         for id in more {
-            if !ids.contains(&id) {
+            if taken.insert(id.clone()) {
                 ids.push(id);
             }
         }
