@@ -389,3 +389,88 @@ fn cells_that_a_spreadsheet_takes_for_formulas_are_kept_from_being_one() {
         assert_eq!(&reader.records().next().unwrap().unwrap()[title], expected);
     }
 }
+
+/// Every handle in a database: of people by their ids, names and other handles, and of sessions.
+fn handles(desk: &Desk) -> Vec<String> {
+    let rows = |entity: &str| -> Vec<serde_json::Value> {
+        let output = desk.on(&["list", entity, "--format", "jsonl"]);
+        let text = String::from_utf8(output.stdout).unwrap();
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    };
+    let mut found: Vec<String> = Vec::new();
+    for person in rows("subject") {
+        found.extend([&person["id"], &person["name"]].into_iter().filter_map(|v| v.as_str().map(str::to_owned)));
+        found.extend(person["handles"].as_array().into_iter().flatten().filter_map(|v| v.as_str().map(str::to_owned)));
+    }
+    found.extend(rows("episode").iter().filter_map(|row| row["session_id"].as_str().map(str::to_owned)));
+    found.sort();
+    found.dedup();
+    assert!(found.len() > 30, "{found:?}");
+    found
+}
+
+#[test]
+fn a_masked_session_prints_no_handle_of_anybody() {
+    let desk = Desk::new();
+    let known = handles(&desk);
+    let row = |entity: &str| -> serde_json::Value {
+        serde_json::from_slice(&desk.on(&["list", entity, "--limit", "1", "--format", "jsonl"]).stdout).unwrap()
+    };
+    let person = row("subject");
+    let (id, name) = (person["id"].as_str().unwrap(), person["name"].as_str().unwrap());
+    let (near, episode) = (&id[..id.len() - 1], desk.episode());
+    let case = row("case")["id"].as_str().unwrap().to_owned();
+    // Where no column says that it names a person: a collection, a key of JSON, a word of a title, a tag.
+    statement(
+        &desk.database,
+        &format!(
+            "UPDATE memories SET collection = 'prefs:{id}'; UPDATE episodes SET topic = '{id}_notes', \
+             tags = json_array('about {name}'), metadata = json_object('{id}', 1), domain = upper('{id}')"
+        ),
+    );
+    let commands = [
+        &["status"][..],
+        &["findings"],
+        &["insights"],
+        &["chain", &episode],
+        &["show", "episode", &episode],
+        &["show", "case", &case],
+        &["show", "subject", id],
+        &["show", "subject", name],
+        &["show", "subject", near],
+        &["show", "episode", id],
+        &["show", "profile", name],
+        &["list", "episode", "--where", &format!("user_id={id}")],
+        &["recall", "invoice", "--ranking", "boosted"],
+        &["recall", "invoice", "--ranking", "cases", "--user", id],
+        &["context", "invoice", "--ranking", "boosted"],
+        &["context", "invoice", "--ranking", "cases"],
+        &["replay", "invoice"],
+        &["evaluate"],
+        &["purge", id],
+        &["purge", name],
+        &["purge", near],
+        &["hold", id, "--reason", name],
+        &["hold", id, "--reason", name, "--apply"],
+        &["purge", id, "--apply"],
+        &["unhold", id, "--apply"],
+        &["unhold", id],
+        &["prune", "--user", id, "--window", "1"],
+        &["feedback", "add", &episode, "--kind", "thumbs_up", "--user", id],
+        &["audit", "list"],
+        &["undo", "2"],
+        &["backfill", "links"],
+        &["export", "episode", "memory"],
+        &["purge", id, "--apply"],
+    ];
+    let entities = mnemoscope::memory::Entity::ALL.iter().map(|entity| vec!["list", entity.name()]);
+    let commands = commands.iter().map(|words| words.to_vec()).chain(entities);
+    for words in commands {
+        for format in ["json", "jsonl", "csv", "table"] {
+            let output = desk.on(&[&["--mask", "--format", format], &words[..]].concat());
+            let said = told(&output).to_lowercase();
+            let seen: Vec<&String> = known.iter().filter(|handle| said.contains(&handle.to_lowercase())).collect();
+            assert!(seen.is_empty(), "{words:?} as {format}: {seen:?}");
+        }
+    }
+}

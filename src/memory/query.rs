@@ -196,24 +196,33 @@ impl EpisodeContext {
     /// The shape that `show episode` prints.
     #[must_use]
     pub fn to_json(&self) -> Value {
-        let all = |rows: &[Row]| rows.iter().map(Row::to_json).collect::<Vec<_>>();
+        self.clone().into_json()
+    }
+
+    /// As [`EpisodeContext::to_json`], without a copy: rows may be long.
+    #[must_use]
+    pub fn into_json(self) -> Value {
+        let all = |rows: Vec<Row>| Value::from(rows.into_iter().map(Row::into_json).collect::<Vec<_>>());
         let mut known: HashMap<&str, &Row> = HashMap::new();
         for memory in &self.memories {
             known.entry(memory.id()).or_insert(memory);
         }
-        let memories: Vec<Value> = self.links.iter().map(|link| memory_json(link, &known)).collect();
-        json!({
-            "episode": self.episode.to_json(),
-            "segments": all(&self.segments),
-            "canvas_context": all(&self.canvas),
-            "feedback_context": all(&self.feedback),
-            "chain": chain_json(&self.chain, &self.relatives),
-            "utility": all(&self.utility),
-            "memories": memories,
-            "events": all(&self.events),
-            "accesses": all(&self.accesses),
-            "findings": self.findings,
-        })
+        let memories = Value::from(self.links.iter().map(|link| memory_json(link, &known)).collect::<Vec<_>>());
+        let chain = chain_json(&self.chain, &self.relatives);
+        drop(self.relatives);
+        let parts = [
+            ("episode", self.episode.into_json()),
+            ("segments", all(self.segments)),
+            ("canvas_context", all(self.canvas)),
+            ("feedback_context", all(self.feedback)),
+            ("chain", chain),
+            ("utility", all(self.utility)),
+            ("memories", memories),
+            ("events", all(self.events)),
+            ("accesses", all(self.accesses)),
+            ("findings", json!(self.findings)),
+        ];
+        Value::Object(parts.into_iter().map(|(name, part)| (name.to_owned(), part)).collect())
     }
 }
 

@@ -1,5 +1,6 @@
 //! Pages of rows: keyset walks over one or several sources, merged, in both directions.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, HashMap, HashSet};
 use std::ops::ControlFlow;
@@ -407,10 +408,16 @@ impl Store {
     /// The engine's refusal.
     pub async fn linked(&self, episodes: &[&Row], links: &[Link], to: Entity) -> Result<Vec<Vec<Row>>, StoreError> {
         let named: Vec<Vec<String>> = episodes.iter().map(|e| named_ids(e, links, to)).collect();
-        let mut all: Vec<String> = named.iter().flatten().cloned().collect();
-        all.sort_unstable();
-        all.dedup();
-        let by_id = self.related(to, "id", &all).await?;
+        let by_id = match &named[..] {
+            // Each id once already: a long list need not be copied.
+            [one] => self.related(to, "id", one).await?,
+            several => {
+                let mut all: Vec<String> = several.iter().flatten().cloned().collect();
+                all.sort_unstable();
+                all.dedup();
+                self.related(to, "id", &all).await?
+            }
+        };
         let backs = if links.iter().any(|l| l.to == to && l.by == LinkBy::Back) {
             let ids: Vec<String> = episodes.iter().map(|e| e.id().to_owned()).collect();
             self.related(to, "episode_id", &ids).await?
@@ -443,23 +450,19 @@ impl Store {
 /// The ids that an episode's lists and JSON paths name, in order, once each.
 #[must_use]
 pub fn named_ids(episode: &Row, links: &[Link], to: Entity) -> Vec<String> {
-    let mut ids: Vec<String> = Vec::new();
-    let mut taken: HashSet<String> = HashSet::new();
+    let mut ids: Vec<Cow<'_, str>> = Vec::new();
     for link in links.iter().filter(|l| l.to == to) {
-        let more: Vec<String> = match &link.by {
-            LinkBy::List(column) => episode.list(column).into_iter().map(str::to_owned).collect(),
-            LinkBy::Path(column, path) => crate::memory::json::path(episode.get(column), path)
-                .map(|found| crate::memory::json::list_of(&found).items)
-                .unwrap_or_default(),
-            LinkBy::Back => Vec::new(),
-        };
-        for id in more {
-            if taken.insert(id.clone()) {
-                ids.push(id);
+        match &link.by {
+            LinkBy::List(column) => ids.extend(episode.list(column).into_iter().map(Cow::Borrowed)),
+            LinkBy::Path(column, path) => {
+                let found = crate::memory::json::path(episode.get(column), path).unwrap_or_default();
+                ids.extend(crate::memory::json::list_of(&found).items.into_iter().map(Cow::Owned));
             }
+            LinkBy::Back => {}
         }
     }
-    ids
+    let mut taken: HashSet<&str> = HashSet::with_capacity(ids.len());
+    ids.iter().filter(|id| taken.insert(id)).map(|id| id.clone().into_owned()).collect()
 }
 
 fn place(
