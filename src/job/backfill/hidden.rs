@@ -22,7 +22,7 @@ const SPEC: Spec = Spec {
         "event logs and audit trails are never rewritten, nor are ids: such characters there stay, and are counted at the end",
     ],
     undo_reason: None,
-    verify: Some(|store| Box::pin(texts::kept(store, "hidden characters", |held| held.hidden))),
+    verify: Some(|store| Box::pin(texts::kept(store, "hidden characters", false, |held| held.hidden))),
     takes_away: true,
 };
 

@@ -43,11 +43,11 @@ pub const PARTS: &[Part] = &[
 ];
 
 /// Counts the rows that still hold what is taken out, wherever it stands: where nothing is written, it stays, and that is
-/// said by number.
+/// said by number. Where that is `grave`, what could not be written fails the check; a log, which never is, does not.
 ///
 /// # Errors
 /// The engine's refusal.
-pub async fn kept(store: &Store, what: &str, holds: fn(&Held) -> bool) -> Result<Vec<Check>, ChangeError> {
+pub async fn kept(store: &Store, what: &str, grave: bool, holds: fn(&Held) -> bool) -> Result<Vec<Check>, ChangeError> {
     let (mut logged, mut others) = (0, Vec::new());
     let mut scanner = Scanner::default();
     for entity in Entity::ALL.iter().copied().filter(|entity| store.sources_of(*entity).is_ok()) {
@@ -70,7 +70,7 @@ pub async fn kept(store: &Store, what: &str, holds: fn(&Held) -> bool) -> Result
     }
     if !others.is_empty() {
         let found = format!("{}: ids, and what cannot be written here, still hold {what}", others.join(", "));
-        checks.push(Check { what: "rows that are left as they are".to_owned(), ok: false, found });
+        checks.push(Check { what: "rows that are left as they are".to_owned(), ok: !grave, found });
     }
     Ok(checks)
 }
