@@ -9,6 +9,7 @@ use sha2::{Digest as _, Sha256};
 use super::disclose;
 use super::effects::{self, New, Update, Updates};
 use super::graph::{Graph, as_text, id_columns, name};
+use super::keys;
 use super::matcher::{ID_LENGTH, Matcher};
 use super::mention::{self, Decisions, Mention, Mentions, Met};
 use super::recompute;
@@ -131,6 +132,8 @@ pub struct PurgePlan {
     pub hops: Vec<(TableName, Option<TableName>)>,
     /// Tables whose rows refer to rows of the same table.
     pub circular: HashSet<TableName>,
+    /// Tables that refer to others, or are referred to.
+    pub linked: HashSet<TableName>,
     /// When.
     pub created_at: String,
     /// Values that were read.
@@ -300,6 +303,7 @@ pub async fn rest(
     let (mut updates, mut found) = (updates, found);
     found.met = met;
     updates.without(&graph);
+    keys::follow(snapshot, &graph, &mut updates).await?;
     recompute::all(snapshot, &graph, &found, &mut updates).await?;
     finished(snapshot, subject, options, &graph, updates, found, ids).await
 }
@@ -417,6 +421,7 @@ async fn finished(
         notes: Vec::new(),
         hops: hops(graph),
         circular,
+        linked: graph.relations.foreign.iter().flat_map(|f| [f.from.clone(), f.to.clone()]).collect(),
         created_at: now(),
         values: found.values,
     };
