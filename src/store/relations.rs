@@ -1,9 +1,10 @@
 //! What holds tables together: primary keys, foreign keys with what they do on deletion, and which tables hold rows.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::StoreError;
-use super::session::{Raw, RawRow};
+use super::proof::tables::{self, Holds, Kind, Table, Unread, number, text};
+use super::session::RawRow;
 use super::snapshot::Snapshot;
 use super::stored::{ROW_NUMBER, TableName};
 use crate::layout::Engine;
@@ -19,17 +20,17 @@ pub enum OnDelete {
     Refuse,
 }
 
-/// A foreign key of one column.
+/// A foreign key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ForeignKey {
     /// Table that refers.
     pub from: TableName,
-    /// Its column.
-    pub column: String,
+    /// Its columns, in order.
+    pub columns: Vec<String>,
     /// Table that is referred to.
     pub to: TableName,
-    /// Its column.
-    pub to_column: String,
+    /// Its columns, one for each that refers.
+    pub to_columns: Vec<String>,
     /// What happens on deletion.
     pub on_delete: OnDelete,
 }
@@ -41,37 +42,52 @@ pub struct Relations {
     pub keys: HashMap<TableName, Vec<String>>,
     /// Foreign keys.
     pub foreign: Vec<ForeignKey>,
-    /// Tables that hold rows of their own, in order; no views.
+    /// Tables with rows that can be read, in order: partitions under the name of the whole, views only where they keep
+    /// copies.
     pub tables: Vec<TableName>,
-    /// Views that keep copies, for people.
-    pub materialised: Vec<String>,
+    /// Of these, views that keep copies of other tables' rows.
+    pub copies: HashSet<TableName>,
+    /// What each column of PostgreSQL can hold, where that is not words.
+    pub holds: HashMap<(TableName, String), Holds>,
+    /// Columns that cannot be empty.
+    pub required: HashSet<(TableName, String)>,
+    /// Tables whose rows we have no right to see, or of which policies may hide some.
+    pub unread: Vec<(TableName, &'static str)>,
+    /// Tables whose rows are elsewhere: in another database, or in a session of somebody else.
+    pub elsewhere: Vec<(TableName, &'static str)>,
 }
 
-const TABLES_SQLITE: &str = "SELECT l.schema, l.name, coalesce((SELECT group_concat(c.name, char(31)) FROM \
-       (SELECT p.name FROM pragma_table_info(l.name, l.schema) p WHERE p.pk > 0 ORDER BY p.pk) c), ''), \
-     CASE WHEN l.wr THEN '' ELSE 'rowid' END, l.type \
-     FROM pragma_table_list l WHERE l.type IN ('table', 'shadow') AND l.schema <> 'temp' AND l.name NOT LIKE 'sqlite_%' \
-     ORDER BY 1, 2";
-
-const TABLES_POSTGRES: &str = "SELECT n.nspname::text, c.relname::text, coalesce((SELECT string_agg(a.attname::text, \
-       chr(31) ORDER BY array_position(i.indkey::int2[], a.attnum)) FROM pg_index i JOIN pg_attribute a \
-       ON a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey::int2[]) WHERE i.indrelid = c.oid AND i.indisprimary), ''), \
-     '', CASE c.relkind WHEN 'm' THEN 'view' ELSE 'table' END FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
-     WHERE c.relkind IN ('r', 'm') AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema' ORDER BY 1, 2";
+impl Relations {
+    /// Whether a column can hold words, such as a handle.
+    #[must_use]
+    pub fn holds_words(&self, table: &TableName, column: &str) -> bool {
+        !self.holds.contains_key(&(table.clone(), column.to_owned()))
+    }
+}
 
 const FOREIGN_SQLITE: &str = "SELECT l.schema, l.name, f.\"from\", l.schema, \
      coalesce((SELECT o.name FROM pragma_table_list o WHERE lower(o.name) = lower(f.\"table\") AND o.schema = l.schema), f.\"table\"), \
-     coalesce(f.\"to\", (SELECT p.name FROM pragma_table_info(f.\"table\", l.schema) p WHERE p.pk = 1)), lower(f.on_delete) \
+     coalesce(f.\"to\", (SELECT p.name FROM pragma_table_info(f.\"table\", l.schema) p WHERE p.pk = f.seq + 1)), lower(f.on_delete), f.seq \
      FROM pragma_table_list l JOIN pragma_foreign_key_list(l.name, l.schema) f WHERE l.type = 'table' \
-     AND (SELECT count(*) FROM pragma_foreign_key_list(l.name, l.schema) g WHERE g.id = f.id) = 1";
+     ORDER BY l.schema, l.name, f.id, f.seq";
 
+/// Those of a partition are those of the whole.
 const FOREIGN_POSTGRES: &str = "SELECT n.nspname::text, c.relname::text, a.attname::text, s.nspname::text, t.relname::text, \
-     b.attname::text, CASE k.confdeltype WHEN 'c' THEN 'cascade' WHEN 'n' THEN 'set null' ELSE 'no action' END \
-     FROM pg_constraint k JOIN pg_class c ON c.oid = k.conrelid JOIN pg_namespace n ON n.oid = c.relnamespace \
-     JOIN pg_class t ON t.oid = k.confrelid JOIN pg_namespace s ON s.oid = t.relnamespace \
-     JOIN pg_attribute a ON a.attrelid = k.conrelid AND a.attnum = k.conkey[1] \
-     JOIN pg_attribute b ON b.attrelid = k.confrelid AND b.attnum = k.confkey[1] \
-     WHERE k.contype = 'f' AND cardinality(k.conkey) = 1";
+     b.attname::text, CASE k.confdeltype WHEN 'c' THEN 'cascade' WHEN 'n' THEN 'set null' ELSE 'no action' END, u.at - 1 \
+     FROM pg_constraint k CROSS JOIN LATERAL unnest(k.conkey, k.confkey) WITH ORDINALITY AS u (own, other, at) \
+     JOIN pg_class p ON p.oid = k.conrelid \
+     JOIN pg_class c ON c.oid = CASE WHEN p.relispartition THEN pg_partition_root(p.oid) ELSE p.oid END \
+     JOIN pg_namespace n ON n.oid = c.relnamespace \
+     JOIN pg_class q ON q.oid = k.confrelid \
+     JOIN pg_class t ON t.oid = CASE WHEN q.relispartition THEN pg_partition_root(q.oid) ELSE q.oid END \
+     JOIN pg_namespace s ON s.oid = t.relnamespace \
+     JOIN pg_attribute a ON a.attrelid = k.conrelid AND a.attnum = u.own \
+     JOIN pg_attribute b ON b.attrelid = k.confrelid AND b.attnum = u.other \
+     WHERE k.contype = 'f' AND k.conparentid = 0 ORDER BY k.oid, u.at";
+
+/// Temporary tables of other sessions: nobody else sees their rows.
+const TEMPORARY: &str = "SELECT n.nspname::text, c.relname::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
+     WHERE c.relkind = 'r' AND c.relpersistence = 't' AND pg_is_other_temp_schema(n.oid) ORDER BY 1, 2";
 
 const DEFINITIONS_SQLITE: &str = "SELECT l.schema || '.' || s.name, coalesce(s.name, '') || ' ' || coalesce(s.sql, '') \
      FROM (SELECT 'main' AS schema) l, main.sqlite_schema s ORDER BY 1";
@@ -103,46 +119,78 @@ impl Snapshot<'_> {
     /// # Errors
     /// The engine's refusal.
     pub async fn relations(&mut self) -> Result<Relations, StoreError> {
-        let (tables, foreign) = match self.store.engine() {
-            Engine::Sqlite => (TABLES_SQLITE, FOREIGN_SQLITE),
-            Engine::Postgres => (TABLES_POSTGRES, FOREIGN_POSTGRES),
-        };
         let mut relations = Relations::default();
-        for row in self.fetch(tables, &[]).await? {
-            let table = TableName::new(text(&row, 0), text(&row, 1));
-            if text(&row, 4) == "view" {
-                relations.materialised.push(table.title());
-                continue;
-            }
-            // A virtual table of a module that is not here cannot be read; its shadows can.
-            let mut key: Vec<String> =
-                text(&row, 2).split('\u{1f}').filter(|c| !c.is_empty()).map(str::to_owned).collect();
-            if key.is_empty() && text(&row, 3) == "rowid" {
-                key.push(ROW_NUMBER.to_owned());
-            }
-            relations.keys.insert(table.clone(), key);
-            relations.tables.push(table);
+        for table in tables::read(self.store).await? {
+            relations.add(table);
         }
+        let postgres = self.store.engine() == Engine::Postgres;
+        let foreign = if postgres { FOREIGN_POSTGRES } else { FOREIGN_SQLITE };
         for row in self.fetch(foreign, &[]).await? {
-            relations.foreign.push(ForeignKey {
-                from: TableName::new(text(&row, 0), text(&row, 1)),
-                column: text(&row, 2),
-                to: TableName::new(text(&row, 3), text(&row, 4)),
-                to_column: text(&row, 5),
-                on_delete: match text(&row, 6).as_str() {
-                    "cascade" => OnDelete::Cascade,
-                    "set null" => OnDelete::SetNull,
-                    _ => OnDelete::Refuse,
-                },
-            });
+            relations.add_foreign(&row);
+        }
+        if postgres {
+            for row in self.fetch(TEMPORARY, &[]).await? {
+                let table = TableName::new(text(&row, 0), text(&row, 1));
+                relations.elsewhere.push((table, "a temporary table of another session"));
+            }
         }
         Ok(relations)
     }
 }
 
-fn text(row: &RawRow, at: usize) -> String {
-    match row.get(at) {
-        Some(Raw::Text(text)) => text.clone(),
-        _ => String::new(),
+impl Relations {
+    fn add(&mut self, table: Table) {
+        let name = table.name;
+        // A virtual table of a module that is not here cannot be read; its shadows can.
+        if table.partition || name.name.starts_with("sqlite_") {
+            return;
+        }
+        match table.kind {
+            Kind::Stored | Kind::Index | Kind::Parent => {}
+            Kind::Copies => drop(self.copies.insert(name.clone())),
+            Kind::Unread(Unread::Denied) => {
+                self.keys.insert(name.clone(), table.key);
+                return self.unread.push((name, Unread::Denied.words()));
+            }
+            Kind::Unread(Unread::Foreign) => return self.elsewhere.push((name, Unread::Foreign.words())),
+            Kind::Unread(Unread::Virtual | Unread::Empty) => return,
+        }
+        if table.hidden {
+            self.unread.push((name.clone(), "row-level security may hide rows of it from us"));
+        }
+        for column in table.columns {
+            let place = (name.clone(), column.name);
+            if column.required {
+                self.required.insert(place.clone());
+            }
+            if column.holds != Holds::Words {
+                self.holds.insert(place, column.holds);
+            }
+        }
+        let numbered = table.key.is_empty() && table.row_number.is_some();
+        self.keys.insert(name.clone(), if numbered { vec![ROW_NUMBER.to_owned()] } else { table.key });
+        self.tables.push(name);
+    }
+
+    /// Adds a column of a foreign key; its later ones follow its first.
+    fn add_foreign(&mut self, row: &RawRow) {
+        let first = number(row, 7) == 0;
+        match self.foreign.last_mut().filter(|_| !first) {
+            Some(key) => {
+                key.columns.push(text(row, 2));
+                key.to_columns.push(text(row, 5));
+            }
+            None => self.foreign.push(ForeignKey {
+                from: TableName::new(text(row, 0), text(row, 1)),
+                columns: vec![text(row, 2)],
+                to: TableName::new(text(row, 3), text(row, 4)),
+                to_columns: vec![text(row, 5)],
+                on_delete: match text(row, 6).as_str() {
+                    "cascade" => OnDelete::Cascade,
+                    "set null" => OnDelete::SetNull,
+                    _ => OnDelete::Refuse,
+                },
+            }),
+        }
     }
 }

@@ -150,8 +150,14 @@ pub struct Kept {
     pub pseudonym: String,
     /// Effects on rows that stay.
     pub effects: Vec<String>,
-    /// Disclosures that lower the result.
+    /// What the plan said would stay: shown, and of no weight for how it ends.
     pub particular: Vec<String>,
+    /// Values that name the person and stay by choice, by table and column.
+    #[serde(default)]
+    pub left: BTreeMap<String, usize>,
+    /// References to rows that go which the plan said would stay, by table and column.
+    #[serde(default)]
+    pub left_references: BTreeMap<String, usize>,
     /// Disclosures that do not.
     pub notes: Vec<String>,
     /// Foreign keys that led nowhere before, by table, parent and number.

@@ -123,8 +123,15 @@ pub async fn disclosures(
             ));
         }
     }
-    for view in &graph.relations.materialised {
-        plan.particular.push(format!("the materialised view {view} may keep copies until it is refreshed"));
+    for (table, reason) in &graph.relations.unread {
+        let title = table.title();
+        plan.particular.push(format!("{title}: {reason}; the erasure cannot end verified from here"));
+    }
+    for (table, reason) in &graph.relations.elsewhere {
+        plan.particular.push(format!("{} is not searched: {reason}", table.title()));
+    }
+    for view in &graph.relations.copies {
+        plan.particular.push(format!("the materialised view {} keeps copies until it is refreshed", view.title()));
     }
     ownerless(snapshot, plan, graph).await
 }

@@ -8,7 +8,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::disclose;
 use super::effects::{self, New, Update, Updates};
-use super::graph::{Graph, as_text, id_columns, name};
+use super::graph::{Graph, as_text, id_columns, key_of, name};
 use super::keys;
 use super::matcher::{ID_LENGTH, Matcher};
 use super::mention::{self, Decisions, Mention, Mentions, Met};
@@ -118,6 +118,10 @@ pub struct PurgePlan {
     pub tally: BTreeMap<String, scan::Tally>,
     /// Which decisions were about mentions that are there.
     pub met: Met,
+    /// Of these, what stays as it is by choice, or because it cannot be changed.
+    pub left: BTreeMap<String, usize>,
+    /// References to rows that go which stay, by table and column.
+    pub left_references: BTreeMap<String, usize>,
     /// For each searched handle its kind and how often it was found.
     pub control: Vec<(String, usize)>,
     /// Ids of the rows that go.
@@ -249,6 +253,11 @@ pub async fn rest(
     let erasure = &store.recognised().erasure;
     let relations = snapshot.relations().await?;
     let mut graph = Graph::new(&erasure.rules, relations.clone(), options.account);
+    let known = known_tables(store);
+    if options.decisions().delete_any() {
+        // A row that goes for what it says takes along what hangs on it, wherever it is.
+        graph.reach(known.iter().map(key_of).collect());
+    }
     for rows in also {
         remaining(snapshot, &mut graph, rows).await?;
     }
@@ -256,7 +265,6 @@ pub async fn rest(
     account.rules = erasure.rules.iter().filter(|r| r.account && !options.account).cloned().collect();
     account.close(snapshot, &subject.ids).await?;
     let own = store.own().await?;
-    let known = known_tables(store);
     let follows: HashSet<TableName> = erasure.follows.iter().map(name).collect();
     let ids_only = id_columns(store, &graph.relations);
     let handles: Vec<&Handle> = subject.searched().collect();
@@ -414,6 +422,8 @@ async fn finished(
         mentioned: found.counted.clone(),
         tally: found.tally.clone(),
         met: found.met.clone(),
+        left: found.left(),
+        left_references: found.stuck.clone(),
         control,
         ids,
         effects: Vec::new(),
@@ -451,7 +461,7 @@ fn nameless(store: &Store, graph: &Graph, altered: &[Altered]) -> Option<Nameles
                         .relations
                         .foreign
                         .iter()
-                        .any(|f| f.from == row.table && f.column == *column && f.to == table)
+                        .any(|f| f.from == row.table && f.columns.contains(column) && f.to == table)
             })
         };
         altered.iter().any(refers).then(|| Nameless {

@@ -13,7 +13,6 @@ use super::mention::{Decisions, Mention, Met};
 use super::place::Place;
 use super::subject::Handle;
 use crate::change::ChangeError;
-use crate::layout::Engine;
 use crate::layout::erase::Recompute;
 use crate::store::session::Raw;
 use crate::store::snapshot::{Snapshot, Wanted};
@@ -95,6 +94,15 @@ pub struct Found {
     pub values: u64,
 }
 
+impl Found {
+    /// The mentions that stay by choice, or because they cannot be changed, by table and column.
+    #[must_use]
+    pub fn left(&self) -> BTreeMap<String, usize> {
+        let left = self.tally.iter().map(|(place, t)| (place.clone(), t.left + t.outside + t.undone));
+        left.filter(|(_, count)| *count > 0).collect()
+    }
+}
+
 /// What the pass needs to know.
 pub struct Search<'a> {
     /// Rows that go.
@@ -140,11 +148,10 @@ pub async fn everything(
     for table in search.graph.relations.tables.clone() {
         let key = search.graph.relations.keys.get(&table).cloned().unwrap_or_default();
         let shape = snapshot.store.shape(&table).await?;
-        let engine = snapshot.store.engine();
         let texts: Vec<(String, String)> = shape
             .columns
             .iter()
-            .filter(|c| engine == Engine::Sqlite || holds_text(&c.declared) || numeric && looks_personal(&c.name))
+            .filter(|c| search.graph.relations.holds_words(&table, &c.name) || numeric && looks_personal(&c.name))
             .map(|c| (c.name.clone(), c.declared.clone()))
             .collect();
         if texts.is_empty() {
@@ -193,32 +200,6 @@ async fn structure(snapshot: &mut Snapshot<'_>, handles: &[&Handle]) -> Result<V
         }
     }
     Ok(named)
-}
-
-/// Whether a column of PostgreSQL can hold a handle or an id.
-fn holds_text(declared: &str) -> bool {
-    let lower = declared.to_ascii_lowercase();
-    let number = [
-        "int",
-        "numeric",
-        "double",
-        "real",
-        "bool",
-        "timestamp",
-        "date",
-        "time",
-        "interval",
-        "vector",
-        "tsvector",
-        "halfvec",
-        "sparsevec",
-        "money",
-        "bit",
-        "oid",
-        "point",
-        "serial",
-    ];
-    !number.iter().any(|n| lower.starts_with(n)) && !matches!(lower.as_str(), "bigint" | "smallint")
 }
 
 /// Whether a column's name is that of something about people.
