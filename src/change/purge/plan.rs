@@ -270,6 +270,7 @@ pub async fn rest(
     let handles: Vec<&Handle> = subject.searched().collect();
     let mut round = 0;
     let mut met = Met::default();
+    let mut doomed: Vec<Mention> = Vec::new();
     let (updates, found, ids) = loop {
         round += 1;
         graph.close(snapshot, &subject.ids).await?;
@@ -304,12 +305,20 @@ pub async fn rest(
             }
             break (updates, found, ids);
         }
+        doomed.extend(found.mentions.into_iter().filter(|mention| mention.decision == Mentions::Delete));
         for (table, key) in &found.doomed {
             take(snapshot, &mut graph, table, key).await?;
         }
     };
     let (mut updates, mut found) = (updates, found);
     found.met = met;
+    for mention in &doomed {
+        *found.counted.entry(mention.place()).or_default() += 1;
+        let tally = found.tally.entry(mention.place()).or_default();
+        *(if mention.reason().is_none() { &mut tally.certain } else { &mut tally.possible }) += 1;
+        tally.done += 1;
+    }
+    found.mentions.extend(doomed);
     updates.without(&graph);
     keys::follow(snapshot, &graph, &mut updates).await?;
     recompute::all(snapshot, &graph, &found, &mut updates).await?;
