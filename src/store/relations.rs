@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::StoreError;
+use super::dialect::quote;
 use super::proof::tables::{self, Holds, Kind, Table, Unread, number, text};
 use super::session::RawRow;
 use super::snapshot::Snapshot;
@@ -89,29 +90,99 @@ const FOREIGN_POSTGRES: &str = "SELECT n.nspname::text, c.relname::text, a.attna
 const TEMPORARY: &str = "SELECT n.nspname::text, c.relname::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
      WHERE c.relkind = 'r' AND c.relpersistence = 't' AND pg_is_other_temp_schema(n.oid) ORDER BY 1, 2";
 
-const DEFINITIONS_SQLITE: &str = "SELECT l.schema || '.' || s.name, coalesce(s.name, '') || ' ' || coalesce(s.sql, '') \
-     FROM (SELECT 'main' AS schema) l, main.sqlite_schema s ORDER BY 1";
+/// One row for each object of the database: what it is, its name, and the words of its definition.
+const DEFINITIONS_POSTGRES: &str = "WITH mine AS (SELECT n.oid, n.nspname FROM pg_namespace n \
+       WHERE n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'), \
+     rel AS (SELECT c.*, m.nspname FROM pg_class c JOIN mine m ON m.oid = c.relnamespace) \
+     SELECT 'schema', nspname::text, '' FROM mine \
+     UNION ALL SELECT CASE relkind WHEN 'v' THEN 'view' WHEN 'm' THEN 'view' WHEN 'i' THEN 'index' WHEN 'I' THEN 'index' \
+       WHEN 'S' THEN 'sequence' ELSE 'table' END, nspname || '.' || relname, \
+       concat_ws(' ', array_to_string(reloptions, ' '), pg_get_expr(relpartbound, oid), \
+       CASE WHEN relkind IN ('v', 'm') THEN pg_get_viewdef(oid) WHEN relkind IN ('i', 'I') THEN pg_get_indexdef(oid) \
+         WHEN relkind = 'p' THEN pg_get_partkeydef(oid) END, \
+       (SELECT string_agg(concat_ws(' ', a.attname, array_to_string(a.attoptions, ' '), array_to_string(a.attfdwoptions, ' '), \
+         a.attmissingval::text), ' ') FROM pg_attribute a WHERE a.attrelid = rel.oid AND a.attnum > 0 AND NOT a.attisdropped), \
+       (SELECT string_agg(pg_get_expr(d.adbin, d.adrelid), ' ') FROM pg_attrdef d WHERE d.adrelid = rel.oid), \
+       (SELECT array_to_string(f.ftoptions, ' ') FROM pg_foreign_table f WHERE f.ftrelid = rel.oid)) FROM rel \
+     UNION ALL SELECT 'constraint', k.conname, pg_get_constraintdef(k.oid) FROM pg_constraint k JOIN mine ON mine.oid = k.connamespace \
+     UNION ALL SELECT 'trigger', t.tgname, pg_get_triggerdef(t.oid) FROM pg_trigger t JOIN rel ON rel.oid = t.tgrelid \
+       WHERE NOT t.tgisinternal \
+     UNION ALL SELECT 'rule', r.rulename, pg_get_ruledef(r.oid) FROM pg_rewrite r JOIN rel ON rel.oid = r.ev_class \
+       WHERE r.rulename <> '_RETURN' \
+     UNION ALL SELECT 'policy', p.polname, concat_ws(' ', pg_get_expr(p.polqual, p.polrelid), \
+       pg_get_expr(p.polwithcheck, p.polrelid)) FROM pg_policy p JOIN rel ON rel.oid = p.polrelid \
+     UNION ALL SELECT 'function', p.proname, concat_ws(' ', array_to_string(p.proargnames, ' '), \
+       array_to_string(p.proconfig, ' '), CASE WHEN p.prokind <> 'a' THEN pg_get_functiondef(p.oid) END) \
+       FROM pg_proc p JOIN mine ON mine.oid = p.pronamespace WHERE NOT EXISTS (SELECT 1 FROM pg_depend d \
+         WHERE d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e') \
+     UNION ALL SELECT 'type', t.typname, concat_ws(' ', t.typdefault, \
+       (SELECT string_agg(e.enumlabel, ' ') FROM pg_enum e WHERE e.enumtypid = t.oid)) \
+       FROM pg_type t JOIN mine ON mine.oid = t.typnamespace WHERE t.typtype IN ('d', 'e', 'c', 'r') \
+     UNION ALL SELECT 'statistics', s.stxname, pg_get_statisticsobjdef(s.oid) FROM pg_statistic_ext s \
+       JOIN mine ON mine.oid = s.stxnamespace \
+     UNION ALL SELECT 'settings of a role', coalesce(r.rolname, ''), array_to_string(s.setconfig, ' ') FROM pg_db_role_setting s \
+       LEFT JOIN pg_roles r ON r.oid = s.setrole \
+       WHERE s.setdatabase IN (0, (SELECT oid FROM pg_database WHERE datname = current_database())) \
+     UNION ALL SELECT 'role', rolname, '' FROM pg_roles \
+     UNION ALL SELECT 'database', current_database(), '' \
+     UNION ALL SELECT 'tablespace', spcname, array_to_string(spcoptions, ' ') FROM pg_tablespace \
+     UNION ALL SELECT 'foreign-data wrapper', fdwname, array_to_string(fdwoptions, ' ') FROM pg_foreign_data_wrapper \
+     UNION ALL SELECT 'foreign server', srvname, concat_ws(' ', srvtype, srvversion, array_to_string(srvoptions, ' ')) \
+       FROM pg_foreign_server \
+     UNION ALL SELECT 'user mapping', srvname, concat_ws(' ', usename, array_to_string(umoptions, ' ')) FROM pg_user_mappings \
+     UNION ALL SELECT 'publication', p.pubname, (SELECT string_agg(to_jsonb(t) ->> 'rowfilter', ' ') \
+       FROM pg_publication_tables t WHERE t.pubname = p.pubname) FROM pg_publication p \
+     UNION ALL SELECT 'subscription', subname, array_to_string(subpublications, ' ') FROM pg_subscription \
+     UNION ALL SELECT 'event trigger', evtname, array_to_string(evttags, ' ') FROM pg_event_trigger \
+     UNION ALL SELECT 'dictionary', dictname, dictinitoption FROM pg_ts_dict JOIN mine ON mine.oid = dictnamespace \
+     UNION ALL SELECT 'text search', cfgname, '' FROM pg_ts_config JOIN mine ON mine.oid = cfgnamespace \
+     UNION ALL SELECT 'collation', collname, '' FROM pg_collation JOIN mine ON mine.oid = collnamespace \
+     UNION ALL SELECT 'comment', pg_describe_object(classoid, objoid, objsubid), description FROM pg_description \
+       WHERE objoid >= 16384 OR classoid IN ('pg_namespace'::regclass, 'pg_largeobject'::regclass) \
+     UNION ALL SELECT 'comment', pg_describe_object(classoid, objoid, 0), description FROM pg_shdescription \
+       WHERE classoid <> 'pg_database'::regclass OR objoid = (SELECT oid FROM pg_database WHERE datname = current_database()) \
+     UNION ALL SELECT 'label', pg_describe_object(classoid, objoid, objsubid), label FROM pg_seclabel \
+     UNION ALL SELECT 'prepared transaction', gid, '' FROM pg_prepared_xacts WHERE database = current_database() \
+     UNION ALL SELECT 'replication slot', slot_name, '' FROM pg_replication_slots \
+       WHERE database IS NULL OR database = current_database() ORDER BY 1, 2";
 
-const DEFINITIONS_POSTGRES: &str = "SELECT n.nspname || '.' || c.relname, concat_ws(' ', n.nspname, c.relname, \
-       (SELECT string_agg(a.attname::text, ' ') FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0), \
-       CASE WHEN c.relkind IN ('v', 'm') THEN pg_get_viewdef(c.oid) END, \
-       (SELECT string_agg(pg_get_expr(d.adbin, d.adrelid), ' ') FROM pg_attrdef d WHERE d.adrelid = c.oid), \
-       (SELECT string_agg(pg_get_constraintdef(k.oid), ' ') FROM pg_constraint k WHERE k.conrelid = c.oid AND k.contype = 'c'), \
-       (SELECT string_agg(m.description, ' ') FROM pg_description m WHERE m.objoid = c.oid)) \
-     FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
-     WHERE c.relkind IN ('r', 'p', 'v', 'm', 'i') AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema' ORDER BY 1";
+/// An object of the database, as far as it has words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Definition {
+    /// What it is: a table, a trigger, a comment.
+    pub kind: String,
+    /// Its name.
+    pub name: String,
+    /// The words of its definition: names, conditions, defaults, options. Quotes stand there as SQL writes them.
+    pub text: String,
+}
+
+impl Definition {
+    /// The definition without the quoting of SQL: `O''Malley` is O'Malley.
+    #[must_use]
+    pub fn unquoted(&self) -> String {
+        self.text.replace("''", "'").replace("\"\"", "\"").replace("\\\\", "\\")
+    }
+}
 
 impl Snapshot<'_> {
-    /// Every table, view, index and trigger with the words of its definition: names, defaults, conditions, comments.
+    /// Every object of the database with the words of its definition: names, defaults, conditions, options, comments.
     ///
     /// # Errors
     /// The engine's refusal.
-    pub async fn definitions(&mut self) -> Result<Vec<(String, String)>, StoreError> {
-        let sql = match self.store.engine() {
-            Engine::Sqlite => DEFINITIONS_SQLITE,
-            Engine::Postgres => DEFINITIONS_POSTGRES,
-        };
-        Ok(self.fetch(sql, &[]).await?.iter().map(|row| (text(row, 0), text(row, 1))).collect())
+    pub async fn definitions(&mut self) -> Result<Vec<Definition>, StoreError> {
+        let mut rows = Vec::new();
+        if self.store.engine() == Engine::Postgres {
+            rows = self.fetch(DEFINITIONS_POSTGRES, &[]).await?;
+        } else {
+            for schema in self.fetch("SELECT name FROM pragma_database_list ORDER BY seq", &[]).await? {
+                let schema = quote(&text(&schema, 0));
+                let sql = format!("SELECT type, name, coalesce(sql, '') FROM {schema}.sqlite_schema ORDER BY 1, 2");
+                rows.extend(self.fetch(&sql, &[]).await?);
+            }
+        }
+        let read = |row: &RawRow| Definition { kind: text(row, 0), name: text(row, 1), text: text(row, 2) };
+        Ok(rows.iter().map(read).collect())
     }
 
     /// Reads how the tables hang together.

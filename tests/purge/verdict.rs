@@ -86,7 +86,7 @@ fn rows_that_policies_hide_are_not_called_searched() {
 #[test]
 fn a_table_that_may_not_be_read_is_named_and_does_not_end_the_erasure() {
     block_on(async {
-        for table in ["vault", "chat_sessions", "users"] {
+        for table in ["vault", "users"] {
             let Some(world) = on_postgres(Layout::Atom).await else { return };
             world.run("CREATE TABLE vault (id INTEGER PRIMARY KEY, who TEXT)").await;
             let (seen, role) = as_role(&world, &format!("REVOKE ALL ON {table} FROM $role")).await;

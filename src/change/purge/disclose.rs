@@ -108,9 +108,7 @@ pub async fn disclosures(
         ));
     }
     for object in &found.structure {
-        plan.particular.push(format!(
-            "the definition of {object} names the person: names and rules of the database's structure are not changed"
-        ));
+        plan.particular.push(format!("{object}: names and rules of the database's structure are not changed"));
     }
     for (place, reason) in &found.unread {
         plan.particular.push(format!("{place}: a value {reason}"));

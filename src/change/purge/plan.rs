@@ -114,14 +114,12 @@ pub struct PurgePlan {
     pub mentions: Vec<Mention>,
     /// How many values of others mention the person, by table and column.
     pub mentioned: BTreeMap<String, usize>,
+    /// References to rows that go which stay, by table and column.
+    pub left_references: BTreeMap<String, usize>,
     /// What becomes of all of them, by table and column.
     pub tally: BTreeMap<String, scan::Tally>,
     /// Which decisions were about mentions that are there.
     pub met: Met,
-    /// Of these, what stays as it is by choice, or because it cannot be changed.
-    pub left: BTreeMap<String, usize>,
-    /// References to rows that go which stay, by table and column.
-    pub left_references: BTreeMap<String, usize>,
     /// For each searched handle its kind and how often it was found.
     pub control: Vec<(String, usize)>,
     /// Ids of the rows that go.
@@ -429,10 +427,9 @@ async fn finished(
         counts,
         mentions: found.mentions.clone(),
         mentioned: found.counted.clone(),
+        left_references: found.stuck.clone(),
         tally: found.tally.clone(),
         met: found.met.clone(),
-        left: found.left(),
-        left_references: found.stuck.clone(),
         control,
         ids,
         effects: Vec::new(),

@@ -14,6 +14,7 @@ use super::verdict::{Finding, Kind, Status};
 use crate::change::{ChangeError, now};
 use crate::store::Store;
 use crate::store::proof::bytes::{ByteScan, Unchecked};
+use crate::store::proof::index::SideIndex;
 use crate::store::proof::needles::{Form, Needles};
 use crate::store::proof::pass::{Outcome, Wanted};
 
@@ -95,7 +96,10 @@ impl Proof {
 pub async fn before(store: &Store, desk: &Desk<'_>, kept: &mut Kept) -> Result<(), ChangeError> {
     kept.broken_before = broken(store).await?;
     (desk.progress)("bytes", 0);
-    kept.vectors = vectors::some(&mut store.snapshot().await?, &kept.deletes).await?;
+    let mut snapshot = store.snapshot().await?;
+    kept.vectors = vectors::some(&mut snapshot, &kept.deletes).await?;
+    kept.side_indexes = store.side_indexes(&snapshot.relations().await?.tables).await?;
+    drop(snapshot);
     let handles = words(kept).len();
     let mut needles = Needles::new(&words(kept), &[]);
     vectors::add(&mut needles, &kept.vectors);
@@ -152,13 +156,28 @@ pub async fn after(store: &Store, desk: &Desk<'_>, kept: &mut Kept) -> Result<Pr
 async fn asked(store: &Store, kept: &Kept, handles: &[String], proof: &mut Proof) -> Result<bool, ChangeError> {
     let indexes = store.search_indexes(handles).await?;
     for index in &indexes {
-        let hits = index.total();
+        let (name, hits) = (&index.table, index.total());
         proof.index += hits;
-        if let Some(reason) = &index.unread {
-            let what = format!("the search index {} could not be asked: {reason}", index.table);
-            proof.find(Kind::IndexUnread, what);
-        } else if hits > 0 && proof.logical + proof.account == 0 {
-            let what = format!("the search index {} still gives {hits} entries for the person", index.table);
+        let side = kept.side_indexes.iter().find(|side| side.index == *name);
+        // Its entries are those of rows that are searched themselves, unless one of these was changed behind its back.
+        let changed =
+            |side: &SideIndex| kept.planned.get(&side.table.title()).is_some_and(|n| n.contains_key("update"));
+        let told = side.is_some_and(|side| !changed(side));
+        if let Some(reason) = index.unread.as_ref().filter(|_| side.is_none()) {
+            proof.find(Kind::IndexUnread, format!("the search index {name} could not be asked: {reason}"));
+        } else if hits > 0 && !told && (index.contentless || proof.logical + proof.account == 0) {
+            proof.find(Kind::Index, format!("the search index {name} still gives {hits} entries for the person"));
+        }
+    }
+    for side in &kept.side_indexes {
+        let orphans = store.orphans_of(side).await?.saturating_sub(side.orphans);
+        if orphans > 0 {
+            proof.index += orphans;
+            let (index, table) = (&side.index, side.table.title());
+            let what = format!(
+                "the search index {index} keeps {orphans} entries about rows of {table} that are gone: take them out with \
+                 the program that keeps it, and resume"
+            );
             proof.find(Kind::Index, what);
         }
     }

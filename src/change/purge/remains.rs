@@ -98,8 +98,10 @@ fn judged(found: &Found, kept: &Kept, known: &[String], copies: &[String]) -> Ve
             add(Kind::Mention, *count, what);
             continue;
         }
-        let chosen = *count.min(kept.left.get(place).unwrap_or(&0));
-        let rest = count - chosen;
+        // What was to go was chosen by nobody to stay; nor was what is more than the plan had.
+        let done = found.tally.get(place).map_or(0, |tally| tally.done);
+        let rest = done.max(count.saturating_sub(kept.left.get(place).copied().unwrap_or_default())).min(*count);
+        let chosen = count - rest;
         if is_of(place, known) {
             add(Kind::Left, chosen, format!("{place}: {chosen} values name the person and are left"));
         } else {
@@ -137,7 +139,7 @@ fn judged(found: &Found, kept: &Kept, known: &[String], copies: &[String]) -> Ve
         all.push(none(Kind::Account, format!("the account is kept: {count} values of it name the person")));
     }
     for object in &found.structure {
-        all.push(none(Kind::Structure, format!("the definition of {object} names the person; it is not changed")));
+        all.push(none(Kind::Structure, format!("{object}; the database's structure is not changed")));
     }
     for (place, reason) in &found.unread {
         all.push(none(Kind::Opaque, format!("{place}: a value {reason}")));

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::effects::{Updates, is_required};
 use super::graph::Graph;
 use super::keys;
-use super::matcher::{Hit, ID_LENGTH, Matcher};
+use super::matcher::{Hit, ID_LENGTH, Matcher, What};
 use super::mention::{Decisions, Mention, Met};
 use super::place::Place;
 use super::subject::Handle;
@@ -41,6 +41,12 @@ pub struct Tally {
 }
 
 impl Tally {
+    /// Those that stay, by choice or because nothing else can be done.
+    #[must_use]
+    pub fn stays(&self) -> usize {
+        self.left + self.outside + self.undone
+    }
+
     /// The sum over several places.
     #[must_use]
     pub fn all<'t>(tallies: impl IntoIterator<Item = &'t Tally>) -> Tally {
@@ -92,15 +98,6 @@ pub struct Found {
     pub account: usize,
     /// Values read.
     pub values: u64,
-}
-
-impl Found {
-    /// The mentions that stay by choice, or because they cannot be changed, by table and column.
-    #[must_use]
-    pub fn left(&self) -> BTreeMap<String, usize> {
-        let left = self.tally.iter().map(|(place, t)| (place.clone(), t.left + t.outside + t.undone));
-        left.filter(|(_, count)| *count > 0).collect()
-    }
 }
 
 /// What the pass needs to know.
@@ -185,20 +182,29 @@ pub async fn everything(
             })
             .await?;
     }
-    found.structure = structure(snapshot, search.handles).await?;
+    found.structure = structure(snapshot, search).await?;
     Ok(found)
 }
 
-/// What of the structure names the person: names are parts of longer words there.
-async fn structure(snapshot: &mut Snapshot<'_>, handles: &[&Handle]) -> Result<Vec<String>, ChangeError> {
-    let words: Vec<String> = handles.iter().map(|h| h.value.to_lowercase()).filter(|w| w.len() >= ID_LENGTH).collect();
+/// What of the structure names the person, in words that do not: a name is part of a longer word there, so that a handle
+/// long enough to tell counts within one too.
+async fn structure(snapshot: &mut Snapshot<'_>, search: &Search<'_>) -> Result<Vec<String>, ChangeError> {
+    let words = search.handles.iter().map(|h| h.value.to_lowercase());
+    let words: Vec<String> = words.filter(|w| w.len() >= ID_LENGTH).collect();
+    let names = |text: &str| {
+        let lower = text.to_lowercase();
+        let hits = search.matcher.find(text.as_bytes());
+        words.iter().any(|word| lower.contains(word.as_str())) || hits.iter().any(|h| matches!(h.what, What::Handle(_)))
+    };
     let mut named = Vec::new();
-    for (object, definition) in snapshot.definitions().await? {
-        let definition = definition.to_lowercase();
-        if words.iter().any(|word| definition.contains(word.as_str())) {
-            named.push(object);
+    for object in snapshot.definitions().await? {
+        if names(&object.name) {
+            named.push(format!("a {} is called by a handle", object.kind));
+        } else if names(&object.text) || names(&object.unquoted()) {
+            named.push(format!("the definition of the {} {} names the person", object.kind, object.name));
         }
     }
+    named.dedup();
     Ok(named)
 }
 

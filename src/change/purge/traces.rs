@@ -100,8 +100,9 @@ async fn explained(
         Raw::Null | Raw::Integer(_) | Raw::Real(_) => {}
     };
     let live = store.search_each_value(looked.handles, &[], &mut value, each, |_| {}).await?;
-    for (_, definition) in snapshot.definitions().await? {
-        contexts.add(&search, definition.as_bytes());
+    for object in snapshot.definitions().await? {
+        contexts.add(&search, object.name.as_bytes());
+        contexts.add(&search, object.text.as_bytes());
     }
     needles.known = contexts.all();
     let mut untold: BTreeMap<&str, u64> = BTreeMap::new();
