@@ -112,7 +112,7 @@ fn role(decision: Mentions) -> Role {
 
 /// What is done about all that are certain.
 fn all(erasure: &Erasure, width: usize, look: &Look) -> Vec<TextLine> {
-    let mut line = TextLine::of("all certain ones  ", Role::Label);
+    let mut line = TextLine::of("all certain  ", Role::Label);
     for decision in Mentions::ALL {
         let is = decision == erasure.choice.mentions;
         let glyph = if is { look.glyphs.dot } else { look.glyphs.ring };
@@ -130,11 +130,11 @@ fn keys(erasure: &Erasure, preview: &Preview, width: usize, look: &Look) -> Vec<
     if erasure.is_settled() || preview.named.is_empty() {
         return Vec::new();
     }
-    let mut line = TextLine::of("this one          ", Role::Label);
+    let mut line = TextLine::of("this one     ", Role::Label);
     for (key, word) in [("s", "leave"), ("x", "redact"), ("d", "delete")] {
         line = line.with(key, Role::Key).with(format!(" {word}  "), Role::Muted);
     }
-    line = line.with("S X D", Role::Key).with(" its column", Role::Muted);
+    line = line.with("S X D", Role::Key).with(" column", Role::Muted);
     line.flow(width, look)
 }
 
