@@ -17,6 +17,7 @@ const PLANTS: &str = "\
     INSERT INTO episode_segments (id, episode_id, segment_type, sequence_order, content, source_type) VALUES \
       ('seg:user-ana:1', 'ep:user-ana:7', 'message', 1, 'nothing', 'chat'), \
       ('seg-plain', 'ep:user-ana:7', 'message', 2, 'see \"ep:user-ana:7\", not user-ana', 'chat'), \
+      ('seg:user-ana:2', 'ep:user-ana.b:8', 'message', 3, 'ask user-ana', 'chat'), \
       ('seg-other', 'ep:user-ana.b:8', 'message', 1, 'nothing', 'chat'); \
     UPDATE episodes SET consolidated_into = 'ep:user-ana:7' WHERE id = 'ep:user-ana.b:8'";
 
@@ -97,6 +98,23 @@ fn a_key_is_renamed_with_everything_that_refers_to_it() {
 }
 
 #[test]
+fn a_decision_holds_for_a_row_whose_key_gets_another_name() {
+    block_on(async {
+        for world in worlds().await {
+            let redact = Options { mentions: Mentions::Redact, account: true, ..Options::default() };
+            let shown = plan(&world.open().await, "user-ana", &redact, &|_, _| {}).await.expect("a plan").to_json();
+            let content =
+                of(&shown, "content", "seg:user-ana:2").expect("the text")["id"].as_str().expect("an id").to_owned();
+            let options = Options { each: [(content, Mentions::Leave)].into(), ..redact };
+            let (_, receipt) = world.purge("user-ana", &options).await.unwrap_or_else(|error| panic!("{error}"));
+            assert_eq!(receipt["status"], "verified with disclosures", "{receipt:#}");
+            let left = world.texts("SELECT id FROM episode_segments WHERE content = 'ask user-ana'").await;
+            assert!(matches!(&left[..], [id] if id.starts_with("seg:") && !id.contains("user-ana")), "{left:?}");
+        }
+    });
+}
+
+#[test]
 fn a_key_is_deleted_with_what_hangs_on_it() {
     block_on(async {
         for world in worlds().await {
@@ -122,14 +140,18 @@ fn keys_of_several_columns_and_unique_ones_keep_apart() {
                      INSERT INTO episodes (id, title, agent_id, user_id, workspace_id, status, maturity_at_time, \
                      human_intervention_count, access_count) VALUES \
                      ('mem:user-ana:7', 'prefs user-ana', 'agent-ledger', 'user-ben', 'w', 'completed', 'student', 0, 0), \
+                     ('mem:User-Ana:7', 'prefs User-Ana', 'agent-ledger', 'user-ben', 'w', 'completed', 'student', 0, 0), \
                      ('mem:ana.ruiz@initech.example:7', 'prefs ana.ruiz@initech.example', 'agent-ledger', 'user-ben', 'w', \
                      'completed', 'student', 0, 0)",
                 )
                 .await;
             let (_, receipt) = purged(&world, Mentions::Redact).await;
             assert!(receipt["status"].as_str().is_some_and(|s| s.starts_with("verified")), "{receipt:#}");
-            assert_eq!(world.count("episodes WHERE id LIKE 'mem:%'").await, 2);
-            assert_eq!(world.count("episodes WHERE id LIKE 'mem:%ana%' OR title LIKE 'prefs %ana%'").await, 0);
+            assert_eq!(world.count("episodes WHERE id LIKE 'mem:%'").await, 3);
+            assert_eq!(
+                world.count("episodes WHERE lower(id) LIKE 'mem:%ana%' OR lower(title) LIKE 'prefs %ana%'").await,
+                0
+            );
         }
     });
 }

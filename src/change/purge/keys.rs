@@ -9,7 +9,9 @@ use super::graph::{Graph, name};
 use super::matcher::{Hit, What};
 use super::mention::{self, Certainty, Mentions, Refusals};
 use super::place::OUTSIDE;
+use super::plan::{Altered, PurgePlan};
 use super::scan::Search;
+use super::subject::Handle;
 use crate::change::ChangeError;
 use crate::layout::erase::Action;
 use crate::store::own;
@@ -24,7 +26,9 @@ const LOOSE: &[u8] = b"._-@";
 /// Columns whose values are paths with a dot between the parts.
 const PATHS: [&str; 2] = ["prefix", "namespace"];
 /// Characters of a pseudonym, and of the number that may follow it.
-const PSEUDONYM: usize = 40;
+const PSEUDONYM: usize = 48;
+/// Characters below which an id in a key may be anything.
+const TELLING: usize = 5;
 
 /// The hits that are a key, or a part of one between marks. What is part of a word in a key is another id.
 #[must_use]
@@ -48,17 +52,27 @@ pub fn certainty(column: &str, value: &[u8], hits: &[Hit]) -> Certainty {
     let path = PATHS.contains(&column);
     let sure = |hit: &Hit| {
         let (before, after) = beside(value, hit);
+        let id = value.get(hit.start..hit.end).unwrap_or_default();
+        if id.len() < TELLING || id.iter().all(u8::is_ascii_digit) {
+            return before.is_none() && after.is_none();
+        }
         let ends = |beside: Option<&u8>| beside.is_none_or(|b| MARKS.contains(b) || path && *b == b'.');
         ends(before) && ends(after) || before == Some(&b'.') && after == Some(&b'.')
     };
-    if hits.iter().any(sure) { Certainty::Certain } else { Certainty::Possible("it may be part of a longer id") }
+    if hits.iter().any(sure) { Certainty::Certain } else { Certainty::Possible("it may be part of another id") }
 }
 
 /// The key with another name for the person in it: what stands before, between and after the names.
 ///
 /// # Errors
 /// Why it cannot have another name.
-pub fn renamed(declared: &str, raw: &Raw, value: &[u8], hits: &[Hit]) -> Result<Vec<String>, &'static str> {
+pub fn renamed(
+    declared: &str,
+    raw: &Raw,
+    value: &[u8],
+    hits: &[Hit],
+    handles: &[&Handle],
+) -> Result<Vec<String>, &'static str> {
     let Raw::Text(text) = raw else { return Err("a key that is no text gets no other name") };
     let lower = declared.to_ascii_lowercase();
     if !lower.is_empty() && !["char", "text", "clob", "string", "json"].iter().any(|t| lower.contains(t)) {
@@ -76,7 +90,7 @@ pub fn renamed(declared: &str, raw: &Raw, value: &[u8], hits: &[Hit]) -> Result<
     let (mut at, mut number) = (0, String::new());
     for hit in hits {
         pieces.push(number + text.get(at..hit.start).unwrap_or_default());
-        number = numbered(hit);
+        number = numbered(hit, value, handles);
         at = hit.end;
     }
     pieces.push(number + text.get(at..).unwrap_or_default());
@@ -261,7 +275,7 @@ fn decided(search: &Search<'_>, part: &Part, text: &str) -> Mentions {
     let place = format!("{}.{}", part.table.title(), part.column);
     let id = mention::id(&part.table, &part.by, &part.key, &part.column, &part.raw);
     let asked = search.decisions.of(&id, &place, certainty(&part.column, text.as_bytes(), &part.hits));
-    let redact = renamed(&part.declared, &part.raw, text.as_bytes(), &part.hits).err();
+    let redact = renamed(&part.declared, &part.raw, text.as_bytes(), &part.hits, search.handles).err();
     let outside = !search.known.contains(&part.table);
     let refusals = if outside { Refusals::both(OUTSIDE) } else { Refusals { redact, delete: None } };
     if refusals.of(asked).is_some() { Mentions::Leave } else { asked }
@@ -352,7 +366,7 @@ pub const BLANK: &[u8] = b"\x7f";
 
 /// The parts of a text around its blanks, which stand where these hits were.
 #[must_use]
-pub fn pieces(text: &[u8], hits: &[Hit]) -> Vec<String> {
+pub fn pieces(text: &[u8], hits: &[Hit], old: &[u8], handles: &[&Handle]) -> Vec<String> {
     let text = String::from_utf8_lossy(text);
     let mut pieces = Vec::new();
     let mut rest = text.as_ref();
@@ -360,19 +374,48 @@ pub fn pieces(text: &[u8], hits: &[Hit]) -> Vec<String> {
     for hit in hits {
         let Some((before, after)) = rest.split_once('\u{7f}') else { break };
         pieces.push(number + before);
-        number = numbered(hit);
+        number = numbered(hit, old, handles);
         rest = after.trim_start_matches('\u{7f}');
     }
     pieces.push(number + rest);
     pieces
 }
 
-/// Each handle has a name of its own, so that two keys do not become one.
-fn numbered(hit: &Hit) -> String {
-    match hit.what {
-        What::Handle(n) if n > 0 => format!("-{n}"),
-        _ => String::new(),
+/// Each handle has a name of its own, and each other spelling of it, so that two keys do not become one.
+fn numbered(hit: &Hit, value: &[u8], handles: &[&Handle]) -> String {
+    let What::Handle(n) = hit.what else { return String::new() };
+    let number = if n > 0 { format!("-{n}") } else { String::new() };
+    let written = value.get(hit.start..hit.end).unwrap_or_default();
+    if handles.get(n).is_none_or(|handle| handle.value.as_bytes() == written) {
+        return number;
     }
+    // Too few bits to tell the spelling by.
+    let sum = written.iter().fold(0_u32, |sum, byte| (sum * 31 + u32::from(*byte)) % 997);
+    format!("{number}v{sum}")
+}
+
+/// Decisions that are about rows whose key gets another name, under the ids that they have then.
+#[must_use]
+pub fn moved(plan: &PurgePlan, pseudonym: &str) -> Vec<(String, Mentions)> {
+    let key_of = |row: &Altered| -> Vec<Raw> { row.key.iter().map(|(_, value)| value.clone()).collect() };
+    let renamed: HashMap<(TableName, String), &Altered> = plan
+        .updates
+        .iter()
+        .filter(|row| row.key.iter().any(|(column, _)| row.update.set.get(column).is_some_and(New::is_around)))
+        .map(|row| ((row.table.clone(), spelled(&key_of(row))), row))
+        .collect();
+    let moved = plan.mentions.iter().filter_map(|mention| {
+        let decision = *plan.options.each.get(&mention.id)?;
+        let row = renamed.get(&(mention.table.clone(), spelled(&mention.key)))?;
+        let by: Vec<String> = row.key.iter().map(|(column, _)| column.clone()).collect();
+        let value = |(column, old): &(String, Raw)| match row.update.set.get(column) {
+            Some(New::Around(pieces)) => Raw::Text(pieces.join(pseudonym)),
+            _ => old.clone(),
+        };
+        let key: Vec<Raw> = row.key.iter().map(value).collect();
+        Some((mention::id(&mention.table, &by, &key, &mention.column, &Raw::Null), decision))
+    });
+    moved.collect()
 }
 
 /// What stands around a hit up to a blank, a quotation mark or a bracket: an item of a list, if it is one.
@@ -415,10 +458,16 @@ mod tests {
     #[test]
     fn a_key_is_renamed_in_its_place_each_handle_by_a_name_of_its_own() {
         let hit = |n, start, end| Hit { what: What::Handle(n), start, end, fill: None };
-        let raw = Raw::Text("a:ann:ann@x.org".to_owned());
-        let value = b"a:ann:ann@x.org";
-        let pieces = renamed("TEXT", &raw, value, &[hit(0, 2, 5), hit(2, 6, 15)]);
+        let handle =
+            |value: &str| Handle { kind: "id".into(), value: value.into(), source: String::new(), unsearched: None };
+        let handles = ["ann", "x", "ann@x.org"].map(handle);
+        let handles: Vec<&Handle> = handles.iter().collect();
+        let of = |value: &str, declared: &str| {
+            renamed(declared, &Raw::Text(value.into()), value.as_bytes(), &[hit(0, 2, 5), hit(2, 6, 15)], &handles)
+        };
+        let pieces = of("a:ann:ann@x.org", "TEXT");
         assert_eq!(pieces, Ok(vec!["a:".to_owned(), ":".to_owned(), "-2".to_owned()]));
-        assert!(renamed("varchar(20)", &raw, value, &[hit(0, 2, 5)]).is_err());
+        assert_ne!(of("a:ANN:ann@x.org", "TEXT"), pieces);
+        assert!(of("a:ann:ann@x.org", "varchar(20)").is_err());
     }
 }

@@ -228,7 +228,7 @@ impl Place<'_> {
         let mut taken: Vec<Hit> = Vec::new();
         if !named.is_empty() {
             let told = match (is_key, known && changeable) {
-                (true, _) => keys::renamed(&self.texts[i].1, raw, old, &named).map(Out::Around),
+                (true, _) => keys::renamed(&self.texts[i].1, raw, old, &named, self.search.handles).map(Out::Around),
                 (false, true) => self.taken_out(i, old, &named),
                 (false, false) => Err("a key: other rows may refer to it"),
             };
@@ -259,7 +259,14 @@ impl Place<'_> {
             updates.set(self.table, key, column, raw, New::Is(Raw::Null), &why);
         } else if !bound.is_empty() {
             let why = format!("{place} follows a key that gets another name");
-            updates.set(self.table, key, column, raw, New::Around(keys::pieces(&new, &bound)), &why);
+            updates.set(
+                self.table,
+                key,
+                column,
+                raw,
+                New::Around(keys::pieces(&new, &bound, old, self.search.handles)),
+                &why,
+            );
         } else if *new != *old {
             let why = format!("{place} named the person or rows that go, which is taken out");
             match scrub::stored_as(raw, opened.wrapping, new.into_owned()) {
