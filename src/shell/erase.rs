@@ -74,7 +74,7 @@ pub async fn plan(
 ) -> Result<Box<Preview>, Failure> {
     let planned = async {
         let begun = if store.can_erase() { begun(store, given).await? } else { None };
-        let plan = match (purge::plan(store, given, &options(choice), told).await, begun) {
+        let plan = match (purge::plan_any(store, given, &options(choice), told).await, begun) {
             // Nothing leads to the person any more, but what was begun is not proved yet.
             (Err(ChangeError::NotFound(_)), Some(kept)) => return purge::begun(store, &kept).await,
             (plan, begun) => (plan?, begun),
@@ -125,10 +125,10 @@ pub async fn run(
             None
         };
         let desk = Desk { folder, key, author, progress: told };
-        let receipt = purge::run(store, given, &options(choice), resume, &desk, exported).await?;
+        let mut receipt = purge::run(store, given, &options(choice), resume, &desk, exported).await?;
         // What is done is done, whether or not an anchor of it can be kept.
-        if let Err(error) = anchor::keep(store).await {
-            tracing::warn!(%error, "no anchor was kept");
+        if let Some(words) = anchor::missed(store).await {
+            receipt[purge::ANCHOR_PROBLEM] = Value::from(words);
         }
         Ok(receipt)
     };

@@ -1,18 +1,14 @@
 //! Turns stored values into canonical ones, by what the column asks for; what cannot be read becomes a problem of the
 //! row and never an error of the page.
 
-use std::io::Read;
-
-use flate2::read::ZlibDecoder;
 use serde_json::{Map, Value};
 
+use super::container;
 use super::select::{Projection, Slot, Target};
 use super::session::{Raw, RawRow};
 use crate::layout::{BoundColumn, BoundOrigin, BoundSource, Stored};
 use crate::memory::{Entity, Kind, Problem, Row, feedback, json, time};
 
-/// Bytes that a compressed value may inflate to.
-const INFLATE_LIMIT: u64 = 64 << 20;
 /// Characters of a stored value that a problem quotes.
 const RAW_LIMIT: usize = 65_536;
 
@@ -25,19 +21,20 @@ pub fn decode(source: &BoundSource, projection: &Projection, raw: &RawRow) -> Ro
         match slot.target {
             Target::RawStatus => raw_status = raw_status.or_else(|| stored_word(slot, raw)),
             Target::RawOutcome => raw_outcome = raw_outcome.or_else(|| stored_word(slot, raw)),
-            Target::Column(i) => {
-                if row.values[i].is_null() {
-                    match unparsed(projection, slot, row.entity.columns()[i].kind, raw) {
-                        Some(text) => row.values[i] = Value::from(text),
-                        None => fill(&mut row, i, slot, raw),
-                    }
+            // Of several ways the first that says something counts, and the stored word behind it.
+            Target::Column(i) if says_nothing(&row.values[i]) => {
+                match unparsed(projection, slot, row.entity.columns()[i].kind, raw) {
+                    Some(text) => row.values[i] = Value::from(text),
+                    None => fill(&mut row, i, slot, raw),
                 }
+                let is_mapped = slot.column.path.is_none() && !slot.column.map.is_empty();
                 match source.entity.columns()[i].name {
-                    "status" if !slot.column.map.is_empty() => raw_status = stored_word(slot, raw),
-                    "outcome" if !slot.column.map.is_empty() => raw_outcome = stored_word(slot, raw),
+                    "status" if is_mapped => raw_status = stored_word(slot, raw),
+                    "outcome" if is_mapped => raw_outcome = stored_word(slot, raw),
                     _ => {}
                 }
             }
+            Target::Column(_) => {}
         }
     }
     empty_lists(&mut row, projection);
@@ -47,6 +44,11 @@ pub fn decode(source: &BoundSource, projection: &Projection, raw: &RawRow) -> Ro
         _ => {}
     }
     row
+}
+
+/// Whether a value leaves the word to the next way of its column: nothing, or an empty list.
+fn says_nothing(value: &Value) -> bool {
+    value.is_null() || value.as_array().is_some_and(Vec::is_empty)
 }
 
 /// The text of a JSON value that need not be read.
@@ -318,24 +320,12 @@ fn json_text(raw: &Raw) -> Result<String, String> {
         Raw::Integer(i) => Ok(i.to_string()),
         Raw::Real(x) => Ok(x.to_string()),
         Raw::BadText(_) => Err("is not valid UTF-8".to_owned()),
-        // The first byte of a zlib stream; no JSON begins with it.
-        Raw::Bytes(bytes) if bytes.first() == Some(&0x78) => inflate(bytes),
-        Raw::Bytes(bytes) => {
-            String::from_utf8(bytes.clone()).map_err(|_| "bytes that are neither zlib nor JSON".to_owned())
-        }
+        Raw::Bytes(bytes) => match container::unpacked(bytes) {
+            Some(Err(why)) => Err(why.to_owned()),
+            Some(Ok((_, text))) => String::from_utf8(text).map_err(|_| "unpacks to bytes that are no text".to_owned()),
+            None => String::from_utf8(bytes.clone()).map_err(|_| "bytes that are neither zlib nor JSON".to_owned()),
+        },
     }
-}
-
-fn inflate(bytes: &[u8]) -> Result<String, String> {
-    let mut text = Vec::new();
-    ZlibDecoder::new(bytes)
-        .take(INFLATE_LIMIT + 1)
-        .read_to_end(&mut text)
-        .map_err(|e| format!("cannot be inflated: {e}"))?;
-    if text.len() as u64 > INFLATE_LIMIT {
-        return Err(format!("inflates to more than {} MB and was not read", INFLATE_LIMIT >> 20));
-    }
-    String::from_utf8(text).map_err(|_| "inflates to bytes that are no text".to_owned())
 }
 
 /// The stored value as a problem quotes it.

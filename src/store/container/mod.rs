@@ -5,10 +5,16 @@
 //! [`Visitor`]; what the visitor changes is carried back out as edits of byte ranges, so that every byte which no edit
 //! covers stays what it was. What cannot be taken apart is reported as [`Opaque`], never passed over.
 
+mod archive;
+mod cbor;
 mod charset;
 mod escape;
 mod json;
+mod msgpack;
 mod packed;
+mod pickle;
+mod piece;
+mod protobuf;
 mod walk;
 mod word;
 
@@ -19,7 +25,7 @@ use std::ops::Range;
 
 use crate::store::session::Raw;
 
-pub use packed::{inflate, pack};
+pub use packed::{TOO_LARGE, pack, unpacked};
 pub use walk::Place;
 
 use escape::Reading;
@@ -61,6 +67,8 @@ pub enum Layer {
     Utf16,
     /// A byte a letter: ISO 8859-1, or bytes that were stored as such a text.
     Latin1,
+    /// Sixteen bytes that no other format explains, as a UUID in small letters.
+    Uuid,
     /// `MessagePack`.
     Msgpack,
     /// CBOR. Searched only.
@@ -89,6 +97,7 @@ impl Layer {
             Layer::Escapes => "escapes",
             Layer::Utf16 => "UTF-16",
             Layer::Latin1 => "Latin-1",
+            Layer::Uuid => "UUID bytes",
             Layer::Msgpack => "MessagePack",
             Layer::Cbor => "CBOR",
             Layer::Protobuf => "protobuf",
@@ -179,7 +188,8 @@ pub trait Visitor {
     /// A text of the value, and what changes in it. Of changes that overlap the first counts.
     fn leaf(&mut self, leaf: &Leaf<'_>) -> Vec<Change>;
 
-    /// A whole JSON document, before its texts are visited. A new document takes its place, and its texts are not visited.
+    /// A whole JSON document, before its texts are visited. A new document takes its place, and its texts are visited
+    /// then.
     fn document(&mut self, _text: &str) -> Option<String> {
         None
     }

@@ -1,12 +1,12 @@
 //! Searches every stored value of every table for handles, known to the layout or not: row by row, in bounded memory.
-//! The server leaves out what cannot hold one; what counts is the exact look here.
+//! Each text, key and number in it is looked at here, since a server cannot look into encodings.
 
 use std::ops::ControlFlow;
 use std::time::Instant;
 
 use serde::Serialize;
 
-use super::tables::{self, Column, Kind, Table, number};
+use super::tables::{self, Column, Holds, Kind, Table, number};
 use super::words::{Seen, Words};
 use crate::layout::Engine;
 use crate::store::connect::explain;
@@ -20,8 +20,6 @@ use crate::store::{Store, StoreError};
 const ROWS: usize = 5_000;
 /// Rows between two reports.
 const REPORT: u64 = 2_000;
-/// Patterns that a server is asked to compare at most; with more, it is quicker to look at every value here.
-const PATTERNS: usize = 120;
 
 /// A handle in a stored value.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -64,7 +62,7 @@ pub struct Progress {
 pub struct TableSearch {
     /// Table, for people.
     pub table: String,
-    /// Rows that were looked at here; on a server those that it did not rule out.
+    /// Rows that were looked at.
     pub rows: u64,
     /// Places.
     pub hits: u64,
@@ -77,6 +75,8 @@ pub struct ValueSearch {
     pub tables: Vec<TableSearch>,
     /// What was not read, and why.
     pub unread: Vec<(String, String)>,
+    /// Columns with parts that could not be looked into, why, and how many of them.
+    pub opaque: Vec<(String, String, u64)>,
     /// Places of each handle, by its number.
     pub hits: Vec<u64>,
     /// Places of each handle within longer words: its bytes alone prove nothing while there are any.
@@ -97,6 +97,8 @@ impl ValueSearch {
 
 struct Run<'a, F, P> {
     words: &'a Words,
+    /// Gets every value.
+    value: &'a mut (dyn FnMut(&Raw) + Send),
     found: ValueSearch,
     each: F,
     progress: P,
@@ -117,11 +119,26 @@ impl Store {
         each: impl FnMut(Sighting) -> ControlFlow<()>,
         progress: impl FnMut(&Progress),
     ) -> Result<ValueSearch, StoreError> {
+        self.search_each_value(handles, leave_out, &mut |_| {}, each, progress).await
+    }
+
+    /// As [`Store::search_values`]; `value` gets every value that is read.
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn search_each_value(
+        &self,
+        handles: &[String],
+        leave_out: &[TableName],
+        value: &mut (dyn FnMut(&Raw) + Send),
+        each: impl FnMut(Sighting) -> ControlFlow<()>,
+        progress: impl FnMut(&Progress),
+    ) -> Result<ValueSearch, StoreError> {
         let began = Instant::now();
         let words = Words::new(handles).map_err(StoreError::CannotHold)?;
         let empty = vec![0; handles.len()];
         let found = ValueSearch { hits: empty.clone(), inside: empty.clone(), tails: empty, ..ValueSearch::default() };
-        let mut run = Run { words: &words, found, each, progress, rows: 0, stopped: false };
+        let mut run = Run { words: &words, value, found, each, progress, rows: 0, stopped: false };
         let tables: Vec<Table> =
             tables::read(self).await?.into_iter().filter(|table| !leave_out.contains(&table.name)).collect();
         for (at, table) in tables.iter().enumerate() {
@@ -147,8 +164,15 @@ impl Store {
         P: FnMut(&Progress),
     {
         if let Kind::Unread(reason) = table.kind {
-            run.found.unread.push((table.name.title(), reason.to_owned()));
+            run.found.unread.push((table.name.title(), reason.words().to_owned()));
             return Ok(());
+        }
+        if table.kind == Kind::Parent {
+            return Ok(());
+        }
+        if table.hidden {
+            let reason = "policies may hide rows of it from us".to_owned();
+            run.found.unread.push((table.name.title(), reason));
         }
         run.found.tables.push(TableSearch { table: table.name.title(), rows: 0, hits: 0 });
         let outcome = match self.engine() {
@@ -214,17 +238,15 @@ impl Store {
     {
         let mut params = Vec::new();
         let numbers = run.words.numbers();
-        let searched = |c: &&Column| is_searched(&c.declared, !numbers.is_empty());
+        let searched = |c: &&Column| c.holds == Holds::Words || c.holds != Holds::Neither && !numbers.is_empty();
         let columns: Vec<Column> = table.columns.iter().filter(searched).cloned().collect();
         if columns.is_empty() {
             return Ok(());
         }
-        let condition = condition(run.words, &numbers, &columns, &mut params);
+        let condition = condition(&numbers, &columns, &mut params);
         let mut names: Vec<String> = table.key.iter().map(|k| format!("{}::text", quote(k))).collect();
-        names.extend(columns.iter().map(|c| match c.declared.as_str() {
-            "bytea" => quote(&c.name),
-            _ => format!("{}::text", quote(&c.name)),
-        }));
+        names
+            .extend(columns.iter().map(|c| format!("{}::{}", quote(&c.name), if c.binary { "bytea" } else { "text" })));
         let sql = format!("SELECT ctid::text, {} FROM {}{condition}", names.join(", "), qualified(&table.name));
         let narrowed = Table { columns, ..table.clone() };
         self.scan_raw(&sql, &params, |row| run.row(&narrowed, place, &row, 1)).await
@@ -257,9 +279,10 @@ where
         }
         let first = skip + table.key.len();
         for (column, value) in table.columns.iter().zip(row.iter().skip(first)) {
+            (self.value)(value);
             let look = self.words.look(value);
-            if let Some(reason) = look.unread {
-                self.note_unread(table, column, reason);
+            for part in &look.opaque {
+                self.note_opaque(table, column, part.why);
             }
             for (handle, seen) in &look.seen {
                 let sighting = self.sighting(table, column, row, value, *handle, *seen, look.compressed);
@@ -318,53 +341,23 @@ where
         })
     }
 
-    fn note_unread(&mut self, table: &Table, column: &Column, reason: &str) {
+    fn note_opaque(&mut self, table: &Table, column: &Column, why: &str) {
         let place = format!("{}.{}", table.name.title(), column.name);
-        let note = (place, format!("a value {reason}"));
-        if !self.found.unread.contains(&note) {
-            self.found.unread.push(note);
+        match self.found.opaque.iter_mut().find(|(known, reason, _)| *known == place && reason == why) {
+            Some((.., count)) => *count += 1,
+            None => self.found.opaque.push((place, why.to_owned(), 1)),
         }
     }
 }
 
-/// Whether a column of that type can hold a handle.
-fn is_searched(declared: &str, numbers: bool) -> bool {
-    let of_numbers =
-        |d: &str| ["smallint", "integer", "bigint", "numeric"].iter().any(|t| d.starts_with(t)) && !d.ends_with("[]");
-    match declared {
-        "boolean" | "real" | "double precision" | "date" | "interval" => false,
-        d if d.starts_with("timestamp") || d.starts_with("time ") || d.starts_with("vector") => false,
-        d if d.starts_with("halfvec") || d.starts_with("sparsevec") || d.starts_with("bit") => false,
-        d if of_numbers(d) => numbers,
-        _ => true,
+/// What lets a server leave rows out: all columns hold numbers, and only some of these are looked for.
+fn condition(numbers: &[&str], columns: &[Column], params: &mut Vec<Param>) -> String {
+    if columns.iter().any(|column| column.binary || column.holds != Holds::Number) {
+        return String::new();
     }
-}
-
-/// What lets a server leave rows out; empty where every row has to be looked at here.
-fn condition(words: &Words, numbers: &[&str], columns: &[Column], params: &mut Vec<Param>) -> String {
-    let Some(patterns) = words.patterns().filter(|p| p.len() <= PATTERNS) else { return String::new() };
-    let likes: Vec<String> = patterns.iter().map(|p| format!("%{}%", like(p))).collect();
-    params.push(Raw::Text(array(likes.iter().map(String::as_str))));
-    let is_number = |d: &str| ["smallint", "integer", "bigint", "numeric"].iter().any(|t| d.starts_with(t));
-    let any_number = columns.iter().any(|c| is_number(&c.declared) && !c.declared.ends_with("[]"));
-    if any_number {
-        params.push(Raw::Text(array(numbers.iter().copied())));
-    }
-    let one = |column: &Column| {
-        let name = quote(&column.name);
-        match column.declared.as_str() {
-            // It may be compressed: looked at here.
-            "bytea" => format!("{name} IS NOT NULL"),
-            d if is_number(d) && !d.ends_with("[]") => format!("{name}::text = ANY ($2::text[])"),
-            _ => format!("lower({name}::text) LIKE ANY ($1::text[])"),
-        }
-    };
+    params.push(Raw::Text(array(numbers.iter().copied())));
+    let one = |column: &Column| format!("{}::text = ANY ($1::text[])", quote(&column.name));
     format!(" WHERE {}", columns.iter().map(one).collect::<Vec<_>>().join(" OR "))
-}
-
-/// A text with what LIKE gives a meaning escaped.
-fn like(text: &str) -> String {
-    text.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_")
 }
 
 /// An array as PostgreSQL writes it.
