@@ -124,8 +124,10 @@ fn edited(bytes: &[u8], mut edits: Vec<(usize, usize, Vec<u8>)>) -> Vec<u8> {
 #[must_use]
 pub fn without(bytes: &[u8], ids: &HashSet<String>, hits: &[Hit]) -> Option<Vec<u8>> {
     let mut edits = Vec::new();
-    let text = std::str::from_utf8(bytes).unwrap_or_default();
-    if let Ok(value) = serde_json::from_str::<&RawValue>(text.trim()) {
+    let text = std::str::from_utf8(bytes);
+    if let Ok(text) = text
+        && let Ok(value) = serde_json::from_str::<&RawValue>(text.trim())
+    {
         walk(value, text.as_ptr() as usize, ids, &mut edits);
     }
     // What a strict reading does not reach: JSON within strings, and JSON that is none.
@@ -142,6 +144,11 @@ pub fn without(bytes: &[u8], ids: &HashSet<String>, hits: &[Hit]) -> Option<Vec<
     };
     for hit in hits {
         if edits.iter().any(|(start, end, _)| *start <= hit.start && hit.end <= *end) {
+            continue;
+        }
+        if text.is_err() {
+            // In a binary document lengths stand before the texts.
+            edits.push((hit.start, hit.end, vec![b'*'; hit.end - hit.start]));
             continue;
         }
         let (start, end) = number_around(bytes, hit).unwrap_or_else(|| quoted(hit));
@@ -265,6 +272,14 @@ mod tests {
         ] {
             assert_eq!(gone(before).as_deref(), after, "{before}");
         }
+    }
+
+    #[test]
+    fn a_binary_document_keeps_its_lengths() {
+        let document = b"\x92\xA9gone-0001\xA1x";
+        let hit = Hit { what: super::super::matcher::What::Row, start: 2, end: 11, fill: None };
+        let left = without(document, &HashSet::new(), &[hit]);
+        assert_eq!(left.as_deref(), Some(&b"\x92\xA9*********\xA1x"[..]));
     }
 
     #[test]

@@ -154,6 +154,9 @@ impl<'v> Walk<'v> {
             let edits = self.within(Layer::Hex, inner.len(), place, |walk| walk.bytes(&inner, place));
             return Some(whole(text.len(), &inner, edits, |new| format!("\\x{}", hex::encode(new)).into_bytes()));
         }
+        if !text.starts_with(['x', '(', '\u{1F}']) {
+            return None;
+        }
         let head: Vec<u8> = text.chars().take(4).map_while(|c| u8::try_from(u32::from(c)).ok()).collect();
         if head.len() < 4 || packed::header(&head).is_none() {
             return None;
