@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::effects::{Updates, is_required};
 use super::graph::Graph;
-use super::keys;
+use super::keys::{self, Keys};
 use super::matcher::{Hit, ID_LENGTH, Matcher, What};
 use super::mention::{Decisions, Mention, Met};
 use super::place::Place;
@@ -182,7 +182,7 @@ pub async fn everything(
             })
             .await?;
     }
-    large_objects(snapshot, search, &mut found, updates).await?;
+    large_objects(snapshot, search, &keys, &mut found, updates).await?;
     found.structure = structure(snapshot, search).await?;
     Ok(found)
 }
@@ -191,12 +191,22 @@ pub async fn everything(
 async fn large_objects(
     snapshot: &mut Snapshot<'_>,
     search: &Search<'_>,
+    keys: &Keys,
     found: &mut Found,
     updates: &mut Updates,
 ) -> Result<(), ChangeError> {
     let table = TableName::new("pg_catalog", "pg_largeobject");
     let (texts, key) = ([("data".to_owned(), "bytea".to_owned())], ["loid".to_owned()]);
-    let place = Place { search, table: &table, texts: &texts, required: &[true], ids_only: &[false], key: &key };
+    let place = Place {
+        search,
+        table: &table,
+        texts: &texts,
+        required: &[true],
+        ids_only: &[false],
+        keyed: &[false],
+        keys,
+        key: &key,
+    };
     for (id, _) in snapshot.large_objects().await?.into_iter().filter(|(_, readable)| *readable) {
         match snapshot.large_object(id).await? {
             Some(bytes) => place.row(&[Raw::Integer(id), Raw::Bytes(bytes)], found, updates),
