@@ -64,6 +64,7 @@ impl Store {
     /// # Errors
     /// The engine's refusal.
     pub async fn snapshot(&self) -> Result<Snapshot<'_>, StoreError> {
+        self.sessions.check_place()?;
         let link = match self.sessions.opener() {
             Opener::Sqlite(options, attached) => {
                 let mut link = SqliteConnection::connect_with(options).await?;
