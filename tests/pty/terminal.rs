@@ -350,6 +350,12 @@ impl Terminal {
         }
     }
 
+    /// Kills the program where it is.
+    pub fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
     /// Waits for the end and for the last byte; the exit code.
     pub fn ended_and_read(&mut self) -> u32 {
         let code = self.ended();
