@@ -10,7 +10,7 @@ use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 
 use super::agent;
-use super::changing::unlocked;
+use super::changing::unlocked_on;
 use super::terminal::{Home, PROGRAM};
 
 const MODULE: &str = "beside";
@@ -36,8 +36,9 @@ fn scene(seed: u64) {
     let mut pause = |most: u64| std::thread::sleep(Duration::from_millis(chance.random_range(0..=most)));
     let end = ENDS[(seed % 3) as usize];
     let home = Home::new();
-    let mut terminal = unlocked(&home);
-    let database = home.path().join("demo.db");
+    let episodes = std::env::var("MNEMOSCOPE_SCENE_EPISODES").ok().and_then(|text| text.parse().ok()).unwrap_or(250);
+    let database = home.demo_of(episodes);
+    let mut terminal = unlocked_on(&home);
     let (_, listed) = told(&home, &database, &["list", "feedback", "--limit", "2"]);
     let listed: serde_json::Value = serde_json::from_str(&listed).unwrap();
     let ids = [0, 1].map(|row| listed["rows"][row]["id"].as_str().unwrap().to_owned());
