@@ -38,10 +38,11 @@ fn scene(seed: u64) {
     let home = Home::new();
     let episodes = std::env::var("MNEMOSCOPE_SCENE_EPISODES").ok().and_then(|text| text.parse().ok()).unwrap_or(250);
     let database = home.demo_of(episodes);
-    let mut terminal = unlocked_on(&home);
     let (_, listed) = told(&home, &database, &["list", "feedback", "--limit", "2"]);
     let listed: serde_json::Value = serde_json::from_str(&listed).unwrap();
     let ids = [0, 1].map(|row| listed["rows"][row]["id"].as_str().unwrap().to_owned());
+    // From here on nobody but the agents comes: whoever closes the database last takes the log away.
+    let mut terminal = unlocked_on(&home);
     let mut rows = 0;
     let mut visit = |n: u32| {
         agent::leaves_rows(MODULE, &database, n);
@@ -70,14 +71,9 @@ fn scene(seed: u64) {
             terminal.press("q");
             assert_eq!(terminal.ended_and_read(), 0, "scene {seed}");
         }
-        "HUP" => {
-            terminal.signal("HUP");
-            terminal.ended();
-        }
-        _ => {
-            // The library's own way to kill asks first.
-            terminal.signal("KILL");
-            terminal.kill();
+        signal => {
+            terminal.signal(signal);
+            terminal.gone();
         }
     }
     visit(1);

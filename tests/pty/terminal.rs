@@ -355,10 +355,13 @@ impl Terminal {
         }
     }
 
-    /// Kills the program where it is.
-    pub fn kill(&mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
+    /// Waits for the end, whatever brought it about.
+    pub fn gone(&mut self) {
+        let start = Instant::now();
+        while self.child.try_wait().unwrap().is_none() {
+            assert!(start.elapsed() < DEADLINE, "it did not end; on the screen is\n{}", self.contents());
+            std::thread::sleep(Duration::from_millis(2));
+        }
     }
 
     /// Waits for the end and for the last byte; the exit code.
