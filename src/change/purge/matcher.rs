@@ -5,9 +5,9 @@ use std::collections::HashSet;
 
 use aho_corasick::{AhoCorasick, MatchKind};
 
-use super::phone::Phone;
 use super::subject::Handle;
 use crate::change::ChangeError;
+use crate::memory::mention::Phone;
 use crate::store::proof::needles::{Form, Needles};
 use crate::store::proof::spelling::{begins, ends, json_escapes, percent_escapes, spellings};
 
@@ -130,8 +130,8 @@ impl Matcher {
             }));
         }
         for (handle, phone) in &self.phones {
-            let found = phone.find(text).into_iter();
-            hits.extend(found.map(|(start, end)| Hit { what: What::Handle(*handle), start, end, fill: None }));
+            let found = phone.find(std::str::from_utf8(text).unwrap_or_default()).into_iter();
+            hits.extend(found.map(|(start, end, _)| Hit { what: What::Handle(*handle), start, end, fill: None }));
         }
         let rank = |hit: &Hit| match hit.what {
             What::Other if exact.contains(&(hit.start, hit.end)) => 0,

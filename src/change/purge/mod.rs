@@ -8,7 +8,6 @@ mod effects;
 mod export;
 mod graph;
 mod matcher;
-mod phone;
 mod place;
 mod plan;
 mod preview;
