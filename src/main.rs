@@ -1,6 +1,9 @@
-//! The program's entry: hands the command line to the library, which maps errors to exit codes.
+//! The program's entry: hands the command line to the library, which maps errors to exit codes. A child that reads raw
+//! bytes for its parent does that and nothing else.
 
 use std::process::ExitCode;
+
+use mnemoscope::{cli, store::raw_file};
 
 /// Memory is taken and given back by the hundred thousand small pieces wherever rows are read: the system's allocator takes
 /// twice as long for that.
@@ -8,5 +11,8 @@ use std::process::ExitCode;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    mnemoscope::cli::main()
+    if raw_file::is_asked_for(std::env::args_os().skip(1)) {
+        return raw_file::serve();
+    }
+    cli::main()
 }

@@ -52,7 +52,7 @@ async fn on_postgres(layout: Layout) -> Option<Opened> {
 }
 
 async fn open(target: Target) -> Store {
-    Store::open(&target, &OpenOptions::default()).await.unwrap_or_else(|error| panic!("{error}"))
+    Store::open(&target, &support::options()).await.unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// Every page of a list from one end to the other, each page in the list's order.

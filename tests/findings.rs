@@ -20,7 +20,7 @@ use support::fixtures::{Layout, build_postgres, build_sqlite};
 use support::postgres::Database;
 
 async fn open(target: &Target) -> Store {
-    Store::open(target, &OpenOptions::default()).await.unwrap_or_else(|error| panic!("{error}"))
+    Store::open(target, &support::options()).await.unwrap_or_else(|error| panic!("{error}"))
 }
 
 async fn found(target: &Target, kind: Option<&'static str>) -> Vec<Finding> {

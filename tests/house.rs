@@ -70,6 +70,41 @@ const SQL: &[&[&str]] = &[
 /// Names that say nothing of what is inside.
 const EMPTY_NAMES: &[&str] = &["util", "utils", "helper", "helpers", "common", "manager", "managers", "misc"];
 
+/// Ways to open a file, by how a path ends. Whoever opens a database file in a process with a connection to it takes the
+/// connection's locks away when it closes the file again.
+const OPENERS: &[&[&str]] = &[
+    &["File", "open"],
+    &["File", "create"],
+    &["File", "create_new"],
+    &["File", "options"],
+    &["OpenOptions", "new"],
+    &["fs", "read"],
+    &["fs", "read_to_string"],
+    &["fs", "write"],
+    &["fs", "copy"],
+    &["fs", "rename"],
+    &["fs", "hard_link"],
+];
+
+/// Who may open files, and why it is no database file that somebody has open.
+const MAY_OPEN: &[(&str, &str)] = &[
+    ("src/store/raw_file/child.rs", "the only door to raw bytes: a process without connections"),
+    ("src/store/bulk.rs", "a new file under a name of its own, before and after it has a connection"),
+    ("src/store/proof/holders.rs", "the kernel's lists below /proc"),
+    ("src/store/connect.rs", "a layout file, before anything is open"),
+    ("src/config/mod.rs", "settings and keys, in folders of ours"),
+    ("src/config/queries.rs", "kept questions, in the settings' folder"),
+    ("src/job/record.rs", "the kernel's words below /proc"),
+    ("src/shell/editor.rs", "a new file in the temporary folder"),
+    ("src/shell/export.rs", "a new file that is moved to where nothing is yet"),
+    ("src/cli/change.rs", "plans and texts that the operator names"),
+    ("src/cli/audit.rs", "a new file for an anchor"),
+    ("src/cli/layouts.rs", "a layout file, before anything is open"),
+    ("src/change/anchor.rs", "anchors, in the state folder"),
+    ("src/change/purge/desk.rs", "sessions and receipts, in the state folder"),
+    ("src/change/purge/export.rs", "new files in a new folder"),
+];
+
 /// Folders of a developer's own machine.
 const MACHINE_FOLDERS: &[&str] = &["work", "root", "farm", "home", "Users"];
 
@@ -219,6 +254,26 @@ fn single_versions(lock: &str) -> Vec<String> {
         .collect()
 }
 
+/// Files are opened only where it is known that no connection of ours is to them.
+fn opens_no_database(source: &Source) -> Vec<String> {
+    if MAY_OPEN.iter().any(|(path, _)| *path == source.path) {
+        return Vec::new();
+    }
+    let opens = |segments: &[String]| {
+        OPENERS.iter().any(|end| segments.len() >= end.len() && segments[segments.len() - end.len()..] == **end)
+    };
+    let named = paths(&tokens(&source.text)).into_iter();
+    let tests = |path: &scan::Path| path.inside.iter().any(|module| module == "tests");
+    named
+        .filter(|path| !tests(path) && opens(&path.segments))
+        .map(|path| {
+            let words =
+                format!("`{}`: raw bytes of databases are read through store::raw_file only", path.segments.join("::"));
+            source.at(path.line, &words)
+        })
+        .collect()
+}
+
 /// Every file of the repository that people write, leaving out what Git ignores by our `.gitignore` and test data.
 fn repository() -> Vec<Source> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -339,6 +394,32 @@ fn the_sql_rule_sees_statements_and_not_words() {
     }
     let words = "fn f() { say(\"Select rows from the table\", \"Rob'); DROP TABLE t; --\"); /* SELECT a FROM b */ }";
     assert_eq!(objections(sql_in_its_place, "src/cli/list.rs", words), 0);
+}
+
+#[test]
+fn database_files_are_opened_by_sqlite_only() {
+    check(Source::is_ours, opens_no_database);
+}
+
+#[test]
+fn the_opening_rule_sees_every_way_to_open_a_file() {
+    let offenders = [
+        "fn f() { File::open(path); }",
+        "fn f() { std::fs::File::create(path); }",
+        "fn f() { tokio::fs::read(path); }",
+        "use std::fs::read_to_string;",
+        "use std::{io, fs::{self, copy}};",
+        "fn f() { fs::OpenOptions::new().read(true).open(path); }",
+    ];
+    for text in offenders {
+        assert_eq!(objections(opens_no_database, "src/store/page.rs", text), 1, "{text}");
+        assert_eq!(objections(opens_no_database, "src/cli/list.rs", text), 1, "{text}");
+        assert_eq!(objections(opens_no_database, "src/store/raw_file/child.rs", text), 0, "{text}");
+        let tests = format!("mod tests {{ {text} }}");
+        assert_eq!(objections(opens_no_database, "src/store/page.rs", &tests), 0, "{text}");
+    }
+    let fine = "fn f() { std::fs::metadata(path); OpenOptions { layout, ..OpenOptions::default() }; table.open(); }";
+    assert_eq!(objections(opens_no_database, "src/store/page.rs", fine), 0);
 }
 
 #[test]

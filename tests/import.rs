@@ -28,7 +28,7 @@ fn author() -> Author {
 }
 
 async fn open(target: &Target) -> Store {
-    Store::open(target, &OpenOptions::default()).await.unwrap_or_else(|error| panic!("{error}"))
+    Store::open(target, &support::options()).await.unwrap_or_else(|error| panic!("{error}"))
 }
 
 async fn native(episodes: u64) -> World {

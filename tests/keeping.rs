@@ -13,7 +13,7 @@ use support::fixtures::{Layout, build_sqlite};
 use support::world::*;
 
 async fn with_anchors(target: &Target, folder: &Path) -> Store {
-    let options = OpenOptions { anchors: Some(folder.to_owned()), ..OpenOptions::default() };
+    let options = OpenOptions { anchors: Some(folder.to_owned()), ..support::options() };
     Store::open(target, &options).await.unwrap_or_else(|error| panic!("{error}"))
 }
 
@@ -109,7 +109,7 @@ fn every_hundredth_entry_is_anchored_and_a_folder_that_cannot_be_written_stops_n
 }
 
 async fn palace(folder: &Path, companion: &Path) -> Store {
-    let options = OpenOptions { companion: Some(companion.to_owned()), ..OpenOptions::default() };
+    let options = OpenOptions { companion: Some(companion.to_owned()), ..support::options() };
     Store::open(&Target::File(folder.to_owned()), &options).await.unwrap_or_else(|error| panic!("{error}"))
 }
 

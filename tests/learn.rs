@@ -38,7 +38,7 @@ fn author() -> Author {
 }
 
 async fn world(target: Target, folder: tempfile::TempDir, database: Option<Database>) -> World {
-    let open = async || Store::open(&target, &OpenOptions::default()).await.expect("it opens");
+    let open = async || Store::open(&target, &support::options()).await.expect("it opens");
     migrate::apply(&open().await, &author(), None).await.expect("our tables");
     let path = match &target {
         Target::File(path) => Some(path.clone()),
@@ -242,12 +242,12 @@ fn atom_shows_the_coded_formula_beside_the_documented_one() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("atom.db");
         support::fixtures::build_sqlite_as_postgres(Layout::Atom, &path).await;
-        let mut stores = vec![Store::open(&Target::File(path), &OpenOptions::default()).await.expect("it opens")];
+        let mut stores = vec![Store::open(&Target::File(path), &support::options()).await.expect("it opens")];
         let database = Database::fresh();
         if let Some(database) = &database {
             build_postgres(Layout::Atom, database.url()).await;
             let target = Target::Postgres(database.url().to_owned());
-            stores.push(Store::open(&target, &OpenOptions::default()).await.expect("it opens"));
+            stores.push(Store::open(&target, &support::options()).await.expect("it opens"));
         }
         for store in &stores {
             let agents = understand::agents(store).await.expect("agents");
@@ -275,9 +275,8 @@ fn every_layout_answers_or_says_what_is_missing() {
             let folder = tempfile::tempdir().expect("a folder");
             let path = folder.path().join("memory.db");
             build_sqlite(*layout, &path).await;
-            let store = Store::open(&Target::parse(&path.display().to_string()), &OpenOptions::default())
-                .await
-                .expect("it opens");
+            let store =
+                Store::open(&Target::parse(&path.display().to_string()), &support::options()).await.expect("it opens");
             let found = understand::insights(&store, None, NOW, None, &silent)
                 .await
                 .unwrap_or_else(|e| panic!("{layout:?}: {e}"));

@@ -8,10 +8,11 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use mnemoscope::store::proof::bytes::{scan_files, sqlite_files};
+use mnemoscope::store::proof::bytes::sqlite_files;
 use mnemoscope::store::proof::needles::{Form, Needles};
 use mnemoscope::store::proof::pass::{Outcome, Pass, Wanted};
 use mnemoscope::store::proof::values::{Sighting, ValueSearch};
+use mnemoscope::store::raw_file::RawFiles;
 use mnemoscope::store::session::Raw;
 use mnemoscope::store::stored::{Mutation, Rows, TableName};
 use mnemoscope::store::{OpenOptions, Store, Target};
@@ -24,7 +25,7 @@ const MAIL: &str = "maria.lopez-vega@hooli.example";
 const ID: &str = "auth0|7f3a9b2cd41e";
 
 async fn open(target: &Target) -> Store {
-    Store::open(target, &OpenOptions::default()).await.unwrap_or_else(|error| panic!("{error}"))
+    Store::open(target, &support::options()).await.unwrap_or_else(|error| panic!("{error}"))
 }
 
 async fn connect(path: &Path) -> SqliteConnection {
@@ -49,9 +50,10 @@ fn outcomes(pass: &Pass) -> Vec<(&str, Outcome)> {
     pass.steps.iter().map(|s| (s.name.as_str(), s.outcome)).collect()
 }
 
-fn bytes(path: &Path) -> u64 {
+async fn bytes(path: &Path) -> u64 {
     let needles = Needles::new(&[MAIL.to_owned(), ID.to_owned()], &[]);
-    scan_files(&sqlite_files(path), &needles, &mut |_| {}).expect("the files").hits()
+    let raw_files = RawFiles::through(Some(support::program()));
+    raw_files.search(&sqlite_files(path), &needles, &mut |_| {}).await.expect("the files").hits()
 }
 
 /// A database in which a person has left traces in every way that SQLite offers: rows, an index, a full-text index, the
@@ -105,13 +107,13 @@ fn no_byte_is_left_after_the_pass_whatever_the_journal() {
             run(&mut other, &format!("PRAGMA journal_mode = {mode}; SELECT count(*) FROM notes")).await;
             let store = open(&Target::File(path.clone())).await;
             let needles = Needles::new(&[MAIL.to_owned(), ID.to_owned()], &[]);
-            let control = store.scan_bytes(&needles, |_| {}).await.expect("the files").expect("files");
+            let control = store.scan_bytes(&needles, |_| {}).await.expect("the files");
             assert!(control.hits() > 0 && control.not_found(&needles).is_empty(), "{mode}");
             delete_rest(&store).await;
             let keys = store.key_problems().await.expect("keys");
             let pass = store.physical_pass(&wanted(false, &[])).await.expect("the pass");
             assert!(pass.is_complete(), "{mode}: {pass:?}");
-            assert_eq!(bytes(&path), 0, "{mode}: {pass:?}");
+            assert_eq!(bytes(&path).await, 0, "{mode}: {pass:?}");
             assert_eq!(store.key_problems().await.expect("keys"), keys);
             assert_eq!(pass.figures["freelist_count"], 0);
             let found = store.search_indexes(&[MAIL.to_owned()]).await.expect("the index");
@@ -140,7 +142,7 @@ fn a_reader_keeps_the_pass_from_being_complete_and_is_named() {
             delete_rest(&store).await;
             let pass = store.physical_pass(&wanted(false, &[])).await.expect("the pass");
             assert!(pass.is_complete(), "{mode}: {pass:?}");
-            assert_eq!(bytes(&path), 0, "{mode}");
+            assert_eq!(bytes(&path).await, 0, "{mode}");
         }
     });
 }

@@ -31,7 +31,7 @@ struct World {
 }
 
 async fn world(target: Target, folder: tempfile::TempDir, database: Option<Database>) -> World {
-    let options = OpenOptions { connections: 2, ..OpenOptions::default() };
+    let options = OpenOptions { connections: 2, ..support::options() };
     let open = || Store::open(&target, &options);
     let store = open().await.unwrap_or_else(|error| panic!("{error}"));
     migrate::apply(&store, &author(), None).await.expect("our tables");

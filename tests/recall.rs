@@ -141,7 +141,7 @@ fn built(kept: Kept) -> Option<World> {
     }
     let path = folder.path().join("memory.db");
     let store = block_on(async {
-        let options = OpenOptions::default();
+        let options = support::options();
         if let Some(database) = &database {
             let mut link = PgConnection::connect(database.url()).await.unwrap();
             sqlx::raw_sql(POSTGRES).execute(&mut link).await.unwrap();
@@ -438,7 +438,7 @@ async fn writable(world: &World) -> Store {
         Some(database) => Target::Postgres(database.url().to_owned()),
         None => Target::File(world.folder.path().join("memory.db")),
     };
-    let open = || async { Store::open(&target, &OpenOptions::default()).await.unwrap() };
+    let open = || async { Store::open(&target, &support::options()).await.unwrap() };
     migrate::apply(&open().await, &author(), None).await.unwrap();
     open().await
 }

@@ -253,7 +253,7 @@ impl Model {
         erasure.pending = Some(ticket);
         erasure.looking = None;
         let mut effects: Vec<Effect> = erasure.drops_plan().map(Effect::Cancel).collect();
-        effects.push(Effect::PlanErasure(ticket, erasure.given.clone(), erasure.choice));
+        effects.push(Effect::PlanErasure(ticket, erasure.given.clone(), erasure.choice.clone()));
         effects
     }
 
@@ -269,7 +269,9 @@ impl Model {
         }
         match result {
             Ok(preview) => {
-                erasure.choice = preview.began.unwrap_or(erasure.choice);
+                if let Some(began) = &preview.began {
+                    erasure.choice.clone_from(began);
+                }
                 (erasure.preview, erasure.planned) = (Some(preview), Some(ticket));
             }
             Err(failure) => {
@@ -399,7 +401,7 @@ impl Model {
         erasure.outcome = None;
         erasure.running = Some(Run::new(ticket));
         erasure.go_to(STEPS.len() - 1);
-        let (given, choice) = (erasure.given.clone(), erasure.choice);
+        let (given, choice) = (erasure.given.clone(), erasure.choice.clone());
         let mut effects: Vec<Effect> = erasure.drops_plan().map(Effect::Cancel).collect();
         effects.push(Effect::Erase { ticket, given, choice, resume });
         effects

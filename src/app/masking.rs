@@ -131,7 +131,10 @@ impl Masking {
             hide(id);
             hide(name);
         });
-        preview.samples.iter_mut().for_each(|(_, text)| "…".clone_into(text));
+        for mention in &mut preview.named {
+            "…".clone_into(&mut mention.sample);
+            hide(&mut mention.key);
+        }
     }
 
     /// Lets a person's name in.

@@ -95,6 +95,9 @@ fn panel_words(model: &Model, panel: &Panel) -> Vec<String> {
                     .map(str::to_owned)
                     .to_vec();
             words[1] = quoted(&words[1]);
+            for (mention, decision) in &erasure.choice.each {
+                words.extend(["--mention".to_owned(), quoted(&format!("{mention}={}", decision.word()))]);
+            }
             words.extend(erasure.choice.full.then(|| "--full".to_owned()));
             words
         }

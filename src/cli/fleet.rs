@@ -6,8 +6,9 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
+use super::args::Format;
 use super::change::{author, keep_anchor, read_input};
-use super::purge::{Progress, desk, hide_handles, options};
+use super::purge::{Progress, desk, group_mentions, hide_handles, options};
 use super::purge_args::PurgeArgs;
 use super::{Failure, Session, look};
 use crate::change::purge::{self, Options, PurgePlan, Sink};
@@ -69,6 +70,7 @@ pub async fn run(session: &Session<'_>, args: &PurgeArgs, file: &Path) -> Result
             args.subject
         )));
     }
+    check_decisions(&options, &plans)?;
     if !args.doing.apply {
         return show(session, args, file, &fleet, &plans);
     }
@@ -88,12 +90,35 @@ pub async fn run(session: &Session<'_>, args: &PurgeArgs, file: &Path) -> Result
     let mut entries = Vec::new();
     for (reached, planned) in fleet.iter().zip(&plans) {
         entries.push(match planned {
-            Planned::Found { by, .. } => erase(session, args, &options, reached, by).await?,
+            Planned::Found { plan, by } => erase(session, args, &of_one(&options, plan), reached, by).await?,
             Planned::Absent => Value::Object(reached.entry("not found")),
             Planned::Failed(status, words) => reached.with(status, "error", Value::from(words.clone())),
         });
     }
     finish(session, args, file, &entries)
+}
+
+/// Refuses decisions about mentions that no database has, and those that cannot be done where the mention is.
+fn check_decisions(options: &Options, plans: &[Planned]) -> Result<(), Failure> {
+    let found = || {
+        plans.iter().filter_map(|planned| match planned {
+            Planned::Found { plan, .. } => Some(plan),
+            _ => None,
+        })
+    };
+    let known = |name: &String| found().any(|plan| plan.met.names.contains(name));
+    if let Some(name) = options.each.keys().find(|name| !known(name)) {
+        return Err(Failure::usage(format!(
+            "no mention in any of the databases has the id `{name}`: the plan of each shows them"
+        )));
+    }
+    found().try_for_each(|plan| purge::mention::check_possible(plan)).map_err(Failure::from)
+}
+
+/// The decisions that are about mentions of one database.
+fn of_one(options: &Options, plan: &PurgePlan) -> Options {
+    let each = options.each.iter().filter(|(name, _)| plan.met.names.contains(*name));
+    Options { each: each.map(|(name, decision)| (name.clone(), *decision)).collect(), ..options.clone() }
 }
 
 /// A name for what is kept between runs, which does not say who it is about.
@@ -176,7 +201,7 @@ async fn plan_one(session: &Session<'_>, reached: &Reached, given: &str, options
     let progress = Progress::new(session);
     let label = &reached.member.label;
     let say = |table: &str, values: u64| progress.say(&format!("{label}: {table}"), values);
-    let planned = purge::plan(store, given, options, &say).await;
+    let planned = purge::plan_any(store, given, options, &say).await;
     progress.end();
     match planned {
         Ok(plan) => Planned::Found { plan: Box::new(plan), by: given.to_owned() },
@@ -253,6 +278,9 @@ fn show(
                 add_counts(&mut counts, &reached.member.label, &shown["counts"]);
                 if let Some(mask) = session.mask() {
                     hide_handles(&mask, &mut shown);
+                }
+                if session.format() == Format::Table {
+                    group_mentions(&mut shown);
                 }
                 reached.with("planned", "plan", shown)
             }

@@ -5,8 +5,9 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
+use super::args::Format;
 use super::change::{author, keep_anchor};
 use super::purge_args::{AccountArg, MentionsArg, PurgeArgs};
 use super::{Failure, Session, look, output};
@@ -61,11 +62,34 @@ pub async fn run(session: &Session<'_>, args: &PurgeArgs) -> Result<(), Failure>
     if let Some(mask) = session.mask() {
         hide_handles(&mask, &mut shown);
     }
+    if session.format() == Format::Table {
+        group_mentions(&mut shown);
+    }
     look::print_value(session, &shown)?;
     if std::io::stderr().is_terminal() && !session.global().quiet {
         eprintln!("this is a plan, nothing was written; --apply does it");
     }
     Ok(())
+}
+
+/// For people: mentions by place, a line each.
+pub(super) fn group_mentions(shown: &mut Value) {
+    let mut places: Map<String, Value> = Map::new();
+    for mention in shown["mentions"].as_array().into_iter().flatten() {
+        let text = |key: &str| mention[key].as_str().unwrap_or_default();
+        let mut line = format!("{} {:6} {}", text("id"), text("decision"), text("sample"));
+        if !mention["reason"].is_null() {
+            line.push_str(&format!(" (possible: {})", text("reason")));
+        }
+        if !mention["refused"].is_null() {
+            line.push_str(&format!(" ({})", text("refused")));
+        }
+        let place = places.entry(format!("{}.{}", text("table"), text("column"))).or_insert_with(|| json!([]));
+        if let Some(lines) = place.as_array_mut() {
+            lines.push(Value::from(line));
+        }
+    }
+    shown["mentions"] = Value::Object(places);
 }
 
 /// Shows pseudonyms instead of what the person is known by.
@@ -88,8 +112,9 @@ pub(super) fn hide_handles(mask: &Mask, shown: &mut Value) {
             });
         }
     }
-    for mention in shown["mentions"]["shown"].as_array_mut().into_iter().flatten() {
+    for mention in shown["mentions"].as_array_mut().into_iter().flatten() {
         mention["sample"] = Value::from("[…]");
+        hide(mask, &mut mention["key"]);
     }
 }
 
@@ -161,7 +186,9 @@ pub async fn show(session: &Session<'_>, store: &Store, subject: &str) -> Result
     value["known_as"] = shown["subject"]["handles"].take();
     value["near"] = shown["subject"]["near"].take();
     value["rows"] = shown["counts"].take();
-    value["mentions"] = shown["mentions"].take();
+    for key in ["mentions", "mentions_total", "mentions_by_column"] {
+        value[key] = shown[key].take();
+    }
     value["effects"] = shown["effects"].take();
     value["notes"] = json!(plan.notes);
     value["held"] = Value::from(held);
@@ -226,6 +253,7 @@ pub(super) fn options(args: &PurgeArgs) -> Options {
             MentionsArg::Redact => Mentions::Redact,
             MentionsArg::Delete => Mentions::Delete,
         },
+        each: args.mention.iter().cloned().collect(),
         account: args.account == AccountArg::Erase,
         full: args.full,
         batch: args.batch,

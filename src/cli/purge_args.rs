@@ -5,8 +5,18 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use super::change_args::Doing;
+use crate::change::purge::Mentions;
 
-/// What becomes of mentions in rows of others.
+/// A decision about one mention: `ID=leave`, `ID=redact` or `ID=delete`.
+fn decision(text: &str) -> Result<(String, Mentions), String> {
+    let (id, word) = text.rsplit_once('=').unwrap_or((text, ""));
+    match Mentions::of_word(word) {
+        Some(decision) if !id.is_empty() => Ok((id.to_owned(), decision)),
+        _ => Err("a decision is ID=leave, ID=redact or ID=delete, with the id that the plan shows".to_owned()),
+    }
+}
+
+/// What becomes of mentions in other people's rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum MentionsArg {
     /// They stay and are disclosed.
@@ -37,9 +47,12 @@ pub struct PurgeArgs {
     /// A further handle of the person: an e-mail, a phone number, an earlier name.
     #[arg(long, value_name = "HANDLE")]
     pub alias: Vec<String>,
-    /// Mentions of the person in rows of others.
+    /// Mentions in other people's rows that certainly mean the person.
     #[arg(long, value_enum, default_value_t = MentionsArg::Leave)]
     pub mentions: MentionsArg,
+    /// One mention, by the id that the plan shows, or all in a TABLE.COLUMN: leave, redact or delete. May be repeated.
+    #[arg(long, value_name = "ID=WHAT", value_parser = decision)]
+    pub mention: Vec<(String, Mentions)>,
     /// The person's account with the application.
     #[arg(long, value_enum, default_value_t = AccountArg::Keep)]
     pub account: AccountArg,

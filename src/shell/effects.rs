@@ -118,7 +118,7 @@ impl Tasks {
                     let told = |what: &str, count| {
                         let _ = replies.send(Message::Erasing(ticket, what.to_owned(), count));
                     };
-                    let planned = erase::plan(&store, &erasures, ticket, &given, choice, &told).await;
+                    let planned = erase::plan(&store, &erasures, ticket, &given, &choice, &told).await;
                     Message::ErasurePlanned(ticket, planned)
                 });
             }
@@ -140,7 +140,7 @@ impl Tasks {
                     let told = |what: &str, count| {
                         let _ = replies.send(Message::Erasing(ticket, what.to_owned(), count));
                     };
-                    Message::Erased(ticket, erase::run(&store, &given, choice, resume, &author, &told).await)
+                    Message::Erased(ticket, erase::run(&store, &given, &choice, resume, &author, &told).await)
                 });
             }
             Effect::LoadTrail(ticket, before) => {

@@ -12,8 +12,9 @@ use crate::change::{Author, ChangeError, anchor, suppress};
 use crate::config;
 use crate::store::Store;
 
-fn options(choice: Choice) -> Options {
-    Options { mentions: choice.mentions, account: choice.account, full: choice.full, ..Options::default() }
+fn options(choice: &Choice) -> Options {
+    let Choice { mentions, each, account, full, .. } = choice.clone();
+    Options { mentions, each, account, full, ..Options::default() }
 }
 
 /// The last plan to erase somebody, as long as somebody looks at it. It is only looked at: erasing plans anew.
@@ -67,7 +68,7 @@ pub async fn plan(
     erasures: &Erasures,
     ticket: Ticket,
     given: &str,
-    choice: Choice,
+    choice: &Choice,
     told: &(dyn Fn(&str, u64) + Sync),
 ) -> Result<Box<Preview>, Failure> {
     let planned = async {
@@ -105,7 +106,7 @@ pub async fn whereabouts(
 pub async fn run(
     store: &Store,
     given: &str,
-    choice: Choice,
+    choice: &Choice,
     resume: bool,
     author: &Author,
     told: &(dyn Fn(&str, u64) + Sync),

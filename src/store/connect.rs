@@ -7,9 +7,12 @@ use std::time::Duration;
 
 use sqlx::postgres::PgConnectOptions;
 use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{ConnectOptions as _, Connection as _};
 
 use super::companion::{self, Companion};
+use super::file_state::stamp;
 use super::migration::is_blank;
+use super::raw_file::{RawFiles, Unread};
 use super::session::{Opener, Raw, Sessions};
 use super::{Store, catalog};
 use crate::layout::{Engine, Layout, LayoutError, builtin, parse, recognise, recognise::unmet};
@@ -114,6 +117,8 @@ pub struct OpenOptions {
     pub anchors: Option<PathBuf>,
     /// Key outside the database under which erased people's handles are listed.
     pub secret: Option<[u8; 32]>,
+    /// Program that reads raw bytes of database files in a process of its own; the running one unless a test names it.
+    pub program: Option<PathBuf>,
 }
 
 impl Default for OpenOptions {
@@ -125,6 +130,7 @@ impl Default for OpenOptions {
             companion: None,
             anchors: None,
             secret: None,
+            program: None,
         }
     }
 }
@@ -289,6 +295,7 @@ impl Store {
             layouts,
             shapes: super::shape::Shapes::default(),
             secret: options.secret,
+            raw_files: RawFiles::through(options.program.clone()),
             writer: tokio::sync::Mutex::default(),
             fault: super::fault::Fault::default(),
             erasing: std::sync::atomic::AtomicBool::default(),
@@ -325,19 +332,20 @@ async fn open_file(path: &Path, layouts: &[Layout], options: &OpenOptions) -> Re
         std::io::ErrorKind::PermissionDenied => OpenError::Denied(shown.clone()),
         _ => OpenError::Other { location: shown.clone(), message: e.to_string() },
     })?;
-    if !about.is_dir() {
-        check_header(path)?;
+    if about.is_file() {
         return open_sqlite(path, Vec::new(), None, options).await;
+    }
+    if !about.is_dir() {
+        return Err(OpenError::NotSqlite(shown, ": it is a device or a pipe, not a file".to_owned()));
     }
     let folder = layouts.iter().find(|l| l.folder.as_ref().is_some_and(|f| path.join(f).is_file()));
     let Some((layout, main)) = folder.and_then(|l| Some((l, path.join(l.folder.as_ref()?)))) else {
         return Err(OpenError::Folder(shown));
     };
-    check_header(&main)?;
     let mut attached: Vec<(PathBuf, String)> = Vec::new();
     for file in &layout.attach {
         let beside = path.join(&file.file);
-        if beside.is_file() && check_header(&beside).is_ok() {
+        if beside.is_file() && may_be_sqlite(&beside).await {
             attached.push((beside, file.schema.clone()));
         }
     }
@@ -349,26 +357,31 @@ async fn open_file(path: &Path, layouts: &[Layout], options: &OpenOptions) -> Re
     Ok(Opened { blocked, companion, ..opened })
 }
 
-/// Refuses a file that does not begin as an SQLite database does.
-fn check_header(path: &Path) -> Result<(), OpenError> {
-    use std::io::Read as _;
-    let shown = path.display().to_string();
-    let mut head = Vec::new();
-    let read = std::fs::File::open(path).and_then(|file| file.take(16).read_to_end(&mut head));
-    match read {
-        Err(e) if e.kind() == std::io::ErrorKind::PermissionDenied => Err(OpenError::Denied(shown)),
-        Err(e) => Err(OpenError::Other { location: shown, message: e.to_string() }),
-        // SQLite takes a file without a byte for a database without a table.
-        Ok(_) if head.is_empty() || head == b"SQLite format 3\0" => Ok(()),
-        Ok(_) => {
-            let hint = if head.starts_with(b"--") || head.starts_with(b"PGDMP") {
-                ": it looks like a dump; load it into a server first (psql or pg_restore) and open that"
-            } else {
-                ", or it is encrypted"
-            };
-            Err(OpenError::NotSqlite(shown, hint.to_owned()))
-        }
-    }
+/// Whether SQLite takes a file for a database, as far as it says.
+async fn may_be_sqlite(path: &Path) -> bool {
+    let asked = async {
+        let mut link = read_only(path).connect().await?;
+        let asked = sqlx::query("SELECT count(*) FROM sqlite_schema").execute(&mut link).await;
+        link.close().await.and(asked)
+    };
+    !asked.await.is_err_and(|error: sqlx::Error| is_no_database(&error))
+}
+
+fn is_no_database(error: &sqlx::Error) -> bool {
+    matches!(error, sqlx::Error::Database(e) if e.code().as_deref() == Some("26"))
+}
+
+/// What a file is that SQLite does not take for a database, by how it begins.
+async fn not_sqlite(path: &Path, raw_files: &RawFiles) -> OpenError {
+    let head = raw_files.head(path, 16).await.unwrap_or_default();
+    let hint = if head.starts_with(b"--") || head.starts_with(b"PGDMP") {
+        ": it looks like a dump; load it into a server first (psql or pg_restore) and open that"
+    } else if head == b"SQLite format 3\0" {
+        ", or it is damaged"
+    } else {
+        ", or it is encrypted"
+    };
+    OpenError::NotSqlite(path.display().to_string(), hint.to_owned())
 }
 
 async fn open_sqlite(
@@ -377,7 +390,11 @@ async fn open_sqlite(
     companion: Option<PathBuf>,
     options: &OpenOptions,
 ) -> Result<Opened, OpenError> {
-    let location = path.display().to_string();
+    let location = shown_path(path);
+    if !may_be_read(path) {
+        return Err(OpenError::Denied(location));
+    }
+    let raw_files = RawFiles::through(options.program.clone());
     let ours = companion.as_deref();
     let opened = |sessions| Opened { sessions, notes: Vec::new(), blocked: None, copy: None, companion: None };
     let first = try_sqlite(path, &attached, ours, options, false).await;
@@ -385,6 +402,9 @@ async fn open_sqlite(
         Ok(sessions) => return Ok(opened(sessions)),
         Err(error) => error,
     };
+    if is_no_database(&error) {
+        return Err(not_sqlite(path, &raw_files).await);
+    }
     if !cannot_open(&error) {
         return Err(classify(&location, &error));
     }
@@ -396,8 +416,9 @@ async fn open_sqlite(
         let note = "opened as immutable: its folder cannot be written and nothing waits in a -wal file".to_owned();
         return Ok(Opened { notes: vec![note.clone()], blocked: Some(note), ..opened(sessions) });
     }
-    let (copy, path, attached) = private_copy(path, attached)
-        .map_err(|e| OpenError::Other { location: location.clone(), message: e.to_string() })?;
+    let copied = private_copy(path, attached, &raw_files).await;
+    let (copy, path, attached) =
+        copied.map_err(|e| OpenError::Other { location: location.clone(), message: e.to_string() })?;
     let sessions = try_sqlite(&path, &attached, ours, options, false).await.map_err(|e| classify(&location, &e))?;
     let note =
         "read from a private copy as of now: its folder cannot be written and rows wait in its -wal file".to_owned();
@@ -411,12 +432,7 @@ async fn try_sqlite(
     options: &OpenOptions,
     immutable: bool,
 ) -> Result<Sessions, sqlx::Error> {
-    let connect = SqliteConnectOptions::new()
-        .filename(path)
-        .read_only(true)
-        .immutable(immutable)
-        .busy_timeout(Duration::from_secs(3))
-        .row_buffer_size(512);
+    let connect = read_only(path).immutable(immutable).row_buffer_size(512);
     let mode = if immutable { "immutable=1" } else { "mode=ro" };
     // Ours is written while the rest stands still: it is never taken for immutable.
     let ours = companion.map(|path| (companion::uri(path, "mode=ro"), companion::SCHEMA.to_owned()));
@@ -426,41 +442,66 @@ async fn try_sqlite(
     Ok(sessions)
 }
 
-fn has_wal(path: &Path) -> bool {
+fn read_only(path: &Path) -> SqliteConnectOptions {
+    SqliteConnectOptions::new().filename(path).read_only(true).busy_timeout(Duration::from_secs(3))
+}
+
+/// Whether the system lets us read a file. It is not opened for that.
+#[cfg(unix)]
+fn may_be_read(path: &Path) -> bool {
+    rustix::fs::access(path, rustix::fs::Access::READ_OK) != Err(rustix::io::Errno::ACCESS)
+}
+
+#[cfg(not(unix))]
+fn may_be_read(_: &Path) -> bool {
+    true
+}
+
+/// The write-ahead log of a database.
+fn wal_of(path: &Path) -> PathBuf {
     let mut wal = path.as_os_str().to_owned();
     wal.push("-wal");
-    std::fs::metadata(wal).is_ok_and(|m| m.len() > 0)
+    PathBuf::from(wal)
+}
+
+fn has_wal(path: &Path) -> bool {
+    std::fs::metadata(wal_of(path)).is_ok_and(|m| m.len() > 0)
 }
 
 type Attached = Vec<(PathBuf, String)>;
 
-fn private_copy(path: &Path, attached: Attached) -> std::io::Result<(PrivateCopy, PathBuf, Attached)> {
+/// Times that files are copied where others keep writing to them.
+const COPIES: u32 = 3;
+
+/// Copies files to where we may make what SQLite needs beside them. A log and a database that were copied at different
+/// states do not fit together: where others wrote meanwhile, all is copied again.
+async fn private_copy(
+    path: &Path,
+    attached: Attached,
+    raw_files: &RawFiles,
+) -> Result<(PrivateCopy, PathBuf, Attached), Unread> {
     let folder = std::env::temp_dir().join(format!("mnemoscope-{}-{:x}", std::process::id(), path_hash(path)));
-    let builder = std::fs::DirBuilder::new();
-    #[cfg(unix)]
-    let builder = {
-        use std::os::unix::fs::DirBuilderExt as _;
-        let mut builder = builder;
-        builder.mode(0o700);
-        builder
-    };
-    builder.create(&folder)?;
-    let copy = PrivateCopy(folder.clone());
-    let take = |from: &Path, name: &str| -> std::io::Result<PathBuf> {
-        let to = folder.join(name);
-        std::fs::copy(from, &to)?;
-        if has_wal(from) {
-            let side = |p: &Path| PathBuf::from(format!("{}-wal", p.display()));
-            std::fs::copy(side(from), side(&to))?;
+    let main = folder.join("main.db");
+    let copies: Attached =
+        attached.iter().map(|(_, schema)| (folder.join(format!("{schema}.db")), schema.clone())).collect();
+    let from = std::iter::once(path).chain(attached.iter().map(|(file, _)| file.as_path()));
+    let to = std::iter::once(&main).chain(copies.iter().map(|(file, _)| file));
+    let files: Vec<(PathBuf, PathBuf)> =
+        from.zip(to).flat_map(|(from, to)| [(from.to_owned(), to.clone()), (wal_of(from), wal_of(to))]).collect();
+    let standing = || files.iter().map(|(from, _)| stamp(from)).collect::<Vec<_>>();
+    for _ in 0..COPIES {
+        let before = standing();
+        let mut builder = std::fs::DirBuilder::new();
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        builder.create(&folder).map_err(|e| Unread::of(&folder.display().to_string(), e))?;
+        let copy = PrivateCopy(folder.clone());
+        raw_files.copy(files.clone()).await?;
+        if standing() == before {
+            return Ok((copy, main, copies));
         }
-        Ok(to)
-    };
-    let main = take(path, "main.db")?;
-    let mut copies = Vec::new();
-    for (file, schema) in attached {
-        copies.push((take(&file, &format!("{schema}.db"))?, schema));
     }
-    Ok((copy, main, copies))
+    Err(Unread::of("no copy could be made", format!("others wrote during each of {COPIES} tries; try again later")))
 }
 
 fn path_hash(path: &Path) -> u64 {

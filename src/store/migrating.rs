@@ -101,6 +101,7 @@ impl Store {
             blocked: self.blocked.clone(),
             layouts: self.layouts.clone(),
             shapes: super::shape::Shapes::default(),
+            raw_files: self.raw_files.clone(),
             writer: tokio::sync::Mutex::default(),
             secret: self.secret,
             erasing: std::sync::atomic::AtomicBool::default(),

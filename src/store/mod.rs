@@ -14,6 +14,7 @@ pub mod embedding;
 pub mod encode;
 pub mod erasing;
 mod fault;
+pub mod file_state;
 pub mod jobs;
 mod keyword;
 pub mod migrating;
@@ -22,6 +23,7 @@ mod order;
 pub mod own;
 mod page;
 pub mod proof;
+pub mod raw_file;
 pub mod relations;
 mod revise;
 mod scan;
@@ -109,6 +111,8 @@ pub struct Store {
     shapes: shape::Shapes,
     /// Key outside the database under which erased people's handles are listed.
     secret: Option<[u8; 32]>,
+    /// Reads raw bytes of the database's files.
+    raw_files: raw_file::RawFiles,
     writer: tokio::sync::Mutex<Option<write::Link>>,
     fault: fault::Fault,
     /// What is deleted is to be overwritten.

@@ -3,10 +3,22 @@
 use std::collections::BTreeMap;
 
 use mnemoscope::app::{Effect, Failure, Message, Ticket};
-use mnemoscope::change::plan::erasure::{Branch, Check, Choice, Known, Mentions, Outcome, Preview};
+use mnemoscope::change::plan::erasure::{Branch, Check, Choice, Known, Mentions, Outcome, Preview, ShownMention};
 
 use super::changes::{unlock, unlocked};
 use super::fake::{Console, world};
+
+pub fn mention(id: &str, sample: &str) -> ShownMention {
+    ShownMention {
+        id: id.into(),
+        place: "episodes.summary".into(),
+        key: "ep-1".into(),
+        doubt: None,
+        sample: sample.into(),
+        options: Mentions::ALL.to_vec(),
+        refused: None,
+    }
+}
 
 pub fn preview(id: &str) -> Preview {
     let known = |kind: &str, value: &str| Known { kind: kind.into(), value: value.into(), unsearched: None };
@@ -20,7 +32,7 @@ pub fn preview(id: &str) -> Preview {
         tree: vec![branch(0, "episodes", 4), branch(1, "episode_segments", 17)],
         counts: BTreeMap::from([("episodes".into(), deleted(4)), ("episode_segments".into(), deleted(17))]),
         mentions: vec![("episodes.summary".into(), 3)],
-        samples: vec![("episodes.summary".into(), "ask […] again".into())],
+        named: vec![mention("m_0000000001", "ask […] again")],
         effects: vec!["episodes: its feedback score is made anew".into()],
         disclosures: vec!["backups keep the data until they expire".into()],
         refused: None,

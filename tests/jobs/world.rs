@@ -88,7 +88,7 @@ pub async fn build_postgres(url: &str, episodes: u32) {
 }
 
 pub async fn open(target: &Target) -> Store {
-    Store::open(target, &OpenOptions::default()).await.unwrap_or_else(|error| panic!("{error}"))
+    Store::open(target, &crate::support::options()).await.unwrap_or_else(|error| panic!("{error}"))
 }
 
 pub async fn on_sqlite(episodes: u32) -> World {
@@ -169,7 +169,7 @@ impl World {
         let hmac = suppress::hmac(&key, handle);
         let listed = "INSERT INTO memory_suppressions (hmac, session, kind, created_at) VALUES";
         self.execute(&format!("{listed} ('{hmac}', 's', 'id', '2026-01-01T00:00:00.000000Z')")).await;
-        let options = OpenOptions { secret: Some(key), ..OpenOptions::default() };
+        let options = OpenOptions { secret: Some(key), ..crate::support::options() };
         let store = Store::open(&self.target, &options).await.expect("it opens");
         World { store, target: self.target.clone(), _folder: None, _database: None }
     }

@@ -6,6 +6,19 @@ pub mod postgres;
 pub mod world;
 
 use std::future::Future;
+use std::path::PathBuf;
+
+use mnemoscope::store::OpenOptions;
+
+/// The program under test.
+pub fn program() -> PathBuf {
+    PathBuf::from(env!("CARGO_BIN_EXE_mnemoscope"))
+}
+
+/// How a test opens a database: raw bytes are read by the program, which the test itself is not.
+pub fn options() -> OpenOptions {
+    OpenOptions { program: Some(program()), ..OpenOptions::default() }
+}
 
 /// Runs a future to its end, from a plain test as well as from one that is itself inside a runtime.
 pub fn block_on<F>(future: F) -> F::Output

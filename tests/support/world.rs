@@ -28,7 +28,7 @@ pub fn author() -> Author {
 }
 
 pub async fn open(target: &Target) -> Store {
-    Store::open(target, &OpenOptions::default()).await.unwrap_or_else(|error| panic!("{error}"))
+    Store::open(target, &super::options()).await.unwrap_or_else(|error| panic!("{error}"))
 }
 
 pub async fn world(target: Target, folder: tempfile::TempDir, database: Option<Database>) -> World {

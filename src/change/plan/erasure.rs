@@ -1,11 +1,34 @@
 //! Erasing a person as plain data: how it shall be done, what it would do, and what it came to.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::Counts;
 
-/// What happens to mentions of the person in rows of others.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// How sure it is that a place means the person.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Certainty {
+    /// It does.
+    Certain,
+    /// It may: why that is not certain, in a few words.
+    Possible(&'static str),
+}
+
+impl Certainty {
+    /// The word of the plan.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Certainty::Certain => "certain",
+            Certainty::Possible(_) => "possible",
+        }
+    }
+}
+
+/// What happens to mentions of the person in other people's rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mentions {
     /// They stay and are disclosed.
@@ -17,6 +40,15 @@ pub enum Mentions {
 }
 
 impl Mentions {
+    /// All of them.
+    pub const ALL: [Mentions; 3] = [Mentions::Leave, Mentions::Redact, Mentions::Delete];
+
+    /// The one that a word of the command line means.
+    #[must_use]
+    pub fn of_word(word: &str) -> Option<Mentions> {
+        Mentions::ALL.into_iter().find(|decision| decision.word() == word)
+    }
+
     /// The word of the command line.
     #[must_use]
     pub fn word(self) -> &'static str {
@@ -29,10 +61,12 @@ impl Mentions {
 }
 
 /// How a person shall be erased.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Choice {
     /// What happens to mentions.
     pub mentions: Mentions,
+    /// What happens to one mention, by its id, or to those in one column, by `table.column`.
+    pub each: BTreeMap<String, Mentions>,
     /// The account with the application goes too.
     pub account: bool,
     /// PostgreSQL: tables may be locked while they are rewritten.
@@ -43,7 +77,7 @@ pub struct Choice {
 
 impl Default for Choice {
     fn default() -> Self {
-        Choice { mentions: Mentions::Leave, account: false, full: false, export: false }
+        Choice { mentions: Mentions::Leave, each: BTreeMap::new(), account: false, full: false, export: false }
     }
 }
 
@@ -67,6 +101,25 @@ pub struct Known {
     pub value: String,
     /// Why it is not looked for in texts.
     pub unsearched: Option<String>,
+}
+
+/// A mention as people see it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ShownMention {
+    /// Id.
+    pub id: String,
+    /// Table and column.
+    pub place: String,
+    /// Key of its row.
+    pub key: String,
+    /// Why it is only possible that the person is meant; none where it is certain.
+    pub doubt: Option<String>,
+    /// The text around it, with the handle masked.
+    pub sample: String,
+    /// What can be done about it.
+    pub options: Vec<Mentions>,
+    /// Why not all can.
+    pub refused: Option<String>,
 }
 
 /// An erasure that has not ended verified.
@@ -95,8 +148,8 @@ pub struct Preview {
     pub counts: Counts,
     /// Values of others that mention the person, by table and column.
     pub mentions: Vec<(String, usize)>,
-    /// Mentions with the handle masked: place and text around it.
-    pub samples: Vec<(String, String)>,
+    /// Mentions one by one, as many as are kept.
+    pub named: Vec<ShownMention>,
     /// What else comes of it.
     pub effects: Vec<String>,
     /// What remains, and what cannot be told.

@@ -82,8 +82,8 @@ impl Kept {
     /// How it is done.
     #[must_use]
     pub fn choice(&self) -> Choice {
-        let Options { mentions, account, full, .. } = &self.options;
-        Choice { mentions: *mentions, account: *account, full: *full, export: self.export_sha256.is_some() }
+        let Options { mentions, each, account, full, .. } = self.options.clone();
+        Choice { mentions, each, account, full, export: self.export_sha256.is_some() }
     }
 }
 

@@ -1,10 +1,10 @@
 //! What a plan and a receipt say to people: effects on rows that stay, what remains, what cannot be told.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::graph::{Graph, as_text, name};
 use super::plan::PurgePlan;
-use super::scan::{Found, Mentions, looks_personal};
+use super::scan::{Found, Tally, looks_personal};
 use crate::change::ChangeError;
 use crate::layout::erase::{Action, TableKey};
 use crate::memory::Entity;
@@ -86,23 +86,7 @@ pub async fn disclosures(
             found.account
         ));
     }
-    let total: usize = found.counted.values().sum();
-    let unknown: BTreeMap<String, usize> =
-        plan.mentions.iter().filter(|m| !m.known).fold(BTreeMap::new(), |mut all, m| {
-            *all.entry(m.table.title()).or_default() += 1;
-            all
-        });
-    for (table, rows) in &unknown {
-        plan.particular.push(format!(
-            "the table {table} is outside the layout and names the person in {rows} values: left as it is"
-        ));
-    }
-    let left = total.saturating_sub(unknown.values().sum());
-    if plan.options.mentions == Mentions::Leave && left > 0 {
-        plan.particular.push(format!(
-            "{left} values in rows of others name the person and are left: --mentions redact takes the words out"
-        ));
-    }
+    let unknown = left(plan, found);
     for (place, rows) in &found.stuck {
         plan.particular.push(format!("{place}: {rows} references to rows that go cannot be taken out"));
     }
@@ -132,7 +116,7 @@ pub async fn disclosures(
         plan.particular.push(format!("{place}: a value {reason}"));
     }
     for (table, columns) in strangers(snapshot, graph) {
-        if !unknown.contains_key(&table) {
+        if !unknown.contains(&table) {
             plan.notes.push(format!(
                 "the table {table} is outside the layout and looks personal ({columns}): it was searched, and does not name \
                  the person"
@@ -143,6 +127,40 @@ pub async fn disclosures(
         plan.particular.push(format!("the materialised view {view} may keep copies until it is refreshed"));
     }
     ownerless(snapshot, plan, graph).await
+}
+
+/// Words for the mentions that stay, and why. Gives the tables outside the layout that have some.
+fn left(plan: &mut PurgePlan, found: &Found) -> BTreeSet<String> {
+    let mut outside: BTreeMap<String, usize> = BTreeMap::new();
+    for (place, tally) in found.tally.iter().filter(|(_, tally)| tally.outside > 0) {
+        let table = place.rsplit_once('.').map_or(place.as_str(), |(table, _)| table);
+        *outside.entry(table.to_owned()).or_default() += tally.outside;
+    }
+    for (table, rows) in &outside {
+        plan.particular.push(format!(
+            "the table {table} is outside the layout and names the person in {rows} values: left as it is"
+        ));
+    }
+    let Tally { left, .. } = Tally::all(found.tally.values());
+    if left > 0 {
+        plan.particular.push(format!(
+            "{left} values in other people's rows name the person, or may, and are left: --mentions redact takes the words \
+             out, --mention ID=redact those of one"
+        ));
+    }
+    for (place, tally) in found.tally.iter().filter(|(_, tally)| tally.undone > 0) {
+        let reason = plan
+            .mentions
+            .iter()
+            .find(|m| !m.chosen && m.place() == *place)
+            .and_then(|m| m.refusals.of(plan.options.mentions));
+        plan.particular.push(format!(
+            "{place}: {} values name the person and are left: {}",
+            tally.undone,
+            reason.unwrap_or("what was asked for cannot be done there")
+        ));
+    }
+    outside.into_keys().collect()
 }
 
 /// Tables that no layout speaks of, with their columns that look personal.

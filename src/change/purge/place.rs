@@ -6,7 +6,8 @@ use std::collections::HashSet;
 use super::effects::{New, Updates};
 use super::graph::{as_text, name};
 use super::matcher::{Hit, What};
-use super::scan::{Found, KEPT, Mention, Mentions, Search, looks_personal, sample};
+use super::mention::{self, Certainty, Mention, Mentions, Refusals};
+use super::scan::{Found, KEPT, Search, looks_personal, sample};
 use super::scrub::{self, Opened};
 use super::subject::Handle;
 use crate::layout::erase::{Action, BoundRule, Recompute};
@@ -29,6 +30,18 @@ struct Spot<'a> {
     column: usize,
     raw: &'a Raw,
     opened: &'a Opened<'a>,
+    hits: &'a [Hit],
+}
+
+/// Why nothing is done about a mention in a table of somebody else's.
+const OUTSIDE: &str = "the table is outside the layout: nothing is written there";
+
+/// A value that names the person.
+struct Named<'a> {
+    key: &'a [Raw],
+    column: usize,
+    raw: &'a Raw,
+    text: &'a [u8],
     hits: &'a [Hit],
 }
 
@@ -113,7 +126,9 @@ impl Place<'_> {
         }
         let text = number.to_string();
         let hit = Hit { what: What::Handle(handle), start: 0, end: text.len(), fill: None };
-        self.mention(key, i, text.as_bytes(), &[hit], false, found);
+        let refusals = self.refusals(Some("a number stands there alone: the row may go, or stay"));
+        let named = Named { key, column: i, raw: &Raw::Integer(number), text: text.as_bytes(), hits: &[hit] };
+        self.mention(&named, refusals, found);
     }
 
     fn is_ours(&self) -> bool {
@@ -189,9 +204,11 @@ impl Place<'_> {
         let mut new = Cow::Borrowed(old);
         let mut empty = false;
         if !named.is_empty() {
-            let told = self.taken_out(i, old, &named).filter(|_| changeable);
-            self.mention(key, i, old, &named, told.is_some(), found);
-            match told.filter(|_| self.search.mentions == Mentions::Redact) {
+            let told =
+                if changeable { self.taken_out(i, old, &named) } else { Err("a key: other rows may refer to it") };
+            let place = Named { key, column: i, raw, text: old, hits: &named };
+            let decided = self.mention(&place, self.refusals(told.as_ref().err().copied()), found);
+            match told.ok().filter(|_| decided == Mentions::Redact) {
                 Some(Out::Empty) => empty = true,
                 Some(Out::New(bytes)) => new = Cow::Owned(bytes),
                 None => {}
@@ -249,31 +266,93 @@ impl Place<'_> {
         empty
     }
 
-    /// The value without the person; none where the column's type can hold nothing else.
-    fn taken_out(&self, column: usize, old: &[u8], named: &[Hit]) -> Option<Out> {
+    /// What cannot be done about a mention here. `redact` is why its words cannot be taken out.
+    fn refusals(&self, redact: Option<&'static str>) -> Refusals {
+        if !self.search.known.contains(self.table) {
+            return Refusals::both(OUTSIDE);
+        }
+        if self.key.is_empty() {
+            return Refusals::both("the table has no key: its rows cannot be told apart");
+        }
+        Refusals { redact, delete: None }
+    }
+
+    /// The value without the person, or why there can be none.
+    fn taken_out(&self, column: usize, old: &[u8], named: &[Hit]) -> Result<Out, &'static str> {
         let declared = self.texts[column].1.to_ascii_lowercase();
         let whole = matches!(named, [hit] if hit.start == 0 && hit.end == old.len());
         let postgres = self.search.postgres;
         if postgres && declared.ends_with("[]") && !declared.starts_with("text") && !declared.contains("char") {
             let values = self.search.handles.iter().map(|h| h.value.clone()).collect();
-            return scrub::array_without(std::str::from_utf8(old).ok()?, &values).map(|t| Out::New(t.into_bytes()));
+            let left = std::str::from_utf8(old).ok().and_then(|text| scrub::array_without(text, &values));
+            return left.map(|t| Out::New(t.into_bytes())).ok_or("the column's type takes no other words");
         }
         let takes_words =
             !postgres || ["text", "char", "json", "bytea", "citext", "name"].iter().any(|t| declared.contains(t));
         let refers = self.search.graph.relations.foreign.iter();
         let refers = refers.filter(|f| f.from == *self.table).any(|f| f.column == self.texts[column].0);
         if whole && (refers || !takes_words || declared.starts_with("json")) {
-            return (!self.required[column]).then_some(Out::Empty);
+            return if self.required[column] {
+                Err("the column takes no other words and must not be empty")
+            } else {
+                Ok(Out::Empty)
+            };
         }
-        takes_words.then(|| Out::New(scrub::redacted(old, named)))
+        if takes_words {
+            Ok(Out::New(scrub::redacted(old, named)))
+        } else {
+            Err("the column's type takes no other words")
+        }
     }
 
-    fn mention(&self, key: &[Raw], i: usize, text: &[u8], hits: &[Hit], known: bool, found: &mut Found) {
-        let column = &self.texts[i].0;
-        *found.counted.entry(format!("{}.{column}", self.table.title())).or_default() += 1;
-        if found.mentions.len() >= KEPT && self.search.mentions != Mentions::Delete {
-            return;
+    /// Notes a mention, and gives what is done about it.
+    fn mention(&self, at: &Named<'_>, refusals: Refusals, found: &mut Found) -> Mentions {
+        let column = &self.texts[at.column].0;
+        let place = format!("{}.{column}", self.table.title());
+        let id = mention::id(self.table, self.key, at.key, column, at.raw);
+        let certainty = Certainty::Certain;
+        let decisions = &self.search.decisions;
+        let asked = decisions.of(&id, &place, certainty);
+        let refused = refusals.of(asked);
+        let decision = if refused.is_some() { Mentions::Leave } else { asked };
+        if let Some(name) = decisions.named(&id, &place) {
+            found.met.names.insert(name.to_owned());
+            if let Some(reason) = refused.filter(|_| name == id) {
+                found.met.refused.insert(id.clone(), (asked, reason, refusals.options()));
+            }
         }
+        *found.counted.entry(place.clone()).or_default() += 1;
+        let tally = found.tally.entry(place).or_default();
+        *(if certainty == Certainty::Certain { &mut tally.certain } else { &mut tally.possible }) += 1;
+        *match (decision, refused) {
+            (Mentions::Leave, _) if refusals.delete == Some(OUTSIDE) => &mut tally.outside,
+            (_, Some(_)) => &mut tally.undone,
+            (Mentions::Leave, None) => &mut tally.left,
+            (Mentions::Redact | Mentions::Delete, None) => &mut tally.done,
+        } += 1;
+        if decision == Mentions::Delete {
+            found.doomed.push((self.table.clone(), at.key.to_vec()));
+        }
+        if found.mentions.len() < KEPT {
+            found.mentions.push(Mention {
+                id,
+                table: self.table.clone(),
+                key: at.key.to_vec(),
+                column: column.clone(),
+                certainty,
+                kinds: self.kinds(at.hits),
+                hits: at.hits.len(),
+                sample: sample(at.text, at.hits),
+                refusals,
+                decision,
+                chosen: refused.is_none(),
+            });
+        }
+        decision
+    }
+
+    /// Kinds of the handles that stand somewhere.
+    fn kinds(&self, hits: &[Hit]) -> Vec<String> {
         let mut kinds = Vec::new();
         for hit in hits {
             if let What::Handle(n) = hit.what
@@ -283,14 +362,6 @@ impl Place<'_> {
                 kinds.push(handle.kind.clone());
             }
         }
-        found.mentions.push(Mention {
-            table: self.table.clone(),
-            key: key.to_vec(),
-            column: column.clone(),
-            kinds,
-            hits: hits.len(),
-            sample: sample(text, hits),
-            known,
-        });
+        kinds
     }
 }

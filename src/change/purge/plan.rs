@@ -10,8 +10,9 @@ use super::disclose;
 use super::effects::{self, New, Update, Updates};
 use super::graph::{Graph, as_text, id_columns, name};
 use super::matcher::{ID_LENGTH, Matcher};
+use super::mention::{self, Decisions, Mention, Mentions, Met};
 use super::recompute;
-use super::scan::{self, Found, Mention, Mentions, Search};
+use super::scan::{self, Found, Search};
 use super::subject::{self, Handle, Subject};
 use crate::change::plan::{Counts, canonical};
 use crate::change::suppress::hmac;
@@ -33,8 +34,11 @@ pub const BATCH: usize = 5_000;
 pub struct Options {
     /// Further handles that the operator knows.
     pub aliases: Vec<String>,
-    /// What becomes of mentions in rows of others.
+    /// What becomes of mentions that certainly mean the person, in other people's rows.
     pub mentions: Mentions,
+    /// What becomes of one mention, by its id, or of those in one column, by `table.column`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub each: BTreeMap<String, Mentions>,
     /// The person's account with the application goes too.
     pub account: bool,
     /// PostgreSQL: tables may be locked while they are rewritten.
@@ -45,7 +49,22 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Options { aliases: Vec::new(), mentions: Mentions::Leave, account: false, full: false, batch: BATCH }
+        Options {
+            aliases: Vec::new(),
+            mentions: Mentions::Leave,
+            each: BTreeMap::new(),
+            account: false,
+            full: false,
+            batch: BATCH,
+        }
+    }
+}
+
+impl Options {
+    /// What is decided about each mention.
+    #[must_use]
+    pub fn decisions(&self) -> Decisions<'_> {
+        Decisions { all: self.mentions, each: &self.each }
     }
 }
 
@@ -90,10 +109,14 @@ pub struct PurgePlan {
     pub redacts: Vec<(i64, String)>,
     /// Rows by table.
     pub counts: Counts,
-    /// Mentions in rows of others.
+    /// Mentions in other people's rows, as many as are kept.
     pub mentions: Vec<Mention>,
     /// How many values of others mention the person, by table and column.
     pub mentioned: BTreeMap<String, usize>,
+    /// What becomes of all of them, by table and column.
+    pub tally: BTreeMap<String, scan::Tally>,
+    /// Which decisions were about mentions that are there.
+    pub met: Met,
     /// For each searched handle its kind and how often it was found.
     pub control: Vec<(String, usize)>,
     /// Ids of the rows that go.
@@ -122,12 +145,28 @@ impl PurgePlan {
     }
 }
 
-/// Plans.
+/// Plans, with every decision about a mention as it was asked for.
+///
+/// # Errors
+/// As [`plan_any`]; [`ChangeError::Usage`] for a decision about no mention, [`ChangeError::Refused`] for one that cannot be
+/// done.
+pub async fn plan(
+    store: &Store,
+    given: &str,
+    options: &Options,
+    progress: &(dyn Fn(&str, u64) + Sync),
+) -> Result<PurgePlan, ChangeError> {
+    let plan = plan_any(store, given, options, progress).await?;
+    mention::check(&plan)?;
+    Ok(plan)
+}
+
+/// Plans; decisions may be about mentions that are elsewhere.
 ///
 /// # Errors
 /// [`ChangeError::Usage`] and [`ChangeError::NotFound`] for a subject that is nobody or several,
 /// [`ChangeError::Refused`] where the layout does not say whose rows are.
-pub async fn plan(
+pub async fn plan_any(
     store: &Store,
     given: &str,
     options: &Options,
@@ -219,6 +258,7 @@ pub async fn rest(
     let ids_only = id_columns(store, &graph.relations);
     let handles: Vec<&Handle> = subject.searched().collect();
     let mut round = 0;
+    let mut met = Met::default();
     let (updates, found, ids) = loop {
         round += 1;
         graph.close(snapshot, &subject.ids).await?;
@@ -234,7 +274,7 @@ pub async fn rest(
             matcher: &matcher,
             ids: &ids,
             listed: &listed,
-            mentions: options.mentions,
+            decisions: options.decisions(),
             own: own.as_ref().map(|o| o.schema.as_str()),
             known: &known,
             ids_only: &ids_only,
@@ -242,19 +282,21 @@ pub async fn rest(
             follows: &follows,
             progress,
         };
-        let found = scan::everything(snapshot, &search, &mut updates).await?;
-        let doomed: Vec<Mention> = found.mentions.iter().filter(|m| m.known).cloned().collect();
-        if options.mentions != Mentions::Delete || doomed.is_empty() || round > ROUNDS {
+        let mut found = scan::everything(snapshot, &search, &mut updates).await?;
+        met.names.append(&mut found.met.names);
+        met.refused.append(&mut found.met.refused);
+        if found.doomed.is_empty() || round > ROUNDS {
             for (table, key) in &found.forgotten {
                 take(snapshot, &mut graph, table, key).await?;
             }
             break (updates, found, ids);
         }
-        for mention in &doomed {
-            take(snapshot, &mut graph, &mention.table, &mention.key).await?;
+        for (table, key) in &found.doomed {
+            take(snapshot, &mut graph, table, key).await?;
         }
     };
-    let mut updates = updates;
+    let (mut updates, mut found) = (updates, found);
+    found.met = met;
     updates.without(&graph);
     recompute::all(snapshot, &graph, &found, &mut updates).await?;
     finished(snapshot, subject, options, &graph, updates, found, ids).await
@@ -361,6 +403,8 @@ async fn finished(
         counts,
         mentions: found.mentions.clone(),
         mentioned: found.counted.clone(),
+        tally: found.tally.clone(),
+        met: found.met.clone(),
         control,
         ids,
         effects: Vec::new(),
@@ -409,8 +453,10 @@ fn nameless(store: &Store, graph: &Graph, altered: &[Altered]) -> Option<Nameles
 }
 
 fn digest(plan: &PurgePlan) -> String {
+    let mentioned: Vec<_> = plan.mentions.iter().map(|m| (&m.id, m.decision, m.certainty)).collect();
     let value = json!({
         "ids": plan.subject.ids, "aliases": plan.options.aliases, "mentions": plan.options.mentions,
+        "each": plan.options.each, "mentioned": mentioned,
         "account": plan.options.account, "full": plan.options.full, "deletes": plan.deletes, "updates": plan.updates,
         "nameless": plan.nameless, "redacts": plan.redacts,
     });

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::desk::Kept;
 use super::disclose::STANDING;
+use super::mention::Mention;
 use super::plan::PurgePlan;
 use super::subject::Subject;
 use crate::change::plan::erasure::{Branch, Check, Known, Outcome, Preview};
@@ -12,9 +13,6 @@ use crate::change::{ChangeError, purge};
 use crate::layout::Engine;
 use crate::store::Store;
 use crate::store::stored::TableName;
-
-/// Mentions that are shown.
-const SAMPLES: usize = 30;
 
 /// A plan to be looked at, with what keeps it from being done.
 ///
@@ -29,7 +27,6 @@ pub async fn preview(store: &Store, plan: &PurgePlan) -> Result<Preview, ChangeE
         }
         None => false,
     };
-    let sample = |m: &super::scan::Mention| (format!("{}.{}", m.table.title(), m.column), m.sample.clone());
     let standing = STANDING.iter().map(ToString::to_string);
     Ok(Preview {
         plan_id: plan.plan_id.clone(),
@@ -39,7 +36,7 @@ pub async fn preview(store: &Store, plan: &PurgePlan) -> Result<Preview, ChangeE
         tree: tree(plan),
         counts: plan.counts.clone(),
         mentions: plan.mentioned.iter().map(|(place, count)| (place.clone(), *count)).collect(),
-        samples: plan.mentions.iter().take(SAMPLES).map(sample).collect(),
+        named: plan.mentions.iter().map(Mention::shown).collect(),
         effects: plan.effects.clone(),
         disclosures: plan.particular.iter().chain(&plan.notes).cloned().chain(standing).collect(),
         refused,
@@ -88,7 +85,7 @@ pub async fn begun(store: &Store, kept: &Kept) -> Result<Preview, ChangeError> {
         tree: kept.deletes.iter().filter(|rows| !rows.keys.is_empty()).map(branch).collect(),
         counts: kept.planned.clone(),
         mentions: Vec::new(),
-        samples: Vec::new(),
+        named: Vec::new(),
         effects: kept.effects.clone(),
         disclosures: kept.particular.iter().chain(&kept.notes).cloned().chain(standing).collect(),
         refused,
@@ -176,7 +173,8 @@ fn bytes(found: &Value) -> Check {
     let (words, good) = if found["checked"] == true {
         (format!("{hits} hits in {files} files"), Some(hits == 0))
     } else {
-        ("not checked: a server's files cannot be read from here".to_owned(), None)
+        let reason = found["reason"].as_str().unwrap_or("the files of a server cannot be read from here");
+        (format!("not checked: {reason}"), None)
     };
     Check { name: "bytes".to_owned(), found: words, good }
 }

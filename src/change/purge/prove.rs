@@ -10,12 +10,13 @@ use super::desk::{Desk, Kept};
 use super::effects::Updates;
 use super::graph::{Graph, id_columns};
 use super::matcher::Matcher;
-use super::scan::{self, Mentions, Search};
+use super::scan::{self, Search, Tally};
 use super::subject::Handle;
 use super::vectors;
 use crate::change::{ChangeError, now};
 use crate::layout::Engine;
 use crate::store::Store;
+use crate::store::proof::bytes::{ByteScan, Unchecked};
 use crate::store::proof::index::IndexHits;
 use crate::store::proof::needles::{Form, Needles};
 use crate::store::proof::pass::{Outcome, Wanted};
@@ -47,6 +48,8 @@ pub struct Proof {
     pub files: Vec<(String, u64)>,
     /// Hits among bytes that rows account for which stay.
     pub left_bytes: u64,
+    /// Why bytes were not looked at; none when they were.
+    pub unchecked: Option<String>,
 }
 
 impl Proof {
@@ -69,8 +72,22 @@ impl Proof {
             "logical": { "hits": self.logical, "left": self.left, "account": self.account },
             "index": { "hits": self.index, "neighbours_of": self.neighbours },
             "bytes": { "hits": self.files.iter().map(|(_, hits)| hits).sum::<u64>(), "files": files,
-                "left": self.left_bytes, "checked": kept.bytes_before.is_some() },
+                "left": self.left_bytes, "checked": self.unchecked.is_none(),
+                "reason": self.unchecked },
         })
+    }
+
+    /// What a scan found; where there was none, that says why and decides the result.
+    fn looked_through(&mut self, scan: Result<ByteScan, Unchecked>) -> Option<ByteScan> {
+        let reason = match scan {
+            Ok(scan) => return Some(scan),
+            Err(reason) => reason,
+        };
+        self.unchecked = Some(reason.to_string());
+        if reason != Unchecked::Server {
+            self.incomplete.push(format!("the bytes of the files were not checked: {reason}"));
+        }
+        None
     }
 }
 
@@ -85,7 +102,7 @@ pub async fn before(store: &Store, desk: &Desk<'_>, kept: &mut Kept) -> Result<(
     let handles = words(kept).len();
     let mut needles = Needles::new(&words(kept), &[]);
     vectors::add(&mut needles, &kept.vectors);
-    let scan = store.scan_bytes(&needles, |_| {}).await?;
+    let scan = store.scan_bytes(&needles, |_| {}).await.ok();
     if let Some(scan) = &scan {
         let unseen = scan.not_found(&needles).into_iter().filter(|n| *n >= handles).count();
         if unseen > 0 {
@@ -215,11 +232,14 @@ async fn bytes(store: &Store, kept: &Kept, looked: &Looked<'_>, proof: &mut Proo
         needles.needles.retain(|needle| needle.form != Form::Tail);
     }
     vectors::add(&mut needles, &kept.vectors);
-    let Some(mut scan) = store.scan_bytes(&needles, |_| {}).await? else { return Ok(()) };
+    let scan = store.scan_bytes(&needles, |_| {}).await;
+    let Some(mut scan) = proof.looked_through(scan) else { return Ok(()) };
     if scan.hits() > 0 {
         explained(store, kept, looked, &mut needles, proof).await?;
         proof.left_bytes = scan.hits();
-        scan = store.scan_bytes(&needles, |_| {}).await?.unwrap_or_default();
+        let again = store.scan_bytes(&needles, |_| {}).await;
+        let Some(again) = proof.looked_through(again) else { return Ok(()) };
+        scan = again;
         proof.left_bytes -= scan.hits().min(proof.left_bytes);
     }
     let hits = scan.hits();
@@ -315,7 +335,7 @@ async fn logical(store: &Store, desk: &Desk<'_>, kept: &Kept, proof: &mut Proof)
         matcher: &matcher,
         ids: &ids,
         listed: &HashMap::new(),
-        mentions: Mentions::Leave,
+        decisions: kept.options.decisions(),
         own: own.as_ref().map(|o| o.schema.as_str()),
         known: &known,
         ids_only: &ids_only,
@@ -325,19 +345,17 @@ async fn logical(store: &Store, desk: &Desk<'_>, kept: &Kept, proof: &mut Proof)
     };
     let found = scan::everything(&mut snapshot, &search, &mut Updates::default()).await?;
     let named: usize = found.counted.values().sum();
-    let unchangeable = found.mentions.iter().filter(|m| !m.known).count();
+    let tally = Tally::all(found.tally.values());
     let references: usize = found.loosened.values().sum();
     let stuck: usize = found.stuck.values().sum();
     proof.account = found.account;
     proof.logical = named + references + stuck;
-    proof.left = if kept.options.mentions == Mentions::Leave { named + stuck } else { unchangeable + stuck };
+    proof.left = tally.left + tally.outside + tally.undone + stuck;
     let places = |all: &BTreeMap<String, usize>| all.keys().cloned().collect::<Vec<_>>().join(", ");
-    if kept.options.mentions != Mentions::Leave && named > unchangeable {
-        proof.incomplete.push(format!(
-            "{} values still name the person: {}",
-            named - unchangeable,
-            places(&found.counted)
-        ));
+    if tally.done > 0 {
+        let still: Vec<&str> =
+            found.tally.iter().filter(|(_, t)| t.done > 0).map(|(place, _)| place.as_str()).collect();
+        proof.incomplete.push(format!("{} values still name the person: {}", tally.done, still.join(", ")));
     }
     if references > 0 {
         proof

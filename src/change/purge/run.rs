@@ -10,6 +10,7 @@ use sha2::{Digest as _, Sha256};
 use super::batches;
 use super::desk::{Desk, Kept};
 use super::disclose::STANDING;
+use super::mention;
 use super::plan::{self, Options, PurgePlan};
 use super::prove::{self, Proof};
 use super::subject;
@@ -87,13 +88,15 @@ async fn as_planned(
         },
         (None, false) => {
             let began = Instant::now();
-            let plan = plan::plan(store, given, options, desk.progress).await?;
+            let plan = plan::plan_any(store, given, options, desk.progress).await?;
+            // Before the decisions: a mention that is not there any more is a world that moved.
             if plan_id.is_some_and(|id| id != plan.plan_id) {
                 return Err(ChangeError::Conflict {
                     message: "what belongs to the person, or names the person, is not what the plan read".to_owned(),
                     rows: Vec::new(),
                 });
             }
+            mention::check(&plan)?;
             start(store, &own, desk, plan, began, export_sha256).await
         }
     }

@@ -8,10 +8,10 @@ use serde::Serialize;
 use super::effects::{Updates, is_required};
 use super::graph::Graph;
 use super::matcher::{Hit, ID_LENGTH, Matcher};
+use super::mention::{Decisions, Mention, Met};
 use super::place::Place;
 use super::subject::Handle;
 use crate::change::ChangeError;
-pub use crate::change::plan::erasure::Mentions;
 use crate::layout::Engine;
 use crate::layout::erase::Recompute;
 use crate::store::session::Raw;
@@ -23,23 +23,36 @@ pub(super) const KEPT: usize = 10_000;
 /// Characters around a mention that a sample shows.
 const AROUND: usize = 24;
 
-/// A place outside the person's own rows where the person is named.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Mention {
-    /// Table.
-    pub table: TableName,
-    /// Key of the row.
-    pub key: Vec<Raw>,
-    /// Column.
-    pub column: String,
-    /// Kinds of the handles that stand there.
-    pub kinds: Vec<String>,
-    /// How many times.
-    pub hits: usize,
-    /// The text around the first one, with the handle masked.
-    pub sample: String,
-    /// The layout knows the table: the row can be changed.
-    pub known: bool,
+/// What becomes of the mentions of one place, and how sure they are.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Tally {
+    /// They mean the person.
+    pub certain: usize,
+    /// They may.
+    pub possible: usize,
+    /// Left by choice.
+    pub left: usize,
+    /// Left because the table is outside the layout.
+    pub outside: usize,
+    /// Left although something else was asked for: it cannot be done.
+    pub undone: usize,
+    /// Redacted, or gone with their row.
+    pub done: usize,
+}
+
+impl Tally {
+    /// The sum over several places.
+    #[must_use]
+    pub fn all<'t>(tallies: impl IntoIterator<Item = &'t Tally>) -> Tally {
+        tallies.into_iter().fold(Tally::default(), |sum, one| Tally {
+            certain: sum.certain + one.certain,
+            possible: sum.possible + one.possible,
+            left: sum.left + one.left,
+            outside: sum.outside + one.outside,
+            undone: sum.undone + one.undone,
+            done: sum.done + one.done,
+        })
+    }
 }
 
 /// What the pass over everything found.
@@ -49,6 +62,12 @@ pub struct Found {
     pub mentions: Vec<Mention>,
     /// How many there are, by table and column; also those that are not kept.
     pub counted: BTreeMap<String, usize>,
+    /// What becomes of them, by table and column; also of those that are not kept.
+    pub tally: BTreeMap<String, Tally>,
+    /// Which decisions were about mentions that are there.
+    pub met: Met,
+    /// Rows that go because they mention the person.
+    pub doomed: Vec<(TableName, Vec<Raw>)>,
     /// Hits of each handle anywhere, also in the person's own rows: the positive control.
     pub control: Vec<usize>,
     /// References to rows that go which cannot be taken out, by table and column.
@@ -89,8 +108,8 @@ pub struct Search<'a> {
     pub ids: &'a HashSet<String>,
     /// The ids that lists of the layout may lose, by table and column: short ones too.
     pub listed: &'a HashMap<(TableName, String), HashSet<String>>,
-    /// What becomes of mentions.
-    pub mentions: Mentions,
+    /// What becomes of each mention.
+    pub decisions: Decisions<'a>,
     /// Schema of our own tables.
     pub own: Option<&'a str>,
     /// Tables that the layout knows.

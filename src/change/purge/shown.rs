@@ -6,12 +6,12 @@ use serde_json::{Value, json};
 
 use super::disclose;
 use super::graph::as_text;
+use super::mention::Mention;
 use super::plan::PurgePlan;
-use super::scan::Mention;
 use crate::change::plan::Change;
 use crate::store::session::Raw;
 
-/// Changes and mentions that a printed plan shows at most.
+/// Changes that a printed plan shows at most; mentions are shown as far as they are kept.
 const SHOWN: usize = 50;
 
 impl PurgePlan {
@@ -23,7 +23,7 @@ impl PurgePlan {
         let handles: Vec<Value> = self.subject.handles.iter().map(|h| json!(h)).collect();
         let near: Vec<Value> =
             self.subject.near.iter().map(|(id, value)| json!({ "id": id, "value": value })).collect();
-        let mentions: Vec<Value> = self.mentions.iter().take(SHOWN).map(mention_json).collect();
+        let mentions: Vec<Value> = self.mentions.iter().map(Mention::to_json).collect();
         let disclosures: Vec<&str> = self
             .particular
             .iter()
@@ -44,8 +44,11 @@ impl PurgePlan {
             "disclosures": disclosures,
             "created_at": self.created_at,
             "subject": { "given": self.subject.given, "ids": self.subject.ids, "handles": handles, "near": near },
-            "mentions": { "action": self.options.mentions, "by_column": self.mentioned, "shown": mentions,
-                "total": self.mentioned.values().sum::<usize>() },
+            "mentions_shown": mentions.len(),
+            "mentions": mentions,
+            "mentions_total": self.mentioned.values().sum::<usize>(),
+            "mentions_by_column": self.tally,
+            "mentions_decision": self.options.mentions,
             "control": self.control_json(),
             "account": if self.options.account { "erase" } else { "keep" },
             "audit_values_redacted": self.redacts.len(),
@@ -89,12 +92,4 @@ impl PurgePlan {
         });
         altered.chain(gone).take(SHOWN).collect()
     }
-}
-
-fn mention_json(mention: &Mention) -> Value {
-    let key: Vec<String> = mention.key.iter().filter_map(as_text).collect();
-    json!({
-        "table": mention.table.title(), "id": key.join(" "), "column": mention.column, "kinds": mention.kinds,
-        "hits": mention.hits, "sample": mention.sample, "can_be_changed": mention.known,
-    })
 }

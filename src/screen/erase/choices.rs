@@ -15,7 +15,7 @@ struct Chosen {
     means: &'static str,
 }
 
-fn chosen(choice: Choice, preview: Option<&Preview>) -> Vec<Chosen> {
+fn chosen(choice: &Choice, preview: Option<&Preview>) -> Vec<Chosen> {
     let pick =
         |on: bool, yes: (&'static str, &'static str), no: (&'static str, &'static str)| if on { yes } else { no };
     let (word, means) = mentions(choice.mentions);
@@ -55,7 +55,7 @@ pub(super) fn mentions(choice: Mentions) -> (&'static str, &'static str) {
 /// The choices with what each means, below each other.
 pub(super) fn explained(erasure: &Erasure, preview: &Preview, width: usize, look: &Look) -> Vec<TextLine> {
     let mut lines = Vec::new();
-    for chosen in chosen(erasure.choice, Some(preview)) {
+    for chosen in chosen(&erasure.choice, Some(preview)) {
         let chosen = if erasure.is_settled() { keyless(chosen) } else { chosen };
         let mut line = line(&chosen, look);
         let means = SafeText::from(chosen.means);
@@ -119,7 +119,7 @@ pub(super) fn side(erasure: &Erasure, width: usize, look: &Look) -> Vec<TextLine
     if is_over || erasure.step < STEPS.len() - 2 {
         lines.push(Section::new("choices").line(width, look));
         let as_shown = |chosen| if is_over { keyless(chosen) } else { chosen };
-        lines.extend(chosen(erasure.choice, preview).into_iter().map(|chosen| line(&as_shown(chosen), look)));
+        lines.extend(chosen(&erasure.choice, preview).into_iter().map(|chosen| line(&as_shown(chosen), look)));
         lines.push(TextLine::default());
     }
     if !is_over {

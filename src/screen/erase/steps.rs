@@ -162,9 +162,9 @@ pub fn mentioned(preview: &Preview, width: usize, look: &Look) -> Vec<TextLine> 
     for (place, count) in &preview.mentions {
         let head = TextLine::of(SafeText::limited(place, 80), Role::Text);
         lines.extend(tally(&[(head, *count as u64, TextLine::default())], width, look));
-        for (_, sample) in preview.samples.iter().filter(|(of, _)| of == place).take(SAMPLES) {
+        for mention in preview.named.iter().filter(|mention| mention.place == *place).take(SAMPLES) {
             let line = TextLine::of("    ", Role::Text);
-            lines.push(line.with(SafeText::limited(sample, 200).cut(width.saturating_sub(4)), Role::Muted));
+            lines.push(line.with(SafeText::limited(&mention.sample, 200).cut(width.saturating_sub(4)), Role::Muted));
         }
     }
     lines

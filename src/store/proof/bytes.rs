@@ -1,21 +1,29 @@
-//! Looks through files byte by byte for needles: in pieces that overlap, so that none is cut in two, with memory that
-//! does not grow with the file.
+//! Looks through bytes for needles: in pieces that overlap, so that none is cut in two, with memory that does not grow
+//! with the file. A child process does it ([`crate::store::raw_file`]); here is what it looks for and what it answers.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use serde::{Deserialize, Serialize};
+use sqlx::Connection as _;
+use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 
 use super::needles::{Form, Needles};
+use crate::store::Store;
+use crate::store::file_state::{Stamp, stamp};
+use crate::store::raw_file::Unread;
 use crate::store::session::Opener;
-use crate::store::{Store, StoreError};
 
 /// Bytes that are read at a time.
 const PIECE: usize = 1 << 20;
+
+/// Times that the files are looked through where others keep writing.
+const SCANS: u32 = 3;
+
+/// What the names of a database's files end with, after its own.
+const BESIDE: [&str; 4] = ["", "-wal", "-shm", "-journal"];
 
 /// How often something was found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -91,7 +99,7 @@ pub fn sqlite_files(main: &Path) -> Vec<PathBuf> {
         path.push(ending);
         PathBuf::from(path)
     };
-    ["", "-wal", "-shm", "-journal"].map(beside).to_vec()
+    BESIDE.map(beside).to_vec()
 }
 
 /// A search that is ready to run.
@@ -169,32 +177,62 @@ fn read_full(reader: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
     Ok(filled)
 }
 
-/// Looks through files; one that is not there holds nothing. `each` gets the bytes of every piece read.
-///
-/// # Errors
-/// A file that is there and cannot be read, with its path.
-pub fn scan_files(files: &[PathBuf], needles: &Needles, each: &mut impl FnMut(u64)) -> io::Result<ByteScan> {
-    let began = Instant::now();
-    let search = Search::new(needles)?;
-    let mut scan = ByteScan::default();
-    for path in files {
-        let shown = path.display().to_string();
-        let (found, bytes) = match File::open(path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => (Vec::new(), None),
-            Err(error) => return Err(at(&shown, &error)),
-            Ok(file) => {
-                let (found, bytes) = search.run(file, each).map_err(|error| at(&shown, &error))?;
-                (found, Some(bytes))
-            }
-        };
-        scan.files.push(FileScan { path: shown, bytes, found });
-    }
-    scan.ms = began.elapsed().as_millis() as u64;
-    Ok(scan)
+/// Why the bytes of a database were not looked through.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Unchecked {
+    /// The files are a server's.
+    #[error("the files of a server cannot be read from here")]
+    Server,
+    /// Others wrote during each scan: what was moved meanwhile may not have been seen.
+    #[error("other processes wrote to the files during each of {0} scans; end them and verify again")]
+    Moving(u32),
+    /// They could not be read.
+    #[error("{0}")]
+    Unread(#[from] Unread),
 }
 
-fn at(path: &str, error: &io::Error) -> io::Error {
-    io::Error::new(error.kind(), format!("{path}: {error}"))
+/// How the files stood: a write to them shows in it.
+#[derive(Debug, PartialEq, Eq)]
+struct Standing {
+    /// Each file; none where there is no such file.
+    files: Vec<Option<Stamp>>,
+    /// What SQLite says of each database; none where it cannot be asked.
+    versions: Vec<Option<i64>>,
+}
+
+/// Connections that notice what others commit.
+struct Watch {
+    files: Vec<PathBuf>,
+    links: Vec<Option<SqliteConnection>>,
+}
+
+impl Watch {
+    async fn over(options: &SqliteConnectOptions, files: &[PathBuf]) -> Self {
+        let mut links = Vec::new();
+        for main in files.iter().step_by(BESIDE.len()) {
+            links.push(SqliteConnection::connect_with(&options.clone().filename(main)).await.ok());
+        }
+        // The `-shm` file keeps no rows, and changes with every read.
+        let files = files.iter().enumerate().filter(|(n, _)| n % BESIDE.len() != 2).map(|(_, f)| f.clone()).collect();
+        Watch { files, links }
+    }
+
+    async fn close(self) {
+        for link in self.links.into_iter().flatten() {
+            let _ = link.close().await;
+        }
+    }
+
+    async fn look(&mut self) -> Standing {
+        let mut versions = Vec::new();
+        for link in &mut self.links {
+            versions.push(match link {
+                Some(link) => sqlx::query_scalar("PRAGMA data_version").fetch_one(link).await.ok(),
+                None => None,
+            });
+        }
+        Standing { files: self.files.iter().map(|path| stamp(path)).collect(), versions }
+    }
 }
 
 impl Store {
@@ -216,21 +254,37 @@ impl Store {
         }
     }
 
-    /// Looks through the database's files, on a thread of its own; none for a server. `each` gets the bytes of every
-    /// piece read.
+    /// Looks through the bytes of the database's files, in a child process; again where others wrote meanwhile. `each`
+    /// gets the bytes of every piece read.
     ///
     /// # Errors
-    /// A file that cannot be read.
-    pub async fn scan_bytes(
+    /// [`Unchecked`]: nothing can be said of the bytes.
+    pub async fn scan_bytes(&self, needles: &Needles, mut each: impl FnMut(u64) + Send) -> Result<ByteScan, Unchecked> {
+        let Opener::Sqlite(options, _) = self.sessions.opener() else { return Err(Unchecked::Server) };
+        let files = self.files().ok_or(Unchecked::Server)?;
+        let mut watch = Watch::over(options, &files).await;
+        let scanned = self.scan_at_rest(&files, needles, &mut watch, &mut each).await;
+        watch.close().await;
+        scanned
+    }
+
+    async fn scan_at_rest(
         &self,
+        files: &[PathBuf],
         needles: &Needles,
-        mut each: impl FnMut(u64) + Send + 'static,
-    ) -> Result<Option<ByteScan>, StoreError> {
-        let Some(files) = self.files() else { return Ok(None) };
-        let needles = needles.clone();
-        let scanned = tokio::task::spawn_blocking(move || scan_files(&files, &needles, &mut each)).await;
-        let scanned = scanned.map_err(|error| StoreError::Engine(sqlx::Error::Io(io::Error::other(error))))?;
-        scanned.map(Some).map_err(|error| StoreError::Engine(sqlx::Error::Io(error)))
+        watch: &mut Watch,
+        each: &mut (impl FnMut(u64) + Send),
+    ) -> Result<ByteScan, Unchecked> {
+        let mut before = watch.look().await;
+        for _ in 0..SCANS {
+            let scan = self.raw_files.search(files, needles, each).await?;
+            let after = watch.look().await;
+            if before == after {
+                return Ok(scan);
+            }
+            before = after;
+        }
+        Err(Unchecked::Moving(SCANS))
     }
 }
 
@@ -266,20 +320,5 @@ mod tests {
             let count = |form| scan(&file, &needles).iter().find(|f| f.form == form).map(|f| f.count);
             assert_eq!((count(Form::Utf8), count(Form::Tail)), (Some(1), Some(1)), "at {at}");
         }
-    }
-
-    #[test]
-    fn a_file_that_is_not_there_holds_nothing_and_one_that_cannot_be_read_is_an_error() {
-        let folder = tempfile::tempdir().unwrap();
-        let needles = Needles::new(&["auth0|7f3a9b2c".to_owned()], &[]);
-        let main = folder.path().join("a.db");
-        std::fs::write(&main, b"xx auth0|7f3a9b2c yy AUTH0|7F3A9B2C").unwrap();
-        let mut read = 0;
-        let scan = scan_files(&sqlite_files(&main), &needles, &mut |n| read += n).unwrap();
-        assert_eq!((scan.files.len(), scan.files[0].bytes, scan.files[1].bytes, read), (4, Some(35), None, 35));
-        assert_eq!(scan.by_needle()[&(0, Form::Utf8)], 1);
-        assert!(scan.not_found(&needles).is_empty());
-        let error = scan_files(&[folder.path().to_owned()], &needles, &mut |_| {}).unwrap_err();
-        assert!(error.to_string().contains(&folder.path().display().to_string()), "{error}");
     }
 }

@@ -56,7 +56,7 @@ pub enum Form {
 }
 
 /// One thing to look for.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Needle {
     /// Number of the handle; vectors count on after the handles.
     pub handle: usize,
@@ -78,7 +78,7 @@ pub struct Unusable {
 }
 
 /// Everything that is looked for.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Needles {
     /// Handles and vectors.
     pub handles: usize,

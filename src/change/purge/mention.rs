@@ -1,0 +1,241 @@
+//! A place outside a person's own rows that names the person: its id, what can be done about it, and what is decided.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+
+use super::effects::digest;
+use super::graph::as_text;
+use super::plan::PurgePlan;
+use crate::change::ChangeError;
+use crate::change::plan::erasure::ShownMention;
+pub use crate::change::plan::erasure::{Certainty, Mentions};
+use crate::memory::nearest::nearest;
+use crate::store::session::Raw;
+use crate::store::stored::{ROW_NUMBER, TableName};
+
+/// Hexadecimal digits of an id.
+const DIGITS: usize = 10;
+
+/// Why something cannot be done about a mention; leaving it always can.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Refusals {
+    /// Why the words cannot be taken out.
+    pub redact: Option<&'static str>,
+    /// Why the row cannot go.
+    pub delete: Option<&'static str>,
+}
+
+impl Refusals {
+    /// Nothing is written there, for one reason.
+    #[must_use]
+    pub fn both(reason: &'static str) -> Self {
+        Refusals { redact: Some(reason), delete: Some(reason) }
+    }
+
+    /// Why something cannot be done.
+    #[must_use]
+    pub fn of(&self, decision: Mentions) -> Option<&'static str> {
+        match decision {
+            Mentions::Leave => None,
+            Mentions::Redact => self.redact,
+            Mentions::Delete => self.delete,
+        }
+    }
+
+    /// What can be done.
+    #[must_use]
+    pub fn options(&self) -> Vec<Mentions> {
+        Mentions::ALL.into_iter().filter(|decision| self.of(*decision).is_none()).collect()
+    }
+}
+
+/// A place outside the person's own rows where the person is named.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Mention {
+    /// Id: the same as long as the row keeps its key.
+    pub id: String,
+    /// Table.
+    pub table: TableName,
+    /// Key of the row.
+    pub key: Vec<Raw>,
+    /// Column.
+    pub column: String,
+    /// How sure it is that the person is meant.
+    pub certainty: Certainty,
+    /// Kinds of the handles that stand there.
+    pub kinds: Vec<String>,
+    /// How many times.
+    pub hits: usize,
+    /// The text around the first one, with the handle masked.
+    pub sample: String,
+    /// What cannot be done about it.
+    pub refusals: Refusals,
+    /// What is done about it.
+    pub decision: Mentions,
+    /// What was asked for is done; else it cannot be done and the mention is left.
+    pub chosen: bool,
+}
+
+impl Mention {
+    /// Table and column, for people.
+    #[must_use]
+    pub fn place(&self) -> String {
+        format!("{}.{}", self.table.title(), self.column)
+    }
+
+    /// Why it is only possible that the person is meant.
+    #[must_use]
+    pub fn reason(&self) -> Option<&'static str> {
+        match self.certainty {
+            Certainty::Certain => None,
+            Certainty::Possible(reason) => Some(reason),
+        }
+    }
+
+    /// The key as people read it.
+    #[must_use]
+    pub fn key_text(&self) -> String {
+        self.key.iter().filter_map(as_text).collect::<Vec<_>>().join(" ")
+    }
+
+    /// Why not everything can be done about it.
+    #[must_use]
+    pub fn refusal(&self) -> Option<&'static str> {
+        self.refusals.redact.or(self.refusals.delete)
+    }
+
+    /// The mention for the console.
+    #[must_use]
+    pub fn shown(&self) -> ShownMention {
+        ShownMention {
+            id: self.id.clone(),
+            place: self.place(),
+            key: self.key_text(),
+            doubt: self.reason().map(str::to_owned),
+            sample: self.sample.clone(),
+            options: self.refusals.options(),
+            refused: self.refusal().map(str::to_owned),
+        }
+    }
+
+    /// The shape that commands print.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        json!({
+            "id": self.id, "table": self.table.title(), "column": self.column, "key": self.key_text(),
+            "certainty": self.certainty.word(), "reason": self.reason(), "kinds": self.kinds, "hits": self.hits,
+            "sample": self.sample, "options": self.refusals.options(), "decision": self.decision,
+            "refused": self.refusal(),
+        })
+    }
+}
+
+/// The id of a mention: a hash over table, key and column. Where rows have no key of their own, what stands there takes
+/// its place: the engine may number such rows again.
+#[must_use]
+pub fn id(table: &TableName, by: &[String], key: &[Raw], column: &str, value: &Raw) -> String {
+    let own = !by.is_empty() && by != [ROW_NUMBER];
+    let row = if own { serde_json::to_string(key).unwrap_or_default() } else { digest(value) };
+    let hash = Sha256::digest(json!([table.title(), column, row]).to_string().as_bytes());
+    format!("m_{}", &hex::encode(hash)[..DIGITS])
+}
+
+/// What was decided: for one mention, for a place `table.column`, or for all that certainly mean the person.
+#[derive(Debug, Clone, Copy)]
+pub struct Decisions<'a> {
+    /// For all certain ones.
+    pub all: Mentions,
+    /// By id, or by place.
+    pub each: &'a BTreeMap<String, Mentions>,
+}
+
+impl Decisions<'_> {
+    /// What is asked for. A possible mention is left unless it, or its place, was decided by itself.
+    #[must_use]
+    pub fn of(&self, id: &str, place: &str, certainty: Certainty) -> Mentions {
+        let own = self.each.get(id).or_else(|| self.each.get(place)).copied();
+        own.unwrap_or(if certainty == Certainty::Certain { self.all } else { Mentions::Leave })
+    }
+
+    /// Which of the decisions is about a mention.
+    #[must_use]
+    pub fn named(&self, id: &str, place: &str) -> Option<&str> {
+        [id, place].into_iter().find_map(|name| self.each.get_key_value(name)).map(|(name, _)| name.as_str())
+    }
+}
+
+/// What the decisions of a plan met.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Met {
+    /// Ids and places that were found.
+    pub names: BTreeSet<String>,
+    /// Decisions about one mention that cannot be done: its id, what was decided, why not.
+    pub refused: BTreeMap<String, (Mentions, &'static str, Vec<Mentions>)>,
+}
+
+/// Decisions about mentions that the plan did not find.
+#[must_use]
+pub fn unmet(plan: &PurgePlan) -> Vec<&str> {
+    plan.options.each.keys().filter(|name| !plan.met.names.contains(*name)).map(String::as_str).collect()
+}
+
+/// Refuses decisions about mentions that are not there, and those that cannot be done.
+///
+/// # Errors
+/// [`ChangeError::Usage`] with what is near, [`ChangeError::Refused`] with what can be done.
+pub fn check(plan: &PurgePlan) -> Result<(), ChangeError> {
+    if let Some(name) = unmet(plan).first() {
+        let ids = plan.mentions.iter().map(|mention| mention.id.as_str());
+        let near = nearest(name, ids.chain(plan.mentioned.keys().map(String::as_str)));
+        let near = near.map_or(String::new(), |near| format!("; near is {near}"));
+        return Err(ChangeError::Usage(format!(
+            "no mention has the id `{name}`{near}: the plan shows them, and a TABLE.COLUMN decides for all in it"
+        )));
+    }
+    check_possible(plan)
+}
+
+/// Refuses decisions that cannot be done.
+///
+/// # Errors
+/// [`ChangeError::Refused`] with what can be done.
+pub fn check_possible(plan: &PurgePlan) -> Result<(), ChangeError> {
+    if let Some((name, (decision, reason, options))) = plan.met.refused.iter().next() {
+        let words: Vec<&str> = options.iter().map(|option| option.word()).collect();
+        return Err(ChangeError::Refused(format!(
+            "--mention {name}={}: {reason}; what can be done there: {}",
+            decision.word(),
+            words.join(", ")
+        )));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_mention_is_decided_before_its_place_and_that_before_all() {
+        let each = BTreeMap::from([("m_1".to_owned(), Mentions::Leave), ("t.c".to_owned(), Mentions::Delete)]);
+        let decisions = Decisions { all: Mentions::Redact, each: &each };
+        let possible = Certainty::Possible("beside `_`");
+        assert_eq!(decisions.of("m_1", "t.c", Certainty::Certain), Mentions::Leave);
+        assert_eq!(decisions.of("m_2", "t.c", possible), Mentions::Delete);
+        assert_eq!(decisions.of("m_2", "t.d", Certainty::Certain), Mentions::Redact);
+        assert_eq!(decisions.of("m_2", "t.d", possible), Mentions::Leave);
+    }
+
+    #[test]
+    fn an_id_holds_as_long_as_the_row_has_its_key() {
+        let table = TableName::new("main".to_owned(), "notes".to_owned());
+        let of = |by: &str, key: i64, text: &str| {
+            id(&table, &[by.to_owned()], &[Raw::Integer(key)], "note", &Raw::Text(text.to_owned()))
+        };
+        assert_eq!(of("id", 1, "a"), of("id", 1, "b"));
+        assert_ne!(of("id", 1, "a"), of("id", 2, "a"));
+        assert_eq!(of(ROW_NUMBER, 1, "a"), of(ROW_NUMBER, 2, "a"));
+    }
+}

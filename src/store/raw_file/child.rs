@@ -1,0 +1,131 @@
+//! The child's side: a process without any connection to a database, in which files may be opened and closed at will.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufRead as _, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Instant;
+
+use super::{REQUEST, Reply, Request};
+use crate::store::proof::bytes::{ByteScan, FileScan, Search};
+use crate::store::proof::needles::Needles;
+
+/// Answers the one request that comes on standard input. Ends at once when standard input does: then the parent is gone,
+/// or does not wait any more.
+#[must_use]
+pub fn serve() -> ExitCode {
+    let mut line = Vec::new();
+    let read = io::stdin().lock().take(REQUEST).read_until(b'\n', &mut line);
+    std::thread::spawn(|| {
+        let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
+        std::process::exit(1);
+    });
+    let request = read.and_then(|_| serde_json::from_slice(&line).map_err(io::Error::other));
+    let reply = match request {
+        Ok(request) => answer(request).unwrap_or_else(|error| Reply::Failed(error.to_string())),
+        Err(error) => Reply::Failed(format!("the request cannot be read: {error}")),
+    };
+    if say(&reply).is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn say(reply: &Reply) -> io::Result<()> {
+    let mut line = serde_json::to_vec(reply)?;
+    line.push(b'\n');
+    let mut out = io::stdout().lock();
+    out.write_all(&line)?;
+    out.flush()
+}
+
+fn answer(request: Request) -> io::Result<Reply> {
+    match request {
+        Request::Search { files, needles } => {
+            let mut parent = Ok(());
+            // Without a parent there is nobody to read on for; the end of standard input says so too.
+            let scan = search(&files, &needles, &mut |bytes| parent = say(&Reply::Read(bytes)));
+            parent.and(scan).map(Reply::Found)
+        }
+        Request::Head { file, bytes } => {
+            let mut head = Vec::new();
+            let read = File::open(&file).and_then(|file| file.take(bytes).read_to_end(&mut head));
+            read.map(|_| Reply::Head(head)).map_err(at(&file))
+        }
+        Request::Copy { files } => {
+            for (from, to) in &files {
+                copy(from, to)?;
+            }
+            Ok(Reply::Copied)
+        }
+    }
+}
+
+/// Looks through files; one that is not there holds nothing. `each` gets the bytes of every piece read.
+fn search(files: &[PathBuf], needles: &Needles, each: &mut impl FnMut(u64)) -> io::Result<ByteScan> {
+    let began = Instant::now();
+    let search = Search::new(needles)?;
+    let mut scan = ByteScan::default();
+    for path in files {
+        let (found, bytes) = match File::open(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => (Vec::new(), None),
+            Err(error) => return Err(at(path)(error)),
+            Ok(file) => {
+                let (found, bytes) = search.run(file, each).map_err(at(path))?;
+                (found, Some(bytes))
+            }
+        };
+        scan.files.push(FileScan { path: path.display().to_string(), bytes, found });
+    }
+    scan.ms = began.elapsed().as_millis() as u64;
+    Ok(scan)
+}
+
+/// Copies a file that is there, for our own eyes only.
+fn copy(from: &Path, to: &Path) -> io::Result<()> {
+    let mut from_file = match File::open(from) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        opened => opened.map_err(at(from))?,
+    };
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut to_file = options.open(to).map_err(at(to))?;
+    io::copy(&mut from_file, &mut to_file).map(drop).map_err(at(to))
+}
+
+fn at(path: &Path) -> impl Fn(io::Error) -> io::Error + '_ {
+    move |error| io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::proof::bytes::sqlite_files;
+    use crate::store::proof::needles::Form;
+
+    #[test]
+    fn a_file_that_is_not_there_holds_nothing_and_one_that_cannot_be_read_is_an_error() {
+        let folder = tempfile::tempdir().unwrap();
+        let needles = Needles::new(&["auth0|7f3a9b2c".to_owned()], &[]);
+        let main = folder.path().join("a.db");
+        std::fs::write(&main, b"xx auth0|7f3a9b2c yy AUTH0|7F3A9B2C").unwrap();
+        let mut read = 0;
+        let scan = search(&sqlite_files(&main), &needles, &mut |n| read += n).unwrap();
+        assert_eq!((scan.files.len(), scan.files[0].bytes, scan.files[1].bytes, read), (4, Some(35), None, 35));
+        assert_eq!(scan.by_needle()[&(0, Form::Utf8)], 1);
+        assert!(scan.not_found(&needles).is_empty());
+        let error = search(&[folder.path().to_owned()], &needles, &mut |_| {}).unwrap_err();
+        assert!(error.to_string().contains(&folder.path().display().to_string()), "{error}");
+    }
+
+    #[test]
+    fn a_copy_never_takes_the_place_of_a_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let (from, to) = (folder.path().join("from"), folder.path().join("to"));
+        copy(&from, &to).unwrap();
+        assert!(!to.exists(), "nothing was there to copy");
+        std::fs::write(&from, b"rows").unwrap();
+        copy(&from, &to).unwrap();
+        assert_eq!(std::fs::read(&to).unwrap(), b"rows");
+        assert!(copy(&from, &to).is_err());
+    }
+}

@@ -1,0 +1,192 @@
+//! The only door to the raw bytes of database files: a child process, our own program, that reads them.
+//!
+//! POSIX record locks belong to a process: whichever descriptor of a file it closes, all its locks on that file are gone,
+//! and another program may then delete the log under SQLite or write beside it. So no code in a process that may hold a
+//! connection opens a database file, `-wal`, `-shm` or `-journal`. What SQLite itself can tell is asked of SQLite.
+//!
+//! Parent and child speak in lines of JSON. The child gets one request on standard input, which then stays open: when it
+//! ends, nobody waits for the child any more, and it ends too.
+
+mod child;
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use serde::{Deserialize, Serialize};
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::process::{Child, Command};
+
+use super::proof::bytes::ByteScan;
+use super::proof::needles::Needles;
+
+pub use child::serve;
+
+/// The argument that makes the program a child which reads raw bytes. It is no command: help does not name it.
+pub const ARGUMENT: &str = "read-raw-bytes-for-parent";
+
+/// Bytes of a request at most.
+const REQUEST: u64 = 256 << 20;
+/// Bytes of one line of an answer at most.
+const LINE: u64 = 64 << 20;
+
+/// What the child is to do.
+#[derive(Debug, Serialize, Deserialize)]
+enum Request {
+    /// Look through files for needles; one that is not there holds nothing.
+    Search { files: Vec<PathBuf>, needles: Needles },
+    /// The first bytes of a file.
+    Head { file: PathBuf, bytes: u64 },
+    /// Copy files, each to a path where nothing is yet; one that is not there is left out.
+    Copy { files: Vec<(PathBuf, PathBuf)> },
+}
+
+/// A line of the child's answer. All but [`Reply::Read`] end it.
+#[derive(Debug, Serialize, Deserialize)]
+enum Reply {
+    /// So many further bytes were read.
+    Read(u64),
+    /// What a search found.
+    Found(ByteScan),
+    /// The first bytes of a file.
+    Head(Vec<u8>),
+    /// The files were copied.
+    Copied,
+    /// Why it was not done.
+    Failed(String),
+}
+
+/// Why raw bytes were not read, in words for people.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Unread(String);
+
+impl Unread {
+    pub(super) fn of(what: &str, error: impl std::fmt::Display) -> Self {
+        Unread(format!("{what}: {error}"))
+    }
+}
+
+/// Starts children that read raw bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RawFiles {
+    program: PathBuf,
+}
+
+impl RawFiles {
+    /// Reads through a program of ours; through the one that is running unless another is named, which tests do.
+    #[must_use]
+    pub fn through(program: Option<PathBuf>) -> Self {
+        RawFiles { program: program.unwrap_or_else(this_program) }
+    }
+
+    /// Looks through files; one that is not there holds nothing. `each` gets the bytes of every piece read.
+    ///
+    /// # Errors
+    /// No child could be started, or it could not read a file that is there.
+    pub async fn search(
+        &self,
+        files: &[PathBuf],
+        needles: &Needles,
+        each: &mut impl FnMut(u64),
+    ) -> Result<ByteScan, Unread> {
+        let request = Request::Search { files: files.to_vec(), needles: needles.clone() };
+        match self.ask(&request, each).await? {
+            Reply::Found(scan) => Ok(scan),
+            _ => Err(stray()),
+        }
+    }
+
+    /// The first bytes of a file; fewer where it is shorter.
+    ///
+    /// # Errors
+    /// As [`RawFiles::search`].
+    pub async fn head(&self, file: &Path, bytes: u64) -> Result<Vec<u8>, Unread> {
+        match self.ask(&Request::Head { file: file.to_owned(), bytes }, &mut |_| {}).await? {
+            Reply::Head(head) => Ok(head),
+            _ => Err(stray()),
+        }
+    }
+
+    /// Copies files, each to a path where nothing is yet; one that is not there is left out.
+    ///
+    /// # Errors
+    /// As [`RawFiles::search`]; or a copy could not be written.
+    pub async fn copy(&self, files: Vec<(PathBuf, PathBuf)>) -> Result<(), Unread> {
+        match self.ask(&Request::Copy { files }, &mut |_| {}).await? {
+            Reply::Copied => Ok(()),
+            _ => Err(stray()),
+        }
+    }
+
+    /// Sends a request to a child of its own and reads the answer. Dropped before that, it kills the child.
+    async fn ask(&self, request: &Request, each: &mut impl FnMut(u64)) -> Result<Reply, Unread> {
+        let mut line = serde_json::to_vec(request).map_err(|e| Unread::of("the request cannot be written", e))?;
+        line.push(b'\n');
+        let started = |e| Unread::of("no process could be started to read the files", e);
+        let mut child = self.start().map_err(started)?;
+        let answer = converse(&mut child, &line, each).await;
+        let _ = child.start_kill();
+        let _ = child.wait().await;
+        match answer? {
+            Reply::Failed(words) => Err(Unread(words)),
+            reply => Ok(reply),
+        }
+    }
+
+    fn start(&self) -> std::io::Result<Child> {
+        let mut command = Command::new(&self.program);
+        command.arg(ARGUMENT).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
+        // Ctrl-C at the terminal is for us: we tell the child.
+        #[cfg(unix)]
+        command.arg0("mnemoscope").process_group(0);
+        command.spawn()
+    }
+}
+
+async fn converse(child: &mut Child, request: &[u8], each: &mut impl FnMut(u64)) -> Result<Reply, Unread> {
+    let broken = |e| Unread::of("the process that reads the files does not answer", e);
+    let ended = || Unread("the process that reads the files ended before it had answered".to_owned());
+    let (Some(mut input), Some(output)) = (child.stdin.take(), child.stdout.take()) else { return Err(ended()) };
+    // A child that is no child of ours may end without reading: what it says, or does not, is heard below.
+    let sent = async {
+        input.write_all(request).await?;
+        input.flush().await
+    };
+    if sent.await.is_err() {
+        return Err(ended());
+    }
+    let mut output = BufReader::new(output);
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        let read = (&mut output).take(LINE).read_until(b'\n', &mut line).await.map_err(broken)?;
+        if read == 0 {
+            return Err(ended());
+        }
+        match serde_json::from_slice(&line) {
+            Ok(Reply::Read(bytes)) => each(bytes),
+            Ok(reply) => return Ok(reply),
+            Err(_) => return Err(stray()),
+        }
+    }
+}
+
+fn stray() -> Unread {
+    Unread("the process that reads the files does not answer as it should; is it this program?".to_owned())
+}
+
+/// The program that is running. Linux finds it even where its file was replaced meanwhile.
+fn this_program() -> PathBuf {
+    let linux = Path::new("/proc/self/exe");
+    if linux.exists() {
+        return linux.to_owned();
+    }
+    std::env::current_exe().unwrap_or_else(|_| PathBuf::from("mnemoscope"))
+}
+
+/// Whether the program was started to read raw bytes for its parent, by the arguments after its name.
+#[must_use]
+pub fn is_asked_for(mut arguments: impl Iterator<Item = impl AsRef<OsStr>>) -> bool {
+    arguments.next().is_some_and(|first| first.as_ref() == ARGUMENT) && arguments.next().is_none()
+}
