@@ -7,21 +7,20 @@ use serde::Serialize;
 
 use super::effects::{Updates, is_required};
 use super::graph::Graph;
-use super::matcher::{Hit, ID_LENGTH, Matcher};
+use super::matcher::{ID_LENGTH, Matcher, about, words};
 use super::mention::{Decisions, Mention, Met};
 use super::place::Place;
 use super::subject::Handle;
 use crate::change::ChangeError;
 use crate::layout::Engine;
 use crate::layout::erase::Recompute;
+use crate::memory::mention;
 use crate::store::session::Raw;
 use crate::store::snapshot::{Snapshot, Wanted};
 use crate::store::stored::TableName;
 
 /// Mentions that are kept with their sample; all are counted.
 pub(super) const KEPT: usize = 10_000;
-/// Characters around a mention that a sample shows.
-const AROUND: usize = 24;
 
 /// What becomes of the mentions of one place, and how sure they are.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
@@ -114,8 +113,8 @@ pub struct Search<'a> {
     pub own: Option<&'a str>,
     /// Tables that the layout knows.
     pub known: &'a HashSet<TableName>,
-    /// Columns that hold ids and nothing else.
-    pub ids_only: &'a HashSet<(TableName, String)>,
+    /// Columns that hold ids of people and nothing else.
+    pub of_people: &'a HashSet<(TableName, String)>,
     /// The engine holds columns to their types.
     pub postgres: bool,
     /// Tables that triggers keep in step.
@@ -151,9 +150,22 @@ pub async fn everything(
         let mut read = key.clone();
         read.extend(texts.iter().map(|(name, _)| name.clone()));
         let required: Vec<bool> = texts.iter().map(|(c, _)| is_required(snapshot, &table, c)).collect();
-        let ids_only: Vec<bool> =
-            texts.iter().map(|(c, _)| search.ids_only.contains(&(table.clone(), c.clone()))).collect();
-        let place = Place { search, table: &table, texts: &texts, required: &required, ids_only: &ids_only, key: &key };
+        let of_people: Vec<bool> =
+            texts.iter().map(|(c, _)| search.of_people.contains(&(table.clone(), c.clone()))).collect();
+        let about = |((name, _), people): (&(String, String), &bool)| {
+            let told = about(name);
+            mention::Place { people: *people || told.people, ..told }
+        };
+        let about: Vec<mention::Place> = texts.iter().zip(&of_people).map(about).collect();
+        let place = Place {
+            search,
+            table: &table,
+            texts: &texts,
+            required: &required,
+            of_people: &of_people,
+            about: &about,
+            key: &key,
+        };
         let wanted = Wanted { table: &table, columns: &read, when: None, subject: &[] };
         let title = table.title();
         snapshot
@@ -213,8 +225,8 @@ fn holds_text(declared: &str) -> bool {
 #[must_use]
 pub fn looks_personal(column: &str) -> bool {
     let lower = column.to_lowercase();
-    let words: Vec<&str> = lower.split(|c: char| !c.is_alphanumeric()).filter(|w| !w.is_empty()).collect();
-    let about = |word: &&str| {
+    let words = words(column);
+    let about = |word: &String| {
         let word = word.trim_end_matches("id").trim_end_matches('s');
         matches!(
             word,
@@ -245,33 +257,22 @@ pub fn looks_personal(column: &str) -> bool {
                 | "fullname"
                 | "sub"
                 | "ssn"
+                | "participant"
+                | "assignee"
+                | "reviewer"
+                | "approver"
+                | "requester"
+                | "reporter"
+                | "sender"
+                | "recipient"
+                | "attendee"
+                | "speaker"
         )
     };
     // What agents are called is not about people.
-    !words.contains(&"agent")
+    !words.iter().any(|word| word == "agent")
         && (words.iter().any(about)
             || lower.ends_with("_by")
             || lower.contains("first_name")
             || lower.contains("last_name"))
-}
-
-/// The text around the first hit, with every handle masked.
-pub(super) fn sample(text: &[u8], hits: &[Hit]) -> String {
-    let Some(first) = hits.first() else { return String::new() };
-    let lossy = |from: usize, to: usize| String::from_utf8_lossy(text.get(from..to).unwrap_or_default()).into_owned();
-    let mut out = String::new();
-    // No character has more than four bytes.
-    let before = lossy(first.start.saturating_sub(AROUND * 4), first.start);
-    out.extend(before.chars().skip(before.chars().count().saturating_sub(AROUND)));
-    let mut at = first.start;
-    for hit in hits {
-        if hit.start > first.end + AROUND * 2 {
-            break;
-        }
-        out.push_str(&lossy(at, hit.start));
-        out.push_str("[…]");
-        at = hit.end;
-    }
-    out.extend(lossy(at, text.len().min(at + AROUND * 4)).chars().take(AROUND));
-    out
 }

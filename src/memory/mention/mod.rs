@@ -32,7 +32,7 @@ mod fold;
 mod name;
 mod phone;
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use aho_corasick::{AhoCorasick, MatchKind};
 use serde::Serialize;
@@ -83,6 +83,10 @@ pub enum Shape {
     Name,
     /// A telephone number.
     Phone,
+    /// The id of a conversation.
+    Session,
+    /// The id of a profile.
+    Profile,
 }
 
 impl Shape {
@@ -92,7 +96,9 @@ impl Shape {
         let plain = folded(value.trim());
         match kind {
             "name" => Shape::Name,
-            "id" | "session" | "profile" => Shape::Id,
+            "id" => Shape::Id,
+            "session" => Shape::Session,
+            "profile" => Shape::Profile,
             _ if plain.contains('@') && !plain.contains(' ') => Shape::Mail,
             _ if Phone::new(&plain).is_some() => Shape::Phone,
             _ if name::is_name(&plain) => Shape::Name,
@@ -119,8 +125,28 @@ pub struct Place {
     pub people: bool,
     /// It is about names of people.
     pub names: bool,
+    /// It holds ids of conversations.
+    pub sessions: bool,
+    /// It holds ids of profiles.
+    pub profiles: bool,
     /// It is a number, not a text.
     pub number: bool,
+}
+
+impl Place {
+    /// Where anything that is looked for may stand.
+    pub const ANY: Place = Place { people: true, names: true, sessions: true, profiles: true, number: false };
+
+    /// Whether handles of a shape are what stands here.
+    #[must_use]
+    pub fn holds(self, shape: Shape) -> bool {
+        match shape {
+            Shape::Session => self.sessions,
+            Shape::Profile => self.profiles,
+            Shape::Name => self.names || self.people,
+            Shape::Id | Shape::Mail | Shape::Phone => self.people,
+        }
+    }
 }
 
 /// A place where somebody may be named.
@@ -181,6 +207,8 @@ impl Looks {
 pub struct Finder {
     handles: Vec<Sought>,
     phones: Vec<(usize, Phone)>,
+    /// Handles that are whole numbers.
+    numbers: HashMap<String, usize>,
     words: AhoCorasick,
     means: Vec<Means>,
     /// A text of ASCII holds one of these, or nothing that is looked for.
@@ -195,11 +223,14 @@ impl Finder {
     pub fn new(handles: &[Sought], others: &[String]) -> Result<Self, String> {
         let (mut words, mut means): (Vec<String>, Vec<Means>) = (Vec::new(), Vec::new());
         let mut phones = Vec::new();
-        let mut mine = HashSet::new();
+        let (mut mine, mut numbers) = (HashSet::new(), HashMap::new());
         for (i, sought) in handles.iter().enumerate() {
             let plain = folded(sought.value.trim());
             if plain.is_empty() {
                 continue;
+            }
+            if plain.parse::<i64>().is_ok_and(|number| number.to_string() == plain) {
+                numbers.insert(plain.clone(), i);
             }
             if sought.shape == Shape::Phone {
                 phones.extend(Phone::new(&plain).map(|phone| (i, phone)));
@@ -242,6 +273,7 @@ impl Finder {
             first: builder.ascii_case_insensitive(true).build(first).map_err(too_many)?,
             handles: handles.to_vec(),
             phones,
+            numbers,
             means,
         })
     }
@@ -263,17 +295,15 @@ impl Finder {
 
     /// A number is the person's where it is about people; a telephone number wherever it can be nothing else.
     fn number(&self, text: &str, place: Place) -> Vec<Span> {
-        let whole = |(i, sought): (usize, &Sought)| {
-            let certainty = match sought.shape {
-                Shape::Phone => self.phones.iter().find(|(n, _)| *n == i).and_then(|(_, phone)| {
-                    let all = phone.find(text).iter().any(|(start, end, _)| (*start, *end) == (0, text.len()));
-                    all.then_some(if place.people || text.len() > 10 { Certainty::Certain } else { A_NUMBER })
-                }),
-                _ => (place.people && sought.value == text).then_some(Certainty::Certain),
-            };
-            certainty.map(|certainty| Span { handle: i, start: 0, end: text.len(), certainty })
-        };
-        self.handles.iter().enumerate().find_map(whole).into_iter().collect()
+        let span = |handle, certainty| Span { handle, start: 0, end: text.len(), certainty };
+        let own = self.numbers.get(text).filter(|handle| place.holds(self.handles[**handle].shape));
+        if let Some(handle) = own {
+            return vec![span(*handle, Certainty::Certain)];
+        }
+        let whole = |phone: &Phone| phone.find(text).iter().any(|(start, end, _)| (*start, *end) == (0, text.len()));
+        let called = self.phones.iter().find(|(_, phone)| whole(phone));
+        let certainty = if place.people || text.len() > 10 { Certainty::Certain } else { A_NUMBER };
+        called.map(|(handle, _)| span(*handle, certainty)).into_iter().collect()
     }
 
     /// What stands in a text as it is written.
@@ -335,7 +365,7 @@ impl Finder {
         let sought = self.handles.get(handle)?;
         let name = sought.shape == Shape::Name;
         let whole = near.is_whole(start, end);
-        if whole && (place.people || place.names && name) {
+        if whole && place.holds(sought.shape) {
             return Some(Certainty::Certain);
         }
         let told = if whole { Certainty::Certain } else { near.judge(sought.shape, looks, start, end)? };
@@ -426,7 +456,7 @@ impl Near<'_> {
             return Some(Certainty::Possible("after what may be an escape"));
         }
         let told = match shape {
-            Shape::Id => self.id(looks, (start, before), (end, behind), letter)?,
+            Shape::Id | Shape::Session | Shape::Profile => self.id(looks, (start, before), (end, behind), letter)?,
             Shape::Mail => self.mail(start, end, letter)?,
             Shape::Name => self.name(looks, start, end, letter)?,
             Shape::Phone => {
@@ -556,7 +586,7 @@ impl Found {
             !next.checked_sub(1).is_some_and(|at| others[at].1 >= span.end)
         });
         spans.sort_by_key(|span| (!span.certainty.is_certain(), span.start, std::cmp::Reverse(span.end)));
-        let mut told: std::collections::BTreeMap<usize, Span> = std::collections::BTreeMap::new();
+        let mut told: BTreeMap<usize, Span> = BTreeMap::new();
         for span in spans {
             let before = told.range(..span.end).next_back().is_some_and(|(_, other)| other.end > span.start);
             if !before {

@@ -184,7 +184,7 @@ fn a_common_id_is_certain_only_where_people_are_named_and_never_within_numbers()
         assert_eq!(found(&finder, text, Place::default()), [format!("?{text}")]);
     }
     let number = |id: &str, text: &str, people: bool| {
-        let place = Place { people, number: true, names: false };
+        let place = Place { people, number: true, ..Place::default() };
         found(&finder("id", id, true, &[]), text, place)
     };
     assert_eq!(number("42", "42", true), ["42"]);
