@@ -8,11 +8,12 @@ use sha2::{Digest as _, Sha256};
 
 use super::graph::{Graph, as_text, by_path_rows, name};
 use super::matcher::Matcher;
-use super::scrub;
 use super::subject::Handle;
 use crate::change::ChangeError;
 use crate::layout::Engine;
 use crate::layout::erase::{Action, BoundRule};
+use crate::memory::mention::{Certainty, Place};
+use crate::store::container::Rewritten;
 use crate::store::session::Raw;
 use crate::store::snapshot::{Snapshot, Wanted};
 use crate::store::stored::TableName;
@@ -125,7 +126,7 @@ async fn by_path(
     let texts: Vec<String> = values.iter().filter_map(as_text).collect();
     let handles: Vec<Handle> = texts
         .iter()
-        .map(|value| Handle { kind: String::new(), value: value.clone(), source: String::new(), unsearched: None })
+        .map(|value| Handle { kind: String::new(), value: value.clone(), source: String::new(), unsearched: None, common: None })
         .collect();
     let matcher = Matcher::new(&handles, [], &[])?;
     let key = graph.relations.keys.get(&table).cloned().unwrap_or_default();
@@ -135,11 +136,7 @@ async fn by_path(
     for row in by_path_rows(snapshot, rule, &read, &texts, subject).await? {
         let (id, values) = row.split_at(key.len());
         let Some(old) = values.first().filter(|_| !graph.has(&table, id)) else { continue };
-        let Ok(Some(opened)) = scrub::opened(old) else { continue };
-        let new = scrub::redacted(&opened.bytes, &matcher.find(&opened.bytes));
-        if new != *opened.bytes {
-            let new = scrub::stored_as(old, opened.wrapping, new)
-                .map_err(|e| ChangeError::Failed(format!("a value of {} cannot be packed: {e}", table.title())))?;
+        if let Rewritten::New(new) = matcher.redacted(old, Place::ANY, Certainty::is_certain) {
             updates.set(&table, id, &rule.column, old, New::Is(new), &why);
         }
     }

@@ -7,7 +7,7 @@ use crate::change::ChangeError;
 use crate::layout::erase::{Action, BoundRule, TableKey};
 use crate::memory::json;
 use crate::store::Store;
-use crate::store::relations::{OnDelete, Relations};
+use crate::store::relations::{Foreign, OnDelete, Relations};
 use crate::store::session::{Raw, RawRow};
 use crate::store::snapshot::{Snapshot, Wanted};
 use crate::store::stored::TableName;
@@ -253,6 +253,21 @@ pub fn id_columns(store: &Store, relations: &Relations) -> HashSet<(TableName, S
     let foreign = relations.foreign.iter().map(|f| (f.from.clone(), f.column.clone()));
     let keys = relations.keys.iter().flat_map(|(table, keys)| keys.iter().map(|key| (table.clone(), key.clone())));
     rules.chain(handles).chain(foreign).chain(keys).collect()
+}
+
+/// Columns that hold the id of a person and nothing else: what is only part of such a value names somebody else.
+#[must_use]
+pub fn people_columns(store: &Store, relations: &Relations) -> HashSet<(TableName, String)> {
+    let erasure = &store.recognised().erasure;
+    let owners = erasure.rules.iter().filter(|r| r.of.is_none() && r.path.is_none() && r.action != Action::Remove);
+    let owners = owners.map(|r| (name(&r.table), r.column.clone()));
+    let handles = erasure.handles.iter().map(|h| (name(&h.table), h.id.clone()));
+    let mut found: HashSet<(TableName, String)> = owners.chain(handles).collect();
+    let to = |f: &&Foreign| found.contains(&(f.to.clone(), f.to_column.clone()));
+    let foreign: Vec<(TableName, String)> =
+        relations.foreign.iter().filter(to).map(|f| (f.from.clone(), f.column.clone())).collect();
+    found.extend(foreign);
+    found
 }
 
 fn key_of(table: &TableName) -> TableKey {

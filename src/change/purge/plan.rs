@@ -8,7 +8,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::disclose;
 use super::effects::{self, New, Update, Updates};
-use super::graph::{Graph, as_text, id_columns, name};
+use super::graph::{Graph, as_text, name, people_columns};
 use super::matcher::{ID_LENGTH, Matcher};
 use super::mention::{self, Decisions, Mention, Mentions, Met};
 use super::recompute;
@@ -255,7 +255,7 @@ pub async fn rest(
     let own = store.own().await?;
     let known = known_tables(store);
     let follows: HashSet<TableName> = erasure.follows.iter().map(name).collect();
-    let ids_only = id_columns(store, &graph.relations);
+    let of_people = people_columns(store, &graph.relations);
     let handles: Vec<&Handle> = subject.searched().collect();
     let mut round = 0;
     let mut met = Met::default();
@@ -277,7 +277,7 @@ pub async fn rest(
             decisions: options.decisions(),
             own: own.as_ref().map(|o| o.schema.as_str()),
             known: &known,
-            ids_only: &ids_only,
+            of_people: &of_people,
             postgres: store.engine() == Engine::Postgres,
             follows: &follows,
             progress,

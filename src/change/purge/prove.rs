@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::desk::{Desk, Kept};
 use super::effects::Updates;
-use super::graph::{Graph, id_columns};
+use super::graph::{Graph, id_columns, people_columns};
 use super::matcher::Matcher;
 use super::scan::{self, Search, Tally};
 use super::subject::Handle;
@@ -310,7 +310,7 @@ async fn logical(store: &Store, desk: &Desk<'_>, kept: &Kept, proof: &mut Proof)
     let mut snapshot = store.snapshot().await?;
     let relations = snapshot.relations().await?;
     let erasure = &store.recognised().erasure;
-    let ids_only = id_columns(store, &relations);
+    let of_people = people_columns(store, &relations);
     let mut graph = Graph::new(&erasure.rules, relations.clone(), kept.options.account);
     graph.close(&mut snapshot, &kept.subject.ids).await?;
     let new: usize = graph.tables.values().map(|t| t.rows.len()).sum();
@@ -338,7 +338,7 @@ async fn logical(store: &Store, desk: &Desk<'_>, kept: &Kept, proof: &mut Proof)
         decisions: kept.options.decisions(),
         own: own.as_ref().map(|o| o.schema.as_str()),
         known: &known,
-        ids_only: &ids_only,
+        of_people: &of_people,
         postgres: store.engine() == Engine::Postgres,
         follows: &follows,
         progress: desk.progress,

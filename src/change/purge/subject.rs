@@ -32,6 +32,10 @@ pub struct Handle {
     pub source: String,
     /// Why it is not searched for in texts; none when it is.
     pub unsearched: Option<String>,
+    /// Why it is uncertain in texts whether it means the person: it is a number, a word of everyday, too short. None
+    /// where it does.
+    #[serde(default)]
+    pub common: Option<String>,
 }
 
 /// A person.
@@ -147,7 +151,7 @@ pub async fn resolve(snapshot: &mut Snapshot<'_>, given: &str, aliases: &[String
         add(&mut handles, kind_of("alias", alias), alias, "given");
     }
     for id in ids.iter().rev() {
-        handles.insert(0, Handle { kind: "id".into(), value: id.clone(), source: "owner".into(), unsearched: None });
+        handles.insert(0, Handle { kind: "id".into(), value: id.clone(), source: "owner".into(), unsearched: None, common: None });
     }
     add(&mut handles, kind_of("alias", given), given, "given");
     let known = snapshot.store.recognised().erasure.handles.clone();
@@ -206,7 +210,7 @@ fn values(stored: &str) -> Vec<String> {
 fn add(handles: &mut Vec<Handle>, kind: &str, value: &str, source: &str) {
     if !handles.iter().any(|h| h.value == value) {
         let (kind, value, source) = (kind.to_owned(), value.to_owned(), source.to_owned());
-        handles.push(Handle { kind, value, source, unsearched: None });
+        handles.push(Handle { kind, value, source, unsearched: None, common: None });
     }
 }
 

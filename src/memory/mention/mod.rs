@@ -60,6 +60,15 @@ pub enum Certainty {
 }
 
 impl Certainty {
+    /// The word of plans.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Certainty::Certain => "certain",
+            Certainty::Possible(_) => "possible",
+        }
+    }
+
     /// Whether it is certain.
     #[must_use]
     pub fn is_certain(self) -> bool {
