@@ -365,8 +365,7 @@ fn finish(session: &Session<'_>, args: &PurgeArgs, file: &Path, entries: &[Value
     });
     let silent = |_: &str, _: u64| {};
     let desk = desk(&by, &silent)?;
-    let id = receipt["receipt_id"].as_str().unwrap_or_default().to_owned();
-    let kept = desk.keep_receipt(&id, &receipt)?;
+    let kept = desk.keep_receipt(&receipt)?;
     if status != "incomplete" {
         desk.forget_fleet(&name(args, file));
     }

@@ -24,6 +24,18 @@ pub struct PurgeSession {
     pub position: i64,
     /// Rows that were changed so far, as JSON text.
     pub counts: String,
+    /// When its last batch was made: changes with each one, so that of two runs only one can make the next.
+    pub updated_at: String,
+    /// SHA-256 of its receipt; empty while it has none.
+    pub receipt_hash: String,
+}
+
+impl PurgeSession {
+    /// Whether it has not ended verified.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        matches!(self.status.as_str(), "running" | "incomplete")
+    }
 }
 
 impl Store {
@@ -69,19 +81,39 @@ impl Store {
     /// # Errors
     /// The engine's refusal.
     pub async fn purge_of(&self, hmac: &str) -> Result<Option<PurgeSession>, StoreError> {
-        let sql = "SELECT p.id, p.plan_id, p.status, p.position, p.counts FROM memory_purges p \
-             JOIN memory_suppressions s ON s.session = p.id WHERE s.hmac = $1 ORDER BY p.created_at DESC LIMIT 1";
-        let rows = self.sessions.fetch(sql, &[Raw::Text(hmac.to_owned())]).await?;
-        Ok(rows.first().map(|row| PurgeSession {
-            id: text(row, 0),
-            plan_id: text(row, 1),
-            status: text(row, 2),
-            position: match row.get(3) {
-                Some(Raw::Integer(i)) => *i,
-                _ => 0,
-            },
-            counts: text(row, 4),
-        }))
+        let sql = format!(
+            "SELECT {PURGE} FROM memory_purges p JOIN memory_suppressions s ON s.session = p.id WHERE s.hmac = $1 \
+             ORDER BY p.created_at DESC LIMIT 1"
+        );
+        let rows = self.sessions.fetch(&sql, &[Raw::Text(hmac.to_owned())]).await?;
+        Ok(rows.first().map(purge))
+    }
+
+    /// The erasure of that id; none while it has written nothing.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn purge_session(&self, id: &str) -> Result<Option<PurgeSession>, StoreError> {
+        let sql = format!("SELECT {PURGE} FROM memory_purges p WHERE p.id = $1");
+        let rows = self.sessions.fetch(&sql, &[Raw::Text(id.to_owned())]).await?;
+        Ok(rows.first().map(purge))
+    }
+}
+
+const PURGE: &str = "p.id, p.plan_id, p.status, p.position, p.counts, p.updated_at, p.receipt_hash";
+
+fn purge(row: &RawRow) -> PurgeSession {
+    PurgeSession {
+        id: text(row, 0),
+        plan_id: text(row, 1),
+        status: text(row, 2),
+        position: match row.get(3) {
+            Some(Raw::Integer(i)) => *i,
+            _ => 0,
+        },
+        counts: text(row, 4),
+        updated_at: text(row, 5),
+        receipt_hash: text(row, 6),
     }
 }
 
@@ -103,6 +135,16 @@ impl Writer<'_> {
             Engine::Postgres => self.script("SET LOCAL statement_timeout = 0").await?,
         }
         Ok(())
+    }
+
+    /// The erasure that a handle's HMAC stands for and that has not ended verified, as the transaction sees it.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn open_purge_of(&mut self, hmac: &str) -> Result<Option<String>, WriteError> {
+        let sql = "SELECT p.id FROM memory_purges p JOIN memory_suppressions s ON s.session = p.id \
+             WHERE s.hmac = $1 AND p.status IN ('running', 'incomplete') LIMIT 1";
+        Ok(self.fetch(sql, &[Raw::Text(hmac.to_owned())]).await?.first().map(|row| text(row, 0)))
     }
 
     /// Lists a handle's HMAC; one that does not tell the person from others as [`SHARED`], which a telling one outdoes.

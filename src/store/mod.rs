@@ -7,6 +7,7 @@ pub mod catalog;
 pub mod codec;
 pub mod companion;
 pub mod connect;
+pub mod container;
 mod context;
 mod derive;
 pub mod dialect;

@@ -204,6 +204,16 @@ impl Store {
         Ok(self.fetch_text(&sql).await?.iter().map(entry).collect())
     }
 
+    /// Number of the entry with a receipt's SHA-256, among the latest ones.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn receipt_entry(&self, sha256: &str) -> Result<Option<i64>, StoreError> {
+        let Some((head, _)) = self.trail_head().await? else { return Ok(None) };
+        let entries = self.trail(head - STRIDE as i64, STRIDE).await?;
+        Ok(entries.iter().rev().find(|entry| entry.public.contains(sha256)).map(|entry| entry.seq))
+    }
+
     /// The private values of entries from one number to another, both included.
     ///
     /// # Errors

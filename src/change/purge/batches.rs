@@ -12,13 +12,13 @@ use crate::change::plan::Counts;
 use crate::change::suppress::hmac;
 use crate::change::{ChangeError, new_id, now};
 use crate::store::Store;
-use crate::store::erasing::SHARED;
+use crate::store::erasing::{PurgeSession, SHARED};
 use crate::store::own::Own;
 use crate::store::session::Raw;
 use crate::store::stored::{Cell, Mutation, Rows};
 use crate::store::write::{WriteError, Writer};
 
-/// Times that a transaction is tried anew when somebody else is in the way.
+/// Times that a transaction is tried again when somebody else is in the way.
 const TRIES: u32 = 10;
 
 /// Part of a batch.
@@ -83,10 +83,7 @@ macro_rules! attempt {
                 Ok(value) => break Ok(value),
                 Err(Halt::Write(WriteError::Busy(_))) if tries < TRIES => wait(tries).await,
                 Err(Halt::Write(WriteError::Missed { table, expected, hit })) => {
-                    break Err(ChangeError::Conflict {
-                        message: format!("{table}: {hit} of {expected} rows were there: the purge is paused, --resume plans the rest anew"),
-                        rows: Vec::new(),
-                    });
+                    break Err(paused(&format!("{table}: {hit} of {expected} rows were there")));
                 }
                 Err(Halt::Write(error)) => break Err(ChangeError::from(error)),
                 Err(Halt::Change(error)) => break Err(error),
@@ -95,12 +92,34 @@ macro_rules! attempt {
     }};
 }
 
+fn paused(why: &str) -> ChangeError {
+    let message = format!("{why}: the purge is paused, --resume plans the rest again");
+    ChangeError::Conflict { message, rows: Vec::new() }
+}
+
+/// The place of a run in its session: the time of the last batch. Of two runs that know the same one, the first to make
+/// the next batch has it; the other can write nothing more.
+#[derive(Debug)]
+pub struct Turn(String);
+
 /// Enters the session and the suppression list.
 ///
 /// # Errors
-/// As any change.
-pub async fn begin(store: &Store, own: &Own, desk: &Desk<'_>, kept: &Kept) -> Result<(), ChangeError> {
+/// [`ChangeError::Refused`] when an erasure of the person was begun meanwhile; else as any change.
+pub async fn begin(store: &Store, own: &Own, desk: &Desk<'_>, kept: &Kept) -> Result<Turn, ChangeError> {
     attempt!(store, at, |writer| async {
+        // Whoever begins holds the head of the trail: two that are about one person come one after the other.
+        writer.images(&Rows::with(&own.table("memory_audit_head"), "id", writer.number(1))).await?;
+        let alone = kept.subject.handles.iter().filter(|h| kept.subject.is_alone(h)).map(|h| &h.value);
+        for handle in alone.chain(&kept.subject.ids) {
+            if writer.open_purge_of(&hmac(&desk.key, handle)).await?.is_some() {
+                return Err(ChangeError::Refused(
+                    "another purge of this person was begun meanwhile; when it has stopped, --resume goes on with it"
+                        .to_owned(),
+                )
+                .into());
+            }
+        }
         let texts = [
             ("id", kept.session.clone()),
             ("plan_id", kept.plan_id.clone()),
@@ -131,8 +150,39 @@ pub async fn begin(store: &Store, own: &Own, desk: &Desk<'_>, kept: &Kept) -> Re
             "handles_suppressed".to_owned(),
             Value::from(kept.subject.handles.iter().filter(|h| kept.subject.is_alone(h)).count()),
         );
-        enter(&mut writer, own, desk, &at, "purge.begin", public).await.map(drop)
+        enter(&mut writer, own, desk, &at, "purge.begin", public).await.map(|_| Turn(at.clone()))
     })
+}
+
+/// Takes a session over from the run that stopped.
+///
+/// # Errors
+/// [`ChangeError::Conflict`] when another run has taken it over first; else as any change.
+pub async fn take_over(store: &Store, own: &Own, session: &PurgeSession) -> Result<Turn, ChangeError> {
+    let turn = Turn(session.updated_at.clone());
+    attempt!(store, at, |writer| async {
+        let set = vec![
+            ("status".to_owned(), Cell::Is(Raw::Text("running".to_owned()))),
+            ("updated_at".to_owned(), Cell::Is(Raw::Text(at.clone()))),
+        ];
+        move_on(&mut writer, own, &session.id, &turn, set).await.map(|()| Turn(at.clone()))
+    })
+}
+
+/// Changes the session's row, if nobody has done so since this run's last turn.
+async fn move_on(
+    writer: &mut Writer<'_>,
+    own: &Own,
+    session: &str,
+    turn: &Turn,
+    set: Vec<(String, Cell)>,
+) -> Result<(), Halt> {
+    let text = |t: &str| Raw::Text(t.to_owned());
+    let key = vec![("id".to_owned(), text(session)), ("updated_at".to_owned(), text(&turn.0))];
+    match writer.run(&Mutation::Update { table: own.table("memory_purges"), key, set }).await {
+        Err(WriteError::Missed { .. }) => Err(paused("another run has taken this session over").into()),
+        done => Ok(done?),
+    }
 }
 
 fn facts(desk: &Desk<'_>, kept: &Kept) -> Map<String, Value> {
@@ -177,6 +227,7 @@ pub async fn run(
     kept: &Kept,
     plan: &PurgePlan,
     so_far: Counts,
+    turn: &mut Turn,
 ) -> Result<Counts, ChangeError> {
     let batches = batches(plan);
     let mut counts = so_far;
@@ -185,19 +236,22 @@ pub async fn run(
         (desk.progress)("deleting", (position * plan.options.batch) as u64);
         let mut after = counts.clone();
         steps.iter().for_each(|step| count(&mut after, plan, step));
-        let reached: Result<i64, ChangeError> = attempt!(store, at, |writer| async {
+        let reached: Result<(i64, Turn), ChangeError> = attempt!(store, at, |writer| async {
             for step in steps {
                 make(&mut writer, store, kept, plan, step).await?;
             }
-            advance(&mut writer, own, kept, &at, "running", position + 1, all, &after).await?;
+            let set = progress(&writer, &at, position + 1, all, &after);
+            move_on(&mut writer, own, &kept.session, turn, set).await?;
             let mut public = facts(desk, kept);
             let mut here = Counts::new();
             steps.iter().for_each(|step| count(&mut here, plan, step));
             public.insert("counts".to_owned(), json!(here));
             public.insert("batch".to_owned(), json!([position + 1, all]));
-            enter(&mut writer, own, desk, &at, "purge.batch", public).await
+            Ok((enter(&mut writer, own, desk, &at, "purge.batch", public).await?, Turn(at.clone())))
         });
-        anchor::after(store, reached?).await;
+        let (seq, next) = reached?;
+        *turn = next;
+        anchor::after(store, seq).await;
         counts = after;
     }
     if !plan.redacts.is_empty() {
@@ -214,6 +268,7 @@ pub async fn run(
 ///
 /// # Errors
 /// As any change.
+#[allow(clippy::too_many_arguments, reason = "what one entry says")]
 pub async fn end(
     store: &Store,
     own: &Own,
@@ -222,16 +277,16 @@ pub async fn end(
     status: &str,
     counts: &Counts,
     receipt_hash: &str,
+    turn: &Turn,
 ) -> Result<i64, ChangeError> {
     attempt!(store, at, |writer| async {
-        let key = vec![("id".to_owned(), Raw::Text(kept.session.clone()))];
         let text = |t: &str| Cell::Is(Raw::Text(t.to_owned()));
         let set = vec![
             ("status".to_owned(), text(status)),
             ("updated_at".to_owned(), text(&at)),
             ("receipt_hash".to_owned(), text(receipt_hash)),
         ];
-        writer.run(&Mutation::Update { table: own.table("memory_purges"), key, set }).await?;
+        move_on(&mut writer, own, &kept.session, turn, set).await?;
         let mut public = facts(desk, kept);
         public.insert("status".to_owned(), Value::from(status));
         public.insert("counts".to_owned(), json!(counts));
@@ -240,27 +295,16 @@ pub async fn end(
     })
 }
 
-#[allow(clippy::too_many_arguments, reason = "one row of a table")]
-async fn advance(
-    writer: &mut Writer<'_>,
-    own: &Own,
-    kept: &Kept,
-    at: &str,
-    status: &str,
-    position: usize,
-    batches: usize,
-    counts: &Counts,
-) -> Result<(), Halt> {
+/// How far a session is, as its row says.
+fn progress(writer: &Writer<'_>, at: &str, position: usize, batches: usize, counts: &Counts) -> Vec<(String, Cell)> {
     let text = |t: String| Cell::Is(Raw::Text(t));
-    let set = vec![
-        ("status".to_owned(), text(status.to_owned())),
+    vec![
+        ("status".to_owned(), text("running".to_owned())),
         ("position".to_owned(), Cell::Is(writer.number(position as i64))),
         ("batches".to_owned(), Cell::Is(writer.number(batches as i64))),
         ("counts".to_owned(), text(json!(counts).to_string())),
         ("updated_at".to_owned(), text(at.to_owned())),
-    ];
-    let key = vec![("id".to_owned(), Raw::Text(kept.session.clone()))];
-    Ok(writer.run(&Mutation::Update { table: own.table("memory_purges"), key, set }).await?)
+    ]
 }
 
 /// First what stays and changes, so that nothing refers to a row that goes; then what goes, whoever refers first.
@@ -339,14 +383,7 @@ async fn update(writer: &mut Writer<'_>, kept: &Kept, row: &Altered) -> Result<(
         row.update.was.iter().all(|(column, was)| image.get(column).is_some_and(|raw| digest(raw) == *was))
     });
     if !same || images.len() != 1 {
-        return Err(ChangeError::Conflict {
-            message: format!(
-                "a row of {} was changed meanwhile: the purge is paused, --resume plans the rest anew",
-                row.table.title()
-            ),
-            rows: Vec::new(),
-        }
-        .into());
+        return Err(paused(&format!("a row of {} was changed meanwhile", row.table.title())).into());
     }
     let cell = |new: &New| match new {
         New::Is(raw) => Cell::Is(raw.clone()),

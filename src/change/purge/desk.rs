@@ -1,9 +1,12 @@
 //! What an erasure needs beside the database: the key of the suppression list, and a folder for sessions and receipts.
+//! Sessions name the person: they are encrypted on the disk, locked while somebody works on them, and removed at the end.
 
 use std::collections::BTreeMap;
+use std::fs::{File, TryLockError};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
+use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -12,9 +15,12 @@ use super::subject::Subject;
 use super::vectors::OldVector;
 use crate::change::plan::Counts;
 use crate::change::plan::erasure::Choice;
-use crate::change::suppress::Key;
-use crate::change::{Author, ChangeError};
+use crate::change::suppress::{Key, hmac};
+use crate::change::{Author, ChangeError, now};
 use crate::store::stored::{Rows, TableName};
+
+/// Seconds after which a session that wrote nothing is forgotten: a plan lasts no longer.
+const ASKED_LASTS: f64 = 7.0 * 86_400.0;
 
 /// Told what is being done and how far it is.
 pub type Progress<'a> = &'a (dyn Fn(&str, u64) + Sync);
@@ -30,6 +36,93 @@ pub struct Desk<'a> {
     /// Told how far it is.
     pub progress: Progress<'a>,
 }
+
+/// An erasure that was asked for: its choices, kept before anything is planned or written.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Asked {
+    /// Id of the session.
+    pub session: String,
+    /// The database.
+    pub database_id: String,
+    /// The person as given.
+    pub given: String,
+    /// How.
+    pub options: Options,
+    /// SHA-256 of the bundle that was exported before.
+    pub export_sha256: Option<String>,
+    /// When it was asked for.
+    pub started_at: String,
+}
+
+/// What a session's file holds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stage {
+    /// Nothing is planned yet.
+    Asked(Asked),
+    /// Planned; whether anything was written, the database knows.
+    Planned(Box<Kept>),
+}
+
+impl Stage {
+    /// Id of the session.
+    #[must_use]
+    pub fn session(&self) -> &str {
+        match self {
+            Stage::Asked(asked) => &asked.session,
+            Stage::Planned(kept) => &kept.session,
+        }
+    }
+
+    /// The database.
+    #[must_use]
+    pub fn database_id(&self) -> &str {
+        match self {
+            Stage::Asked(asked) => &asked.database_id,
+            Stage::Planned(kept) => &kept.database_id,
+        }
+    }
+
+    fn started_at(&self) -> &str {
+        match self {
+            Stage::Asked(asked) => &asked.started_at,
+            Stage::Planned(kept) => &kept.started_at,
+        }
+    }
+
+    /// Whether somebody is meant by a handle, in whatever case.
+    #[must_use]
+    pub fn is_about(&self, key: &Key, given: &str) -> bool {
+        let wanted = hmac(key, given);
+        match self {
+            Stage::Asked(asked) => hmac(key, &asked.given) == wanted,
+            Stage::Planned(kept) => {
+                let told = kept.subject.handles.iter().filter(|h| kept.subject.is_alone(h)).map(|h| &h.value);
+                told.chain([&kept.subject.given]).any(|value| hmac(key, value) == wanted)
+            }
+        }
+    }
+
+    /// The choices that were made.
+    #[must_use]
+    pub fn asked(self) -> Asked {
+        match self {
+            Stage::Asked(asked) => asked,
+            Stage::Planned(kept) => Asked {
+                session: kept.session,
+                database_id: kept.database_id,
+                given: kept.subject.given,
+                options: kept.options,
+                export_sha256: kept.export_sha256,
+                started_at: kept.started_at,
+            },
+        }
+    }
+}
+
+/// A session that this process alone works on, as long as this is kept.
+#[derive(Debug)]
+pub struct Hold(#[allow(dead_code, reason = "the lock is let go when the file is closed")] File);
 
 /// A session as it is kept outside the database until it is verified: what is needed to go on, and to look for what must
 /// be gone. It is the only place that still says who it is about.
@@ -76,6 +169,8 @@ pub struct Kept {
     pub export_sha256: Option<String>,
     /// When it began.
     pub started_at: String,
+    /// The receipt, once it is made and until it is delivered.
+    pub receipt: Option<Value>,
 }
 
 impl Kept {
@@ -88,8 +183,41 @@ impl Kept {
 }
 
 impl Desk<'_> {
+    fn sessions(&self) -> PathBuf {
+        self.folder.join("purges")
+    }
+
     fn session_file(&self, session: &str) -> PathBuf {
-        self.folder.join("purges").join(format!("{session}.json"))
+        self.sessions().join(format!("{session}.session"))
+    }
+
+    fn lock_file(&self, session: &str) -> PathBuf {
+        self.sessions().join(format!("{session}.lock"))
+    }
+
+    /// Makes a session this process's own until the [`Hold`] is dropped or the process ends; none while another process
+    /// works on it.
+    ///
+    /// # Errors
+    /// [`ChangeError::Failed`] with the file's name.
+    pub fn hold(&self, session: &str) -> Result<Option<Hold>, ChangeError> {
+        let path = self.lock_file(session);
+        let failed = |e: std::io::Error| ChangeError::Failed(format!("{}: {e}", path.display()));
+        std::fs::create_dir_all(self.sessions()).map_err(failed)?;
+        let file = private().open(&path).map_err(failed)?;
+        match file.try_lock() {
+            Ok(()) => Ok(Some(Hold(file))),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(failed(error)),
+        }
+    }
+
+    /// Keeps what was asked for; it is on the disk when this returns.
+    ///
+    /// # Errors
+    /// [`ChangeError::Failed`] with the file's name.
+    pub fn keep_asked(&self, asked: &Asked) -> Result<(), ChangeError> {
+        self.keep_stage(&Stage::Asked(asked.clone()))
     }
 
     /// Keeps a session; it is on the disk when this returns.
@@ -97,34 +225,69 @@ impl Desk<'_> {
     /// # Errors
     /// [`ChangeError::Failed`] with the file's name.
     pub fn keep(&self, kept: &Kept) -> Result<(), ChangeError> {
-        let text = serde_json::to_string(kept).map_err(|e| ChangeError::Failed(e.to_string()))?;
-        write_private(&self.session_file(&kept.session), text.as_bytes())
+        self.keep_stage(&Stage::Planned(Box::new(kept.clone())))
+    }
+
+    fn keep_stage(&self, stage: &Stage) -> Result<(), ChangeError> {
+        let text = serde_json::to_vec(stage).map_err(|e| ChangeError::Failed(e.to_string()))?;
+        write_private(&self.session_file(stage.session()), &seal(&self.key, text)?)
     }
 
     /// A kept session; none when it is not there.
     #[must_use]
     pub fn kept(&self, session: &str) -> Option<Kept> {
-        serde_json::from_slice(&std::fs::read(self.session_file(session)).ok()?).ok()
+        match stage(&self.key, &self.session_file(session))? {
+            Stage::Planned(kept) => Some(*kept),
+            Stage::Asked(_) => None,
+        }
+    }
+
+    /// What is kept of sessions of a database, the oldest first; files that cannot be read are passed over.
+    #[must_use]
+    pub fn stages(&self, database_id: &str) -> Vec<Stage> {
+        stages(&self.folder, &self.key).into_iter().filter(|stage| stage.database_id() == database_id).collect()
     }
 
     /// Every session that is kept in a folder and is not over, the oldest first; files that are none are passed over.
     #[must_use]
-    pub fn all_kept(folder: &Path) -> Vec<Kept> {
-        let files = std::fs::read_dir(folder.join("purges")).into_iter().flatten().flatten();
-        let mut kept: Vec<Kept> =
-            files.filter_map(|file| serde_json::from_slice(&std::fs::read(file.path()).ok()?).ok()).collect();
-        kept.sort_by(|a, b| a.started_at.cmp(&b.started_at));
-        kept
+    pub fn all_kept(folder: &Path, key: &Key) -> Vec<Kept> {
+        let planned = |stage| match stage {
+            Stage::Planned(kept) => Some(*kept),
+            Stage::Asked(_) => None,
+        };
+        stages(folder, key).into_iter().filter_map(planned).collect()
     }
 
     /// Forgets a session that is over: it named the person.
     pub fn forget(&self, session: &str) {
         // Nothing can be done about a file that does not go.
         let _ = std::fs::remove_file(self.session_file(session));
+        let _ = std::fs::remove_file(self.lock_file(session));
+    }
+
+    /// Forgets what nobody needs any more and nobody works on: files that were never finished, and sessions that wrote
+    /// nothing and were asked for too long ago.
+    pub fn tidy(&self) {
+        let files = std::fs::read_dir(self.sessions()).into_iter().flatten().flatten().map(|file| file.path());
+        for path in files {
+            let Some(name) = path.file_stem().and_then(|name| name.to_str()) else { continue };
+            let is_partial = path.extension().is_some_and(|end| end == "partial");
+            let is_old = || match stage(&self.key, &path) {
+                Some(Stage::Asked(asked)) => seconds_since(&asked.started_at) > ASKED_LASTS,
+                _ => false,
+            };
+            if (is_partial || is_old())
+                && let Ok(Some(_hold)) = self.hold(name)
+            {
+                let _ = std::fs::remove_file(&path);
+                let _ = std::fs::remove_file(self.lock_file(name));
+            }
+        }
     }
 
     fn fleet_file(&self, name: &str) -> PathBuf {
-        self.folder.join("purges").join(format!("fleet-{name}.json"))
+        // A hash that anybody can make would say who it is about to whoever tries names.
+        self.sessions().join(format!("fleet-{}.session", hmac(&self.key, name)))
     }
 
     /// Keeps by which handle a person is known in each of several databases, until all of them are verified.
@@ -132,13 +295,14 @@ impl Desk<'_> {
     /// # Errors
     /// [`ChangeError::Failed`] with the file's name.
     pub fn keep_fleet(&self, name: &str, handles: &BTreeMap<String, String>) -> Result<(), ChangeError> {
-        write_private(&self.fleet_file(name), serde_json::to_string(handles).unwrap_or_default().as_bytes())
+        let text = serde_json::to_vec(handles).unwrap_or_default();
+        write_private(&self.fleet_file(name), &seal(&self.key, text)?)
     }
 
     /// What [`Desk::keep_fleet`] kept; nothing when it is not there.
     #[must_use]
     pub fn fleet(&self, name: &str) -> BTreeMap<String, String> {
-        let kept = std::fs::read(self.fleet_file(name)).ok();
+        let kept = open(&self.key, &self.fleet_file(name));
         kept.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
     }
 
@@ -157,7 +321,8 @@ impl Desk<'_> {
     ///
     /// # Errors
     /// [`ChangeError::Failed`] with the file's name.
-    pub fn keep_receipt(&self, id: &str, receipt: &Value) -> Result<PathBuf, ChangeError> {
+    pub fn keep_receipt(&self, receipt: &Value) -> Result<PathBuf, ChangeError> {
+        let id = receipt["receipt_id"].as_str().unwrap_or_default();
         let path = self.receipts().join(format!("{id}.json"));
         let text = serde_json::to_string_pretty(receipt).unwrap_or_default();
         write_private(&path, text.as_bytes())?;
@@ -187,21 +352,66 @@ impl Desk<'_> {
     }
 }
 
+/// Seconds from a time until now; none have passed since a time that cannot be read.
+fn seconds_since(at: &str) -> f64 {
+    crate::memory::time::seconds_between(at, &now()).unwrap_or_default()
+}
+
+fn stages(folder: &Path, key: &Key) -> Vec<Stage> {
+    let files = std::fs::read_dir(folder.join("purges")).into_iter().flatten().flatten();
+    let mut kept: Vec<Stage> = files.filter_map(|file| stage(key, &file.path())).collect();
+    kept.sort_by(|a, b| a.started_at().cmp(b.started_at()));
+    kept
+}
+
+fn stage(key: &Key, path: &Path) -> Option<Stage> {
+    serde_json::from_slice(&open(key, path)?).ok()
+}
+
+/// The cipher of what is kept, under a key of its own.
+fn cipher(key: &Key) -> Option<LessSafeKey> {
+    let own = hex::decode(hmac(key, "what is kept of sessions")).ok()?;
+    Some(LessSafeKey::new(UnboundKey::new(&CHACHA20_POLY1305, &own).ok()?))
+}
+
+/// Nonce and ciphertext of some bytes.
+fn seal(key: &Key, mut bytes: Vec<u8>) -> Result<Vec<u8>, ChangeError> {
+    let nonce: [u8; NONCE_LEN] = rand::random();
+    let sealed = cipher(key).and_then(|cipher| {
+        cipher.seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), Aad::empty(), &mut bytes).ok()
+    });
+    sealed.ok_or_else(|| ChangeError::Failed("the session could not be encrypted".to_owned()))?;
+    Ok([&nonce[..], &bytes].concat())
+}
+
+/// What a sealed file holds; none when it is not there, or not sealed with this key.
+fn open(key: &Key, path: &Path) -> Option<Vec<u8>> {
+    let mut bytes = std::fs::read(path).ok()?;
+    let (nonce, sealed) = bytes.split_at_mut_checked(NONCE_LEN)?;
+    let nonce = Nonce::try_assume_unique_for_key(nonce).ok()?;
+    Some(cipher(key)?.open_in_place(nonce, Aad::empty(), sealed).ok()?.to_vec())
+}
+
+/// How a file is opened that nobody else can read.
+fn private() -> std::fs::OpenOptions {
+    let mut options = File::options();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt as _;
+        options.mode(0o600);
+    }
+    options
+}
+
 /// Writes a file that nobody else can read, whole or not at all.
 fn write_private(path: &Path, bytes: &[u8]) -> Result<(), ChangeError> {
     let write = || -> std::io::Result<()> {
         if let Some(folder) = path.parent() {
             std::fs::create_dir_all(folder)?;
         }
-        let mut options = std::fs::OpenOptions::new();
-        options.write(true).create(true).truncate(true);
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::OpenOptionsExt as _;
-            options.mode(0o600);
-        }
         let partial = path.with_extension("partial");
-        let mut file = options.open(&partial)?;
+        let mut file = private().open(&partial)?;
         file.write_all(bytes)?;
         file.sync_all()?;
         std::fs::rename(&partial, path)

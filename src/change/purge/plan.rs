@@ -262,7 +262,9 @@ pub async fn rest(
     let (updates, found, ids) = loop {
         round += 1;
         graph.close(snapshot, &subject.ids).await?;
-        let ids = ids_of(&graph);
+        let mut ids = ids_of(&graph);
+        // What was erased already may have been named again since.
+        ids.extend(told(also.iter().filter(|rows| rows.by.len() == 1).flat_map(|rows| &rows.keys)));
         let matcher = Matcher::new(handles.iter().copied(), ids.iter().cloned(), &subject.others)?;
         let listed = listed(&graph, &ids);
         let mut updates = Updates::default();
@@ -342,9 +344,12 @@ pub fn known_tables(store: &Store) -> HashSet<TableName> {
 
 /// Ids of the rows that go: keys of one column that can be told in texts.
 fn ids_of(graph: &Graph) -> HashSet<String> {
-    let taken = graph.tables.values().filter(|t| t.key.len() == 1);
-    let ids = taken.flat_map(|t| t.rows.iter().filter_map(|row| as_text(row.first()?)));
-    ids.filter(|id| id.len() >= ID_LENGTH).collect()
+    told(graph.tables.values().filter(|t| t.key.len() == 1).flat_map(|t| &t.rows)).collect()
+}
+
+/// The first values of some rows, as far as they can be told in texts.
+fn told<'r>(rows: impl Iterator<Item = &'r Vec<Raw>>) -> impl Iterator<Item = String> {
+    rows.filter_map(|row| as_text(row.first()?)).filter(|id| id.len() >= ID_LENGTH)
 }
 
 /// The ids that the layout's lists may lose: those of the tables they are about, and those that can be told anywhere.

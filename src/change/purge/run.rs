@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use super::batches;
-use super::desk::{Desk, Kept};
+use super::batches::{self, Turn};
+use super::desk::{Asked, Desk, Hold, Kept, Stage};
 use super::disclose::STANDING;
 use super::mention;
 use super::plan::{self, Options, PurgePlan};
@@ -21,7 +21,8 @@ use crate::change::{ChangeError, new_id, now};
 use crate::store::Store;
 use crate::store::erasing::PurgeSession;
 use crate::store::own::Own;
-use crate::store::stored::TableName;
+use crate::store::session::Raw;
+use crate::store::stored::{Rows, TableName};
 
 /// Seconds that a kept plan lasts.
 const PLAN_LASTS: f64 = 7.0 * 86_400.0;
@@ -71,33 +72,129 @@ async fn as_planned(
     subject::check(given)?;
     plan::owners(store)?;
     let own = ready(store).await?;
-    let earlier = store.purge_of(&hmac(&desk.key, given)).await?;
-    let unfinished = earlier.filter(|s| matches!(s.status.as_str(), "running" | "incomplete"));
+    desk.tidy();
+    let unfinished = store.purge_of(&hmac(&desk.key, given)).await?.filter(PurgeSession::is_open);
     match (unfinished, resume) {
-        (Some(session), true) => go_on(store, &own, given, desk, session).await,
+        (Some(session), true) => go_on(store, &own, given, desk, &session).await,
         (Some(_), false) => Err(ChangeError::Refused(format!(
             "an earlier purge of `{given}` has not ended verified: go on with it by --resume"
         ))),
-        (None, true) => match plan::plan(store, given, options, desk.progress).await {
-            // Killed before anything was written.
-            Ok(plan) => start(store, &own, desk, plan, Instant::now(), export_sha256).await,
-            Err(ChangeError::NotFound(words)) => {
-                Err(ChangeError::NotFound(format!("no unfinished purge is about `{given}`; {words}")))
-            }
-            Err(error) => Err(error),
-        },
+        (None, true) => again(store, &own, given, options, desk, export_sha256).await,
         (None, false) => {
-            let began = Instant::now();
-            let plan = plan::plan_any(store, given, options, desk.progress).await?;
-            // Before the decisions: a mention that is not there any more is a world that moved.
-            if plan_id.is_some_and(|id| id != plan.plan_id) {
-                return Err(ChangeError::Conflict {
-                    message: "what belongs to the person, or names the person, is not what the plan read".to_owned(),
-                    rows: Vec::new(),
-                });
+            forget_asked(store, &own, given, desk).await?;
+            let asked = asked(&own, given, options, export_sha256);
+            begin(store, &own, desk, asked, plan_id).await
+        }
+    }
+}
+
+fn asked(own: &Own, given: &str, options: &Options, export_sha256: Option<String>) -> Asked {
+    Asked {
+        session: new_id(),
+        database_id: own.database_id.clone(),
+        given: given.to_owned(),
+        options: options.clone(),
+        export_sha256,
+        started_at: now(),
+    }
+}
+
+/// Goes on where nothing in the database is open: with a run that was killed before it wrote, as it was asked for then, or
+/// with one that was killed between its last entry and its receipt.
+async fn again(
+    store: &Store,
+    own: &Own,
+    given: &str,
+    options: &Options,
+    desk: &Desk<'_>,
+    export_sha256: Option<String>,
+) -> Result<Value, ChangeError> {
+    for stage in desk.stages(&own.database_id).into_iter().rev().filter(|stage| stage.is_about(&desk.key, given)) {
+        let _hold = held(desk, stage.session())?;
+        match (store.purge_session(stage.session()).await?, stage) {
+            (None, stage) => return begin_held(store, own, desk, stage.asked(), None).await,
+            (Some(session), Stage::Planned(kept)) => return deliver(store, desk, &kept, &session).await,
+            (Some(_), Stage::Asked(_)) => {}
+        }
+    }
+    // Choices that nobody made are not made up: with none, nothing is begun.
+    if *options != Options::default() {
+        return begin(store, own, desk, asked(own, given, options, export_sha256), None).await;
+    }
+    match plan::plan(store, given, options, desk.progress).await {
+        Err(ChangeError::NotFound(words)) => {
+            Err(ChangeError::NotFound(format!("no unfinished purge is about `{given}`; {words}")))
+        }
+        Err(error) => Err(error),
+        Ok(_) => Err(ChangeError::NotFound(format!(
+            "no unfinished purge is about `{given}`: nothing was written. Begin one by --apply, with your choices"
+        ))),
+    }
+}
+
+/// The receipt of a run that ended and was killed before it could say so.
+async fn deliver(store: &Store, desk: &Desk<'_>, kept: &Kept, session: &PurgeSession) -> Result<Value, ChangeError> {
+    let receipt = kept.receipt.clone().filter(|receipt| receipt["receipt_sha256"] == session.receipt_hash.as_str());
+    let Some(mut receipt) = receipt else {
+        desk.forget(&kept.session);
+        return Err(ChangeError::NotFound(format!("the purge ended {}; its receipt is not here", session.status)));
+    };
+    if let Some(seq) = store.receipt_entry(&session.receipt_hash).await? {
+        receipt["audit_seq"] = Value::from(seq);
+    }
+    handed_over(desk, kept, receipt)
+}
+
+/// Forgets what was asked for earlier about a person and wrote nothing, unless somebody works on it.
+async fn forget_asked(store: &Store, own: &Own, given: &str, desk: &Desk<'_>) -> Result<(), ChangeError> {
+    for stage in desk.stages(&own.database_id).into_iter().filter(|stage| stage.is_about(&desk.key, given)) {
+        if store.purge_session(stage.session()).await?.is_none_or(|session| !session.is_open())
+            && let Some(_hold) = desk.hold(stage.session())?
+        {
+            desk.forget(stage.session());
+        }
+    }
+    Ok(())
+}
+
+/// Makes a session this process's own.
+fn held(desk: &Desk<'_>, session: &str) -> Result<Hold, ChangeError> {
+    desk.hold(session)?.ok_or_else(|| {
+        ChangeError::Refused(
+            "another process is erasing this person now: let it end; if it stops, --resume goes on with it".to_owned(),
+        )
+    })
+}
+
+/// Begins what was asked for, whose choices are kept from the first moment.
+async fn begin(
+    store: &Store,
+    own: &Own,
+    desk: &Desk<'_>,
+    asked: Asked,
+    plan_id: Option<&str>,
+) -> Result<Value, ChangeError> {
+    let _hold = held(desk, &asked.session)?;
+    begin_held(store, own, desk, asked, plan_id).await
+}
+
+async fn begin_held(
+    store: &Store,
+    own: &Own,
+    desk: &Desk<'_>,
+    asked: Asked,
+    plan_id: Option<&str>,
+) -> Result<Value, ChangeError> {
+    desk.keep_asked(&asked)?;
+    let session = asked.session.clone();
+    match prepare(store, own, desk, asked, plan_id).await {
+        Ok((kept, plan, turn)) => delete(store, own, desk, kept, &plan, Counts::new(), turn).await,
+        Err(error) => {
+            // Nothing was written, unless nobody knows whether the last statement was: then there is something to go on with.
+            if store.purge_session(&session).await.is_ok_and(|begun| begun.is_none()) {
+                desk.forget(&session);
             }
-            mention::check(&plan)?;
-            start(store, &own, desk, plan, began, export_sha256).await
+            Err(error)
         }
     }
 }
@@ -153,24 +250,34 @@ pub async fn check_hold(store: &Store, subject: &subject::Subject) -> Result<(),
     }
 }
 
-async fn start(
+/// Plans, looks around before anything goes, and enters the session in the database.
+async fn prepare(
     store: &Store,
     own: &Own,
     desk: &Desk<'_>,
-    plan: PurgePlan,
-    began: Instant,
-    export_sha256: Option<String>,
-) -> Result<Value, ChangeError> {
+    asked: Asked,
+    plan_id: Option<&str>,
+) -> Result<(Kept, PurgePlan, Turn), ChangeError> {
+    let began = Instant::now();
+    let plan = plan::plan_any(store, &asked.given, &asked.options, desk.progress).await?;
+    // Before the decisions: a mention that is not there any more is a world that moved.
+    if plan_id.is_some_and(|id| id != plan.plan_id) {
+        return Err(ChangeError::Conflict {
+            message: "what belongs to the person, or names the person, is not what the plan read".to_owned(),
+            rows: Vec::new(),
+        });
+    }
+    mention::check(&plan)?;
     check_hold(store, &plan.subject).await?;
     let planning = began.elapsed().as_secs_f64();
     let found = plan.control.iter().filter(|(_, hits)| *hits > 0).count();
     let mut ids: Vec<String> = plan.ids.iter().cloned().collect();
     ids.sort_unstable();
     let mut kept = Kept {
-        session: new_id(),
-        database_id: own.database_id.clone(),
+        session: asked.session,
+        database_id: asked.database_id,
         subject: plan.subject.clone(),
-        options: plan.options.clone(),
+        options: asked.options,
         plan_id: plan.plan_id.clone(),
         planned: plan.counts.clone(),
         control: (found, plan.control.len()),
@@ -185,19 +292,16 @@ async fn start(
         bytes_before: None,
         vectors: Vec::new(),
         phases: BTreeMap::from([("plan".to_owned(), planning)]),
-        export_sha256,
-        started_at: now(),
+        export_sha256: asked.export_sha256,
+        started_at: asked.started_at,
+        receipt: None,
     };
     let began = Instant::now();
     prove::before(store, desk, &mut kept).await?;
     kept.phases.insert("control".to_owned(), began.elapsed().as_secs_f64());
     desk.keep(&kept)?;
-    if let Err(error) = batches::begin(store, own, desk, &kept).await {
-        // Nothing was written: nothing is to be gone on with.
-        desk.forget(&kept.session);
-        return Err(error);
-    }
-    delete(store, own, desk, kept, &plan, Counts::new()).await
+    let turn = batches::begin(store, own, desk, &kept).await?;
+    Ok((kept, plan, turn))
 }
 
 /// Tables whose rows go or change, our own among them.
@@ -210,14 +314,15 @@ fn touched(plan: &PurgePlan, own: &Own) -> Vec<TableName> {
     tables
 }
 
-/// Goes on with a session: what is left is found anew, so that it does not matter where it stopped.
+/// Goes on with a session: what is left is found again, so that it does not matter where it stopped.
 async fn go_on(
     store: &Store,
     own: &Own,
     given: &str,
     desk: &Desk<'_>,
-    session: PurgeSession,
+    session: &PurgeSession,
 ) -> Result<Value, ChangeError> {
+    let _hold = held(desk, &session.id)?;
     let Some(kept) = desk.kept(&session.id).filter(|k| k.database_id == own.database_id) else {
         return Err(ChangeError::Failed(format!(
             "the purge of `{given}` was begun elsewhere: what is needed to go on is not in {}",
@@ -226,10 +331,18 @@ async fn go_on(
     };
     check_hold(store, &kept.subject).await?;
     let so_far: Counts = serde_json::from_str(&session.counts).unwrap_or_default();
+    let turn = batches::take_over(store, own, session).await?;
     let mut snapshot = store.snapshot().await?;
-    let plan = plan::rest(&mut snapshot, kept.subject.clone(), &kept.options, &kept.deletes, desk.progress).await?;
+    let mut plan = plan::rest(&mut snapshot, kept.subject.clone(), &kept.options, &kept.deletes, desk.progress).await?;
     drop(snapshot);
-    delete(store, own, desk, kept, &plan, so_far).await
+    if let Some(account) = &plan.nameless {
+        // The first run may have made it for pseudonyms of later batches.
+        let made = Rows::with(&account.table, &account.id, Raw::Text(kept.pseudonym.clone()));
+        if !store.images(&made).await?.is_empty() {
+            plan.nameless = None;
+        }
+    }
+    delete(store, own, desk, kept, &plan, so_far, turn).await
 }
 
 async fn delete(
@@ -239,25 +352,36 @@ async fn delete(
     mut kept: Kept,
     plan: &PurgePlan,
     so_far: Counts,
+    mut turn: Turn,
 ) -> Result<Value, ChangeError> {
     let began = Instant::now();
-    let counts = batches::run(store, own, desk, &kept, plan, so_far).await?;
+    let counts = batches::run(store, own, desk, &kept, plan, so_far, &mut turn).await?;
     *kept.phases.entry("delete".to_owned()).or_default() += began.elapsed().as_secs_f64();
     let proof = prove::after(store, desk, &mut kept).await?;
+    let (receipt, hash) = receipt(desk, &kept, &counts, &proof);
     let status = proof.status(&kept);
-    finish(store, own, desk, &kept, counts, proof, status).await
+    // Between its entry in the trail and its file the receipt would be lost with the process.
+    kept.receipt = Some(receipt.clone());
+    desk.keep(&kept)?;
+    let seq = batches::end(store, own, desk, &kept, status, &counts, &hash, &turn).await?;
+    let mut receipt = receipt;
+    receipt["audit_seq"] = Value::from(seq);
+    handed_over(desk, &kept, receipt)
 }
 
-async fn finish(
-    store: &Store,
-    own: &Own,
-    desk: &Desk<'_>,
-    kept: &Kept,
-    counts: Counts,
-    proof: Proof,
-    status: &'static str,
-) -> Result<Value, ChangeError> {
-    let receipt_id = new_id();
+/// Keeps a receipt where receipts are, and forgets the session if it ended verified.
+fn handed_over(desk: &Desk<'_>, kept: &Kept, mut receipt: Value) -> Result<Value, ChangeError> {
+    let file = desk.keep_receipt(&receipt)?;
+    receipt["kept_in"] = Value::from(file.display().to_string());
+    if receipt["status"] != "incomplete" {
+        desk.forget(&kept.session);
+    }
+    Ok(receipt)
+}
+
+/// The receipt without what only its entry in the trail knows, and its SHA-256.
+fn receipt(desk: &Desk<'_>, kept: &Kept, counts: &Counts, proof: &Proof) -> (Value, String) {
+    let status = proof.status(kept);
     let mut disclosures: Vec<String> = proof.incomplete.clone();
     disclosures.extend(kept.particular.iter().chain(&proof.particular).chain(&kept.notes).chain(&proof.notes).cloned());
     disclosures.extend(STANDING.iter().map(|words| format!("{words} (as of {})", &now()[..10])));
@@ -265,7 +389,7 @@ async fn finish(
         kept.subject.handles.iter().filter(|h| kept.subject.is_alone(h)).map(|h| hmac(&desk.key, &h.value)).collect();
     hmacs.sort_unstable();
     let mut receipt = json!({
-        "receipt_id": receipt_id,
+        "receipt_id": new_id(),
         "plan_id": kept.plan_id,
         "operation": "purge",
         "status": status,
@@ -292,20 +416,11 @@ async fn finish(
     if let Some(sha256) = &kept.export_sha256 {
         receipt["export_sha256"] = Value::from(sha256.clone());
     }
-    if counts != kept.planned && status != "incomplete" {
+    if *counts != kept.planned && status != "incomplete" {
         receipt["notes"] =
             json!(["rows were written or changed by others meanwhile: what was done is more or less than the plan"]);
     }
     let hash = hex::encode(Sha256::digest(canonical(&receipt).as_bytes()));
     receipt["receipt_sha256"] = Value::from(hash.clone());
-    let seq = batches::end(store, own, desk, kept, status, &counts, &hash).await?;
-    receipt["audit_seq"] = Value::from(seq);
-    let file = desk.keep_receipt(&receipt_id, &receipt)?;
-    receipt["kept_in"] = Value::from(file.display().to_string());
-    if status == "incomplete" {
-        desk.keep(kept)?;
-    } else {
-        desk.forget(&kept.session);
-    }
-    Ok(receipt)
+    (receipt, hash)
 }

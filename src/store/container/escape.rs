@@ -1,0 +1,276 @@
+//! Escapes within texts resolved, with the way back: which bytes of the resolved text stand for which stored ones.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use super::Edit;
+
+/// A text with its escapes resolved.
+#[derive(Debug)]
+pub(super) struct Reading {
+    /// The text.
+    pub text: String,
+    marks: Vec<Mark>,
+}
+
+/// One escape.
+#[derive(Debug)]
+struct Mark {
+    text: Range<usize>,
+    stored: Range<usize>,
+    notation: Notation,
+}
+
+/// How a character is written that cannot stand for itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Notation {
+    /// `%40`, and `+` for a blank.
+    Percent,
+    /// `&amp;`, `&#64;`, `&#x40;`.
+    Entity,
+    /// `\u0040`, `\"`.
+    Backslash,
+}
+
+/// Names of the characters U+00A0 to U+00FF in HTML, in order.
+const LATIN: &str = "nbsp iexcl cent pound curren yen brvbar sect uml copy ordf laquo not shy reg macr deg plusmn sup2 sup3 \
+    acute micro para middot cedil sup1 ordm raquo frac14 frac12 frac34 iquest Agrave Aacute Acirc Atilde Auml Aring AElig \
+    Ccedil Egrave Eacute Ecirc Euml Igrave Iacute Icirc Iuml ETH Ntilde Ograve Oacute Ocirc Otilde Ouml times Oslash Ugrave \
+    Uacute Ucirc Uuml Yacute THORN szlig agrave aacute acirc atilde auml aring aelig ccedil egrave eacute ecirc euml igrave \
+    iacute icirc iuml eth ntilde ograve oacute ocirc otilde ouml divide oslash ugrave uacute ucirc uuml yacute thorn yuml";
+
+impl Reading {
+    /// Resolves the escapes of any text: of URLs, of HTML, and those of programs that mean one character wherever they
+    /// stand (`\u0040`, `\"`). In what `is_quoted` says comes out of a quoted string, `\n` and the like too; elsewhere
+    /// that may be a part of a path. None when there are no escapes.
+    pub fn of(text: &str, is_quoted: bool) -> Option<Self> {
+        let bytes = text.as_bytes();
+        let mut marks = Vec::new();
+        let mut in_query = false;
+        Self::build(
+            text,
+            |at| match bytes[at] {
+                b'%' => escaped_byte_char(bytes, at, b"%").map(|(c, end)| (c, end, Notation::Percent)),
+                b'&' => entity(text, at).map(|(c, end)| (c, end, Notation::Entity)),
+                b'\\' => backslash(bytes, at, is_quoted).map(|(c, end)| (c, end, Notation::Backslash)),
+                b'+' if in_query => Some((' ', at + 1, Notation::Percent)),
+                byte => {
+                    in_query = byte == b'=' || in_query && !byte.is_ascii_whitespace();
+                    None
+                }
+            },
+            &mut marks,
+        )
+        .map(|text| Reading { text, marks })
+    }
+
+    /// Resolves the escapes of a string literal, given without its quotes. None when there are none.
+    pub fn of_literal(inner: &str) -> Option<Self> {
+        if !inner.contains('\\') {
+            return None;
+        }
+        let bytes = inner.as_bytes();
+        let mut marks = Vec::new();
+        let escape = |at| match bytes[at] {
+            b'\\' => backslash(bytes, at, true).map(|(c, end)| (c, end, Notation::Backslash)),
+            _ => None,
+        };
+        Self::build(inner, escape, &mut marks).map(|text| Reading { text, marks })
+    }
+
+    /// Copies the text; where `escape` finds one, it gives the character and where the escape ends.
+    fn build(
+        text: &str,
+        mut escape: impl FnMut(usize) -> Option<(char, usize, Notation)>,
+        marks: &mut Vec<Mark>,
+    ) -> Option<String> {
+        let mut out = String::new();
+        let (mut copied, mut at) = (0, 0);
+        while at < text.len() {
+            let Some((c, end, notation)) = escape(at) else {
+                at += 1;
+                continue;
+            };
+            if out.capacity() == 0 {
+                out.reserve(text.len());
+            }
+            out.push_str(&text[copied..at]);
+            let start = out.len();
+            out.push(c);
+            marks.push(Mark { text: start..out.len(), stored: at..end, notation });
+            (copied, at) = (end, end);
+        }
+        if marks.is_empty() {
+            return None;
+        }
+        out.push_str(&text[copied..]);
+        Some(out)
+    }
+
+    /// Whether a range of the text holds or touches a resolved escape.
+    pub fn is_new(&self, range: &Range<usize>) -> bool {
+        let first = self.marks.partition_point(|mark| mark.text.end < range.start);
+        self.marks.get(first).is_some_and(|mark| mark.text.start <= range.end)
+    }
+
+    /// Whether an escape stands right before or after a range of the stored text, and none within.
+    pub fn is_beside(&self, range: &Range<usize>) -> bool {
+        let first = self.marks.partition_point(|mark| mark.stored.end < range.start);
+        let mut beside = false;
+        for mark in self.marks[first..].iter().take_while(|mark| mark.stored.start <= range.end) {
+            if mark.stored.end > range.start && mark.stored.start < range.end {
+                return false;
+            }
+            beside = true;
+        }
+        beside
+    }
+
+    /// The stored bytes that a range of the text stands for.
+    fn stored(&self, range: &Range<usize>) -> Range<usize> {
+        let after = self.marks.partition_point(|mark| mark.text.end <= range.start);
+        let start = match (self.marks.get(after), after.checked_sub(1).map(|i| &self.marks[i])) {
+            (Some(mark), _) if mark.text.start <= range.start => mark.stored.start,
+            (_, Some(before)) => before.stored.end + (range.start - before.text.end),
+            (_, None) => range.start,
+        };
+        if range.is_empty() {
+            return start..start;
+        }
+        let before = self.marks.partition_point(|mark| mark.text.start < range.end);
+        let end = match before.checked_sub(1).map(|i| &self.marks[i]) {
+            Some(mark) if mark.text.end >= range.end => mark.stored.end,
+            Some(mark) => mark.stored.end + (range.end - mark.text.end),
+            None => range.end,
+        };
+        start..end
+    }
+
+    /// An edit of the text as an edit of the stored bytes, escaped as the escapes there are.
+    pub fn carried_back(&self, edit: &Edit) -> Edit {
+        let near = self.marks.partition_point(|mark| mark.text.end < edit.range.start);
+        let notation = self.marks.get(near).or(self.marks.last()).map_or(Notation::Backslash, |mark| mark.notation);
+        Edit { range: self.stored(&edit.range), bytes: escaped(&edit.bytes, notation) }
+    }
+}
+
+/// Bytes of a text with every character escaped that the notation gives a meaning.
+pub(super) fn escaped(bytes: &[u8], notation: Notation) -> Vec<u8> {
+    let mut out = Vec::with_capacity(bytes.len());
+    for byte in bytes {
+        let escape: Cow<'static, str> = match (notation, byte) {
+            (Notation::Percent, b) if b.is_ascii_alphanumeric() || b"-_.~*".contains(b) => Cow::Borrowed(""),
+            (Notation::Percent, b) => Cow::Owned(format!("%{b:02X}")),
+            (Notation::Entity, b'&') => Cow::Borrowed("&amp;"),
+            (Notation::Entity, b'<') => Cow::Borrowed("&lt;"),
+            (Notation::Entity, b'>') => Cow::Borrowed("&gt;"),
+            (Notation::Entity, b'"') => Cow::Borrowed("&quot;"),
+            (Notation::Entity, b'\'') => Cow::Borrowed("&#39;"),
+            (Notation::Backslash, b'"') => Cow::Borrowed("\\\""),
+            (Notation::Backslash, b'\'') => Cow::Borrowed("\\u0027"),
+            (Notation::Backslash, b'\\') => Cow::Borrowed("\\\\"),
+            (Notation::Backslash, b'\n') => Cow::Borrowed("\\n"),
+            (Notation::Backslash, b'\r') => Cow::Borrowed("\\r"),
+            (Notation::Backslash, b'\t') => Cow::Borrowed("\\t"),
+            (Notation::Backslash, b) if *b < b' ' => Cow::Owned(format!("\\u{b:04x}")),
+            _ => Cow::Borrowed(""),
+        };
+        if escape.is_empty() { out.push(*byte) } else { out.extend_from_slice(escape.as_bytes()) }
+    }
+    out
+}
+
+/// The character that escaped bytes of UTF-8 give, each written with the prefix and two hexadecimal digits.
+fn escaped_byte_char(bytes: &[u8], at: usize, prefix: &[u8]) -> Option<(char, usize)> {
+    let width = prefix.len() + 2;
+    let byte = |n: usize| {
+        let part = bytes.get(at + n * width..at + (n + 1) * width)?;
+        u8::try_from(hexadecimal(part.strip_prefix(prefix)?)?).ok()
+    };
+    let first = byte(0)?;
+    let length = match first {
+        0..0x80 => 1,
+        0xC2..0xE0 => 2,
+        0xE0..0xF0 => 3,
+        0xF0..0xF5 => 4,
+        _ => return None,
+    };
+    let mut buffer = [first, 0, 0, 0];
+    for (n, place) in buffer.iter_mut().enumerate().take(length).skip(1) {
+        *place = byte(n)?;
+    }
+    let c = std::str::from_utf8(&buffer[..length]).ok()?.chars().next()?;
+    Some((c, at + length * width))
+}
+
+fn entity(text: &str, at: usize) -> Option<(char, usize)> {
+    let rest = text.as_bytes().get(at + 1..)?;
+    let length = rest.iter().take(12).position(|b| *b == b';')?;
+    let name = text.get(at + 1..at + 1 + length)?;
+    let c = match name {
+        "amp" => '&',
+        "lt" => '<',
+        "gt" => '>',
+        "quot" => '"',
+        "apos" => '\'',
+        "lsquo" => '\u{2018}',
+        "rsquo" => '\u{2019}',
+        "commat" => '@',
+        _ => numeric_entity(name).or_else(|| {
+            let position = LATIN.split_ascii_whitespace().position(|known| known == name)?;
+            char::from_u32(0xA0 + position as u32)
+        })?,
+    };
+    Some((c, at + 1 + length + 1))
+}
+
+fn numeric_entity(name: &str) -> Option<char> {
+    let number = name.strip_prefix('#')?;
+    let number = match number.strip_prefix(['x', 'X']) {
+        Some(digits) => u32::from_str_radix(digits, 16),
+        None => number.parse(),
+    };
+    char::from_u32(number.ok()?)
+}
+
+fn backslash(bytes: &[u8], at: usize, is_quoted: bool) -> Option<(char, usize)> {
+    let c = match bytes.get(at + 1)? {
+        b'u' if bytes.get(at + 2) == Some(&b'{') => {
+            let digits = bytes.get(at + 3..)?;
+            let length = digits.iter().take(7).position(|b| *b == b'}')?;
+            return Some((char::from_u32(hexadecimal(&digits[..length])?)?, at + 4 + length));
+        }
+        b'u' => return unicode(bytes, at),
+        b'x' => {
+            let latin = || Some((char::from(u8::try_from(hexadecimal(bytes.get(at + 2..at + 4)?)?).ok()?), at + 4));
+            return escaped_byte_char(bytes, at, b"\\x").or_else(latin);
+        }
+        mark @ (b'"' | b'\'' | b'/' | b'\\') => char::from(*mark),
+        b'n' if is_quoted => '\n',
+        b'r' if is_quoted => '\r',
+        b't' if is_quoted => '\t',
+        b'b' if is_quoted => '\u{8}',
+        b'f' if is_quoted => '\u{c}',
+        _ => return None,
+    };
+    Some((c, at + 2))
+}
+
+/// A character in `\uXXXX`, in two of them beyond the first plane; a lone half becomes U+FFFD.
+fn unicode(bytes: &[u8], at: usize) -> Option<(char, usize)> {
+    let unit = |at: usize| hexadecimal(bytes.get(at..at + 6)?.strip_prefix(b"\\u")?);
+    let first = unit(at)?;
+    if let Some(c) = char::from_u32(first) {
+        return Some((c, at + 6));
+    }
+    let second = unit(at + 6).filter(|second| first < 0xDC00 && (0xDC00..0xE000).contains(second));
+    let pair = second.and_then(|second| char::from_u32(0x1_0000 + ((first - 0xD800) << 10) + (second - 0xDC00)));
+    Some(pair.map_or((char::REPLACEMENT_CHARACTER, at + 6), |c| (c, at + 12)))
+}
+
+fn hexadecimal(digits: &[u8]) -> Option<u32> {
+    if digits.is_empty() || digits.len() > 6 {
+        return None;
+    }
+    digits.iter().try_fold(0, |number, digit| Some(number * 16 + char::from(*digit).to_digit(16)?))
+}

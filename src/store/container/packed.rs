@@ -1,0 +1,136 @@
+//! Compressed bytes: zlib, gzip and Zstandard, unpacked to a limit and packed again.
+
+use std::io::{Read, Write as _};
+
+use flate2::bufread::{GzDecoder, ZlibDecoder};
+use flate2::write::ZlibEncoder;
+use flate2::{Compression, GzBuilder};
+use ruzstd::decoding::{FrameDecoder, StreamingDecoder};
+use ruzstd::encoding::{CompressionLevel, compress_to_vec};
+
+use super::{Layer, Limits};
+
+/// Output that has to come without a fault before a stream is believed to be one.
+const PROBE: usize = 256;
+/// Memory that a frame of Zstandard may ask for to look back in.
+const WINDOW: u64 = 64 << 20;
+
+/// Why compressed bytes were not read, in words that follow what they are.
+pub(super) const TOO_LARGE: &str = "unpacks to more than 64 MB and was not read";
+pub(super) const BROKEN: &str = "a compressed stream that ends early or is damaged";
+
+/// What came out of compressed bytes.
+#[derive(Debug)]
+pub(super) struct Unpacked {
+    pub layer: Layer,
+    /// What it holds; of a broken stream, what stands before the fault.
+    pub inner: Vec<u8>,
+    /// Bytes of the stream; what follows is none of it.
+    pub used: usize,
+    /// It ends as it should.
+    pub whole: bool,
+    /// It holds more than was asked for.
+    pub too_large: bool,
+}
+
+/// The format that bytes begin with.
+pub(super) fn header(bytes: &[u8]) -> Option<Layer> {
+    match bytes {
+        [0x1F, 0x8B, 8, ..] => Some(Layer::Gzip),
+        [0x28, 0xB5, 0x2F, 0xFD, ..] => Some(Layer::Zstd),
+        [method, flags, ..]
+            if method & 0x8F == 8
+                && flags & 0x20 == 0
+                && (u16::from(*method) << 8 | u16::from(*flags)).is_multiple_of(31) =>
+        {
+            Some(Layer::Zlib)
+        }
+        _ => None,
+    }
+}
+
+/// Unpacks the stream that bytes begin with, to a limit. None when they begin with none.
+pub(super) fn unpack(bytes: &[u8], limit: usize) -> Option<Unpacked> {
+    let layer = header(bytes)?;
+    let mut rest = bytes;
+    let mut inner = Vec::new();
+    let take = limit as u64 + 1;
+    let whole = match layer {
+        Layer::Zlib => ZlibDecoder::new(&mut rest).take(take).read_to_end(&mut inner).is_ok(),
+        Layer::Gzip => GzDecoder::new(&mut rest).take(take).read_to_end(&mut inner).is_ok(),
+        _ => frame(&mut rest, take, &mut inner).is_some(),
+    };
+    let too_large = inner.len() > limit;
+    Some(Unpacked { layer, inner, used: bytes.len() - rest.len(), whole: whole && !too_large, too_large })
+}
+
+fn frame(rest: &mut &[u8], take: u64, inner: &mut Vec<u8>) -> Option<()> {
+    let mut frames = FrameDecoder::new();
+    frames.set_max_window_size(WINDOW.min(take.max(1 << 20)));
+    let mut decoder = StreamingDecoder::new_with_decoder(rest, frames).ok()?;
+    (&mut decoder).take(take).read_to_end(inner).ok()?;
+    let frames = &decoder.decoder;
+    let sum = frames.get_checksum_from_data();
+    (sum.is_none() || inner.len() as u64 == take || sum == frames.get_calculated_checksum()).then_some(())
+}
+
+/// Whether bytes begin with a stream that can be unpacked, at least at its beginning.
+pub(super) fn begins(bytes: &[u8]) -> bool {
+    unpack(bytes, PROBE).is_some_and(|out| (out.whole || out.too_large) && !out.inner.is_empty())
+}
+
+/// Packs bytes as a stream was that they come from; a gzip member keeps its name and time.
+#[must_use]
+pub fn pack(layer: Layer, inner: &[u8], old: &[u8]) -> Vec<u8> {
+    let packed = match layer {
+        Layer::Zlib => {
+            let mut encoder = ZlibEncoder::new(Vec::new(), Compression::default());
+            encoder.write_all(inner).and_then(|()| encoder.finish())
+        }
+        Layer::Gzip => {
+            let mut encoder = like(old).write(Vec::new(), Compression::default());
+            encoder.write_all(inner).and_then(|()| encoder.finish())
+        }
+        _ => Ok(compress_to_vec(inner, CompressionLevel::Fastest)),
+    };
+    // Writing to memory does not fail.
+    packed.unwrap_or_default()
+}
+
+fn like(old: &[u8]) -> GzBuilder {
+    let decoder = GzDecoder::new(old);
+    let Some(header) = decoder.header() else { return GzBuilder::new() };
+    let mut builder = GzBuilder::new().mtime(header.mtime()).operating_system(header.operating_system());
+    if let Some(name) = header.filename() {
+        builder = builder.filename(name);
+    }
+    if let Some(comment) = header.comment() {
+        builder = builder.comment(comment);
+    }
+    match header.extra() {
+        Some(extra) => builder.extra(extra),
+        None => builder,
+    }
+}
+
+/// The bytes behind a compressed value, every stream of it, to the usual limit. None when it is not compressed.
+///
+/// # Errors
+/// Bytes that begin as a compressed stream and are none, or hold more than is read.
+#[must_use]
+pub fn inflate(bytes: &[u8]) -> Option<Result<Vec<u8>, &'static str>> {
+    header(bytes)?;
+    let limit = Limits::default().unpacked;
+    let (mut at, mut all) = (0, Vec::new());
+    while let Some(mut out) = unpack(&bytes[at..], limit - all.len()) {
+        match (out.whole, out.too_large) {
+            (true, _) => all.append(&mut out.inner),
+            (_, true) => return Some(Err(TOO_LARGE)),
+            // What follows the first stream need not be one.
+            _ if at > 0 => break,
+            _ => return Some(Err(BROKEN)),
+        }
+        at += out.used;
+    }
+    Some(Ok(all))
+}

@@ -1,0 +1,363 @@
+//! What is found in values and how they are written again, for each encoding and for encodings in each other.
+
+use std::io::Write as _;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE_NO_PAD};
+use flate2::Compression;
+use flate2::write::{GzEncoder, ZlibEncoder};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::*;
+
+/// Every text of a value that has not been seen before, with its path and encodings.
+fn leaves(raw: &Raw) -> Vec<(String, String, Vec<Layer>)> {
+    let mut all = Vec::new();
+    read(raw, Limits::default(), &mut |leaf: &Leaf<'_>| {
+        all.push((leaf.text.to_owned(), leaf.path(), leaf.layers.to_vec()));
+    });
+    all
+}
+
+/// How often a word stands in a value, each place counted once.
+fn count(raw: &Raw, word: &str) -> usize {
+    let mut found = 0;
+    read(raw, Limits::default(), &mut |leaf: &Leaf<'_>| {
+        found += leaf.text.match_indices(word).filter(|(at, _)| leaf.is_new(*at..at + word.len())).count();
+    });
+    found
+}
+
+/// Takes a word out of a value.
+fn without(raw: &Raw, word: &str, mark: &str) -> Rewritten<Raw> {
+    rewrite(raw, Limits::default(), &mut |leaf: &Leaf<'_>| {
+        let places = leaf.text.match_indices(word);
+        places.map(|(at, _)| Change { range: at..at + word.len(), text: mark.to_owned() }).collect()
+    })
+    .0
+}
+
+fn opaque(raw: &Raw) -> Vec<&'static str> {
+    read(raw, Limits::default(), &mut |_: &Leaf<'_>| {}).opaque.iter().map(|part| part.why).collect()
+}
+
+fn text(text: &str) -> Raw {
+    Raw::Text(text.to_owned())
+}
+
+fn zlib(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = ZlibEncoder::new(Vec::new(), Compression::default());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn zstd(bytes: &[u8]) -> Vec<u8> {
+    ruzstd::encoding::compress_to_vec(bytes, ruzstd::encoding::CompressionLevel::Fastest)
+}
+
+const MAIL: &str = "ann@example.org";
+
+/// The person's address in every encoding that is rewritten, alone and in others.
+fn disguises() -> Vec<(&'static str, Raw)> {
+    let sentence = "write to ann@example.org, please";
+    let bytes = sentence.as_bytes();
+    let document = json!({ "who": { "mail": sentence }, "n": 1 }).to_string();
+    let wide: Vec<u8> = sentence.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let twice = STANDARD.encode(STANDARD.encode(sentence));
+    let lines = STANDARD.encode([bytes, &[b'.'; 90], bytes].concat());
+    let lines: Vec<&str> = lines.as_bytes().chunks(76).map(|line| std::str::from_utf8(line).unwrap()).collect();
+    let mut prefixed = vec![0, 0, 1, 200];
+    prefixed.extend(zlib(bytes));
+    vec![
+        ("text", text(sentence)),
+        ("text in bytes", Raw::Bytes(bytes.to_vec())),
+        ("JSON", text(&document)),
+        ("JSON in bytes", Raw::Bytes(document.clone().into_bytes())),
+        ("JSON in JSON", text(&json!({ "inner": document }).to_string())),
+        ("JSON escapes", text(r#"{"a":"x \u0061\u006e\u006e\u0040example.org"}"#)),
+        ("JSON cut off", text(r#"{"a":"one\nann\u0040example.org"#)),
+        ("JSON lines", text("{\"a\":1}\n{\"a\":\"ann@example.org\"}\n")),
+        ("a JSON string", text(r#""say \"ann@example.org\"""#)),
+        ("Python", text("{'a': None, 'b': 'it\\'s ann@example.org'}")),
+        ("a key", text(r#"{"ann@example.org":[1]}"#)),
+        ("zlib", Raw::Bytes(zlib(bytes))),
+        ("zlib of JSON", Raw::Bytes(zlib(document.as_bytes()))),
+        ("zlib in zlib", Raw::Bytes(zlib(&zlib(bytes)))),
+        ("a second zlib stream", Raw::Bytes([zlib(b"nothing"), zlib(bytes)].concat())),
+        ("zlib after other bytes", Raw::Bytes(prefixed)),
+        ("zlib as Latin-1", Raw::Text(charset::latin1(&zlib(bytes)))),
+        ("zlib as hex", text(&hex::encode(zlib(bytes)))),
+        ("zlib as bytea", text(&format!("\\x{}", hex::encode(zlib(bytes))))),
+        ("zlib in a text that is no UTF-8", Raw::BadText(zlib(bytes))),
+        ("text after zlib", Raw::Bytes([&zlib(b"nothing")[..], b" and then ann@example.org follows"].concat())),
+        ("gzip", Raw::Bytes(gzip(bytes))),
+        ("a second member of gzip", Raw::Bytes([gzip(b"nothing"), gzip(bytes)].concat())),
+        ("zstd", Raw::Bytes(zstd(bytes))),
+        ("base64", text(&STANDARD.encode(sentence))),
+        ("base64 in words", text(&format!("token={} of", STANDARD.encode(sentence)))),
+        ("base64 without padding", text(&STANDARD_NO_PAD.encode(format!("{sentence}??>>")))),
+        ("base64 of URLs", text(&format!("a.{}.b", URL_SAFE_NO_PAD.encode(format!("{sentence}??>>"))))),
+        ("base64 twice", text(&twice)),
+        ("base64 on lines", text(&lines.join("\r\n"))),
+        ("base64 of zlib", text(&STANDARD.encode(zlib(bytes)))),
+        ("base64 after a word", text(&format!("id_{}", STANDARD.encode(sentence)))),
+        ("base64 with escapes", text(&STANDARD.encode(sentence).replace('=', "%3D"))),
+        ("hex", text(&hex::encode(sentence))),
+        ("hex in capitals", text(&hex::encode_upper(sentence))),
+        ("percent", text("?m=ann%40example.org&x=1")),
+        ("percent twice", text("?m=ann%2540example.org&x=1")),
+        ("a form", text("q=to+ann%40example.org+now")),
+        ("JSON in percent", text("?q=%7B%22m%22%3A%22ann%40example.org%22%7D")),
+        ("an entity", text("to ann&#64;example.org")),
+        ("a hexadecimal entity", text("to ann&#x40;example.org")),
+        ("entities of entities", text("to ann&amp;#64;example.org")),
+        ("JSON in entities", text("{&quot;m&quot;:&quot;ann@example.org&quot;}")),
+        ("an escape in a text", text("to ann\\u0040example.org")),
+        ("UTF-16", Raw::Bytes(wide)),
+        ("base64 in JSON in zlib", Raw::Bytes(zlib(json!([STANDARD.encode(sentence)]).to_string().as_bytes()))),
+    ]
+}
+
+#[test]
+fn a_word_is_found_in_every_encoding() {
+    for (name, value) in disguises() {
+        assert!(count(&value, MAIL) >= 1, "{name}: {:?}", leaves(&value));
+        assert_eq!(opaque(&value), Vec::<&str>::new(), "{name}");
+    }
+}
+
+#[test]
+fn a_rewritten_value_is_encoded_as_it_was_and_the_word_is_gone() {
+    for (name, value) in disguises() {
+        let Rewritten::New(new) = without(&value, MAIL, "[erased]") else { panic!("{name} was not rewritten") };
+        assert_eq!(count(&new, MAIL), 0, "{name}: {new:?}");
+        assert!(count(&new, "[erased]") >= 1, "{name}: {:?}", leaves(&new));
+        assert_eq!(std::mem::discriminant(&value), std::mem::discriminant(&new), "{name}");
+        // Taking the mark for the word again gives the texts that were.
+        let Rewritten::New(back) = without(&new, "[erased]", MAIL) else { panic!("{name} was not restored") };
+        let last = |value: &Raw| leaves(value).into_iter().map(|(text, path, _)| (text, path)).next_back();
+        assert_eq!((last(&back), count(&back, MAIL)), (last(&value), count(&value, MAIL)), "{name}");
+        assert_eq!(without(&value, "nobody", "x"), Rewritten::Unchanged, "{name}");
+    }
+}
+
+#[test]
+fn every_byte_beside_a_change_stays() {
+    for (before, after) in [
+        (
+            r#"{ "a":1.10, "b" : "x\u00e9 ann@example.org \/", "b":NaN}"#,
+            r#"{ "a":1.10, "b" : "x\u00e9 * \/", "b":NaN}"#,
+        ),
+        (
+            r#"["\ud800", 123456789012345678901234567890, "ann@example.org",]"#,
+            r#"["\ud800", 123456789012345678901234567890, "*",]"#,
+        ),
+        ("50% of ann%40example.org &amp; co", "50% of %2A &amp; co"),
+        ("a &lt; b, ann&#64;example.org, &nbsp;", "a &lt; b, *, &nbsp;"),
+        (r"C:\temp\new ann@example.org", r"C:\temp\new *"),
+    ] {
+        let expected = after.replace("%2A", "*");
+        let Rewritten::New(Raw::Text(new)) = without(&text(before), MAIL, "*") else { panic!("{before}") };
+        assert_eq!(new, expected);
+    }
+    let two = [zlib(b"nothing here"), zlib(b"ann@example.org")].concat();
+    let Rewritten::New(Raw::Bytes(new)) = without(&Raw::Bytes(two.clone()), MAIL, "*") else { panic!() };
+    assert!(new.starts_with(&zlib(b"nothing here")));
+    assert_eq!(inflate(&new), Some(Ok(b"nothing here*".to_vec())));
+}
+
+#[test]
+fn a_backslash_that_is_no_escape_is_a_letter() {
+    for path in [r"C:\home\tanya.k", r"C:\users\ann@example.org"] {
+        assert_eq!(leaves(&text(path)).len(), 1, "{path}");
+    }
+}
+
+#[test]
+fn a_match_is_handed_over_once() {
+    assert_eq!(count(&text("{\"a\":\"one\\nann@example.org\\u0040"), MAIL), 1);
+    assert_eq!(count(&text("ann@example.org & ann%40example.org"), MAIL), 2);
+    assert_eq!(count(&text("R&amp;D ann@example.org 100%25"), MAIL), 1);
+    assert_eq!(count(&text("ann&amp;#64;example.org ann&#64;example.org"), MAIL), 2);
+}
+
+#[test]
+fn a_number_becomes_a_number_or_null() {
+    let number = |to: &str| without(&text(r#"{"id": 4711, "n": 1}"#), "4711", to);
+    assert_eq!(number("[erased]"), Rewritten::New(text(r#"{"id": null, "n": 1}"#)));
+    assert_eq!(number("0"), Rewritten::New(text(r#"{"id": 0, "n": 1}"#)));
+    assert_eq!(without(&Raw::Integer(4711), "4711", "x"), Rewritten::New(Raw::Null));
+}
+
+#[test]
+fn a_path_leads_through_documents_in_documents() {
+    let value = json!({ "a": [{ "b": json!({ "c\n": [0, "ann"] }).to_string() }] }).to_string();
+    let found = leaves(&text(&value)).into_iter().find(|(text, ..)| text == "ann").unwrap();
+    assert_eq!((found.1.as_str(), found.2), ("a.0.b.c\n.1", vec![Layer::Json, Layer::Json]));
+}
+
+#[test]
+fn what_cannot_be_read_is_reported() {
+    let mut cut = zlib(
+        &[b"ann@example.org ".repeat(500), (0..9_999).map(|n| format!("{n} ")).collect::<String>().into_bytes()]
+            .concat(),
+    );
+    cut.truncate(cut.len() - 8);
+    let noise: Vec<u8> = (0..400_u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+    for (name, value, why) in [
+        ("cut off", Raw::Bytes(cut.clone()), packed::BROKEN),
+        ("unknown", Raw::Bytes(noise.clone()), "bytes of an unknown format"),
+        ("base64 of unknown", text(&STANDARD.encode(&noise)), "bytes of an unknown format"),
+    ] {
+        assert_eq!(opaque(&value), [why], "{name}");
+    }
+    let bomb = Raw::Bytes(zlib(&[b'a'; 80_000]));
+    let limits = Limits { unpacked: 70_000, ..Limits::default() };
+    let contents = read(&bomb, limits, &mut |leaf: &Leaf<'_>| assert!(leaf.text.len() <= 70_001));
+    assert_eq!(contents.opaque[0].why, packed::TOO_LARGE);
+    // What can be read of it is searched all the same, and is not rewritten.
+    assert!(count(&Raw::Bytes(cut.clone()), MAIL) > 100);
+    assert_eq!(without(&Raw::Bytes(cut), MAIL, "*"), Rewritten::Cannot(Layer::Zlib));
+    let around = [&noise[..], b"ann@example.org", &noise[..]].concat();
+    assert_eq!(count(&Raw::Bytes(around.clone()), MAIL), 1);
+    assert_eq!(without(&Raw::Bytes(around), MAIL, "*"), Rewritten::Cannot(Layer::Binary));
+}
+
+#[test]
+fn letters_of_one_byte_and_damaged_text_are_read() {
+    let latin = Raw::BadText(b"Zo\xEB N\xFA\xF1ez was here".to_vec());
+    assert_eq!(count(&latin, "Zoë Núñez"), 1);
+    assert_eq!(without(&latin, "Zoë Núñez", "*"), Rewritten::New(text("* was here")));
+    let damaged = Raw::BadText("Zoë Núñez was here and there\u{FFFD}".as_bytes()[..33].to_vec());
+    assert_eq!(count(&damaged, "Zoë Núñez"), 1);
+    let Rewritten::New(Raw::BadText(new)) = without(&damaged, "Zoë Núñez", "*") else { panic!() };
+    assert!(new.starts_with(b"* was here"));
+}
+
+#[test]
+fn hostile_values_end_in_time() {
+    let mut nested = "x ann%40example.org".to_owned();
+    for _ in 0..20 {
+        nested = STANDARD.encode(&nested) + "%3D";
+    }
+    let mut zipped = b"ann@example.org".to_vec();
+    for _ in 0..20 {
+        zipped = zlib(&zipped);
+    }
+    let streams = [zlib(b"a"), vec![0x78, 0x9C, 0x78, 0x9C, 0xFF, 0x78]].concat().repeat(10_000);
+    for value in [
+        text(&"[".repeat(10 << 20)),
+        text(&"{\"a\":".repeat(1 << 18)),
+        text(&"%25".repeat(1 << 18)),
+        text(&format!("%{}", "25".repeat(1 << 18))),
+        text(&"&amp;".repeat(1 << 18)),
+        text(&"\\".repeat(1 << 20)),
+        text(&"eJwA".repeat(1 << 18)),
+        text(&"eJwAeJwAeJwAeJwA ".repeat(1 << 16)),
+        text(&nested),
+        Raw::Bytes(zipped),
+        Raw::Bytes(streams),
+        Raw::Bytes([0x78, 0x9C].repeat(1 << 18)),
+        Raw::Bytes([0x28, 0xB5, 0x2F, 0xFD].repeat(1 << 18)),
+    ] {
+        let begun = std::time::Instant::now();
+        leaves(&value);
+        assert!(begun.elapsed().as_secs() < 60, "{:?}", begun.elapsed());
+    }
+}
+
+fn any_json() -> impl Strategy<Value = Value> {
+    let word = "[a-zA-Zéß漢\"\\\\/&%<> \n\t{}\\[\\]@.]{0,12}";
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        word.prop_map(Value::from),
+    ];
+    leaf.prop_recursive(4, 30, 5, move |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..5).prop_map(Value::from),
+            prop::collection::vec((word, inner), 0..5).prop_map(|pairs| Value::Object(pairs.into_iter().collect())),
+        ]
+    })
+}
+
+/// Every text of a JSON value, keys among them.
+fn strings(value: &Value, all: &mut Vec<String>) {
+    match value {
+        Value::String(text) => all.push(text.clone()),
+        Value::Array(items) => items.iter().for_each(|item| strings(item, all)),
+        Value::Object(object) => object.iter().for_each(|(key, item)| {
+            all.push(key.clone());
+            strings(item, all);
+        }),
+        _ => {}
+    }
+}
+
+fn replaced(value: &Value, word: &str, by: &str) -> Value {
+    match value {
+        Value::String(text) => text.replace(word, by).into(),
+        Value::Array(items) => items.iter().map(|item| replaced(item, word, by)).collect(),
+        Value::Object(object) => {
+            object.iter().map(|(key, item)| (key.replace(word, by), replaced(item, word, by))).collect()
+        }
+        other => other.clone(),
+    }
+}
+
+fn planted(value: Value) -> Value {
+    json!({ "first": [value.clone(), 1.10], "who": { "NEEDLE key": "a \"NEEDLE\" é" }, "last": value })
+}
+
+proptest! {
+    #[test]
+    fn every_text_of_a_document_is_a_leaf(value in any_json()) {
+        let value = planted(value);
+        let mut expected = Vec::new();
+        strings(&value, &mut expected);
+        for raw in [text(&value.to_string()), text(&format!("{value:#}")), Raw::Bytes(zlib(value.to_string().as_bytes()))] {
+            let found: Vec<String> = leaves(&raw).into_iter().map(|(text, ..)| text).collect();
+            for text in &expected {
+                // A text that is a document itself is taken apart.
+                prop_assert!(found.contains(text) || json::is_document(text), "{:?} in {:?}", text, found);
+            }
+        }
+    }
+
+    #[test]
+    fn a_change_in_a_document_changes_nothing_else(value in any_json()) {
+        let value = planted(value);
+        let expected = replaced(&value, "NEEDLE", "a \"quoted\"\n\\ mark ü");
+        let stored = text(&format!("{value:#}"));
+        let Rewritten::New(Raw::Text(new)) = without(&stored, "NEEDLE", "a \"quoted\"\n\\ mark ü") else { panic!() };
+        prop_assert_eq!(serde_json::from_str::<Value>(&new).unwrap(), expected);
+        prop_assert_eq!(without(&text(&new), "a \"quoted\"\n\\ mark ü", "NEEDLE"), Rewritten::New(stored));
+    }
+
+    #[test]
+    fn any_bytes_are_survived(bytes in prop::collection::vec(any::<u8>(), 0..300), packed in any::<bool>()) {
+        let bytes = if packed { zlib(&bytes) } else { bytes };
+        for raw in [Raw::Bytes(bytes.clone()), Raw::BadText(bytes.clone())] {
+            let done = without(&raw, "a", "b");
+            if let Rewritten::New(new) = done {
+                leaves(&new);
+            }
+        }
+        leaves(&Raw::Text(String::from_utf8_lossy(&bytes).into_owned()));
+    }
+
+    #[test]
+    fn any_text_is_survived(text in r#"[\\u0-9a-fx{}\[\]"',:%&#;+=A-Za-z \n]{0,80}"#) {
+        let raw = Raw::Text(text);
+        leaves(&raw);
+        without(&raw, "a", "\"\\%&");
+    }
+}

@@ -1,0 +1,472 @@
+//! The walk through a value from the outside in. Each step knows one encoding: it takes it off, walks on inside, and
+//! turns the edits that come back into edits of its own bytes.
+
+use std::ops::Range;
+
+use super::escape::{Notation, Reading, escaped};
+use super::json::{self, Tokens};
+use super::packed::{self, Unpacked};
+use super::word::{self, words};
+use super::{Change, Contents, Edit, Layer, Leaf, LeafKind, Limits, Opaque, Rewritten, Visitor, charset, edited};
+
+/// Parts that were not looked into, of which the place is kept.
+const REPORTED: usize = 16;
+/// Places of a value at which a compressed stream is tried to begin.
+const TRIES: usize = 4_096;
+/// Bytes that may be worked through for each byte of the value, and for each value however small.
+const WORK: (usize, usize) = (48, 256 << 20);
+/// Levels of escapes that are resolved: `%252540` has three.
+const ESCAPES: usize = 4;
+/// Bytes between other parts that are too few to be worth a report.
+const SCRAP: usize = 16;
+
+/// A step into a document.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Step {
+    /// To the value of a key that stands at these bytes, in quotes where the format has some.
+    Key(Range<usize>),
+    /// To an element, from 0.
+    At(usize),
+}
+
+/// Where a text stands in a value.
+#[derive(Debug, Clone, Copy)]
+pub struct Place<'a> {
+    up: Option<&'a Place<'a>>,
+    source: &'a [u8],
+    steps: &'a [Step],
+}
+
+impl Place<'_> {
+    const ROOT: Place<'static> = Place { up: None, source: &[], steps: &[] };
+
+    /// Keys and positions with dots between.
+    pub(super) fn path(&self) -> String {
+        let mut path = self.up.map(Place::path).unwrap_or_default();
+        for step in self.steps {
+            let part = match step {
+                Step::At(position) => position.to_string(),
+                Step::Key(range) => {
+                    let key = String::from_utf8_lossy(self.source.get(range.clone()).unwrap_or_default());
+                    let quotes = ['"', '\''];
+                    let inner = key.strip_prefix(quotes).and_then(|k| k.strip_suffix(quotes)).unwrap_or(&key);
+                    Reading::of_literal(inner).map_or_else(|| inner.to_owned(), |reading| reading.text)
+                }
+            };
+            if !path.is_empty() {
+                path.push('.');
+            }
+            path.push_str(&part);
+        }
+        path
+    }
+}
+
+/// One walk through one value.
+pub(super) struct Walk<'v> {
+    limits: Limits,
+    visitor: &'v mut dyn Visitor,
+    layers: Vec<Layer>,
+    contents: Contents,
+    cannot: Option<Layer>,
+    /// Bytes that may still come out of compressed parts.
+    unpackable: usize,
+    /// Bytes that may still be worked through.
+    work: usize,
+    /// Places that may still be tried.
+    tries: usize,
+}
+
+impl<'v> Walk<'v> {
+    pub fn new(limits: Limits, visitor: &'v mut dyn Visitor) -> Self {
+        let (layers, contents) = (Vec::new(), Contents::default());
+        Walk {
+            limits,
+            visitor,
+            layers,
+            contents,
+            cannot: None,
+            unpackable: limits.unpacked,
+            work: WORK.1,
+            tries: TRIES,
+        }
+    }
+
+    /// What came of it, for the bytes of the value and the edits of them.
+    pub fn end(self, old: &[u8], edits: Vec<Edit>) -> (Rewritten<Vec<u8>>, Contents) {
+        let done = match (self.cannot, edits.is_empty()) {
+            (Some(layer), _) => Rewritten::Cannot(layer),
+            (None, true) => Rewritten::Unchanged,
+            (None, false) => Rewritten::New(edited(old, edits)),
+        };
+        (done, self.contents)
+    }
+
+    /// A value that is a number.
+    pub fn number(&mut self, text: &str) -> Vec<Edit> {
+        self.leaf(text, LeafKind::Number, &Place::ROOT)
+    }
+
+    /// A value that is stored as text.
+    pub fn stored_text(&mut self, text: &str) -> Vec<Edit> {
+        self.work = self.work.saturating_add(text.len().saturating_mul(WORK.0));
+        self.text(text, LeafKind::Text, &Place::ROOT)
+    }
+
+    /// A value that is stored as bytes.
+    pub fn stored_bytes(&mut self, bytes: &[u8]) -> Vec<Edit> {
+        self.work = self.work.saturating_add(bytes.len().saturating_mul(WORK.0));
+        self.bytes(bytes, &Place::ROOT)
+    }
+
+    /// A text in no encoding: its words, the text itself, and what it says with its escapes resolved.
+    fn text(&mut self, text: &str, kind: LeafKind, place: &Place<'_>) -> Vec<Edit> {
+        if is_plain(text) || !self.spend(text.len(), place) {
+            return self.leaf(text, kind, place);
+        }
+        if json::is_document(text) {
+            return self.json(text, place);
+        }
+        if let Some(edits) = self.bytes_as_text(text, place) {
+            return edits;
+        }
+        self.readings(text, kind, None, place)
+    }
+
+    /// Bytes that were stored as a text: in hexadecimal digits as PostgreSQL writes them, or each as a letter.
+    fn bytes_as_text(&mut self, text: &str, place: &Place<'_>) -> Option<Vec<Edit>> {
+        if let Some(digits) = text.strip_prefix("\\x")
+            && !digits.is_empty()
+            && let Ok(inner) = hex::decode(digits)
+        {
+            let edits = self.within(Layer::Hex, inner.len(), place, |walk| walk.bytes(&inner, place));
+            return Some(whole(text.len(), &inner, edits, |new| format!("\\x{}", hex::encode(new)).into_bytes()));
+        }
+        let head: Vec<u8> = text.chars().take(4).map_while(|c| u8::try_from(u32::from(c)).ok()).collect();
+        if head.len() < 4 || packed::header(&head).is_none() {
+            return None;
+        }
+        let all: Option<Vec<u8>> = text.chars().map(|c| u8::try_from(u32::from(c)).ok()).collect();
+        let inner = all.filter(|inner| packed::begins(inner))?;
+        let edits = self.within(Layer::Latin1, inner.len(), place, |walk| walk.bytes(&inner, place));
+        Some(whole(text.len(), &inner, edits, |new| charset::latin1(new).into_bytes()))
+    }
+
+    /// Words of base64 and hexadecimal digits. Of a later reading, those that an escape touches.
+    fn words(&mut self, text: &str, reading: Option<&Reading>, place: &Place<'_>) -> Vec<Edit> {
+        let mut edits = Vec::new();
+        for word in words(text, means_something) {
+            if reading.is_some_and(|reading| !reading.is_new(&word.range)) {
+                continue;
+            }
+            let inner = &word.inner;
+            let inside = self.within(word.layer, inner.len(), place, |walk| walk.bytes(inner, place));
+            if !inside.is_empty() {
+                let (range, bytes) = word.encoded(&edited(inner, inside));
+                edits.push(Edit { range, bytes });
+            }
+        }
+        edits
+    }
+
+    /// A text as it stands, then as it reads with its escapes resolved, level by level.
+    fn readings(&mut self, text: &str, kind: LeafKind, reading: Option<&Reading>, place: &Place<'_>) -> Vec<Edit> {
+        let is_quoted = text.trim_start().starts_with(['{', '[', '"']) || text.contains("{\"");
+        let next = Reading::of(text, is_quoted);
+        let mut edits = self.words(text, reading, place);
+        edits.extend(self.hand_over(text, kind, (reading, next.as_ref()), place));
+        let Some(next) = next else { return edits };
+        let inner = next.text.as_str();
+        let escapes = self.layers.iter().rev().take_while(|layer| **layer == Layer::Escapes).count();
+        if escapes >= ESCAPES {
+            self.opaque("escapes of escapes, more levels than are read", inner.len(), place);
+            return edits;
+        }
+        let mut later = self.within(Layer::Escapes, inner.len(), place, |walk| {
+            if json::is_document(inner) {
+                return walk.json(inner, place);
+            }
+            walk.readings(inner, kind, Some(&next), place)
+        });
+        later = later.into_iter().map(|edit| next.carried_back(&edit)).collect();
+        // What this reading did not change is for the one before it to drop.
+        later.retain(|edit| reading.is_none_or(|reading| reading.is_new(&edit.range)));
+        edits.extend(later);
+        edits
+    }
+
+    fn json(&mut self, text: &str, place: &Place<'_>) -> Vec<Edit> {
+        if let Some(new) = self.visitor.document(text) {
+            return vec![Edit { range: 0..text.len(), bytes: new.into_bytes() }];
+        }
+        self.within(Layer::Json, 0, place, |walk| {
+            let mut edits = Vec::new();
+            let mut tokens = Tokens::new(text);
+            while let Ok(Some(token)) = tokens.next() {
+                let place = Place { up: Some(place), source: text.as_bytes(), steps: tokens.steps() };
+                if token.kind == LeafKind::Number {
+                    let number = &text[token.range.clone()];
+                    let inside = walk.leaf(number, LeafKind::Number, &place);
+                    if !inside.is_empty() {
+                        let new = String::from_utf8(edited(number.as_bytes(), inside)).unwrap_or_default();
+                        let new = if json::is_number(&new) { new } else { "null".to_owned() };
+                        edits.push(Edit { range: token.range, bytes: new.into_bytes() });
+                    }
+                    continue;
+                }
+                let (start, end) = (token.range.start + 1, token.range.end - 1);
+                let reading = Reading::of_literal(&text[start..end]);
+                let inner = reading.as_ref().map_or(&text[start..end], |reading| &reading.text);
+                for edit in walk.text(inner, token.kind, &place) {
+                    let Edit { range, bytes } = match &reading {
+                        Some(reading) => reading.carried_back(&edit),
+                        None => Edit { bytes: escaped(&edit.bytes, Notation::Backslash), ..edit },
+                    };
+                    edits.push(Edit { range: start + range.start..start + range.end, bytes });
+                }
+            }
+            edits
+        })
+    }
+
+    /// Bytes of an encoding that has to be found out.
+    fn bytes(&mut self, bytes: &[u8], place: &Place<'_>) -> Vec<Edit> {
+        if bytes.is_empty() || !self.spend(bytes.len(), place) {
+            return Vec::new();
+        }
+        let text = std::str::from_utf8(bytes);
+        if let Ok(text) = text
+            && charset::is_clean(text)
+        {
+            return self.text(text, LeafKind::Text, place);
+        }
+        if let Some((order, text)) = charset::utf16(bytes) {
+            let edits = self.within(Layer::Utf16, text.len(), place, |w| w.text(&text, LeafKind::Text, place));
+            return whole(bytes.len(), text.as_bytes(), edits, |new| {
+                charset::to_utf16(&String::from_utf8_lossy(new), order)
+            });
+        }
+        if packed::header(bytes).is_some() && (text.is_err() || packed::begins(bytes)) {
+            return self.streams(bytes, place);
+        }
+        if let Ok(text) = text {
+            return self.text(text, LeafKind::Text, place);
+        }
+        self.unknown(bytes, place)
+    }
+
+    /// Bytes that are no format as a whole: streams between them, letters of one byte, letters between other bytes.
+    fn unknown(&mut self, bytes: &[u8], place: &Place<'_>) -> Vec<Edit> {
+        if let Some(at) = self.next_stream(bytes, 0, place) {
+            let mut edits = self.between(&bytes[..at], place);
+            edits.extend(self.streams(&bytes[at..], place).into_iter().map(|edit| shifted(edit, at)));
+            return edits;
+        }
+        if charset::is_latin1(bytes) {
+            let text = charset::latin1(bytes);
+            let edits = self.within(Layer::Latin1, text.len(), place, |w| w.text(&text, LeafKind::Text, place));
+            return whole(bytes.len(), text.as_bytes(), edits, |new| charset::to_latin1(&String::from_utf8_lossy(new)));
+        }
+        if charset::is_damaged_text(bytes) {
+            let mut edits = Vec::new();
+            for (range, run) in charset::runs(bytes, 1) {
+                let inside = self.text(run, LeafKind::Text, place);
+                edits.extend(inside.into_iter().map(|edit| shifted(edit, range.start)));
+            }
+            return edits;
+        }
+        self.opaque(named(bytes), bytes.len(), place);
+        self.letters(bytes, place);
+        Vec::new()
+    }
+
+    /// Letters in bytes that are not understood: searched only.
+    fn letters(&mut self, bytes: &[u8], place: &Place<'_>) {
+        self.within(Layer::Binary, 0, place, |walk| {
+            for (_, run) in charset::letters(bytes) {
+                walk.text(run, LeafKind::Text, place);
+            }
+            Vec::new()
+        });
+    }
+
+    /// Bytes beside compressed streams.
+    fn between(&mut self, bytes: &[u8], place: &Place<'_>) -> Vec<Edit> {
+        if bytes.len() <= SCRAP {
+            self.letters(bytes, place);
+            return Vec::new();
+        }
+        self.bytes(bytes, place)
+    }
+
+    /// One compressed stream after another, and what stands between and after them.
+    fn streams(&mut self, bytes: &[u8], place: &Place<'_>) -> Vec<Edit> {
+        let mut edits = Vec::new();
+        let mut at = 0;
+        while let Some(out) = packed::unpack(&bytes[at..], self.unpackable) {
+            let Unpacked { layer, inner, used, whole, too_large } = out;
+            let stream = &bytes[at..at + used];
+            self.contents.compressed = true;
+            self.unpackable = self.unpackable.saturating_sub(inner.len());
+            let inside = self.within(layer, inner.len(), place, |walk| walk.bytes(&inner, place));
+            if !whole {
+                let why = if too_large { packed::TOO_LARGE } else { packed::BROKEN };
+                self.opaque(why, bytes.len() - at, place);
+                if !inside.is_empty() {
+                    self.cannot = self.cannot.or(Some(layer));
+                }
+                return edits;
+            }
+            if !inside.is_empty() {
+                let new = packed::pack(layer, &edited(&inner, inside), stream);
+                edits.push(Edit { range: at..at + used, bytes: new });
+            }
+            at += used;
+            if packed::header(&bytes[at..]).is_none() || !packed::begins(&bytes[at..]) {
+                let next = self.next_stream(bytes, at, place);
+                let gap = at..next.unwrap_or(bytes.len());
+                edits.extend(self.between(&bytes[gap.clone()], place).into_iter().map(|edit| shifted(edit, gap.start)));
+                match next {
+                    Some(next) => at = next,
+                    None => break,
+                }
+            }
+        }
+        edits
+    }
+
+    /// Where the next stream begins that can be unpacked.
+    fn next_stream(&mut self, bytes: &[u8], from: usize, place: &Place<'_>) -> Option<usize> {
+        let strong = |at: &usize| matches!(bytes[*at], 0x78 | 0x1F | 0x28) && packed::header(&bytes[*at..]).is_some();
+        for at in (from..bytes.len()).filter(strong) {
+            if self.tries == 0 {
+                self.opaque("may hold more compressed streams than are looked for", bytes.len() - at, place);
+                return None;
+            }
+            self.tries -= 1;
+            if packed::begins(&bytes[at..]) {
+                return Some(at);
+            }
+        }
+        None
+    }
+
+    fn leaf(&mut self, text: &str, kind: LeafKind, place: &Place<'_>) -> Vec<Edit> {
+        self.hand_over(text, kind, (None, None), place)
+    }
+
+    /// Hands a text over and takes the changes as edits; with the reading that it is, and the one that comes next.
+    fn hand_over(
+        &mut self,
+        text: &str,
+        kind: LeafKind,
+        (reading, next): (Option<&Reading>, Option<&Reading>),
+        place: &Place<'_>,
+    ) -> Vec<Edit> {
+        let leaf = Leaf { text, kind, layers: &self.layers, place, reading, next };
+        let mut changes = self.visitor.leaf(&leaf);
+        changes.retain(|change| text.get(change.range.clone()).is_some_and(|old| old != change.text));
+        changes.retain(|change| leaf.is_new(change.range.clone()));
+        if !changes.is_empty()
+            && let Some(layer) = self.layers.iter().find(|layer| !layer.rewrites())
+        {
+            self.cannot = self.cannot.or(Some(*layer));
+            return Vec::new();
+        }
+        changes.into_iter().map(|Change { range, text }| Edit { range, bytes: text.into_bytes() }).collect()
+    }
+
+    /// Walks on inside a layer, unless there are too many of them.
+    fn within(
+        &mut self,
+        layer: Layer,
+        bytes: usize,
+        place: &Place<'_>,
+        walk: impl FnOnce(&mut Self) -> Vec<Edit>,
+    ) -> Vec<Edit> {
+        if self.layers.len() >= self.limits.depth {
+            self.opaque("more encodings in each other than are read", bytes, place);
+            return Vec::new();
+        }
+        self.layers.push(layer);
+        let edits = walk(self);
+        self.layers.pop();
+        edits
+    }
+
+    fn spend(&mut self, bytes: usize, place: &Place<'_>) -> bool {
+        let left = self.work.checked_sub(bytes);
+        if left.is_none() {
+            self.opaque("takes more work than a value may and was not read to the end", bytes, place);
+        }
+        self.work = left.unwrap_or(0);
+        left.is_some()
+    }
+
+    fn opaque(&mut self, why: &'static str, bytes: usize, place: &Place<'_>) {
+        self.contents.opaque_count += 1;
+        if self.contents.opaque.len() < REPORTED {
+            self.contents.opaque.push(Opaque { why, path: place.path(), layers: self.layers.clone(), bytes });
+        }
+    }
+}
+
+/// Edits within decoded bytes as one edit of all the bytes that they were decoded from.
+fn whole(old: usize, inner: &[u8], edits: Vec<Edit>, encode: impl FnOnce(&[u8]) -> Vec<u8>) -> Vec<Edit> {
+    if edits.is_empty() {
+        return Vec::new();
+    }
+    vec![Edit { range: 0..old, bytes: encode(&edited(inner, edits)) }]
+}
+
+fn shifted(edit: Edit, by: usize) -> Edit {
+    Edit { range: edit.range.start + by..edit.range.end + by, bytes: edit.bytes }
+}
+
+/// Whether a text holds no encoding for sure, at one glance and without any memory: most texts.
+fn is_plain(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let (mut run, mut assigned) = (0, false);
+    for byte in bytes {
+        if word::is_letter(*byte) {
+            run += 1;
+            if run >= word::SHORTEST || *byte == b'+' && assigned {
+                return false;
+            }
+            continue;
+        }
+        run = 0;
+        match byte {
+            b'\\' | b'&' | b'%' => return false,
+            b'=' => assigned = true,
+            _ => {}
+        }
+    }
+    let first = bytes.iter().find(|b| !b.is_ascii_whitespace());
+    // Bytes of a compressed stream as letters begin with one of the others.
+    !matches!(first, Some(b'{' | b'[' | b'"' | 0x1F)) && (!matches!(first, Some(b'x' | b'(')) || text.is_ascii())
+}
+
+/// Whether the first bytes can be those of a format that is not text.
+pub(super) fn may_begin(_start: &[u8]) -> bool {
+    false
+}
+
+/// Whether decoded bytes are more than chance: a text, or a format.
+fn means_something(bytes: &[u8]) -> bool {
+    let text = std::str::from_utf8(bytes).is_ok_and(charset::is_clean);
+    text || charset::utf16(bytes).is_some() || packed::begins(bytes)
+}
+
+/// What unknown bytes are, as far as their beginning says.
+fn named(bytes: &[u8]) -> &'static str {
+    match bytes {
+        [0x89, b'P', b'N', b'G', ..] | [0xFF, 0xD8, 0xFF, ..] | [b'G', b'I', b'F', b'8', ..] => "an image",
+        [b'R', b'I', b'F', b'F', ..] | [b'O', b'g', b'g', b'S', ..] | [b'I', b'D', b'3', ..] => "sound or an image",
+        [b'B', b'Z', b'h', b'1'..=b'9', ..] => "bzip2, which is not looked into",
+        [0xFD, b'7', b'z', b'X', b'Z', ..] | [0x5D, 0, 0, ..] => "xz or LZMA, which is not looked into",
+        [0x04, 0x22, 0x4D, 0x18, ..] => "LZ4, which is not looked into",
+        [b'%', b'P', b'D', b'F', ..] => "a PDF, which is not looked into",
+        _ => "bytes of an unknown format",
+    }
+}

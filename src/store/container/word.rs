@@ -1,0 +1,211 @@
+//! Words of base64 and of hexadecimal digits within texts.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use base64::Engine as _;
+use base64::alphabet;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+
+use super::Layer;
+
+/// Letters below which a word is not taken for an encoding.
+pub(super) const SHORTEST: usize = 16;
+/// Letters from which a word of base64 that holds no text is reported.
+const BLOB: usize = 256;
+/// Letters on a line of base64 that goes on in the next one.
+const LINE: usize = 60;
+
+const LENIENT: GeneralPurposeConfig = GeneralPurposeConfig::new()
+    .with_decode_padding_mode(DecodePaddingMode::Indifferent)
+    .with_decode_allow_trailing_bits(true)
+    .with_encode_padding(false);
+const STANDARD: GeneralPurpose = GeneralPurpose::new(&alphabet::STANDARD, LENIENT);
+const URL_SAFE: GeneralPurpose = GeneralPurpose::new(&alphabet::URL_SAFE, LENIENT);
+
+/// A part of a text that may be an encoding.
+#[derive(Debug)]
+pub(super) struct Word {
+    pub layer: Layer,
+    /// Its letters in the text, without padding.
+    pub range: Range<usize>,
+    /// What it stands for.
+    pub inner: Vec<u8>,
+    form: Form,
+    /// Bytes of `=` after it.
+    padding: usize,
+    /// Whether it is written with padding where it needs some.
+    padded: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Form {
+    Lower,
+    Upper,
+    Standard,
+    UrlSafe,
+    /// Standard, on lines of that many letters, parted by one byte or two.
+    Lines(usize, bool),
+}
+
+pub(super) fn is_letter(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'-' | b'_')
+}
+
+impl Word {
+    /// Whether it is so long that it hardly is a word, whatever it stands for.
+    pub fn is_blob(&self, text: &str) -> bool {
+        let letters = text[self.range.clone()].as_bytes();
+        let mixed = [u8::is_ascii_lowercase, u8::is_ascii_uppercase, u8::is_ascii_digit]
+            .iter()
+            .all(|kind| letters.iter().any(kind));
+        self.layer == Layer::Base64 && letters.len() >= BLOB && mixed
+    }
+
+    /// Other bytes in the same encoding, and what they replace in the text.
+    pub fn encoded(&self, inner: &[u8]) -> (Range<usize>, Vec<u8>) {
+        let whole = self.range.start..self.range.end + self.padding;
+        let padded = |mut text: String| {
+            if self.padded {
+                text.extend(std::iter::repeat_n('=', (4 - text.len() % 4) % 4));
+            }
+            text
+        };
+        let text = match self.form {
+            Form::Lower => hex::encode(inner),
+            Form::Upper => hex::encode_upper(inner),
+            Form::UrlSafe => padded(URL_SAFE.encode(inner)),
+            Form::Standard => padded(STANDARD.encode(inner)),
+            Form::Lines(length, wide) => {
+                let mut text = STANDARD.encode(inner);
+                text.extend(std::iter::repeat_n('=', (4 - text.len() % 4) % 4));
+                let lines: Vec<&str> =
+                    text.as_bytes().chunks(length).filter_map(|line| std::str::from_utf8(line).ok()).collect();
+                lines.join(if wide { "\r\n" } else { "\n" })
+            }
+        };
+        (whole, text.into_bytes())
+    }
+}
+
+/// Every word of a text that could be an encoding, its parts where it is none as a whole. `holds` says of decoded bytes
+/// whether they mean something.
+pub(super) fn words<'a>(text: &'a str, holds: impl Fn(&[u8]) -> bool + 'a) -> impl Iterator<Item = Word> + 'a {
+    runs(text).flat_map(move |(range, padding)| {
+        let whole = decoded(text, range.clone(), padding).filter(|word| holds(&word.inner) || word.is_blob(text));
+        match whole {
+            Some(word) => vec![word],
+            None => parts(text, range).filter_map(|part| decoded(text, part, 0)).filter(|w| holds(&w.inner)).collect(),
+        }
+    })
+}
+
+/// Letters in a row that are long enough, with the count of `=` after them.
+fn runs(text: &str) -> impl Iterator<Item = (Range<usize>, usize)> {
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        while at < bytes.len() {
+            if !is_letter(bytes[at]) {
+                at += 1;
+                continue;
+            }
+            let start = at;
+            let mut line = at;
+            while at < bytes.len() && is_letter(bytes[at]) {
+                at += 1;
+                let skip = break_after(&bytes[at..]);
+                let goes_on = || bytes.get(at + skip).is_some_and(|b| is_letter(*b));
+                if skip > 0 && at - line >= LINE && (at - line).is_multiple_of(4) && goes_on() {
+                    at += skip;
+                    line = at;
+                }
+            }
+            let padding = bytes[at..].iter().take(2).take_while(|b| **b == b'=').count();
+            if at - start >= SHORTEST {
+                return Some((start..at, padding));
+            }
+        }
+        None
+    })
+}
+
+fn break_after(rest: &[u8]) -> usize {
+    match rest {
+        [b'\r', b'\n', ..] => 2,
+        [b'\n', ..] => 1,
+        _ => 0,
+    }
+}
+
+/// Parts of a word between the marks that belong to base64 as well.
+fn parts(text: &str, range: Range<usize>) -> impl Iterator<Item = Range<usize>> {
+    let start = range.start;
+    let run = &text[range];
+    let parts = run.split(|c: char| !c.is_ascii_alphanumeric()).filter(move |part| part.len() < run.len());
+    let place = move |part: &str| start + (part.as_ptr() as usize - run.as_ptr() as usize);
+    parts.filter(|part| part.len() >= SHORTEST).map(move |part| place(part)..place(part) + part.len())
+}
+
+fn decoded(text: &str, range: Range<usize>, padding: usize) -> Option<Word> {
+    let run = &text[range.clone()];
+    if padding == 0
+        && let Some(word) = hexadecimal(run, &range)
+    {
+        return Some(word);
+    }
+    let line = run.find(['\r', '\n']);
+    let letters: Cow<'_, str> = match line {
+        Some(_) => Cow::Owned(run.replace(['\r', '\n'], "")),
+        None => Cow::Borrowed(run),
+    };
+    let url_safe = letters.contains(['-', '_']);
+    if letters.len() % 4 == 1 || url_safe && letters.contains(['+', '/']) {
+        return None;
+    }
+    let engine = if url_safe { &URL_SAFE } else { &STANDARD };
+    if letters.len() < BLOB {
+        // Most long words stand for nothing: their beginning tells, without any memory.
+        let mut start = [0; 12];
+        engine.decode_slice(&letters.as_bytes()[..SHORTEST], &mut start).ok()?;
+        if !may_mean(&start) {
+            return None;
+        }
+    }
+    let inner = engine.decode(letters.as_bytes()).ok()?;
+    let form = match line {
+        Some(length) => Form::Lines(length, run.contains('\r')),
+        None if url_safe => Form::UrlSafe,
+        None => Form::Standard,
+    };
+    // A word that needs no padding does not tell; whoever writes the alphabet of URLs mostly leaves it out.
+    let padded = padding > 0 || !url_safe && letters.len().is_multiple_of(4);
+    Some(Word { layer: Layer::Base64, inner, form, padding, padded, range })
+}
+
+fn hexadecimal(run: &str, range: &Range<usize>) -> Option<Word> {
+    let prefix = if run.starts_with("0x") { 2 } else { usize::from(run.starts_with('x')) };
+    let digits = &run[prefix..];
+    if digits.len() < SHORTEST || digits.len() % 2 == 1 {
+        return None;
+    }
+    let start = hex::decode(digits.get(..SHORTEST)?).ok()?;
+    if !may_mean(&start) && digits.len() < BLOB {
+        return None;
+    }
+    let inner = hex::decode(digits).ok()?;
+    let form = if digits.contains(|c: char| c.is_ascii_uppercase()) { Form::Upper } else { Form::Lower };
+    Some(Word { layer: Layer::Hex, range: range.start + prefix..range.end, inner, form, padding: 0, padded: false })
+}
+
+/// Whether bytes can be the beginning of a text or of a format, at a glance.
+fn may_mean(start: &[u8]) -> bool {
+    let text = || {
+        let clean = |b: &u8| *b >= b' ' || matches!(b, b'\t' | b'\n' | b'\r');
+        let cut = std::str::from_utf8(start).map_or_else(|e| e.error_len().is_none(), |_| true);
+        cut && start.iter().all(clean)
+    };
+    let wide = || start.iter().step_by(2).all(|b| *b == 0) || start.iter().skip(1).step_by(2).all(|b| *b == 0);
+    let format = || super::packed::header(start).is_some() || super::walk::may_begin(start);
+    text() || format() || wide()
+}
