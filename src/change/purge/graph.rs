@@ -7,7 +7,7 @@ use crate::change::ChangeError;
 use crate::layout::erase::{Action, BoundRule, TableKey};
 use crate::memory::json;
 use crate::store::Store;
-use crate::store::relations::{Foreign, OnDelete, Relations};
+use crate::store::relations::{OnDelete, Relations};
 use crate::store::session::{Raw, RawRow};
 use crate::store::snapshot::{Snapshot, Wanted};
 use crate::store::stored::TableName;
@@ -263,10 +263,9 @@ pub fn people_columns(store: &Store, relations: &Relations) -> HashSet<(TableNam
     let owners = owners.map(|r| (name(&r.table), r.column.clone()));
     let handles = erasure.handles.iter().map(|h| (name(&h.table), h.id.clone()));
     let mut found: HashSet<(TableName, String)> = owners.chain(handles).collect();
-    let to = |f: &&Foreign| found.contains(&(f.to.clone(), f.to_column.clone()));
-    let foreign: Vec<(TableName, String)> =
-        relations.foreign.iter().filter(to).map(|f| (f.from.clone(), f.column.clone())).collect();
-    found.extend(foreign);
+    let refers = relations.foreign.iter().filter(|f| found.contains(&(f.to.clone(), f.to_column.clone())));
+    let refers: Vec<(TableName, String)> = refers.map(|f| (f.from.clone(), f.column.clone())).collect();
+    found.extend(refers);
     found
 }
 

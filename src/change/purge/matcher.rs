@@ -1,5 +1,7 @@
 //! Finds a person's handles in stored values, through every encoding around them, and the ids of rows that go.
 
+use std::collections::HashSet;
+
 use aho_corasick::{AhoCorasick, MatchKind};
 
 use super::subject::Handle;
@@ -7,6 +9,7 @@ use crate::change::ChangeError;
 use crate::memory::mention::{Certainty, Finder, Place, Shape, Sought, Span};
 use crate::store::container::{self, Change, Contents, Layer, Leaf, LeafKind, Limits, Rewritten};
 use crate::store::session::Raw;
+use crate::store::stored::TableName;
 
 /// Ids shorter than that are not looked for in texts: they would be found everywhere.
 pub const ID_LENGTH: usize = 8;
@@ -81,6 +84,27 @@ pub fn about(name: &str) -> Place {
         profiles: is(&["profile", "profiles", "bank"]),
         number: false,
     }
+}
+
+/// What a column is about, by its name and by what the layout says of it.
+#[must_use]
+pub fn place_of(table: &TableName, column: &str, of_people: &HashSet<(TableName, String)>) -> Place {
+    let told = about(column);
+    Place { people: told.people || of_people.contains(&(table.clone(), column.to_owned())), ..told }
+}
+
+/// What a text within a value is about: the nearest key tells what stands behind it, and for a list of values the column
+/// does.
+#[must_use]
+pub fn leaf_place(leaf: &Leaf<'_>, column: Place) -> Place {
+    let path = if leaf.layers.is_empty() { String::new() } else { leaf.path() };
+    let key = path.rsplit('.').find(|part| !part.is_empty() && part.parse::<usize>().is_err());
+    let place = match (leaf.kind, key) {
+        (LeafKind::Key, _) => Place::default(),
+        (_, Some(key)) => about(key),
+        (_, None) => column,
+    };
+    Place { number: leaf.kind == LeafKind::Number, ..place }
 }
 
 /// The words of a column's name, in small letters: `userId` and `user_ids` are `user` and `id`.
@@ -188,15 +212,7 @@ impl Matcher {
             return spans;
         }
         if !leaf.layers.is_empty() {
-            // The nearest key tells what stands behind it; in a list of values, the column does.
-            let path = leaf.path();
-            let key = path.rsplit('.').find(|part| part.parse::<usize>().is_err());
-            let place = match (leaf.kind, key) {
-                (LeafKind::Key, _) => Place::default(),
-                (_, Some(key)) => about(key),
-                (_, None) => column,
-            };
-            spans = self.finder.find(leaf.text, Place { number, ..place });
+            spans = self.finder.find(leaf.text, leaf_place(leaf, column));
         }
         spans.retain(|span| leaf.is_new(span.start..span.end));
         if leaf.layers.last() == Some(&Layer::Escapes) {

@@ -13,6 +13,7 @@ mod place;
 mod plan;
 mod preview;
 mod prove;
+mod rarity;
 mod recheck;
 mod recompute;
 mod run;

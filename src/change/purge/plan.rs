@@ -11,6 +11,7 @@ use super::effects::{self, New, Update, Updates};
 use super::graph::{Graph, as_text, name, people_columns};
 use super::matcher::{ID_LENGTH, Matcher};
 use super::mention::{self, Decisions, Mention, Mentions, Met};
+use super::rarity;
 use super::recompute;
 use super::scan::{self, Found, Search};
 use super::subject::{self, Handle, Subject};
@@ -256,6 +257,9 @@ pub async fn rest(
     let known = known_tables(store);
     let follows: HashSet<TableName> = erasure.follows.iter().map(name).collect();
     let of_people = people_columns(store, &graph.relations);
+    graph.close(snapshot, &subject.ids).await?;
+    let mut subject = subject;
+    rarity::measure(snapshot, &graph, &mut subject.handles, &subject.others, &of_people).await?;
     let handles: Vec<&Handle> = subject.searched().collect();
     let mut round = 0;
     let mut met = Met::default();

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::effects::{Updates, is_required};
 use super::graph::Graph;
-use super::matcher::{ID_LENGTH, Matcher, about, words};
+use super::matcher::{ID_LENGTH, Matcher, place_of, words};
 use super::mention::{Decisions, Mention, Met};
 use super::place::Place;
 use super::subject::Handle;
@@ -152,11 +152,7 @@ pub async fn everything(
         let required: Vec<bool> = texts.iter().map(|(c, _)| is_required(snapshot, &table, c)).collect();
         let of_people: Vec<bool> =
             texts.iter().map(|(c, _)| search.of_people.contains(&(table.clone(), c.clone()))).collect();
-        let about = |((name, _), people): (&(String, String), &bool)| {
-            let told = about(name);
-            mention::Place { people: *people || told.people, ..told }
-        };
-        let about: Vec<mention::Place> = texts.iter().zip(&of_people).map(about).collect();
+        let about: Vec<mention::Place> = texts.iter().map(|(c, _)| place_of(&table, c, search.of_people)).collect();
         let place = Place {
             search,
             table: &table,
