@@ -3,11 +3,12 @@
 //! The map of the house, from the inside out; a module may use only what stands left of it on its line:
 //!
 //! ```text
-//! memory <- recall          memory <- layout <- store <- lab <- change <- job
+//! memory <- recall          memory <- layout <- store <- lab <- change <- job          ground: below all that does IO
 //! app, screen see memory, recall and the plain data of change and job; screen sees ui
 //! cli and shell see everything below them; nothing sees cli or shell
 //! ```
 //!
+//! - [`ground`]: files that people name, read within limits; private files; databases named without passwords
 //! - [`memory`]: what agents remember: types and pure rules
 //! - [`recall`]: how memories are ranked, explained, judged and learned
 //! - [`layout`]: where a database keeps them: layouts as data
@@ -24,6 +25,7 @@ pub mod change;
 pub mod cli;
 pub mod config;
 pub mod demo;
+pub mod ground;
 pub mod job;
 pub mod lab;
 pub mod layout;

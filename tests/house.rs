@@ -10,29 +10,33 @@ use std::path::{Path, PathBuf};
 
 /// Each layer with the layers that it may use; `change::plan` opens that module only. `main.rs` and `lib.rs`, the root, may use all.
 const MAY_USE: &[(&str, &[&str])] = &[
+    ("ground", &[]),
     ("memory", &[]),
     ("recall", &["memory"]),
     ("layout", &["memory"]),
-    ("store", &["layout", "memory"]),
-    ("lab", &["store", "layout", "recall", "memory"]),
-    ("change", &["lab", "store", "layout", "recall", "memory"]),
-    ("job", &["change", "lab", "store", "layout", "recall", "memory"]),
-    ("change", &["store", "layout", "recall", "memory"]),
-    ("job", &["change", "store", "layout", "recall", "memory"]),
-    ("demo", &["store", "layout", "recall", "memory"]),
-    ("config", &["recall", "memory"]),
+    ("store", &["ground", "layout", "memory"]),
+    ("lab", &["ground", "store", "layout", "recall", "memory"]),
+    ("change", &["ground", "lab", "store", "layout", "recall", "memory"]),
+    ("job", &["ground", "change", "lab", "store", "layout", "recall", "memory"]),
+    ("change", &["ground", "store", "layout", "recall", "memory"]),
+    ("job", &["ground", "change", "store", "layout", "recall", "memory"]),
+    ("demo", &["ground", "store", "layout", "recall", "memory"]),
+    ("config", &["ground", "recall", "memory"]),
     ("ui", &[]),
     ("app", &["recall", "memory", "change::plan", "job::plan"]),
     ("screen", &["app", "ui", "recall", "memory", "change::plan", "job::plan"]),
     (
         "shell",
-        &["screen", "app", "ui", "config", "demo", "job", "change", "lab", "store", "layout", "recall", "memory"],
+        &[
+            "screen", "app", "ui", "config", "demo", "job", "change", "lab", "store", "layout", "recall", "memory",
+            "ground",
+        ],
     ),
     (
         "cli",
         &[
             "shell", "screen", "app", "ui", "config", "demo", "job", "change", "lab", "store", "layout", "recall",
-            "memory",
+            "memory", "ground",
         ],
     ),
 ];
@@ -91,18 +95,10 @@ const MAY_OPEN: &[(&str, &str)] = &[
     ("src/store/raw_file/child.rs", "the only door to raw bytes: a process without connections"),
     ("src/store/bulk.rs", "a new file under a name of its own, before and after it has a connection"),
     ("src/store/proof/holders.rs", "the kernel's lists below /proc"),
-    ("src/store/connect.rs", "a layout file, before anything is open"),
-    ("src/config/mod.rs", "settings and keys, in folders of ours"),
-    ("src/config/queries.rs", "kept questions, in the settings' folder"),
     ("src/job/record.rs", "the kernel's words below /proc"),
-    ("src/shell/editor.rs", "a new file in the temporary folder"),
-    ("src/shell/export.rs", "a new file that is moved to where nothing is yet"),
-    ("src/cli/change.rs", "plans and texts that the operator names"),
-    ("src/cli/audit.rs", "a new file for an anchor"),
-    ("src/cli/layouts.rs", "a layout file, before anything is open"),
-    ("src/change/anchor.rs", "anchors, in the state folder"),
+    ("src/ground/input_file.rs", "files that people name; those that this process has open are refused"),
+    ("src/ground/private_file.rs", "files of ours, and those that people name for us; open ones are refused"),
     ("src/change/purge/desk.rs", "sessions and receipts, in the state folder"),
-    ("src/change/purge/export.rs", "new files in a new folder"),
 ];
 
 /// Folders of a developer's own machine.

@@ -2,7 +2,6 @@
 //! entries, every purge. A copy of a database has the same identity and goes its own way, so each anchor says where the
 //! database was.
 
-use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -11,6 +10,8 @@ use sha2::{Digest as _, Sha256};
 
 use super::ChangeError;
 use super::audit::{self, Anchor, Verdict};
+use crate::ground::input_file::{self, InputError};
+use crate::ground::private_file;
 use crate::store::Store;
 
 /// Entries after which an anchor is kept.
@@ -40,7 +41,7 @@ pub async fn keep(store: &Store) -> Result<Option<Anchor>, ChangeError> {
     let anchor = audit::anchor(store).await?;
     let path = file_of(folder, &anchor.database_id);
     let kept = Kept { anchor: anchor.clone(), place: store.place().to_owned() };
-    append(&path, &format!("{}\n", json!(kept)))
+    append(&path, &json!(kept).to_string())
         .map_err(|e| ChangeError::Failed(format!("{}: the anchor could not be kept: {e}", path.display())))?;
     Ok(Some(anchor))
 }
@@ -110,30 +111,17 @@ fn file_of(folder: &Path, database_id: &str) -> PathBuf {
 
 fn append(path: &Path, line: &str) -> std::io::Result<()> {
     if let Some(folder) = path.parent() {
-        std::fs::create_dir_all(folder)?;
+        private_file::folder(folder)?;
     }
-    let mut options = std::fs::OpenOptions::new();
-    options.create(true).append(true);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::OpenOptionsExt as _;
-        options.mode(0o600);
-    }
-    let mut file = options.open(path)?;
-    file.write_all(line.as_bytes())?;
-    file.sync_all()
+    private_file::append(path, line)
 }
 
 /// The kept anchors, and what cannot be read of them.
 fn read(path: &Path) -> Result<(Vec<Kept>, Vec<String>), ChangeError> {
-    use std::io::Read as _;
-    let failed = |e: std::io::Error| ChangeError::Failed(format!("{}: {e}", path.display()));
-    let file = match std::fs::File::open(path) {
-        Err(e) if e.kind() == ErrorKind::NotFound => return Ok((Vec::new(), Vec::new())),
-        outcome => outcome.map_err(failed)?,
+    let bytes = match input_file::read(path, FILE_BYTES) {
+        Err(InputError::NotFound) => return Ok((Vec::new(), Vec::new())),
+        outcome => outcome.map_err(|e| ChangeError::Failed(format!("{}: {e}", path.display())))?,
     };
-    let mut bytes = Vec::new();
-    file.take(FILE_BYTES).read_to_end(&mut bytes).map_err(failed)?;
     let text = String::from_utf8_lossy(&bytes);
     let (mut kept, mut bad) = (Vec::new(), 0);
     for line in text.lines().filter(|line| !line.trim().is_empty()) {

@@ -1,6 +1,5 @@
 //! `audit`: the trail listed, verified, anchored.
 
-use std::io::Write as _;
 use std::path::Path;
 
 use serde_json::{Value, json};
@@ -11,6 +10,7 @@ use super::change_args::AuditCommand;
 use super::{Failure, Session, look, output};
 use crate::change::anchor;
 use crate::change::audit::{self, Anchor};
+use crate::ground::private_file;
 use crate::memory::Kind;
 use crate::ui::text::SafeText;
 
@@ -92,12 +92,7 @@ async fn verify(session: &Session<'_>, anchor: Option<&Path>) -> Result<(), Fail
 async fn write_anchor(session: &Session<'_>, file: &Path) -> Result<(), Failure> {
     let store = session.store().await?;
     let anchor = audit::anchor(&store).await?;
-    let line = format!("{}\n", json!(anchor));
-    let kept = std::fs::OpenOptions::new()
-        .create(true)
-        .append(true)
-        .open(file)
-        .and_then(|mut out| out.write_all(line.as_bytes()).and_then(|()| out.sync_all()));
-    kept.map_err(|e| Failure::failed(format!("{}: the anchor could not be written: {e}", file.display())))?;
+    private_file::append(file, &json!(anchor).to_string())
+        .map_err(|e| Failure::failed(format!("{}: the anchor could not be written: {e}", file.display())))?;
     look::print_value(session, &json!(anchor))
 }

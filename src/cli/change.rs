@@ -1,6 +1,6 @@
 //! The commands that change something: print a plan, or apply it and print the receipt.
 
-use std::io::{IsTerminal as _, Read as _};
+use std::io::IsTerminal as _;
 use std::path::Path;
 
 use serde_json::Value;
@@ -13,12 +13,14 @@ use crate::change::{
     self, Author, ChangeError, Plan, Receipt, anchor, chain, feedback, hold, migrate::Choice, profile, record, reward,
     signal, undo, what_if,
 };
+use crate::ground::input_file::{self, InputError};
+use crate::ground::private_file;
 use crate::memory::{Entity, Row};
 use crate::store::Store;
 use crate::ui::text::SafeText;
 
 /// Bytes that a plan file may have.
-pub(super) const PLAN_BYTES: u64 = 1 << 30;
+pub(super) const PLAN_BYTES: u64 = 64 << 20;
 
 /// Bytes that one recorded memory may have.
 const RECORD_BYTES: u64 = 4 << 20;
@@ -61,12 +63,6 @@ pub async fn run(session: &Session<'_>, command: &ChangeCommand) -> Result<(), F
         }
         ChangeCommand::Record { entity, file, doing } => {
             let text = read_input(file, RECORD_BYTES)?;
-            if text.len() as u64 == RECORD_BYTES {
-                return Err(Failure::usage(format!(
-                    "{}: {RECORD_BYTES} bytes are too much for one memory",
-                    file.display()
-                )));
-            }
             let is_case = match Entity::parse(entity) {
                 Some(Entity::Case) => true,
                 Some(Entity::Episode) => false,
@@ -137,7 +133,7 @@ async fn feedback_command(session: &Session<'_>, command: &FeedbackCommand) -> R
 
 fn read_said(said: &Said) -> Result<feedback::Said, Failure> {
     let correction = match said.correction.as_deref() {
-        Some("-") => Some(read_input(Path::new("-"), feedback::CORRECTION as u64 + 1)?),
+        Some("-") => Some(read_input(Path::new("-"), feedback::CORRECTION as u64)?),
         other => other.map(str::to_owned),
     };
     Ok(feedback::Said { kind: said.kind.clone(), rating: said.rating, correction, user: said.user.clone() })
@@ -145,18 +141,14 @@ fn read_said(said: &Said) -> Result<feedback::Said, Failure> {
 
 /// A file's text, or standard input's for `-`, up to a number of bytes.
 pub(super) fn read_input(path: &Path, most: u64) -> Result<String, Failure> {
-    let mut bytes = Vec::new();
-    let shown = path.display();
-    let read = if path == Path::new("-") {
-        std::io::stdin().lock().take(most).read_to_end(&mut bytes)
-    } else {
-        std::fs::File::open(path).and_then(|file| file.take(most).read_to_end(&mut bytes))
-    };
-    read.map_err(|e| match e.kind() {
-        std::io::ErrorKind::NotFound => Failure::not_found(format!("{shown}: there is no such file")),
-        _ => Failure::failed(format!("{shown}: {e}")),
-    })?;
-    String::from_utf8(bytes).map_err(|_| Failure::usage(format!("{shown} is not UTF-8 text")))
+    input_file::read_text(path, most).map_err(|error| {
+        let words = format!("{}: {error}", path.display());
+        match error {
+            InputError::NotFound => Failure::not_found(words),
+            InputError::System(_) => Failure::failed(words),
+            _ => Failure::usage(words),
+        }
+    })
 }
 
 /// Who does it: as said, else from the environment.
@@ -224,15 +216,14 @@ fn keep(file: &Path, plan: &Plan) -> Result<(), Failure> {
 
 /// Writes a plan's file, for its owner's eyes only.
 pub(super) fn keep_text(file: &Path, text: &str) -> Result<(), Failure> {
-    use std::io::Write as _;
-    let mut options = std::fs::OpenOptions::new();
-    options.write(true).create(true).truncate(true);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::OpenOptionsExt as _;
-        options.mode(0o600);
+    if text.len() as u64 > PLAN_BYTES {
+        return Err(Failure::refused(format!(
+            "{}: the plan is larger than a plan file may be ({} MB); --apply does it without one",
+            file.display(),
+            PLAN_BYTES >> 20
+        )));
     }
-    let written = options.open(file).and_then(|mut out| out.write_all(text.as_bytes()));
+    let written = private_file::replace(file, text.as_bytes());
     written.map_err(|e| Failure::failed(format!("{}: the plan could not be kept: {e}", file.display())))
 }
 

@@ -1,9 +1,13 @@
 //! `layouts`: the known ones, one of them, and a new file checked against a database.
 
+use std::path::Path;
+
 use serde_json::{Value, json};
 
 use super::args::{Format, LayoutCommand};
+use super::change::read_input;
 use super::{Failure, Session, output};
+use crate::ground::input_file::SETTINGS_BYTES;
 use crate::layout::{LayoutError, builtin, nearest, parse};
 use crate::memory::Kind;
 use crate::store::{OpenError, OpenOptions, Store};
@@ -55,10 +59,7 @@ fn show(name: &str) -> Result<(), Failure> {
 
 /// Checks a file by itself and, when a database is named, against that.
 async fn check(session: &Session<'_>, file: &str) -> Result<(), Failure> {
-    let text = std::fs::read_to_string(file).map_err(|e| match e.kind() {
-        std::io::ErrorKind::NotFound => Failure::not_found(format!("{file}: there is no such file")),
-        _ => Failure::failed(format!("{file}: {e}")),
-    })?;
+    let text = read_input(Path::new(file), SETTINGS_BYTES)?;
     let mut against = None;
     let errors = match parse(file, &text) {
         Err(errors) => errors,

@@ -30,6 +30,7 @@ use clap::{CommandFactory as _, Parser as _};
 
 use crate::change::ChangeError;
 use crate::config::{self, Config, Profile};
+use crate::ground::location;
 use crate::lab::LabError;
 use crate::memory::mask::Mask;
 use crate::memory::nearest::nearest;
@@ -148,17 +149,32 @@ impl From<std::io::Error> for Failure {
 /// Runs the program on the command line's arguments.
 #[must_use]
 pub fn main() -> ExitCode {
-    let cli = Cli::parse();
-    match run(&cli) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => {
-            // Not by `eprintln!`: it panics where nobody hears it any more.
-            let mut out = std::io::stderr().lock();
-            for line in failure.message.lines() {
-                let _ = writeln!(out, "mnemoscope: {}", SafeText::new(line));
+    match Cli::try_parse() {
+        Ok(cli) => match run(&cli) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(failure) => {
+                say("mnemoscope: ", &failure.message);
+                ExitCode::from(failure.code)
             }
-            ExitCode::from(failure.code)
+        },
+        // Help and version: words of ours only.
+        Err(answer) if !answer.use_stderr() => answer.exit(),
+        Err(wrong) => {
+            say("", &wrong.render().to_string());
+            ExitCode::from(2)
         }
+    }
+}
+
+/// Says what is wrong, on standard error. It may quote what somebody typed: a password is not repeated, and what would
+/// act on a terminal is shown by marks.
+fn say(before: &str, words: &str) {
+    let typed: Vec<String> = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+    let words = location::without_passwords(words, typed.iter().map(String::as_str));
+    // Not by `eprintln!`: it panics where nobody hears it any more.
+    let mut out = std::io::stderr().lock();
+    for line in words.lines() {
+        let _ = writeln!(out, "{before}{}", SafeText::new(line));
     }
 }
 

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
+use crate::ground::location;
+
 /// A database of the fleet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Member {
@@ -74,7 +76,8 @@ fn is_file(layout: &str) -> bool {
 
 /// A relative path as it stands in the file, from where we are.
 fn located(file: &Path, text: &str) -> String {
-    if text.contains("://") {
+    // What may not be repeated as it stands is no path, whatever it was meant for.
+    if text.contains("://") || location::shown(text) != text {
         return text.to_owned();
     }
     let inner = text.strip_prefix("sqlite:").unwrap_or(text);

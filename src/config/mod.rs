@@ -4,10 +4,12 @@ pub mod fleet;
 pub mod queries;
 
 use std::collections::BTreeMap;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
+
+use crate::ground::input_file::{self, InputError, SETTINGS_BYTES};
+use crate::ground::private_file;
 
 /// A named database with its settings.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
@@ -72,6 +74,9 @@ pub struct Config {
     pub profile: BTreeMap<String, Profile>,
 }
 
+/// Bytes of a key.
+const KEY_BYTES: u64 = 32;
+
 /// Where the settings file is: `$MNEMOSCOPE_CONFIG`, else `mnemoscope/config.toml` in the user's settings folder.
 #[must_use]
 pub fn path() -> Option<PathBuf> {
@@ -96,9 +101,9 @@ pub fn state_folder() -> Option<PathBuf> {
 /// What is wrong with the file, with its name.
 pub fn load() -> Result<Config, String> {
     let Some(path) = path() else { return Ok(Config::default()) };
-    let text = match std::fs::read_to_string(&path) {
+    let text = match input_file::read_text(&path, SETTINGS_BYTES) {
         Ok(text) => text,
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Config::default()),
+        Err(InputError::NotFound) => return Ok(Config::default()),
         Err(e) => return Err(format!("{}: {e}", path.display())),
     };
     // The parser quotes the line: it may hold a password in a URL.
@@ -128,7 +133,7 @@ pub fn anchor_folder() -> Option<PathBuf> {
 #[must_use]
 pub fn mask_key() -> [u8; 32] {
     let path = state_folder().map(|f| f.join("mask.key"));
-    let kept = path.as_ref().and_then(|p| std::fs::read(p).ok()).and_then(|bytes| bytes.try_into().ok());
+    let kept = path.as_ref().and_then(|p| input_file::read(p, KEY_BYTES).ok()).and_then(|bytes| bytes.try_into().ok());
     if let Some(key) = kept {
         return key;
     }
@@ -148,13 +153,12 @@ pub fn erasure_key(make: bool) -> std::io::Result<Option<[u8; 32]>> {
     let Some(path) = state_folder().map(|f| f.join("erasure.key")) else {
         return Err(std::io::Error::other("there is no folder for it: set MNEMOSCOPE_STATE"));
     };
-    match std::fs::read(&path) {
-        Ok(bytes) => match bytes.try_into() {
-            Ok(key) => Ok(Some(key)),
-            Err(_) => Err(std::io::Error::other(format!("{} is damaged", path.display()))),
-        },
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound && !make => Ok(None),
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+    let damaged = || std::io::Error::other(format!("{} is damaged", path.display()));
+    match input_file::read(&path, KEY_BYTES) {
+        Ok(bytes) => bytes.try_into().map(Some).map_err(|_| damaged()),
+        Err(InputError::TooLong(_)) => Err(damaged()),
+        Err(InputError::NotFound) if !make => Ok(None),
+        Err(InputError::NotFound) => {
             let key: [u8; 32] = rand::random();
             match keep_secret(&path, &key) {
                 Ok(()) => Ok(Some(key)),
@@ -163,20 +167,13 @@ pub fn erasure_key(make: bool) -> std::io::Result<Option<[u8; 32]>> {
                 Err(e) => Err(e),
             }
         }
-        Err(e) => Err(e),
+        Err(e) => Err(std::io::Error::other(format!("{}: {e}", path.display()))),
     }
 }
 
 fn keep_secret(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     if let Some(folder) = path.parent() {
-        std::fs::create_dir_all(folder)?;
+        private_file::folder(folder)?;
     }
-    let mut options = std::fs::OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::OpenOptionsExt as _;
-        options.mode(0o600);
-    }
-    options.open(path)?.write_all(bytes)
+    private_file::create(path, bytes)
 }

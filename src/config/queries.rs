@@ -1,12 +1,17 @@
 //! Questions to recall that the operator kept under names: one readable file of the user's own, never the database.
 
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use super::state_folder;
+use crate::ground::input_file::{self, InputError};
+use crate::ground::private_file;
 use crate::recall::inquiry::Saved;
+
+/// Bytes that the file may have.
+const MOST: u64 = 4 << 20;
 
 const HEADING: &str = "# Questions that were kept in mnemoscope; their texts may be personal.\n\n";
 
@@ -86,9 +91,9 @@ fn key(database: &str) -> String {
 }
 
 fn read(path: &Path) -> Result<Book, String> {
-    let text = match std::fs::read_to_string(path) {
+    let text = match input_file::read_text(path, MOST) {
         Ok(text) => text,
-        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Book::default()),
+        Err(InputError::NotFound) => return Ok(Book::default()),
         Err(e) => return Err(format!("{}: {e}", path.display())),
     };
     toml::from_str(&text).map_err(|e| {
@@ -97,24 +102,8 @@ fn read(path: &Path) -> Result<Book, String> {
     })
 }
 
-/// Replaces the file as a whole, readable by its owner only: whoever reads it meanwhile sees the old one or the new one.
+/// Replaces the file as a whole: whoever reads it meanwhile sees the old one or the new one.
 fn write(path: &Path, text: &str) -> io::Result<()> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    std::fs::create_dir_all(folder)?;
-    let beside = folder.join(format!(".queries.{}.tmp", std::process::id()));
-    let mut options = std::fs::OpenOptions::new();
-    options.write(true).create(true).truncate(true);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::OpenOptionsExt as _;
-        options.mode(0o600);
-    }
-    let written = options.open(&beside).and_then(|mut file| {
-        file.write_all(text.as_bytes())?;
-        file.sync_all()
-    });
-    written.and_then(|()| std::fs::rename(&beside, path)).inspect_err(|_| {
-        // What is left of it is of no use to anybody.
-        let _ = std::fs::remove_file(&beside);
-    })
+    private_file::folder(path.parent().unwrap_or(Path::new(".")))?;
+    private_file::replace(path, text.as_bytes())
 }

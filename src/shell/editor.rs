@@ -1,12 +1,12 @@
 //! The user's editor, for looking at a row as a whole.
 
 use std::env;
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::fs;
+use std::io;
 use std::path::PathBuf;
 
 use crate::app::Failure;
+use crate::ground::private_file;
 use crate::ui::escaped;
 
 /// What shows the text where no editor is named.
@@ -35,10 +35,8 @@ struct Shown(PathBuf);
 impl Shown {
     fn write(ending: &str, text: &str) -> io::Result<Self> {
         let path = env::temp_dir().join(format!("mnemoscope-{:016x}.{ending}", rand::random::<u64>()));
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
-        let shown = Shown(path);
-        file.write_all(text.as_bytes())?;
-        Ok(shown)
+        private_file::create(&path, text.as_bytes())?;
+        Ok(Shown(path))
     }
 }
 

@@ -1,15 +1,14 @@
 //! Writes rows to a file as JSON lines, page by page.
 
 use std::collections::HashSet;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufWriter, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::{Path, PathBuf};
+use std::io::{self, Write as _};
+use std::path::PathBuf;
 
 use super::load;
 use crate::app::Failure;
 use crate::app::message::Export;
 use crate::app::window::row_key;
+use crate::ground::private_file::PrivateFile;
 use crate::memory::mask::Mask;
 use crate::memory::query::{Query, Start};
 use crate::memory::{Entity, Row};
@@ -31,7 +30,10 @@ pub async fn write(
         failure.code = Some(path.display().to_string());
         failure
     };
-    let mut out = Out { part: Part::create(&path).map_err(failed)?, mask, rows: 0 };
+    if path.symlink_metadata().is_ok() {
+        return Err(failed(io::Error::from(io::ErrorKind::AlreadyExists)));
+    }
+    let mut out = Out { file: PrivateFile::begin(&path).map_err(failed)?, mask, rows: 0 };
     match &export.only {
         Some(keys) if export.query.entity != Entity::MemoryLink => {
             for keys in keys.chunks(BATCH) {
@@ -60,13 +62,14 @@ pub async fn write(
             }
         }
     }
-    out.part.finish(&path).map_err(failed)?;
+    let rows = out.rows;
+    out.file.create().map_err(failed)?;
     let shown = path.canonicalize().unwrap_or_else(|_| path.clone());
-    Ok((out.rows, shown.display().to_string()))
+    Ok((rows, shown.display().to_string()))
 }
 
 struct Out<'m> {
-    part: Part,
+    file: PrivateFile,
     mask: Option<&'m Mask>,
     rows: usize,
 }
@@ -77,48 +80,11 @@ impl Out<'_> {
             if let Some(mask) = self.mask {
                 mask.row(&mut row);
             }
-            serde_json::to_writer(&mut self.part.file, &row.to_json())?;
-            self.part.file.write_all(b"\n")?;
+            serde_json::to_writer(&mut self.file, &row.to_json())?;
+            self.file.write_all(b"\n")?;
             self.rows += 1;
         }
         Ok(())
-    }
-}
-
-/// What was written so far, beside the file that it becomes: that one is there as a whole or not at all. Only its owner
-/// may read it: rows are personal.
-struct Part {
-    path: PathBuf,
-    file: BufWriter<File>,
-}
-
-impl Part {
-    fn create(whole: &Path) -> io::Result<Self> {
-        if whole.symlink_metadata().is_ok() {
-            return Err(io::Error::from(io::ErrorKind::AlreadyExists));
-        }
-        let name = whole.file_name().ok_or(io::ErrorKind::InvalidInput)?;
-        let path = whole.with_file_name(format!(".{}.{:08x}.part", name.to_string_lossy(), rand::random::<u32>()));
-        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
-        Ok(Part { path, file: BufWriter::new(file) })
-    }
-
-    /// Gives it its name. A link, unlike a new name, never takes the place of a file that came meanwhile.
-    fn finish(&mut self, whole: &Path) -> io::Result<()> {
-        self.file.flush()?;
-        match fs::hard_link(&self.path, whole) {
-            // Not every file system has links.
-            Err(error) if error.kind() != io::ErrorKind::AlreadyExists && whole.symlink_metadata().is_err() => {
-                fs::rename(&self.path, whole)
-            }
-            linked => linked,
-        }
-    }
-}
-
-impl Drop for Part {
-    fn drop(&mut self) {
-        let _ = fs::remove_file(&self.path);
     }
 }
 

@@ -15,6 +15,8 @@ use super::migration::is_blank;
 use super::raw_file::{RawFiles, Unread};
 use super::session::{Opener, Raw, Sessions};
 use super::{Store, catalog};
+use crate::ground::input_file::{self, SETTINGS_BYTES};
+use crate::ground::location;
 use crate::layout::{Engine, Layout, LayoutError, builtin, parse, recognise, recognise::unmet};
 
 /// What to open.
@@ -37,12 +39,12 @@ impl Target {
         Target::File(PathBuf::from(path))
     }
 
-    /// The target for people: a URL without its password.
+    /// The target for people: without its password, wherever that stands.
     #[must_use]
     pub fn shown(&self) -> String {
         match self {
-            Target::File(path) => shown_path(path),
-            Target::Postgres(url) => without_password(url),
+            Target::File(path) => location::shown(&path.display().to_string()),
+            Target::Postgres(url) => location::shown(url),
         }
     }
 
@@ -51,7 +53,7 @@ impl Target {
         match self {
             Target::File(path) => path.canonicalize().unwrap_or_else(|_| path.clone()).display().to_string(),
             Target::Postgres(url) => PgConnectOptions::from_str(url).map_or_else(
-                |_| without_password(url),
+                |_| location::shown(url),
                 |options| {
                     let host = options.get_socket().map_or(options.get_host().to_owned(), |s| s.display().to_string());
                     let name = options.get_database().unwrap_or_else(|| options.get_username());
@@ -62,44 +64,12 @@ impl Target {
     }
 }
 
-/// A path for people. What is a URL of another kind, or connection words, was meant for something else and may hold a
-/// password.
-fn shown_path(path: &Path) -> String {
-    let text = path.display().to_string();
-    if text.contains("://") {
-        return without_password(&text);
-    }
-    match text.to_ascii_lowercase().find("password") {
-        Some(_) if text.contains('=') => "what was named (connection words; write a postgres:// URL)".to_owned(),
-        _ => text,
-    }
-}
-
 /// A URL whose host is left empty before the database's name, as PostgreSQL's own tools take it when `?host=` names a
 /// socket's folder: `postgres://user@/name?host=/run/postgresql`.
 fn with_host(url: &str) -> String {
     let start = url.find("://").map_or(0, |at| at + 3);
     let end = url[start..].find(['/', '?']).map_or(url.len(), |at| start + at);
     if url[start..end].ends_with('@') { format!("{}localhost{}", &url[..end], &url[end..]) } else { url.to_owned() }
-}
-
-/// A URL without its password and without what may hold one.
-#[must_use]
-pub fn without_password(url: &str) -> String {
-    let Ok(mut parsed) = url::Url::parse(url) else { return "…://… (not a valid URL)".to_owned() };
-    if parsed.password().is_some() {
-        let _ = parsed.set_password(None);
-    }
-    let kept: Vec<(String, String)> = parsed
-        .query_pairs()
-        .filter(|(k, _)| !matches!(k.as_ref(), "password" | "sslkey" | "sslpassword"))
-        .map(|(k, v)| (k.into_owned(), v.into_owned()))
-        .collect();
-    parsed.set_query(None);
-    if !kept.is_empty() {
-        parsed.query_pairs_mut().extend_pairs(kept);
-    }
-    parsed.to_string()
 }
 
 /// How to open.
@@ -317,7 +287,8 @@ fn layouts_for(options: &OpenOptions) -> Result<Vec<Layout>, OpenError> {
         return Ok(vec![layout.clone()]);
     }
     if Path::new(name).extension().is_some() || Path::new(name).exists() {
-        let text = std::fs::read_to_string(name).map_err(|e| OpenError::LayoutFile(name.clone(), e.to_string()))?;
+        let text = input_file::read_text(Path::new(name), SETTINGS_BYTES)
+            .map_err(|e| OpenError::LayoutFile(name.clone(), e.to_string()))?;
         return Ok(vec![parse(name, &text).map_err(OpenError::Layout)?]);
     }
     let near = crate::layout::nearest(name, known.iter().map(|l| l.name.as_str()));
@@ -326,7 +297,7 @@ fn layouts_for(options: &OpenOptions) -> Result<Vec<Layout>, OpenError> {
 }
 
 async fn open_file(path: &Path, layouts: &[Layout], options: &OpenOptions) -> Result<Opened, OpenError> {
-    let shown = shown_path(path);
+    let shown = location::shown(&path.display().to_string());
     let about = std::fs::metadata(path).map_err(|e| match e.kind() {
         std::io::ErrorKind::NotFound => OpenError::NoFile(shown.clone()),
         std::io::ErrorKind::PermissionDenied => OpenError::Denied(shown.clone()),
@@ -390,7 +361,7 @@ async fn open_sqlite(
     companion: Option<PathBuf>,
     options: &OpenOptions,
 ) -> Result<Opened, OpenError> {
-    let location = shown_path(path);
+    let location = location::shown(&path.display().to_string());
     if !may_be_read(path) {
         return Err(OpenError::Denied(location));
     }
@@ -523,7 +494,7 @@ fn cannot_open(error: &sqlx::Error) -> bool {
 }
 
 async fn open_postgres(url: &str, options: &OpenOptions) -> Result<Opened, OpenError> {
-    let location = without_password(url);
+    let location = location::shown(url);
     if url::Url::parse(url).is_err() {
         return Err(OpenError::Url(location));
     }

@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 use std::fs::{File, TryLockError};
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
@@ -17,6 +16,7 @@ use crate::change::plan::Counts;
 use crate::change::plan::erasure::Choice;
 use crate::change::suppress::{Key, hmac};
 use crate::change::{Author, ChangeError, now};
+use crate::ground::private_file;
 use crate::store::stored::{Rows, TableName};
 
 /// Seconds after which a session that wrote nothing is forgotten: a plan lasts no longer.
@@ -271,7 +271,7 @@ impl Desk<'_> {
         let files = std::fs::read_dir(self.sessions()).into_iter().flatten().flatten().map(|file| file.path());
         for path in files {
             let Some(name) = path.file_stem().and_then(|name| name.to_str()) else { continue };
-            let is_partial = path.extension().is_some_and(|end| end == "partial");
+            let is_partial = private_file::is_abandoned(&path);
             let is_old = || match stage(&self.key, &path) {
                 Some(Stage::Asked(asked)) => seconds_since(&asked.started_at) > ASKED_LASTS,
                 _ => false,
@@ -406,15 +406,7 @@ fn private() -> std::fs::OpenOptions {
 
 /// Writes a file that nobody else can read, whole or not at all.
 fn write_private(path: &Path, bytes: &[u8]) -> Result<(), ChangeError> {
-    let write = || -> std::io::Result<()> {
-        if let Some(folder) = path.parent() {
-            std::fs::create_dir_all(folder)?;
-        }
-        let partial = path.with_extension("partial");
-        let mut file = private().open(&partial)?;
-        file.write_all(bytes)?;
-        file.sync_all()?;
-        std::fs::rename(&partial, path)
-    };
-    write().map_err(|e| ChangeError::Failed(format!("{}: {e}", path.display())))
+    let folder = path.parent().map_or(Ok(()), private_file::folder);
+    let written = folder.and_then(|()| private_file::replace(path, bytes));
+    written.map_err(|e| ChangeError::Failed(format!("{}: {e}", path.display())))
 }

@@ -12,6 +12,7 @@ use super::scrub::readable;
 use super::subject;
 use crate::change::plan::canonical;
 use crate::change::{ChangeError, now};
+use crate::ground::private_file::{self, PrivateFile};
 use crate::store::Store;
 use crate::store::session::Raw;
 use crate::store::stored::{Image, ROW_NUMBER, Rows};
@@ -51,7 +52,7 @@ pub async fn bundle(
         let mut hasher = Sha256::new();
         let file = format!("{}.jsonl", table.title().replace(['/', '\\'], "_"));
         let mut out = match &sink {
-            Sink::Folder(folder) => Some(open(&folder.join(&file))?),
+            Sink::Folder(folder) => Some(PrivateFile::begin(&folder.join(&file)).map_err(|e| failed(&e))?),
             Sink::Stream(_) => None,
         };
         let mut count = 0;
@@ -73,8 +74,8 @@ pub async fn bundle(
                 count += 1;
             }
         }
-        if let Some(mut file) = out {
-            file.flush().map_err(|e| failed(&e))?;
+        if let Some(file) = out {
+            file.create().map_err(|e| failed(&e))?;
         }
         tables.push(
             json!({ "table": table.title(), "file": file, "rows": count, "sha256": hex::encode(hasher.finalize()) }),
@@ -90,8 +91,7 @@ pub async fn bundle(
     let hash = hex::encode(Sha256::digest(text.as_bytes()));
     match &mut sink {
         Sink::Folder(folder) => {
-            let mut file = open(&folder.join("manifest.json"))?;
-            file.write_all(text.as_bytes()).and_then(|()| file.flush()).map_err(|e| failed(&e))?;
+            private_file::create(&folder.join("manifest.json"), text.as_bytes()).map_err(|e| failed(&e))?;
         }
         Sink::Stream(stream) => {
             writeln!(stream, "{}", json!({ "manifest": manifest, "manifest_sha256": hash })).map_err(|e| failed(&e))?;
@@ -113,25 +113,7 @@ fn create(folder: &Path) -> Result<(), ChangeError> {
             folder.display()
         )));
     }
-    let mut builder = std::fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::DirBuilderExt as _;
-        builder.mode(0o700);
-    }
-    builder.create(folder).map_err(|e| failed(&e))
-}
-
-fn open(path: &Path) -> Result<std::io::BufWriter<std::fs::File>, ChangeError> {
-    let mut options = std::fs::OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::OpenOptionsExt as _;
-        options.mode(0o600);
-    }
-    options.open(path).map(std::io::BufWriter::new).map_err(|e| failed(&e))
+    private_file::folder(folder).map_err(|e| failed(&e))
 }
 
 /// A stored row with its own columns; packed values are unpacked, bytes that are no text are hexadecimal digits.

@@ -1,0 +1,228 @@
+//! Databases as they may be named to people: never with a password, wherever in the name it stands. Pure.
+
+use url::Url;
+
+/// What is shown of a URL that cannot be read.
+const UNREADABLE: &str = "://… (not a valid URL)";
+
+/// What is shown of connection words, `password=…` among them.
+const CONNECTION_WORDS: &str = "what was named (connection words; write a postgres:// URL)";
+
+/// Options of a connection that say where and how, and hold no secret.
+const HARMLESS: [&str; 13] = [
+    "application_name",
+    "connect_timeout",
+    "dbname",
+    "host",
+    "hostaddr",
+    "options",
+    "port",
+    "sslcert",
+    "sslmode",
+    "sslrootcert",
+    "statement-cache-capacity",
+    "target_session_attrs",
+    "user",
+];
+
+/// Words before `=` that tell of a secret.
+const SECRETS: [&str; 6] = ["pass", "pwd", "secret", "token", "sslkey", "api_key"];
+
+/// A path or a URL as it may be shown: of a server's URL the user, the place and the harmless options are left; what only
+/// resembles a URL, or holds connection words with a password, is not repeated at all.
+#[must_use]
+pub fn shown(text: &str) -> String {
+    if is_server(text) {
+        return server(text).unwrap_or_else(|| unreadable(text));
+    }
+    let path = text.strip_prefix("sqlite://").or_else(|| text.strip_prefix("sqlite:")).unwrap_or(text);
+    if resembles_url(path) {
+        unreadable(path)
+    } else if has_secret_word(path) {
+        CONNECTION_WORDS.to_owned()
+    } else {
+        text.to_owned()
+    }
+}
+
+/// Words that may quote what somebody typed, such as an error of the command line: `typed` is shown in them as [`shown`]
+/// has it, and any other URL or `password=…` without its password.
+#[must_use]
+pub fn without_passwords<'t>(words: &str, typed: impl IntoIterator<Item = &'t str>) -> String {
+    let mut words = words.to_owned();
+    for text in typed {
+        // The value of `--option=value` may be quoted alone.
+        let value = text.split_once('=').filter(|(option, _)| option.starts_with('-')).map_or(text, |(_, value)| value);
+        let harmless = shown(value);
+        if harmless != value {
+            words = words.replace(value, &harmless);
+        }
+    }
+    without_values(&without_logins(&words))
+}
+
+fn is_server(text: &str) -> bool {
+    text.starts_with("postgres://") || text.starts_with("postgresql://")
+}
+
+/// A server's URL without secrets; none when it cannot be read as one for certain.
+fn server(text: &str) -> Option<String> {
+    let mut url = Url::parse(text).ok()?;
+    // A sign of this kind after the host: the password holds one of `/?#`, and what was read is not what was meant.
+    if [url.path(), url.query().unwrap_or_default(), url.fragment().unwrap_or_default()].iter().any(|p| p.contains('@'))
+    {
+        return None;
+    }
+    url.set_fragment(None);
+    if url.password().is_some() {
+        url.set_password(None).ok()?;
+    }
+    if !url.username().is_empty() && !is_role(url.username()) {
+        url.set_username("").ok()?;
+    }
+    let options: Vec<(String, String)> =
+        url.query_pairs().filter(|(k, v)| is_harmless(k, v)).map(|(k, v)| (k.into_owned(), v.into_owned())).collect();
+    url.set_query(None);
+    if !options.is_empty() {
+        url.query_pairs_mut().extend_pairs(options);
+    }
+    Some(url.to_string())
+}
+
+fn is_harmless(option: &str, value: &str) -> bool {
+    HARMLESS.contains(&option) && !has_secret_word(value) && (option != "user" || is_role(value))
+}
+
+/// Whether a user's place holds a name and nothing else.
+fn is_role(text: &str) -> bool {
+    text.len() < 64 && text.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '$'))
+}
+
+/// Whether a text that is no server's URL was meant for one: it names a scheme, or a login stands before an `@`.
+fn resembles_url(text: &str) -> bool {
+    let meant_for_server = text.get(..5).is_some_and(|start| start.eq_ignore_ascii_case("postg"));
+    let is_path = text.starts_with(['.', '~']) || (text.starts_with('/') && !text.starts_with("//"));
+    let login = text.rfind('@').is_some_and(|at| text[..at].contains(':') || meant_for_server);
+    text.contains("://") || (meant_for_server && text.contains(":/")) || (login && !is_path)
+}
+
+fn unreadable(text: &str) -> String {
+    let scheme = text.split(':').next().unwrap_or_default();
+    let is_scheme = text.contains("://") && scheme.len() < 16 && scheme.chars().all(|c| c.is_ascii_alphanumeric());
+    format!("{}{UNREADABLE}", if is_scheme { scheme } else { "…" })
+}
+
+/// Whether a value is given to a word that tells of a secret; percent signs hide no letter.
+fn has_secret_word(text: &str) -> bool {
+    let decoded: String = url::form_urlencoded::parse(format!("x={text}").replace('&', "%26").as_bytes())
+        .map(|(_, value)| value.to_ascii_lowercase())
+        .collect();
+    let mut names = decoded.split('=').collect::<Vec<_>>();
+    names.pop();
+    names.iter().any(|name| {
+        let name = name.trim_end();
+        let start = name
+            .rfind(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-')))
+            .map_or(0, |at| at + name[at..].chars().next().map_or(0, char::len_utf8));
+        SECRETS.iter().any(|secret| name[start..].contains(secret))
+    })
+}
+
+/// Words without the logins of URLs: `scheme://user:password@` becomes `scheme://user@`.
+fn without_logins(words: &str) -> String {
+    let (mut out, mut rest) = (String::with_capacity(words.len()), words);
+    while let Some(at) = rest.find("://") {
+        let (before, after) = rest.split_at(at + 3);
+        out.push_str(before);
+        let end =
+            after.find(|c: char| c.is_whitespace() || matches!(c, '`' | '"' | '\'' | '<' | '>')).unwrap_or(after.len());
+        let (address, next) = after.split_at(end);
+        match address.rfind('@') {
+            Some(sign) => {
+                let user = address[..sign].split(':').next().filter(|user| is_role(user)).unwrap_or("…");
+                out.push_str(user);
+                out.push_str(&address[sign..]);
+            }
+            None => out.push_str(address),
+        }
+        rest = next;
+    }
+    out.push_str(rest);
+    out
+}
+
+/// Words without the values of `password=value` and its like.
+fn without_values(words: &str) -> String {
+    let mut out = String::with_capacity(words.len());
+    for piece in words.split_inclusive(|c: char| c.is_whitespace() || matches!(c, '&' | '?' | '`' | '"' | '\'')) {
+        let value_at = piece.find('=').map(|at| at + 1).filter(|at| has_secret_word(&piece[..*at]));
+        let Some(at) = value_at else {
+            out.push_str(piece);
+            continue;
+        };
+        let ends = piece.chars().next_back().filter(|c| c.is_whitespace() || matches!(c, '&' | '?' | '`' | '"' | '\''));
+        out.push_str(&piece[..at]);
+        if piece.len() > at + ends.map_or(0, char::len_utf8) {
+            out.push('…');
+        }
+        out.extend(ends);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_keeps_what_helps_and_loses_every_password() {
+        for (text, expected) in [
+            ("postgres://ada:S3cret@host:6432/db", "postgres://ada@host:6432/db"),
+            ("postgresql://ada@host/db?password=S3cret&sslmode=require", "postgresql://ada@host/db?sslmode=require"),
+            ("postgres://ada@host/db?p%61sswd=S3cret", "postgres://ada@host/db"),
+            ("postgres://ada@host/db?user=ada&options=-c+x.password%3DS3cret", "postgres://ada@host/db?user=ada"),
+            ("postgres://ada%3AS3cret@host/db", "postgres://host/db"),
+            ("postgres://host/db?user=ada:S3cret", "postgres://host/db"),
+            ("postgres://ada@host/db#S3cret", "postgres://ada@host/db"),
+            ("postgres://ada:1/S3cret@host/db", "postgres://… (not a valid URL)"),
+            ("postgres://ada:12?S3cret@host/db", "postgres://… (not a valid URL)"),
+            ("postgres://ada:12#S3cret@host/db", "postgres://… (not a valid URL)"),
+            ("postgres://ada:S3 cret@[bad", "postgres://… (not a valid URL)"),
+            ("postgres:/ada:S3cret@host/db", "…://… (not a valid URL)"),
+            ("postgres:ada:S3cret@host", "…://… (not a valid URL)"),
+            ("postgress//ada:S3cret@host", "…://… (not a valid URL)"),
+            ("POSTGRES://ada:S3cret@host", "POSTGRES://… (not a valid URL)"),
+            ("//ada:S3cret@host/db", "…://… (not a valid URL)"),
+            ("ada:S3cret@host/db", "…://… (not a valid URL)"),
+            ("sqlite:ada:S3cret@host/db", "…://… (not a valid URL)"),
+            ("mysql://ada:S3cret@host/db", "mysql://… (not a valid URL)"),
+            ("host=there user=ada password=S3cret", CONNECTION_WORDS),
+            ("host=there user=ada PASSWORD = S3cret", CONNECTION_WORDS),
+            ("memory.db?passwd=S3cret", CONNECTION_WORDS),
+            ("memory.db?p%61ssword=S3cret", CONNECTION_WORDS),
+            ("/data/passwords.db", "/data/passwords.db"),
+            ("sqlite:/data/a=b:c@d.db", "sqlite:/data/a=b:c@d.db"),
+            ("postgres.db", "postgres.db"),
+            ("backup:2026.db", "backup:2026.db"),
+            ("postgres:///db?host=/run/postgresql", "postgres:///db?host=%2Frun%2Fpostgresql"),
+        ] {
+            assert_eq!(shown(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn words_lose_the_passwords_that_they_quote() {
+        let typed = ["-d", "--profile=postgres:/u:S3 cret@h", "postgres://u:S3`cret@h/db"];
+        for (words, expected) in [
+            ("no profile `postgres:/u:S3 cret@h` here", "no profile `…://… (not a valid URL)` here"),
+            ("no command `postgres://u:S3`cret@h/db`", "no command `postgres://u@h/db`"),
+            ("see \"mysql://u:S3cret@h/db\" and a@b.c", "see \"mysql://u@h/db\" and a@b.c"),
+            ("at http://h/?token=S3cret&x=1 now", "at http://h/?token=…&x=1 now"),
+            ("PGPASSWORD=S3cret psql", "PGPASSWORD=… psql"),
+            ("password=\"\" x", "password=\"\" x"),
+            ("--where title=a: no such column", "--where title=a: no such column"),
+        ] {
+            assert_eq!(without_passwords(words, typed), expected);
+        }
+    }
+}

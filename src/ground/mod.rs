@@ -1,0 +1,7 @@
+//! What every layer stands on: files that people name, read within limits; private files; databases named without
+//! passwords.
+
+pub mod input_file;
+pub mod location;
+mod open_files;
+pub mod private_file;

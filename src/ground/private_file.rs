@@ -1,0 +1,247 @@
+//! The one writer of files that hold stored or secret values: only their owner can read them, they are there as a whole
+//! or not at all, and they never end up behind a link.
+
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
+use std::io::{self, BufWriter, Read as _, Write};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rustix::fs::OFlags;
+
+use super::open_files::is_open_here;
+
+/// How long a file may be in the making.
+const MAKING: Duration = Duration::from_hours(1);
+
+/// Owner reads and writes, nobody else does anything.
+const OWNER_ONLY: u32 = 0o600;
+
+/// A private file in the making, beside the place where it will be. Dropped before it is finished, it is gone.
+#[derive(Debug)]
+pub struct PrivateFile {
+    part: PathBuf,
+    whole: PathBuf,
+    file: BufWriter<File>,
+}
+
+impl PrivateFile {
+    /// Begins a file. Its folder must be there.
+    ///
+    /// # Errors
+    /// The folder cannot be written, or the path does not end in a name.
+    pub fn begin(whole: &Path) -> io::Result<Self> {
+        if whole.file_name().is_none() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it does not end in a file's name"));
+        }
+        let part = whole.with_file_name(format!(".mnemoscope-{:016x}.part", rand::random::<u64>()));
+        let file = OpenOptions::new().write(true).create_new(true).mode(OWNER_ONLY).open(&part)?;
+        Ok(PrivateFile { part, whole: whole.to_path_buf(), file: BufWriter::new(file) })
+    }
+
+    /// Gives it its name, in the place of a plain file that was there. It is on the disk when this returns.
+    ///
+    /// # Errors
+    /// What stands there is a link, a folder or a device; or the disk refuses.
+    pub fn replace(mut self) -> io::Result<()> {
+        self.sync()?;
+        check_place(&self.whole)?;
+        fs::rename(&self.part, &self.whole)?;
+        sync_folder(&self.whole);
+        Ok(())
+    }
+
+    /// Gives it its name where nothing has that name. It is on the disk when this returns.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::AlreadyExists`], also for a link that leads nowhere; or the disk refuses.
+    pub fn create(mut self) -> io::Result<()> {
+        self.sync()?;
+        // A link, unlike a new name, never takes the place of a file that came meanwhile.
+        match fs::hard_link(&self.part, &self.whole) {
+            // Not every file system has links.
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists && self.whole.symlink_metadata().is_err() => {
+                fs::rename(&self.part, &self.whole)?;
+            }
+            linked => linked?,
+        }
+        sync_folder(&self.whole);
+        Ok(())
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.file.flush()?;
+        self.file.get_ref().sync_all()
+    }
+}
+
+impl Write for PrivateFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+impl Drop for PrivateFile {
+    fn drop(&mut self) {
+        // Gone already where it got its name by being renamed.
+        let _ = fs::remove_file(&self.part);
+    }
+}
+
+/// Whether a file may be written there: nothing stands there, or a plain file that is no database.
+fn check_place(path: &Path) -> io::Result<()> {
+    let refused = |words: &str| Err(io::Error::other(words));
+    match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+        Ok(there) if !there.is_file() => refused("it is a link, a folder or a device, not a plain file"),
+        Ok(there) if is_open_here(&there) || begins_as_database(path) => refused("it is a database: name another file"),
+        Ok(_) => Ok(()),
+    }
+}
+
+fn begins_as_database(path: &Path) -> bool {
+    let mut head = [0; 15];
+    File::open(path).and_then(|mut file| file.read_exact(&mut head)).is_ok() && &head == b"SQLite format 3"
+}
+
+/// Writes a whole file, in the place of the plain file that was there.
+///
+/// # Errors
+/// As [`PrivateFile::replace`].
+pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = PrivateFile::begin(path)?;
+    file.write_all(bytes)?;
+    file.replace()
+}
+
+/// Writes a whole file where there is none.
+///
+/// # Errors
+/// As [`PrivateFile::create`].
+pub fn create(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = PrivateFile::begin(path)?;
+    file.write_all(bytes)?;
+    file.create()
+}
+
+/// Adds a line to a file, which is made when it is not there and private from then on. It is on the disk when this
+/// returns. A line that an earlier run left unfinished is ended first.
+///
+/// # Errors
+/// What stands there is a link, a folder or a device; or the disk refuses.
+pub fn append(path: &Path, line: &str) -> io::Result<()> {
+    use std::os::unix::fs::FileExt as _;
+    // Not blocking: a pipe that nobody reads would keep us here.
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let mut options = OpenOptions::new();
+    options.read(true).append(true).create(true).mode(OWNER_ONLY).custom_flags(flags.bits().cast_signed());
+    check_place(path)?;
+    let mut file = options.open(path)?;
+    let about = file.metadata()?;
+    if about.permissions().mode() & 0o777 != OWNER_ONLY {
+        file.set_permissions(Permissions::from_mode(OWNER_ONLY))?;
+    }
+    let mut last = [b'\n'];
+    if about.len() > 0 {
+        file.read_exact_at(&mut last, about.len() - 1)?;
+    }
+    let parting = if last == [b'\n'] { "" } else { "\n" };
+    file.write_all(format!("{parting}{line}\n").as_bytes())?;
+    file.sync_all()
+}
+
+/// Whether it is a file in the making that nobody will finish: a run that was killed left it.
+#[must_use]
+pub fn is_abandoned(path: &Path) -> bool {
+    let age = || fs::metadata(path).ok()?.modified().ok()?.elapsed().ok();
+    path.extension().is_some_and(|end| end == "part") && age().is_some_and(|age| age > MAKING)
+}
+
+/// Makes a folder, and those above it, that nobody else can look into; one that is there stays as it is.
+///
+/// # Errors
+/// It cannot be made.
+pub fn folder(path: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(path)
+}
+
+/// A new name is on the disk when its folder is. Not every file system can say so, and the file itself is there.
+fn sync_folder(path: &Path) {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let _ = File::open(folder).and_then(|folder| folder.sync_all());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().permissions().mode() & 0o777
+    }
+
+    fn names(folder: &Path) -> Vec<String> {
+        let mut names: Vec<String> =
+            fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn a_file_is_private_however_open_the_one_before_it_was() {
+        let folder = tempfile::tempdir().unwrap();
+        for write in [|path: &Path| replace(path, b"new\n"), |path: &Path| append(path, "new")] {
+            let path = folder.path().join("file");
+            fs::write(&path, "").unwrap();
+            fs::set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
+            write(&path).unwrap();
+            assert_eq!((fs::read_to_string(&path).unwrap().as_str(), mode(&path)), ("new\n", 0o600));
+        }
+        assert_eq!(names(folder.path()), ["file"], "nothing is left beside it");
+    }
+
+    #[test]
+    fn no_link_is_followed_and_none_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let (target, link) = (folder.path().join("target"), folder.path().join("link"));
+        fs::write(&target, "theirs").unwrap();
+        symlink(&target, &link).unwrap();
+        for write in
+            [|path: &Path| replace(path, b"x"), |path: &Path| create(path, b"x"), |path: &Path| append(path, "x")]
+        {
+            write(&link).unwrap_err();
+            write(folder.path()).unwrap_err();
+        }
+        symlink(folder.path().join("nowhere"), folder.path().join("dangling")).unwrap();
+        create(&folder.path().join("dangling"), b"x").unwrap_err();
+        assert_eq!(fs::read_to_string(&target).unwrap(), "theirs");
+        assert_eq!(names(folder.path()), ["dangling", "link", "target"]);
+    }
+
+    #[test]
+    fn other_names_of_a_file_keep_what_they_hold() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, other) = (folder.path().join("a"), folder.path().join("b"));
+        fs::write(&path, "theirs").unwrap();
+        fs::hard_link(&path, &other).unwrap();
+        replace(&path, b"ours").unwrap();
+        assert_eq!(fs::read_to_string(&other).unwrap(), "theirs");
+        assert_eq!(create(&path, b"again").unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(fs::read_to_string(&path).unwrap(), "ours");
+    }
+
+    #[test]
+    fn a_line_that_was_cut_short_does_not_spoil_the_next() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lines");
+        append(&path, "one").unwrap();
+        fs::write(&path, "one\ntw").unwrap();
+        append(&path, "three").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "one\ntw\nthree\n");
+    }
+}

@@ -1,0 +1,310 @@
+//! Hostile input: files that are none or have no end, names that hold passwords or control characters, links where a
+//! private file is written, rows that are far too long.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+struct Desk {
+    folder: TempDir,
+    database: PathBuf,
+}
+
+impl Desk {
+    /// A small demo database with a trail, in a folder of its own.
+    fn new() -> Desk {
+        let folder = TempDir::new().unwrap();
+        let database = folder.path().join("demo.db");
+        let desk = Desk { folder, database };
+        let path = desk.database.display().to_string();
+        for words in [&["demo", &path, "--episodes", "24", "--no-console"][..], &["-d", &path, "migrate", "--apply"]] {
+            let output = desk.command(words).output().unwrap();
+            assert!(output.status.success(), "{}", told(&output));
+        }
+        desk
+    }
+
+    fn command(&self, words: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_mnemoscope"));
+        command
+            .env_clear()
+            .env("HOME", self.folder.path())
+            .env("MNEMOSCOPE_STATE", self.folder.path().join("state"))
+            .env("MNEMOSCOPE_ACTOR", "tester")
+            .stdin(Stdio::null())
+            .args(words);
+        command
+    }
+
+    fn on(&self, words: &[&str]) -> Output {
+        self.command(&[&["-d", self.database.to_str().unwrap()], words].concat()).output().unwrap()
+    }
+
+    fn file(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.folder.path().join(name);
+        fs::write(&path, text).unwrap();
+        path
+    }
+
+    fn episode(&self) -> String {
+        let output = self.on(&["list", "episode", "--limit", "1", "--format", "jsonl"]);
+        let row: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        row["id"].as_str().unwrap().to_owned()
+    }
+}
+
+/// Everything that a command said, on both channels.
+fn told(output: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+#[test]
+fn no_spelling_of_a_database_makes_a_command_repeat_its_password() {
+    let desk = Desk::new();
+    let spellings = [
+        "postgres://ada:S3cret@127.0.0.1:1/db",
+        "postgres://ada%3AS3cret@127.0.0.1:1/db",
+        "postgres://ada@127.0.0.1:1/db?password=S3cret",
+        "postgres://ada@127.0.0.1:1/db?passwd=S3cret",
+        "postgres://ada@127.0.0.1:1/db?user=ada:S3cret",
+        "postgres://ada:S3/cret@127.0.0.1:1/db",
+        "postgres://ada:S3 cret@[bad",
+        "postgres:/ada:S3cret@127.0.0.1/db",
+        "postgres:ada:S3cret@127.0.0.1/db",
+        "//ada:S3cret@127.0.0.1/db",
+        "mysql://ada:S3cret@127.0.0.1/db",
+        "host=127.0.0.1 user=ada password=S3cret",
+        "none.db?passwd=S3cret",
+    ];
+    for text in spellings {
+        let joined = format!("--database={text}");
+        for words in [
+            &["-d", text, "status"][..],
+            &["-d", text, "--format", "json", "list", "episode"],
+            &[&joined, "status"],
+            &["--profile", text, "status"],
+            &["-d", "x.db", text],
+            &["console", text],
+            &["status", text],
+            &["-d", "x.db", "--layout", text, "status"],
+            &["-d", "x.db", "list", text],
+            &["layouts", "check", text],
+            &["layouts", "show", text],
+            &["purge", "verify", text, "-d", "x.db"],
+            &["--theme", text],
+            &["console", "x.db", "--theme", text],
+        ] {
+            let output = desk.command(words).output().unwrap();
+            assert!(!output.status.success() && !told(&output).contains("S3"), "{words:?}: {}", told(&output));
+        }
+        let output = desk.command(&["status"]).env("DATABASE_URL", text).output().unwrap();
+        assert!(!told(&output).contains("S3"), "{text}: {}", told(&output));
+        let settings = format!("default = \"home\"\n[profile.home]\ndatabase = '{text}'\n");
+        let settings = desk.file("config.toml", &settings);
+        let output = desk.command(&["status"]).env("MNEMOSCOPE_CONFIG", settings).output().unwrap();
+        assert!(!told(&output).contains("S3"), "{text}: {}", told(&output));
+        let fleet = desk.file("fleet.toml", &format!("[[database]]\nurl = '{text}'\n"));
+        let output = desk.command(&["purge", "somebody", "--fleet", fleet.to_str().unwrap()]).output().unwrap();
+        assert!(!told(&output).contains("S3"), "{text}: {}", told(&output));
+    }
+}
+
+#[test]
+fn control_characters_of_arguments_are_shown_and_not_sent_to_the_terminal() {
+    let desk = Desk::new();
+    let text = "x\u{1b}]0;owned\u{7}\u{202e}y";
+    let path = desk.database.to_str().unwrap();
+    for words in [
+        &[text][..],
+        &["-d", path, text],
+        &["-d", text, "status"],
+        &["-d", path, "show", "episode", text],
+        &["-d", path, "show", text, "1"],
+        &["-d", path, "list", "episode", "--where", text],
+        &["-d", path, "list", "episode", "--limit", text],
+        &["-d", path, "--format", text, "status"],
+        &["-d", path, "--layout", text, "status"],
+        &["-d", path, "--profile", text, "status"],
+        &["-d", path, "apply", text],
+        &["-d", path, "feedback", text],
+        &["-d", path, "purge", text],
+        &["-d", path, "backfill", text],
+        &["layouts", "show", text],
+        &["layouts", "check", text],
+    ] {
+        let output = desk.command(words).output().unwrap();
+        let said = told(&output);
+        assert!(!output.status.success() && !said.contains(['\u{1b}', '\u{7}', '\u{202e}']), "{words:?}: {said:?}");
+    }
+}
+
+#[test]
+fn plans_and_anchors_are_private_and_follow_no_link() {
+    let desk = Desk::new();
+    let episode = desk.episode();
+    let (plan, anchor) = (desk.file("plan.json", "old"), desk.file("anchors", ""));
+    for path in [&plan, &anchor] {
+        fs::set_permissions(path, Permissions::from_mode(0o644)).unwrap();
+    }
+    let subject = desk.on(&["list", "subject", "--limit", "1", "--format", "jsonl"]);
+    let subject: serde_json::Value = serde_json::from_slice(&subject.stdout).unwrap();
+    let subject = subject["id"].as_str().unwrap();
+    let writing = |plan: &str, anchor: &str| {
+        [
+            vec![
+                "signal".to_owned(),
+                episode.clone(),
+                "confirmed".to_owned(),
+                "--plan-out".to_owned(),
+                plan.to_owned(),
+            ],
+            vec!["purge".to_owned(), subject.to_owned(), "--plan-out".to_owned(), plan.to_owned()],
+            vec!["audit".to_owned(), "anchor".to_owned(), anchor.to_owned()],
+        ]
+    };
+    let run = |words: &[String]| desk.on(&words.iter().map(String::as_str).collect::<Vec<_>>());
+    for words in writing(plan.to_str().unwrap(), anchor.to_str().unwrap()) {
+        let output = run(&words);
+        assert!(output.status.success(), "{words:?}: {}", told(&output));
+    }
+    assert_eq!((mode(&plan), mode(&anchor)), (0o600, 0o600));
+    let target = desk.file("target", "theirs");
+    let link = desk.folder.path().join("link");
+    symlink(&target, &link).unwrap();
+    for words in writing(link.to_str().unwrap(), link.to_str().unwrap()) {
+        let output = run(&words);
+        assert!(!output.status.success() && told(&output).contains("it is a link,"), "{words:?}: {}", told(&output));
+    }
+    assert_eq!(fs::read_to_string(&target).unwrap(), "theirs");
+    assert!(link.is_symlink());
+    // A database is no place for either, whichever way it is named.
+    let (path, other) = (desk.database.clone(), desk.folder.path().join("other.db"));
+    fs::copy(&path, &other).unwrap();
+    fs::hard_link(&path, desk.folder.path().join("again")).unwrap();
+    for place in [&path, &other, &desk.folder.path().join("again")] {
+        for words in writing(place.to_str().unwrap(), place.to_str().unwrap()) {
+            let output = run(&words);
+            assert!(
+                !output.status.success() && told(&output).contains("it is a database"),
+                "{words:?}: {}",
+                told(&output)
+            );
+        }
+    }
+    assert_eq!(fs::read(&other).unwrap()[..15], *b"SQLite format 3");
+    assert!(desk.on(&["audit", "verify"]).status.success());
+}
+
+/// What a program was like: how it ended, how long it took, how much memory it had at most, in kB.
+struct Run {
+    output: Output,
+    seconds: f64,
+    memory: u64,
+}
+
+fn watched(mut command: Command) -> Run {
+    let since = Instant::now();
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let status = PathBuf::from(format!("/proc/{}/status", child.id()));
+    let (told, ended) = std::sync::mpsc::channel();
+    std::thread::spawn(move || told.send(Child::wait_with_output(child)));
+    let mut memory = 0;
+    let output = loop {
+        // Bytes are counted by the system: the highest that it saw.
+        let highest = fs::read_to_string(&status).unwrap_or_default();
+        let highest =
+            highest.lines().find_map(|line| line.strip_prefix("VmHWM:")?.split_whitespace().next()?.parse().ok());
+        memory = memory.max(highest.unwrap_or(0));
+        match ended.recv_timeout(Duration::from_millis(20)) {
+            Ok(output) => break output.unwrap(),
+            Err(_) => assert!(since.elapsed() < Duration::from_secs(120), "it hangs"),
+        }
+    };
+    Run { output, seconds: since.elapsed().as_secs_f64(), memory }
+}
+
+/// Every place where a command takes a file, with that file named.
+fn places(file: &str) -> Vec<Vec<&str>> {
+    vec![
+        vec!["--layout", file, "status"],
+        vec!["layouts", "check", file],
+        vec!["apply", file],
+        vec!["import", "jsonl", file],
+        vec!["import", "memento", file],
+        vec!["import", "tau-bench", file],
+        vec!["policy", "evaluate", "--pairs", file],
+        vec!["evaluate", "--judged", file],
+        vec!["purge", "somebody", "--fleet", file],
+        vec!["audit", "verify", "--anchor", file],
+        vec!["record", "case", file],
+    ]
+}
+
+impl Desk {
+    /// Runs all of [`places`] at once, and the settings file, with that file.
+    fn everywhere(&self, file: &str) -> Vec<(String, Run)> {
+        let on = |words: &[&str]| self.command(&[&["-d", self.database.to_str().unwrap()], words].concat());
+        let mut settings = on(&["status"]);
+        settings.env("MNEMOSCOPE_CONFIG", file);
+        let mut commands = vec![("settings".to_owned(), settings)];
+        commands.extend(places(file).into_iter().map(|words| (words.join(" "), on(&words))));
+        std::thread::scope(|scope| {
+            let runs: Vec<_> =
+                commands.into_iter().map(|(name, command)| (name, scope.spawn(|| watched(command)))).collect();
+            runs.into_iter().map(|(name, run)| (name, run.join().unwrap())).collect()
+        })
+    }
+}
+
+#[test]
+fn a_device_a_folder_and_a_pipe_that_nobody_writes_are_refused_in_words() {
+    let desk = Desk::new();
+    let pipe = desk.folder.path().join("pipe.toml");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    for (file, words) in [
+        ("/dev/zero", "a device"),
+        (desk.folder.path().to_str().unwrap(), "a folder"),
+        (pipe.to_str().unwrap(), "nothing came for"),
+    ] {
+        for (name, run) in desk.everywhere(file) {
+            let said = told(&run.output);
+            assert!(!run.output.status.success() && said.contains(words), "{name}: {said}");
+            assert!(run.memory < 300 << 10 && run.seconds < 60.0, "{name}: {} kB, {} s", run.memory, run.seconds);
+        }
+    }
+}
+
+#[test]
+fn a_stream_without_an_end_is_given_up() {
+    let desk = Desk::new();
+    for line in ["x", "[1,", "{\"entity\":\"episode\",\"id\":\"a\",\"title\":\"t\"}\n", "\n"] {
+        let block = line.repeat(65536 / line.len());
+        for words in places("-") {
+            // A layout, a fleet and settings are files.
+            if words.contains(&"--layout") {
+                continue;
+            }
+            let mut command = desk.command(&[&["-d", desk.database.to_str().unwrap()], &words[..]].concat());
+            let (reader, mut writer) = std::io::pipe().unwrap();
+            command.stdin(reader);
+            let block = block.clone();
+            let endless = std::thread::spawn(move || {
+                use std::io::Write as _;
+                while writer.write_all(block.as_bytes()).is_ok() {}
+            });
+            let run = watched(command);
+            let said = told(&run.output);
+            assert!(!run.output.status.success() && !said.contains("panicked"), "{words:?} {line:?}: {said}");
+            assert!(run.memory < 300 << 10, "{words:?} {line:?}: {} kB, {} s: {said}", run.memory, run.seconds);
+            endless.join().unwrap();
+        }
+    }
+}
