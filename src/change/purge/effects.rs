@@ -126,7 +126,13 @@ async fn by_path(
     let texts: Vec<String> = values.iter().filter_map(as_text).collect();
     let handles: Vec<Handle> = texts
         .iter()
-        .map(|value| Handle { kind: String::new(), value: value.clone(), source: String::new(), unsearched: None, common: None })
+        .map(|value| Handle {
+            kind: String::new(),
+            value: value.clone(),
+            source: String::new(),
+            unsearched: None,
+            common: None,
+        })
         .collect();
     let matcher = Matcher::new(&handles, [], &[])?;
     let key = graph.relations.keys.get(&table).cloned().unwrap_or_default();

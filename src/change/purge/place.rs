@@ -44,6 +44,8 @@ pub(super) struct Place<'a> {
     pub required: &'a [bool],
     /// Of each, whether it holds ids of people and nothing else.
     pub of_people: &'a [bool],
+    /// Of each, whether bytes that nobody can read are worth a word.
+    pub opaque: &'a [bool],
     /// Of each, what it is about.
     pub about: &'a [people::Place],
 }
@@ -60,7 +62,8 @@ impl Place<'_> {
             }
             found.values += 1;
             let mut look = self.search.matcher.look(raw, self.about[i]);
-            if let Some(part) = look.contents.opaque.first() {
+            if let Some(part) = look.contents.opaque.first().filter(|_| self.opaque[i] && matches!(raw, Raw::Bytes(_)))
+            {
                 found.unread.insert(format!("{}.{}", self.table.title(), self.texts[i].0), part.why);
             }
             if self.of_people[i] && !look.whole {
@@ -182,8 +185,7 @@ impl Place<'_> {
         // What is only possible stays unless it is decided by itself.
         let all = told(None);
         let sure = if certain { told(Some(true)) } else { all.clone() };
-        let (decision, possible) =
-            self.mention(at, self.refusals(sure.as_ref().err().copied()), found);
+        let (decision, possible) = self.mention(at, self.refusals(sure.as_ref().err().copied()), found);
         match (decision, possible) {
             (Mentions::Redact, Mentions::Redact) => all.ok(),
             (Mentions::Redact, _) if certain => sure.ok(),

@@ -11,6 +11,7 @@ use super::matcher::{ID_LENGTH, Matcher, place_of, words};
 use super::mention::{Decisions, Mention, Met};
 use super::place::Place;
 use super::subject::Handle;
+use super::vectors;
 use crate::change::ChangeError;
 use crate::layout::Engine;
 use crate::layout::erase::Recompute;
@@ -134,6 +135,9 @@ pub async fn everything(
 ) -> Result<Found, ChangeError> {
     let numeric = search.handles.iter().any(|h| h.kind == "id" && h.value.parse::<i64>().is_ok());
     let mut found = Found { control: vec![0; search.handles.len()], ..Found::default() };
+    let vectors: HashSet<(TableName, String)> =
+        vectors::places(snapshot.store).into_iter().map(|p| (p.0, p.1)).collect();
+    let indexes = snapshot.store.index_tables().await?;
     for table in search.graph.relations.tables.clone() {
         let key = search.graph.relations.keys.get(&table).cloned().unwrap_or_default();
         let shape = snapshot.store.shape(&table).await?;
@@ -153,6 +157,9 @@ pub async fn everything(
         let of_people: Vec<bool> =
             texts.iter().map(|(c, _)| search.of_people.contains(&(table.clone(), c.clone()))).collect();
         let about: Vec<mention::Place> = texts.iter().map(|(c, _)| place_of(&table, c, search.of_people)).collect();
+        // Vectors are bytes that hold no words, and so is most of what an index keeps.
+        let opaque = |column: &String| !indexes.contains(&table) && !vectors.contains(&(table.clone(), column.clone()));
+        let opaque: Vec<bool> = texts.iter().map(|(c, _)| opaque(c)).collect();
         let place = Place {
             search,
             table: &table,
@@ -160,6 +167,7 @@ pub async fn everything(
             required: &required,
             of_people: &of_people,
             about: &about,
+            opaque: &opaque,
             key: &key,
         };
         let wanted = Wanted { table: &table, columns: &read, when: None, subject: &[] };

@@ -156,7 +156,10 @@ pub async fn resolve(snapshot: &mut Snapshot<'_>, given: &str, aliases: &[String
         add(&mut handles, kind_of("alias", alias), alias, "given");
     }
     for id in ids.iter().rev() {
-        handles.insert(0, Handle { kind: "id".into(), value: id.clone(), source: "owner".into(), unsearched: None, common: None });
+        handles.insert(
+            0,
+            Handle { kind: "id".into(), value: id.clone(), source: "owner".into(), unsearched: None, common: None },
+        );
     }
     add(&mut handles, kind_of("alias", given), given, "given");
     let known = snapshot.store.recognised().erasure.handles.clone();
@@ -303,10 +306,7 @@ fn words(subject: &Subject) -> Vec<String> {
 }
 
 /// Ids of other people, and what they are known by that holds a handle of the person.
-async fn alike(
-    snapshot: &mut Snapshot<'_>,
-    subject: &Subject,
-) -> Result<BTreeSet<(String, String)>, ChangeError> {
+async fn alike(snapshot: &mut Snapshot<'_>, subject: &Subject) -> Result<BTreeSet<(String, String)>, ChangeError> {
     let words = words(subject);
     let holding = HandlesWanted::Holding { words: &words, ids: &subject.ids };
     let mut found = BTreeSet::new();
