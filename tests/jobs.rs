@@ -16,6 +16,8 @@ mod killed;
 mod links;
 #[path = "jobs/others.rs"]
 mod others;
+#[path = "jobs/parents.rs"]
+mod parents;
 #[path = "jobs/running.rs"]
 mod running;
 #[path = "jobs/world.rs"]

@@ -33,7 +33,7 @@ pub async fn suggest(store: &Store, episode: &Row, vector: Option<&[f32]>) -> Re
     if let Some(earliest) = hours_before(started, parents::WITHIN_HOURS) {
         filters.push(Filter { column: "ended_at", op: Operator::GreaterOrEqual, value: Operand::Time(earliest) });
     }
-    let columns = ["agent_id", "started_at", "ended_at", "title"];
+    let columns = ["agent_id", "status", "started_at", "ended_at", "title"];
     let rows = store.candidates(Entity::Episode, &filters, &columns, &[]).await?;
     let ids: Vec<String> = rows.iter().map(|row| row.id().to_owned()).collect();
     let vectors = store.vectors(Entity::Episode, &ids).await?;

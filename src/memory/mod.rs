@@ -3,7 +3,6 @@
 
 pub mod chain;
 pub mod entity;
-pub mod extract;
 pub mod feedback;
 pub mod filter;
 pub mod findings;

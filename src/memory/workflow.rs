@@ -69,6 +69,9 @@ pub struct Action {
     pub error: Option<String>,
     /// Canonical time of the event.
     pub at: Option<String>,
+    /// Id of the step, for what is stored back; an episode's `actions` do not show it.
+    #[serde(skip)]
+    pub step_id: Option<String>,
 }
 
 /// What a run's log tells of it as an episode.
@@ -157,7 +160,9 @@ fn ended_at(run: &Run, events: &[Event]) -> Option<String> {
         return Some(completed);
     }
     let has_ended = matches!(run.status.as_str(), "completed" | "failed" | "cancelled" | "continued_as_new");
-    let last = || events.iter().rev().find_map(|event| time::canonical(event.created_at.as_deref()?));
+    // An episode that was stored back is about the run, and no part of it.
+    let own = events.iter().filter(|event| !is(event, "episode_created"));
+    let last = || own.rev().find_map(|event| time::canonical(event.created_at.as_deref()?));
     if has_ended { last() } else { None }
 }
 
@@ -275,7 +280,19 @@ fn action(event: &Event, names: &HashMap<String, String>) -> Option<Action> {
         result: field(event, "result").map(|value| without_pickles(&stored(value))).unwrap_or_default(),
         error: field(event, "error").map(one_line),
         at: event.created_at.as_deref().and_then(time::canonical),
+        step_id: step_id(event),
     })
+}
+
+/// A run's actions as an `episode_created` event keeps them: each with the id of its step.
+#[must_use]
+pub fn actions_to_store(events: &[Event]) -> Value {
+    let stored = |action: Action| {
+        let mut value = json!(action);
+        value["step_id"] = json!(action.step_id);
+        value
+    };
+    actions(events).into_iter().map(stored).collect()
 }
 
 fn step_id(event: &Event) -> Option<String> {
@@ -441,6 +458,18 @@ mod tests {
         assert_eq!(with(json!("[\"read through\"]"), Value::Null).as_deref(), Some("read through"));
         assert_eq!(with(json!([]), json!({})), None);
         assert_eq!(with(Value::Null, Value::Null), None);
+    }
+
+    #[test]
+    fn what_was_stored_back_is_no_part_of_the_run() {
+        for status in ["failed", "cancelled", "continued_as_new", "completed"] {
+            let mut events =
+                vec![event("step.failed", "2026-10-20T10:00:07Z", json!({"step_id": "s1", "error": "no"}))];
+            let before = derive(&run(status), &events);
+            assert_eq!(actions_to_store(&events)[0]["step_id"], json!("s1"));
+            events.push(event("episode_created", "2026-10-29T16:00:00Z", json!({"actions": [], "why_it_worked": ""})));
+            assert_eq!(derive(&run(status), &events), before, "{status}");
+        }
     }
 
     #[test]

@@ -26,11 +26,24 @@ pub struct Suggestion {
     pub evidence: String,
 }
 
-/// Whether a candidate ended within the 48 hours before the start of an episode of the same agent.
+/// Whether an episode comes before another one: it started earlier, or at the same moment with the smaller id. A total
+/// order, so links that all lead back in it never form a circle.
+#[must_use]
+pub fn precedes(earlier: &Row, later: &Row) -> bool {
+    match (earlier.text("started_at"), later.text("started_at")) {
+        (Some(one), Some(other)) => (one, earlier.id()) < (other, later.id()),
+        // Without a start it is never given a parent, so no circle leads through it.
+        _ => earlier.id() != later.id(),
+    }
+}
+
+/// The hours from the end of a candidate to the start of an episode, where it can be the parent: an episode of the same
+/// agent that comes before, was not abandoned, and ended within the 48 hours before the start.
 #[must_use]
 pub fn fits_in_time(episode: &Row, candidate: &Row) -> Option<f64> {
     let agent = episode.text("agent_id");
-    if candidate.id() == episode.id() || candidate.text("agent_id") != agent {
+    let abandoned = candidate.text("status") == Some("abandoned");
+    if abandoned || candidate.text("agent_id") != agent || !precedes(candidate, episode) {
         return None;
     }
     let hours = time::seconds_between(candidate.text("ended_at")?, episode.text("started_at")?)? / 3600.0;
@@ -85,6 +98,8 @@ mod tests {
     fn edges_of_the_rule() {
         let child = episode("c", "x", "2026-02-04T10:00:00.000000Z", None);
         let ended = |id: &str, agent: &str, at: &str| episode(id, agent, "2026-02-01T00:00:00.000000Z", Some(at));
+        let mut abandoned = ended("left", "x", "2026-02-04T09:00:00.000000Z");
+        abandoned.set("status", json!("abandoned"));
         let candidates = [
             (ended("edge", "x", "2026-02-02T10:00:00.000001Z"), Some(0.8501)),
             (ended("before", "x", "2026-02-02T10:00:00.000000Z"), Some(0.99)),
@@ -93,6 +108,8 @@ mod tests {
             (ended("other", "y", "2026-02-04T09:00:00.000000Z"), Some(0.99)),
             (ended("none", "x", "2026-02-04T09:00:00.000000Z"), None),
             (episode("open", "x", "2026-02-04T09:00:00.000000Z", None), Some(0.99)),
+            (abandoned, Some(0.99)),
+            (episode("z", "x", "2026-02-04T10:00:00.000000Z", Some("2026-02-04T10:00:00.000000Z")), Some(0.99)),
             (ended("best", "x", "2026-02-04T10:00:00.000000Z"), Some(0.9)),
             (child.clone(), Some(1.0)),
         ];

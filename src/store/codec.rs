@@ -25,19 +25,20 @@ pub fn decode(source: &BoundSource, projection: &Projection, raw: &RawRow) -> Ro
         match slot.target {
             Target::RawStatus => raw_status = raw_status.or_else(|| stored_word(slot, raw)),
             Target::RawOutcome => raw_outcome = raw_outcome.or_else(|| stored_word(slot, raw)),
-            Target::Column(i) => {
-                if row.values[i].is_null() {
-                    match unparsed(projection, slot, row.entity.columns()[i].kind, raw) {
-                        Some(text) => row.values[i] = Value::from(text),
-                        None => fill(&mut row, i, slot, raw),
-                    }
+            // Of several ways the first that says something counts, and the stored word behind it.
+            Target::Column(i) if says_nothing(&row.values[i]) => {
+                match unparsed(projection, slot, row.entity.columns()[i].kind, raw) {
+                    Some(text) => row.values[i] = Value::from(text),
+                    None => fill(&mut row, i, slot, raw),
                 }
+                let is_mapped = slot.column.path.is_none() && !slot.column.map.is_empty();
                 match source.entity.columns()[i].name {
-                    "status" if !slot.column.map.is_empty() => raw_status = stored_word(slot, raw),
-                    "outcome" if !slot.column.map.is_empty() => raw_outcome = stored_word(slot, raw),
+                    "status" if is_mapped => raw_status = stored_word(slot, raw),
+                    "outcome" if is_mapped => raw_outcome = stored_word(slot, raw),
                     _ => {}
                 }
             }
+            Target::Column(_) => {}
         }
     }
     empty_lists(&mut row, projection);
@@ -47,6 +48,11 @@ pub fn decode(source: &BoundSource, projection: &Projection, raw: &RawRow) -> Ro
         _ => {}
     }
     row
+}
+
+/// Whether a value leaves the word to the next way of its column: nothing, or an empty list.
+fn says_nothing(value: &Value) -> bool {
+    value.is_null() || value.as_array().is_some_and(Vec::is_empty)
 }
 
 /// The text of a JSON value that need not be read.

@@ -17,6 +17,7 @@ use crate::change::plan::erasure::Choice;
 use crate::change::suppress::{Key, hmac};
 use crate::change::{Author, ChangeError, now};
 use crate::ground::private_file;
+use crate::store::proof::index::SideIndex;
 use crate::store::stored::{Rows, TableName};
 
 /// Seconds after which a session that wrote nothing is forgotten: a plan lasts no longer.
@@ -150,14 +151,23 @@ pub struct Kept {
     pub pseudonym: String,
     /// Effects on rows that stay.
     pub effects: Vec<String>,
-    /// Disclosures that lower the result.
+    /// What the plan said would stay: shown, and of no weight for how it ends.
     pub particular: Vec<String>,
+    /// Values that name the person and stay by choice, by table and column.
+    #[serde(default)]
+    pub left: BTreeMap<String, usize>,
+    /// References to rows that go which the plan said would stay, by table and column.
+    #[serde(default)]
+    pub left_references: BTreeMap<String, usize>,
     /// Disclosures that do not.
     pub notes: Vec<String>,
     /// Foreign keys that led nowhere before, by table, parent and number.
     pub broken_before: BTreeMap<String, u64>,
     /// Tables whose rows go or change.
     pub touched: Vec<TableName>,
+    /// Search indexes that keep entries about other tables' rows, as they were before.
+    #[serde(default)]
+    pub side_indexes: Vec<SideIndex>,
     /// Hits among the bytes of the files before, by handle; none for a server.
     pub bytes_before: Option<Vec<u64>>,
     /// Vectors of rows that go, a sample.

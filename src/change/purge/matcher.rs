@@ -253,6 +253,12 @@ impl Matcher {
         container::rewrite(raw, Limits::default(), &mut change).0
     }
 
+    /// Whether a text that stands in no value names the person for sure.
+    #[must_use]
+    pub fn names(&self, text: &str) -> bool {
+        self.finder.find(text, Place::default()).iter().any(|span| span.certainty.is_certain())
+    }
+
     fn leaf(&self, leaf: &Leaf<'_>, column: Place) -> Vec<Span> {
         let number = leaf.kind == LeafKind::Number;
         let place = if leaf.layers.is_empty() { column } else { Place::ANY };

@@ -16,12 +16,15 @@ mod prove;
 mod rarity;
 mod recheck;
 mod recompute;
+mod remains;
 mod run;
 mod scan;
 mod scrub;
 mod shown;
 pub mod subject;
+mod traces;
 mod vectors;
+mod verdict;
 
 pub use desk::{Desk, Kept as Session, Progress};
 pub(in crate::change) use effects::New;

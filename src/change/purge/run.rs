@@ -14,6 +14,7 @@ use super::mention;
 use super::plan::{self, Options, PurgePlan};
 use super::prove::{self, Proof};
 use super::subject;
+use super::verdict::{self, Status};
 use crate::change::draft::writable;
 use crate::change::plan::{Counts, canonical};
 use crate::change::suppress::hmac;
@@ -286,9 +287,12 @@ async fn prepare(
         pseudonym: batches::pseudonym(),
         effects: plan.effects.clone(),
         particular: plan.particular.clone(),
+        left: plan.tally.iter().map(|(place, tally)| (place.clone(), tally.stays())).collect(),
+        left_references: plan.left_references.clone(),
         notes: plan.notes.clone(),
         broken_before: BTreeMap::new(),
         touched: touched(&plan, own),
+        side_indexes: Vec::new(),
         bytes_before: None,
         vectors: Vec::new(),
         phases: BTreeMap::from([("plan".to_owned(), planning)]),
@@ -359,7 +363,7 @@ async fn delete(
     *kept.phases.entry("delete".to_owned()).or_default() += began.elapsed().as_secs_f64();
     let proof = prove::after(store, desk, &mut kept).await?;
     let (receipt, hash) = receipt(desk, &kept, &counts, &proof);
-    let status = proof.status(&kept);
+    let status = verdict::status(&proof.findings).word();
     // Between its entry in the trail and its file the receipt would be lost with the process.
     kept.receipt = Some(receipt.clone());
     desk.keep(&kept)?;
@@ -381,9 +385,9 @@ fn handed_over(desk: &Desk<'_>, kept: &Kept, mut receipt: Value) -> Result<Value
 
 /// The receipt without what only its entry in the trail knows, and its SHA-256.
 fn receipt(desk: &Desk<'_>, kept: &Kept, counts: &Counts, proof: &Proof) -> (Value, String) {
-    let status = proof.status(kept);
-    let mut disclosures: Vec<String> = proof.incomplete.clone();
-    disclosures.extend(kept.particular.iter().chain(&proof.particular).chain(&kept.notes).chain(&proof.notes).cloned());
+    let status = verdict::status(&proof.findings);
+    let mut disclosures: Vec<String> = proof.findings.iter().map(|finding| finding.what.clone()).collect();
+    disclosures.extend(kept.notes.iter().chain(&proof.notes).cloned());
     disclosures.extend(STANDING.iter().map(|words| format!("{words} (as of {})", &now()[..10])));
     let mut hmacs: Vec<String> =
         kept.subject.handles.iter().filter(|h| kept.subject.is_alone(h)).map(|h| hmac(&desk.key, &h.value)).collect();
@@ -392,13 +396,14 @@ fn receipt(desk: &Desk<'_>, kept: &Kept, counts: &Counts, proof: &Proof) -> (Val
         "receipt_id": new_id(),
         "plan_id": kept.plan_id,
         "operation": "purge",
-        "status": status,
+        "status": status.word(),
         "counts": counts,
         "changes": [],
         "changes_total": counts.values().flat_map(|v| v.values()).sum::<usize>(),
         "effects": kept.effects,
         "disclosures": disclosures,
-        "incomplete": proof.incomplete,
+        "incomplete": proof.incomplete(),
+        "findings": proof.findings,
         "verification": proof.to_json(kept),
         "phases_seconds": kept.phases,
         "session": kept.session,
@@ -416,7 +421,7 @@ fn receipt(desk: &Desk<'_>, kept: &Kept, counts: &Counts, proof: &Proof) -> (Val
     if let Some(sha256) = &kept.export_sha256 {
         receipt["export_sha256"] = Value::from(sha256.clone());
     }
-    if *counts != kept.planned && status != "incomplete" {
+    if *counts != kept.planned && status != Status::Incomplete {
         receipt["notes"] =
             json!(["rows were written or changed by others meanwhile: what was done is more or less than the plan"]);
     }

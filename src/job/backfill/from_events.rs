@@ -165,7 +165,7 @@ async fn to_log(
         event.set("run_id", episode.get("id").clone());
         event.set("sequence", Value::from(last.map_or(0, |n| n + 1)));
         event.set("kind", Value::from("episode_created"));
-        event.set("data", stored_back(episode));
+        event.set("data", stored_back(episode, &log));
         if erased.is_some_and(|erased| erased.owns(episode) || erased.is_within(event.get("data"))) {
             spared += 1;
             continue;
@@ -184,12 +184,13 @@ async fn to_log(
 
 /// The data of an `episode_created` event, as pyworkflow's plan of episodic memory has it: an episode is its run, of the
 /// time when that began.
-fn stored_back(episode: &Row) -> Value {
+fn stored_back(episode: &Row, log: &[Row]) -> Value {
+    let events: Vec<Event> = log.iter().map(Event::of).collect();
     json!({
         "episode_id": episode.get("id"),
         "observation": episode.get("observation"),
         "thoughts": episode.get("thoughts"),
-        "actions": episode.get("actions"),
+        "actions": workflow::actions_to_store(&events),
         "result": episode.get("result"),
         "success": episode.get("success"),
         "workflow_name": episode.get("workflow_name"),

@@ -6,7 +6,8 @@ use super::rows::{self, Bench, Part, Spec, Verdict};
 use crate::change::ChangeError;
 use crate::job::Job;
 use crate::lab::{LabError, parents};
-use crate::memory::Entity;
+use crate::memory::{Entity, Row};
+use crate::recall::parents::precedes;
 use crate::store::Store;
 use crate::store::walk::{Found, Narrow};
 
@@ -22,9 +23,10 @@ const SPEC: Spec = Spec {
     }],
     judge: |bench| Box::pin(judge(bench)),
     rules: &[
-        "the parent is of the same agent, ended within the 48 hours before, and its vector has a cosine above 0.85; of \
-         several the most alike",
-        "a parent that is there stays, and no circle is made",
+        "the parent is of the same agent, was not abandoned, ended within the 48 hours before, and its vector has a cosine \
+         above 0.85; of several the most alike",
+        "a parent that is there stays; each new parent and all its ancestors started before the episode, so no circle is \
+         made",
     ],
     disclosures: &["an episode without a stored vector keeps no parent"],
     undo_reason: None,
@@ -56,13 +58,16 @@ async fn judge(bench: Bench<'_>) -> Result<Vec<Verdict>, ChangeError> {
     Ok(verdicts)
 }
 
-/// The best parent whose own chain does not lead back here.
+/// The best parent whose stored ancestors all come before the episode. Links made here lead back in time, so a circle
+/// would need a stored link that leads forward past the episode; this looks at stored links only, and the answer is the
+/// same whatever this job links before or after, in batches of any size.
 async fn parent(store: &Store, found: &Found, vector: &[f32]) -> Result<Option<String>, ChangeError> {
     let suggestions = parents::suggest(store, &found.row, Some(vector)).await.map_err(failed)?;
     for suggestion in suggestions {
-        let chain = store.chain(&suggestion.id).await?;
-        let circular = chain.is_some_and(|(chain, _)| chain.cycle || chain.ids.iter().any(|id| id == found.row.id()));
-        if !circular {
+        let Some((chain, rows)) = store.chain(&suggestion.id).await? else { continue };
+        let up: Vec<&Row> = chain.ids.iter().filter_map(|id| rows.get(id)).collect();
+        let to_the_root = up.first().is_some_and(|root| root.text("parent_id") == chain.missing_parent.as_deref());
+        if !chain.cycle && to_the_root && up.iter().all(|row| precedes(row, &found.row)) {
             return Ok(Some(suggestion.id));
         }
     }
