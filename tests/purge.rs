@@ -4,6 +4,8 @@
 
 #[path = "purge/decisions.rs"]
 mod decisions;
+#[path = "purge/mentions.rs"]
+mod mentions;
 mod support;
 #[path = "purge/verdict.rs"]
 mod verdict;

@@ -8,12 +8,13 @@ use sha2::{Digest as _, Sha256};
 
 use super::graph::{Graph, as_text, by_path_rows, name, naming};
 use super::matcher::Matcher;
+use super::rarity;
 use super::subject::Handle;
 use crate::change::ChangeError;
 use crate::layout::Engine;
 use crate::layout::erase::{Action, BoundRule};
 use crate::memory::mention::{Certainty, Place};
-use crate::store::container::Rewritten;
+use crate::store::container::{Leaf, Rewritten};
 use crate::store::session::Raw;
 use crate::store::snapshot::{Snapshot, Wanted};
 use crate::store::stored::TableName;
@@ -121,11 +122,11 @@ async fn by_path(
     let handles: Vec<Handle> = texts
         .iter()
         .map(|value| Handle {
-            kind: String::new(),
+            kind: "id".to_owned(),
             value: value.clone(),
             source: String::new(),
             unsearched: None,
-            common: None,
+            common: rarity::by_looks("id", value).map(str::to_owned),
         })
         .collect();
     let matcher = Matcher::new(&handles, [], &[])?;
@@ -136,11 +137,21 @@ async fn by_path(
     for row in by_path_rows(snapshot, rule, &read, &texts, subject).await? {
         let (id, values) = row.split_at(key.len());
         let Some(old) = values.first().filter(|_| !graph.has(&table, id)) else { continue };
-        if let Rewritten::New(new) = matcher.redacted(old, Place::ANY, Certainty::is_certain) {
+        let path = rule.path.as_deref().unwrap_or_default();
+        let named = |leaf: &Leaf<'_>| {
+            let at = leaf.path();
+            (at == path || at.trim_end_matches(is_step) == path) && texts.iter().any(|text| text == leaf.text)
+        };
+        if let Rewritten::New(new) = matcher.redacted(old, Place::default(), named, Certainty::is_certain) {
             updates.set(&table, id, &rule.column, old, New::Is(new), &why);
         }
     }
     Ok(())
+}
+
+/// A letter of a position in a list, at the end of a path.
+fn is_step(c: char) -> bool {
+    c == '.' || c.is_ascii_digit()
 }
 
 async fn one(
@@ -198,9 +209,13 @@ async fn one(
     Ok(())
 }
 
-/// Whether a column cannot be emptied.
+/// Whether a column cannot be emptied: the database forbids it, or the layout.
 #[must_use]
 pub fn is_required(snapshot: &Snapshot<'_>, table: &TableName, column: &str) -> bool {
+    let never = &snapshot.store.recognised().erasure.never_empty;
+    if never.iter().any(|(of, kept)| name(of) == *table && kept == column) {
+        return true;
+    }
     let mut tables = snapshot.store.catalog().tables.iter();
     let found = tables.find(|t| t.schema == table.schema && t.name == table.name);
     found.and_then(|t| t.column(column)).is_some_and(|c| c.not_null)

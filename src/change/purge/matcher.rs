@@ -243,10 +243,20 @@ impl Matcher {
         look
     }
 
-    /// The value with a mark in place of each handle that is wanted, in the encodings that it has.
+    /// The value with a mark in place of each handle that is wanted, and of each text that is `named`, in the encodings
+    /// that it has.
     #[must_use]
-    pub fn redacted(&self, raw: &Raw, column: Place, wanted: impl Fn(Certainty) -> bool) -> Rewritten<Raw> {
+    pub fn redacted(
+        &self,
+        raw: &Raw,
+        column: Place,
+        named: impl Fn(&Leaf<'_>) -> bool,
+        wanted: impl Fn(Certainty) -> bool,
+    ) -> Rewritten<Raw> {
         let mut change = |leaf: &Leaf<'_>| -> Vec<Change> {
+            if leaf.kind != LeafKind::Key && named(leaf) {
+                return vec![Change::whole(leaf, mark(leaf.text.len()))];
+            }
             let spans = self.leaf(leaf, column).into_iter().filter(|span| wanted(span.certainty));
             spans.map(|span| Change { range: span.start..span.end, text: mark(span.end - span.start) }).collect()
         };
@@ -365,7 +375,7 @@ mod tests {
 
     fn redacted(kind: &str, value: &str, text: &str) -> String {
         let matcher = Matcher::new([&handle(kind, value)], [], &[]).unwrap();
-        match matcher.redacted(&Raw::Text(text.to_owned()), Place::default(), Certainty::is_certain) {
+        match matcher.redacted(&Raw::Text(text.to_owned()), Place::default(), |_| false, Certainty::is_certain) {
             Rewritten::New(Raw::Text(text)) => text,
             _ => text.to_owned(),
         }

@@ -117,7 +117,8 @@ impl Place<'_> {
                 }
             }
             "memory_jobs" if named > 0 => {
-                if let Rewritten::New(new) = self.search.matcher.redacted(raw, self.about[column], |_| true) {
+                if let Rewritten::New(new) = self.search.matcher.redacted(raw, self.about[column], |_| false, |_| true)
+                {
                     let why = format!("{} named the person, which is taken out", place());
                     updates.set(self.table, key, &self.texts[column].0, raw, New::Is(new), &why);
                 }
@@ -284,7 +285,7 @@ impl Place<'_> {
             return Err("the column's type takes no other words");
         }
         let wanted = |c: Certainty| certain.is_none_or(|certain| c.is_certain() == certain);
-        match self.search.matcher.redacted(at.raw, self.about[column], wanted) {
+        match self.search.matcher.redacted(at.raw, self.about[column], |_| false, wanted) {
             Rewritten::New(new) => Ok(new),
             Rewritten::Unchanged => Err("nothing can be taken out of it"),
             Rewritten::Cannot(_) => Err("it stands in an encoding that is only read, not written"),

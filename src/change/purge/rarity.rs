@@ -42,7 +42,7 @@ pub async fn measure(
     of_people: &HashSet<(TableName, String)>,
 ) -> Result<(), ChangeError> {
     for handle in handles.iter_mut().filter(|handle| handle.common.is_none()) {
-        handle.common = by_looks(handle).map(str::to_owned);
+        handle.common = by_looks(&handle.kind, &handle.value).map(str::to_owned);
     }
     let doubtful: Vec<usize> = (0..handles.len()).filter(|i| is_doubtful(&handles[*i])).collect();
     if doubtful.is_empty() {
@@ -69,10 +69,11 @@ fn sought(handle: &Handle) -> Sought {
 }
 
 /// Why a handle cannot be told from words and numbers, whatever this database holds.
-fn by_looks(handle: &Handle) -> Option<&'static str> {
-    let value = handle.value.trim();
+#[must_use]
+pub fn by_looks(kind: &str, value: &str) -> Option<&'static str> {
+    let value = value.trim();
     let letters = value.chars().count();
-    match Shape::of(&handle.kind, value) {
+    match Shape::of(kind, value) {
         Shape::Id | Shape::Session | Shape::Profile if is_plain(value) && letters < SHORT => {
             Some("it is a short word or number")
         }

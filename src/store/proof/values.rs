@@ -1,5 +1,5 @@
 //! Searches every stored value of every table for handles, known to the layout or not: row by row, in bounded memory.
-//! The server leaves out what cannot hold one; what counts is the exact look here.
+//! Every value is looked at here: no server sees through the encodings that it may have.
 
 use std::ops::ControlFlow;
 use std::time::Instant;
@@ -20,8 +20,6 @@ use crate::store::{Store, StoreError};
 const ROWS: usize = 5_000;
 /// Rows between two reports.
 const REPORT: u64 = 2_000;
-/// Patterns that a server is asked to compare at most; with more, it is quicker to look at every value here.
-const PATTERNS: usize = 120;
 
 /// A handle in a stored value.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -64,7 +62,7 @@ pub struct Progress {
 pub struct TableSearch {
     /// Table, for people.
     pub table: String,
-    /// Rows that were looked at here; on a server those that it did not rule out.
+    /// Rows that were looked at.
     pub rows: u64,
     /// Places.
     pub hits: u64,
@@ -236,20 +234,18 @@ impl Store {
         F: FnMut(Sighting) -> ControlFlow<()>,
         P: FnMut(&Progress),
     {
-        let mut params = Vec::new();
-        let numbers = run.words.numbers();
-        let searched = |c: &&Column| c.holds == Holds::Words || c.holds != Holds::Neither && !numbers.is_empty();
+        let numbers = run.words.has_numbers();
+        let searched = |c: &&Column| c.holds == Holds::Words || c.holds != Holds::Neither && numbers;
         let columns: Vec<Column> = table.columns.iter().filter(searched).cloned().collect();
         if columns.is_empty() {
             return Ok(());
         }
-        let condition = condition(run.words, &numbers, &columns, &mut params);
         let mut names: Vec<String> = table.key.iter().map(|k| format!("{}::text", quote(k))).collect();
         names
             .extend(columns.iter().map(|c| format!("{}::{}", quote(&c.name), if c.binary { "bytea" } else { "text" })));
-        let sql = format!("SELECT ctid::text, {} FROM {}{condition}", names.join(", "), qualified(&table.name));
+        let sql = format!("SELECT ctid::text, {} FROM {}", names.join(", "), qualified(&table.name));
         let narrowed = Table { columns, ..table.clone() };
-        self.scan_raw(&sql, &params, |row| run.row(&narrowed, place, &row, 1)).await
+        self.scan_raw(&sql, &[], |row| run.row(&narrowed, place, &row, 1)).await
     }
 
     async fn scan_raw(
@@ -348,38 +344,6 @@ where
             self.found.unread.push(note);
         }
     }
-}
-
-/// What lets a server leave rows out; empty where every row has to be looked at here.
-fn condition(words: &Words, numbers: &[&str], columns: &[Column], params: &mut Vec<Param>) -> String {
-    let Some(patterns) = words.patterns().filter(|p| p.len() <= PATTERNS) else { return String::new() };
-    let likes: Vec<String> = patterns.iter().map(|p| format!("%{}%", like(p))).collect();
-    params.push(Raw::Text(array(likes.iter().map(String::as_str))));
-    if columns.iter().any(|c| c.holds == Holds::Number) {
-        params.push(Raw::Text(array(numbers.iter().copied())));
-    }
-    let one = |column: &Column| {
-        let name = quote(&column.name);
-        match column.holds {
-            // It may be compressed: looked at here.
-            _ if column.binary => format!("{name} IS NOT NULL"),
-            Holds::Number => format!("{name}::text = ANY ($2::text[])"),
-            _ => format!("lower({name}::text) LIKE ANY ($1::text[])"),
-        }
-    };
-    format!(" WHERE {}", columns.iter().map(one).collect::<Vec<_>>().join(" OR "))
-}
-
-/// A text with what LIKE gives a meaning escaped.
-fn like(text: &str) -> String {
-    text.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_")
-}
-
-/// An array as PostgreSQL writes it.
-fn array<'a>(items: impl Iterator<Item = &'a str>) -> String {
-    let quoted: Vec<String> =
-        items.map(|item| format!("\"{}\"", item.replace('\\', "\\\\").replace('"', "\\\""))).collect();
-    format!("{{{}}}", quoted.join(","))
 }
 
 /// A refusal of that one table: no right to read it.
