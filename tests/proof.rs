@@ -15,7 +15,7 @@ use mnemoscope::store::proof::values::{Sighting, ValueSearch};
 use mnemoscope::store::raw_file::RawFiles;
 use mnemoscope::store::session::Raw;
 use mnemoscope::store::stored::{Mutation, Rows, TableName};
-use mnemoscope::store::{OpenOptions, Store, Target};
+use mnemoscope::store::{Store, Target};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use sqlx::{AssertSqlSafe, Connection, PgConnection, Row};
 use support::block_on;

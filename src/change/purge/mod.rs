@@ -26,11 +26,11 @@ mod traces;
 mod vectors;
 mod verdict;
 
-pub use desk::{Desk, Kept as Session, Progress};
+pub use desk::{ANCHOR_PROBLEM, Desk, Kept as Session, Progress};
 pub(in crate::change) use effects::New;
 pub use export::{Sink, bundle};
 pub use mention::Mentions;
 pub use plan::{Options, PurgePlan, plan, plan_any};
 pub use preview::{begun, outcome, preview};
 pub use recheck::recheck;
-pub use run::{KeptPlan, check_hold, run, run_kept};
+pub use run::{KeptPlan, check_hold, ready, run, run_kept};

@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use super::desk::Desk;
+use super::desk::{ANCHOR_PROBLEM, Desk};
 use super::graph::name;
 use super::scrub::readable;
 use super::verdict::{self, Finding, Kind, Status};
@@ -83,7 +83,7 @@ async fn check_receipt(store: &Store, receipt: &Value) -> Result<(), ChangeError
     let said = receipt["receipt_sha256"].as_str().unwrap_or_default().to_owned();
     let mut bare = receipt.clone();
     if let Some(object) = bare.as_object_mut() {
-        ["receipt_sha256", "audit_seq", "kept_in"].iter().for_each(|key| drop(object.remove(*key)));
+        ["receipt_sha256", "audit_seq", "kept_in", ANCHOR_PROBLEM].iter().for_each(|key| drop(object.remove(*key)));
     }
     let hash = hex::encode(Sha256::digest(canonical(&bare).as_bytes()));
     let seq = receipt["audit_seq"].as_i64().unwrap_or_default();

@@ -25,6 +25,12 @@ use crate::store::own::Own;
 use crate::store::session::Raw;
 use crate::store::stored::{Rows, TableName};
 
+/// What a plan to erase a person calls itself.
+const OPERATION: &str = "purge";
+
+/// Seconds by which the clocks of two people may differ.
+const CLOCKS_DIFFER: f64 = 300.0;
+
 /// Seconds that a kept plan lasts.
 const PLAN_LASTS: f64 = 7.0 * 86_400.0;
 
@@ -49,14 +55,11 @@ pub async fn run(
 /// # Errors
 /// As [`run`]; [`ChangeError::Conflict`] when planning now gives another plan, or the kept one is too old.
 pub async fn run_kept(store: &Store, kept: &KeptPlan, desk: &Desk<'_>) -> Result<Value, ChangeError> {
-    let conflict = |message: String| Err(ChangeError::Conflict { message, rows: Vec::new() });
     let own = ready(store).await?;
-    if kept.database_id.as_ref().is_some_and(|id| *id != own.database_id) {
-        return Err(ChangeError::Refused(format!("the plan is for another database than {}", store.location())));
-    }
-    let age = crate::memory::time::seconds_between(&kept.created_at, &now()).unwrap_or(f64::MAX);
+    let age = kept.check(&own, store.location())?;
     if age > PLAN_LASTS {
-        return conflict(format!("the plan of {} is too old: a plan to erase a person lasts a week", kept.created_at));
+        let message = format!("the plan of {} is too old: a plan to erase a person lasts a week", kept.created_at);
+        return Err(ChangeError::Conflict { message, rows: Vec::new() });
     }
     as_planned(store, &kept.given, &kept.options, false, desk, None, Some(&kept.plan_id)).await
 }
@@ -208,7 +211,7 @@ pub struct KeptPlan {
     pub operation: String,
     /// Id of the plan.
     pub plan_id: String,
-    /// Database that it is for, where it has an identity.
+    /// Database that it is for. One that is for none is refused.
     pub database_id: Option<String>,
     /// The subject as it was given.
     pub given: String,
@@ -216,6 +219,67 @@ pub struct KeptPlan {
     pub options: Options,
     /// When it was made.
     pub created_at: String,
+    /// SHA-256 over all of that, as hexadecimal digits.
+    #[serde(default)]
+    pub sha256: String,
+}
+
+impl KeptPlan {
+    /// What is kept of a plan.
+    #[must_use]
+    pub fn new(plan: &PurgePlan, own: &Own, given: &str, options: Options) -> Self {
+        let mut kept = KeptPlan {
+            operation: OPERATION.to_owned(),
+            plan_id: plan.plan_id.clone(),
+            database_id: Some(own.database_id.clone()),
+            given: given.to_owned(),
+            options,
+            created_at: plan.created_at.clone(),
+            sha256: String::new(),
+        };
+        kept.sha256 = kept.digest();
+        kept
+    }
+
+    /// Reads a kept plan; none where the file holds a plan of another kind.
+    ///
+    /// # Errors
+    /// [`ChangeError::Usage`] when something in it is not what it should be.
+    #[must_use]
+    pub fn from_file(text: &str) -> Option<Result<KeptPlan, ChangeError>> {
+        let value: Value = serde_json::from_str(text).ok()?;
+        value.get("given")?;
+        let bad = |e| ChangeError::Usage(format!("this is no plan to erase a person kept with --plan-out: {e}"));
+        Some(serde_json::from_value(value).map_err(bad))
+    }
+
+    fn digest(&self) -> String {
+        let bare = KeptPlan { sha256: String::new(), ..self.clone() };
+        hex::encode(Sha256::digest(canonical(&json!(bare)).as_bytes()))
+    }
+
+    /// Its age in seconds, if it is a plan for this database.
+    fn check(&self, own: &Own, location: &str) -> Result<f64, ChangeError> {
+        let refused = |words: String| Err(ChangeError::Refused(format!("{words}; make a new one")));
+        if self.operation != OPERATION {
+            return refused(format!("the plan calls itself `{}` and is one to erase a person", self.operation));
+        }
+        match &self.database_id {
+            Some(id) if *id == own.database_id => {}
+            Some(_) => return refused(format!("the plan is for another database than {location}")),
+            None => return refused("the plan does not say which database it is for".to_owned()),
+        }
+        let Some(age) = crate::memory::time::seconds_between(&self.created_at, &now()) else {
+            return refused(format!("the plan was made at no time that can be read: `{}`", self.created_at));
+        };
+        if age < -CLOCKS_DIFFER {
+            return refused(format!("the plan was made in the future, at {}", self.created_at));
+        }
+        if self.digest() != self.sha256 {
+            return Err(ChangeError::Usage("the plan was changed after it was made; make a new one".to_owned()));
+        }
+        Ok(age)
+    }
 }
 
 /// Our tables, with those of erasures.

@@ -299,18 +299,9 @@ impl Store {
     /// The files of this database; none for a server, whose files are not ours to read.
     #[must_use]
     pub fn files(&self) -> Option<Vec<PathBuf>> {
-        match self.sessions.opener() {
-            Opener::Sqlite(options, attached) => {
-                let mut files = sqlite_files(options.get_filename());
-                let path = |uri: &String| {
-                    let inner = uri.strip_prefix("file:").unwrap_or(uri);
-                    let inner = inner.split('?').next().unwrap_or(inner);
-                    PathBuf::from(inner.replace("%3f", "?").replace("%23", "#").replace("%25", "%"))
-                };
-                files.extend(attached.iter().flat_map(|(uri, _)| sqlite_files(&path(uri))));
-                Some(files)
-            }
-            Opener::Postgres(_) => None,
+        match self.sessions.opener().databases() {
+            databases if databases.is_empty() => None,
+            databases => Some(databases.iter().flat_map(|main| sqlite_files(main)).collect()),
         }
     }
 
