@@ -899,7 +899,7 @@ fn a_person_is_taken_out_of_others_texts_in_whatever_spelling() {
             .await;
         let texts = [
             ("ANA.RUIZ@INITECH.EXAMPLE wrote", "[erased] wrote"),
-            ("x YW5hLnJ1aXpAaW5pdGVjaC5leGFtcGxl y", "x W2VyYXNlZF0 y"),
+            ("x YW5hLnJ1aXpAaW5pdGVjaC5leGFtcGxl y", "x W2VyYXNlZF0= y"),
             ("616e612e7275697a40696e69746563682e6578616d706c65", "5b6572617365645d"),
             ("?to=ana.ruiz%40initech.example&u=user-ana", "?to=%5Berased%5D&u=[erased]"),
             (r#"{"a":"{\"b\":\"ana.ruiz@initech.example\"}"}"#, r#"{"a":"{\"b\":\"[erased]\"}"}"#),

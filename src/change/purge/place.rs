@@ -178,10 +178,7 @@ impl Place<'_> {
 
     /// Notes the mentions of a value. What the value becomes by what was decided of them; none where it stays.
     fn decided(&self, at: &Spot<'_>, changeable: bool, found: &mut Found) -> Option<Raw> {
-        let told = |certain: Option<bool>| match changeable {
-            true => self.taken_out(at, certain),
-            false => Err(IN_KEY),
-        };
+        let told = |certain: Option<bool>| if changeable { self.taken_out(at, certain) } else { Err(IN_KEY) };
         let certain = at.look.count(true) > 0;
         // What is only possible stays unless it is decided by itself.
         let all = told(None);

@@ -10,6 +10,7 @@ use super::subject::Handle;
 use crate::change::ChangeError;
 use crate::memory::mention::{Finder, Place, Shape, Sought, is_plain};
 use crate::store::container::{self, Leaf, LeafKind, Limits};
+use crate::store::own;
 use crate::store::session::Raw;
 use crate::store::snapshot::{Snapshot, Wanted};
 use crate::store::stored::TableName;
@@ -102,7 +103,9 @@ async fn counted(
     of_people: &HashSet<(TableName, String)>,
 ) -> Result<(Vec<Count>, u64), ChangeError> {
     let (mut counts, mut texts) = (vec![Count::default(); handles], 0);
-    for table in graph.relations.tables.clone() {
+    let own = snapshot.store.own().await?.map(|own| own.schema);
+    let ours = |table: &TableName| own.as_ref() == Some(&table.schema) && own::TABLES.contains(&table.name.as_str());
+    for table in graph.relations.tables.iter().filter(|table| !ours(table)).cloned() {
         let key = graph.relations.keys.get(&table).cloned().unwrap_or_default();
         let shape = snapshot.store.shape(&table).await?;
         let columns: Vec<String> = shape.columns.iter().map(|c| c.name.clone()).collect();

@@ -93,9 +93,9 @@ pub fn fold(text: &str) -> Traced {
         if is_blank(first) {
             let run = blanks(rest);
             if run == 1 && first == ' ' {
-                out.keep(" ")
+                out.keep(" ");
             } else {
-                out.put(" ", run)
+                out.put(" ", run);
             }
             rest = &rest[run..];
             continue;

@@ -542,7 +542,7 @@ impl Near<'_> {
 
     /// The letter before a place may be the end of an escape that was not resolved: `\n`, `\u00e9`, `%20`.
     fn escape_before(&self, start: usize) -> bool {
-        let before = self.trace.text[..start].as_bytes();
+        let before = &self.trace.text.as_bytes()[..start];
         let hex = |digits: &[u8]| digits.iter().all(u8::is_ascii_hexdigit);
         match before {
             [.., b'\\', b'n' | b't' | b'r' | b'b' | b'f'] => true,
@@ -592,7 +592,7 @@ impl Found {
         }
         spans.retain(|span| {
             let next = others.partition_point(|(start, _)| *start <= span.start);
-            !next.checked_sub(1).is_some_and(|at| others[at].1 >= span.end)
+            next.checked_sub(1).is_none_or(|at| others[at].1 < span.end)
         });
         spans.sort_by_key(|span| (!span.certainty.is_certain(), span.start, std::cmp::Reverse(span.end)));
         let mut told: BTreeMap<usize, Span> = BTreeMap::new();
