@@ -4,6 +4,8 @@
 
 #[path = "purge/decisions.rs"]
 mod decisions;
+#[path = "purge/keys.rs"]
+mod keys;
 #[path = "purge/mentions.rs"]
 mod mentions;
 mod support;

@@ -350,6 +350,15 @@ impl Terminal {
         }
     }
 
+    /// Waits for the end, whatever brought it about.
+    pub fn gone(&mut self) {
+        let start = Instant::now();
+        while self.child.try_wait().unwrap().is_none() {
+            assert!(start.elapsed() < DEADLINE, "it did not end; on the screen is\n{}", self.contents());
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+
     /// Waits for the end and for the last byte; the exit code.
     pub fn ended_and_read(&mut self) -> u32 {
         let code = self.ended();

@@ -4,9 +4,10 @@ use std::collections::HashSet;
 
 use aho_corasick::{AhoCorasick, MatchKind};
 
+use super::keys;
 use super::subject::Handle;
 use crate::change::ChangeError;
-use crate::memory::mention::{Certainty, Finder, Place, Shape, Sought, Span};
+use crate::memory::mention::{self, Certainty, Finder, Place, Shape, Sought, Span};
 use crate::store::container::{self, Change, Contents, Layer, Leaf, LeafKind, Limits, Rewritten};
 use crate::store::session::Raw;
 use crate::store::stored::TableName;
@@ -22,13 +23,34 @@ const MARK: &str = "[erased]";
 /// Characters around a mention that a sample shows.
 const AROUND: usize = 24;
 
-/// A place of an id of a row that goes, in bytes.
+/// What was found in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum What {
+    /// The handle of that number.
+    Handle(usize),
+    /// The id of a row that goes.
+    Row,
+}
+
+/// A place in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hit {
+    /// What stands there.
+    pub what: What,
     /// First byte.
     pub start: usize,
     /// Byte after the last one.
     pub end: usize,
+    /// How sure it is that it means the person.
+    pub certainty: Certainty,
+}
+
+impl Hit {
+    /// Whether it is an id that is also a usual word here.
+    #[must_use]
+    pub fn is_common(&self) -> bool {
+        self.certainty == mention::A_COMMON_WORD
+    }
 }
 
 /// A handle in a value.
@@ -290,11 +312,62 @@ impl Matcher {
         spans
     }
 
+    /// Where handles stand in a text that is no document and in no encoding, such as a key; and ids of rows that go.
+    #[must_use]
+    pub fn find(&self, text: &str) -> Vec<Hit> {
+        let spans = self.finder.find(text, Place::default()).into_iter();
+        let hit = |span: Span| Hit {
+            what: What::Handle(span.handle),
+            start: span.start,
+            end: span.end,
+            certainty: span.certainty,
+        };
+        let mut hits: Vec<Hit> = spans.map(hit).collect();
+        let rows = self.rows(text.as_bytes());
+        hits.extend(rows.into_iter().filter(|row| {
+            !self.finder.find(text, Place::default()).iter().any(|s| s.start < row.end && row.start < s.end)
+        }));
+        hits.sort_by_key(|hit| hit.start);
+        hits
+    }
+
+    /// What a value of an id column says of the person: as a whole, or as a part of it between marks.
+    #[must_use]
+    pub fn look_at_key(&self, text: &str, column: &str, place: Place) -> (Look, Vec<Hit>) {
+        let whole = self.finder.find(text, place);
+        let whole = matches!(&whole[..], [span] if (span.start, span.end) == (0, text.len())).then(|| whole[0]);
+        let mut hits = keys::parts(text.as_bytes(), self.find(text));
+        hits.retain(|hit| matches!(hit.what, What::Handle(_)));
+        let certainty = match whole {
+            Some(span) => span.certainty,
+            None => keys::certainty(column, text.as_bytes(), &hits),
+        };
+        let handle = |hit: &Hit| match hit.what {
+            What::Handle(handle) => Some(Sighting { handle, certainty }),
+            What::Row => None,
+        };
+        let span = |hit: &Hit| Span { handle: 0, start: hit.start, end: hit.end, certainty };
+        let spans: Vec<Span> = hits.iter().map(span).collect();
+        let look = Look {
+            sightings: hits.iter().filter_map(handle).collect(),
+            sample: sample(text, &spans),
+            whole: whole.is_some(),
+            ..Look::default()
+        };
+        (look, hits)
+    }
+
     /// Where ids of rows that go stand in bytes; of several that begin at one place the longest.
     #[must_use]
     pub fn rows(&self, text: &[u8]) -> Vec<Hit> {
         let found = self.rows.find_overlapping_iter(text);
-        let mut hits: Vec<Hit> = found.map(|found| Hit { start: found.start(), end: found.end() }).collect();
+        let row = |found: aho_corasick::Match| Hit {
+            what: What::Row,
+            start: found.start(),
+            end: found.end(),
+            certainty: Certainty::Certain,
+        };
+        let mut hits: Vec<Hit> = found.map(row).collect();
         hits.retain(|hit| begins(text, hit.start) && !text.get(hit.end).copied().is_some_and(is_word));
         hits.sort_by_key(|h| (h.start, std::cmp::Reverse(h.end)));
         hits.dedup_by(|later, earlier| later.start < earlier.end);
@@ -345,7 +418,8 @@ fn is_in_url(text: &str, span: &Span) -> bool {
 }
 
 /// What takes the place of a handle: never longer than it was.
-fn mark(length: usize) -> String {
+#[must_use]
+pub fn mark(length: usize) -> String {
     if length >= MARK.len() { MARK.to_owned() } else { "*".repeat(length) }
 }
 

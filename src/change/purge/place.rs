@@ -5,7 +5,8 @@ use std::collections::HashSet;
 
 use super::effects::{New, Updates};
 use super::graph::{as_text, name};
-use super::matcher::{Look, Sighting};
+use super::keys::{self, Keys};
+use super::matcher::{Hit, Look, Sighting, What, mark};
 use super::mention::{self, Mention, Mentions, Refusals};
 use super::scan::{Found, KEPT, Search};
 use super::scrub::{self, Opened};
@@ -18,7 +19,7 @@ use crate::store::session::Raw;
 use crate::store::stored::TableName;
 
 /// Why nothing is done about a mention in a table of somebody else's.
-const OUTSIDE: &str = "the table is outside the layout: nothing is written there";
+pub(super) const OUTSIDE: &str = "the table is outside the layout: nothing is written there";
 /// Why nothing is taken out of a key.
 const IN_KEY: &str = "a key: other rows may refer to it";
 
@@ -28,6 +29,8 @@ struct Spot<'a> {
     column: usize,
     raw: &'a Raw,
     look: &'a Look,
+    /// Parts of an id, in a column that holds ids.
+    parts: &'a [Hit],
 }
 
 /// A table that is being read.
@@ -42,8 +45,12 @@ pub(super) struct Place<'a> {
     pub texts: &'a [(String, String)],
     /// Of each, whether it cannot be emptied.
     pub required: &'a [bool],
-    /// Of each, whether it holds ids of people and nothing else.
-    pub of_people: &'a [bool],
+    /// Of each, whether it holds ids and nothing else.
+    pub ids_only: &'a [bool],
+    /// Of each, whether its values are keys.
+    pub keyed: &'a [bool],
+    /// Keys that hold the person's id.
+    pub keys: &'a Keys,
     /// Of each, whether bytes that nobody can read are worth a word.
     pub opaque: &'a [bool],
     /// Of each, what it is about.
@@ -61,14 +68,16 @@ impl Place<'_> {
                 continue;
             }
             found.values += 1;
-            let mut look = self.search.matcher.look(raw, self.about[i]);
+            let (look, parts) = match raw {
+                Raw::Text(text) if self.ids_only[i] => {
+                    let (look, parts) = self.search.matcher.look_at_key(text, &self.texts[i].0, self.about[i]);
+                    if self.is_ours() && !look.whole { (Look::default(), Vec::new()) } else { (look, parts) }
+                }
+                _ => (self.search.matcher.look(raw, self.about[i]), Vec::new()),
+            };
             if let Some(part) = look.contents.opaque.first().filter(|_| self.opaque[i] && matches!(raw, Raw::Bytes(_)))
             {
                 found.unread.insert(format!("{}.{}", self.table.title(), self.texts[i].0), part.why);
-            }
-            if self.of_people[i] && !look.whole {
-                // Somebody else's id.
-                look.sightings.clear();
             }
             for sighting in &look.sightings {
                 found.control[sighting.handle] += 1;
@@ -80,7 +89,7 @@ impl Place<'_> {
                 found.account += look.sightings.len();
                 continue;
             }
-            let spot = Spot { key, column: i, raw, look: &look };
+            let spot = Spot { key, column: i, raw, look: &look, parts: &parts };
             if self.is_ours() {
                 self.ours(&spot, found, updates);
             } else {
@@ -96,7 +105,7 @@ impl Place<'_> {
     /// Our own records name nobody for long: private values of the audit trail are redacted, what jobs noted of a row
     /// goes with it, words that they kept are taken out.
     fn ours(&self, at: &Spot<'_>, found: &mut Found, updates: &mut Updates) {
-        let Spot { key, column, raw, look } = *at;
+        let Spot { key, column, raw, look, .. } = *at;
         let named = look.sightings.len();
         let rows = || scrub::opened(raw).ok().flatten().is_some_and(|o| !self.search.matcher.rows(&o.bytes).is_empty());
         let place = || format!("{}.{}", self.table.title(), self.texts[column].0);
@@ -148,7 +157,7 @@ impl Place<'_> {
     }
 
     fn value(&self, at: &Spot<'_>, found: &mut Found, updates: &mut Updates) {
-        let Spot { key, column: i, raw, look } = *at;
+        let Spot { key, column: i, raw, look, .. } = *at;
         let column = &self.texts[i].0;
         let opened = scrub::opened(raw).ok().flatten();
         let refers = opened.as_ref().is_some_and(|opened| self.refers(i, opened));
@@ -158,6 +167,17 @@ impl Place<'_> {
         let place = format!("{}.{column}", self.table.title());
         let known = self.search.known.contains(self.table) && !self.key.is_empty();
         let changeable = known && !self.key.contains(column);
+        if !look.sightings.is_empty() && self.follows(i, raw) {
+            return;
+        }
+        let is_key = !look.sightings.is_empty() && (self.keyed[i] || self.ids_only[i] && !look.whole);
+        if is_key {
+            self.key(at, &place, known, found, updates);
+            return;
+        }
+        if changeable && self.bound(at, &place, found, updates) {
+            return;
+        }
         let mut new = Cow::Borrowed(raw);
         if !look.sightings.is_empty()
             && let Some(without) = self.decided(at, changeable, found)
@@ -174,6 +194,72 @@ impl Place<'_> {
             };
             updates.set(self.table, key, column, raw, New::Is(new.into_owned()), &why);
         }
+    }
+
+    /// A key, or an id with more than the person's in it: it gets another name.
+    fn key(&self, at: &Spot<'_>, place: &str, known: bool, found: &mut Found, updates: &mut Updates) {
+        let i = at.column;
+        let pieces = match at.raw {
+            Raw::Text(text) if known => {
+                keys::renamed(&self.texts[i].1, at.raw, text.as_bytes(), at.parts, self.search.handles)
+            }
+            _ => Err(IN_KEY),
+        };
+        let (decision, also) = self.mention(at, self.refusals(pieces.as_ref().err().copied()), found);
+        let decided = if at.look.certainty().is_certain() { decision } else { also };
+        if let Ok(pieces) = pieces
+            && decided == Mentions::Redact
+        {
+            let why = format!("{place} holds the person's id, which gets another name");
+            updates.set(self.table, at.key, &self.texts[i].0, at.raw, New::Around(pieces), &why);
+        }
+    }
+
+    /// A text that names a key which gets another name follows it: the name in it goes with the key, and what else names
+    /// the person by what was decided. False where there is no such key in it.
+    fn bound(&self, at: &Spot<'_>, place: &str, found: &mut Found, updates: &mut Updates) -> bool {
+        let Raw::Text(text) = at.raw else { return false };
+        if self.keys.renamed.is_empty() || text.as_bytes().contains(&keys::BLANK[0]) {
+            return false;
+        }
+        let named = |hit: &Hit| {
+            let token = std::str::from_utf8(keys::token(text.as_bytes(), hit));
+            matches!(hit.what, What::Handle(_)) && token.is_ok_and(|token| self.keys.renamed.contains(token))
+        };
+        let hits = self.search.matcher.find(text);
+        let (bound, free): (Vec<Hit>, Vec<Hit>) = hits.into_iter().partition(named);
+        if bound.is_empty() {
+            return false;
+        }
+        let free: Vec<Hit> = free.into_iter().filter(|hit| matches!(hit.what, What::Handle(_))).collect();
+        let (sure, doubtful) = if free.is_empty() {
+            (Mentions::Leave, Mentions::Leave)
+        } else {
+            self.mention(at, self.refusals(None), found)
+        };
+        let wanted = |hit: &&Hit| {
+            let decision = if hit.certainty.is_certain() { sure } else { doubtful };
+            decision == Mentions::Redact
+        };
+        let blank = String::from_utf8_lossy(keys::BLANK).into_owned();
+        let gone = free.iter().filter(wanted).map(|hit| (hit.start, hit.end, mark(hit.end - hit.start)));
+        let mut edits: Vec<(usize, usize, String)> =
+            bound.iter().map(|hit| (hit.start, hit.end, blank.clone())).chain(gone).collect();
+        edits.sort_unstable();
+        let mut new = text.clone();
+        for (start, end, with) in edits.into_iter().rev() {
+            new.replace_range(start..end, &with);
+        }
+        let pieces = keys::pieces(new.as_bytes(), &bound, text.as_bytes(), self.search.handles);
+        let why = format!("{place} follows a key that gets another name");
+        updates.set(self.table, at.key, &self.texts[at.column].0, at.raw, New::Around(pieces), &why);
+        true
+    }
+
+    /// Whether a value refers to a key that holds the person's id: what becomes of the key becomes of it.
+    fn follows(&self, i: usize, raw: &Raw) -> bool {
+        let Raw::Text(text) = raw else { return false };
+        self.keys.follows(self.table, &self.texts[i].0, text)
     }
 
     /// Notes the mentions of a value. What the value becomes by what was decided of them; none where it stays.

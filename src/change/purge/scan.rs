@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::effects::{Updates, is_required};
 use super::graph::Graph;
+use super::keys;
 use super::matcher::{ID_LENGTH, Matcher, place_of, words};
 use super::mention::{Decisions, Mention, Met};
 use super::place::Place;
@@ -119,7 +120,9 @@ pub struct Search<'a> {
     pub own: Option<&'a str>,
     /// Tables that the layout knows.
     pub known: &'a HashSet<TableName>,
-    /// Columns that hold ids of people and nothing else.
+    /// Columns that hold ids and nothing else.
+    pub ids_only: &'a HashSet<(TableName, String)>,
+    /// Of these, columns that hold ids of people.
     pub of_people: &'a HashSet<(TableName, String)>,
     /// The engine holds columns to their types.
     pub postgres: bool,
@@ -139,6 +142,7 @@ pub async fn everything(
     updates: &mut Updates,
 ) -> Result<Found, ChangeError> {
     let numeric = search.handles.iter().any(|h| h.kind == "id" && h.value.parse::<i64>().is_ok());
+    let keys = keys::find(snapshot, search).await?;
     let mut found = Found { control: vec![0; search.handles.len()], ..Found::default() };
     let vectors: HashSet<(TableName, String)> =
         vectors::places(snapshot.store).into_iter().map(|p| (p.0, p.1)).collect();
@@ -158,8 +162,9 @@ pub async fn everything(
         let mut read = key.clone();
         read.extend(texts.iter().map(|(name, _)| name.clone()));
         let required: Vec<bool> = texts.iter().map(|(c, _)| is_required(snapshot, &table, c)).collect();
-        let of_people: Vec<bool> =
-            texts.iter().map(|(c, _)| search.of_people.contains(&(table.clone(), c.clone()))).collect();
+        let ids_only: Vec<bool> =
+            texts.iter().map(|(c, _)| search.ids_only.contains(&(table.clone(), c.clone()))).collect();
+        let keyed: Vec<bool> = texts.iter().map(|(c, _)| keys.columns.contains(&(table.clone(), c.clone()))).collect();
         let about: Vec<mention::Place> = texts.iter().map(|(c, _)| place_of(&table, c, search.of_people)).collect();
         // Vectors are bytes that hold no words, and so is most of what an index keeps.
         let opaque = |column: &String| !indexes.contains(&table) && !vectors.contains(&(table.clone(), column.clone()));
@@ -169,7 +174,9 @@ pub async fn everything(
             table: &table,
             texts: &texts,
             required: &required,
-            of_people: &of_people,
+            ids_only: &ids_only,
+            keyed: &keyed,
+            keys: &keys,
             about: &about,
             opaque: &opaque,
             key: &key,

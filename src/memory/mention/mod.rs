@@ -16,6 +16,7 @@
 //! | a letter | possible where it is long and mixed (`xuser-ana`), else another word: none | none: another address | possible | none; possible in Korean | possible |
 //! | `.` `-` `+` before, after a letter or digit | certain | possible | `-`: possible | possible | certain |
 //! | `.` or `-` behind, before a letter or digit | certain | none: another host | `-`: possible | possible | none after `.` |
+//! | `@` behind, before a letter or digit | possible | certain | certain | possible | certain |
 //! | `\n` and the like, not as JSON | possible | possible | possible | possible | certain |
 //!
 //! Further:
@@ -387,7 +388,8 @@ impl Finder {
 }
 
 const A_NUMBER: Certainty = Certainty::Possible("the same number");
-const A_COMMON_WORD: Certainty = Certainty::Possible("a common word here");
+/// Of an id that is short, a number or a usual word.
+pub const A_COMMON_WORD: Certainty = Certainty::Possible("a common word here");
 const A_SHORT_NAME: Certainty = Certainty::Possible("a short name");
 const WITH_LETTERS: Certainty = Certainty::Possible("with letters beside it");
 const LONGER_ADDRESS: Certainty = Certainty::Possible("part of a longer address");
@@ -498,9 +500,8 @@ impl Near<'_> {
             return (looks.korean || !plain && looks.sturdy).then_some(WITH_LETTERS);
         }
         let mail = self.goes_on_behind(end, "@", char::is_alphanumeric);
-        let longer = mail && (plain || self.goes_on_before(start, ".-+"));
         let host = plain && self.goes_on_before(start, "@");
-        Some(if longer || host { LONGER_ADDRESS } else { Certainty::Certain })
+        Some(if mail || host { LONGER_ADDRESS } else { Certainty::Certain })
     }
 
     fn mail(&self, start: usize, end: usize, letter: bool) -> Option<Certainty> {

@@ -85,6 +85,7 @@ fn an_id_is_told_by_what_stands_beside_it() {
             ("xdmitri.omalley", &["?dmitri.omalley"]),
             ("dmitri.omalleys", &["?dmitri.omalley"]),
             ("мdmitri.omalleyм", &["dmitri.omalley"]),
+            ("dmitri.omalley@elsewhere.org", &["?dmitri.omalley"]),
             ("dmitri", &[]),
         ],
     );

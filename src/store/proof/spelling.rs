@@ -1,5 +1,5 @@
-//! How a word is spelled among bytes: composed and decomposed, in small and capital letters, and as JSON and URLs
-//! escape it.
+//! How a word is spelled in stored text: composed and decomposed, in small and capital letters, and as JSON, URLs and
+//! HTML escape it.
 
 use std::collections::BTreeSet;
 
@@ -7,6 +7,20 @@ use unicode_normalization::UnicodeNormalization as _;
 
 /// How deep JSON within strings of JSON is looked for.
 const DEPTH: usize = 3;
+
+/// Every spelling of a text, the text itself among them. Letters of ASCII are not spelled in the other case.
+#[must_use]
+pub fn spellings(text: &str) -> Vec<String> {
+    let forms = forms(text);
+    let mut all: BTreeSet<String> = forms.iter().cloned().collect();
+    for form in &forms {
+        all.extend(json_escapes(form));
+        all.extend(percent_escapes(form));
+        all.extend(html_escapes(form));
+    }
+    all.retain(|text| !text.is_empty());
+    all.into_iter().collect()
+}
 
 /// A text as given, composed, decomposed, and each in small and capital letters.
 #[must_use]
@@ -93,4 +107,46 @@ fn percent(text: &str, kept: impl Fn(u8) -> bool, capitals: bool) -> String {
         }
     }
     out
+}
+
+/// A text as it stands in HTML, as far as it has marks that are escaped there.
+fn html_escapes(text: &str) -> Vec<String> {
+    let escaped = |apostrophe: &str, quote: &str| {
+        let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+        text.replace('\'', apostrophe).replace('"', quote)
+    };
+    vec![
+        escaped("'", "\""),
+        escaped("&#39;", "&quot;"),
+        escaped("&#x27;", "&quot;"),
+        escaped("&apos;", "&quot;"),
+        escaped("&#039;", "&#34;"),
+    ]
+}
+
+fn is_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_' || byte >= 0x80
+}
+
+/// Whether a handle can begin there: not within a longer word. An escape before it (`\n`, `\u00e9`, `%20`) is none.
+#[must_use]
+pub fn begins(text: &[u8], start: usize) -> bool {
+    let before = |back: usize| start.checked_sub(back).and_then(|i| text.get(i)).copied();
+    if !before(1).is_some_and(is_word) {
+        return true;
+    }
+    let letter = before(1).is_some_and(|b| matches!(b, b'n' | b't' | b'r' | b'b' | b'f')) && before(2) == Some(b'\\');
+    let coded = before(6) == Some(b'\\') && before(5) == Some(b'u');
+    let digit = |back: usize| before(back).is_some_and(|b| b.is_ascii_hexdigit());
+    letter || coded || before(3) == Some(b'%') && digit(2) && digit(1)
+}
+
+/// Whether a handle can end there. An address goes on after a dot or a dash with a letter or digit.
+#[must_use]
+pub fn ends(text: &[u8], end: usize, mail: bool) -> bool {
+    let Some(after) = text.get(end).copied() else { return true };
+    let next = text.get(end + 1).copied();
+    let host = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit();
+    let goes_on = mail && matches!(after, b'.' | b'-') && next.is_some_and(host);
+    !is_word(after) && !goes_on
 }

@@ -1,5 +1,5 @@
 //! Searches every stored value of every table for handles, known to the layout or not: row by row, in bounded memory.
-//! Every value is looked at here: no server sees through the encodings that it may have.
+//! Each text, key and number in it is looked at here, since a server cannot look into encodings.
 
 use std::ops::ControlFlow;
 use std::time::Instant;
@@ -75,6 +75,8 @@ pub struct ValueSearch {
     pub tables: Vec<TableSearch>,
     /// What was not read, and why.
     pub unread: Vec<(String, String)>,
+    /// Columns with parts that could not be looked into, why, and how many of them.
+    pub opaque: Vec<(String, String, u64)>,
     /// Places of each handle, by its number.
     pub hits: Vec<u64>,
     /// Places of each handle within longer words: its bytes alone prove nothing while there are any.
@@ -234,18 +236,20 @@ impl Store {
         F: FnMut(Sighting) -> ControlFlow<()>,
         P: FnMut(&Progress),
     {
-        let numbers = run.words.has_numbers();
-        let searched = |c: &&Column| c.holds == Holds::Words || c.holds != Holds::Neither && numbers;
+        let mut params = Vec::new();
+        let numbers = run.words.numbers();
+        let searched = |c: &&Column| c.holds == Holds::Words || c.holds != Holds::Neither && !numbers.is_empty();
         let columns: Vec<Column> = table.columns.iter().filter(searched).cloned().collect();
         if columns.is_empty() {
             return Ok(());
         }
+        let condition = condition(&numbers, &columns, &mut params);
         let mut names: Vec<String> = table.key.iter().map(|k| format!("{}::text", quote(k))).collect();
         names
             .extend(columns.iter().map(|c| format!("{}::{}", quote(&c.name), if c.binary { "bytea" } else { "text" })));
-        let sql = format!("SELECT ctid::text, {} FROM {}", names.join(", "), qualified(&table.name));
+        let sql = format!("SELECT ctid::text, {} FROM {}{condition}", names.join(", "), qualified(&table.name));
         let narrowed = Table { columns, ..table.clone() };
-        self.scan_raw(&sql, &[], |row| run.row(&narrowed, place, &row, 1)).await
+        self.scan_raw(&sql, &params, |row| run.row(&narrowed, place, &row, 1)).await
     }
 
     async fn scan_raw(
@@ -277,8 +281,8 @@ where
         for (column, value) in table.columns.iter().zip(row.iter().skip(first)) {
             (self.value)(value);
             let look = self.words.look(value);
-            if let Some(reason) = look.unread {
-                self.note_unread(table, column, reason);
+            for part in &look.opaque {
+                self.note_opaque(table, column, part.why);
             }
             for (handle, seen) in &look.seen {
                 let sighting = self.sighting(table, column, row, value, *handle, *seen, look.compressed);
@@ -337,13 +341,30 @@ where
         })
     }
 
-    fn note_unread(&mut self, table: &Table, column: &Column, reason: &str) {
+    fn note_opaque(&mut self, table: &Table, column: &Column, why: &str) {
         let place = format!("{}.{}", table.name.title(), column.name);
-        let note = (place, format!("a value {reason}"));
-        if !self.found.unread.contains(&note) {
-            self.found.unread.push(note);
+        match self.found.opaque.iter_mut().find(|(known, reason, _)| *known == place && reason == why) {
+            Some((.., count)) => *count += 1,
+            None => self.found.opaque.push((place, why.to_owned(), 1)),
         }
     }
+}
+
+/// What lets a server leave rows out: all columns hold numbers, and only some of these are looked for.
+fn condition(numbers: &[&str], columns: &[Column], params: &mut Vec<Param>) -> String {
+    if columns.iter().any(|column| column.binary || column.holds != Holds::Number) {
+        return String::new();
+    }
+    params.push(Raw::Text(array(numbers.iter().copied())));
+    let one = |column: &Column| format!("{}::text = ANY ($1::text[])", quote(&column.name));
+    format!(" WHERE {}", columns.iter().map(one).collect::<Vec<_>>().join(" OR "))
+}
+
+/// An array as PostgreSQL writes it.
+fn array<'a>(items: impl Iterator<Item = &'a str>) -> String {
+    let quoted: Vec<String> =
+        items.map(|item| format!("\"{}\"", item.replace('\\', "\\\\").replace('"', "\\\""))).collect();
+    format!("{{{}}}", quoted.join(","))
 }
 
 /// A refusal of that one table: no right to read it.
