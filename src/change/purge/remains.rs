@@ -5,8 +5,8 @@ use std::collections::{HashMap, HashSet};
 
 use super::desk::{Desk, Kept};
 use super::effects::Updates;
-use super::graph::{Graph, id_columns};
-use super::matcher::{Hit, Matcher, What};
+use super::graph::{Graph, id_columns, people_columns};
+use super::matcher::Matcher;
 use super::plan::known_tables;
 use super::prove::{Proof, telling};
 use super::scan::{self, Found, Search};
@@ -32,6 +32,7 @@ pub async fn logical(
     let relations = snapshot.relations().await?;
     let erasure = &store.recognised().erasure;
     let ids_only = id_columns(store, &relations);
+    let of_people = people_columns(store, &relations);
     let mut graph = Graph::new(&erasure.rules, relations.clone(), kept.options.account);
     graph.close(&mut snapshot, &kept.subject.ids).await?;
     for (table, taken) in graph.tables.iter().filter(|(_, taken)| !taken.rows.is_empty()) {
@@ -68,6 +69,7 @@ pub async fn logical(
         own: own.as_ref().map(|o| o.schema.as_str()),
         known: &known,
         ids_only: &ids_only,
+        of_people: &of_people,
         postgres: store.engine() == Engine::Postgres,
         follows: &follows,
         progress: desk.progress,
@@ -102,8 +104,7 @@ pub async fn learned(store: &Store, kept: &Kept) -> Result<Vec<Learned>, ChangeE
     let handles: Vec<&Handle> = kept.subject.searched().collect();
     let matcher = Matcher::new(handles.iter().copied(), [], &kept.subject.others)?;
     let mut all = store.snapshot().await?.statistics().await?;
-    let named = |hit: &Hit| matches!(hit.what, What::Handle(_));
-    all.retain(|statistics| matcher.find(statistics.values.as_bytes()).iter().any(named));
+    all.retain(|statistics| matcher.names(&statistics.values));
     Ok(all)
 }
 
