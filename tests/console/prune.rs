@@ -59,7 +59,7 @@ fn each_step_of_a_rule_is_counted_anew_and_only_the_last_counts() {
     console.shows("case-7");
     console.press("l");
     let (first, rules) = asked(&mut console);
-    assert_eq!(rules.window, Some(500));
+    assert_eq!(rules.window, Window::Own);
     console.shows("counting");
     console.holding = true;
     console.press("j space");
@@ -67,7 +67,7 @@ fn each_step_of_a_rule_is_counted_anew_and_only_the_last_counts() {
     console.holding = false;
     console.answer();
     let (second, rules) = asked(&mut console);
-    assert_eq!((rules.window, rules.keep_diverse), (Some(500), true));
+    assert_eq!((rules.window, rules.keep_diverse), (Window::Own, true));
     let mut empty = preview();
     (empty.changes, empty.changes_total) = (Vec::new(), 0);
     console.tell(Message::Previewed(first, Ok(Box::new(empty.clone()))));
