@@ -5,7 +5,7 @@ mod support;
 
 use mnemoscope::memory::query::{Page, Query, Start};
 use mnemoscope::memory::{Entity, Row};
-use mnemoscope::store::{OpenOptions, Store, Target};
+use mnemoscope::store::{Store, Target};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{Debug, Display};

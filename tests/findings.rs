@@ -13,7 +13,7 @@ use mnemoscope::change::{Author, migrate};
 use mnemoscope::demo;
 use mnemoscope::job::{self, backfill::Kind};
 use mnemoscope::memory::findings::{Finding, KINDS};
-use mnemoscope::store::{OpenOptions, Store, Target};
+use mnemoscope::store::{Store, Target};
 use sqlx::{AssertSqlSafe, Connection, SqliteConnection};
 use support::block_on;
 use support::fixtures::{Layout, build_postgres, build_sqlite};

@@ -8,7 +8,7 @@ use mnemoscope::change::{self, Author, ChangeError, Plan, Receipt, audit, migrat
 use mnemoscope::demo;
 use mnemoscope::memory::query::{Query, Start};
 use mnemoscope::memory::{Entity, Row};
-use mnemoscope::store::{OpenOptions, Store, Target};
+use mnemoscope::store::{Store, Target};
 use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 use std::process::{Command, Stdio};

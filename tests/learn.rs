@@ -17,7 +17,7 @@ use mnemoscope::recall::judge::file;
 use mnemoscope::recall::learn::version::Version;
 use mnemoscope::recall::rank::Ranking;
 use mnemoscope::recall::understand::report::insights_json;
-use mnemoscope::store::{OpenOptions, Store, Target};
+use mnemoscope::store::{Store, Target};
 use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, Connection, PgConnection, SqliteConnection};
 use support::block_on;

@@ -15,7 +15,7 @@ use mnemoscope::store::proof::values::{Sighting, ValueSearch};
 use mnemoscope::store::raw_file::RawFiles;
 use mnemoscope::store::session::Raw;
 use mnemoscope::store::stored::{Mutation, Rows, TableName};
-use mnemoscope::store::{OpenOptions, Store, Target};
+use mnemoscope::store::{Store, Target};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use sqlx::{AssertSqlSafe, Connection, PgConnection, Row};
 use support::block_on;
@@ -297,7 +297,7 @@ fn every_stored_value_is_searched_on_postgres() {
         let found = store.search_values(&[ID.to_owned()], &[], |_| ControlFlow::Continue(()), |_| {}).await;
         let found = found.expect("the search");
         assert_eq!(found.hits, [1]);
-        assert!(found.unread.iter().any(|(table, why)| table == "strange" && why.contains("denied")), "{found:?}");
+        assert!(found.unread.iter().any(|(table, why)| table == "strange" && why.contains("no right")), "{found:?}");
         let pass = store.physical_pass(&wanted(true, &["people"])).await.expect("the pass");
         assert!(pass.is_complete() && outcomes(&pass)[0].1 == Outcome::NotAllowed, "{pass:?}");
         drop(store);

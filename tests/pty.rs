@@ -1,5 +1,10 @@
 //! The program as people meet it: in a terminal, with keys, signals, resizes, panics, and with hostile text stored.
 
+#[path = "support/agent.rs"]
+#[allow(dead_code, reason = "each test file uses a part of it")]
+mod agent;
+#[path = "pty/beside.rs"]
+mod beside;
 #[path = "pty/bytes.rs"]
 mod bytes;
 #[path = "pty/changing.rs"]

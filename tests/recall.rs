@@ -17,7 +17,7 @@ use mnemoscope::memory::{Entity, time};
 use mnemoscope::recall::rank::{NEAR_DUPLICATE, Ranking};
 use mnemoscope::recall::what_if::{Move, WhatIf};
 use mnemoscope::store::vector::{By, Compared};
-use mnemoscope::store::{OpenOptions, Store, Target};
+use mnemoscope::store::{Store, Target};
 use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection, SqliteConnection};
 use support::block_on;

@@ -13,7 +13,7 @@ use super::operation::Operation;
 use super::twin::change_line;
 use super::what_if::Ahead;
 use crate::change::plan::erasure::Unfinished;
-use crate::change::plan::{Change, Danger, Plan, Receipt};
+use crate::change::plan::{Change, Danger, NO_ANCHOR, Plan, Receipt};
 use crate::memory::{Entity, Row};
 
 /// Whether the session may change anything, what is under way, and what was done.
@@ -258,8 +258,12 @@ impl Model {
             (_, _) if nothing => format!("{}: there was nothing to do", operation.title()),
             _ => format!("{}: done", operation.title()),
         };
+        let no_anchor = done.receipt.disclosures.iter().find(|words| words.starts_with(NO_ANCHOR)).cloned();
         let can_undo = done.receipt.undo.is_some() && !matches!(operation, Operation::Undo { .. });
-        let effects = self.say(Tone::Good, text);
+        let effects = match no_anchor {
+            Some(words) => self.say(Tone::Warn, format!("{text}, but {words}")),
+            None => self.say(Tone::Good, text),
+        };
         if let (true, Some(toast)) = (can_undo, &mut self.toast) {
             toast.hint = Some(("Z", if count > 1 { "undo the last" } else { "undo" }));
         }

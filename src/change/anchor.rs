@@ -1,18 +1,25 @@
 //! Anchors that are kept without being asked for: outside the database, after every session that wrote, every hundred
-//! entries, every purge. A copy of a database has the same identity and goes its own way, so each anchor says where the
-//! database was.
+//! entries, every purge. They are found again by trail and by place, whatever words the database was named by. What does
+//! not fit is a fault, until somebody says with a reason that the database was replaced on purpose: the anchors then end,
+//! and stay on record.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
-use super::ChangeError;
-use super::audit::{self, Anchor, Verdict};
+use super::apply::Author;
+use super::audit::{self, Anchor, NewEntry, Verdict};
+use super::plan::NO_ANCHOR;
+use super::{ChangeError, now};
 use crate::ground::input_file::{self, InputError};
 use crate::ground::private_file;
+use crate::memory::text_check;
 use crate::store::Store;
+use crate::store::identity::Identity;
 
 /// Entries after which an anchor is kept.
 const EVERY: i64 = 100;
@@ -20,12 +27,63 @@ const EVERY: i64 = 100;
 /// Bytes of a file of anchors that are read at most.
 const FILE_BYTES: u64 = 64 << 20;
 
+/// The file that says which anchors have ended.
+const ACCEPTED: &str = "accepted.jsonl";
+
+/// Where a database lies: the words for it, and what it says of itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Spot {
+    place: String,
+    #[serde(default)]
+    identity: Identity,
+}
+
+impl Spot {
+    async fn of(store: &Store) -> Result<(Spot, Option<String>), ChangeError> {
+        let (identity, note) = store.identity().await?;
+        Ok((Spot { place: store.place().to_owned(), identity }, note))
+    }
+
+    /// Whether both are one place. Where two servers say who they are, their address says nothing more.
+    fn is(&self, other: &Spot) -> bool {
+        let servers = (&self.identity.server, &other.identity.server);
+        let apart = matches!(servers, (Some(one), Some(other)) if one != other);
+        !apart && (self.place == other.place || self.identity.is(&other.identity))
+    }
+}
+
 /// An anchor, and where the database was then.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Kept {
     #[serde(flatten)]
     anchor: Anchor,
-    place: String,
+    #[serde(flatten)]
+    spot: Spot,
+}
+
+/// Anchors that have ended, since somebody accepted that the database is another one now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Ended {
+    at: String,
+    actor: String,
+    reason: String,
+    #[serde(flatten)]
+    spot: Spot,
+    /// The trail that is there now; none where there is none.
+    database_id: Option<String>,
+    anchors: Vec<Kept>,
+}
+
+impl Ended {
+    /// Whether the place was accepted as a copy that goes its own way: anchors of one trail count there or elsewhere, not
+    /// in both.
+    fn parts(&self, kept: &Kept) -> bool {
+        let own = self.database_id.as_ref() == Some(&kept.anchor.database_id);
+        own && self
+            .anchors
+            .iter()
+            .any(|ended| ended.anchor.database_id == kept.anchor.database_id && !ended.spot.is(&self.spot))
+    }
 }
 
 /// Keeps an anchor for the chain as it is now: at the end of a session that wrote, and after a purge. None where there
@@ -39,15 +97,13 @@ pub async fn keep(store: &Store) -> Result<Option<Anchor>, ChangeError> {
         return Ok(None);
     }
     let anchor = audit::anchor(store).await?;
-    let path = file_of(folder, &anchor.database_id);
-    let kept = Kept { anchor: anchor.clone(), place: store.place().to_owned() };
-    append(&path, &json!(kept).to_string())
-        .map_err(|e| ChangeError::Failed(format!("{}: the anchor could not be kept: {e}", path.display())))?;
+    let kept = Kept { anchor: anchor.clone(), spot: Spot::of(store).await?.0 };
+    append(&file_of(folder, &anchor.database_id), &kept)?;
     Ok(Some(anchor))
 }
 
 /// Keeps an anchor when the entry of that number completes a hundred. What was done stays done when that fails: it is
-/// logged, and the next anchor makes up for it.
+/// logged, and the session's last anchor makes up for it or says why not.
 pub async fn after(store: &Store, seq: i64) {
     if seq % EVERY == 0
         && let Err(error) = keep(store).await
@@ -56,45 +112,251 @@ pub async fn after(store: &Store, seq: i64) {
     }
 }
 
-/// Verifies the trail against the anchors that are known for this database, and those given.
+/// Keeps an anchor at the end of a session that wrote; gives why that could not be done, for people.
+pub async fn missed(store: &Store) -> Option<String> {
+    let error = keep(store).await.err()?;
+    Some(format!("{NO_ANCHOR}, so that a cut of the trail would not be seen: {error}"))
+}
+
+/// What is known of a database outside of it.
+struct Known {
+    spot: Spot,
+    /// Id of the trail that is there.
+    database_id: Option<String>,
+    /// Anchors that count, those of this place first.
+    anchors: Vec<Kept>,
+    notes: Vec<String>,
+}
+
+impl Known {
+    async fn of(store: &Store) -> Result<Known, ChangeError> {
+        let database_id = store.own().await?.map(|own| own.database_id);
+        let (spot, note) = Spot::of(store).await?;
+        let Some(folder) = store.anchor_folder() else {
+            let words = "there is no folder for anchors: MNEMOSCOPE_STATE can name one".to_owned();
+            return Ok(Known { spot, database_id, anchors: Vec::new(), notes: vec![words] });
+        };
+        let mut known = Known::at(folder, spot, database_id)?;
+        known.notes.extend(note);
+        Ok(known)
+    }
+
+    /// What the files of a folder say of a place and a trail.
+    fn at(folder: &Path, spot: Spot, database_id: Option<String>) -> Result<Known, ChangeError> {
+        let mut notes = Vec::new();
+        let ended: Vec<Ended> = read(&folder.join(ACCEPTED), &mut notes)?;
+        let over: HashSet<String> = ended
+            .iter()
+            .filter(|ended| ended.spot.is(&spot))
+            .flat_map(|ended| &ended.anchors)
+            .map(|kept| json!(kept).to_string())
+            .collect();
+        let (mut here, mut elsewhere) = (Vec::new(), Vec::new());
+        for path in files(folder) {
+            for kept in read::<Kept>(&path, &mut notes)? {
+                if over.contains(&json!(kept).to_string()) {
+                    continue;
+                }
+                if kept.spot.is(&spot) {
+                    here.push(kept);
+                } else if database_id.as_ref() == Some(&kept.anchor.database_id)
+                    && !ended.iter().any(|e| (e.spot.is(&spot) || e.spot.is(&kept.spot)) && e.parts(&kept))
+                {
+                    elsewhere.push(kept);
+                }
+            }
+        }
+        here.extend(latest_of_each(elsewhere));
+        // One word for each trail that was here before is enough.
+        let mut others = HashSet::new();
+        here.reverse();
+        here.retain(|kept| {
+            let id = &kept.anchor.database_id;
+            database_id.as_ref() == Some(id) || others.insert(id.clone())
+        });
+        here.reverse();
+        Ok(Known { spot, database_id, anchors: here, notes })
+    }
+
+    fn plain(&self) -> Vec<Anchor> {
+        self.anchors.iter().map(|kept| kept.anchor.clone()).collect()
+    }
+
+    /// What the trail is worth, with these and further anchors.
+    async fn judge(&self, store: &Store, given: &[Anchor]) -> Result<Verdict, ChangeError> {
+        let missing = audit::missing_tables(store).await?;
+        let id = || self.database_id.clone().unwrap_or_default();
+        if !missing.is_empty() {
+            return Ok(audit::unreadable(id(), vec![audit::missing(&missing)]));
+        }
+        match (&self.database_id, self.anchors.first()) {
+            (None, Some(kept)) => Ok(audit::unreadable(id(), vec![audit::gone(&kept.anchor)])),
+            _ => audit::verify(store, &[given, &self.plain()].concat()).await,
+        }
+    }
+}
+
+/// Verifies the trail against the anchors that are known for this trail and this place, and those given.
 ///
 /// # Errors
 /// As [`audit::verify`]; [`ChangeError::Failed`] when the file of anchors cannot be read.
 pub async fn verify(store: &Store, given: &[Anchor]) -> Result<Verdict, ChangeError> {
-    let database_id = store.own().await?.map(|own| own.database_id).unwrap_or_default();
-    let (kept, mut notes) = match store.anchor_folder() {
-        Some(folder) => read(&file_of(folder, &database_id))?,
-        None => (Vec::new(), vec!["there is no folder for anchors: MNEMOSCOPE_STATE can name one".to_owned()]),
-    };
-    let mut anchors = given.to_vec();
-    let (here, elsewhere): (Vec<Kept>, Vec<Kept>) =
-        kept.into_iter().filter(|k| k.anchor.database_id == database_id).partition(|k| k.place == store.place());
-    anchors.extend(here.into_iter().map(|k| k.anchor));
-    for kept in latest_of_each(elsewhere) {
-        let (seq, place) = (kept.anchor.seq, &kept.place);
-        if holds(store, &kept.anchor).await? {
-            anchors.push(kept.anchor);
-        } else {
-            notes.push(format!(
-                "an anchor of entry {seq} that was kept for {place} does not fit: this is a copy that went its own way, \
-                 or one of the two was rewritten; `audit verify` there tells which"
-            ));
+    let known = Known::of(store).await?;
+    let mut verdict = known.judge(store, given).await?;
+    verdict.notes.extend(known.notes.iter().cloned());
+    let places: HashSet<&str> =
+        known.anchors.iter().filter(|kept| !kept.spot.is(&known.spot)).map(|kept| kept.spot.place.as_str()).collect();
+    if !verdict.ok && !known.anchors.is_empty() {
+        let mut words =
+            "if the database was replaced, restored or copied on purpose, `audit accept --reason TEXT` ends the \
+             anchors that do not fit and keeps them on record"
+                .to_owned();
+        if !places.is_empty() {
+            words
+                .push_str(&format!("; anchors of this trail were also kept for {}", Vec::from_iter(places).join(", ")));
         }
+        verdict.notes.push(words);
     }
-    let mut verdict = audit::verify(store, &anchors).await?;
-    verdict.notes.append(&mut notes);
     Ok(verdict)
 }
 
-async fn holds(store: &Store, anchor: &Anchor) -> Result<bool, ChangeError> {
+/// What accepting a database as it is gave.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Acceptance {
+    /// `accepted`, or `nothing to do`.
+    pub status: &'static str,
+    /// The anchors that ended.
+    pub ended: Vec<Anchor>,
+    /// The trail that is there now; none where there is none.
+    pub database_id: Option<String>,
+    /// Number of the entry that says so; none where no trail could take it.
+    pub audit_seq: Option<i64>,
+    /// What should be known.
+    pub notes: Vec<String>,
+}
+
+/// Ends the anchors that do not fit the database as it is, and keeps them on record with the reason.
+///
+/// # Errors
+/// [`ChangeError::Usage`] without a reason, [`ChangeError::Refused`] without a folder for anchors; else as [`verify`].
+pub async fn accept(store: &Store, author: &Author) -> Result<Acceptance, ChangeError> {
+    let reason = author.reason.as_deref().map(str::trim).filter(|reason| !reason.is_empty());
+    let Some(reason) = reason.map(|reason| text_check::check(reason).0) else {
+        return Err(ChangeError::Usage("say why the database is another one now: --reason TEXT".to_owned()));
+    };
+    let Some(folder) = store.anchor_folder() else {
+        return Err(ChangeError::Refused("there is no folder for anchors: MNEMOSCOPE_STATE can name one".to_owned()));
+    };
+    let known = Known::of(store).await?;
+    let mut misfits = Vec::new();
+    for kept in &known.anchors {
+        if !fits(store, known.database_id.as_deref(), &kept.anchor).await? {
+            misfits.push(kept.clone());
+        }
+    }
+    // Of trails that are not there any more, all that was kept here.
+    misfits = all_of(folder, &known, misfits)?;
+    let mut acceptance = Acceptance {
+        status: if misfits.is_empty() { "nothing to do" } else { "accepted" },
+        ended: misfits.iter().map(|kept| kept.anchor.clone()).collect(),
+        database_id: known.database_id.clone(),
+        audit_seq: None,
+        notes: Vec::new(),
+    };
+    if misfits.is_empty() {
+        return Ok(acceptance);
+    }
+    let ended = Ended {
+        at: now(),
+        actor: author.actor.clone(),
+        reason: reason.clone(),
+        spot: known.spot,
+        database_id: known.database_id.clone(),
+        anchors: misfits,
+    };
+    append(&folder.join(ACCEPTED), &ended)?;
+    match enter(store, author, &ended).await {
+        Ok(seq) => acceptance.audit_seq = Some(seq),
+        Err(error) => acceptance.notes.push(format!("the trail itself has no entry of this: {error}")),
+    }
+    acceptance.notes.extend(missed(store).await);
+    Ok(acceptance)
+}
+
+/// Those, and every other anchor of their trails that was kept at this place, where the trail there is another now.
+fn all_of(folder: &Path, known: &Known, misfits: Vec<Kept>) -> Result<Vec<Kept>, ChangeError> {
+    let mut all: Vec<Kept> = Vec::new();
+    for kept in misfits {
+        if known.database_id.as_ref() == Some(&kept.anchor.database_id) {
+            all.push(kept);
+            continue;
+        }
+        let of_trail = read::<Kept>(&file_of(folder, &kept.anchor.database_id), &mut Vec::new())?;
+        all.extend(of_trail.into_iter().filter(|other| other.spot.is(&known.spot)));
+    }
+    Ok(all)
+}
+
+/// Ends every anchor that was kept for the file at a path, which we have just made again.
+///
+/// # Errors
+/// [`ChangeError::Failed`] when a file of anchors cannot be read or written.
+pub fn made_again(folder: &Path, path: &Path, actor: &str, reason: &str) -> Result<(), ChangeError> {
+    let place = path.canonicalize().unwrap_or_else(|_| path.to_owned()).display().to_string();
+    let spot = Spot { place, identity: Identity::of_file(path) };
+    let known = Known::at(folder, spot, None)?;
+    let anchors = all_of(folder, &known, known.anchors.clone())?;
+    if anchors.is_empty() {
+        return Ok(());
+    }
+    let (actor, reason) = (actor.to_owned(), reason.to_owned());
+    append(&folder.join(ACCEPTED), &Ended { at: now(), actor, reason, spot: known.spot, database_id: None, anchors })
+}
+
+async fn fits(store: &Store, database_id: Option<&str>, anchor: &Anchor) -> Result<bool, ChangeError> {
+    if database_id != Some(anchor.database_id.as_str()) {
+        return Ok(false);
+    }
+    if !audit::missing_tables(store).await?.is_empty() {
+        return Ok(true);
+    }
     let found = store.trail(anchor.seq.saturating_sub(1), 1).await?.into_iter().next();
     Ok(anchor.seq == 0 || found.is_some_and(|e| e.seq == anchor.seq && e.hash == anchor.hash))
 }
 
+/// Enters in the trail that anchors have ended.
+async fn enter(store: &Store, author: &Author, ended: &Ended) -> Result<i64, ChangeError> {
+    let own = super::draft::writable(store).await?;
+    let trails: HashSet<&str> = ended.anchors.iter().map(|kept| kept.anchor.database_id.as_str()).collect();
+    let last = ended.anchors.iter().map(|kept| kept.anchor.seq).max();
+    let public = json!({
+        "operation": "audit.accept", "schema": audit::SCHEMA, "anchors": ended.anchors.len(), "trails": trails.len(),
+        "last": last, "undo_reason": "what was accepted stays on record",
+    });
+    let entry = NewEntry {
+        at: ended.at.clone(),
+        actor: author.actor.clone(),
+        action: "audit.accept".to_owned(),
+        public,
+        private: Map::from_iter([("reason".to_owned(), Value::from(ended.reason.clone()))]),
+    };
+    let mut writer = store.write(&ended.at).await?;
+    match audit::append(&mut writer, &own, &entry).await {
+        Ok(seq) => {
+            writer.commit().await?;
+            Ok(seq)
+        }
+        Err(error) => {
+            writer.rollback().await;
+            Err(error.into())
+        }
+    }
+}
+
 /// The last anchor of each place: it vouches for all entries before it.
 fn latest_of_each(mut kept: Vec<Kept>) -> Vec<Kept> {
-    kept.sort_by(|a, b| a.place.cmp(&b.place).then(b.anchor.seq.cmp(&a.anchor.seq)));
-    kept.dedup_by(|a, b| a.place == b.place);
+    kept.sort_by(|a, b| a.spot.place.cmp(&b.spot.place).then(b.anchor.seq.cmp(&a.anchor.seq)));
+    kept.dedup_by(|a, b| a.spot.place == b.spot.place);
     kept
 }
 
@@ -109,27 +371,38 @@ fn file_of(folder: &Path, database_id: &str) -> PathBuf {
     folder.join(format!("{name}.jsonl"))
 }
 
-fn append(path: &Path, line: &str) -> std::io::Result<()> {
-    if let Some(folder) = path.parent() {
-        private_file::folder(folder)?;
-    }
-    private_file::append(path, line)
+/// The files with anchors, in order.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let paths = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut files: Vec<PathBuf> =
+        paths.filter(|path| path.extension().is_some_and(|end| end == "jsonl") && !path.ends_with(ACCEPTED)).collect();
+    files.sort();
+    files
 }
 
-/// The kept anchors, and what cannot be read of them.
-fn read(path: &Path) -> Result<(Vec<Kept>, Vec<String>), ChangeError> {
+/// Adds a line; it is on the disk when this returns.
+fn append(path: &Path, line: &impl Serialize) -> Result<(), ChangeError> {
+    let folder = path.parent().map_or(Ok(()), private_file::folder);
+    let written = folder.and_then(|()| private_file::append(path, &json!(line).to_string()));
+    written.map_err(|e| ChangeError::Failed(format!("{}: the anchor could not be kept: {e}", path.display())))
+}
+
+/// The lines of a file; what cannot be read of it goes to the notes.
+fn read<L: DeserializeOwned>(path: &Path, notes: &mut Vec<String>) -> Result<Vec<L>, ChangeError> {
     let bytes = match input_file::read(path, FILE_BYTES) {
-        Err(InputError::NotFound) => return Ok((Vec::new(), Vec::new())),
+        Err(InputError::NotFound) => return Ok(Vec::new()),
         outcome => outcome.map_err(|e| ChangeError::Failed(format!("{}: {e}", path.display())))?,
     };
     let text = String::from_utf8_lossy(&bytes);
-    let (mut kept, mut bad) = (Vec::new(), 0);
+    let (mut lines, mut bad) = (Vec::new(), 0);
     for line in text.lines().filter(|line| !line.trim().is_empty()) {
         match serde_json::from_str(line) {
-            Ok(anchor) => kept.push(anchor),
+            Ok(read) => lines.push(read),
             Err(_) => bad += 1,
         }
     }
-    let notes = (bad > 0).then(|| format!("{}: {bad} lines are no anchors and were passed over", path.display()));
-    Ok((kept, notes.into_iter().collect()))
+    if bad > 0 {
+        notes.push(format!("{}: {bad} lines are no anchors and were passed over", path.display()));
+    }
+    Ok(lines)
 }

@@ -2,7 +2,7 @@
 //! transaction.
 
 use std::collections::HashMap;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -11,34 +11,13 @@ use super::anchor;
 use super::audit::{self, AppendError, NewEntry};
 use super::draft::writable;
 use super::plan::{Plan, Receipt};
+use super::waiting::Waiting;
 use super::{ChangeError, new_id, now};
 use crate::store::Store;
 use crate::store::own::Own;
 use crate::store::session::Raw;
 use crate::store::stored::{Cell, Image, Mutation, Rows, State};
 use crate::store::write::{WriteError, Writer};
-
-/// Times that a transaction is tried when somebody else is in the way.
-const TRIES: u32 = 10;
-
-/// Time after which it is not tried again: a person waits.
-const LONG: Duration = Duration::from_secs(12);
-
-/// How often, and since when, a transaction is tried.
-struct Trying {
-    tries: u32,
-    since: Instant,
-}
-
-impl Trying {
-    fn begin() -> Self {
-        Trying { tries: 0, since: Instant::now() }
-    }
-
-    fn may_go_on(&self) -> bool {
-        self.tries < TRIES && self.since.elapsed() < LONG
-    }
-}
 
 /// Who changes something, and why.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -62,19 +41,22 @@ pub struct Inverse {
     pub stamps: Vec<(String, Raw)>,
 }
 
-/// Pauses before another try: longer each time, and by chance, so that two that met do not meet again.
-pub(in crate::change) async fn wait(tries: u32) {
-    let most = 5_u64 << tries.min(6);
-    let millis = rand::random::<u64>() % most + 1;
-    tokio::time::sleep(Duration::from_millis(millis)).await;
-}
-
 /// Applies a plan.
 ///
 /// # Errors
 /// [`ChangeError::Conflict`] when what it read has moved, [`ChangeError::Refused`] when it is for another database or
 /// nothing can be written. Nothing was written then.
 pub async fn apply(store: &Store, plan: &Plan, author: &Author) -> Result<Receipt, ChangeError> {
+    apply_within(store, plan, author, &mut Waiting::begin()).await
+}
+
+/// As [`apply`], with what is left of the time to wait for others.
+pub(super) async fn apply_within(
+    store: &Store,
+    plan: &Plan,
+    author: &Author,
+    waiting: &mut Waiting,
+) -> Result<Receipt, ChangeError> {
     if plan.digest() != plan.plan_id {
         return Err(ChangeError::Usage("the plan was changed after it was made; make a new one".to_owned()));
     }
@@ -90,21 +72,17 @@ pub async fn apply(store: &Store, plan: &Plan, author: &Author) -> Result<Receip
         return Ok(receipt);
     }
     super::suppress::check(store, plan).await?;
-    let mut trying = Trying::begin();
     loop {
-        trying.tries += 1;
         receipt.stamp(plan, now());
+        let patience = waiting.patience();
         let attempt = async {
-            let mut writer = store.write(&receipt.applied_at).await?;
+            let mut writer = store.write_within(&receipt.applied_at, patience).await?;
             let outcome = within(&mut writer, &own, plan, author, &receipt).await;
             finish(writer, outcome).await
         };
-        match settle(store, attempt.await, &receipt.receipt_id, &trying).await? {
-            Settled::Done(seq) => {
-                anchor::after(store, seq).await;
-                return Ok(done(store, plan, receipt, seq));
-            }
-            Settled::Again => wait(trying.tries).await,
+        if let Some(seq) = settle(store, attempt.await, &receipt.receipt_id, waiting).await? {
+            anchor::after(store, seq).await;
+            return Ok(done(store, plan, receipt, seq));
         }
     }
 }
@@ -118,20 +96,20 @@ pub(super) async fn plan_under_lock<F, P>(
     author: &Author,
     earlier: &Plan,
     plan: &mut F,
+    waiting: &mut Waiting,
 ) -> Result<(Plan, Receipt), ChangeError>
 where
     F: FnMut() -> P,
     P: Future<Output = Result<Plan, ChangeError>>,
 {
     let own = writable(store).await?;
-    let mut trying = Trying::begin();
     loop {
-        trying.tries += 1;
         let at = now();
         let mut planned = None;
         let mut receipt_id = String::new();
+        let patience = waiting.patience();
         let attempt = async {
-            let mut writer = store.write(&at).await?;
+            let mut writer = store.write_within(&at, patience).await?;
             let outcome = async {
                 for watch in &earlier.watches {
                     writer.images(&watch.rows).await?;
@@ -148,14 +126,14 @@ where
             finish(writer, outcome).await
         };
         let outcome = attempt.await;
-        match (settle(store, outcome, &receipt_id, &trying).await?, planned) {
-            (Settled::Done(_), Some((plan, receipt))) if plan.is_empty() => return Ok((plan, receipt)),
-            (Settled::Done(seq), Some((plan, receipt))) => {
+        match (settle(store, outcome, &receipt_id, waiting).await?, planned) {
+            (Some(_), Some((plan, receipt))) if plan.is_empty() => return Ok((plan, receipt)),
+            (Some(seq), Some((plan, receipt))) => {
                 anchor::after(store, seq).await;
                 let receipt = done(store, &plan, receipt, seq);
                 return Ok((plan, receipt));
             }
-            _ => wait(trying.tries).await,
+            _ => {}
         }
     }
 }
@@ -175,27 +153,26 @@ async fn finish(writer: Writer<'_>, outcome: Result<i64, Failed>) -> Result<i64,
     }
 }
 
-enum Settled {
-    /// Written, with the entry of that number.
-    Done(i64),
-    /// Nothing was written, and it may be tried from the start.
-    Again,
-}
-
-/// What became of an attempt.
+/// What became of an attempt: the number of its entry; none when nothing was written, and it is to be tried again.
 async fn settle(
     store: &Store,
     outcome: Result<i64, Failed>,
     receipt_id: &str,
-    trying: &Trying,
-) -> Result<Settled, ChangeError> {
+    waiting: &mut Waiting,
+) -> Result<Option<i64>, ChangeError> {
     match outcome {
-        Ok(seq) => Ok(Settled::Done(seq)),
-        Err(Failed::Write(WriteError::Busy(_))) if trying.may_go_on() => Ok(Settled::Again),
+        Ok(seq) => Ok(Some(seq)),
+        Err(Failed::Write(error @ WriteError::Busy(_))) => {
+            if waiting.again().await {
+                Ok(None)
+            } else {
+                Err(waiting.gave_up(&error))
+            }
+        }
         // Lost at the end: the trail says whether it was done. Never repeated blindly.
         Err(Failed::Unknown(seq, cause)) => match committed(store, seq, receipt_id).await {
-            Ok(true) => Ok(Settled::Done(seq)),
-            Ok(false) if trying.may_go_on() => Ok(Settled::Again),
+            Ok(true) => Ok(Some(seq)),
+            Ok(false) if waiting.again().await => Ok(None),
             Ok(false) => Err(cause.into()),
             Err(error) => Err(ChangeError::Failed(format!(
                 "{cause}, and it could not be found out whether the change was made ({error}). Before doing it again look \
@@ -441,11 +418,14 @@ fn entry(plan: &Plan, author: &Author, receipt: &Receipt, inverses: &[Inverse]) 
 /// way holds it, and is waited for.
 async fn committed(store: &Store, seq: i64, receipt_id: &str) -> Result<bool, ChangeError> {
     let own = writable(store).await?;
-    let mut trying = Trying::begin();
+    let mut waiting = Waiting::begin();
     loop {
-        trying.tries += 1;
-        match under_head(store, &own).await {
-            Err(WriteError::Busy(_)) if trying.may_go_on() => wait(trying.tries).await,
+        match under_head(store, &own, waiting.patience()).await {
+            Err(error @ WriteError::Busy(_)) => {
+                if !waiting.again().await {
+                    return Err(waiting.gave_up(&error));
+                }
+            }
             Err(error) => return Err(error.into()),
             Ok(writer) => {
                 let entry = store.trail(seq - 1, 1).await;
@@ -458,8 +438,8 @@ async fn committed(store: &Store, seq: i64, receipt_id: &str) -> Result<bool, Ch
 }
 
 /// A transaction that holds the head of the trail.
-async fn under_head<'s>(store: &'s Store, own: &Own) -> Result<Writer<'s>, WriteError> {
-    let mut writer = store.write(&now()).await?;
+async fn under_head<'s>(store: &'s Store, own: &Own, patience: Duration) -> Result<Writer<'s>, WriteError> {
+    let mut writer = store.write_within(&now(), patience).await?;
     let head = Rows::with(&own.table("memory_audit_head"), "id", writer.number(1));
     match writer.images(&head).await {
         Ok(_) => Ok(writer),

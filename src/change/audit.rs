@@ -11,7 +11,7 @@ use sha2::{Digest as _, Sha256};
 use super::ChangeError;
 use super::plan::canonical;
 use crate::store::Store;
-use crate::store::own::{Own, PrivateValue, TrailEntry};
+use crate::store::own::{Own, PrivateValue, TRAIL, TrailEntry};
 use crate::store::session::Raw;
 use crate::store::stored::{Cell, Mutation, Rows, TableName};
 use crate::store::write::{WriteError, Writer};
@@ -28,7 +28,7 @@ const VALUE_TAG: &[u8] = b"mnemoscope audit value 1\n";
 /// The hash before the first entry.
 const GENESIS: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 
-/// Times that the trail is read anew when an entry is appended meanwhile.
+/// Times that the trail is read again when an entry is appended meanwhile.
 const TRIES: usize = 5;
 
 /// An entry to be appended.
@@ -233,12 +233,33 @@ pub async fn anchor(store: &Store) -> Result<Anchor, ChangeError> {
 }
 
 async fn trail_of(store: &Store) -> Result<Own, ChangeError> {
+    let missing = missing_tables(store).await?;
+    if !missing.is_empty() {
+        return Err(ChangeError::Broken(lacking(&missing)));
+    }
     store.own().await?.ok_or_else(|| {
         ChangeError::Refused(format!(
             "{place} has no audit trail yet; `mnemoscope -d {place} migrate --apply` adds it",
             place = store.location()
         ))
     })
+}
+
+/// Tables of the trail that are gone while others are there.
+///
+/// # Errors
+/// The engine's refusal.
+pub async fn missing_tables(store: &Store) -> Result<Vec<&'static str>, ChangeError> {
+    let there = store.trail_tables().await?;
+    if !there.contains(&"memory_migrations") {
+        // What else has such names is somebody else's, as far as can be told.
+        return Ok(Vec::new());
+    }
+    Ok(TRAIL.iter().copied().filter(|name| !there.contains(name)).collect())
+}
+
+fn lacking(tables: &[&str]) -> String {
+    format!("tables of the audit trail are gone: {}", tables.join(", "))
 }
 
 /// One thing that is wrong with a trail.
@@ -289,6 +310,28 @@ pub async fn verify(store: &Store, anchors: &[Anchor]) -> Result<Verdict, Change
         head = after;
     }
     Err(ChangeError::Failed("the trail grows faster than it can be read; try again in a quieter moment".to_owned()))
+}
+
+/// The verdict on a database whose trail cannot even be read.
+#[must_use]
+pub fn unreadable(database_id: String, faults: Vec<Fault>) -> Verdict {
+    Verdict { ok: false, entries: 0, database_id, head: None, anchored: None, redacted: 0, faults, notes: Vec::new() }
+}
+
+/// The fault of tables that are gone.
+#[must_use]
+pub fn missing(tables: &[&str]) -> Fault {
+    fault("missing_table", 0, lacking(tables))
+}
+
+/// The fault of a trail that is gone while an anchor of it is there.
+#[must_use]
+pub fn gone(anchor: &Anchor) -> Fault {
+    let words = format!(
+        "there is no audit trail; an anchor of {} saw entry {} of the trail {} here",
+        anchor.at, anchor.seq, anchor.database_id
+    );
+    fault("missing_trail", 0, words)
 }
 
 /// Verifies a trail that has been read.
@@ -431,20 +474,24 @@ fn value_faults(entries: &[TrailEntry], values: &[PrivateValue], faults: &mut Ve
 }
 
 fn anchor_faults(database_id: &str, entries: &[TrailEntry], anchors: &[Anchor], faults: &mut Vec<Fault>) {
+    let known: HashMap<i64, &str> = entries.iter().map(|entry| (entry.seq, entry.hash.as_str())).collect();
     for anchor in anchors {
         if anchor.database_id != database_id {
-            let words = format!("the anchor is of the database {}, this one is {database_id}", anchor.database_id);
+            let words = format!(
+                "an anchor of {} saw entry {} of another trail, {}; this one is {database_id}",
+                anchor.at, anchor.seq, anchor.database_id
+            );
             faults.push(fault("foreign_chain", anchor.seq, words));
             continue;
         }
-        match entries.iter().find(|e| e.seq == anchor.seq) {
+        match known.get(&anchor.seq) {
             _ if anchor.seq == 0 => {}
             None => {
                 let last = entries.last().map_or(0, |e| e.seq);
                 let words = format!("the chain ends at {last}, an anchor saw entry {}", anchor.seq);
                 faults.push(fault("truncated", last + 1, words));
             }
-            Some(entry) if entry.hash != anchor.hash => {
+            Some(hash) if **hash != anchor.hash => {
                 let words = format!("entry {} is not the one that the anchor saw", anchor.seq);
                 faults.push(fault("rewritten", anchor.seq, words));
             }

@@ -7,7 +7,7 @@ use super::{ChangeError, now};
 use crate::layout::BoundSource;
 use crate::memory::{Entity, Row};
 use crate::store::encode::Located;
-use crate::store::own::Own;
+use crate::store::own::{Own, TRAIL};
 use crate::store::stored::{Image, Mutation, Rows, State, Watch};
 use crate::store::{Store, StoreError};
 
@@ -300,6 +300,13 @@ pub async fn trail(store: &Store) -> Result<Own, ChangeError> {
 pub async fn writable(store: &Store) -> Result<Own, ChangeError> {
     if let Some(reason) = store.why_not_writable() {
         return Err(ChangeError::Refused(format!("{} cannot be written: {reason}", store.location())));
+    }
+    if let Some(table) = TRAIL.iter().find(|name| store.catalog().table(name).is_none())
+        && store.catalog().table("memory_migrations").is_some()
+    {
+        return Err(ChangeError::Broken(format!(
+            "a table of the audit trail is gone: {table}; `audit verify` says more"
+        )));
     }
     store.own().await?.ok_or_else(|| {
         ChangeError::Refused(format!(

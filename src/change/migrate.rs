@@ -2,11 +2,13 @@
 //! leaves an entry in the trail with its statements, and is verified: its things are there and every row can be read.
 
 use std::path::Path;
+use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::audit::{self, NewEntry};
+use super::waiting::Waiting;
 use super::{Author, ChangeError, new_id, now};
 use crate::layout::Engine;
 use crate::store::bulk::NATIVE_SCHEMA;
@@ -19,8 +21,8 @@ use crate::store::stored::{Cell, Mutation, TableName};
 use crate::store::write::{WriteError, Writer};
 use crate::store::{OpenOptions, Store, Target};
 
-/// Times that a step is tried while others hold a lock that it needs.
-const TRIES: u32 = 40;
+/// How long a step waits in all while others hold a lock that it needs.
+const LOCKS: Duration = Duration::from_secs(30);
 
 /// A step of a migration.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -348,24 +350,27 @@ fn choose(standings: &[Standing], choice: &Choice) -> Result<Vec<Migration>, Cha
 
 /// Applies the migrations of our own tables that are pending, all in one transaction with their entry.
 async fn apply_own(store: &Store, author: &Author, to: Option<i64>) -> Result<Vec<String>, ChangeError> {
-    let mut tries = 0;
+    let mut waiting = Waiting::up_to(LOCKS);
     loop {
-        tries += 1;
         let at = now();
-        let mut writer = store.write(&at).await?;
-        match within(store, &mut writer, author, &at, to).await {
-            Ok(applied) => {
-                writer.commit().await?;
-                return Ok(applied);
+        let patience = waiting.patience();
+        let attempt = async {
+            let mut writer = store.write_within(&at, patience).await?;
+            match within(store, &mut writer, author, &at, to).await {
+                Ok(applied) => writer.commit().await.map(|()| applied).map_err(Failed::Write),
+                Err(failed) => {
+                    writer.rollback().await;
+                    Err(failed)
+                }
             }
-            Err(Failed::Write(WriteError::Busy(_))) if tries < 5 => {
-                writer.rollback().await;
-                super::apply::wait(tries).await;
+        };
+        match attempt.await {
+            Err(Failed::Write(error @ WriteError::Busy(_))) => {
+                if !waiting.again().await {
+                    return Err(waiting.gave_up(&error));
+                }
             }
-            Err(failed) => {
-                writer.rollback().await;
-                return Err(failed.into());
-            }
+            outcome => return outcome.map_err(ChangeError::from),
         }
     }
 }
@@ -509,13 +514,12 @@ async fn apply_steps(store: &Store, author: &Author, migration: &Migration) -> R
 
 /// Runs steps that go together, as often as it takes to get their locks.
 async fn run(store: &Store, migration: &Migration, steps: &[&Step]) -> Result<(), ChangeError> {
-    let mut tries = 0;
+    let mut waiting = Waiting::up_to(LOCKS);
     loop {
-        tries += 1;
-        match store.run_steps(steps, &now()).await {
+        match store.run_steps(steps, &now(), waiting.patience()).await {
             Ok(()) => return Ok(()),
             // Others have their turn in between.
-            Err(WriteError::Busy(_)) if tries < TRIES => super::apply::wait(tries.max(4)).await,
+            Err(WriteError::Busy(_)) if waiting.again().await => {}
             Err(error) => {
                 let name = steps.first().map_or("", |step| step.name.as_str());
                 let after = format!(
@@ -557,21 +561,27 @@ async fn end(
     migration: &Migration,
     facts: Map<String, Value>,
 ) -> Result<(), ChangeError> {
-    let mut tries = 0;
+    let mut waiting = Waiting::up_to(LOCKS);
     loop {
-        tries += 1;
         let at = now();
-        let mut writer = store.write(&at).await?;
-        match end_within(store, &mut writer, author, migration, &at, facts.clone()).await {
-            Ok(()) => return Ok(writer.commit().await?),
-            Err(Failed::Write(WriteError::Busy(_))) if tries < 5 => {
-                writer.rollback().await;
-                super::apply::wait(tries).await;
+        let patience = waiting.patience();
+        let attempt = async {
+            let mut writer = store.write_within(&at, patience).await?;
+            match end_within(store, &mut writer, author, migration, &at, facts.clone()).await {
+                Ok(()) => writer.commit().await.map_err(Failed::Write),
+                Err(failed) => {
+                    writer.rollback().await;
+                    Err(failed)
+                }
             }
-            Err(failed) => {
-                writer.rollback().await;
-                return Err(failed.into());
+        };
+        match attempt.await {
+            Err(Failed::Write(error @ WriteError::Busy(_))) => {
+                if !waiting.again().await {
+                    return Err(waiting.gave_up(&error));
+                }
             }
+            outcome => return outcome.map_err(ChangeError::from),
         }
     }
 }

@@ -27,12 +27,14 @@ pub mod signal;
 pub mod suppress;
 pub mod undo;
 mod uses;
+pub mod waiting;
 pub mod what_if;
 
 use std::future::Future;
 
 use crate::store::write::WriteError;
 use crate::store::{Store, StoreError};
+use waiting::Waiting;
 
 pub use apply::{Author, apply};
 pub use draft::Draft;
@@ -78,7 +80,9 @@ impl From<WriteError> for ChangeError {
     fn from(error: WriteError) -> Self {
         match error {
             WriteError::Store(error) => ChangeError::Store(error),
-            WriteError::ReadOnly(_) | WriteError::Rejected(_) => ChangeError::Refused(error.to_string()),
+            WriteError::ReadOnly(_) | WriteError::Rejected(_) | WriteError::Displaced(_) => {
+                ChangeError::Refused(error.to_string())
+            }
             WriteError::Busy(_) => {
                 ChangeError::Failed(format!("{error}; nothing was written. Try again when that has finished"))
             }
@@ -104,15 +108,20 @@ where
     P: Future<Output = Result<Plan, ChangeError>>,
 {
     let planned = plan().await?;
-    match apply(store, &planned, author).await {
+    let mut waiting = Waiting::begin();
+    match apply::apply_within(store, &planned, author, &mut waiting).await {
         Err(ChangeError::Conflict { .. }) => {}
         outcome => return outcome.map(|receipt| (planned, receipt)),
     }
     let mut tries = 1;
     loop {
         tries += 1;
-        match apply::plan_under_lock(store, author, &planned, &mut plan).await {
-            Err(ChangeError::Conflict { .. }) if tries < PLANNED_AT_MOST => apply::wait(tries).await,
+        match apply::plan_under_lock(store, author, &planned, &mut plan, &mut waiting).await {
+            Err(conflict @ ChangeError::Conflict { .. }) => {
+                if tries >= PLANNED_AT_MOST || !waiting.again().await {
+                    return Err(conflict);
+                }
+            }
             outcome => return outcome,
         }
     }

@@ -14,6 +14,9 @@ use crate::store::stored::{Mutation, Watch};
 /// Changes that a printed plan shows at most.
 pub const SHOWN: usize = 50;
 
+/// How the disclosure begins that no anchor of a change could be kept.
+pub const NO_ANCHOR: &str = "no anchor of it could be kept outside the database";
+
 /// How much care a change asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

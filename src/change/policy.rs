@@ -89,7 +89,10 @@ pub async fn train(store: &Store, profile: &str, pairs: &Pairs, seed: u64) -> Re
     }
     let payload = json!({"profileId": profile, "policyId": id, "newVersion": version, "status": "training",
         "examplesCount": trained.n, "newLoss": trained.held_out.metrics.loss});
+    let undone =
+        json!({"profileId": profile, "policyId": id, "newVersion": version, "status": "removed", "cause": "undo"});
     draft.trail = trail(store, "policy.train", &bank, &payload).await?;
+    draft.undo_trail = trail(store, "policy.train", &bank, &undone).await?;
     batch::add(&mut draft, Entity::Policy, &[row]).await?;
     Ok(draft.seal())
 }
@@ -188,7 +191,11 @@ pub async fn activate(store: &Store, id: &str) -> Result<Plan, ChangeError> {
         draft.facts.insert(name.to_owned(), value);
     }
     let payload = json!({"profileId": profile, "policyId": id, "newVersion": version, "status": "active"});
+    let before = used.as_ref().map(|used| (used.id().to_owned(), of(used)));
+    let undone = json!({"profileId": profile, "policyId": before.as_ref().map(|(id, _)| id),
+        "newVersion": before.as_ref().map(|(_, version)| version), "withdrawn": version, "status": "active", "cause": "undo"});
     draft.trail = trail(store, "policy.activate", &bank, &payload).await?;
+    draft.undo_trail = trail(store, "policy.activate", &bank, &undone).await?;
     Ok(draft.seal())
 }
 

@@ -1,12 +1,12 @@
-//! `audit`: the trail listed, verified, anchored.
+//! `audit`: the trail listed, verified, anchored, and a replaced database accepted.
 
 use std::path::Path;
 
 use serde_json::{Value, json};
 
 use super::args::Format;
-use super::change::read_input;
-use super::change_args::AuditCommand;
+use super::change::{author, read_input};
+use super::change_args::{AuditCommand, By};
 use super::{Failure, Session, look, output};
 use crate::change::anchor;
 use crate::change::audit::{self, Anchor};
@@ -17,12 +17,13 @@ use crate::ui::text::SafeText;
 /// Bytes that a file of anchors may have.
 const ANCHOR_BYTES: u64 = 64 << 20;
 
-/// Runs `audit list`, `audit verify` and `audit anchor`.
+/// Runs the commands on the trail.
 pub async fn run(session: &Session<'_>, command: &AuditCommand) -> Result<(), Failure> {
     match command {
         AuditCommand::List { limit, before } => list(session, *limit, *before).await,
         AuditCommand::Verify { anchor } => verify(session, anchor.as_deref()).await,
         AuditCommand::Anchor { file } => write_anchor(session, file).await,
+        AuditCommand::Accept { reason, actor } => accept(session, reason, actor.clone()).await,
     }
 }
 
@@ -87,6 +88,13 @@ async fn verify(session: &Session<'_>, anchor: Option<&Path>) -> Result<(), Fail
             message: format!("the audit trail is broken: {} ({} faults in all)", first.message, verdict.faults.len()),
         }),
     }
+}
+
+async fn accept(session: &Session<'_>, reason: &str, actor: Option<String>) -> Result<(), Failure> {
+    let by = By { reason: Some(reason.to_owned()), ticket: None, actor };
+    let store = session.store().await?;
+    let acceptance = anchor::accept(&store, &author(&by)).await?;
+    look::print_value(session, &json!(acceptance))
 }
 
 async fn write_anchor(session: &Session<'_>, file: &Path) -> Result<(), Failure> {

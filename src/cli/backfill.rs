@@ -175,6 +175,7 @@ async fn carry_out(
     line.clear();
     let outcome = outcome?;
     let mut receipt = outcome.to_json();
+    super::change::keep_anchor(&store, &mut receipt).await;
     super::change::mask_changes(session, &mut receipt);
     look::print_value(session, &receipt)?;
     if outcome.is_complete() {

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::change_args::{By, ChangeCommand, Doing, FeedbackCommand, ProfileCommand, Said};
 use super::{Failure, Session, audit, look, policy, prune};
 use crate::change::import::{self, Format as ImportFormat};
-use crate::change::purge::KeptPlan;
+use crate::change::purge::{ANCHOR_PROBLEM, KeptPlan};
 use crate::change::{
     self, Author, ChangeError, Plan, Receipt, anchor, chain, feedback, hold, migrate::Choice, profile, record, reward,
     signal, undo, what_if,
@@ -17,7 +17,6 @@ use crate::ground::input_file::{self, InputError};
 use crate::ground::private_file;
 use crate::memory::{Entity, Row};
 use crate::store::Store;
-use crate::ui::text::SafeText;
 
 /// Bytes that a plan file may have.
 pub(super) const PLAN_BYTES: u64 = 64 << 20;
@@ -181,8 +180,8 @@ where
 {
     let author = author(&doing.by);
     if doing.apply {
-        let (planned, receipt) = change::plan_and_apply(store, &author, plan).await?;
-        keep_anchor(store).await;
+        let (planned, mut receipt) = change::plan_and_apply(store, &author, plan).await?;
+        receipt.disclosures.extend(anchor::missed(store).await);
         if let Some(file) = &doing.plan_out {
             keep(file, &planned)?;
         }
@@ -228,23 +227,22 @@ pub(super) fn keep_text(file: &Path, text: &str) -> Result<(), Failure> {
 }
 
 /// Keeps an anchor of the audit trail outside the database, as at the end of every session that wrote. What was done is
-/// done, whether or not that works.
-pub(super) async fn keep_anchor(store: &Store) {
-    use std::io::Write as _;
-    if let Err(error) = anchor::keep(store).await {
-        let _ = writeln!(std::io::stderr().lock(), "mnemoscope: {}", SafeText::new(&error.to_string()));
+/// done, whether or not that works: why not stands in the receipt.
+pub(super) async fn keep_anchor(store: &Store, receipt: &mut Value) {
+    if let Some(words) = anchor::missed(store).await {
+        receipt[ANCHOR_PROBLEM] = Value::from(words);
     }
 }
 
 async fn apply_file(session: &Session<'_>, file: &Path, by: &By) -> Result<(), Failure> {
     let text = read_input(file, PLAN_BYTES)?;
-    if let Ok(kept) = serde_json::from_str::<KeptPlan>(&text) {
-        return super::purge::apply_kept(session, &kept, &author(by)).await;
+    if let Some(kept) = KeptPlan::from_file(&text) {
+        return super::purge::apply_kept(session, &kept?, &author(by)).await;
     }
     let plan = Plan::from_file(&text)?;
     let store = session.store().await?;
-    let receipt = change::apply(&store, &plan, &author(by)).await?;
-    keep_anchor(&store).await;
+    let mut receipt = change::apply(&store, &plan, &author(by)).await?;
+    receipt.disclosures.extend(anchor::missed(&store).await);
     print_receipt(session, &receipt)
 }
 

@@ -182,6 +182,15 @@ pub enum AuditCommand {
         /// The file; a line is added.
         file: PathBuf,
     },
+    /// Accept that the database was replaced, restored or copied on purpose: anchors that do not fit end, and stay on record.
+    Accept {
+        /// Why it is another one now; kept with the anchors that end and in the trail.
+        #[arg(long, value_name = "TEXT")]
+        reason: String,
+        /// Name for the audit trail; MNEMOSCOPE_ACTOR or the login name when not said.
+        #[arg(long, value_name = "NAME")]
+        actor: Option<String>,
+    },
 }
 
 /// The commands that change something.
@@ -327,7 +336,7 @@ pub enum ChangeCommand {
         #[command(flatten)]
         doing: Doing,
     },
-    /// The audit trail: list, verify, anchor.
+    /// The audit trail: list, verify, anchor, accept.
     Audit {
         /// What to do.
         #[command(subcommand)]

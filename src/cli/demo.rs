@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::Failure;
 use super::args::Global;
+use crate::change::anchor;
 use crate::config;
 use crate::demo::{self, Options, Progress};
 use crate::store::bulk;
@@ -50,6 +51,10 @@ pub async fn make(path: Option<&Path>, episodes: u64, seed: u64, global: &Global
         }
         other => Failure::failed(other.to_string()),
     })?;
+    if let Some(folder) = config::anchor_folder() {
+        let made = anchor::made_again(&folder, &path, &super::change::login(), "the demo was made again");
+        made.map_err(|error| Failure::failed(error.to_string()))?;
+    }
     if !global.quiet {
         let rows: u64 = summary.rows.iter().map(|(_, n)| n).sum();
         let megabytes = summary.bytes as f64 / f64::from(1 << 20);

@@ -245,10 +245,10 @@ async fn erase(
         None => None,
     };
     let outcome = purge::run(store, given, options, args.resume, &desk(&author, &say)?, exported).await;
-    keep_anchor(store).await;
     progress.end();
     Ok(match outcome {
-        Ok(receipt) => {
+        Ok(mut receipt) => {
+            keep_anchor(store, &mut receipt).await;
             let status = receipt["status"].as_str().unwrap_or("incomplete").to_owned();
             reached.with(&status, "receipt", receipt)
         }

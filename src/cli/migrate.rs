@@ -6,8 +6,9 @@ use serde_json::json;
 
 use super::args::Format;
 use super::{Failure, Session, look, output};
-use crate::change::Author;
 use crate::change::migrate::{self, Choice, Outcome, Pending, State};
+use crate::change::purge::ANCHOR_PROBLEM;
+use crate::change::{Author, anchor};
 use crate::ui::text::SafeText;
 
 /// Shows the migrations of the database, after applying those that are wanted where that was asked.
@@ -16,12 +17,12 @@ use crate::ui::text::SafeText;
 /// As [`migrate::apply_chosen`]; code 6 when it was applied and not every row can be read.
 pub(super) async fn run(session: &Session<'_>, apply: bool, choice: &Choice, author: &Author) -> Result<(), Failure> {
     let mut store = session.store().await?;
-    let mut outcome = None;
+    let (mut outcome, mut anchored) = (None, None);
     if apply {
         outcome = Some(migrate::apply_chosen(&store, author, choice).await?);
-        // What is there now is recognised anew: a palace has its companion, a layout another variant.
+        // What is there now is recognised again: a palace has its companion, a layout another variant.
         store = session.store().await?;
-        super::change::keep_anchor(&store).await;
+        anchored = anchor::missed(&store).await;
     }
     let state = migrate::state(&store).await?;
     if session.format() == Format::Table {
@@ -29,10 +30,16 @@ pub(super) async fn run(session: &Session<'_>, apply: bool, choice: &Choice, aut
             if let Some(outcome) = &outcome {
                 told_outcome(out, outcome)?;
             }
+            if let Some(words) = &anchored {
+                writeln!(out, "! {}", SafeText::new(words))?;
+            }
             told(out, &state)
         });
     }
     let mut shown = json!(state);
+    if let Some(words) = anchored {
+        shown[ANCHOR_PROBLEM] = json!(words);
+    }
     if let Some(outcome) = &outcome {
         shown["applied_now"] = json!(outcome.applied);
         shown["verification"] = json!({ "verified": outcome.verified, "readable": outcome.readable });

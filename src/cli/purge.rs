@@ -49,14 +49,8 @@ pub async fn run(session: &Session<'_>, args: &PurgeArgs) -> Result<(), Failure>
         shown["recall"] = json!(what_if::of_purge(&store, &plan, what_if::PATIENCE, &|_| {}).await?);
     }
     if let Some(file) = &args.doing.plan_out {
-        let kept = KeptPlan {
-            operation: "purge".to_owned(),
-            plan_id: plan.plan_id.clone(),
-            database_id: store.own().await?.map(|own| own.database_id),
-            given: args.subject.clone(),
-            options,
-            created_at: plan.created_at.clone(),
-        };
+        let own = purge::ready(&store).await?;
+        let kept = KeptPlan::new(&plan, &own, &args.subject, options);
         super::change::keep_text(file, &format!("{}\n", json!(kept)))?;
     }
     if let Some(mask) = session.mask() {
@@ -208,8 +202,8 @@ async fn carry_out(
         Some(folder) => Some(purge::bundle(store, &args.subject, &args.alias, Sink::Folder(folder)).await?.1),
         None => None,
     };
-    let receipt = purge::run(store, &args.subject, options, args.resume, &desk(&author, &say)?, exported).await?;
-    keep_anchor(store).await;
+    let mut receipt = purge::run(store, &args.subject, options, args.resume, &desk(&author, &say)?, exported).await?;
+    keep_anchor(store, &mut receipt).await;
     progress.end();
     print(session, &receipt)
 }
@@ -219,8 +213,8 @@ pub async fn apply_kept(session: &Session<'_>, kept: &KeptPlan, author: &Author)
     let store = session.store().await?;
     let progress = Progress::new(session);
     let say = |what: &str, count: u64| progress.say(what, count);
-    let receipt = purge::run_kept(&store, kept, &desk(author, &say)?).await?;
-    keep_anchor(&store).await;
+    let mut receipt = purge::run_kept(&store, kept, &desk(author, &say)?).await?;
+    keep_anchor(&store, &mut receipt).await;
     progress.end();
     print(session, &receipt)
 }

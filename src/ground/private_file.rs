@@ -57,6 +57,7 @@ impl PrivateFile {
     /// [`io::ErrorKind::AlreadyExists`], also for a link that leads nowhere; or the disk refuses.
     pub fn create(mut self) -> io::Result<()> {
         self.sync()?;
+        check_name(&self.whole)?;
         // A link, unlike a new name, never takes the place of a file that came meanwhile.
         match fs::hard_link(&self.part, &self.whole) {
             // Not every file system has links.
@@ -95,6 +96,7 @@ impl Drop for PrivateFile {
 /// Whether a file may be written there: nothing stands there, or a plain file that is no database.
 fn check_place(path: &Path) -> io::Result<()> {
     let refused = |words: &str| Err(io::Error::other(words));
+    check_name(path)?;
     match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(error),
@@ -102,6 +104,19 @@ fn check_place(path: &Path) -> io::Result<()> {
         Ok(there) if is_open_here(&there) || begins_as_database(path) => refused("it is a database: name another file"),
         Ok(_) => Ok(()),
     }
+}
+
+/// Refuses the names under which SQLite looks for what belongs to a database that is there.
+fn check_name(path: &Path) -> io::Result<()> {
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let mains = ["-wal", "-shm", "-journal"].into_iter().filter_map(|ending| name.strip_suffix(ending));
+    let is_database = |main: PathBuf| {
+        fs::metadata(&main).is_ok_and(|about| about.is_file() && (is_open_here(&about) || begins_as_database(&main)))
+    };
+    if mains.map(|main| path.with_file_name(main)).any(is_database) {
+        return Err(io::Error::other("SQLite would take it for a part of the database beside it: name another file"));
+    }
+    Ok(())
 }
 
 fn begins_as_database(path: &Path) -> bool {

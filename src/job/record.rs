@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use super::plan::{Bad, Move, Progress, Settings, State};
+use crate::change::waiting::Waiting;
 use crate::change::{Author, ChangeError, new_id, now};
 use crate::layout::Engine;
 use crate::memory::time;
@@ -20,9 +21,6 @@ pub const LEASE: Duration = Duration::from_secs(15);
 
 /// How long a job waits for others before it gives way.
 pub const PATIENCE: Duration = Duration::from_millis(500);
-
-/// Times that a short write is tried anew when somebody is in the way.
-const TRIES: u32 = 40;
 
 /// Our tables, where jobs can be run.
 ///
@@ -155,10 +153,12 @@ pub async fn hold(store: &Store, author: &Author, opening: &Opening, entry: Entr
     let place = store.location();
     let name = &opening.name;
     let mut tries = 0;
+    let mut waiting = Waiting::begin();
     loop {
         let at = now();
+        let patience = waiting.patience().min(PATIENCE);
         let attempt = async {
-            let mut writer = store.write_within(&at, PATIENCE).await?;
+            let mut writer = store.write_within(&at, patience).await?;
             let open = writer.jobs_named(&own, name).await?.into_iter().find(|j| j.ended_at.is_none());
             let held = match taken(open, opening, author, &at, entry, place) {
                 Ok(held) => held,
@@ -178,9 +178,10 @@ pub async fn hold(store: &Store, author: &Author, opening: &Opening, entry: Entr
         };
         match attempt.await {
             Ok(outcome) => return outcome,
-            Err(WriteError::Busy(_)) if tries < TRIES => {
-                tries += 1;
-                tokio::time::sleep(Duration::from_millis(25)).await;
+            Err(error @ WriteError::Busy(_)) => {
+                if !waiting.again().await {
+                    return Err(waiting.gave_up(&error));
+                }
             }
             // Somebody else inserted it at the same moment.
             Err(WriteError::Rejected(_)) if tries < 3 => tries += 1,
@@ -376,11 +377,12 @@ impl From<WriteError> for Lost {
 /// [`ChangeError::NotFound`] when there is no unfinished run, [`ChangeError::Conflict`] when the move cannot be made.
 pub async fn ask(store: &Store, name: &str, by: Move) -> Result<JobRow, ChangeError> {
     let own = ready(store).await?;
-    let mut tries = 0;
+    let mut waiting = Waiting::begin();
     loop {
         let at = now();
+        let patience = waiting.patience().min(PATIENCE);
         let attempt = async {
-            let mut writer = store.write_within(&at, PATIENCE).await?;
+            let mut writer = store.write_within(&at, patience).await?;
             let open = writer.jobs_named(&own, name).await?.into_iter().find(|j| j.ended_at.is_none());
             let Some(mut row) = open else {
                 writer.rollback().await;
@@ -412,9 +414,10 @@ pub async fn ask(store: &Store, name: &str, by: Move) -> Result<JobRow, ChangeEr
         };
         match attempt.await {
             Ok(outcome) => return outcome,
-            Err(WriteError::Busy(_)) if tries < TRIES => {
-                tries += 1;
-                tokio::time::sleep(Duration::from_millis(25)).await;
+            Err(error @ WriteError::Busy(_)) => {
+                if !waiting.again().await {
+                    return Err(waiting.gave_up(&error));
+                }
             }
             Err(error) => return Err(error.into()),
         }

@@ -155,6 +155,8 @@ pub struct BoundRule {
     pub of: Option<TableKey>,
     /// Column of that table; its key when none.
     pub to: Option<String>,
+    /// Further columns that name together with the first one, each with the one of that table that it names.
+    pub also: Vec<(String, String)>,
     /// Further condition.
     pub when: Option<String>,
     /// What happens.
@@ -264,6 +266,7 @@ fn bind_rule(rule: &Rule, engine: Engine, find: &mut Finder<'_>) -> Option<Bound
         path: rule.path.clone(),
         of: of.map(|(key, _)| key),
         to,
+        also: Vec::new(),
         when: rule.when.as_ref().and_then(|sql| sql.on(engine)).map(str::to_owned),
         action: rule.action,
         columns,

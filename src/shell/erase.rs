@@ -125,10 +125,10 @@ pub async fn run(
             None
         };
         let desk = Desk { folder, key, author, progress: told };
-        let receipt = purge::run(store, given, &options(choice), resume, &desk, exported).await?;
+        let mut receipt = purge::run(store, given, &options(choice), resume, &desk, exported).await?;
         // What is done is done, whether or not an anchor of it can be kept.
-        if let Err(error) = anchor::keep(store).await {
-            tracing::warn!(%error, "no anchor was kept");
+        if let Some(words) = anchor::missed(store).await {
+            receipt[purge::ANCHOR_PROBLEM] = Value::from(words);
         }
         Ok(receipt)
     };

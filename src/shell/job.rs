@@ -9,7 +9,7 @@ use tokio::sync::watch;
 use super::change::failure;
 use crate::app::jobs::JobAsk;
 use crate::app::{Failure, Message, Ticket};
-use crate::change::{Author, ChangeError, Plan};
+use crate::change::{Author, ChangeError, Plan, anchor};
 use crate::job::backfill::{self, Given, Kind};
 use crate::job::plan::{Beat, Move, Offer, Progress, Settings, Wish};
 use crate::job::{self, Entry, record};
@@ -63,7 +63,11 @@ pub async fn run(
         let _ = replies.send(Message::JobBeat(ticket, beat));
     };
     let outcome = job::run(&store, &*job, &author, &Settings::default(), entry, wish, &mut each).await;
-    outcome.map(|outcome| outcome.to_json()).map_err(failed)
+    let mut receipt = outcome.map_err(failed)?.to_json();
+    if let (Some(words), Some(said)) = (anchor::missed(&store).await, receipt["disclosures"].as_array_mut()) {
+        said.push(Value::from(words));
+    }
+    Ok(receipt)
 }
 
 /// Asks a run of another process to stop.

@@ -225,6 +225,9 @@ impl Loader {
             remove_if_there(&journal)?;
         }
         fs::rename(partial, &self.target).map_err(at(&self.target))?;
+        let folder = self.target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        // Its new name is on the disk when the folder is; not every file system can say so.
+        let _ = fs::File::open(folder).and_then(|folder| folder.sync_all());
         Ok(bytes)
     }
 }

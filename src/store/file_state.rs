@@ -1,6 +1,6 @@
 //! What the system says of a file without opening it: which one it is, and whether it was written to.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// How a file stands: a write to it, or another file in its place, shows in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,4 +49,32 @@ pub fn stamp(path: &Path) -> Option<Stamp> {
 #[must_use]
 pub fn file_id(path: &Path) -> Option<FileId> {
     stamp(path).map(|stamp| stamp.file)
+}
+
+/// A file as it was when it was opened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpenedFile {
+    path: PathBuf,
+    file: Option<FileId>,
+}
+
+impl OpenedFile {
+    /// The file that stands at a path now. To be asked before it is opened: one that takes its place meanwhile then shows.
+    #[must_use]
+    pub fn at(path: PathBuf) -> Self {
+        OpenedFile { file: file_id(&path), path }
+    }
+
+    /// Why it is not the file at its path any more; none while it is.
+    #[must_use]
+    pub fn displaced(&self) -> Option<String> {
+        let path = self.path.display();
+        match file_id(&self.path) {
+            now if now == self.file => None,
+            Some(_) => Some(format!("another file stands at {path} since it was opened; open it again")),
+            None => Some(format!(
+                "{path} is not there any more: deleted, moved or unmounted; put it back, or open it where it is now"
+            )),
+        }
+    }
 }

@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::time::Duration;
 
 use sqlx::postgres::PgConnection;
 use sqlx::{AssertSqlSafe, Connection as _};
@@ -116,13 +117,13 @@ impl Store {
     ///
     /// # Errors
     /// [`WriteError::Busy`] when a lock was not to be had in time: nothing was done then, and it can be tried again.
-    pub async fn run_steps(&self, steps: &[&Step], now: &str) -> Result<(), WriteError> {
+    pub async fn run_steps(&self, steps: &[&Step], now: &str, patience: Duration) -> Result<(), WriteError> {
         if let [step] = steps
             && step.concurrent
         {
             return self.run_outside(step).await;
         }
-        let mut writer = self.write(now).await?;
+        let mut writer = self.write_within(now, patience).await?;
         if self.engine() == Engine::Postgres {
             writer.script(&format!("SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'")).await?;
         }

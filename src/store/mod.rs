@@ -16,6 +16,7 @@ pub mod encode;
 pub mod erasing;
 mod fault;
 pub mod file_state;
+pub mod identity;
 pub mod jobs;
 mod keyword;
 pub mod migrating;

@@ -20,6 +20,9 @@ pub const TABLES: &[&str] = &[
     "memory_purges",
 ];
 
+/// The tables without which there is no trail.
+pub const TRAIL: &[&str] = &["memory_migrations", "memory_audit", "memory_audit_private", "memory_audit_head"];
+
 /// Entries read at a time.
 const STRIDE: usize = 1_000;
 
@@ -151,6 +154,21 @@ impl Store {
         let there = self.fetch_text(exists(self.engine())).await?;
         let Some(schema) = there.first().map(|row| text(row, 0)) else { return Ok(None) };
         Ok(read_own(schema, &self.fetch_text(APPLIED).await?))
+    }
+
+    /// Which of the tables of the trail, and of the list of migrations, are there now.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn trail_tables(&self) -> Result<Vec<&'static str>, StoreError> {
+        let names: Vec<String> = TRAIL.iter().map(|name| format!("'{name}'")).collect();
+        let names = names.join(", ");
+        let sql = match self.engine() {
+            Engine::Sqlite => format!("SELECT name FROM pragma_table_list WHERE type = 'table' AND name IN ({names})"),
+            Engine::Postgres => format!("SELECT n FROM unnest(ARRAY[{names}]) n WHERE to_regclass(n) IS NOT NULL"),
+        };
+        let there: Vec<String> = self.fetch_text(&sql).await?.iter().map(|row| text(row, 0)).collect();
+        Ok(TRAIL.iter().copied().filter(|name| there.iter().any(|other| other == name)).collect())
     }
 
     /// The public facts of the entries that migrations left, as JSON texts, oldest first.

@@ -1,9 +1,11 @@
 //! What holds tables together: primary keys, foreign keys with what they do on deletion, and which tables hold rows.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::StoreError;
-use super::session::{Raw, RawRow};
+use super::dialect::quote;
+use super::proof::tables::{self, Holds, Kind, Table, Unread, number, text};
+use super::session::RawRow;
 use super::snapshot::Snapshot;
 use super::stored::{ROW_NUMBER, TableName};
 use crate::layout::Engine;
@@ -19,17 +21,17 @@ pub enum OnDelete {
     Refuse,
 }
 
-/// A foreign key of one column.
+/// A foreign key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ForeignKey {
     /// Table that refers.
     pub from: TableName,
-    /// Its column.
-    pub column: String,
+    /// Its columns, in order.
+    pub columns: Vec<String>,
     /// Table that is referred to.
     pub to: TableName,
-    /// Its column.
-    pub to_column: String,
+    /// Its columns, one for each that refers.
+    pub to_columns: Vec<String>,
     /// What happens on deletion.
     pub on_delete: OnDelete,
 }
@@ -41,61 +43,146 @@ pub struct Relations {
     pub keys: HashMap<TableName, Vec<String>>,
     /// Foreign keys.
     pub foreign: Vec<ForeignKey>,
-    /// Tables that hold rows of their own, in order; no views.
+    /// Tables with rows that can be read, in order: partitions under the name of the whole, views only where they keep
+    /// copies.
     pub tables: Vec<TableName>,
-    /// Views that keep copies, for people.
-    pub materialised: Vec<String>,
+    /// Of these, views that keep copies of other tables' rows.
+    pub copies: HashSet<TableName>,
+    /// What each column of PostgreSQL can hold, where that is not words.
+    pub holds: HashMap<(TableName, String), Holds>,
+    /// Columns that cannot be empty.
+    pub required: HashSet<(TableName, String)>,
+    /// Tables whose rows we have no right to see, or of which policies may hide some.
+    pub unread: Vec<(TableName, &'static str)>,
+    /// Tables whose rows are elsewhere: in another database, or in a session of somebody else.
+    pub elsewhere: Vec<(TableName, &'static str)>,
 }
 
-const TABLES_SQLITE: &str = "SELECT l.schema, l.name, coalesce((SELECT group_concat(c.name, char(31)) FROM \
-       (SELECT p.name FROM pragma_table_info(l.name, l.schema) p WHERE p.pk > 0 ORDER BY p.pk) c), ''), \
-     CASE WHEN l.wr THEN '' ELSE 'rowid' END, l.type \
-     FROM pragma_table_list l WHERE l.type IN ('table', 'shadow') AND l.schema <> 'temp' AND l.name NOT LIKE 'sqlite_%' \
-     ORDER BY 1, 2";
-
-const TABLES_POSTGRES: &str = "SELECT n.nspname::text, c.relname::text, coalesce((SELECT string_agg(a.attname::text, \
-       chr(31) ORDER BY array_position(i.indkey::int2[], a.attnum)) FROM pg_index i JOIN pg_attribute a \
-       ON a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey::int2[]) WHERE i.indrelid = c.oid AND i.indisprimary), ''), \
-     '', CASE c.relkind WHEN 'm' THEN 'view' ELSE 'table' END FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
-     WHERE c.relkind IN ('r', 'm') AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema' ORDER BY 1, 2";
+impl Relations {
+    /// Whether a column can hold words, such as a handle.
+    #[must_use]
+    pub fn holds_words(&self, table: &TableName, column: &str) -> bool {
+        !self.holds.contains_key(&(table.clone(), column.to_owned()))
+    }
+}
 
 const FOREIGN_SQLITE: &str = "SELECT l.schema, l.name, f.\"from\", l.schema, \
      coalesce((SELECT o.name FROM pragma_table_list o WHERE lower(o.name) = lower(f.\"table\") AND o.schema = l.schema), f.\"table\"), \
-     coalesce(f.\"to\", (SELECT p.name FROM pragma_table_info(f.\"table\", l.schema) p WHERE p.pk = 1)), lower(f.on_delete) \
+     coalesce(f.\"to\", (SELECT p.name FROM pragma_table_info(f.\"table\", l.schema) p WHERE p.pk = f.seq + 1)), lower(f.on_delete), f.seq \
      FROM pragma_table_list l JOIN pragma_foreign_key_list(l.name, l.schema) f WHERE l.type = 'table' \
-     AND (SELECT count(*) FROM pragma_foreign_key_list(l.name, l.schema) g WHERE g.id = f.id) = 1";
+     ORDER BY l.schema, l.name, f.id, f.seq";
 
+/// Those of a partition are those of the whole.
 const FOREIGN_POSTGRES: &str = "SELECT n.nspname::text, c.relname::text, a.attname::text, s.nspname::text, t.relname::text, \
-     b.attname::text, CASE k.confdeltype WHEN 'c' THEN 'cascade' WHEN 'n' THEN 'set null' ELSE 'no action' END \
-     FROM pg_constraint k JOIN pg_class c ON c.oid = k.conrelid JOIN pg_namespace n ON n.oid = c.relnamespace \
-     JOIN pg_class t ON t.oid = k.confrelid JOIN pg_namespace s ON s.oid = t.relnamespace \
-     JOIN pg_attribute a ON a.attrelid = k.conrelid AND a.attnum = k.conkey[1] \
-     JOIN pg_attribute b ON b.attrelid = k.confrelid AND b.attnum = k.confkey[1] \
-     WHERE k.contype = 'f' AND cardinality(k.conkey) = 1";
+     b.attname::text, CASE k.confdeltype WHEN 'c' THEN 'cascade' WHEN 'n' THEN 'set null' ELSE 'no action' END, u.at - 1 \
+     FROM pg_constraint k CROSS JOIN LATERAL unnest(k.conkey, k.confkey) WITH ORDINALITY AS u (own, other, at) \
+     JOIN pg_class p ON p.oid = k.conrelid \
+     JOIN pg_class c ON c.oid = CASE WHEN p.relispartition THEN pg_partition_root(p.oid) ELSE p.oid END \
+     JOIN pg_namespace n ON n.oid = c.relnamespace \
+     JOIN pg_class q ON q.oid = k.confrelid \
+     JOIN pg_class t ON t.oid = CASE WHEN q.relispartition THEN pg_partition_root(q.oid) ELSE q.oid END \
+     JOIN pg_namespace s ON s.oid = t.relnamespace \
+     JOIN pg_attribute a ON a.attrelid = k.conrelid AND a.attnum = u.own \
+     JOIN pg_attribute b ON b.attrelid = k.confrelid AND b.attnum = u.other \
+     WHERE k.contype = 'f' AND k.conparentid = 0 ORDER BY k.oid, u.at";
 
-const DEFINITIONS_SQLITE: &str = "SELECT l.schema || '.' || s.name, coalesce(s.name, '') || ' ' || coalesce(s.sql, '') \
-     FROM (SELECT 'main' AS schema) l, main.sqlite_schema s ORDER BY 1";
+/// Temporary tables of other sessions: nobody else sees their rows.
+const TEMPORARY: &str = "SELECT n.nspname::text, c.relname::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
+     WHERE c.relkind = 'r' AND c.relpersistence = 't' AND pg_is_other_temp_schema(n.oid) ORDER BY 1, 2";
 
-const DEFINITIONS_POSTGRES: &str = "SELECT n.nspname || '.' || c.relname, concat_ws(' ', n.nspname, c.relname, \
-       (SELECT string_agg(a.attname::text, ' ') FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0), \
-       CASE WHEN c.relkind IN ('v', 'm') THEN pg_get_viewdef(c.oid) END, \
-       (SELECT string_agg(pg_get_expr(d.adbin, d.adrelid), ' ') FROM pg_attrdef d WHERE d.adrelid = c.oid), \
-       (SELECT string_agg(pg_get_constraintdef(k.oid), ' ') FROM pg_constraint k WHERE k.conrelid = c.oid AND k.contype = 'c'), \
-       (SELECT string_agg(m.description, ' ') FROM pg_description m WHERE m.objoid = c.oid)) \
-     FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
-     WHERE c.relkind IN ('r', 'p', 'v', 'm', 'i') AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema' ORDER BY 1";
+/// One row for each object of the database: what it is, its name, and the words of its definition.
+const DEFINITIONS_POSTGRES: &str = "WITH mine AS (SELECT n.oid, n.nspname FROM pg_namespace n \
+       WHERE n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'), \
+     rel AS (SELECT c.*, m.nspname FROM pg_class c JOIN mine m ON m.oid = c.relnamespace) \
+     SELECT 'schema', nspname::text, '' FROM mine \
+     UNION ALL SELECT CASE relkind WHEN 'v' THEN 'view' WHEN 'm' THEN 'view' WHEN 'i' THEN 'index' WHEN 'I' THEN 'index' \
+       WHEN 'S' THEN 'sequence' ELSE 'table' END, nspname || '.' || relname, \
+       concat_ws(' ', array_to_string(reloptions, ' '), pg_get_expr(relpartbound, oid), \
+       CASE WHEN relkind IN ('v', 'm') THEN pg_get_viewdef(oid) WHEN relkind IN ('i', 'I') THEN pg_get_indexdef(oid) \
+         WHEN relkind = 'p' THEN pg_get_partkeydef(oid) END, \
+       (SELECT string_agg(concat_ws(' ', a.attname, array_to_string(a.attoptions, ' '), array_to_string(a.attfdwoptions, ' '), \
+         a.attmissingval::text), ' ') FROM pg_attribute a WHERE a.attrelid = rel.oid AND a.attnum > 0 AND NOT a.attisdropped), \
+       (SELECT string_agg(pg_get_expr(d.adbin, d.adrelid), ' ') FROM pg_attrdef d WHERE d.adrelid = rel.oid), \
+       (SELECT array_to_string(f.ftoptions, ' ') FROM pg_foreign_table f WHERE f.ftrelid = rel.oid)) FROM rel \
+     UNION ALL SELECT 'constraint', k.conname, pg_get_constraintdef(k.oid) FROM pg_constraint k JOIN mine ON mine.oid = k.connamespace \
+     UNION ALL SELECT 'trigger', t.tgname, pg_get_triggerdef(t.oid) FROM pg_trigger t JOIN rel ON rel.oid = t.tgrelid \
+       WHERE NOT t.tgisinternal \
+     UNION ALL SELECT 'rule', r.rulename, pg_get_ruledef(r.oid) FROM pg_rewrite r JOIN rel ON rel.oid = r.ev_class \
+       WHERE r.rulename <> '_RETURN' \
+     UNION ALL SELECT 'policy', p.polname, concat_ws(' ', pg_get_expr(p.polqual, p.polrelid), \
+       pg_get_expr(p.polwithcheck, p.polrelid)) FROM pg_policy p JOIN rel ON rel.oid = p.polrelid \
+     UNION ALL SELECT 'function', p.proname, concat_ws(' ', array_to_string(p.proargnames, ' '), \
+       array_to_string(p.proconfig, ' '), CASE WHEN p.prokind <> 'a' THEN pg_get_functiondef(p.oid) END) \
+       FROM pg_proc p JOIN mine ON mine.oid = p.pronamespace WHERE NOT EXISTS (SELECT 1 FROM pg_depend d \
+         WHERE d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e') \
+     UNION ALL SELECT 'type', t.typname, concat_ws(' ', t.typdefault, \
+       (SELECT string_agg(e.enumlabel, ' ') FROM pg_enum e WHERE e.enumtypid = t.oid)) \
+       FROM pg_type t JOIN mine ON mine.oid = t.typnamespace WHERE t.typtype IN ('d', 'e', 'c', 'r') \
+     UNION ALL SELECT 'statistics', s.stxname, pg_get_statisticsobjdef(s.oid) FROM pg_statistic_ext s \
+       JOIN mine ON mine.oid = s.stxnamespace \
+     UNION ALL SELECT 'settings of a role', coalesce(r.rolname, ''), array_to_string(s.setconfig, ' ') FROM pg_db_role_setting s \
+       LEFT JOIN pg_roles r ON r.oid = s.setrole \
+       WHERE s.setdatabase IN (0, (SELECT oid FROM pg_database WHERE datname = current_database())) \
+     UNION ALL SELECT 'role', rolname, '' FROM pg_roles \
+     UNION ALL SELECT 'database', current_database(), '' \
+     UNION ALL SELECT 'tablespace', spcname, array_to_string(spcoptions, ' ') FROM pg_tablespace \
+     UNION ALL SELECT 'foreign-data wrapper', fdwname, array_to_string(fdwoptions, ' ') FROM pg_foreign_data_wrapper \
+     UNION ALL SELECT 'foreign server', srvname, concat_ws(' ', srvtype, srvversion, array_to_string(srvoptions, ' ')) \
+       FROM pg_foreign_server \
+     UNION ALL SELECT 'user mapping', srvname, concat_ws(' ', usename, array_to_string(umoptions, ' ')) FROM pg_user_mappings \
+     UNION ALL SELECT 'publication', p.pubname, (SELECT string_agg(to_jsonb(t) ->> 'rowfilter', ' ') \
+       FROM pg_publication_tables t WHERE t.pubname = p.pubname) FROM pg_publication p \
+     UNION ALL SELECT 'subscription', subname, array_to_string(subpublications, ' ') FROM pg_subscription \
+     UNION ALL SELECT 'event trigger', evtname, array_to_string(evttags, ' ') FROM pg_event_trigger \
+     UNION ALL SELECT 'dictionary', dictname, dictinitoption FROM pg_ts_dict JOIN mine ON mine.oid = dictnamespace \
+     UNION ALL SELECT 'text search', cfgname, '' FROM pg_ts_config JOIN mine ON mine.oid = cfgnamespace \
+     UNION ALL SELECT 'collation', collname, '' FROM pg_collation JOIN mine ON mine.oid = collnamespace \
+     UNION ALL SELECT 'comment', pg_describe_object(classoid, objoid, objsubid), description FROM pg_description \
+       WHERE objoid >= 16384 OR classoid IN ('pg_namespace'::regclass, 'pg_largeobject'::regclass) \
+     UNION ALL SELECT 'comment', pg_describe_object(classoid, objoid, 0), description FROM pg_shdescription \
+       WHERE classoid <> 'pg_database'::regclass OR objoid = (SELECT oid FROM pg_database WHERE datname = current_database()) \
+     UNION ALL SELECT 'label', pg_describe_object(classoid, objoid, objsubid), label FROM pg_seclabel \
+     UNION ALL SELECT 'prepared transaction', gid, '' FROM pg_prepared_xacts WHERE database = current_database() \
+     UNION ALL SELECT 'replication slot', slot_name, '' FROM pg_replication_slots \
+       WHERE database IS NULL OR database = current_database() ORDER BY 1, 2";
+
+/// An object of the database, as far as it has words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Definition {
+    /// What it is: a table, a trigger, a comment.
+    pub kind: String,
+    /// Its name.
+    pub name: String,
+    /// The words of its definition: names, conditions, defaults, options. Quotes stand there as SQL writes them.
+    pub text: String,
+}
+
+impl Definition {
+    /// The definition without the quoting of SQL: `O''Malley` is O'Malley.
+    #[must_use]
+    pub fn unquoted(&self) -> String {
+        self.text.replace("''", "'").replace("\"\"", "\"").replace("\\\\", "\\")
+    }
+}
 
 impl Snapshot<'_> {
-    /// Every table, view, index and trigger with the words of its definition: names, defaults, conditions, comments.
+    /// Every object of the database with the words of its definition: names, defaults, conditions, options, comments.
     ///
     /// # Errors
     /// The engine's refusal.
-    pub async fn definitions(&mut self) -> Result<Vec<(String, String)>, StoreError> {
-        let sql = match self.store.engine() {
-            Engine::Sqlite => DEFINITIONS_SQLITE,
-            Engine::Postgres => DEFINITIONS_POSTGRES,
-        };
-        Ok(self.fetch(sql, &[]).await?.iter().map(|row| (text(row, 0), text(row, 1))).collect())
+    pub async fn definitions(&mut self) -> Result<Vec<Definition>, StoreError> {
+        let mut rows = Vec::new();
+        if self.store.engine() == Engine::Postgres {
+            rows = self.fetch(DEFINITIONS_POSTGRES, &[]).await?;
+        } else {
+            for schema in self.fetch("SELECT name FROM pragma_database_list ORDER BY seq", &[]).await? {
+                let schema = quote(&text(&schema, 0));
+                let sql = format!("SELECT type, name, coalesce(sql, '') FROM {schema}.sqlite_schema ORDER BY 1, 2");
+                rows.extend(self.fetch(&sql, &[]).await?);
+            }
+        }
+        let read = |row: &RawRow| Definition { kind: text(row, 0), name: text(row, 1), text: text(row, 2) };
+        Ok(rows.iter().map(read).collect())
     }
 
     /// Reads how the tables hang together.
@@ -103,46 +190,78 @@ impl Snapshot<'_> {
     /// # Errors
     /// The engine's refusal.
     pub async fn relations(&mut self) -> Result<Relations, StoreError> {
-        let (tables, foreign) = match self.store.engine() {
-            Engine::Sqlite => (TABLES_SQLITE, FOREIGN_SQLITE),
-            Engine::Postgres => (TABLES_POSTGRES, FOREIGN_POSTGRES),
-        };
         let mut relations = Relations::default();
-        for row in self.fetch(tables, &[]).await? {
-            let table = TableName::new(text(&row, 0), text(&row, 1));
-            if text(&row, 4) == "view" {
-                relations.materialised.push(table.title());
-                continue;
-            }
-            // A virtual table of a module that is not here cannot be read; its shadows can.
-            let mut key: Vec<String> =
-                text(&row, 2).split('\u{1f}').filter(|c| !c.is_empty()).map(str::to_owned).collect();
-            if key.is_empty() && text(&row, 3) == "rowid" {
-                key.push(ROW_NUMBER.to_owned());
-            }
-            relations.keys.insert(table.clone(), key);
-            relations.tables.push(table);
+        for table in tables::read(self.store).await? {
+            relations.add(table);
         }
+        let postgres = self.store.engine() == Engine::Postgres;
+        let foreign = if postgres { FOREIGN_POSTGRES } else { FOREIGN_SQLITE };
         for row in self.fetch(foreign, &[]).await? {
-            relations.foreign.push(ForeignKey {
-                from: TableName::new(text(&row, 0), text(&row, 1)),
-                column: text(&row, 2),
-                to: TableName::new(text(&row, 3), text(&row, 4)),
-                to_column: text(&row, 5),
-                on_delete: match text(&row, 6).as_str() {
-                    "cascade" => OnDelete::Cascade,
-                    "set null" => OnDelete::SetNull,
-                    _ => OnDelete::Refuse,
-                },
-            });
+            relations.add_foreign(&row);
+        }
+        if postgres {
+            for row in self.fetch(TEMPORARY, &[]).await? {
+                let table = TableName::new(text(&row, 0), text(&row, 1));
+                relations.elsewhere.push((table, "a temporary table of another session"));
+            }
         }
         Ok(relations)
     }
 }
 
-fn text(row: &RawRow, at: usize) -> String {
-    match row.get(at) {
-        Some(Raw::Text(text)) => text.clone(),
-        _ => String::new(),
+impl Relations {
+    fn add(&mut self, table: Table) {
+        let name = table.name;
+        // A virtual table of a module that is not here cannot be read; its shadows can.
+        if table.partition || name.name.starts_with("sqlite_") {
+            return;
+        }
+        match table.kind {
+            Kind::Stored | Kind::Index | Kind::Parent => {}
+            Kind::Copies => drop(self.copies.insert(name.clone())),
+            Kind::Unread(Unread::Denied) => {
+                self.keys.insert(name.clone(), table.key);
+                return self.unread.push((name, Unread::Denied.words()));
+            }
+            Kind::Unread(Unread::Foreign) => return self.elsewhere.push((name, Unread::Foreign.words())),
+            Kind::Unread(Unread::Virtual | Unread::Empty) => return,
+        }
+        if table.hidden {
+            self.unread.push((name.clone(), "row-level security may hide rows of it from us"));
+        }
+        for column in table.columns {
+            let place = (name.clone(), column.name);
+            if column.required {
+                self.required.insert(place.clone());
+            }
+            if column.holds != Holds::Words {
+                self.holds.insert(place, column.holds);
+            }
+        }
+        let numbered = table.key.is_empty() && table.row_number.is_some();
+        self.keys.insert(name.clone(), if numbered { vec![ROW_NUMBER.to_owned()] } else { table.key });
+        self.tables.push(name);
+    }
+
+    /// Adds a column of a foreign key; its later ones follow its first.
+    fn add_foreign(&mut self, row: &RawRow) {
+        let first = number(row, 7) == 0;
+        match self.foreign.last_mut().filter(|_| !first) {
+            Some(key) => {
+                key.columns.push(text(row, 2));
+                key.to_columns.push(text(row, 5));
+            }
+            None => self.foreign.push(ForeignKey {
+                from: TableName::new(text(row, 0), text(row, 1)),
+                columns: vec![text(row, 2)],
+                to: TableName::new(text(row, 3), text(row, 4)),
+                to_columns: vec![text(row, 5)],
+                on_delete: match text(row, 6).as_str() {
+                    "cascade" => OnDelete::Cascade,
+                    "set null" => OnDelete::SetNull,
+                    _ => OnDelete::Refuse,
+                },
+            }),
+        }
     }
 }

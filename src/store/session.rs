@@ -5,6 +5,7 @@
 
 use std::future::ready;
 use std::ops::ControlFlow;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -16,6 +17,7 @@ use sqlx::{AssertSqlSafe, Connection as _, Decode, Row as _, TypeInfo as _, Valu
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
 
+use super::file_state::OpenedFile;
 use crate::layout::Engine;
 
 /// A value as it came out of a database.
@@ -50,6 +52,19 @@ pub enum Opener {
     Postgres(PgConnectOptions),
 }
 
+impl Opener {
+    /// The database files, without what SQLite keeps beside them; none for a server.
+    pub(super) fn databases(&self) -> Vec<PathBuf> {
+        let Opener::Sqlite(options, attached) = self else { return Vec::new() };
+        let path = |(uri, _): &(String, String)| {
+            let inner = uri.strip_prefix("file:").unwrap_or(uri);
+            let inner = inner.split('?').next().unwrap_or(inner);
+            PathBuf::from(inner.replace("%3f", "?").replace("%23", "#").replace("%25", "%"))
+        };
+        std::iter::once(options.get_filename().to_path_buf()).chain(attached.iter().map(path)).collect()
+    }
+}
+
 enum Connection {
     Sqlite { link: SqliteConnection, stop: Arc<AtomicBool> },
     Postgres { link: PgConnection, backend: i32 },
@@ -58,6 +73,8 @@ enum Connection {
 /// A bounded set of connections that reads share.
 pub struct Sessions {
     opener: Opener,
+    /// The files behind the connections; none for a server.
+    files: Vec<OpenedFile>,
     idle: Mutex<Vec<Connection>>,
     permits: Semaphore,
 }
@@ -74,8 +91,9 @@ impl Sessions {
     /// # Errors
     /// Whatever the engine says when it is not opened.
     pub async fn open(opener: Opener, size: usize) -> Result<Self, sqlx::Error> {
+        let files = opener.databases().into_iter().map(OpenedFile::at).collect();
         let first = Connection::open(&opener).await?;
-        Ok(Sessions { opener, idle: Mutex::new(vec![first]), permits: Semaphore::new(size) })
+        Ok(Sessions { opener, files, idle: Mutex::new(vec![first]), permits: Semaphore::new(size) })
     }
 
     /// Engine behind the connections.
@@ -85,6 +103,13 @@ impl Sessions {
             Opener::Sqlite(..) => Engine::Sqlite,
             Opener::Postgres(_) => Engine::Postgres,
         }
+    }
+
+    /// Why what is open here is not the database at its path any more; none while it is. A write would go into a file that
+    /// nobody finds again.
+    #[must_use]
+    pub fn displaced(&self) -> Option<String> {
+        self.files.iter().find_map(OpenedFile::displaced)
     }
 
     /// How further connections are made.
@@ -170,6 +195,14 @@ impl Sessions {
         }
     }
 
+    /// One more connection, to the same files.
+    async fn another(&self) -> Result<Connection, sqlx::Error> {
+        match self.displaced() {
+            Some(words) => Err(sqlx::Error::InvalidArgument(words)),
+            None => Connection::open(&self.opener).await,
+        }
+    }
+
     async fn try_batches<T: Future<Output = ControlFlow<()>>>(
         &self,
         sql: &str,
@@ -180,7 +213,7 @@ impl Sessions {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let connection = match idle {
             Some(connection) => connection,
-            None => Connection::open(&self.opener).await?,
+            None => self.another().await?,
         };
         let mut lease = Lease { connection: Some(connection), opener: &self.opener };
         let outcome = match &mut lease.connection {

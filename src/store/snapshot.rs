@@ -1,5 +1,6 @@
 //! One read-only transaction over several reads: all of them see the database at the same moment.
 
+use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use sqlx::postgres::PgConnection;
@@ -7,6 +8,7 @@ use sqlx::sqlite::SqliteConnection;
 use sqlx::{AssertSqlSafe, Connection as _};
 
 use super::dialect::{PgType, quote};
+use super::proof::tables::text;
 use super::session::{self, Opener, Param, Raw, RawRow};
 use super::shape::{self, Shape};
 use super::stored::TableName;
@@ -15,6 +17,13 @@ use crate::layout::Engine;
 
 /// Values in one list of a condition: below what either engine takes.
 const VALUES: usize = 8_000;
+/// Keys of several columns in one condition: SQLite takes a thousand levels of an expression.
+const KEYS: usize = 200;
+
+/// Tables that we have no right to read: asking for their rows would end the transaction.
+const DENIED: &str = "SELECT n.nspname::text, c.relname::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
+     WHERE c.relkind IN ('r', 'p', 'm', 'f', 'v') AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema' \
+     AND NOT (has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT'))";
 
 enum Link {
     Sqlite(SqliteConnection),
@@ -26,6 +35,8 @@ pub struct Snapshot<'s> {
     /// The database.
     pub store: &'s Store,
     link: Link,
+    /// Tables that cannot be read: nothing is found in them.
+    denied: HashSet<TableName>,
 }
 
 impl std::fmt::Debug for Snapshot<'_> {
@@ -71,7 +82,12 @@ impl Store {
                 Link::Postgres(link)
             }
         };
-        Ok(Snapshot { store: self, link })
+        let mut snapshot = Snapshot { store: self, link, denied: HashSet::new() };
+        if self.engine() == Engine::Postgres {
+            let rows = snapshot.fetch(DENIED, &[]).await?;
+            snapshot.denied = rows.iter().map(|row| TableName::new(text(row, 0), text(row, 1))).collect();
+        }
+        Ok(snapshot)
     }
 }
 
@@ -135,19 +151,41 @@ impl Snapshot<'_> {
     /// # Errors
     /// The engine's refusal.
     pub async fn select(&mut self, wanted: Wanted<'_>, by: &str, values: &[Raw]) -> Result<Vec<RawRow>, StoreError> {
+        let keys: Vec<Vec<Raw>> = values.iter().map(|value| vec![value.clone()]).collect();
+        self.select_keys(wanted, &[by.to_owned()], &keys).await
+    }
+
+    /// The rows whose columns hold one of some keys; NULL is equal to nothing.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn select_keys(
+        &mut self,
+        wanted: Wanted<'_>,
+        by: &[String],
+        keys: &[Vec<Raw>],
+    ) -> Result<Vec<RawRow>, StoreError> {
+        if self.denied.contains(wanted.table) {
+            return Ok(Vec::new());
+        }
         let shape = self.store.shape(wanted.table).await?;
-        let declared = shape.column(by).map_or(String::new(), |c| c.declared.clone());
+        let declared = |name: &String| shape.column(name).map_or(String::new(), |c| c.declared.clone());
+        let types: Vec<String> = by.iter().map(declared).collect();
         let engine = self.engine();
-        let fitting: Vec<Vec<Raw>> =
-            values.iter().filter(|v| engine == Engine::Sqlite || fits(&declared, v)).map(|v| vec![v.clone()]).collect();
+        let fitting = |key: &&Vec<Raw>| {
+            key.iter().zip(&types).all(|(value, declared)| match engine {
+                Engine::Sqlite => by.len() == 1 || !matches!(value, Raw::Null),
+                Engine::Postgres => fits(declared, value),
+            })
+        };
+        let fitting: Vec<Vec<Raw>> = keys.iter().filter(fitting).cloned().collect();
         let mut rows = Vec::new();
-        for chunk in fitting.chunks(VALUES) {
+        for chunk in fitting.chunks(if by.len() == 1 { VALUES } else { KEYS }) {
             let mut params = Vec::new();
-            let by = [by.to_owned()];
-            let keys = shape::key_condition(engine, &shape, &by, chunk, &mut params);
+            let keys = shape::key_condition(engine, &shape, by, chunk, &mut params);
             let condition = Self::condition(&wanted, &mut params);
             let sql = format!(
-                "SELECT {} FROM {} t WHERE t.{keys}{condition}",
+                "SELECT {} FROM {} t WHERE {keys}{condition}",
                 self.projection(&shape, wanted.columns),
                 shape::qualified(wanted.table)
             );
@@ -165,6 +203,9 @@ impl Snapshot<'_> {
         wanted: Wanted<'_>,
         each: impl FnMut(RawRow) -> ControlFlow<()>,
     ) -> Result<(), StoreError> {
+        if self.denied.contains(wanted.table) {
+            return Ok(());
+        }
         let shape = self.store.shape(wanted.table).await?;
         let mut params = Vec::new();
         let condition = Self::condition(&wanted, &mut params);
@@ -188,6 +229,9 @@ impl Snapshot<'_> {
         expression: &str,
         wanted: &HandlesWanted<'_>,
     ) -> Result<Vec<(String, String)>, StoreError> {
+        if self.denied.contains(table) {
+            return Ok(Vec::new());
+        }
         let mut params = Vec::new();
         let text = |sql: &str| match self.engine() {
             Engine::Sqlite => format!("CAST({sql} AS TEXT)"),
@@ -245,6 +289,9 @@ impl Snapshot<'_> {
     /// # Errors
     /// The engine's refusal.
     pub async fn count(&mut self, table: &TableName, condition: &str) -> Result<i64, StoreError> {
+        if self.denied.contains(table) {
+            return Ok(0);
+        }
         let sql = format!("SELECT count(*) FROM {} t WHERE {condition}", shape::qualified(table));
         Ok(match self.fetch(&sql, &[]).await?.first().and_then(|row| row.first()) {
             Some(Raw::Integer(count)) => *count,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use sqlx::postgres::PgConnection;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
@@ -35,6 +35,9 @@ pub enum WriteError {
     /// The database does not accept a value.
     #[error("the database does not accept this: {0}")]
     Rejected(String),
+    /// The file that was opened is not the one at its path any more.
+    #[error("nothing was written: {0}")]
+    Displaced(String),
     /// A change hit more or fewer rows than it was about.
     #[error("{table}: {hit} rows were hit, {expected} were meant")]
     Missed {
@@ -153,6 +156,8 @@ pub struct Writer<'a> {
     store: &'a Store,
     /// The connection while the transaction is sound.
     link: Option<Link>,
+    /// When waiting for others ends.
+    until: Instant,
     home: MutexGuard<'a, Option<Link>>,
     now: String,
 }
@@ -186,13 +191,18 @@ impl Store {
         let begin = match &link {
             // A transaction that reads first and writes later fails at once when another has written meanwhile.
             Link::Sqlite(_) => {
-                format!("PRAGMA busy_timeout = {}; {}BEGIN IMMEDIATE", patience.as_millis(), self.manners())
+                let (wait, lasting) = (patience.as_millis(), self.lasting());
+                format!("PRAGMA busy_timeout = {wait}; {lasting}{}BEGIN IMMEDIATE", self.manners())
             }
+            // A server may be told to say that a change is done before it is on disk: not to us.
             Link::Postgres(_) => format!(
-                "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL lock_timeout = '{}'",
+                "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL lock_timeout = '{}'; \
+                 SELECT set_config('synchronous_commit', 'on', true) \
+                   WHERE current_setting('synchronous_commit', true) = 'off'",
                 patience.as_millis()
             ),
         };
+        let until = Instant::now() + patience;
         match link.script(&begin).await {
             Err(error) if session::lost(&error) && !fresh => {
                 link = Link::open(self).await?;
@@ -200,13 +210,33 @@ impl Store {
             }
             outcome => outcome?,
         }
-        Ok(Writer { store: self, link: Some(link), home, now: now.to_owned() })
+        let writer = Writer { store: self, link: Some(link), until, home, now: now.to_owned() };
+        match self.displaced() {
+            None => Ok(writer),
+            Some(words) => {
+                writer.rollback().await;
+                Err(WriteError::Displaced(words))
+            }
+        }
     }
 
     /// From now on, until told otherwise, what is deleted is overwritten too, and foreign keys and the triggers of
     /// replaced rows are minded. SQLite only: PostgreSQL has no such choice.
     pub fn set_erasing(&self, erasing: bool) {
         self.erasing.store(erasing, Ordering::Relaxed);
+    }
+
+    /// What is said to be done is on disk, also after a power cut: EXTRA is FULL in WAL mode, and in the others it makes
+    /// the end of the journal last too. `fullfsync` matters on macOS only, where a plain sync may stay in the disk's cache.
+    fn lasting(&self) -> String {
+        let schema = if self.companion.is_some() { companion::SCHEMA } else { "main" };
+        format!("PRAGMA {schema}.synchronous = EXTRA; PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON; ")
+    }
+
+    /// Why what is open here is not the database at its path any more, and what to do; none while it is.
+    #[must_use]
+    pub fn displaced(&self) -> Option<String> {
+        self.sessions.displaced()
     }
 
     /// How a connection behaves is not known to others and not kept in the file: it is said before each transaction.
@@ -389,7 +419,17 @@ impl Writer<'_> {
     /// # Errors
     /// [`WriteError::Unknown`] when the connection was lost meanwhile; after any other error nothing was written.
     pub async fn commit(mut self) -> Result<(), WriteError> {
-        match self.link()?.script("COMMIT").await {
+        if let Some(words) = self.store.displaced() {
+            self.rollback().await;
+            return Err(WriteError::Displaced(words));
+        }
+        // In a rollback journal the end waits for readers too.
+        let left = self.until.saturating_duration_since(Instant::now()).as_millis();
+        let commit = match self.engine() {
+            Engine::Sqlite => format!("PRAGMA busy_timeout = {left}; COMMIT"),
+            Engine::Postgres => "COMMIT".to_owned(),
+        };
+        match self.link()?.script(&commit).await {
             Ok(()) => {
                 *self.home = self.link.take();
                 super::fault::stop_if_asked();

@@ -1,6 +1,7 @@
 //! What several test files need: databases to try things on.
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
+pub mod agent;
 pub mod fixtures;
 pub mod postgres;
 pub mod world;

@@ -7,7 +7,7 @@ use mnemoscope::demo;
 use mnemoscope::layout::CatalogTable;
 use mnemoscope::memory::Entity;
 use mnemoscope::memory::query::Query;
-use mnemoscope::store::{OpenOptions, Store, Target};
+use mnemoscope::store::{Store, Target};
 use serde_json::Value;
 use sqlx::{AssertSqlSafe, Connection, PgConnection, Row, SqliteConnection};
 use std::collections::BTreeMap;
@@ -206,7 +206,11 @@ pub async fn assert_mean(world: &World, episode: &str) {
 }
 
 pub async fn ids(world: &World, entity: Entity) -> Vec<String> {
-    let page = world.store.page(&Query { limit: 500, ..Query::new(entity) }).await.expect("a page");
+    ids_in(&world.store, entity).await
+}
+
+pub async fn ids_in(store: &Store, entity: Entity) -> Vec<String> {
+    let page = store.page(&Query { limit: 500, ..Query::new(entity) }).await.expect("a page");
     page.rows.iter().map(|row| row.id().to_owned()).collect()
 }
 

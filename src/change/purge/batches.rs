@@ -6,10 +6,10 @@ use super::desk::{Desk, Kept};
 use super::effects::{New, digest};
 use super::plan::{Altered, PurgePlan};
 use crate::change::anchor;
-use crate::change::apply::wait;
 use crate::change::audit::{self, AppendError, NewEntry};
 use crate::change::plan::Counts;
 use crate::change::suppress::hmac;
+use crate::change::waiting::Waiting;
 use crate::change::{ChangeError, new_id, now};
 use crate::store::Store;
 use crate::store::erasing::{PurgeSession, SHARED};
@@ -17,9 +17,6 @@ use crate::store::own::Own;
 use crate::store::session::Raw;
 use crate::store::stored::{Cell, Mutation, Rows};
 use crate::store::write::{WriteError, Writer};
-
-/// Times that a transaction is tried again when somebody else is in the way.
-const TRIES: u32 = 10;
 
 /// Part of a batch.
 #[derive(Debug, Clone)]
@@ -56,15 +53,15 @@ impl From<ChangeError> for Halt {
     }
 }
 
-/// Runs a transaction until nobody is in the way, a bounded number of times.
+/// Runs a transaction until nobody is in the way, for as long as a person waits.
 macro_rules! attempt {
     ($store:expr, $at:ident, |$writer:ident| $body:expr) => {{
-        let mut tries = 0;
+        let mut waiting = Waiting::begin();
         loop {
-            tries += 1;
             let $at = now();
+            let patience = waiting.patience();
             let outcome: Result<_, Halt> = async {
-                let mut $writer = $store.write(&$at).await?;
+                let mut $writer = $store.write_within(&$at, patience).await?;
                 $writer.overwrite_deleted($store.engine()).await?;
                 let done: Result<_, Halt> = $body.await;
                 match done {
@@ -81,7 +78,11 @@ macro_rules! attempt {
             .await;
             match outcome {
                 Ok(value) => break Ok(value),
-                Err(Halt::Write(WriteError::Busy(_))) if tries < TRIES => wait(tries).await,
+                Err(Halt::Write(error @ WriteError::Busy(_))) => {
+                    if !waiting.again().await {
+                        break Err(waiting.gave_up(&error));
+                    }
+                }
                 Err(Halt::Write(WriteError::Missed { table, expected, hit })) => {
                     break Err(paused(&format!("{table}: {hit} of {expected} rows were there")));
                 }

@@ -16,11 +16,19 @@ use crate::change::plan::Counts;
 use crate::change::plan::erasure::Choice;
 use crate::change::suppress::{Key, hmac};
 use crate::change::{Author, ChangeError, now};
+use crate::ground::input_file::{self, InputError};
 use crate::ground::private_file;
+use crate::store::proof::index::SideIndex;
 use crate::store::stored::{Rows, TableName};
+
+/// Key of a printed receipt that says why no anchor of it could be kept. The receipt's hash does not cover it.
+pub const ANCHOR_PROBLEM: &str = "anchor_problem";
 
 /// Seconds after which a session that wrote nothing is forgotten: a plan lasts no longer.
 const ASKED_LASTS: f64 = 7.0 * 86_400.0;
+
+/// Bytes that a receipt may have.
+const RECEIPT_BYTES: u64 = 64 << 20;
 
 /// Told what is being done and how far it is.
 pub type Progress<'a> = &'a (dyn Fn(&str, u64) + Sync);
@@ -150,14 +158,23 @@ pub struct Kept {
     pub pseudonym: String,
     /// Effects on rows that stay.
     pub effects: Vec<String>,
-    /// Disclosures that lower the result.
+    /// What the plan said would stay: shown, and of no weight for how it ends.
     pub particular: Vec<String>,
+    /// Values that name the person and stay by choice, by table and column.
+    #[serde(default)]
+    pub left: BTreeMap<String, usize>,
+    /// References to rows that go which the plan said would stay, by table and column.
+    #[serde(default)]
+    pub left_references: BTreeMap<String, usize>,
     /// Disclosures that do not.
     pub notes: Vec<String>,
     /// Foreign keys that led nowhere before, by table, parent and number.
     pub broken_before: BTreeMap<String, u64>,
     /// Tables whose rows go or change.
     pub touched: Vec<TableName>,
+    /// Search indexes that keep entries about other tables' rows, as they were before.
+    #[serde(default)]
+    pub side_indexes: Vec<SideIndex>,
     /// Hits among the bytes of the files before, by handle; none for a server.
     pub bytes_before: Option<Vec<u64>>,
     /// Vectors of rows that go, a sample.
@@ -337,11 +354,12 @@ impl Desk<'_> {
         let file = Path::new(named);
         let kept = self.receipts().join(format!("{named}.json"));
         let path = if file.is_file() { file } else { &kept };
-        let text = std::fs::read_to_string(path).map_err(|_| {
-            ChangeError::NotFound(format!(
+        let text = input_file::read_text(path, RECEIPT_BYTES).map_err(|error| match error {
+            InputError::NotFound => ChangeError::NotFound(format!(
                 "there is no receipt `{named}`; they are kept in {}",
                 self.receipts().display()
-            ))
+            )),
+            other => ChangeError::Usage(format!("{named}: {other}")),
         })?;
         let value: Value =
             serde_json::from_str(&text).map_err(|e| ChangeError::Usage(format!("{named} is no receipt: {e}")))?;

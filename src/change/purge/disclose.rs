@@ -108,9 +108,7 @@ pub async fn disclosures(
         ));
     }
     for object in &found.structure {
-        plan.particular.push(format!(
-            "the definition of {object} names the person: names and rules of the database's structure are not changed"
-        ));
+        plan.particular.push(format!("{object}: names and rules of the database's structure are not changed"));
     }
     for (place, reason) in &found.unread {
         plan.particular.push(format!("{place}: a value {reason}"));
@@ -123,8 +121,15 @@ pub async fn disclosures(
             ));
         }
     }
-    for view in &graph.relations.materialised {
-        plan.particular.push(format!("the materialised view {view} may keep copies until it is refreshed"));
+    for (table, reason) in &graph.relations.unread {
+        let title = table.title();
+        plan.particular.push(format!("{title}: {reason}; the erasure cannot end verified from here"));
+    }
+    for (table, reason) in &graph.relations.elsewhere {
+        plan.particular.push(format!("{} is not searched: {reason}", table.title()));
+    }
+    for view in &graph.relations.copies {
+        plan.particular.push(format!("the materialised view {} keeps copies until it is refreshed", view.title()));
     }
     ownerless(snapshot, plan, graph).await
 }

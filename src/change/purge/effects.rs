@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use super::graph::{Graph, as_text, by_path_rows, name};
+use super::graph::{Graph, as_text, by_path_rows, name, naming};
 use super::matcher::Matcher;
 use super::scrub;
 use super::subject::Handle;
@@ -95,18 +95,12 @@ pub async fn find(
     updates: &mut Updates,
 ) -> Result<(), ChangeError> {
     for rule in graph.rules.iter().filter(|r| !matches!(r.action, Action::Delete | Action::Remove)) {
-        let values: Vec<Raw> = match &rule.of {
-            None => subject.iter().cloned().map(Raw::Text).collect(),
-            Some(of) => {
-                let Some(taken) = graph.taken(&name(of)) else { continue };
-                let Some(to) = rule.to.as_ref().or(taken.key.first()) else { continue };
-                taken.values(to, 0)
-            }
-        };
+        let keys = graph.named_by(rule, subject, 0);
         if rule.path.is_some() {
+            let values: Vec<Raw> = keys.into_iter().flatten().collect();
             by_path(snapshot, graph, rule, &values, subject, updates).await?;
-        } else if !values.is_empty() {
-            one(snapshot, graph, rule, &values, subject, updates).await?;
+        } else if !keys.is_empty() {
+            one(snapshot, graph, rule, &keys, subject, updates).await?;
         }
     }
     Ok(())
@@ -150,7 +144,7 @@ async fn one(
     snapshot: &mut Snapshot<'_>,
     graph: &Graph,
     rule: &BoundRule,
-    values: &[Raw],
+    keys: &[Vec<Raw>],
     subject: &[String],
     updates: &mut Updates,
 ) -> Result<(), ChangeError> {
@@ -159,8 +153,7 @@ async fn one(
     let mut read = key.clone();
     read.extend(rule.columns.iter().cloned());
     read.push(rule.column.clone());
-    let wanted = Wanted { table: &table, columns: &read, when: rule.when.as_deref(), subject };
-    let rows = snapshot.select(wanted, &rule.column, values).await?;
+    let rows = naming(snapshot, rule, &read, keys, subject).await?;
     let stay = rows.into_iter().filter(|row| !graph.has(&table, &row[..key.len()]));
     let stay: Vec<Vec<Raw>> = stay.collect();
     if stay.is_empty() {

@@ -7,7 +7,7 @@ use crate::change::ChangeError;
 use crate::layout::erase::{Action, BoundRule, TableKey};
 use crate::memory::json;
 use crate::store::Store;
-use crate::store::relations::{OnDelete, Relations};
+use crate::store::relations::{ForeignKey, OnDelete, Relations};
 use crate::store::session::{Raw, RawRow};
 use crate::store::snapshot::{Snapshot, Wanted};
 use crate::store::stored::TableName;
@@ -97,28 +97,18 @@ impl Graph {
             let before = reached.len();
             for foreign in &relations.foreign {
                 let (from, to) = (key_of(&foreign.from), key_of(&foreign.to));
-                let new =
-                    !rules.iter().any(|r| r.table == from && r.column == foreign.column && r.of.as_ref() == Some(&to));
-                if !reached.contains(&to) || spoken.contains(&(from.clone(), foreign.column.clone())) || !new {
+                let same = |r: &BoundRule| {
+                    r.table == from && r.of.as_ref() == Some(&to) && foreign.columns.contains(&r.column)
+                };
+                let spoken = matches!(&foreign.columns[..], [one] if spoken.contains(&(from.clone(), one.clone())));
+                if !reached.contains(&to) || spoken || rules.iter().any(same) {
                     continue;
                 }
-                let action = if foreign.on_delete == OnDelete::Cascade { Action::Delete } else { Action::Empty };
-                if action == Action::Delete {
-                    reached.insert(from.clone());
+                let Some(rule) = implied(foreign, &relations, from, to) else { continue };
+                if rule.action == Action::Delete {
+                    reached.insert(rule.table.clone());
                 }
-                rules.push(BoundRule {
-                    table: from,
-                    column: foreign.column.clone(),
-                    path: None,
-                    of: Some(to),
-                    to: Some(foreign.to_column.clone()),
-                    when: None,
-                    action,
-                    columns: vec![foreign.column.clone()],
-                    value: None,
-                    account: false,
-                    recompute: None,
-                });
+                rules.push(rule);
             }
             if reached.len() == before {
                 break;
@@ -152,7 +142,7 @@ impl Graph {
             };
             for rule in rules {
                 if rule.of.as_ref().map(name).as_ref() == Some(table) {
-                    rule.to.iter().for_each(&mut also);
+                    rule.to.iter().chain(rule.also.iter().map(|(_, to)| to)).for_each(&mut also);
                 }
                 if name(&rule.table) == *table && (rule.action == Action::Reparent || rule.recompute.is_some()) {
                     also(&rule.column);
@@ -160,6 +150,24 @@ impl Graph {
             }
             Taken { key, columns, ..Taken::default() }
         })
+    }
+
+    /// What a rule's columns hold where they name the person, or a row that goes: keys of one or more values. Of rows
+    /// only those from a number on.
+    #[must_use]
+    pub fn named_by(&self, rule: &BoundRule, subject: &[String], from: usize) -> Vec<Vec<Raw>> {
+        let Some(of) = &rule.of else { return subject.iter().map(|id| vec![Raw::Text(id.clone())]).collect() };
+        let Some(taken) = self.tables.get(&name(of)) else { return Vec::new() };
+        let Some(to) = rule.to.as_ref().or(taken.key.first()) else { return Vec::new() };
+        if rule.also.is_empty() {
+            return taken.values(to, from).into_iter().map(|value| vec![value]).collect();
+        }
+        let columns = [to].into_iter().chain(rule.also.iter().map(|(_, to)| to));
+        let at: Option<Vec<usize>> = columns.map(|name| taken.columns.iter().position(|c| c == name)).collect();
+        let Some(at) = at else { return Vec::new() };
+        let key = |row: &RawRow| at.iter().map(|at| row.get(*at).cloned()).collect::<Option<Vec<Raw>>>();
+        let whole = |key: &Vec<Raw>| !key.contains(&Raw::Null);
+        taken.rows.iter().skip(from).filter_map(key).filter(whole).collect()
     }
 
     /// Follows the rules that take rows, until no more come.
@@ -172,20 +180,13 @@ impl Graph {
         loop {
             let mut grown = false;
             for (i, rule) in rules.iter().enumerate() {
-                let values: Vec<Raw> = match &rule.of {
-                    None if done.contains_key(&i) => continue,
-                    None => {
-                        done.insert(i, 0);
-                        subject.iter().cloned().map(Raw::Text).collect()
-                    }
-                    Some(of) => {
-                        let Some(taken) = self.tables.get(&name(of)) else { continue };
-                        let from = done.insert(i, taken.rows.len()).unwrap_or(0);
-                        let Some(to) = rule.to.as_ref().or(taken.key.first()) else { continue };
-                        taken.values(to, from)
-                    }
-                };
-                if values.is_empty() {
+                if rule.of.is_none() && done.contains_key(&i) {
+                    continue;
+                }
+                let known = rule.of.as_ref().and_then(|of| self.tables.get(&name(of))).map_or(0, |t| t.rows.len());
+                let from = done.insert(i, known).unwrap_or(0);
+                let keys = self.named_by(rule, subject, from);
+                if keys.is_empty() {
                     continue;
                 }
                 let table = name(&rule.table);
@@ -197,12 +198,10 @@ impl Graph {
                 }
                 let columns = self.table(&table).columns.clone();
                 let rows = if rule.path.is_some() {
-                    let texts: Vec<String> = values.iter().filter_map(as_text).collect();
+                    let texts: Vec<String> = keys.iter().filter_map(|key| as_text(key.first()?)).collect();
                     by_path_rows(snapshot, rule, &columns, &texts, subject).await?
                 } else {
-                    let when = rule.when.as_deref();
-                    let wanted = Wanted { table: &table, columns: &columns, when, subject };
-                    snapshot.select(wanted, &rule.column, &values).await?
+                    naming(snapshot, rule, &columns, &keys, subject).await?
                 };
                 let taken = self.table(&table);
                 let before = taken.rows.len();
@@ -250,9 +249,59 @@ pub fn id_columns(store: &Store, relations: &Relations) -> HashSet<(TableName, S
     let rules = erasure.rules.iter().filter(|r| r.path.is_none() && r.action != Action::Remove && r.to.is_none());
     let rules = rules.map(|r| (name(&r.table), r.column.clone()));
     let handles = erasure.handles.iter().map(|h| (TableName::new(h.table.0.clone(), h.table.1.clone()), h.id.clone()));
-    let foreign = relations.foreign.iter().map(|f| (f.from.clone(), f.column.clone()));
+    let foreign =
+        relations.foreign.iter().flat_map(|f| f.columns.iter().map(|column| (f.from.clone(), column.clone())));
     let keys = relations.keys.iter().flat_map(|(table, keys)| keys.iter().map(|key| (table.clone(), key.clone())));
     rules.chain(handles).chain(foreign).chain(keys).collect()
+}
+
+/// What a foreign key to rows that go means where the layout says nothing: the row goes too, or lets go of them. One of
+/// several columns lets go by the first that may be empty; a row that has none cannot be without the other.
+fn implied(foreign: &ForeignKey, relations: &Relations, table: TableKey, of: TableKey) -> Option<BoundRule> {
+    let (column, to) = (foreign.columns.first()?.clone(), foreign.to_columns.first()?.clone());
+    let mut pairs = foreign.columns.iter().cloned().zip(foreign.to_columns.iter().cloned());
+    pairs.next();
+    let loose = |column: &&String| !relations.required.contains(&(foreign.from.clone(), (*column).clone()));
+    let emptied = match &foreign.columns[..] {
+        [one] => Some(one),
+        several => several.iter().rev().find(loose),
+    };
+    let (action, columns) = match emptied.filter(|_| foreign.on_delete != OnDelete::Cascade) {
+        Some(column) => (Action::Empty, vec![column.clone()]),
+        None => (Action::Delete, vec![column.clone()]),
+    };
+    Some(BoundRule {
+        table,
+        column,
+        path: None,
+        of: Some(of),
+        to: Some(to),
+        also: pairs.collect(),
+        when: None,
+        action,
+        columns,
+        value: None,
+        account: false,
+        recompute: None,
+    })
+}
+
+/// The rows whose columns of a rule hold one of some keys.
+///
+/// # Errors
+/// The engine's refusal.
+pub async fn naming(
+    snapshot: &mut Snapshot<'_>,
+    rule: &BoundRule,
+    columns: &[String],
+    keys: &[Vec<Raw>],
+    subject: &[String],
+) -> Result<Vec<RawRow>, ChangeError> {
+    let table = name(&rule.table);
+    let by: Vec<String> =
+        std::iter::once(&rule.column).chain(rule.also.iter().map(|(column, _)| column)).cloned().collect();
+    let wanted = Wanted { table: &table, columns, when: rule.when.as_deref(), subject };
+    Ok(snapshot.select_keys(wanted, &by, keys).await?)
 }
 
 fn key_of(table: &TableName) -> TableKey {

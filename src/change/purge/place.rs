@@ -290,7 +290,7 @@ impl Place<'_> {
         let takes_words =
             !postgres || ["text", "char", "json", "bytea", "citext", "name"].iter().any(|t| declared.contains(t));
         let refers = self.search.graph.relations.foreign.iter();
-        let refers = refers.filter(|f| f.from == *self.table).any(|f| f.column == self.texts[column].0);
+        let refers = refers.filter(|f| f.from == *self.table).any(|f| f.columns.contains(&self.texts[column].0));
         if whole && (refers || !takes_words || declared.starts_with("json")) {
             return if self.required[column] {
                 Err("the column takes no other words and must not be empty")

@@ -113,6 +113,8 @@ pub struct PurgePlan {
     pub mentions: Vec<Mention>,
     /// How many values of others mention the person, by table and column.
     pub mentioned: BTreeMap<String, usize>,
+    /// References to rows that go which stay, by table and column.
+    pub left_references: BTreeMap<String, usize>,
     /// What becomes of all of them, by table and column.
     pub tally: BTreeMap<String, scan::Tally>,
     /// Which decisions were about mentions that are there.
@@ -408,6 +410,7 @@ async fn finished(
         counts,
         mentions: found.mentions.clone(),
         mentioned: found.counted.clone(),
+        left_references: found.stuck.clone(),
         tally: found.tally.clone(),
         met: found.met.clone(),
         control,
@@ -446,7 +449,7 @@ fn nameless(store: &Store, graph: &Graph, altered: &[Altered]) -> Option<Nameles
                         .relations
                         .foreign
                         .iter()
-                        .any(|f| f.from == row.table && f.column == *column && f.to == table)
+                        .any(|f| f.from == row.table && f.columns.contains(column) && f.to == table)
             })
         };
         altered.iter().any(refers).then(|| Nameless {

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::desk::Kept;
+use super::desk::{ANCHOR_PROBLEM, Kept};
 use super::disclose::STANDING;
 use super::mention::Mention;
 use super::plan::PurgePlan;
@@ -162,7 +162,12 @@ pub fn outcome(receipt: &Value) -> Outcome {
         counts: serde_json::from_value(receipt["counts"].clone()).unwrap_or_default(),
         verification,
         incomplete: texts("incomplete"),
-        disclosures: texts("disclosures"),
+        disclosures: receipt[ANCHOR_PROBLEM]
+            .as_str()
+            .map(str::to_owned)
+            .into_iter()
+            .chain(texts("disclosures"))
+            .collect(),
         kept_in: text(&receipt["kept_in"]),
         audit_seq: receipt["audit_seq"].as_i64().unwrap_or_default(),
     }

@@ -7,9 +7,10 @@ use std::ops::ControlFlow;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use super::desk::Desk;
+use super::desk::{ANCHOR_PROBLEM, Desk};
 use super::graph::name;
 use super::scrub::readable;
+use super::verdict::{self, Finding, Kind, Status};
 use crate::change::plan::canonical;
 use crate::change::suppress::{Key, candidates, hmac};
 use crate::change::{ChangeError, audit, now};
@@ -44,26 +45,31 @@ pub async fn recheck(store: &Store, named: &str, desk: &Desk<'_>) -> Result<Valu
         .flatten()
         .filter_map(|h| h.as_str().map(str::to_owned))
         .collect();
-    let places = search(store, &handles, desk).await?;
+    let (places, unread) = search(store, &handles, desk).await?;
     let hits: usize = places.values().sum();
     let back = owned(store, &places);
     let left = receipt["mentions"] == "leave"
         || receipt["account"] == "keep"
         || receipt["status"] == "verified with disclosures";
-    let status = match (hits, left && back == 0) {
-        (0, _) => receipt["status"].as_str().unwrap_or("incomplete"),
-        (_, true) => "verified with disclosures",
-        (_, false) => "incomplete",
-    };
-    let mut disclosures =
-        vec!["found by the receipt's HMACs, word by word: bytes that the engine has let go of are not looked at again"];
-    if hits > 0 && status != "incomplete" {
-        disclosures.push("the erasure left words about the person: which of them are newer cannot be told");
+    let mut findings: Vec<Finding> = unread.into_iter().map(|what| Finding::new(Kind::Unread, what)).collect();
+    if back > 0 {
+        findings.push(Finding::new(Kind::Rows, format!("{back} rows are the person's: written since")));
+    } else if hits > 0 && left {
+        let what = "the erasure left words about the person: which of them are newer cannot be told";
+        findings.push(Finding::new(Kind::Left, what));
+    } else if hits > 0 {
+        findings.push(Finding::new(Kind::Mention, format!("{hits} values name the person: written since")));
     }
+    let before = Status::of_word(receipt["status"].as_str().unwrap_or_default());
+    let status = verdict::status(&findings).max(before);
+    let standing =
+        "found by the receipt's HMACs, word by word: bytes that the engine has let go of are not looked at again";
+    let mut disclosures: Vec<&str> = findings.iter().map(|finding| finding.what.as_str()).collect();
+    disclosures.push(standing);
     Ok(json!({
         "receipt_id": receipt["receipt_id"],
         "operation": "purge verify",
-        "status": status,
+        "status": status.word(),
         "receipt": "as it was written",
         "audit": { "entries": verdict.entries, "faults": 0 },
         "verification": { "logical": { "hits": hits, "owned": back, "places": places } },
@@ -77,7 +83,7 @@ async fn check_receipt(store: &Store, receipt: &Value) -> Result<(), ChangeError
     let said = receipt["receipt_sha256"].as_str().unwrap_or_default().to_owned();
     let mut bare = receipt.clone();
     if let Some(object) = bare.as_object_mut() {
-        ["receipt_sha256", "audit_seq", "kept_in"].iter().for_each(|key| drop(object.remove(*key)));
+        ["receipt_sha256", "audit_seq", "kept_in", ANCHOR_PROBLEM].iter().for_each(|key| drop(object.remove(*key)));
     }
     let hash = hex::encode(Sha256::digest(canonical(&bare).as_bytes()));
     let seq = receipt["audit_seq"].as_i64().unwrap_or_default();
@@ -97,16 +103,19 @@ fn owned(store: &Store, places: &BTreeMap<String, usize>) -> usize {
     places.iter().filter(|(place, _)| columns.contains(*place)).map(|(_, hits)| hits).sum()
 }
 
+/// How many values of each column hold a handle, and what could not be read.
 async fn search(
     store: &Store,
     handles: &HashSet<String>,
     desk: &Desk<'_>,
-) -> Result<BTreeMap<String, usize>, ChangeError> {
+) -> Result<(BTreeMap<String, usize>, Vec<String>), ChangeError> {
     let mut snapshot = store.snapshot().await?;
+    let relations = snapshot.relations().await?;
+    let unread = relations.unread.iter().map(|(table, reason)| format!("{}: {reason}", table.title())).collect();
     let mut places: BTreeMap<String, usize> = BTreeMap::new();
     let mut known = Known { key: desk.key, handles, words: HashMap::new() };
     let mut values = 0;
-    for table in snapshot.relations().await?.tables {
+    for table in relations.tables {
         // The list itself holds the HMACs, and no handle.
         if table.name == "memory_suppressions" {
             continue;
@@ -133,7 +142,7 @@ async fn search(
             })
             .await?;
     }
-    Ok(places)
+    Ok((places, unread))
 }
 
 struct Known<'a> {

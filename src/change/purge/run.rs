@@ -14,6 +14,7 @@ use super::mention;
 use super::plan::{self, Options, PurgePlan};
 use super::prove::{self, Proof};
 use super::subject;
+use super::verdict::{self, Status};
 use crate::change::draft::writable;
 use crate::change::plan::{Counts, canonical};
 use crate::change::suppress::hmac;
@@ -23,6 +24,12 @@ use crate::store::erasing::PurgeSession;
 use crate::store::own::Own;
 use crate::store::session::Raw;
 use crate::store::stored::{Rows, TableName};
+
+/// What a plan to erase a person calls itself.
+const OPERATION: &str = "purge";
+
+/// Seconds by which the clocks of two people may differ.
+const CLOCKS_DIFFER: f64 = 300.0;
 
 /// Seconds that a kept plan lasts.
 const PLAN_LASTS: f64 = 7.0 * 86_400.0;
@@ -48,14 +55,11 @@ pub async fn run(
 /// # Errors
 /// As [`run`]; [`ChangeError::Conflict`] when planning now gives another plan, or the kept one is too old.
 pub async fn run_kept(store: &Store, kept: &KeptPlan, desk: &Desk<'_>) -> Result<Value, ChangeError> {
-    let conflict = |message: String| Err(ChangeError::Conflict { message, rows: Vec::new() });
     let own = ready(store).await?;
-    if kept.database_id.as_ref().is_some_and(|id| *id != own.database_id) {
-        return Err(ChangeError::Refused(format!("the plan is for another database than {}", store.location())));
-    }
-    let age = crate::memory::time::seconds_between(&kept.created_at, &now()).unwrap_or(f64::MAX);
+    let age = kept.check(&own, store.location())?;
     if age > PLAN_LASTS {
-        return conflict(format!("the plan of {} is too old: a plan to erase a person lasts a week", kept.created_at));
+        let message = format!("the plan of {} is too old: a plan to erase a person lasts a week", kept.created_at);
+        return Err(ChangeError::Conflict { message, rows: Vec::new() });
     }
     as_planned(store, &kept.given, &kept.options, false, desk, None, Some(&kept.plan_id)).await
 }
@@ -207,7 +211,7 @@ pub struct KeptPlan {
     pub operation: String,
     /// Id of the plan.
     pub plan_id: String,
-    /// Database that it is for, where it has an identity.
+    /// Database that it is for. One that is for none is refused.
     pub database_id: Option<String>,
     /// The subject as it was given.
     pub given: String,
@@ -215,6 +219,67 @@ pub struct KeptPlan {
     pub options: Options,
     /// When it was made.
     pub created_at: String,
+    /// SHA-256 over all of that, as hexadecimal digits.
+    #[serde(default)]
+    pub sha256: String,
+}
+
+impl KeptPlan {
+    /// What is kept of a plan.
+    #[must_use]
+    pub fn new(plan: &PurgePlan, own: &Own, given: &str, options: Options) -> Self {
+        let mut kept = KeptPlan {
+            operation: OPERATION.to_owned(),
+            plan_id: plan.plan_id.clone(),
+            database_id: Some(own.database_id.clone()),
+            given: given.to_owned(),
+            options,
+            created_at: plan.created_at.clone(),
+            sha256: String::new(),
+        };
+        kept.sha256 = kept.digest();
+        kept
+    }
+
+    /// Reads a kept plan; none where the file holds a plan of another kind.
+    ///
+    /// # Errors
+    /// [`ChangeError::Usage`] when something in it is not what it should be.
+    #[must_use]
+    pub fn from_file(text: &str) -> Option<Result<KeptPlan, ChangeError>> {
+        let value: Value = serde_json::from_str(text).ok()?;
+        value.get("given")?;
+        let bad = |e| ChangeError::Usage(format!("this is no plan to erase a person kept with --plan-out: {e}"));
+        Some(serde_json::from_value(value).map_err(bad))
+    }
+
+    fn digest(&self) -> String {
+        let bare = KeptPlan { sha256: String::new(), ..self.clone() };
+        hex::encode(Sha256::digest(canonical(&json!(bare)).as_bytes()))
+    }
+
+    /// Its age in seconds, if it is a plan for this database.
+    fn check(&self, own: &Own, location: &str) -> Result<f64, ChangeError> {
+        let refused = |words: String| Err(ChangeError::Refused(format!("{words}; make a new one")));
+        if self.operation != OPERATION {
+            return refused(format!("the plan calls itself `{}` and is one to erase a person", self.operation));
+        }
+        match &self.database_id {
+            Some(id) if *id == own.database_id => {}
+            Some(_) => return refused(format!("the plan is for another database than {location}")),
+            None => return refused("the plan does not say which database it is for".to_owned()),
+        }
+        let Some(age) = crate::memory::time::seconds_between(&self.created_at, &now()) else {
+            return refused(format!("the plan was made at no time that can be read: `{}`", self.created_at));
+        };
+        if age < -CLOCKS_DIFFER {
+            return refused(format!("the plan was made in the future, at {}", self.created_at));
+        }
+        if self.digest() != self.sha256 {
+            return Err(ChangeError::Usage("the plan was changed after it was made; make a new one".to_owned()));
+        }
+        Ok(age)
+    }
 }
 
 /// Our tables, with those of erasures.
@@ -286,9 +351,12 @@ async fn prepare(
         pseudonym: batches::pseudonym(),
         effects: plan.effects.clone(),
         particular: plan.particular.clone(),
+        left: plan.tally.iter().map(|(place, tally)| (place.clone(), tally.stays())).collect(),
+        left_references: plan.left_references.clone(),
         notes: plan.notes.clone(),
         broken_before: BTreeMap::new(),
         touched: touched(&plan, own),
+        side_indexes: Vec::new(),
         bytes_before: None,
         vectors: Vec::new(),
         phases: BTreeMap::from([("plan".to_owned(), planning)]),
@@ -359,7 +427,7 @@ async fn delete(
     *kept.phases.entry("delete".to_owned()).or_default() += began.elapsed().as_secs_f64();
     let proof = prove::after(store, desk, &mut kept).await?;
     let (receipt, hash) = receipt(desk, &kept, &counts, &proof);
-    let status = proof.status(&kept);
+    let status = verdict::status(&proof.findings).word();
     // Between its entry in the trail and its file the receipt would be lost with the process.
     kept.receipt = Some(receipt.clone());
     desk.keep(&kept)?;
@@ -381,9 +449,9 @@ fn handed_over(desk: &Desk<'_>, kept: &Kept, mut receipt: Value) -> Result<Value
 
 /// The receipt without what only its entry in the trail knows, and its SHA-256.
 fn receipt(desk: &Desk<'_>, kept: &Kept, counts: &Counts, proof: &Proof) -> (Value, String) {
-    let status = proof.status(kept);
-    let mut disclosures: Vec<String> = proof.incomplete.clone();
-    disclosures.extend(kept.particular.iter().chain(&proof.particular).chain(&kept.notes).chain(&proof.notes).cloned());
+    let status = verdict::status(&proof.findings);
+    let mut disclosures: Vec<String> = proof.findings.iter().map(|finding| finding.what.clone()).collect();
+    disclosures.extend(kept.notes.iter().chain(&proof.notes).cloned());
     disclosures.extend(STANDING.iter().map(|words| format!("{words} (as of {})", &now()[..10])));
     let mut hmacs: Vec<String> =
         kept.subject.handles.iter().filter(|h| kept.subject.is_alone(h)).map(|h| hmac(&desk.key, &h.value)).collect();
@@ -392,13 +460,14 @@ fn receipt(desk: &Desk<'_>, kept: &Kept, counts: &Counts, proof: &Proof) -> (Val
         "receipt_id": new_id(),
         "plan_id": kept.plan_id,
         "operation": "purge",
-        "status": status,
+        "status": status.word(),
         "counts": counts,
         "changes": [],
         "changes_total": counts.values().flat_map(|v| v.values()).sum::<usize>(),
         "effects": kept.effects,
         "disclosures": disclosures,
-        "incomplete": proof.incomplete,
+        "incomplete": proof.incomplete(),
+        "findings": proof.findings,
         "verification": proof.to_json(kept),
         "phases_seconds": kept.phases,
         "session": kept.session,
@@ -416,7 +485,7 @@ fn receipt(desk: &Desk<'_>, kept: &Kept, counts: &Counts, proof: &Proof) -> (Val
     if let Some(sha256) = &kept.export_sha256 {
         receipt["export_sha256"] = Value::from(sha256.clone());
     }
-    if *counts != kept.planned && status != "incomplete" {
+    if *counts != kept.planned && status != Status::Incomplete {
         receipt["notes"] =
             json!(["rows were written or changed by others meanwhile: what was done is more or less than the plan"]);
     }

@@ -7,12 +7,11 @@ use serde::Serialize;
 
 use super::effects::{Updates, is_required};
 use super::graph::Graph;
-use super::matcher::{Hit, ID_LENGTH, Matcher};
+use super::matcher::{Hit, ID_LENGTH, Matcher, What};
 use super::mention::{Decisions, Mention, Met};
 use super::place::Place;
 use super::subject::Handle;
 use crate::change::ChangeError;
-use crate::layout::Engine;
 use crate::layout::erase::Recompute;
 use crate::store::session::Raw;
 use crate::store::snapshot::{Snapshot, Wanted};
@@ -41,6 +40,12 @@ pub struct Tally {
 }
 
 impl Tally {
+    /// Those that stay, by choice or because nothing else can be done.
+    #[must_use]
+    pub fn stays(&self) -> usize {
+        self.left + self.outside + self.undone
+    }
+
     /// The sum over several places.
     #[must_use]
     pub fn all<'t>(tallies: impl IntoIterator<Item = &'t Tally>) -> Tally {
@@ -138,11 +143,10 @@ pub async fn everything(
     for table in search.graph.relations.tables.clone() {
         let key = search.graph.relations.keys.get(&table).cloned().unwrap_or_default();
         let shape = snapshot.store.shape(&table).await?;
-        let engine = snapshot.store.engine();
         let texts: Vec<(String, String)> = shape
             .columns
             .iter()
-            .filter(|c| engine == Engine::Sqlite || holds_text(&c.declared) || numeric && looks_personal(&c.name))
+            .filter(|c| search.graph.relations.holds_words(&table, &c.name) || numeric && looks_personal(&c.name))
             .map(|c| (c.name.clone(), c.declared.clone()))
             .collect();
         if texts.is_empty() {
@@ -166,47 +170,30 @@ pub async fn everything(
             })
             .await?;
     }
-    found.structure = structure(snapshot, search.handles).await?;
+    found.structure = structure(snapshot, search).await?;
     Ok(found)
 }
 
-/// What of the structure names the person: names are parts of longer words there.
-async fn structure(snapshot: &mut Snapshot<'_>, handles: &[&Handle]) -> Result<Vec<String>, ChangeError> {
-    let words: Vec<String> = handles.iter().map(|h| h.value.to_lowercase()).filter(|w| w.len() >= ID_LENGTH).collect();
+/// What of the structure names the person, in words that do not: a name is part of a longer word there, so that a handle
+/// long enough to tell counts within one too.
+async fn structure(snapshot: &mut Snapshot<'_>, search: &Search<'_>) -> Result<Vec<String>, ChangeError> {
+    let words = search.handles.iter().map(|h| h.value.to_lowercase());
+    let words: Vec<String> = words.filter(|w| w.len() >= ID_LENGTH).collect();
+    let names = |text: &str| {
+        let lower = text.to_lowercase();
+        let hits = search.matcher.find(text.as_bytes());
+        words.iter().any(|word| lower.contains(word.as_str())) || hits.iter().any(|h| matches!(h.what, What::Handle(_)))
+    };
     let mut named = Vec::new();
-    for (object, definition) in snapshot.definitions().await? {
-        let definition = definition.to_lowercase();
-        if words.iter().any(|word| definition.contains(word.as_str())) {
-            named.push(object);
+    for object in snapshot.definitions().await? {
+        if names(&object.name) {
+            named.push(format!("a {} is called by a handle", object.kind));
+        } else if names(&object.text) || names(&object.unquoted()) {
+            named.push(format!("the definition of the {} {} names the person", object.kind, object.name));
         }
     }
+    named.dedup();
     Ok(named)
-}
-
-/// Whether a column of PostgreSQL can hold a handle or an id.
-fn holds_text(declared: &str) -> bool {
-    let lower = declared.to_ascii_lowercase();
-    let number = [
-        "int",
-        "numeric",
-        "double",
-        "real",
-        "bool",
-        "timestamp",
-        "date",
-        "time",
-        "interval",
-        "vector",
-        "tsvector",
-        "halfvec",
-        "sparsevec",
-        "money",
-        "bit",
-        "oid",
-        "point",
-        "serial",
-    ];
-    !number.iter().any(|n| lower.starts_with(n)) && !matches!(lower.as_str(), "bigint" | "smallint")
 }
 
 /// Whether a column's name is that of something about people.

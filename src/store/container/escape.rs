@@ -241,6 +241,10 @@ fn backslash(bytes: &[u8], at: usize, is_quoted: bool) -> Option<(char, usize)> 
             return Some((char::from_u32(hexadecimal(&digits[..length])?)?, at + 4 + length));
         }
         b'u' => return unicode(bytes, at),
+        b'U' => {
+            let digits = bytes.get(at + 2..at + 10)?.strip_prefix(b"00")?;
+            return Some((char::from_u32(hexadecimal(digits)?)?, at + 10));
+        }
         b'x' => {
             let latin = || Some((char::from(u8::try_from(hexadecimal(bytes.get(at + 2..at + 4)?)?).ok()?), at + 4));
             return escaped_byte_char(bytes, at, b"\\x").or_else(latin);

@@ -5,10 +5,16 @@
 //! [`Visitor`]; what the visitor changes is carried back out as edits of byte ranges, so that every byte which no edit
 //! covers stays what it was. What cannot be taken apart is reported as [`Opaque`], never passed over.
 
+mod archive;
+mod cbor;
 mod charset;
 mod escape;
 mod json;
+mod msgpack;
 mod packed;
+mod pickle;
+mod piece;
+mod protobuf;
 mod walk;
 mod word;
 
@@ -61,6 +67,8 @@ pub enum Layer {
     Utf16,
     /// A byte a letter: ISO 8859-1, or bytes that were stored as such a text.
     Latin1,
+    /// Sixteen bytes that no other format explains, as a UUID in small letters.
+    Uuid,
     /// `MessagePack`.
     Msgpack,
     /// CBOR. Searched only.
@@ -89,6 +97,7 @@ impl Layer {
             Layer::Escapes => "escapes",
             Layer::Utf16 => "UTF-16",
             Layer::Latin1 => "Latin-1",
+            Layer::Uuid => "UUID bytes",
             Layer::Msgpack => "MessagePack",
             Layer::Cbor => "CBOR",
             Layer::Protobuf => "protobuf",

@@ -3,11 +3,14 @@
 
 use std::ops::Range;
 
+use super::archive::Archive;
 use super::escape::{Notation, Reading, escaped};
 use super::json::{self, Tokens};
 use super::packed::{self, Unpacked};
+use super::piece::{Body, Pieces};
 use super::word::{self, words};
-use super::{Change, Contents, Edit, Layer, Leaf, LeafKind, Limits, Opaque, Rewritten, Visitor, charset, edited};
+use super::{Change, Contents, Edit, Layer, Leaf, LeafKind, Limits, Opaque, Rewritten, Visitor};
+use super::{cbor, charset, edited, msgpack, pickle, protobuf};
 
 /// Parts that were not looked into, of which the place is kept.
 const REPORTED: usize = 16;
@@ -17,6 +20,12 @@ const TRIES: usize = 4_096;
 const WORK: (usize, usize) = (48, 256 << 20);
 /// Levels of escapes that are resolved: `%252540` has three.
 const ESCAPES: usize = 4;
+/// Levels of messages in each other that are tried.
+const MESSAGES: usize = 16;
+/// Letters of a text in a document that tell it from chance.
+const WORD: usize = 4;
+/// Bytes of a UUID.
+const UUID: usize = 16;
 /// Bytes between other parts that are too few to be worth a report.
 const SCRAP: usize = 16;
 
@@ -25,6 +34,8 @@ const SCRAP: usize = 16;
 pub(super) enum Step {
     /// To the value of a key that stands at these bytes, in quotes where the format has some.
     Key(Range<usize>),
+    /// To the value of a number as key.
+    Number(i128),
     /// To an element, from 0.
     At(usize),
 }
@@ -46,6 +57,7 @@ impl Place<'_> {
         for step in self.steps {
             let part = match step {
                 Step::At(position) => position.to_string(),
+                Step::Number(number) => number.to_string(),
                 Step::Key(range) => {
                     let key = String::from_utf8_lossy(self.source.get(range.clone()).unwrap_or_default());
                     let quotes = ['"', '\''];
@@ -246,13 +258,82 @@ impl<'v> Walk<'v> {
                 charset::to_utf16(&String::from_utf8_lossy(new), order)
             });
         }
-        if packed::header(bytes).is_some() && (text.is_err() || packed::begins(bytes)) {
+        if packed::begins(bytes) {
             return self.streams(bytes, place);
         }
-        if let Ok(text) = text {
-            return self.text(text, LeafKind::Text, place);
+        match structure(bytes) {
+            Some((Layer::Msgpack, _)) => self.pieces(Layer::Msgpack, bytes, msgpack::Reader::new(bytes), place),
+            Some((Layer::Pickle, _)) => self.pieces(Layer::Pickle, bytes, pickle::Reader::new(bytes), place),
+            Some((Layer::Cbor, _)) => self.pieces(Layer::Cbor, bytes, cbor::Reader::new(bytes), place),
+            Some((Layer::Protobuf, _)) => self.pieces(Layer::Protobuf, bytes, protobuf::Reader::new(bytes), place),
+            Some(_) => self.archive(bytes, place),
+            None => match text {
+                Ok(text) => self.text(text, LeafKind::Text, place),
+                Err(_) => self.unknown(bytes, place),
+            },
         }
-        self.unknown(bytes, place)
+    }
+
+    /// The parts of a binary document.
+    fn pieces(&mut self, layer: Layer, bytes: &[u8], mut pieces: impl Pieces, place: &Place<'_>) -> Vec<Edit> {
+        self.within(layer, bytes.len(), place, |walk| {
+            let mut edits = Vec::new();
+            while let Ok(Some(piece)) = pieces.next() {
+                let place = Place { up: Some(place), source: bytes, steps: pieces.steps() };
+                let part = |range: &Range<usize>| bytes.get(range.clone()).unwrap_or_default();
+                let new = match &piece.body {
+                    Body::Number(number) => {
+                        let text = number.to_string();
+                        let inside = walk.leaf(&text, LeafKind::Number, &place);
+                        (!inside.is_empty()).then(|| edited(text.as_bytes(), inside))
+                    }
+                    Body::Text(range) => {
+                        let text = std::str::from_utf8(part(range)).unwrap_or_default();
+                        let inside = walk.text(text, piece.kind, &place);
+                        (!inside.is_empty()).then(|| edited(text.as_bytes(), inside))
+                    }
+                    Body::Line(range) => {
+                        let line = charset::latin1(part(range));
+                        let line = line.strip_suffix('L').filter(|digits| json::is_number(digits)).unwrap_or(&line);
+                        walk.text(line, piece.kind, &place);
+                        None
+                    }
+                    Body::Bytes(range) => {
+                        let inside = walk.bytes(part(range), &place);
+                        (!inside.is_empty()).then(|| edited(part(range), inside))
+                    }
+                };
+                if let Some(new) = new {
+                    edits.push(Edit { bytes: msgpack::encoded(part(&piece.whole), &new), range: piece.whole });
+                }
+            }
+            edits
+        })
+    }
+
+    /// The files of an archive: searched only.
+    fn archive(&mut self, bytes: &[u8], place: &Place<'_>) -> Vec<Edit> {
+        let Some(mut archive) = Archive::open(bytes) else {
+            self.opaque("a zip archive that is damaged", bytes.len(), place);
+            self.letters(bytes, place);
+            return Vec::new();
+        };
+        self.contents.compressed = true;
+        self.within(Layer::Zip, bytes.len(), place, |walk| {
+            walk.text(&archive.comment(), LeafKind::Text, place);
+            for number in 0..archive.len() {
+                let file = archive.file(number, walk.unpackable);
+                let steps = [Step::Key(0..file.name.len())];
+                let place = Place { up: Some(place), source: file.name.as_bytes(), steps: &steps };
+                walk.text(&file.name, LeafKind::Key, &place);
+                walk.unpackable = walk.unpackable.saturating_sub(file.inner.len());
+                walk.bytes(&file.inner, &place);
+                if let Some(why) = file.unread {
+                    walk.opaque(why, file.size, &place);
+                }
+            }
+            Vec::new()
+        })
     }
 
     /// Bytes that are no format as a whole: streams between them, letters of one byte, letters between other bytes.
@@ -275,8 +356,19 @@ impl<'v> Walk<'v> {
             }
             return edits;
         }
-        self.opaque(named(bytes), bytes.len(), place);
+        if bytes[0] != 0x08 && packed::header(bytes).is_some() {
+            return self.streams(bytes, place);
+        }
         self.letters(bytes, place);
+        if bytes.len() == UUID {
+            let text = charset::uuid(bytes);
+            let edits = self.within(Layer::Uuid, UUID, place, |walk| walk.leaf(&text, LeafKind::Text, place));
+            return whole(UUID, text.as_bytes(), edits, |new| charset::to_uuid(&String::from_utf8_lossy(new)));
+        }
+        // Fewer bytes are times, sums and flags: too few to hide a name in.
+        if bytes.len() > UUID {
+            self.opaque(named(bytes), bytes.len(), place);
+        }
         Vec::new()
     }
 
@@ -447,15 +539,29 @@ fn is_plain(text: &str) -> bool {
     !matches!(first, Some(b'{' | b'[' | b'"' | 0x1F)) && (!matches!(first, Some(b'x' | b'(')) || text.is_ascii())
 }
 
-/// Whether the first bytes can be those of a format that is not text.
-pub(super) fn may_begin(_start: &[u8]) -> bool {
-    false
+/// The document that bytes are, if they are one, and the length of the longest text in it.
+fn structure(bytes: &[u8]) -> Option<(Layer, usize)> {
+    if bytes.starts_with(b"PK\x03\x04") || bytes.starts_with(b"PK\x05\x06") {
+        return Some((Layer::Zip, bytes.len()));
+    }
+    let pickle = || Some((Layer::Pickle, pickle::longest(bytes)?));
+    let msgpack = || Some((Layer::Msgpack, msgpack::longest(bytes)?));
+    let cbor = || Some((Layer::Cbor, cbor::longest(bytes)?));
+    let protobuf = || Some((Layer::Protobuf, protobuf::longest(bytes, MESSAGES)?));
+    pickle().or_else(msgpack).or_else(cbor).or_else(protobuf)
+}
+
+/// Whether the first bytes can be those of a document that is not text.
+pub(super) fn may_begin(start: &[u8]) -> bool {
+    matches!(start, [0x80..=0xBF | 0xD9 | 0xDC..=0xDF | 0x08 | 0x0A | 0x12 | 0x1A, ..] | [b'P', b'K', 3 | 5, ..])
 }
 
 /// Whether decoded bytes are more than chance: a text, or a format.
 fn means_something(bytes: &[u8]) -> bool {
     let text = std::str::from_utf8(bytes).is_ok_and(charset::is_clean);
-    text || charset::utf16(bytes).is_some() || packed::begins(bytes)
+    text || charset::utf16(bytes).is_some()
+        || packed::begins(bytes)
+        || structure(bytes).is_some_and(|(_, longest)| longest >= WORD)
 }
 
 /// What unknown bytes are, as far as their beginning says.

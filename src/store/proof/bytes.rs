@@ -1,7 +1,7 @@
 //! Looks through bytes for needles: in pieces that overlap, so that none is cut in two, with memory that does not grow
 //! with the file. A child process does it ([`crate::store::raw_file`]); here is what it looks for and what it answers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use sqlx::Connection as _;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 
-use super::needles::{Form, Needles};
+use super::needles::{Context, Form, Needles};
 use crate::store::Store;
 use crate::store::file_state::{Stamp, stamp};
 use crate::store::raw_file::Unread;
@@ -102,6 +102,13 @@ pub fn sqlite_files(main: &Path) -> Vec<PathBuf> {
     BESIDE.map(beside).to_vec()
 }
 
+/// Bytes on either side of a needle by which a value is known again.
+const AROUND: usize = 8;
+/// Of these, so many on one side are enough: a value that goes on in another page is cut anywhere.
+const ENOUGH: usize = 4;
+/// Different surroundings of one needle that are told apart.
+const CONTEXTS: usize = 4_096;
+
 /// A search that is ready to run.
 #[derive(Debug)]
 pub struct Search {
@@ -109,6 +116,46 @@ pub struct Search {
     /// Which handle and encoding a pattern is.
     means: Vec<(usize, Form)>,
     longest: usize,
+    known: HashMap<usize, Vec<Context>>,
+}
+
+/// What stands around needles in values that stay.
+#[derive(Debug, Default)]
+pub struct Contexts(HashMap<usize, HashSet<Context>>);
+
+impl Contexts {
+    /// Adds the places of one value.
+    pub fn add(&mut self, search: &Search, value: &[u8]) {
+        for hit in search.automaton.find_overlapping_iter(value) {
+            let needle = hit.pattern().as_usize();
+            let known = self.0.entry(needle).or_default();
+            let before = value[hit.start().saturating_sub(AROUND)..hit.start()].to_vec();
+            let after = value[hit.end()..value.len().min(hit.end() + AROUND)].to_vec();
+            if known.len() < CONTEXTS {
+                known.insert(Context { needle, before, after });
+            } else {
+                // Too many to tell apart: each place may be one of them.
+                known.insert(Context { needle, before: Vec::new(), after: Vec::new() });
+            }
+        }
+    }
+
+    /// All of them, in order.
+    #[must_use]
+    pub fn all(self) -> Vec<Context> {
+        let mut all: Vec<Context> = self.0.into_values().flatten().collect();
+        all.sort_unstable();
+        all
+    }
+}
+
+impl Context {
+    /// Whether the bytes from `start` to `end` may be a place of the value.
+    fn fits(&self, bytes: &[u8], start: usize, end: usize) -> bool {
+        let before = bytes[..start].ends_with(&self.before);
+        let after = bytes[end..].starts_with(&self.after);
+        before && (after || self.before.len() >= ENOUGH) || after && self.after.len() >= ENOUGH
+    }
 }
 
 impl Search {
@@ -126,7 +173,16 @@ impl Search {
             automaton,
             means: needles.needles.iter().map(|n| (n.handle, n.form)).collect(),
             longest: needles.needles.iter().map(|n| n.bytes.len()).max().unwrap_or_default(),
+            known: needles.known.iter().fold(HashMap::new(), |mut all, context| {
+                all.entry(context.needle).or_insert_with(Vec::new).push(context.clone());
+                all
+            }),
         })
+    }
+
+    /// Whether a value that stays accounts for a place.
+    fn is_known(&self, needle: usize, bytes: &[u8], start: usize, end: usize) -> bool {
+        self.known.get(&needle).is_some_and(|all| all.iter().any(|context| context.fits(bytes, start, end)))
     }
 
     /// Looks through everything that a reader gives; `each` gets the bytes of every piece read. Gives what was found
@@ -136,28 +192,32 @@ impl Search {
     /// The reader's.
     pub fn run(&self, mut reader: impl Read, each: &mut impl FnMut(u64)) -> io::Result<(Vec<Found>, u64)> {
         let mut counts: BTreeMap<(usize, Form), u64> = BTreeMap::new();
-        let keep = self.longest.saturating_sub(1);
+        let keep = self.longest + 2 * AROUND;
         let mut buffer = vec![0; PIECE + keep];
-        let (mut kept, mut total) = (0, 0);
+        let (mut kept, mut counted, mut total) = (0, 0, 0);
         loop {
             let read = read_full(&mut reader, &mut buffer[kept..])?;
+            let filled = kept + read;
+            // What follows the last ones comes with the next piece.
+            let until = if read == 0 { filled } else { filled.saturating_sub(AROUND) };
+            let bytes = &buffer[..filled];
+            for hit in
+                self.automaton.find_overlapping_iter(bytes).filter(|hit| (counted + 1..=until).contains(&hit.end()))
+            {
+                if let Some((handle, form)) = self.means.get(hit.pattern().as_usize()).copied()
+                    && !self.is_known(hit.pattern().as_usize(), bytes, hit.start(), hit.end())
+                {
+                    *counts.entry((handle, form)).or_default() += 1;
+                }
+            }
             if read == 0 {
                 break;
-            }
-            let filled = kept + read;
-            for hit in self.automaton.find_overlapping_iter(&buffer[..filled]) {
-                // One that ends within the part kept from before was counted then.
-                if hit.end() > kept
-                    && let Some(means) = self.means.get(hit.pattern().as_usize())
-                {
-                    *counts.entry(*means).or_default() += 1;
-                }
             }
             total += read as u64;
             each(read as u64);
             let from = filled.saturating_sub(keep);
             buffer.copy_within(from..filled, 0);
-            kept = filled - from;
+            (kept, counted) = (filled - from, until.saturating_sub(from));
         }
         let found = counts.into_iter().map(|((handle, form), count)| Found { handle, form, count }).collect();
         Ok((found, total))
@@ -239,18 +299,9 @@ impl Store {
     /// The files of this database; none for a server, whose files are not ours to read.
     #[must_use]
     pub fn files(&self) -> Option<Vec<PathBuf>> {
-        match self.sessions.opener() {
-            Opener::Sqlite(options, attached) => {
-                let mut files = sqlite_files(options.get_filename());
-                let path = |uri: &String| {
-                    let inner = uri.strip_prefix("file:").unwrap_or(uri);
-                    let inner = inner.split('?').next().unwrap_or(inner);
-                    PathBuf::from(inner.replace("%3f", "?").replace("%23", "#").replace("%25", "%"))
-                };
-                files.extend(attached.iter().flat_map(|(uri, _)| sqlite_files(&path(uri))));
-                Some(files)
-            }
-            Opener::Postgres(_) => None,
+        match self.sessions.opener().databases() {
+            databases if databases.is_empty() => None,
+            databases => Some(databases.iter().flat_map(|main| sqlite_files(main)).collect()),
         }
     }
 
@@ -309,6 +360,32 @@ mod tests {
             assert_eq!(it.map(|f| f.count), Some(1), "{:?} in {found:?}", needle.form);
         }
         assert!(scan(&[0xAA; 4096], &needles).is_empty());
+    }
+
+    #[test]
+    fn a_place_that_a_value_which_stays_accounts_for_is_told_from_others() {
+        let mut needles = Needles::new(&["bob.smith".to_owned()], &[]);
+        let mut contexts = Contexts::default();
+        let search = Search::new(&needles).unwrap();
+        contexts.add(&search, b"ask bob.smithers about it");
+        contexts.add(&search, b"bob.smith-2");
+        needles.known = contexts.all();
+        let count = |bytes: &[u8]| {
+            let of = |found: &Found| (found.form == Form::Utf8).then_some(found.count);
+            scan(bytes, &needles).iter().find_map(of).unwrap_or_default()
+        };
+        let stays = b"\x01\x17ask bob.smithers about itbob.smith-2\x00";
+        assert_eq!(count(stays), 0);
+        // Records stand side by side: what follows a value is the next one.
+        for gone in [&b"\x00bob.smith\x00"[..], b"bob.smithhello", b"xbob.smith-3"] {
+            assert_eq!(count(gone), 1, "{}", String::from_utf8_lossy(gone));
+        }
+        for at in [PIECE - 12, PIECE - 3, PIECE, PIECE + 5] {
+            let mut file = vec![b'.'; 2 * PIECE];
+            file[at..at + stays.len()].copy_from_slice(stays);
+            file[64..73].copy_from_slice(b"bob.smith");
+            assert_eq!(count(&file), 1, "at {at}");
+        }
     }
 
     #[test]

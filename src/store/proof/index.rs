@@ -1,9 +1,10 @@
-//! What search indexes still give: words in full-text indexes of SQLite, neighbours of a vector in PostgreSQL.
+//! What search indexes still give: words in full-text indexes of SQLite and entries about rows that are gone, neighbours
+//! of a vector in PostgreSQL.
 
 use std::ops::ControlFlow;
 
-use serde::Serialize;
-use sqlx::sqlite::SqliteConnection;
+use serde::{Deserialize, Serialize};
+use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use sqlx::{AssertSqlSafe, Connection as _};
 
 use super::tables::{number, text};
@@ -15,15 +16,21 @@ use crate::store::shape::qualified;
 use crate::store::stored::TableName;
 use crate::store::{Store, StoreError};
 
-/// What one full-text index gave.
+/// An index is about a table when at most one entry in so many is about no row of it.
+const MOST_ORPHANS: u64 = 10;
+
+/// What one search index gave.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct IndexHits {
     /// Table of the index.
     pub table: String,
-    /// Rows that each handle finds as a phrase, by its number.
+    /// Rows that each handle finds as a phrase, by its number; where the index keeps no places, rows that hold all of its
+    /// words.
     pub rows: Vec<u64>,
     /// Rows under a term of the vocabulary that is the whole handle, by its number.
     pub terms: Vec<u64>,
+    /// It keeps nothing of what it was made of, and so cannot be made anew.
+    pub contentless: bool,
     /// Why it could not be asked.
     pub unread: Option<String>,
 }
@@ -36,30 +43,134 @@ impl IndexHits {
     }
 }
 
-const SEARCH_TABLES: &str = "SELECT name, lower(sql) LIKE '%using fts5%' FROM main.sqlite_schema WHERE type = 'table' \
-     AND lower(sql) LIKE 'create virtual table%' AND (lower(sql) LIKE '%using fts5%' \
-     OR lower(sql) LIKE '%using fts4%') ORDER BY name";
+/// An index that tells its rows by the numbers of another table's rows, or by its key.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SideIndex {
+    /// Table of the index.
+    pub index: String,
+    /// The table that its rows are about.
+    pub table: TableName,
+    /// Entries about rows that are not there.
+    pub orphans: u64,
+    /// What counts them.
+    sql: String,
+}
+
+/// A virtual table that an index is asked by.
+struct Virtual {
+    schema: String,
+    name: String,
+    module: String,
+    /// Its definition in small letters, without blanks.
+    options: String,
+}
+
+impl Virtual {
+    fn is_full_text(&self) -> bool {
+        matches!(self.module.as_str(), "fts5" | "fts4" | "fts3")
+    }
+
+    /// Whether it keeps no content, neither its own nor another table's.
+    fn is_contentless(&self) -> bool {
+        ["content=''", "content=\"\""].iter().any(|option| self.options.contains(option))
+    }
+
+    /// The shadow table with one row for each entry, and its column with the entry's number or key.
+    fn entries(&self) -> [(String, &'static str); 3] {
+        let shadow = |ending: &str| format!("{}_{ending}", self.name);
+        let number = if self.module == "fts5" { "id" } else { "docid" };
+        [(shadow("docsize"), number), (shadow("rowids"), "id"), (shadow("rowids"), "rowid")]
+    }
+}
+
+const VIRTUAL: &str = "SELECT name, sql FROM $schema.sqlite_schema WHERE type = 'table' \
+     AND lower(sql) LIKE 'create virtual table%' ORDER BY name";
+/// Modules that only show what is stored elsewhere, or hold numbers.
+const HARMLESS: &[&str] = &["fts5vocab", "fts4aux", "fts3tokenize", "rtree", "rtree_i32", "geopoly", "dbstat"];
+
+/// A link of its own: the vocabulary is read through temporary tables, which reading sessions may not make.
+async fn link_to(
+    options: &SqliteConnectOptions,
+    attached: &[(String, String)],
+) -> Result<SqliteConnection, sqlx::Error> {
+    let mut link = SqliteConnection::connect_with(options).await?;
+    for (file, schema) in attached {
+        let sql = format!("ATTACH $1 AS {}", quote(schema));
+        sqlx::query(AssertSqlSafe(sql)).bind(file).execute(&mut link).await?;
+    }
+    Ok(link)
+}
+
+async fn virtual_tables(link: &mut SqliteConnection) -> Result<Vec<Virtual>, sqlx::Error> {
+    let mut all = Vec::new();
+    for schema in rows(link, "SELECT name FROM pragma_database_list WHERE name <> 'temp' ORDER BY seq", &[]).await? {
+        let schema = text(&schema, 0);
+        for row in rows(link, &VIRTUAL.replace("$schema", &quote(&schema)), &[]).await? {
+            let sql = text(&row, 1).to_lowercase();
+            let module = sql.split_once(" using ").map_or("", |(_, rest)| rest.trim_start());
+            let module = module.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default().to_owned();
+            let options = sql.chars().filter(|c| !c.is_whitespace()).collect();
+            all.push(Virtual { schema: schema.clone(), name: text(&row, 0), module, options });
+        }
+    }
+    all.retain(|table| !HARMLESS.contains(&table.module.as_str()));
+    Ok(all)
+}
 
 impl Store {
-    /// Asks every full-text index of SQLite for handles. PostgreSQL's indexes only point at rows, which are searched
+    /// Asks every search index of SQLite for handles. PostgreSQL's indexes only point at rows, which are searched
     /// themselves: none there.
     ///
     /// # Errors
     /// The engine's refusal; an index that cannot be asked is told as such.
     pub async fn search_indexes(&self, handles: &[String]) -> Result<Vec<IndexHits>, StoreError> {
-        let Opener::Sqlite(options, _) = self.sessions.opener() else { return Ok(Vec::new()) };
-        let tables = self.fetch_text(SEARCH_TABLES).await?;
+        let Opener::Sqlite(options, attached) = self.sessions.opener() else { return Ok(Vec::new()) };
+        let mut link = link_to(options, attached).await?;
         let mut all = Vec::new();
-        if tables.is_empty() {
-            return Ok(all);
-        }
-        // The vocabulary is read through a temporary table, which reading sessions may not make.
-        let mut link = SqliteConnection::connect_with(options).await?;
-        for table in tables {
-            all.push(ask(&mut link, &text(&table, 0), number(&table, 1) == 1, handles).await);
+        for table in virtual_tables(&mut link).await? {
+            all.push(ask(&mut link, &table, handles).await);
         }
         link.close().await?;
         Ok(all)
+    }
+
+    /// Indexes that keep entries by the number or the key of another table's rows, as far as these are some tables: those
+    /// of vectors, and those of words that keep no content. Which table an index is about is told by its entries: nearly
+    /// all of them are rows of it.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn side_indexes(&self, tables: &[TableName]) -> Result<Vec<SideIndex>, StoreError> {
+        let Opener::Sqlite(options, attached) = self.sessions.opener() else { return Ok(Vec::new()) };
+        let mut link = link_to(options, attached).await?;
+        let mut all = Vec::new();
+        for index in virtual_tables(&mut link).await?.iter().filter(|v| !v.is_full_text() || v.is_contentless()) {
+            let mut best: Option<(bool, SideIndex)> = None;
+            let shadow = |table: &&TableName| table.name.starts_with(&format!("{}_", index.name));
+            for table in tables.iter().filter(|table| table.schema == index.schema && !shadow(table)) {
+                // Numbers of rows begin at 1 everywhere: of two tables that fit, the one that the index is called by.
+                let named = index.name.contains(&table.name) || table.name.contains(&index.name);
+                if best.as_ref().is_some_and(|(known, _)| *known || !named) {
+                    continue;
+                }
+                best = about(&mut link, index, table).await.map(|side| (named, side)).or(best);
+            }
+            all.extend(best.map(|(_, side)| side));
+        }
+        link.close().await?;
+        Ok(all)
+    }
+
+    /// How many entries of an index are about rows that are not there, now.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn orphans_of(&self, side: &SideIndex) -> Result<u64, StoreError> {
+        let Opener::Sqlite(options, attached) = self.sessions.opener() else { return Ok(0) };
+        let mut link = link_to(options, attached).await?;
+        let found = rows(&mut link, &side.sql, &[]).await?;
+        link.close().await?;
+        Ok(found.first().map_or(0, |row| number(row, 1) as u64))
     }
 
     /// Ids of the `k` rows whose vectors are nearest to one, by the engine's own index where it has one. None on SQLite,
@@ -90,13 +201,56 @@ impl Store {
     }
 }
 
-async fn ask(link: &mut SqliteConnection, table: &str, fts5: bool, handles: &[String]) -> IndexHits {
-    let mut hits = IndexHits { table: table.to_owned(), rows: Vec::new(), terms: Vec::new(), unread: None };
+/// An index as one about a table; none where it is not.
+async fn about(link: &mut SqliteConnection, index: &Virtual, table: &TableName) -> Option<SideIndex> {
+    let key = format!(
+        "SELECT name FROM pragma_table_info({}, {}) WHERE pk = 1",
+        literal(&table.name),
+        literal(&table.schema)
+    );
+    let key = rows(link, &key, &[]).await.ok()?.first().map(|row| quote(&text(row, 0)));
+    for (shadow, column) in index.entries() {
+        let (schema, shadow) = (quote(&index.schema), quote(&shadow));
+        for by in std::iter::once("rowid".to_owned()).chain(key.clone()) {
+            let sql = format!(
+                "SELECT count(*), coalesce(sum(NOT EXISTS (SELECT 1 FROM {} t WHERE t.{by} = v.{column})), 0) FROM {schema}.{shadow} v \
+                 WHERE v.{column} IS NOT NULL",
+                qualified(table)
+            );
+            // No such shadow, or a table without row numbers.
+            let Ok(found) = rows(link, &sql, &[]).await else { continue };
+            let (entries, orphans) = found.first().map_or((0, 0), |row| (number(row, 0) as u64, number(row, 1) as u64));
+            if entries > 0 && orphans * MOST_ORPHANS <= entries {
+                return Some(SideIndex { index: index.name.clone(), table: table.clone(), orphans, sql });
+            }
+        }
+    }
+    None
+}
+
+fn literal(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
+}
+
+async fn ask(link: &mut SqliteConnection, table: &Virtual, handles: &[String]) -> IndexHits {
+    let (rows, terms, contentless) = (Vec::new(), Vec::new(), table.is_contentless());
+    let mut hits = IndexHits { table: table.name.clone(), rows, terms, contentless, unread: None };
+    if !table.is_full_text() {
+        hits.unread = Some(format!("the extension behind `{}` is not here", table.module));
+        return hits;
+    }
     let outcome = async {
         for handle in handles {
-            hits.rows.push(phrase(link, table, handle).await?);
+            let found = match phrase(link, table, handle).await {
+                // Without places in the text, phrases cannot be asked for.
+                Err(_) if table.module == "fts5" && table.is_contentless() => all_words(link, table, handle).await?,
+                // What it was made of is searched itself, and it is made anew from that.
+                Err(_) if table.options.contains("detail=") => 0,
+                found => found?,
+            };
+            hits.rows.push(found);
         }
-        if fts5 {
+        if table.module == "fts5" {
             hits.terms = vocabulary(link, table, handles).await?;
         }
         Ok::<_, sqlx::Error>(())
@@ -108,19 +262,70 @@ async fn ask(link: &mut SqliteConnection, table: &str, fts5: bool, handles: &[St
 }
 
 /// Rows that hold a handle's words one after the other. A handle without any word finds none.
-async fn phrase(link: &mut SqliteConnection, table: &str, handle: &str) -> Result<u64, sqlx::Error> {
+async fn phrase(link: &mut SqliteConnection, table: &Virtual, handle: &str) -> Result<u64, sqlx::Error> {
     if !handle.chars().any(char::is_alphanumeric) {
         return Ok(0);
     }
-    let sql = format!("SELECT count(*) FROM main.{t} WHERE {t} MATCH $1", t = quote(table));
+    let (schema, name) = (quote(&table.schema), quote(&table.name));
+    let sql = format!("SELECT count(*) FROM {schema}.{name} WHERE {name} MATCH $1");
     let phrase = format!("\"{}\"", handle.replace('"', "\"\"").replace('\0', ""));
     count(link, &sql, &[Raw::Text(phrase)]).await
 }
 
-async fn vocabulary(link: &mut SqliteConnection, table: &str, handles: &[String]) -> Result<Vec<u64>, sqlx::Error> {
+/// Rows that hold all words of a handle, wherever: the words as the index's own tokenizer takes them.
+async fn all_words(link: &mut SqliteConnection, table: &Virtual, handle: &str) -> Result<u64, sqlx::Error> {
+    let tokenizer = tokenizer(&table.options, link, table).await?;
     let make = format!(
-        "DROP TABLE IF EXISTS temp.vocabulary; CREATE VIRTUAL TABLE temp.vocabulary USING fts5vocab(main, {}, row)",
-        quote(table)
+        "DROP TABLE IF EXISTS temp.asked; DROP TABLE IF EXISTS temp.asked_words; DROP TABLE IF EXISTS temp.held; \
+         CREATE VIRTUAL TABLE temp.asked USING fts5(x{tokenizer}); \
+         CREATE VIRTUAL TABLE temp.asked_words USING fts5vocab(temp, asked, row); \
+         CREATE VIRTUAL TABLE temp.held USING fts5vocab({}, {}, instance)",
+        quote(&table.schema),
+        quote(&table.name)
+    );
+    sqlx::raw_sql(AssertSqlSafe(make)).execute(&mut *link).await?;
+    rows(link, "INSERT INTO temp.asked (x) VALUES ($1)", &[Raw::Text(handle.to_owned())]).await?;
+    let sql = "SELECT count(*) FROM (SELECT doc FROM temp.held WHERE term IN (SELECT term FROM temp.asked_words) \
+         GROUP BY doc HAVING count(DISTINCT term) = (SELECT count(*) FROM temp.asked_words))";
+    let found = count(link, sql, &[]).await;
+    sqlx::raw_sql("DROP TABLE temp.held; DROP TABLE temp.asked_words; DROP TABLE temp.asked")
+        .execute(&mut *link)
+        .await?;
+    found
+}
+
+/// The option of an index that says how it takes texts apart, as it stands in its definition.
+async fn tokenizer(options: &str, link: &mut SqliteConnection, table: &Virtual) -> Result<String, sqlx::Error> {
+    if !options.contains("tokenize=") {
+        return Ok(String::new());
+    }
+    let sql = format!("SELECT sql FROM {}.sqlite_schema WHERE name = $1", quote(&table.schema));
+    let definition = rows(link, &sql, &[Raw::Text(table.name.clone())]).await?;
+    let definition = definition.first().map(|row| text(row, 0)).unwrap_or_default();
+    let at = definition.to_ascii_lowercase().find("tokenize").unwrap_or_default();
+    let option = &definition[at..];
+    // Up to the next option, or the end; what is quoted may hold anything.
+    let mut quoted = None;
+    let end = option.find(|c| match (quoted, c) {
+        (None, '\'' | '"') => {
+            quoted = Some(c);
+            false
+        }
+        (Some(open), c) if open == c => {
+            quoted = None;
+            false
+        }
+        (None, ',' | ')') => true,
+        _ => false,
+    });
+    Ok(format!(", {}", &option[..end.unwrap_or(option.len())]))
+}
+
+async fn vocabulary(link: &mut SqliteConnection, table: &Virtual, handles: &[String]) -> Result<Vec<u64>, sqlx::Error> {
+    let make = format!(
+        "DROP TABLE IF EXISTS temp.vocabulary; CREATE VIRTUAL TABLE temp.vocabulary USING fts5vocab({}, {}, row)",
+        quote(&table.schema),
+        quote(&table.name)
     );
     sqlx::raw_sql(AssertSqlSafe(make)).execute(&mut *link).await?;
     let mut hits = Vec::new();
@@ -130,6 +335,16 @@ async fn vocabulary(link: &mut SqliteConnection, table: &str, handles: &[String]
     }
     sqlx::raw_sql("DROP TABLE temp.vocabulary").execute(&mut *link).await?;
     Ok(hits)
+}
+
+async fn rows(link: &mut SqliteConnection, sql: &str, params: &[Raw]) -> Result<Vec<RawRow>, sqlx::Error> {
+    let mut rows = Vec::new();
+    let mut each = |row: RawRow| {
+        rows.push(row);
+        ControlFlow::Continue(())
+    };
+    session::scan_sqlite(link, sql, params, &mut each).await.map(drop)?;
+    Ok(rows)
 }
 
 async fn count(link: &mut SqliteConnection, sql: &str, params: &[Raw]) -> Result<u64, sqlx::Error> {

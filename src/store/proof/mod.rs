@@ -12,7 +12,7 @@ pub mod pass;
 mod postgres;
 pub mod spelling;
 mod sqlite;
-mod tables;
+pub(super) mod tables;
 pub mod values;
 pub mod words;
 

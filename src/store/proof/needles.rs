@@ -66,6 +66,17 @@ pub struct Needle {
     pub bytes: Vec<u8>,
 }
 
+/// What stands around a needle in a value that stays: the same among the bytes of a file is that value.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Context {
+    /// Place of the needle among all.
+    pub needle: usize,
+    /// The bytes before it, as far as the value goes.
+    pub before: Vec<u8>,
+    /// The bytes behind it.
+    pub after: Vec<u8>,
+}
+
 /// What is not looked for, and why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unusable {
@@ -86,6 +97,9 @@ pub struct Needles {
     pub needles: Vec<Needle>,
     /// What proves nothing.
     pub unusable: Vec<Unusable>,
+    /// Places that values which stay account for.
+    #[serde(default)]
+    pub known: Vec<Context>,
 }
 
 impl Needles {

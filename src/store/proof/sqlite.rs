@@ -39,11 +39,14 @@ struct Work {
 
 pub async fn pass(store: &Store, wanted: &Wanted) -> Result<Pass, WriteError> {
     let Opener::Sqlite(options, _) = store.sessions.opener() else { return Ok(Pass::new()) };
+    if let Some(words) = store.displaced() {
+        return Err(WriteError::Displaced(words));
+    }
     let main = options.get_filename().to_path_buf();
     let options = options.clone().read_only(false).foreign_keys(false).busy_timeout(WAIT);
     let link = SqliteConnection::connect_with(&options).await?;
     let mut work = Work { link, main, patience: wanted.patience };
-    work.run("PRAGMA secure_delete = ON").await?;
+    work.run("PRAGMA secure_delete = ON; PRAGMA synchronous = EXTRA; PRAGMA fullfsync = ON").await?;
     let mut pass = Pass::new();
     let mode = text(&work.row("PRAGMA journal_mode").await?, 0);
     pass.figure("journal_mode", mode.clone());

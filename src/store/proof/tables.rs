@@ -1,4 +1,5 @@
-//! Every table of a database with its stored columns and keys, whatever the layout knows of it.
+//! Every table of a database with its stored columns and keys, whatever the layout knows of it; and of each column what
+//! it can hold, by what its type is and not by how that is called.
 
 use std::collections::BTreeMap;
 
@@ -7,12 +8,31 @@ use crate::store::session::{Raw, RawRow};
 use crate::store::stored::TableName;
 use crate::store::{Store, StoreError};
 
+/// What a column can hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Holds {
+    /// Words.
+    Words,
+    /// One number.
+    Number,
+    /// Numbers within something else, such as a list.
+    Numbers,
+    /// Neither: times, truths, vectors, bits.
+    Neither,
+}
+
 /// A column to search.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Column {
     pub name: String,
     /// Type in small letters.
     pub declared: String,
+    /// What it can hold.
+    pub holds: Holds,
+    /// Its values are bytes.
+    pub binary: bool,
+    /// It cannot be empty.
+    pub required: bool,
 }
 
 /// What a table is to a search.
@@ -22,8 +42,38 @@ pub enum Kind {
     Stored,
     /// Its rows belong to a search index.
     Index,
-    /// It is not searched, for that reason.
-    Unread(&'static str),
+    /// It keeps copies of other tables' rows.
+    Copies,
+    /// Its rows are those of its partitions.
+    Parent,
+    /// It is not searched.
+    Unread(Unread),
+}
+
+/// Why a table is not searched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unread {
+    /// We have no right to read it.
+    Denied,
+    /// Its rows are in another database.
+    Foreign,
+    /// It keeps copies, and was never filled.
+    Empty,
+    /// Its rows are in its shadow tables.
+    Virtual,
+}
+
+impl Unread {
+    /// In words.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Unread::Denied => "we have no right to read it",
+            Unread::Foreign => "a foreign table: its rows are in another database",
+            Unread::Empty => "a materialised view that was never filled",
+            Unread::Virtual => "a virtual table: what it holds is in its shadow tables, which are searched",
+        }
+    }
 }
 
 /// A table.
@@ -36,21 +86,57 @@ pub struct Table {
     pub key: Vec<String>,
     /// A name of the hidden row number that no column has taken.
     pub row_number: Option<&'static str>,
+    /// Its rows are those of a table that is there too.
+    pub partition: bool,
+    /// Policies may hide rows of it from us.
+    pub hidden: bool,
 }
 
-const SQLITE: &str = "SELECT l.schema, l.name, l.type, l.wr, c.name, lower(c.type), c.hidden, c.pk \
+const SQLITE: &str = "SELECT l.schema, l.name, l.type, l.wr, c.name, lower(c.type), c.hidden, c.pk, 'words', 0, 0, 0, c.\"notnull\" OR c.pk > 0 \
      FROM pragma_table_list l JOIN pragma_table_xinfo(l.name, l.schema) c \
      WHERE l.type IN ('table', 'shadow') AND l.schema <> 'temp' ORDER BY l.schema, l.name, c.cid";
 const SQLITE_OTHERS: &str = "SELECT schema, name, type FROM pragma_table_list \
      WHERE type = 'virtual' AND schema <> 'temp' ORDER BY schema, name";
 
-const POSTGRES: &str = "SELECT n.nspname::text, c.relname::text, c.relkind::text, 0, a.attname::text, \
+/// Types are followed to what they are made of: a domain to its base, a list to its items, a composite to its fields, a
+/// range to its bounds.
+const POSTGRES: &str = "WITH RECURSIVE stored AS (SELECT c.oid, c.relname, c.relkind, c.relispartition, n.oid AS space, \
+       n.nspname, c.relispopulated FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
+       WHERE c.relkind IN ('r', 'p', 'm', 'f') AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'), \
+     part (root, oid, inner_to) AS ( \
+       SELECT a.atttypid, a.atttypid, false FROM pg_attribute a JOIN stored s ON s.oid = a.attrelid \
+         WHERE a.attnum > 0 AND NOT a.attisdropped \
+       UNION SELECT p.root, x.oid, p.inner_to OR x.inner_to FROM part p JOIN pg_type t ON t.oid = p.oid, LATERAL ( \
+         SELECT t.typbasetype, false WHERE t.typtype = 'd' \
+         UNION ALL SELECT t.typelem, true WHERE t.typcategory = 'A' AND t.typelem <> 0 \
+         UNION ALL SELECT f.atttypid, true FROM pg_attribute f \
+           WHERE t.typtype = 'c' AND f.attrelid = t.typrelid AND f.attnum > 0 AND NOT f.attisdropped \
+         UNION ALL SELECT r.rngsubtype, true FROM pg_range r \
+           WHERE t.oid IN (r.rngtypid, (to_jsonb(r) ->> 'rngmultitypid')::oid)) x (oid, inner_to)), \
+     leaf AS (SELECT p.root, p.inner_to, CASE \
+         WHEN t.typname IN ('int2', 'int4', 'int8', 'numeric') AND t.typnamespace = 'pg_catalog'::regnamespace THEN 'number' \
+         WHEN t.typname IN ('bool', 'float4', 'float8', 'money', 'date', 'time', 'timetz', 'timestamp', 'timestamptz', \
+           'interval', 'bit', 'varbit', 'oid', 'tid', 'xid', 'xid8', 'cid', 'point', 'line', 'lseg', 'box', 'path', \
+           'polygon', 'circle', 'pg_lsn') AND t.typnamespace = 'pg_catalog'::regnamespace \
+           OR t.typname IN ('vector', 'halfvec', 'sparsevec') AND EXISTS (SELECT 1 FROM pg_depend d \
+             WHERE d.classid = 'pg_type'::regclass AND d.objid = t.oid AND d.deptype = 'e') THEN 'neither' \
+         ELSE 'words' END AS holds, t.typname = 'bytea' AND NOT p.inner_to AS bytes \
+       FROM part p JOIN pg_type t ON t.oid = p.oid \
+       WHERE t.typtype IN ('b', 'e', 'p') AND NOT (t.typcategory = 'A' AND t.typelem <> 0)), \
+     kinds AS (SELECT root, CASE WHEN bool_or(holds = 'words') THEN 'words' \
+       WHEN bool_or(holds = 'number' AND NOT inner_to) THEN 'number' WHEN bool_or(holds = 'number') THEN 'numbers' \
+       ELSE 'neither' END AS holds, bool_or(bytes) AS bytes FROM leaf GROUP BY root) \
+     SELECT s.nspname::text, s.relname::text, CASE \
+       WHEN s.relkind = 'f' THEN 'foreign' \
+       WHEN NOT (has_schema_privilege(s.space, 'USAGE') AND has_table_privilege(s.oid, 'SELECT')) THEN 'denied' \
+       WHEN s.relkind = 'm' THEN CASE WHEN s.relispopulated THEN 'copies' ELSE 'empty' END \
+       WHEN s.relkind = 'p' THEN 'parent' ELSE 'table' END, 0, a.attname::text, \
      lower(format_type(a.atttypid, a.atttypmod)), CASE WHEN a.attgenerated = '' THEN 0 ELSE 3 END, \
      coalesce((SELECT array_position(i.indkey::int2[], a.attnum) + 1 FROM pg_index i \
-       WHERE i.indrelid = c.oid AND i.indisprimary), 0) \
-     FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid JOIN pg_namespace n ON n.oid = c.relnamespace \
-     WHERE c.relkind IN ('r', 'm', 'f') AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema' \
-     AND a.attnum > 0 AND NOT a.attisdropped ORDER BY 1, 2, a.attnum";
+       WHERE i.indrelid = s.oid AND i.indisprimary), 0), coalesce(k.holds, 'words'), coalesce(k.bytes, false), \
+     s.relispartition, row_security_active(s.oid), a.attnotnull \
+     FROM stored s JOIN pg_attribute a ON a.attrelid = s.oid LEFT JOIN kinds k ON k.root = a.atttypid \
+     WHERE a.attnum > 0 AND NOT a.attisdropped ORDER BY 1, 2, a.attnum";
 
 /// Every table, in order of schema and name. Views are left out: what they show is stored elsewhere.
 pub async fn read(store: &Store) -> Result<Vec<Table>, StoreError> {
@@ -65,8 +151,17 @@ pub async fn read(store: &Store) -> Result<Vec<Table>, StoreError> {
             columns: Vec::new(),
             key: Vec::new(),
             row_number: (store.engine() == Engine::Sqlite && number(&row, 3) == 0).then_some("rowid"),
+            partition: number(&row, 10) == 1,
+            hidden: number(&row, 11) == 1,
         });
-        let column = Column { name: text(&row, 4), declared: text(&row, 5) };
+        let holds = holds(&text(&row, 8));
+        let column = Column {
+            name: text(&row, 4),
+            declared: text(&row, 5),
+            holds,
+            binary: number(&row, 9) == 1,
+            required: number(&row, 12) == 1,
+        };
         if number(&row, 7) > 0 {
             keys.entry(name).or_default().push((number(&row, 7), column.name.clone()));
         }
@@ -78,8 +173,9 @@ pub async fn read(store: &Store) -> Result<Vec<Table>, StoreError> {
     if store.engine() == Engine::Sqlite {
         for row in store.fetch_text(SQLITE_OTHERS).await? {
             let name = TableName::new(text(&row, 0), text(&row, 1));
-            let kind = Kind::Unread("a virtual table: what it holds is in its shadow tables, which are searched");
-            tables.insert(name.clone(), Table { name, kind, columns: Vec::new(), key: Vec::new(), row_number: None });
+            let (kind, columns, key) = (Kind::Unread(Unread::Virtual), Vec::new(), Vec::new());
+            let table = Table { name, kind, columns, key, row_number: None, partition: false, hidden: false };
+            tables.insert(table.name.clone(), table);
         }
     }
     for (name, mut columns) in keys {
@@ -100,8 +196,21 @@ fn kind(word: &str, name: &str) -> Kind {
         "shadow" => Kind::Index,
         // Samples of indexed values.
         _ if name.starts_with("sqlite_stat") => Kind::Index,
-        "f" => Kind::Unread("a foreign table: its rows are in another database"),
+        "foreign" => Kind::Unread(Unread::Foreign),
+        "denied" => Kind::Unread(Unread::Denied),
+        "empty" => Kind::Unread(Unread::Empty),
+        "copies" => Kind::Copies,
+        "parent" => Kind::Parent,
         _ => Kind::Stored,
+    }
+}
+
+fn holds(word: &str) -> Holds {
+    match word {
+        "number" => Holds::Number,
+        "numbers" => Holds::Numbers,
+        "neither" => Holds::Neither,
+        _ => Holds::Words,
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use serde::Serialize;
 
-use super::tables::{self, Column, Kind, Table, number};
+use super::tables::{self, Column, Holds, Kind, Table, number};
 use super::words::{Seen, Words};
 use crate::layout::Engine;
 use crate::store::connect::explain;
@@ -97,6 +97,8 @@ impl ValueSearch {
 
 struct Run<'a, F, P> {
     words: &'a Words,
+    /// Gets every value.
+    value: &'a mut (dyn FnMut(&Raw) + Send),
     found: ValueSearch,
     each: F,
     progress: P,
@@ -117,11 +119,26 @@ impl Store {
         each: impl FnMut(Sighting) -> ControlFlow<()>,
         progress: impl FnMut(&Progress),
     ) -> Result<ValueSearch, StoreError> {
+        self.search_each_value(handles, leave_out, &mut |_| {}, each, progress).await
+    }
+
+    /// As [`Store::search_values`]; `value` gets every value that is read.
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn search_each_value(
+        &self,
+        handles: &[String],
+        leave_out: &[TableName],
+        value: &mut (dyn FnMut(&Raw) + Send),
+        each: impl FnMut(Sighting) -> ControlFlow<()>,
+        progress: impl FnMut(&Progress),
+    ) -> Result<ValueSearch, StoreError> {
         let began = Instant::now();
         let words = Words::new(handles).map_err(StoreError::CannotHold)?;
         let empty = vec![0; handles.len()];
         let found = ValueSearch { hits: empty.clone(), inside: empty.clone(), tails: empty, ..ValueSearch::default() };
-        let mut run = Run { words: &words, found, each, progress, rows: 0, stopped: false };
+        let mut run = Run { words: &words, value, found, each, progress, rows: 0, stopped: false };
         let tables: Vec<Table> =
             tables::read(self).await?.into_iter().filter(|table| !leave_out.contains(&table.name)).collect();
         for (at, table) in tables.iter().enumerate() {
@@ -147,8 +164,15 @@ impl Store {
         P: FnMut(&Progress),
     {
         if let Kind::Unread(reason) = table.kind {
-            run.found.unread.push((table.name.title(), reason.to_owned()));
+            run.found.unread.push((table.name.title(), reason.words().to_owned()));
             return Ok(());
+        }
+        if table.kind == Kind::Parent {
+            return Ok(());
+        }
+        if table.hidden {
+            let reason = "policies may hide rows of it from us".to_owned();
+            run.found.unread.push((table.name.title(), reason));
         }
         run.found.tables.push(TableSearch { table: table.name.title(), rows: 0, hits: 0 });
         let outcome = match self.engine() {
@@ -214,17 +238,15 @@ impl Store {
     {
         let mut params = Vec::new();
         let numbers = run.words.numbers();
-        let searched = |c: &&Column| is_searched(&c.declared, !numbers.is_empty());
+        let searched = |c: &&Column| c.holds == Holds::Words || c.holds != Holds::Neither && !numbers.is_empty();
         let columns: Vec<Column> = table.columns.iter().filter(searched).cloned().collect();
         if columns.is_empty() {
             return Ok(());
         }
         let condition = condition(run.words, &numbers, &columns, &mut params);
         let mut names: Vec<String> = table.key.iter().map(|k| format!("{}::text", quote(k))).collect();
-        names.extend(columns.iter().map(|c| match c.declared.as_str() {
-            "bytea" => quote(&c.name),
-            _ => format!("{}::text", quote(&c.name)),
-        }));
+        names
+            .extend(columns.iter().map(|c| format!("{}::{}", quote(&c.name), if c.binary { "bytea" } else { "text" })));
         let sql = format!("SELECT ctid::text, {} FROM {}{condition}", names.join(", "), qualified(&table.name));
         let narrowed = Table { columns, ..table.clone() };
         self.scan_raw(&sql, &params, |row| run.row(&narrowed, place, &row, 1)).await
@@ -257,6 +279,7 @@ where
         }
         let first = skip + table.key.len();
         for (column, value) in table.columns.iter().zip(row.iter().skip(first)) {
+            (self.value)(value);
             let look = self.words.look(value);
             if let Some(reason) = look.unread {
                 self.note_unread(table, column, reason);
@@ -327,35 +350,20 @@ where
     }
 }
 
-/// Whether a column of that type can hold a handle.
-fn is_searched(declared: &str, numbers: bool) -> bool {
-    let of_numbers =
-        |d: &str| ["smallint", "integer", "bigint", "numeric"].iter().any(|t| d.starts_with(t)) && !d.ends_with("[]");
-    match declared {
-        "boolean" | "real" | "double precision" | "date" | "interval" => false,
-        d if d.starts_with("timestamp") || d.starts_with("time ") || d.starts_with("vector") => false,
-        d if d.starts_with("halfvec") || d.starts_with("sparsevec") || d.starts_with("bit") => false,
-        d if of_numbers(d) => numbers,
-        _ => true,
-    }
-}
-
 /// What lets a server leave rows out; empty where every row has to be looked at here.
 fn condition(words: &Words, numbers: &[&str], columns: &[Column], params: &mut Vec<Param>) -> String {
     let Some(patterns) = words.patterns().filter(|p| p.len() <= PATTERNS) else { return String::new() };
     let likes: Vec<String> = patterns.iter().map(|p| format!("%{}%", like(p))).collect();
     params.push(Raw::Text(array(likes.iter().map(String::as_str))));
-    let is_number = |d: &str| ["smallint", "integer", "bigint", "numeric"].iter().any(|t| d.starts_with(t));
-    let any_number = columns.iter().any(|c| is_number(&c.declared) && !c.declared.ends_with("[]"));
-    if any_number {
+    if columns.iter().any(|c| c.holds == Holds::Number) {
         params.push(Raw::Text(array(numbers.iter().copied())));
     }
     let one = |column: &Column| {
         let name = quote(&column.name);
-        match column.declared.as_str() {
+        match column.holds {
             // It may be compressed: looked at here.
-            "bytea" => format!("{name} IS NOT NULL"),
-            d if is_number(d) && !d.ends_with("[]") => format!("{name}::text = ANY ($2::text[])"),
+            _ if column.binary => format!("{name} IS NOT NULL"),
+            Holds::Number => format!("{name}::text = ANY ($2::text[])"),
             _ => format!("lower({name}::text) LIKE ANY ($1::text[])"),
         }
     };

@@ -1,0 +1,153 @@
+//! Looks through every value after deleting: what still names the person, or refers to rows that are gone, and whether
+//! somebody chose that.
+
+use std::collections::{HashMap, HashSet};
+
+use super::desk::{Desk, Kept};
+use super::effects::Updates;
+use super::graph::{Graph, id_columns};
+use super::matcher::Matcher;
+use super::plan::known_tables;
+use super::prove::{Proof, telling};
+use super::scan::{self, Found, Search};
+use super::subject::Handle;
+use super::verdict::{Finding, Kind};
+use crate::change::ChangeError;
+use crate::layout::Engine;
+use crate::store::Store;
+use crate::store::stored::TableName;
+
+/// Searches every value. Gives how often each handle that is looked for among bytes was found.
+///
+/// # Errors
+/// The engine's refusal.
+pub async fn logical(
+    store: &Store,
+    desk: &Desk<'_>,
+    kept: &Kept,
+    proof: &mut Proof,
+) -> Result<Vec<usize>, ChangeError> {
+    let mut snapshot = store.snapshot().await?;
+    let relations = snapshot.relations().await?;
+    let erasure = &store.recognised().erasure;
+    let ids_only = id_columns(store, &relations);
+    let mut graph = Graph::new(&erasure.rules, relations.clone(), kept.options.account);
+    graph.close(&mut snapshot, &kept.subject.ids).await?;
+    for (table, taken) in graph.tables.iter().filter(|(_, taken)| !taken.rows.is_empty()) {
+        let rows = taken.rows.len();
+        let title = table.title();
+        proof.find(Kind::Rows, format!("{rows} rows of {title} are the person's: written while it was erased"));
+    }
+    graph.tables.clear();
+    for (table, reason) in &relations.unread {
+        proof.find(Kind::Unread, format!("{}: {reason}", table.title()));
+    }
+    for (table, reason) in &relations.elsewhere {
+        proof.find(Kind::Elsewhere, format!("{} was not searched: {reason}", table.title()));
+    }
+    let copies: Vec<String> = relations.copies.iter().map(TableName::title).collect();
+    let mut account = Graph::new(&[], relations, true);
+    account.rules = erasure.rules.iter().filter(|r| r.account && !kept.options.account).cloned().collect();
+    account.close(&mut snapshot, &kept.subject.ids).await?;
+    let handles: Vec<&Handle> = kept.subject.searched().collect();
+    let ids: HashSet<String> = kept.ids.iter().cloned().collect();
+    let matcher = Matcher::new(handles.iter().copied(), ids.iter().cloned(), &kept.subject.others)?;
+    let own = store.own().await?;
+    let known = known_tables(store);
+    // By now triggers have done their part.
+    let follows = HashSet::new();
+    let search = Search {
+        graph: &graph,
+        account: &account,
+        handles: &handles,
+        matcher: &matcher,
+        ids: &ids,
+        listed: &HashMap::new(),
+        decisions: kept.options.decisions(),
+        own: own.as_ref().map(|o| o.schema.as_str()),
+        known: &known,
+        ids_only: &ids_only,
+        postgres: store.engine() == Engine::Postgres,
+        follows: &follows,
+        progress: desk.progress,
+    };
+    let found = scan::everything(&mut snapshot, &search, &mut Updates::default()).await?;
+    proof.account = found.account;
+    proof.logical = found.counted.values().chain(found.loosened.values()).chain(found.stuck.values()).sum();
+    let known: Vec<String> = known.iter().map(TableName::title).collect();
+    let findings = judged(&found, kept, &known, &copies);
+    proof.left =
+        findings.iter().filter(|(f, _)| f.kind.allows() != super::verdict::Status::Incomplete).map(|(_, n)| n).sum();
+    proof.findings.extend(findings.into_iter().map(|(finding, _)| finding));
+    let told = telling(kept).map(|h| handles.iter().position(|other| other.value == h.value));
+    Ok(told.map(|at| at.and_then(|at| found.control.get(at)).copied().unwrap_or_default()).collect())
+}
+
+/// What was found, each with how many values it is: by choice as many as were chosen, and the rest by nobody's.
+fn judged(found: &Found, kept: &Kept, known: &[String], copies: &[String]) -> Vec<(Finding, usize)> {
+    let mut all = Vec::new();
+    let mut add = |kind, count: usize, what: String| {
+        if count > 0 {
+            all.push((Finding::new(kind, what), count));
+        }
+    };
+    for (place, count) in &found.counted {
+        if is_of(place, copies) {
+            let what =
+                format!("{place}: {count} values of the materialised view name the person; refresh it and resume");
+            add(Kind::Mention, *count, what);
+            continue;
+        }
+        // What was to go was chosen by nobody to stay; nor was what is more than the plan had.
+        let done = found.tally.get(place).map_or(0, |tally| tally.done);
+        let rest = done.max(count.saturating_sub(kept.left.get(place).copied().unwrap_or_default())).min(*count);
+        let chosen = count - rest;
+        if is_of(place, known) {
+            add(Kind::Left, chosen, format!("{place}: {chosen} values name the person and are left"));
+        } else {
+            let what =
+                format!("{place} is outside the layout: {chosen} values name the person and are left as they are");
+            add(Kind::Outside, chosen, what);
+        }
+        let what = format!(
+            "{place}: {rest} values name the person, and no choice was made to leave them: written meanwhile, copied by a \
+             trigger, or not to be taken out"
+        );
+        add(Kind::Mention, rest, what);
+    }
+    for (place, count) in &found.stuck {
+        let said = *count.min(kept.left_references.get(place).unwrap_or(&0));
+        add(Kind::LeftReference, said, format!("{place}: {said} references to rows that are gone cannot be taken out"));
+        let rest = count - said;
+        add(Kind::Reference, rest, format!("{place}: {rest} values refer to rows that are gone"));
+    }
+    for (place, count) in &found.loosened {
+        add(Kind::Reference, *count, format!("{place}: {count} values still refer to rows that are gone"));
+    }
+    for (place, count) in &found.ours {
+        let what =
+            format!("{place} of our own tables names the person {count} times: without it the audit trail breaks");
+        add(Kind::Trail, *count, what);
+    }
+    let none = |kind, what: String| (Finding::new(kind, what), 0);
+    if !found.redacts.is_empty() {
+        let count = found.redacts.len();
+        all.push(none(Kind::Private, format!("{count} private values of the audit trail still name the person")));
+    }
+    if found.account > 0 {
+        let count = found.account;
+        all.push(none(Kind::Account, format!("the account is kept: {count} values of it name the person")));
+    }
+    for object in &found.structure {
+        all.push(none(Kind::Structure, format!("{object}; the database's structure is not changed")));
+    }
+    for (place, reason) in &found.unread {
+        all.push(none(Kind::Opaque, format!("{place}: a value {reason}")));
+    }
+    all
+}
+
+/// Whether a column is of one of some tables.
+fn is_of(place: &str, tables: &[String]) -> bool {
+    tables.iter().any(|table| place.strip_prefix(table.as_str()).is_some_and(|rest| rest.starts_with('.')))
+}

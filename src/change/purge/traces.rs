@@ -1,0 +1,124 @@
+//! Looks through the bytes of the files after deleting, and tells what rows that stay account for.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+use super::desk::Kept;
+use super::graph::id_columns;
+use super::prove::{Proof, by_handle, telling};
+use super::subject::Handle;
+use super::vectors;
+use super::verdict::Kind;
+use crate::change::ChangeError;
+use crate::store::Store;
+use crate::store::proof::bytes::{Contexts, Search};
+use crate::store::proof::needles::{Form, Needles};
+use crate::store::proof::values::Sighting;
+use crate::store::session::Raw;
+
+/// What is looked for among the bytes.
+pub struct Looked<'a> {
+    /// Handles.
+    pub handles: &'a [String],
+    /// How often each of these was found in values.
+    pub named: &'a [usize],
+    /// Their tails too.
+    pub tails: bool,
+}
+
+/// Words for what a server does not show.
+pub fn unchecked(full: bool) -> &'static str {
+    if full {
+        "the bytes of the server's files were not checked: the tables were written anew, their old files are the server's"
+    } else {
+        "the bytes of the server's files were not checked: old versions of rows may stay in them until their place is used \
+         again; --full writes the tables anew, which locks them meanwhile"
+    }
+}
+
+/// Looks through the files. What live rows share with a handle, or were left to say, is told apart.
+/// The tail of a handle is what a full-text index may keep of it: looked for where there is one.
+pub async fn bytes(store: &Store, kept: &Kept, looked: &Looked<'_>, proof: &mut Proof) -> Result<(), ChangeError> {
+    let handles = looked.handles;
+    let mut needles = Needles::new(handles, &[]);
+    if !looked.tails {
+        needles.needles.retain(|needle| needle.form != Form::Tail);
+    }
+    vectors::add(&mut needles, &kept.vectors);
+    let scan = store.scan_bytes(&needles, |_| {}).await;
+    let Some(mut scan) = proof.looked_through(kept, scan) else { return Ok(()) };
+    if scan.hits() > 0 {
+        explained(store, kept, looked, &mut needles, proof).await?;
+        proof.left_bytes = scan.hits();
+        let again = store.scan_bytes(&needles, |_| {}).await;
+        let Some(again) = proof.looked_through(kept, again) else { return Ok(()) };
+        scan = again;
+        proof.left_bytes -= scan.hits().min(proof.left_bytes);
+    }
+    let hits = scan.hits();
+    proof.files = scan.files.iter().map(|file| (file.path.clone(), file.hits())).collect();
+    if hits > 0 {
+        let kinds: Vec<&str> = by_handle(&scan.by_needle(), handles.len())
+            .iter()
+            .zip(telling(kept))
+            .filter(|(hits, _)| **hits > 0)
+            .map(|(_, handle)| handle.kind.as_str())
+            .chain(scan.by_needle().keys().any(|(n, _)| *n >= handles.len()).then_some("vector"))
+            .collect();
+        let what = format!("{hits} places among the bytes of the files still hold handles ({})", kinds.join(", "));
+        proof.find(Kind::Bytes, what);
+    }
+    Ok(())
+}
+
+/// Finds what values that stay account for: each place in them with what stands around it. What a value is as a whole,
+/// or what the operator left, cannot be told from a copy of what is gone.
+async fn explained(
+    store: &Store,
+    kept: &Kept,
+    looked: &Looked<'_>,
+    needles: &mut Needles,
+    proof: &mut Proof,
+) -> Result<(), ChangeError> {
+    let mut unnamed: BTreeMap<String, u64> = BTreeMap::new();
+    let mut snapshot = store.snapshot().await?;
+    let ids_only = id_columns(store, &snapshot.relations().await?);
+    let each = |sighting: Sighting| {
+        let part = !sighting.entire && ids_only.contains(&(sighting.table.clone(), sighting.column.clone()));
+        let others = looked.handles.get(sighting.handle).is_some_and(|word| kept.subject.shares(word));
+        if looked.named.get(sighting.handle) == Some(&0) && !part && !others {
+            *unnamed.entry(format!("{}.{}", sighting.table.title(), sighting.column)).or_default() += sighting.count;
+        }
+        ControlFlow::Continue(())
+    };
+    vectors::without_shared(&mut snapshot, needles, &kept.vectors).await?;
+    let search = Search::new(needles).map_err(|e| ChangeError::Failed(e.to_string()))?;
+    let mut contexts = Contexts::default();
+    let mut value = |value: &Raw| match value {
+        Raw::Text(text) => contexts.add(&search, text.as_bytes()),
+        Raw::Bytes(bytes) | Raw::BadText(bytes) => contexts.add(&search, bytes),
+        Raw::Null | Raw::Integer(_) | Raw::Real(_) => {}
+    };
+    let live = store.search_each_value(looked.handles, &[], &mut value, each, |_| {}).await?;
+    for object in snapshot.definitions().await? {
+        contexts.add(&search, object.name.as_bytes());
+        contexts.add(&search, object.text.as_bytes());
+    }
+    needles.known = contexts.all();
+    let mut untold: BTreeMap<&str, u64> = BTreeMap::new();
+    let theirs = |handle: &Handle| kept.subject.shares(&handle.value);
+    for (handle, hits) in telling(kept).zip(&live.hits).filter(|(handle, hits)| **hits > 0 && !theirs(handle)) {
+        *untold.entry(handle.kind.as_str()).or_default() += hits;
+    }
+    for (kind, places) in untold {
+        let what = format!(
+            "bytes cannot tell whether copies of a handle of the kind {kind} are left: rows that stay hold it in {places} places"
+        );
+        proof.find(Kind::Untold, what);
+    }
+    for (place, count) in unnamed {
+        let what = format!("{place} names the person {count} times in a spelling that is not taken out");
+        proof.find(Kind::Mention, what);
+    }
+    Ok(())
+}

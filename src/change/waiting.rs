@@ -1,0 +1,83 @@
+//! How long a change waits for others: one time for all its tries together, so that it gives up when it says it does.
+
+use std::time::{Duration, Instant};
+
+use super::ChangeError;
+use crate::store::write::WriteError;
+
+/// How long a change that a person waits for waits for others.
+pub const PERSON: Duration = Duration::from_secs(12);
+
+/// How long one try waits at most: then others have their turn.
+const ONE_TRY: Duration = Duration::from_secs(5);
+
+/// How long one try waits at least.
+const LEAST: Duration = Duration::from_millis(50);
+
+/// The tries of one change. What was spent on tries that others kept from succeeding counts, nothing else: a plan that
+/// takes long does not make a change impatient.
+#[derive(Debug)]
+pub struct Waiting {
+    whole: Duration,
+    spent: Duration,
+    tries: u32,
+    began: Instant,
+}
+
+impl Waiting {
+    /// Waits as long as a person does.
+    #[must_use]
+    pub fn begin() -> Self {
+        Self::up_to(PERSON)
+    }
+
+    /// Waits that long in all.
+    #[must_use]
+    pub fn up_to(whole: Duration) -> Self {
+        Waiting { whole, spent: Duration::ZERO, tries: 0, began: Instant::now() }
+    }
+
+    /// Begins a try: how long it may wait for others.
+    pub fn patience(&mut self) -> Duration {
+        self.began = Instant::now();
+        self.whole.saturating_sub(self.spent).clamp(LEAST, ONE_TRY)
+    }
+
+    /// Others were in the way of the try: pauses before another one, longer each time and by chance, so that two that met
+    /// do not meet again. False when the time is over.
+    pub async fn again(&mut self) -> bool {
+        self.tries += 1;
+        let most = 5_u64 << self.tries.min(6);
+        let pause = Duration::from_millis(rand::random::<u64>() % most + 1);
+        self.spent += self.began.elapsed() + pause;
+        if self.spent >= self.whole {
+            return false;
+        }
+        tokio::time::sleep(pause).await;
+        true
+    }
+
+    /// Says so.
+    #[must_use]
+    pub fn gave_up(&self, error: &WriteError) -> ChangeError {
+        let seconds = self.whole.as_secs();
+        ChangeError::Failed(format!("{error}; gave up after {seconds} s. Try again when that has finished"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn all_tries_together_take_no_longer_than_said() {
+        let mut waiting = Waiting::up_to(Duration::from_secs(12));
+        assert_eq!(waiting.patience(), ONE_TRY);
+        waiting.spent = Duration::from_secs(9);
+        assert!((Duration::from_secs(2)..=Duration::from_secs(3)).contains(&waiting.patience()));
+        assert!(waiting.again().await);
+        waiting.spent = Duration::from_secs(12);
+        assert!(!waiting.again().await);
+        assert_eq!(waiting.patience(), LEAST);
+    }
+}

@@ -1,0 +1,57 @@
+//! ZIP archives: names and contents of their files, to a limit.
+
+use std::borrow::Cow;
+use std::io::{Cursor, Read as _};
+
+use zip::ZipArchive;
+
+use super::packed::TOO_LARGE;
+
+/// An archive that can be read.
+pub(super) struct Archive<'a>(ZipArchive<Cursor<&'a [u8]>>);
+
+/// One file of it.
+#[derive(Debug, Default)]
+pub(super) struct File {
+    pub name: String,
+    /// What it holds, as far as it could be read.
+    pub inner: Vec<u8>,
+    /// Bytes that it holds by its own account.
+    pub size: usize,
+    /// Why it was not read to the end.
+    pub unread: Option<&'static str>,
+}
+
+impl<'a> Archive<'a> {
+    /// None when the list of its files cannot be read.
+    pub fn open(bytes: &'a [u8]) -> Option<Self> {
+        ZipArchive::new(Cursor::new(bytes)).ok().map(Archive)
+    }
+
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub fn comment(&self) -> String {
+        String::from_utf8_lossy(self.0.comment()).into_owned()
+    }
+
+    /// A file by its number, up to so many bytes of it.
+    pub fn file(&mut self, number: usize, limit: usize) -> File {
+        let name = self.0.name_for_index(number).and_then(Result::ok).map(Cow::into_owned);
+        let mut out = File { name: name.unwrap_or_default(), ..File::default() };
+        match self.0.by_index(number) {
+            Ok(file) => {
+                out.size = file.size() as usize;
+                let read = file.take(limit as u64 + 1).read_to_end(&mut out.inner);
+                out.unread = match read {
+                    Ok(_) if out.inner.len() > limit => Some(TOO_LARGE),
+                    Ok(_) => None,
+                    Err(_) => Some("a file of a zip archive that is damaged"),
+                };
+            }
+            Err(_) => out.unread = Some("a file of a zip archive that is encrypted, damaged or packed in another way"),
+        }
+        out
+    }
+}

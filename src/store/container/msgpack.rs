@@ -1,0 +1,156 @@
+//! `MessagePack`, with the extension types of `LangGraph`: read part by part, lengths written again for parts that change.
+//!
+//! A reader of our own: crates decode into trees, and lose the bytes that have to stay.
+
+use std::ops::Range;
+
+use super::LeafKind;
+use super::piece::{Body, Broken, Cursor, Nesting, Piece, Pieces, longest_text, signed};
+use super::walk::Step;
+
+/// The extension type of times.
+const TIME: u8 = 0xFF;
+
+#[derive(Debug)]
+pub(super) struct Reader<'a> {
+    cursor: Cursor<'a>,
+    nesting: Nesting,
+    values: usize,
+}
+
+/// The length of the longest text, where bytes are `MessagePack` that holds something: one array, map, text, binary or
+/// extension, or several arrays and maps after each other.
+pub(super) fn longest(bytes: &[u8]) -> Option<usize> {
+    let first = *bytes.first()?;
+    let compound = matches!(first, 0x80..=0x9F | 0xDC..=0xDF);
+    if !compound && !matches!(first, 0xA0..=0xBF | 0xC4..=0xC9 | 0xD4..=0xDB) {
+        return None;
+    }
+    let mut reader = Reader::new(bytes);
+    let longest = longest_text(bytes, &mut reader)?;
+    (compound || reader.values == 1).then_some(longest)
+}
+
+impl<'a> Reader<'a> {
+    pub fn new(bytes: &'a [u8]) -> Self {
+        Reader { cursor: Cursor::new(bytes), nesting: Nesting::default(), values: 0 }
+    }
+
+    fn body(&mut self, width: usize) -> Result<Range<usize>, Broken> {
+        let length = self.cursor.big(width)?;
+        self.cursor.take(length)
+    }
+
+    fn extension(&mut self, length: u64) -> Result<Option<Body>, Broken> {
+        let kind = self.cursor.byte()?;
+        let range = self.cursor.take(length)?;
+        Ok((kind != TIME).then_some(Body::Bytes(range)))
+    }
+
+    /// What a value holds; nothing where it is neither text nor bytes nor a whole number.
+    fn value(&mut self, head: u8) -> Result<Option<Body>, Broken> {
+        let number = |number: i128| Ok(Some(Body::Number(number)));
+        match head {
+            0x00..=0x7F => number(head.into()),
+            0xE0..=0xFF => number((head as i8).into()),
+            0xA0..=0xBF => Ok(Some(Body::Text(self.cursor.take(u64::from(head & 31))?))),
+            0xD9..=0xDB => Ok(Some(Body::Text(self.body(1 << (head - 0xD9))?))),
+            0xC4..=0xC6 => Ok(Some(Body::Bytes(self.body(1 << (head - 0xC4))?))),
+            0xCC..=0xCF => number(self.cursor.big(1 << (head - 0xCC))?.into()),
+            0xD0..=0xD3 => {
+                let width = 1 << (head - 0xD0);
+                number(signed(self.cursor.big(width)?, width))
+            }
+            0xD4..=0xD8 => self.extension(1 << (head - 0xD4)),
+            0xC7..=0xC9 => {
+                let length = self.cursor.big(1 << (head - 0xC7))?;
+                self.extension(length)
+            }
+            0xCA => self.cursor.take(4).map(|_| None),
+            0xCB => self.cursor.take(8).map(|_| None),
+            0xC0 | 0xC2 | 0xC3 => Ok(None),
+            _ => Err(Broken),
+        }
+    }
+
+    /// Whether an array or a map begins, and of how many elements or pairs.
+    fn compound(&mut self, head: u8) -> Result<Option<(u64, bool)>, Broken> {
+        Ok(Some(match head {
+            0x80..=0x8F => (u64::from(head & 15), true),
+            0x90..=0x9F => (u64::from(head & 15), false),
+            0xDC | 0xDD => (self.cursor.big(2 << (head - 0xDC))?, false),
+            0xDE | 0xDF => (self.cursor.big(2 << (head - 0xDE))?, true),
+            _ => return Ok(None),
+        }))
+    }
+}
+
+impl Pieces for Reader<'_> {
+    fn next(&mut self) -> Result<Option<Piece>, Broken> {
+        loop {
+            self.nesting.close_full();
+            if self.cursor.is_at_end() {
+                return if self.nesting.is_root() { Ok(None) } else { Err(Broken) };
+            }
+            let start = self.cursor.at;
+            let head = self.cursor.byte()?;
+            if self.nesting.is_root() {
+                self.values += 1;
+            }
+            if let Some((items, is_map)) = self.compound(head)? {
+                self.nesting.begin(Step::Key(0..0));
+                self.nesting.enter(Some(items), is_map)?;
+                continue;
+            }
+            if self.nesting.is_root() && self.values > 1 {
+                return Err(Broken);
+            }
+            let body = self.value(head)?;
+            let kind = self.nesting.kind();
+            self.nesting.begin(match &body {
+                Some(Body::Text(range)) => Step::Key(range.clone()),
+                Some(Body::Number(number)) => Step::Number(*number),
+                _ => Step::Key(0..0),
+            });
+            if let Some(body) = body {
+                let kind = if matches!(body, Body::Number(_)) { LeafKind::Number } else { kind };
+                return Ok(Some(Piece { kind, whole: start..self.cursor.at, body }));
+            }
+        }
+    }
+
+    fn steps(&self) -> &[Step] {
+        self.nesting.steps()
+    }
+}
+
+/// A part with other contents; `old` are its bytes. The length is written as widely as it was, or wider where it must.
+/// What should be a number and is none becomes nil.
+pub(super) fn encoded(old: &[u8], new: &[u8]) -> Vec<u8> {
+    let length = new.len() as u64;
+    let head = old.first().copied().unwrap_or_default();
+    let sized = |first: u8, widest: u8, kind: Option<u8>| {
+        let width = (0..2).find(|w| first + w >= head && length < 1 << (8 << w)).unwrap_or(2).min(widest - first);
+        let mut out = vec![first + width];
+        out.extend_from_slice(&length.to_be_bytes()[8 - (1 << width)..]);
+        out.extend(kind);
+        out
+    };
+    let mut out = match head {
+        0xA0..=0xBF if length < 32 => vec![0xA0 | new.len() as u8],
+        0xA0..=0xBF | 0xD9..=0xDB => sized(0xD9, 0xDB, None),
+        0xC4..=0xC6 => sized(0xC4, 0xC6, None),
+        0xC7..=0xC9 => {
+            let kind = old.get(1 + (1 << (head - 0xC7))).copied();
+            sized(0xC7, 0xC9, kind)
+        }
+        0xD4..=0xD8 if length == 1 << (head - 0xD4) => old[..2.min(old.len())].to_vec(),
+        0xD4..=0xD8 => sized(0xC7, 0xC9, old.get(1).copied()),
+        _ => {
+            let number = std::str::from_utf8(new).ok().and_then(|text| text.parse::<i64>().ok());
+            return number.map_or_else(|| vec![0xC0], |number| [&[0xD3], &number.to_be_bytes()[..]].concat());
+        }
+    };
+    out.extend_from_slice(new);
+    out
+}

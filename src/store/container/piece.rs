@@ -1,0 +1,218 @@
+//! What binary documents are made of: keys, texts, numbers and bytes with their places, as each reader hands them over.
+
+use std::ops::Range;
+
+use super::LeafKind;
+use super::walk::Step;
+
+/// Levels within each other that a reader follows; real writers refuse more.
+pub(super) const DEPTH: usize = 1_024;
+/// Levels of which the path is kept.
+pub(super) const PATH: usize = 64;
+
+/// The bytes are no document of that format, or a damaged one.
+#[derive(Debug)]
+pub(super) struct Broken;
+
+/// One part of a document.
+#[derive(Debug)]
+pub(super) struct Piece {
+    pub kind: LeafKind,
+    /// Its bytes in the document, with what tells its type and length.
+    pub whole: Range<usize>,
+    pub body: Body,
+}
+
+/// What stands in a part.
+#[derive(Debug)]
+pub(super) enum Body {
+    /// Bytes that should be UTF-8.
+    Text(Range<usize>),
+    /// A text of a byte a letter, with escapes for others.
+    Line(Range<usize>),
+    /// Bytes of any kind.
+    Bytes(Range<usize>),
+    /// A whole number.
+    Number(i128),
+}
+
+/// A reader of one format: parts in order, none at the end.
+pub(super) trait Pieces {
+    fn next(&mut self) -> Result<Option<Piece>, Broken>;
+
+    /// Where the last part stands.
+    fn steps(&self) -> &[Step];
+}
+
+impl<P: Pieces> Pieces for &mut P {
+    fn next(&mut self) -> Result<Option<Piece>, Broken> {
+        (**self).next()
+    }
+
+    fn steps(&self) -> &[Step] {
+        (**self).steps()
+    }
+}
+
+/// Whether bytes can be read to the end and every text in them is one, and how long the longest text is.
+pub(super) fn longest_text(bytes: &[u8], mut pieces: impl Pieces) -> Option<usize> {
+    let mut longest = 0;
+    loop {
+        match pieces.next() {
+            Ok(None) => return Some(longest),
+            Ok(Some(Piece { body: Body::Text(range), .. })) => {
+                std::str::from_utf8(&bytes[range.clone()]).ok()?;
+                longest = longest.max(range.len());
+            }
+            Ok(Some(Piece { body: Body::Line(range), .. })) => longest = longest.max(range.len()),
+            Ok(Some(_)) => {}
+            Err(Broken) => return None,
+        }
+    }
+}
+
+/// Bytes that are read from the front.
+#[derive(Debug)]
+pub(super) struct Cursor<'a> {
+    pub bytes: &'a [u8],
+    pub at: usize,
+}
+
+impl<'a> Cursor<'a> {
+    pub fn new(bytes: &'a [u8]) -> Self {
+        Cursor { bytes, at: 0 }
+    }
+
+    pub fn is_at_end(&self) -> bool {
+        self.at >= self.bytes.len()
+    }
+
+    pub fn byte(&mut self) -> Result<u8, Broken> {
+        let byte = *self.bytes.get(self.at).ok_or(Broken)?;
+        self.at += 1;
+        Ok(byte)
+    }
+
+    /// The range of the next so many bytes.
+    pub fn take(&mut self, length: u64) -> Result<Range<usize>, Broken> {
+        let start = self.at;
+        let end = usize::try_from(length).ok().and_then(|length| start.checked_add(length)).ok_or(Broken)?;
+        if end > self.bytes.len() {
+            return Err(Broken);
+        }
+        self.at = end;
+        Ok(start..end)
+    }
+
+    /// A number of up to eight bytes, the highest first.
+    pub fn big(&mut self, width: usize) -> Result<u64, Broken> {
+        let range = self.take(width as u64)?;
+        Ok(self.bytes[range].iter().fold(0, |number, byte| number << 8 | u64::from(*byte)))
+    }
+
+    /// A number of up to eight bytes, the lowest first.
+    pub fn little(&mut self, width: usize) -> Result<u64, Broken> {
+        let range = self.take(width as u64)?;
+        Ok(self.bytes[range].iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte)))
+    }
+
+    /// The line that begins here, without its end.
+    pub fn line(&mut self) -> Result<Range<usize>, Broken> {
+        let length = self.bytes[self.at..].iter().position(|b| *b == b'\n').ok_or(Broken)?;
+        let range = self.take(length as u64)?;
+        self.at += 1;
+        Ok(range)
+    }
+}
+
+/// A number of that many bytes with its sign.
+pub(super) fn signed(number: u64, width: usize) -> i128 {
+    let bits = 64 - 8 * width as u32;
+    i128::from(((number << bits) as i64) >> bits)
+}
+
+/// Arrays and maps that are open within each other.
+#[derive(Debug, Default)]
+pub(super) struct Nesting {
+    open: Vec<Level>,
+    steps: Vec<Step>,
+}
+
+#[derive(Debug)]
+struct Level {
+    /// Values still to come; none where an end is marked.
+    left: Option<u64>,
+    is_map: bool,
+    seen: usize,
+}
+
+impl Nesting {
+    /// Where the last value stands.
+    pub fn steps(&self) -> &[Step] {
+        &self.steps
+    }
+
+    pub fn is_root(&self) -> bool {
+        self.open.is_empty()
+    }
+
+    /// What the next value is, if it is a text.
+    pub fn kind(&self) -> LeafKind {
+        let is_key = self.open.last().is_some_and(|level| level.is_map && level.seen.is_multiple_of(2));
+        if is_key { LeafKind::Key } else { LeafKind::Text }
+    }
+
+    /// Opens an array or map; `items` are elements or pairs, none where an end is marked.
+    pub fn enter(&mut self, items: Option<u64>, is_map: bool) -> Result<(), Broken> {
+        if self.open.len() >= DEPTH {
+            return Err(Broken);
+        }
+        let left = items.map(|items| items.checked_mul(if is_map { 2 } else { 1 }).ok_or(Broken)).transpose()?;
+        self.open.push(Level { left, is_map, seen: 0 });
+        if self.open.len() <= PATH {
+            self.steps.push(Step::At(0));
+        }
+        Ok(())
+    }
+
+    /// Closes what is complete, before the next value is read.
+    pub fn close_full(&mut self) {
+        while self.open.last().is_some_and(|level| level.left == Some(0)) {
+            self.leave();
+        }
+    }
+
+    /// Closes the innermost level at its mark.
+    pub fn close_marked(&mut self) -> Result<(), Broken> {
+        let level = self.open.last().ok_or(Broken)?;
+        if level.left.is_some() || level.is_map && !level.seen.is_multiple_of(2) {
+            return Err(Broken);
+        }
+        self.leave();
+        Ok(())
+    }
+
+    fn leave(&mut self) {
+        if self.open.len() <= PATH {
+            self.steps.pop();
+        }
+        self.open.pop();
+    }
+
+    /// Notes that a value begins; `key` leads on if it is a key.
+    pub fn begin(&mut self, key: Step) {
+        let kind = self.kind();
+        let depth = self.open.len();
+        let Some(level) = self.open.last_mut() else { return };
+        level.left = level.left.map(|left| left.saturating_sub(1));
+        let step = match (level.is_map, kind) {
+            (true, LeafKind::Key) => Some(key),
+            (true, _) => None,
+            (false, _) => Some(Step::At(level.seen)),
+        };
+        level.seen += 1;
+        if let (Some(step), Some(last)) = (step, self.steps.last_mut().filter(|_| depth <= PATH)) {
+            *last = step;
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! What a database says of itself, whatever words it was named by: a file by its device and inode, a server's database by
+//! the server's identifier and its own number.
+
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+use std::time::UNIX_EPOCH;
+
+use serde::{Deserialize, Serialize};
+
+use super::session::{Raw, RawRow};
+use super::{Store, StoreError};
+use crate::layout::Engine;
+
+/// Which database it is. What the system or the server does not say is none.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Identity {
+    /// Device and inode of the file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<(u64, u64)>,
+    /// When the file was made, in nanoseconds since 1970: an inode is used again when its file is gone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub made: Option<u64>,
+    /// The server's system identifier, made with its data folder.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<String>,
+    /// The database's number and name on that server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub database: Option<(String, String)>,
+}
+
+impl Identity {
+    /// Identity of a file, by whatever link it is named; nothing is known of one that is not there.
+    #[must_use]
+    pub fn of_file(path: &Path) -> Self {
+        let Ok(about) = std::fs::metadata(path) else { return Identity::default() };
+        let made = about.created().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
+        Identity {
+            file: Some((about.dev(), about.ino())),
+            made: made.map(|at| at.as_nanos() as u64),
+            ..Identity::default()
+        }
+    }
+
+    /// Whether both are one database, as far as they say.
+    #[must_use]
+    pub fn is(&self, other: &Identity) -> bool {
+        let same_file =
+            self.file.is_some() && self.file == other.file && self.made.is_some() && self.made == other.made;
+        let same_server = self.server.is_some() && self.server == other.server;
+        let same_database = match (&self.database, &other.database) {
+            (Some((number, name)), Some((other, called))) => number == other || name == called,
+            _ => false,
+        };
+        same_file || (same_server && same_database)
+    }
+}
+
+const SERVER: &str = "SELECT system_identifier::text FROM pg_control_system()";
+const DATABASE: &str = "SELECT oid::text, datname::text FROM pg_database WHERE datname = current_database()";
+
+impl Store {
+    /// What the database says of itself, and what it does not say, in words. No file is opened.
+    ///
+    /// # Errors
+    /// The engine's refusal, but for what a server does not tell everybody.
+    pub async fn identity(&self) -> Result<(Identity, Option<String>), StoreError> {
+        if self.engine() == Engine::Sqlite {
+            let identity = Identity::of_file(Path::new(self.place()));
+            let note = "the system does not say when the file was made: it is known by its path and its trail only";
+            let unknown = identity.file.is_none() || identity.made.is_none();
+            return Ok((identity, unknown.then(|| note.to_owned())));
+        }
+        let text = |row: &RawRow, at: usize| match row.get(at) {
+            Some(Raw::Text(text)) => Some(text.clone()),
+            _ => None,
+        };
+        let server = self.fetch_text(SERVER).await.ok().and_then(|rows| text(rows.first()?, 0));
+        let database = self.fetch_text(DATABASE).await?;
+        let database = database.first().and_then(|row| Some((text(row, 0)?, text(row, 1)?)));
+        let note = "the server does not tell its identifier (pg_control_system): it is known by its address and its trail only";
+        let unknown = server.is_none();
+        Ok((Identity { server, database, ..Identity::default() }, unknown.then(|| note.to_owned())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn server(system: &str, number: &str, name: &str) -> Identity {
+        Identity {
+            server: Some(system.to_owned()),
+            database: Some((number.to_owned(), name.to_owned())),
+            ..Identity::default()
+        }
+    }
+
+    #[test]
+    fn a_file_is_known_by_its_inode_and_when_that_was_made() {
+        let file = |inode, made| Identity { file: Some((1, inode)), made, ..Identity::default() };
+        assert!(file(7, Some(3)).is(&file(7, Some(3))));
+        assert!(!file(7, Some(3)).is(&file(7, Some(4))), "another file got the number");
+        assert!(!file(7, Some(3)).is(&file(8, Some(3))));
+        assert!(!file(7, None).is(&file(7, None)), "nothing tells them apart");
+        assert!(!Identity::default().is(&Identity::default()));
+    }
+
+    #[test]
+    fn a_servers_database_is_known_by_its_number_or_its_name_there() {
+        assert!(server("s", "5", "app").is(&server("s", "5", "renamed")));
+        assert!(server("s", "5", "app").is(&server("s", "9", "app")), "dropped and made again");
+        assert!(!server("s", "5", "app").is(&server("t", "5", "app")));
+        assert!(!server("s", "5", "app").is(&server("s", "6", "other")));
+    }
+}

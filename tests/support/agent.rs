@@ -1,0 +1,124 @@
+//! An agent beside our program: this test program, started again, which works on the same database as a process of its
+//! own.
+
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::path::Path;
+use std::process::{Child, ChildStdout, Command, Stdio};
+
+use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
+use sqlx::{AssertSqlSafe, Connection as _, Row as _};
+
+const DATABASE: &str = "MNEMOSCOPE_TEST_AGENT";
+const DOES: &str = "MNEMOSCOPE_TEST_AGENT_DOES";
+/// On a thread of its own: a test may be inside a runtime.
+fn block_on<T: Send>(future: impl Future<Output = T> + Send) -> T {
+    let run = || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        runtime.block_on(future)
+    };
+    std::thread::scope(|scope| scope.spawn(run).join()).expect("the agent's work")
+}
+
+const ROWS: &str = "CREATE TABLE IF NOT EXISTS agent_notes (id INTEGER PRIMARY KEY, body TEXT)";
+
+/// What the agent does; a test of this name, ignored, is to call [`work`].
+pub const TEST: &str = "works_as_an_agent";
+
+async fn connect(database: &Path) -> SqliteConnection {
+    let options = SqliteConnectOptions::new().filename(database).foreign_keys(false);
+    SqliteConnection::connect_with(&options).await.expect("the database")
+}
+
+async fn run(link: &mut SqliteConnection, sql: &str) {
+    sqlx::raw_sql(AssertSqlSafe(sql.to_owned())).execute(link).await.unwrap_or_else(|error| panic!("{sql}: {error}"));
+}
+
+fn start(module: &str, database: &Path, does: &str) -> (Child, BufReader<ChildStdout>) {
+    let name = if module.is_empty() { TEST.to_owned() } else { format!("{module}::{TEST}") };
+    let mut child = Command::new(std::env::current_exe().expect("this test"))
+        .args(["--exact", &name, "--nocapture", "--ignored"])
+        .env(DATABASE, database)
+        .env(DOES, does)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("another process");
+    let mut out = BufReader::new(child.stdout.take().expect("its words"));
+    let ready = out.by_ref().lines().map_while(Result::ok).any(|line| line.contains("the agent is ready"));
+    assert!(ready, "{does}: the agent failed");
+    (child, out)
+}
+
+/// Lets an agent write rows, each in a transaction of its own, close the database and end.
+pub fn leaves_rows(module: &str, database: &Path, rows: u32) {
+    let (mut child, mut out) = start(module, database, &rows.to_string());
+    out.read_to_string(&mut String::new()).expect("its words");
+    assert!(child.wait().expect("the agent").success());
+}
+
+/// An agent that is in the middle of a transaction that writes, until it is killed.
+pub fn keeps_writing(module: &str, database: &Path) -> Agent {
+    let (child, out) = start(module, database, "hold");
+    Agent { child, _out: out }
+}
+
+/// An agent at work.
+pub struct Agent {
+    child: Child,
+    /// Kept open: who writes to nobody ends early.
+    _out: BufReader<ChildStdout>,
+}
+
+impl Agent {
+    /// Kills it where it is.
+    pub fn kill(mut self) {
+        self.child.kill().expect("killed");
+        self.child.wait().expect("gone");
+    }
+}
+
+/// Rows that agents left.
+pub fn rows(database: &Path) -> i64 {
+    block_on(async {
+        let mut link = connect(database).await;
+        let counted = sqlx::query("SELECT count(*) FROM agent_notes").fetch_one(&mut link).await;
+        let rows = counted.expect("the agent's rows").get(0);
+        link.close().await.expect("closed");
+        rows
+    })
+}
+
+/// What SQLite says of the whole database: `ok`, or what is wrong.
+pub fn integrity(database: &Path) -> String {
+    block_on(async {
+        let mut link = connect(database).await;
+        let said = sqlx::query("PRAGMA integrity_check").fetch_one(&mut link).await;
+        let said = said.map_or_else(|error| error.to_string(), |row| row.get(0));
+        link.close().await.expect("closed");
+        said
+    })
+}
+
+/// Does what an agent was started for; nothing in a test program that was not started as one.
+pub fn work() {
+    let (Ok(database), Ok(does)) = (std::env::var(DATABASE), std::env::var(DOES)) else { return };
+    block_on(async {
+        let mut link = connect(Path::new(&database)).await;
+        run(&mut link, "PRAGMA busy_timeout = 20000").await;
+        match does.parse::<u32>() {
+            Ok(rows) => {
+                run(&mut link, ROWS).await;
+                for row in 0..rows {
+                    run(&mut link, &format!("INSERT INTO agent_notes (body) VALUES ('note {row}')")).await;
+                }
+                link.close().await.expect("closed");
+                println!("\nthe agent is ready");
+            }
+            Err(_) => {
+                run(&mut link, "BEGIN IMMEDIATE").await;
+                println!("\nthe agent is ready");
+                let _ = std::io::stdin().read_line(&mut String::new());
+            }
+        }
+    });
+}
