@@ -91,7 +91,11 @@ impl Model {
         match key.code {
             Code::Char('y') => conflict.copying = true,
             Code::Char('p') if !key.ctrl => {
-                let operation = conflict.operation.clone();
+                let mut operation = conflict.operation.clone();
+                // Theirs has been seen here, and yours is wanted all the same.
+                if let Operation::EditFeedback { said, .. } = &mut operation {
+                    said.instead_of = None;
+                }
                 self.overlays.pop();
                 return self.propose(operation);
             }

@@ -84,7 +84,12 @@ impl Form {
         let rating = row.get("rating").as_i64();
         Form {
             subject: Subject::Edit(row.id().to_owned()),
-            before: Said { kind: Some(kind.to_owned()), rating, correction: Some(correction.to_owned()), user: None },
+            before: Said {
+                kind: Some(kind.to_owned()),
+                rating,
+                correction: Some(correction.to_owned()),
+                ..Said::default()
+            },
             kind: kinds.iter().position(|k| k == kind).unwrap_or(0),
             kinds,
             rating,
@@ -111,7 +116,9 @@ impl Form {
         let rating = self.rating.filter(|_| self.kind() == RATING);
         let rating = rating.filter(|_| kind.is_some() || rating != self.before.rating);
         let correction = self.correction_differs().then(|| self.correction.text());
-        Said { kind, rating, correction, user: None }
+        // Somebody else may have written since the form was opened: their words are not overwritten unseen.
+        let instead_of = self.before.correction.clone().filter(|_| correction.is_some());
+        Said { kind, rating, correction, instead_of, user: None }
     }
 
     /// What is wrong with it.

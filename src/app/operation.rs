@@ -12,6 +12,8 @@ pub struct Said {
     pub rating: Option<i64>,
     /// What the user would have wanted.
     pub correction: Option<String>,
+    /// The correction in whose place it comes, as the form showed it; not compared when nothing is said.
+    pub instead_of: Option<String>,
     /// Who said it; the episode's user when not said.
     pub user: Option<String>,
 }

@@ -30,6 +30,8 @@ pub struct Said {
     pub rating: Option<i64>,
     /// What the user would have wanted.
     pub correction: Option<String>,
+    /// The correction in whose place it comes, as whoever edits saw it; not compared when nothing is said.
+    pub instead_of: Option<String>,
     /// Who said it.
     pub user: Option<String>,
 }
@@ -141,6 +143,14 @@ pub async fn edit(store: &Store, id: &str, said: &Said) -> Result<Plan, ChangeEr
         }
     }
     if let Some(text) = &said.correction {
+        let stored = row.text("correction").unwrap_or_default();
+        if said.instead_of.as_ref().is_some_and(|seen| seen != stored) {
+            let message = "somebody else changed the correction after it was read for editing".to_owned();
+            return Err(ChangeError::Conflict {
+                message,
+                rows: vec![format!("feedback {id}: has another correction")],
+            });
+        }
         let clean = checked(&mut draft, text);
         row.set("correction", Value::from(clean));
     }

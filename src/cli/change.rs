@@ -135,7 +135,13 @@ fn read_said(said: &Said) -> Result<feedback::Said, Failure> {
         Some("-") => Some(read_input(Path::new("-"), feedback::CORRECTION as u64)?),
         other => other.map(str::to_owned),
     };
-    Ok(feedback::Said { kind: said.kind.clone(), rating: said.rating, correction, user: said.user.clone() })
+    Ok(feedback::Said {
+        kind: said.kind.clone(),
+        rating: said.rating,
+        correction,
+        instead_of: None,
+        user: said.user.clone(),
+    })
 }
 
 /// A file's text, or standard input's for `-`, up to a number of bytes.

@@ -9,6 +9,7 @@ pub mod findings;
 pub mod id_list;
 pub mod json;
 pub mod mask;
+pub mod mention;
 pub mod nearest;
 pub mod prune;
 pub mod query;
@@ -19,6 +20,7 @@ pub mod text_check;
 pub mod time;
 pub mod utility;
 pub mod vector;
+pub mod veil;
 pub mod workflow;
 
 pub use entity::{Column, Entity, Kind, Personal};

@@ -55,8 +55,8 @@ impl Plans {
 }
 
 fn said(said: &Said) -> feedback::Said {
-    let Said { kind, rating, correction, user } = said.clone();
-    feedback::Said { kind, rating, correction, user }
+    let Said { kind, rating, correction, instead_of, user } = said.clone();
+    feedback::Said { kind, rating, correction, instead_of, user }
 }
 
 /// The rules as the change knows them; ages count from now.

@@ -152,7 +152,8 @@ fn feedback_is_edited_in_a_form_that_stays_until_it_is_done() {
     console.press("ctrl-s");
     let (ticket, operation) = planned(&mut console);
     let correction = Some("Please sort them by date key AKIAIOSFODNN7EXAMPLE".to_owned());
-    let said = Said { correction, ..edit(4) };
+    let instead_of = Some("Please sort them by date".to_owned());
+    let said = Said { correction, instead_of, ..edit(4) };
     assert_eq!(operation, Operation::EditFeedback { id: "fb-2".to_owned(), said });
     console.tell(Message::Planned(ticket, Ok(Box::new(plan("feedback.edit", Danger::Guarded, &removal())))));
     console.press("enter");

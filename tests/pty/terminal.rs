@@ -32,8 +32,13 @@ impl Home {
 
     /// A demo database of 250 episodes.
     pub fn demo(&self) -> PathBuf {
+        self.demo_of(250)
+    }
+
+    /// A demo database of so many episodes.
+    pub fn demo_of(&self, episodes: u64) -> PathBuf {
         let path = self.path().join("demo.db");
-        let options = mnemoscope::demo::Options { episodes: 250, ..mnemoscope::demo::Options::default() };
+        let options = mnemoscope::demo::Options { episodes, ..mnemoscope::demo::Options::default() };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(mnemoscope::demo::build(&path, &options, |_| ())).unwrap();
         path
@@ -345,6 +350,15 @@ impl Terminal {
                 assert_eq!(status.signal(), None);
                 return status.exit_code();
             }
+            assert!(start.elapsed() < DEADLINE, "it did not end; on the screen is\n{}", self.contents());
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    /// Waits for the end, whatever brought it about.
+    pub fn gone(&mut self) {
+        let start = Instant::now();
+        while self.child.try_wait().unwrap().is_none() {
             assert!(start.elapsed() < DEADLINE, "it did not end; on the screen is\n{}", self.contents());
             std::thread::sleep(Duration::from_millis(2));
         }

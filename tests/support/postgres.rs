@@ -51,6 +51,19 @@ impl Database {
         Some(Self { name, url, has_vector })
     }
 
+    /// Another database with the same contents. Nobody may be connected to this one.
+    pub fn copy(&self) -> Self {
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let name = format!("mnemoscope_test_{}_{number}_{:08x}", std::process::id(), rand::random::<u32>());
+        let mut url = server().clone();
+        url.set_path(&name);
+        block_on(async {
+            let create = format!("CREATE DATABASE {name} TEMPLATE {}", self.name);
+            sqlx::query(AssertSqlSafe(create)).execute(&mut connect().await).await.expect("a copy of the database");
+        });
+        Self { name, url, has_vector: self.has_vector }
+    }
+
     /// The database's address, as a user would write it.
     pub fn url(&self) -> &str {
         self.url.as_str()

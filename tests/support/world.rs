@@ -183,6 +183,7 @@ pub fn said(kind: &str, rating: Option<i64>, correction: Option<&str>) -> feedba
         kind: Some(kind.to_owned()),
         rating,
         correction: correction.map(str::to_owned),
+        instead_of: None,
         user: Some("u-1".to_owned()),
     }
 }

@@ -5,30 +5,10 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::Counts;
-
-/// How sure it is that a place means the person.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Certainty {
-    /// It does.
-    Certain,
-    /// It may: why that is not certain, in a few words.
-    Possible(&'static str),
-}
-
-impl Certainty {
-    /// The word of the plan.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Certainty::Certain => "certain",
-            Certainty::Possible(_) => "possible",
-        }
-    }
-}
+pub use crate::memory::mention::Certainty;
 
 /// What happens to mentions of the person in other people's rows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mentions {
     /// They stay and are disclosed.
@@ -73,6 +53,16 @@ pub struct Choice {
     pub full: bool,
     /// The person's data is written to a folder first.
     pub export: bool,
+}
+
+impl Choice {
+    /// What is done about a mention: what cannot be done is left.
+    #[must_use]
+    pub fn decision(&self, mention: &ShownMention) -> Mentions {
+        let own = self.each.get(&mention.id).or_else(|| self.each.get(&mention.place)).copied();
+        let asked = own.unwrap_or(if mention.doubt.is_none() { self.mentions } else { Mentions::Leave });
+        if mention.options.contains(&asked) { asked } else { Mentions::Leave }
+    }
 }
 
 impl Default for Choice {

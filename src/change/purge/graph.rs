@@ -87,34 +87,39 @@ impl Graph {
     /// An empty graph with its rules. `account` also takes the person's account.
     #[must_use]
     pub fn new(rules: &[BoundRule], relations: Relations, account: bool) -> Self {
-        let mut rules: Vec<BoundRule> = rules.iter().filter(|r| account || !r.account).cloned().collect();
+        let rules: Vec<BoundRule> = rules.iter().filter(|r| account || !r.account).cloned().collect();
         let erasing: HashSet<TableKey> =
             rules.iter().filter(|r| r.action == Action::Delete).map(|r| r.table.clone()).collect();
-        let spoken: HashSet<(TableKey, String)> = rules.iter().map(|r| (r.table.clone(), r.column.clone())).collect();
-        let mut reached = erasing;
-        // Foreign keys to rows that go: followed as they say, to a fixed point.
+        let mut graph = Graph { tables: BTreeMap::new(), rules, relations };
+        graph.reach(erasing);
+        graph
+    }
+
+    /// Follows foreign keys to rows of some tables, and to those that go with them, as the keys say, to a fixed point.
+    pub fn reach(&mut self, mut reached: HashSet<TableKey>) {
+        let spoken: HashSet<(TableKey, String)> =
+            self.rules.iter().map(|r| (r.table.clone(), r.column.clone())).collect();
         loop {
             let before = reached.len();
-            for foreign in &relations.foreign {
+            for foreign in &self.relations.foreign {
                 let (from, to) = (key_of(&foreign.from), key_of(&foreign.to));
                 let same = |r: &BoundRule| {
                     r.table == from && r.of.as_ref() == Some(&to) && foreign.columns.contains(&r.column)
                 };
                 let spoken = matches!(&foreign.columns[..], [one] if spoken.contains(&(from.clone(), one.clone())));
-                if !reached.contains(&to) || spoken || rules.iter().any(same) {
+                if !reached.contains(&to) || spoken || self.rules.iter().any(same) {
                     continue;
                 }
-                let Some(rule) = implied(foreign, &relations, from, to) else { continue };
+                let Some(rule) = implied(foreign, &self.relations, from, to) else { continue };
                 if rule.action == Action::Delete {
                     reached.insert(rule.table.clone());
                 }
-                rules.push(rule);
+                self.rules.push(rule);
             }
             if reached.len() == before {
                 break;
             }
         }
-        Graph { tables: BTreeMap::new(), rules, relations }
     }
 
     /// The rows of a table that go; none of it when none do.
@@ -255,6 +260,21 @@ pub fn id_columns(store: &Store, relations: &Relations) -> HashSet<(TableName, S
     rules.chain(handles).chain(foreign).chain(keys).collect()
 }
 
+/// Columns that hold the id of a person and nothing else: what is only part of such a value names somebody else.
+#[must_use]
+pub fn people_columns(store: &Store, relations: &Relations) -> HashSet<(TableName, String)> {
+    let erasure = &store.recognised().erasure;
+    let owners = erasure.rules.iter().filter(|r| r.of.is_none() && r.path.is_none() && r.action != Action::Remove);
+    let owners = owners.map(|r| (name(&r.table), r.column.clone()));
+    let handles = erasure.handles.iter().map(|h| (name(&h.table), h.id.clone()));
+    let mut found: HashSet<(TableName, String)> = owners.chain(handles).collect();
+    let pairs = relations.foreign.iter().flat_map(|f| f.columns.iter().zip(&f.to_columns).map(move |pair| (f, pair)));
+    let refers = pairs.filter(|(f, (_, to))| found.contains(&(f.to.clone(), (*to).clone())));
+    let refers: Vec<(TableName, String)> = refers.map(|(f, (column, _))| (f.from.clone(), column.clone())).collect();
+    found.extend(refers);
+    found
+}
+
 /// What a foreign key to rows that go means where the layout says nothing: the row goes too, or lets go of them. One of
 /// several columns lets go by the first that may be empty; a row that has none cannot be without the other.
 fn implied(foreign: &ForeignKey, relations: &Relations, table: TableKey, of: TableKey) -> Option<BoundRule> {
@@ -262,10 +282,7 @@ fn implied(foreign: &ForeignKey, relations: &Relations, table: TableKey, of: Tab
     let mut pairs = foreign.columns.iter().cloned().zip(foreign.to_columns.iter().cloned());
     pairs.next();
     let loose = |column: &&String| !relations.required.contains(&(foreign.from.clone(), (*column).clone()));
-    let emptied = match &foreign.columns[..] {
-        [one] => Some(one),
-        several => several.iter().rev().find(loose),
-    };
+    let emptied = foreign.columns.iter().rev().find(loose);
     let (action, columns) = match emptied.filter(|_| foreign.on_delete != OnDelete::Cascade) {
         Some(column) => (Action::Empty, vec![column.clone()]),
         None => (Action::Delete, vec![column.clone()]),
@@ -304,7 +321,7 @@ pub async fn naming(
     Ok(snapshot.select_keys(wanted, &by, keys).await?)
 }
 
-fn key_of(table: &TableName) -> TableKey {
+pub(super) fn key_of(table: &TableName) -> TableKey {
     (table.schema.clone(), table.name.clone())
 }
 

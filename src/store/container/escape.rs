@@ -45,6 +45,9 @@ impl Reading {
     /// that may be a part of a path. None when there are no escapes.
     pub fn of(text: &str, is_quoted: bool) -> Option<Self> {
         let bytes = text.as_bytes();
+        if !bytes.iter().any(|b| matches!(b, b'%' | b'&' | b'\\' | b'+')) {
+            return None;
+        }
         let mut marks = Vec::new();
         let mut in_query = false;
         Self::build(
@@ -111,6 +114,13 @@ impl Reading {
     pub fn is_new(&self, range: &Range<usize>) -> bool {
         let first = self.marks.partition_point(|mark| mark.text.end < range.start);
         self.marks.get(first).is_some_and(|mark| mark.text.start <= range.end)
+    }
+
+    /// Whether a range of the text holds or touches something percent-encoded.
+    pub fn is_percent(&self, range: &Range<usize>) -> bool {
+        let first = self.marks.partition_point(|mark| mark.text.end < range.start);
+        let mut touching = self.marks[first..].iter().take_while(|mark| mark.text.start <= range.end);
+        touching.any(|mark| mark.notation == Notation::Percent)
     }
 
     /// Whether an escape stands right before or after a range of the stored text, and none within.

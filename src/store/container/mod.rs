@@ -25,7 +25,7 @@ use std::ops::Range;
 
 use crate::store::session::Raw;
 
-pub use packed::{inflate, pack};
+pub use packed::{TOO_LARGE, pack, unpacked};
 pub use walk::Place;
 
 use escape::Reading;
@@ -164,6 +164,12 @@ impl Leaf<'_> {
         self.reading.is_none_or(|reading| reading.is_new(&range))
             && !self.next.is_some_and(|next| next.is_beside(&range))
     }
+
+    /// Whether a match at this range of bytes holds or touches something that is percent-encoded, as in a URL.
+    #[must_use]
+    pub fn is_percent(&self, range: Range<usize>) -> bool {
+        self.reading.is_some_and(|reading| reading.is_percent(&range))
+    }
 }
 
 /// What comes in place of a part of a leaf's text.
@@ -188,7 +194,8 @@ pub trait Visitor {
     /// A text of the value, and what changes in it. Of changes that overlap the first counts.
     fn leaf(&mut self, leaf: &Leaf<'_>) -> Vec<Change>;
 
-    /// A whole JSON document, before its texts are visited. A new document takes its place, and its texts are not visited.
+    /// A whole JSON document, before its texts are visited. A new document takes its place, and its texts are visited
+    /// then.
     fn document(&mut self, _text: &str) -> Option<String> {
         None
     }
