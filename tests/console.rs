@@ -4,6 +4,7 @@ mod console {
     mod anything;
     mod changes;
     mod erase;
+    mod erase_mentions;
     mod erasure;
     pub mod fake;
     mod health;

@@ -57,6 +57,16 @@ impl Desk {
     }
 }
 
+fn statement(path: &Path, sql: &str) {
+    use sqlx::Connection as _;
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+        let url = format!("sqlite:{}", path.display());
+        let mut link = sqlx::SqliteConnection::connect(&url).await.unwrap();
+        sqlx::raw_sql(sqlx::AssertSqlSafe(sql.to_owned())).execute(&mut link).await.unwrap();
+        link.close().await.unwrap();
+    });
+}
+
 /// Everything that a command said, on both channels.
 fn told(output: &Output) -> String {
     format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
@@ -203,32 +213,40 @@ fn plans_and_anchors_are_private_and_follow_no_link() {
     assert!(desk.on(&["audit", "verify"]).status.success());
 }
 
-/// What a program was like: how it ended, how long it took, how much memory it had at most, in kB.
+/// What a program was like: how it ended, how long it took, seconds of processor that it used, how much memory it had at
+/// most, in kB.
 struct Run {
     output: Output,
     seconds: f64,
+    worked: f64,
     memory: u64,
 }
 
 fn watched(mut command: Command) -> Run {
     let since = Instant::now();
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let status = PathBuf::from(format!("/proc/{}/status", child.id()));
+    let child_id = child.id();
+    let status = PathBuf::from(format!("/proc/{child_id}/status"));
     let (told, ended) = std::sync::mpsc::channel();
     std::thread::spawn(move || told.send(Child::wait_with_output(child)));
-    let mut memory = 0;
+    let ticks = PathBuf::from(format!("/proc/{child_id}/stat"));
+    let (mut memory, mut worked) = (0, 0.0);
     let output = loop {
         // Bytes are counted by the system: the highest that it saw.
         let highest = fs::read_to_string(&status).unwrap_or_default();
         let highest =
             highest.lines().find_map(|line| line.strip_prefix("VmHWM:")?.split_whitespace().next()?.parse().ok());
         memory = memory.max(highest.unwrap_or(0));
+        // After the name in brackets: times as user and as system are the 12th and 13th word, in hundredths of a second.
+        let times = fs::read_to_string(&ticks).unwrap_or_default();
+        let times = times.rsplit(')').next().unwrap_or_default().split_whitespace().skip(11).take(2);
+        worked = times.filter_map(|time| time.parse::<f64>().ok()).sum::<f64>().max(worked * 100.0) / 100.0;
         match ended.recv_timeout(Duration::from_millis(20)) {
             Ok(output) => break output.unwrap(),
             Err(_) => assert!(since.elapsed() < Duration::from_secs(120), "it hangs"),
         }
     };
-    Run { output, seconds: since.elapsed().as_secs_f64(), memory }
+    Run { output, seconds: since.elapsed().as_secs_f64(), worked, memory }
 }
 
 /// Every place where a command takes a file, with that file named.
@@ -305,6 +323,162 @@ fn a_stream_without_an_end_is_given_up() {
             assert!(!run.output.status.success() && !said.contains("panicked"), "{words:?} {line:?}: {said}");
             assert!(run.memory < 300 << 10, "{words:?} {line:?}: {} kB, {} s: {said}", run.memory, run.seconds);
             endless.join().unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_row_that_names_160000_ids_costs_time_in_proportion() {
+    let desk = Desk::new();
+    let episode = desk.episode();
+    let ids = |kind: &str| {
+        format!(
+            "(WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 160000) \
+             SELECT json_group_array('{kind}-' || (i % 159999)) FROM n)"
+        )
+    };
+    let sql = format!(
+        "UPDATE episodes SET canvas_ids = {}, feedback_ids = {}, execution_ids = {}, tags = {} WHERE id = '{episode}'",
+        ids("ca"),
+        ids("fb"),
+        ids("ex"),
+        ids("tag")
+    );
+    statement(&desk.database, &sql);
+    for words in [
+        &["show", "episode", &episode][..],
+        &["show", "episode", &episode, "--format", "table"],
+        &["list", "episode", "--format", "csv"],
+        &["chain", &episode],
+        &["findings"],
+        &["insights"],
+        &["recall", "invoice", "--ranking", "boosted"],
+        &["backfill", "links"],
+        &["backfill", "links", "--apply"],
+    ] {
+        let run = watched(desk.command(&[&["-d", desk.database.to_str().unwrap()], words].concat()));
+        assert!(run.output.status.success(), "{words:?}: {}", told(&run.output));
+        assert!(run.memory < 400 << 10 && run.worked < 20.0, "{words:?}: {} kB, {} s", run.memory, run.worked);
+        if words == ["show", "episode", &episode] {
+            let shown: serde_json::Value = serde_json::from_slice(&run.output.stdout).unwrap();
+            let dangling = shown["findings"].as_array().unwrap().iter().find(|f| f["kind"] == "dangling_id").unwrap();
+            assert_eq!(dangling["ids"].as_array().unwrap().len(), 100);
+            assert!(dangling["message"].as_str().unwrap().ends_with("(showing 100 of 159999)"), "{dangling}");
+        }
+    }
+}
+
+#[test]
+fn cells_that_a_spreadsheet_takes_for_formulas_are_kept_from_being_one() {
+    let desk = Desk::new();
+    let episode = desk.episode();
+    for (text, expected) in [
+        ("=1+1", "'=1+1"),
+        ("-1+1", "'-1+1"),
+        ("-cmd", "'-cmd"),
+        ("-inf", "'-inf"),
+        ("-", "'-"),
+        ("-1.5e3", "-1.5e3"),
+        ("+1", "'+1"),
+        ("@a", "'@a"),
+        ("\t=1", "'\t=1"),
+        ("\r=1", "'\r=1"),
+        ("\n=1", "'\n=1"),
+        ("\u{ff1d}1", "'\u{ff1d}1"),
+        ("\u{ff0b}1", "'\u{ff0b}1"),
+        ("\u{ff0d}1", "'\u{ff0d}1"),
+        ("\u{ff20}a", "'\u{ff20}a"),
+        ("a=1", "a=1"),
+    ] {
+        statement(&desk.database, &format!("UPDATE episodes SET title = '{text}' WHERE id = '{episode}'"));
+        let output = desk.on(&["list", "episode", "--where", &format!("id={episode}"), "--format", "csv"]);
+        let mut reader = csv::Reader::from_reader(&output.stdout[..]);
+        let title = reader.headers().unwrap().iter().position(|name| name == "title").unwrap();
+        assert_eq!(&reader.records().next().unwrap().unwrap()[title], expected);
+    }
+}
+
+/// Every handle in a database: of people by their ids, names and other handles, and of sessions.
+fn handles(desk: &Desk) -> Vec<String> {
+    let rows = |entity: &str| -> Vec<serde_json::Value> {
+        let output = desk.on(&["list", entity, "--format", "jsonl"]);
+        let text = String::from_utf8(output.stdout).unwrap();
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    };
+    let mut found: Vec<String> = Vec::new();
+    for person in rows("subject") {
+        found.extend([&person["id"], &person["name"]].into_iter().filter_map(|v| v.as_str().map(str::to_owned)));
+        found.extend(person["handles"].as_array().into_iter().flatten().filter_map(|v| v.as_str().map(str::to_owned)));
+    }
+    found.extend(rows("episode").iter().filter_map(|row| row["session_id"].as_str().map(str::to_owned)));
+    found.sort();
+    found.dedup();
+    assert!(found.len() > 30, "{found:?}");
+    found
+}
+
+#[test]
+fn a_masked_session_prints_no_handle_of_anybody() {
+    let desk = Desk::new();
+    let known = handles(&desk);
+    let row = |entity: &str| -> serde_json::Value {
+        serde_json::from_slice(&desk.on(&["list", entity, "--limit", "1", "--format", "jsonl"]).stdout).unwrap()
+    };
+    let person = row("subject");
+    let (id, name) = (person["id"].as_str().unwrap(), person["name"].as_str().unwrap());
+    let (near, episode) = (&id[..id.len() - 1], desk.episode());
+    let case = row("case")["id"].as_str().unwrap().to_owned();
+    // Where no column says that it names a person: a collection, a key of JSON, a word of a title, a tag.
+    statement(
+        &desk.database,
+        &format!(
+            "UPDATE memories SET collection = 'prefs:{id}'; UPDATE episodes SET topic = '{id}_notes', \
+             tags = json_array('about {name}'), metadata = json_object('{id}', 1), domain = upper('{id}')"
+        ),
+    );
+    let commands = [
+        &["status"][..],
+        &["findings"],
+        &["insights"],
+        &["chain", &episode],
+        &["show", "episode", &episode],
+        &["show", "case", &case],
+        &["show", "subject", id],
+        &["show", "subject", name],
+        &["show", "subject", near],
+        &["show", "episode", id],
+        &["show", "profile", name],
+        &["list", "episode", "--where", &format!("user_id={id}")],
+        &["recall", "invoice", "--ranking", "boosted"],
+        &["recall", "invoice", "--ranking", "cases", "--user", id],
+        &["context", "invoice", "--ranking", "boosted"],
+        &["context", "invoice", "--ranking", "cases"],
+        &["replay", "invoice"],
+        &["evaluate"],
+        &["purge", id],
+        &["purge", name],
+        &["purge", near],
+        &["hold", id, "--reason", name],
+        &["hold", id, "--reason", name, "--apply"],
+        &["purge", id, "--apply"],
+        &["unhold", id, "--apply"],
+        &["unhold", id],
+        &["prune", "--user", id, "--window", "1"],
+        &["feedback", "add", &episode, "--kind", "thumbs_up", "--user", id],
+        &["audit", "list"],
+        &["undo", "2"],
+        &["backfill", "links"],
+        &["export", "episode", "memory"],
+        &["purge", id, "--apply"],
+    ];
+    let entities = mnemoscope::memory::Entity::ALL.iter().map(|entity| vec!["list", entity.name()]);
+    let commands = commands.iter().map(|words| words.to_vec()).chain(entities);
+    for words in commands {
+        for format in ["json", "jsonl", "csv", "table"] {
+            let output = desk.on(&[&["--mask", "--format", format], &words[..]].concat());
+            let said = told(&output).to_lowercase();
+            let seen: Vec<&String> = known.iter().filter(|handle| said.contains(&handle.to_lowercase())).collect();
+            assert!(seen.is_empty(), "{words:?} as {format}: {seen:?}");
         }
     }
 }

@@ -4,6 +4,8 @@
 
 #[path = "purge/decisions.rs"]
 mod decisions;
+#[path = "purge/keys.rs"]
+mod keys;
 mod support;
 #[path = "purge/verdict.rs"]
 mod verdict;

@@ -3,6 +3,7 @@
 
 use super::gate::{Gate, Passage};
 use super::key::{Code, Key};
+use super::mentions;
 use super::menu::{Overlay, Purpose};
 use super::message::{Destination, Effect, Failure, Ticket};
 use super::model::{Model, Tone};
@@ -78,6 +79,8 @@ pub enum Turn {
     Export,
     /// Whether tables may be rewritten under lock.
     Full,
+    /// What happens to the selected mention, or to all in its column.
+    Decide(Mentions, bool),
     /// A longer look at how recall would change.
     Longer,
     /// Somebody else.
@@ -111,6 +114,10 @@ pub struct Erasure {
     pub failure: Option<Failure>,
     /// First line shown.
     pub scroll: usize,
+    /// Position of the selected mention.
+    pub mention: usize,
+    /// Decisions about mentions were made since it was planned.
+    pub stale: bool,
 }
 
 impl Erasure {
@@ -146,8 +153,11 @@ impl Erasure {
         waited.into_iter().chain(self.drops_plan()).collect()
     }
 
-    /// Scrolls; what was drawn says how far.
+    /// Moves among mentions, else scrolls; what was drawn says how far.
     pub fn move_by(&mut self, by: isize) {
+        if self.is_at_mentions() {
+            return self.select_mention(by);
+        }
         self.scroll = self.scroll.saturating_add_signed(by);
     }
 
@@ -246,6 +256,9 @@ impl Model {
     pub(super) fn settle_erasure(&mut self) -> Vec<Effect> {
         let ticket = self.ticket();
         let Some(erasure) = self.erasure_mut() else { return Vec::new() };
+        if erasure.stale && erasure.step != mentions::STEP {
+            (erasure.preview, erasure.stale) = (None, false);
+        }
         let idle = erasure.pending.is_none() && erasure.running.is_none() && erasure.failure.is_none();
         if erasure.given.is_empty() || erasure.preview.is_some() || erasure.outcome.is_some() || !idle {
             return Vec::new();
@@ -272,7 +285,8 @@ impl Model {
                 if let Some(began) = &preview.began {
                     erasure.choice.clone_from(began);
                 }
-                (erasure.preview, erasure.planned) = (Some(preview), Some(ticket));
+                (erasure.preview, erasure.planned, erasure.stale) = (Some(preview), Some(ticket), false);
+                erasure.forget_missing();
             }
             Err(failure) => {
                 erasure.failure = Some(failure);
@@ -339,17 +353,22 @@ impl Model {
             Turn::Next => {}
             Turn::Before if erasure.outcome.is_none() => erasure.go_to(erasure.step.saturating_sub(1)),
             _ if erasure.outcome.is_some() => {}
-            Turn::Export | Turn::Full | Turn::Mentions | Turn::Account if erasure.is_settled() => {
+            Turn::Export | Turn::Full | Turn::Mentions | Turn::Account | Turn::Decide(..) if erasure.is_settled() => {
                 return self.say(Tone::Info, "an earlier run is gone on with, as it was chosen then");
             }
             Turn::Export => erasure.choice.export = !erasure.choice.export,
             Turn::Full => erasure.choice.full = !erasure.choice.full,
+            Turn::Decide(decision, all) => return self.decide_mention(decision, all),
             Turn::Mentions | Turn::Account => {
                 match (turn, erasure.choice.mentions) {
                     (Turn::Account, _) => erasure.choice.account = !erasure.choice.account,
                     (_, Mentions::Leave) => erasure.choice.mentions = Mentions::Redact,
                     (_, Mentions::Redact) => erasure.choice.mentions = Mentions::Delete,
                     (_, Mentions::Delete) => erasure.choice.mentions = Mentions::Leave,
+                }
+                if erasure.is_at_mentions() {
+                    erasure.stale = true;
+                    return Vec::new();
                 }
                 let stopped = erasure.pending.take();
                 erasure.preview = None;

@@ -24,6 +24,7 @@ mod listing;
 mod load;
 pub mod lock;
 pub mod masking;
+pub mod mentions;
 pub mod menu;
 pub mod message;
 pub mod migrations;

@@ -11,7 +11,9 @@ use super::prune::case_source;
 use super::{ChangeError, anchor};
 use crate::layout::{BoundSource, Link, LinkBy};
 use crate::memory::entity::{Column, Kind, Personal};
-use crate::memory::findings::{Bank, CLEANED, Finding, KINDS, Named, NotApplicable, Scanner, Story, Tally, kind_named};
+use crate::memory::findings::{
+    Bank, CLEANED, Finding, KINDS, Named, NotApplicable, Scanner, Story, Tally, WORDS, kind_named,
+};
 use crate::memory::query::Query;
 use crate::memory::{Entity, Row};
 use crate::store::encode::plain_column;
@@ -169,7 +171,10 @@ fn columns_read(entity: Entity, texts: bool) -> Vec<&'static str> {
     let read = |column: &&Column| match column.kind {
         _ if column.name == "has_vector" => false,
         _ if entity == Entity::Feedback && column.personal != Personal::Content => true,
-        Kind::Text | Kind::Time => USED.contains(&column.name) || texts && column.personal == Personal::Content,
+        Kind::Text | Kind::Time => {
+            let holds_text = column.personal == Personal::Content || WORDS.contains(&column.name);
+            USED.contains(&column.name) || texts && holds_text
+        }
         Kind::Json => texts || column.name == "metadata",
         _ => true,
     };

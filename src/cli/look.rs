@@ -267,7 +267,7 @@ pub async fn show(session: &Session<'_>, name: &str, id: &str) -> Result<(), Fai
     } else if entity == Entity::Episode {
         let mut context = store.episode(id).await?.ok_or_else(missing)?;
         mask_context(session, &mut context);
-        context.to_json()
+        context.into_json()
     } else {
         let row = store.row(entity, id).await?.ok_or_else(missing)?;
         with_context(session, &store, row).await?

@@ -32,8 +32,11 @@ use crate::change::ChangeError;
 use crate::config::{self, Config, Profile};
 use crate::ground::location;
 use crate::lab::LabError;
+use crate::memory::Entity;
 use crate::memory::mask::Mask;
 use crate::memory::nearest::nearest;
+use crate::memory::query::{Query, Start};
+use crate::memory::veil::Veil;
 use crate::shell;
 use crate::store::{OpenError, OpenOptions, Store, StoreError, Target};
 use crate::ui::Theme;
@@ -146,6 +149,9 @@ impl From<std::io::Error> for Failure {
     }
 }
 
+/// Handles that are hidden in free text at most; what columns name is masked whatever their number.
+const VEILED: usize = 100_000;
+
 /// Runs the program on the command line's arguments.
 #[must_use]
 pub fn main() -> ExitCode {
@@ -170,7 +176,7 @@ pub fn main() -> ExitCode {
 /// act on a terminal is shown by marks.
 fn say(before: &str, words: &str) {
     let typed: Vec<String> = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
-    let words = location::without_passwords(words, typed.iter().map(String::as_str));
+    let words = output::veiled(&location::without_passwords(words, typed.iter().map(String::as_str)));
     // Not by `eprintln!`: it panics where nobody hears it any more.
     let mut out = std::io::stderr().lock();
     for line in words.lines() {
@@ -351,8 +357,31 @@ impl Session<'_> {
             return Err(Failure::usage(NO_DATABASE));
         };
         let store = Store::open(&target, &options).await?;
+        if let Some(veil) = self.veil(&store).await? {
+            output::veil(veil);
+        }
         self.narrate(&store);
         Ok(store)
+    }
+
+    /// What hides the handles of the people in a database, where values are masked.
+    async fn veil(&self, store: &Store) -> Result<Option<Veil>, Failure> {
+        let Some(mask) = self.mask().filter(|_| store.sources_of(Entity::Subject).is_ok()) else { return Ok(None) };
+        let columns = ["id", "name", "handles"];
+        let mut query = Query { columns: Some(columns.to_vec()), limit: 500, ..Query::new(Entity::Subject) };
+        let mut handles = Vec::new();
+        while handles.len() < VEILED {
+            let page = store.page(&query).await?;
+            for row in &page.rows {
+                handles.extend([row.text("id"), row.text("name")].into_iter().flatten().map(str::to_owned));
+                handles.extend(row.list("handles").into_iter().map(str::to_owned));
+            }
+            match page.next {
+                Some(next) => query.start = Start::After(next),
+                None => break,
+            }
+        }
+        Ok(Veil::new(&mask, handles))
     }
 
     fn narrate(&self, store: &Store) {

@@ -1,13 +1,65 @@
 //! Output formats, and standard output that does not mind a closed pipe.
 
 use std::io::{self, BufWriter, IsTerminal as _, Write};
+use std::sync::OnceLock;
 
 use serde_json::Value;
 
 use super::Failure;
+use crate::memory::veil::Veil;
 use crate::memory::{Entity, Kind, Row};
 use crate::ui::escaped;
 use crate::ui::text::{Align, SafeText};
+
+/// What hides people's handles in everything that is said; set once the database is open, where values are masked.
+static VEIL: OnceLock<Veil> = OnceLock::new();
+
+/// Hides handles in everything that this run says from now on.
+pub fn veil(veil: Veil) {
+    // A second database of the same run: the first one's people stay hidden.
+    let _ = VEIL.set(veil);
+}
+
+/// Words as they may be said.
+#[must_use]
+pub fn veiled(words: &str) -> String {
+    VEIL.get().map_or_else(|| words.to_owned(), |veil| veil.over(words))
+}
+
+/// A writer of lines in which handles are hidden. A handle does not run over the end of a line.
+struct Veiled<'v, W: Write> {
+    veil: &'v Veil,
+    out: W,
+    line: Vec<u8>,
+}
+
+impl<W: Write> Veiled<'_, W> {
+    fn end(&mut self) -> io::Result<()> {
+        let line = std::mem::take(&mut self.line);
+        match std::str::from_utf8(&line) {
+            Ok(text) => self.out.write_all(self.veil.over(text).as_bytes()),
+            Err(_) => self.out.write_all(&line),
+        }
+    }
+}
+
+impl<W: Write> Write for Veiled<'_, W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let Some(end) = bytes.iter().rposition(|byte| *byte == b'\n') else {
+            self.line.extend_from_slice(bytes);
+            return Ok(bytes.len());
+        };
+        self.line.extend_from_slice(&bytes[..=end]);
+        self.end()?;
+        self.line.extend_from_slice(&bytes[end + 1..]);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.end()?;
+        self.out.flush()
+    }
+}
 
 /// Writes to standard output through a buffer; a reader that has gone away is no error.
 ///
@@ -15,7 +67,14 @@ use crate::ui::text::{Align, SafeText};
 /// Anything else that keeps the output from being written.
 pub fn piped(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
     let mut out = BufWriter::with_capacity(64 << 10, io::stdout().lock());
-    let written = write(&mut out).and_then(|()| out.flush());
+    let written = match VEIL.get() {
+        None => write(&mut out),
+        Some(veil) => {
+            let mut lines = Veiled { veil, out: &mut out, line: Vec::new() };
+            write(&mut lines).and_then(|()| lines.end())
+        }
+    };
+    let written = written.and_then(|()| out.flush());
     match written {
         Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         Err(e) => Err(Failure::failed(format!("the output could not be written: {e}"))),
@@ -71,11 +130,22 @@ pub fn csv_fields(row: &Row) -> Vec<String> {
 fn csv_field(value: &Value) -> String {
     let text = match value {
         Value::Null => String::new(),
-        Value::String(text) if text.starts_with(['=', '+', '@', '\t', '\r']) => format!("'{text}"),
+        Value::String(text) if is_formula(text) => format!("'{text}"),
         Value::String(text) => text.clone(),
         other => other.to_string(),
     };
     if is_read_by_people() { SafeText::new(&text).to_string() } else { text }
+}
+
+/// Whether a spreadsheet may take a cell for a formula, also one that takes full-width signs for plain ones or drops what
+/// ends a line. A number below nought is none.
+fn is_formula(text: &str) -> bool {
+    let is_number = || text.chars().all(|c| c.is_ascii_digit() || ".eE+-".contains(c)) && text.parse::<f64>().is_ok();
+    match text.chars().next() {
+        Some('-') => !is_number(),
+        Some(first) => "=+@\t\r\n\u{ff1d}\u{ff0b}\u{ff0d}\u{ff20}".contains(first),
+        None => false,
+    }
 }
 
 /// JSON objects as CSV: a column for each key that any of them has, in the order in which they first come.

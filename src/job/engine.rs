@@ -545,12 +545,16 @@ impl Runner<'_> {
 
     async fn finish(&mut self, left: u64) -> Result<(), Stop> {
         let (store, job) = (self.store, self.job);
+        let Some(found) = self.beating(job.verify(store)).await? else { return self.stop_here().await };
         let mut checks = Vec::new();
         if job.is_planned_again() {
-            let found = if left == 0 { "none".to_owned() } else { format!("{left}: they changed again meanwhile") };
-            checks.push(Check { what: "rows that still need it".to_owned(), ok: left == 0, found });
+            let words = match (left, found.is_empty()) {
+                (0, true) => "none".to_owned(),
+                (0, false) => "none that this job writes".to_owned(),
+                _ => format!("{left}: they changed again meanwhile"),
+            };
+            checks.push(Check { what: "rows that still need it".to_owned(), ok: left == 0, found: words });
         }
-        let Some(found) = self.beating(job.verify(store)).await? else { return self.stop_here().await };
         checks.extend(found);
         let verification = json!(checks).to_string();
         self.checks = checks;

@@ -27,25 +27,27 @@ pub fn with(text: Option<&str>, id: &str) -> Result<String, String> {
 /// # Errors
 /// Why the text is no list.
 pub fn without(text: Option<&str>, id: &str) -> Result<Option<String>, String> {
-    let Some(mut text) = text.filter(|t| t.trim() != "null").map(str::to_owned) else { return Ok(None) };
-    let mut found = false;
-    loop {
-        let places = elements(&text)?;
-        let is_id = |(start, end): &(usize, usize)| {
-            serde_json::from_str::<String>(&text[*start..*end]).is_ok_and(|element| element == id)
-        };
-        let Some(position) = places.iter().position(is_id) else { break };
-        let (start, end) = places[position];
-        // With the comma before it, or with the one after it where it is the first.
-        let (from, to) = match (position.checked_sub(1), places.get(position + 1)) {
-            (Some(before), _) => (places[before].1, end),
-            (None, Some((next, _))) => (start, *next),
-            (None, None) => (start, end),
-        };
-        text.replace_range(from..to, "");
-        found = true;
+    let Some(text) = text.filter(|t| t.trim() != "null") else { return Ok(None) };
+    let places = elements(text)?;
+    let is_id = |(start, end): &(usize, usize)| {
+        serde_json::from_str::<String>(&text[*start..*end]).is_ok_and(|element| element == id)
+    };
+    let (Some(first), Some(last)) = (places.first(), places.last()) else { return Ok(None) };
+    let mut left = String::with_capacity(text.len());
+    left.push_str(&text[..first.0]);
+    let (mut found, mut kept) = (false, false);
+    for (position, place) in places.iter().enumerate() {
+        if is_id(place) {
+            found = true;
+            continue;
+        }
+        // With the comma before it, unless it is the first now.
+        let from = if kept { places[position - 1].1 } else { place.0 };
+        left.push_str(&text[from..place.1]);
+        kept = true;
     }
-    Ok(found.then_some(text))
+    left.push_str(&text[last.1..]);
+    Ok(found.then_some(left))
 }
 
 /// The array with an id added at its end. `None` (SQL NULL) and `{}` are empty.

@@ -19,6 +19,7 @@ pub mod text_check;
 pub mod time;
 pub mod utility;
 pub mod vector;
+pub mod veil;
 pub mod workflow;
 
 pub use entity::{Column, Entity, Kind, Personal};

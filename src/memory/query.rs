@@ -1,7 +1,7 @@
 //! What can be asked of a memory database and what comes back: pages of rows, an episode with its context, a chain,
 //! the state of the database. Plain data that the store answers and that screens and commands show.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -196,30 +196,42 @@ impl EpisodeContext {
     /// The shape that `show episode` prints.
     #[must_use]
     pub fn to_json(&self) -> Value {
-        let all = |rows: &[Row]| rows.iter().map(Row::to_json).collect::<Vec<_>>();
-        let memories: Vec<Value> = self.links.iter().map(|link| self.memory_json(link)).collect();
-        json!({
-            "episode": self.episode.to_json(),
-            "segments": all(&self.segments),
-            "canvas_context": all(&self.canvas),
-            "feedback_context": all(&self.feedback),
-            "chain": chain_json(&self.chain, &self.relatives),
-            "utility": all(&self.utility),
-            "memories": memories,
-            "events": all(&self.events),
-            "accesses": all(&self.accesses),
-            "findings": self.findings,
-        })
+        self.clone().into_json()
     }
 
-    /// A memory link with the memory it names under `memory`, or null there.
-    fn memory_json(&self, link: &Row) -> Value {
-        let mut shown = link.to_json();
-        let id = link.text("memory_id").unwrap_or_default();
-        let memory = self.memories.iter().find(|m| m.id() == id).map(Row::to_json);
-        shown["memory"] = memory.unwrap_or(Value::Null);
-        shown
+    /// As [`EpisodeContext::to_json`], without a copy: rows may be long.
+    #[must_use]
+    pub fn into_json(self) -> Value {
+        let all = |rows: Vec<Row>| Value::from(rows.into_iter().map(Row::into_json).collect::<Vec<_>>());
+        let mut known: HashMap<&str, &Row> = HashMap::new();
+        for memory in &self.memories {
+            known.entry(memory.id()).or_insert(memory);
+        }
+        let memories = Value::from(self.links.iter().map(|link| memory_json(link, &known)).collect::<Vec<_>>());
+        let chain = chain_json(&self.chain, &self.relatives);
+        drop(self.relatives);
+        let parts = [
+            ("episode", self.episode.into_json()),
+            ("segments", all(self.segments)),
+            ("canvas_context", all(self.canvas)),
+            ("feedback_context", all(self.feedback)),
+            ("chain", chain),
+            ("utility", all(self.utility)),
+            ("memories", memories),
+            ("events", all(self.events)),
+            ("accesses", all(self.accesses)),
+            ("findings", json!(self.findings)),
+        ];
+        Value::Object(parts.into_iter().map(|(name, part)| (name.to_owned(), part)).collect())
     }
+}
+
+/// A memory link with the memory it names under `memory`, or null there.
+fn memory_json(link: &Row, known: &HashMap<&str, &Row>) -> Value {
+    let mut shown = link.to_json();
+    let memory = known.get(link.text("memory_id").unwrap_or_default()).map(|memory| memory.to_json());
+    shown["memory"] = memory.unwrap_or(Value::Null);
+    shown
 }
 
 /// The shape that `chain` prints: the episodes root first, the children, and what is odd about it.

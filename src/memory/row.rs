@@ -76,6 +76,17 @@ impl Row {
         self.text("id").unwrap_or_default()
     }
 
+    /// As [`Row::to_json`], without a copy of the values.
+    #[must_use]
+    pub fn into_json(self) -> Value {
+        let names = self.entity.columns().iter().map(|column| column.name.to_owned());
+        let mut object: Map<String, Value> = names.zip(self.values).collect();
+        if !self.problems.is_empty() {
+            object.insert("problems".to_owned(), serde_json::json!(self.problems));
+        }
+        Value::Object(object)
+    }
+
     /// The row as a JSON object: canonical columns in order, then `problems` when there are any.
     #[must_use]
     pub fn to_json(&self) -> Value {

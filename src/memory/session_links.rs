@@ -34,9 +34,9 @@ pub fn owner(episodes: &[Span<'_>], event: Moment<'_>) -> Option<usize> {
     let at = event.at?;
     let started = |(_, e): &(usize, &Span<'_>)| e.started.is_some_and(|s| s <= at);
     let before = || episodes.iter().enumerate().filter(started);
-    let latest = |(_, e): &(usize, &Span<'_>)| (e.started.map(str::to_owned), e.id.to_owned());
+    let later = |(_, a): &(usize, &Span<'_>), (_, b): &(usize, &Span<'_>)| (a.started, a.id).cmp(&(b.started, b.id));
     let holds = |(_, e): &(usize, &Span<'_>)| e.ended.is_some_and(|end| at <= end);
-    before().filter(holds).max_by_key(latest).or_else(|| before().max_by_key(latest)).map(|(i, _)| i)
+    before().filter(holds).max_by(later).or_else(|| before().max_by(later)).map(|(i, _)| i)
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// What was found in text that enters.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
@@ -50,17 +50,33 @@ pub fn visible(text: &str) -> String {
     seen(text).filter_map(|(c, seen)| seen.then_some(c)).collect()
 }
 
-/// A JSON value with every text within it made anew, keys left as they are.
+/// A JSON value with every text within it made again, keys among them. Keys that come out alike are numbered, so that no
+/// member is lost.
 #[must_use]
 pub fn with_texts(value: &Value, text: &mut dyn FnMut(&str) -> String) -> Value {
     match value {
         Value::String(stored) => Value::from(text(stored)),
         Value::Array(items) => items.iter().map(|item| with_texts(item, text)).collect(),
         Value::Object(object) => {
-            Value::Object(object.iter().map(|(key, item)| (key.clone(), with_texts(item, text))).collect())
+            members(object.iter().map(|(key, item)| (text(key), with_texts(item, text))).collect())
         }
         other => other.clone(),
     }
+}
+
+/// An object of these members.
+fn members(given: Vec<(String, Value)>) -> Value {
+    let mut object = Map::new();
+    for (key, item) in given {
+        let mut name = key.clone();
+        let mut number = 1;
+        while object.contains_key(&name) {
+            number += 1;
+            name = format!("{key} {number}");
+        }
+        object.insert(name, item);
+    }
+    Value::Object(object)
 }
 
 /// What a secret is replaced by.
@@ -158,14 +174,49 @@ pub fn check(text: &str) -> (String, Found) {
     (clean, found)
 }
 
-/// [`check`] for every text within a JSON value, keys left as they are.
+/// [`check`] for every text within a JSON value, keys among them. What stands under a key such as `password` is a secret as
+/// it would be after `password=`.
 #[must_use]
 pub fn check_value(value: &Value, found: &mut Found) -> Value {
-    with_texts(value, &mut |text| {
+    let mut checked = |text: &str| {
         let (clean, more) = check(text);
         found.add(&more);
         clean
-    })
+    };
+    match value {
+        Value::String(text) => Value::from(checked(text)),
+        Value::Array(items) => items.iter().map(|item| check_value(item, found)).collect(),
+        Value::Object(object) => {
+            let mut clean = Vec::with_capacity(object.len());
+            for (key, item) in object {
+                let item = match item {
+                    Value::String(text) if is_secret_under(key, text) => {
+                        *found.secrets.entry("password or key").or_default() += 1;
+                        Value::from(REDACTED)
+                    }
+                    other => check_value(other, found),
+                };
+                let (key, more) = check(key);
+                found.add(&more);
+                clean.push((key, item));
+            }
+            members(clean)
+        }
+        other => other.clone(),
+    }
+}
+
+/// Whether a text is a secret by the key that it stands under.
+#[must_use]
+pub fn is_secret_under(key: &str, text: &str) -> bool {
+    let name = key.trim_matches(|c: char| !c.is_ascii_alphanumeric());
+    let odd = text.bytes().any(|b| !b.is_ascii_lowercase());
+    let one_word = !text.contains(char::is_whitespace);
+    NAMES.iter().any(|known| name.eq_ignore_ascii_case(known))
+        && text.len() >= 6
+        && odd
+        && one_word
+        && !text.starts_with(REDACTED)
 }
 
 fn without_secrets(text: &str, secrets: &mut BTreeMap<&'static str, usize>) -> String {
@@ -358,8 +409,25 @@ mod tests {
         let mut found = Found::default();
         let value = json!({"a": ["password=Abcdef1", 5], "b": {"c": "a\u{200b}"}});
         let clean = check_value(&value, &mut found);
+        assert_eq!((found.secrets.values().sum::<usize>(), found.flags.len()), (1, 1));
         assert_eq!(clean, json!({"a": ["password=[secret removed]", 5], "b": {"c": "a\u{200b}"}}));
         assert_eq!((found.secrets.len(), found.flags.len()), (1, 1));
+    }
+
+    #[test]
+    fn keys_are_texts_too_and_no_member_is_lost() {
+        let mut found = Found::default();
+        let value =
+            json!({"AKIAIOSFODNN7EXAMPLE": 1, "AKIAIOSFODNN7EXAMPLF": {"Password": "Hunter22", "pwd": "please"}});
+        let clean = check_value(&value, &mut found);
+        assert_eq!(
+            clean,
+            json!({"[secret removed]": 1, "[secret removed] 2": {"Password": "[secret removed]", "pwd": "please"}})
+        );
+        assert_eq!(found.secrets, BTreeMap::from([("AWS access key", 2), ("password or key", 1)]));
+        assert_eq!(check_value(&clean, &mut Found::default()), clean);
+        let hidden = with_texts(&json!({"a\u{200b}b": ["x\u{200b}"]}), &mut |text| visible(text));
+        assert_eq!(hidden, json!({"ab": ["x"]}));
     }
 
     proptest! {

@@ -74,7 +74,7 @@ pub async fn plan(
 ) -> Result<Box<Preview>, Failure> {
     let planned = async {
         let begun = if store.can_erase() { begun(store, given).await? } else { None };
-        let plan = match (purge::plan(store, given, &options(choice), told).await, begun) {
+        let plan = match (purge::plan_any(store, given, &options(choice), told).await, begun) {
             // Nothing leads to the person any more, but what was begun is not proved yet.
             (Err(ChangeError::NotFound(_)), Some(kept)) => return purge::begun(store, &kept).await,
             (plan, begun) => (plan?, begun),

@@ -1,18 +1,14 @@
 //! Turns stored values into canonical ones, by what the column asks for; what cannot be read becomes a problem of the
 //! row and never an error of the page.
 
-use std::io::Read;
-
-use flate2::read::ZlibDecoder;
 use serde_json::{Map, Value};
 
+use super::container;
 use super::select::{Projection, Slot, Target};
 use super::session::{Raw, RawRow};
 use crate::layout::{BoundColumn, BoundOrigin, BoundSource, Stored};
 use crate::memory::{Entity, Kind, Problem, Row, feedback, json, time};
 
-/// Bytes that a compressed value may inflate to.
-const INFLATE_LIMIT: u64 = 64 << 20;
 /// Characters of a stored value that a problem quotes.
 const RAW_LIMIT: usize = 65_536;
 
@@ -324,24 +320,12 @@ fn json_text(raw: &Raw) -> Result<String, String> {
         Raw::Integer(i) => Ok(i.to_string()),
         Raw::Real(x) => Ok(x.to_string()),
         Raw::BadText(_) => Err("is not valid UTF-8".to_owned()),
-        // The first byte of a zlib stream; no JSON begins with it.
-        Raw::Bytes(bytes) if bytes.first() == Some(&0x78) => inflate(bytes),
-        Raw::Bytes(bytes) => {
-            String::from_utf8(bytes.clone()).map_err(|_| "bytes that are neither zlib nor JSON".to_owned())
-        }
+        Raw::Bytes(bytes) => match container::unpacked(bytes) {
+            Some(Err(why)) => Err(why.to_owned()),
+            Some(Ok((_, text))) => String::from_utf8(text).map_err(|_| "unpacks to bytes that are no text".to_owned()),
+            None => String::from_utf8(bytes.clone()).map_err(|_| "bytes that are neither zlib nor JSON".to_owned()),
+        },
     }
-}
-
-fn inflate(bytes: &[u8]) -> Result<String, String> {
-    let mut text = Vec::new();
-    ZlibDecoder::new(bytes)
-        .take(INFLATE_LIMIT + 1)
-        .read_to_end(&mut text)
-        .map_err(|e| format!("cannot be inflated: {e}"))?;
-    if text.len() as u64 > INFLATE_LIMIT {
-        return Err(format!("inflates to more than {} MB and was not read", INFLATE_LIMIT >> 20));
-    }
-    String::from_utf8(text).map_err(|_| "inflates to bytes that are no text".to_owned())
 }
 
 /// The stored value as a problem quotes it.

@@ -1,6 +1,6 @@
 //! Everything about one episode in one place, its chain, and what is odd about them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde_json::{Value, json};
 
@@ -10,6 +10,9 @@ use crate::layout::Link;
 use crate::memory::chain::{Chain, Walk};
 use crate::memory::query::{EpisodeContext, Finding};
 use crate::memory::{Entity, Row, feedback};
+
+/// Ids that a finding names at most.
+const IDS: usize = 100;
 
 /// Links of a chain that are followed upwards at most; longer chains are cut and say so.
 const CHAIN_LIMIT: usize = 10_000;
@@ -143,7 +146,8 @@ impl Store {
     /// The engine's refusal.
     pub async fn memories(&self, ids: &[String]) -> Result<Vec<Row>, StoreError> {
         let mut memories = self.related(Entity::Memory, "id", ids).await?;
-        let others: Vec<String> = ids.iter().filter(|id| !memories.iter().any(|m| m.id() == *id)).cloned().collect();
+        let found: HashSet<&str> = memories.iter().map(Row::id).collect();
+        let others: Vec<String> = ids.iter().filter(|id| !found.contains(id.as_str())).cloned().collect();
         memories.extend(self.related(Entity::Case, "id", &others).await?.iter().map(case_as_memory));
         Ok(memories)
     }
@@ -166,10 +170,14 @@ impl Store {
     async fn events_of(&self, episode: &Row) -> Result<Vec<Row>, StoreError> {
         let mut runs: Vec<String> = episode.list("execution_ids").into_iter().map(str::to_owned).collect();
         runs.push(episode.id().to_owned());
-        runs.dedup();
+        let mut places: HashMap<String, usize> = HashMap::new();
+        for run in runs {
+            let place = places.len();
+            places.entry(run).or_insert(place);
+        }
+        let runs: Vec<String> = places.keys().cloned().collect();
         let mut events = self.related(Entity::WorkflowEvent, "run_id", &runs).await?;
-        let place = |e: &Row| runs.iter().position(|r| Some(r.as_str()) == e.text("run_id"));
-        events.sort_by_key(|e| (place(e), e.get("sequence").as_i64()));
+        events.sort_by_key(|e| (e.text("run_id").and_then(|run| places.get(run)), e.get("sequence").as_i64()));
         Ok(events)
     }
 
@@ -260,8 +268,14 @@ fn case_as_memory(case: &Row) -> Row {
     memory
 }
 
-fn finding(kind: &str, message: impl Into<String>, ids: Vec<String>) -> Finding {
-    Finding { kind: kind.to_owned(), message: message.into(), ids }
+/// A finding; of many ids it names the first, and says so.
+fn finding(kind: &str, message: impl Into<String>, mut ids: Vec<String>) -> Finding {
+    let mut message = message.into();
+    if ids.len() > IDS {
+        message = format!("{message} (showing {IDS} of {})", ids.len());
+        ids.truncate(IDS);
+    }
+    Finding { kind: kind.to_owned(), message, ids }
 }
 
 /// Dangling, repeated and one-way links of one kind.
@@ -274,19 +288,18 @@ fn link_findings(
     findings: &mut Vec<Finding>,
 ) {
     let named = named_ids(&context.episode, links, to);
-    let dangling: Vec<String> = named.iter().filter(|id| !rows.iter().any(|r| r.id() == **id)).cloned().collect();
+    let there: HashSet<&str> = rows.iter().map(Row::id).collect();
+    let dangling: Vec<String> = named.iter().filter(|id| !there.contains(id.as_str())).cloned().collect();
+    let named: HashSet<&str> = named.iter().map(String::as_str).collect();
     let what = to.title();
     if !dangling.is_empty() {
         let words = format!("{} ids of {what} rows that are not there", dangling.len());
         findings.push(finding("dangling_id", words, dangling));
     }
     let listed = context.episode.list(list);
-    let mut repeated: Vec<String> = Vec::new();
-    for (i, id) in listed.iter().enumerate() {
-        if listed[..i].contains(id) && !repeated.iter().any(|r| r == id) {
-            repeated.push((*id).to_owned());
-        }
-    }
+    let (mut seen, mut told) = (HashSet::new(), HashSet::new());
+    let again = listed.into_iter().filter(|id| !seen.insert(*id) && told.insert(*id));
+    let repeated: Vec<String> = again.map(str::to_owned).collect();
     if !repeated.is_empty() {
         findings.push(finding("repeated_id", format!("{list} names {} rows more than once", repeated.len()), repeated));
     }
@@ -305,7 +318,7 @@ fn link_findings(
     }
     let no_back: Vec<String> = rows
         .iter()
-        .filter(|r| named.iter().any(|id| id == r.id()) && r.text("episode_id").is_none() && has_back(r))
+        .filter(|r| named.contains(r.id()) && r.text("episode_id").is_none() && has_back(r))
         .map(|r| r.id().to_owned())
         .collect();
     if !no_back.is_empty() {
@@ -314,7 +327,7 @@ fn link_findings(
     }
     let not_named: Vec<String> = rows
         .iter()
-        .filter(|r| r.text("episode_id") == own && !named.iter().any(|id| id == r.id()) && in_lists(r))
+        .filter(|r| r.text("episode_id") == own && !named.contains(r.id()) && in_lists(r))
         .map(|r| r.id().to_owned())
         .collect();
     if !not_named.is_empty() && !context.episode.get(list).is_null() {
@@ -381,9 +394,9 @@ fn chain_findings(context: &EpisodeContext, findings: &mut Vec<Finding>) {
 }
 
 fn missing_memories(context: &EpisodeContext, findings: &mut Vec<Finding>) {
-    let there = |id: &str| context.memories.iter().any(|m| m.id() == id);
-    let gone: Vec<String> =
-        context.links.iter().filter_map(|l| l.text("memory_id")).filter(|id| !there(id)).map(str::to_owned).collect();
+    let there: HashSet<&str> = context.memories.iter().map(Row::id).collect();
+    let named = context.links.iter().filter_map(|l| l.text("memory_id"));
+    let gone: Vec<String> = named.filter(|id| !there.contains(id)).map(str::to_owned).collect();
     if !gone.is_empty() {
         findings.push(finding("missing_memory", format!("{} linked memories are not there", gone.len()), gone));
     }

@@ -37,6 +37,7 @@ mod status;
 pub mod stored;
 pub mod structure;
 mod supervision;
+mod uniques;
 pub mod vector;
 mod vector_cache;
 pub mod vectors;

@@ -1,5 +1,6 @@
 //! Pages of rows: keyset walks over one or several sources, merged, in both directions.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, HashMap, HashSet};
 use std::ops::ControlFlow;
@@ -343,9 +344,10 @@ impl Store {
         let projection = Projection::new(self.engine(), source, wanted_columns, None);
         let mut statement = projection.select(source, &[]);
         narrow_any(self.engine(), source, column, values, &mut statement);
+        let values: HashSet<&str> = values.iter().map(String::as_str).collect();
         let wanted = |row: &Row| match row.get(column) {
-            Value::String(text) => values.iter().any(|v| v == text),
-            Value::Array(items) => items.iter().any(|i| values.iter().any(|v| Some(v.as_str()) == i.as_str())),
+            Value::String(text) => values.contains(text.as_str()),
+            Value::Array(items) => items.iter().filter_map(Value::as_str).any(|item| values.contains(item)),
             _ => false,
         };
         let mut rows = Vec::new();
@@ -406,10 +408,16 @@ impl Store {
     /// The engine's refusal.
     pub async fn linked(&self, episodes: &[&Row], links: &[Link], to: Entity) -> Result<Vec<Vec<Row>>, StoreError> {
         let named: Vec<Vec<String>> = episodes.iter().map(|e| named_ids(e, links, to)).collect();
-        let mut all: Vec<String> = named.iter().flatten().cloned().collect();
-        all.sort_unstable();
-        all.dedup();
-        let by_id = self.related(to, "id", &all).await?;
+        let by_id = match &named[..] {
+            // Each id once already: a long list need not be copied.
+            [one] => self.related(to, "id", one).await?,
+            several => {
+                let mut all: Vec<String> = several.iter().flatten().cloned().collect();
+                all.sort_unstable();
+                all.dedup();
+                self.related(to, "id", &all).await?
+            }
+        };
         let backs = if links.iter().any(|l| l.to == to && l.by == LinkBy::Back) {
             let ids: Vec<String> = episodes.iter().map(|e| e.id().to_owned()).collect();
             self.related(to, "episode_id", &ids).await?
@@ -420,17 +428,18 @@ impl Store {
         for row in &by_id {
             known.entry(row.id()).or_default().push(row);
         }
+        let mut pointing: HashMap<&str, Vec<&Row>> = HashMap::new();
+        for row in &backs {
+            pointing.entry(row.text("episode_id").unwrap_or_default()).or_default().push(row);
+        }
         let order = Order { column: to.time_column(), descending: false };
         let mut linked = Vec::with_capacity(episodes.len());
         for (episode, named) in episodes.iter().zip(&named) {
-            let mut rows: Vec<Row> = Vec::new();
-            let listed = named.iter().filter_map(|id| known.get(id.as_str())).flatten().copied();
-            let back = backs.iter().filter(|r| r.text("episode_id") == Some(episode.id()));
-            for row in listed.chain(back) {
-                if !rows.iter().any(|r| r.id() == row.id() && r.get("source") == row.get("source")) {
-                    rows.push(row.clone());
-                }
-            }
+            let listed = named.iter().filter_map(|id| known.get(id.as_str())).flatten();
+            let back = pointing.get(episode.id()).into_iter().flatten();
+            let mut taken = HashSet::new();
+            let once = listed.chain(back).filter(|row| taken.insert((row.id(), row.text("source"))));
+            let mut rows: Vec<Row> = once.map(|row| (*row).clone()).collect();
             rows.sort_by(|a, b| compare(&order, a, b));
             linked.push(rows);
         }
@@ -441,22 +450,19 @@ impl Store {
 /// The ids that an episode's lists and JSON paths name, in order, once each.
 #[must_use]
 pub fn named_ids(episode: &Row, links: &[Link], to: Entity) -> Vec<String> {
-    let mut ids: Vec<String> = Vec::new();
+    let mut ids: Vec<Cow<'_, str>> = Vec::new();
     for link in links.iter().filter(|l| l.to == to) {
-        let more: Vec<String> = match &link.by {
-            LinkBy::List(column) => episode.list(column).into_iter().map(str::to_owned).collect(),
-            LinkBy::Path(column, path) => crate::memory::json::path(episode.get(column), path)
-                .map(|found| crate::memory::json::list_of(&found).items)
-                .unwrap_or_default(),
-            LinkBy::Back => Vec::new(),
-        };
-        for id in more {
-            if !ids.contains(&id) {
-                ids.push(id);
+        match &link.by {
+            LinkBy::List(column) => ids.extend(episode.list(column).into_iter().map(Cow::Borrowed)),
+            LinkBy::Path(column, path) => {
+                let found = crate::memory::json::path(episode.get(column), path).unwrap_or_default();
+                ids.extend(crate::memory::json::list_of(&found).items.into_iter().map(Cow::Owned));
             }
+            LinkBy::Back => {}
         }
     }
-    ids
+    let mut taken: HashSet<&str> = HashSet::with_capacity(ids.len());
+    ids.iter().filter(|id| taken.insert(id)).map(|id| id.clone().into_owned()).collect()
 }
 
 fn place(

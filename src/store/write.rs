@@ -17,6 +17,17 @@ use super::stored::{Cell, Image, Mutation, Rows, TableName};
 use super::{Store, StoreError, companion, connect::explain};
 use crate::layout::Engine;
 
+/// One row and what it gets.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Update {
+    /// Table.
+    pub table: TableName,
+    /// Columns and values that find the row.
+    pub key: Vec<(String, Raw)>,
+    /// Columns and their new values.
+    pub set: Vec<(String, Cell)>,
+}
+
 /// Values in one INSERT.
 const VALUES: usize = 4_000;
 
@@ -324,7 +335,10 @@ impl Writer<'_> {
         let shape = self.shape(&table).await?;
         let statements = match mutation {
             Mutation::Insert { columns, rows, .. } => self.inserts(&shape, &table, columns, rows),
-            Mutation::Update { key, set, .. } => vec![self.update(&shape, &table, key, set)],
+            Mutation::Update { key, set, .. } => {
+                let mut params = Vec::new();
+                vec![(self.update(&shape, &table, key, set, &mut params), params)]
+            }
             Mutation::Delete(rows) => self.deletes(&shape, rows),
             Mutation::Revise(revise) => revise::statements(self.engine(), &shape, revise, &self.now),
         };
@@ -378,14 +392,32 @@ impl Writer<'_> {
         table: &TableName,
         key: &[(String, Raw)],
         set: &[(String, Cell)],
-    ) -> (String, Vec<Param>) {
+        params: &mut Vec<Param>,
+    ) -> String {
         let (columns, cells): (Vec<String>, Vec<Cell>) = set.iter().cloned().unzip();
-        let mut params = Vec::new();
-        let marks = self.marks(shape, &columns, &cells, &mut params);
+        let marks = self.marks(shape, &columns, &cells, params);
         let sets: Vec<String> = columns.iter().zip(marks).map(|(c, m)| format!("{} = {m}", quote(c))).collect();
         let (by, values): (Vec<String>, Vec<Raw>) = key.iter().cloned().unzip();
-        let condition = shape::key_condition(self.engine(), shape, &by, &[values], &mut params);
-        (format!("UPDATE {} SET {} WHERE {condition}", shape::qualified(table), sets.join(", ")), params)
+        let condition = shape::key_condition(self.engine(), shape, &by, &[values], params);
+        format!("UPDATE {} SET {} WHERE {condition}", shape::qualified(table), sets.join(", "))
+    }
+
+    /// Changes rows that refer to each other, at once: PostgreSQL looks at foreign keys at the end of a statement, and
+    /// none of the rows could be first. The caller has looked at the rows, and holds them.
+    ///
+    /// # Errors
+    /// As [`Writer::run`].
+    pub async fn together(&mut self, rows: &[Update]) -> Result<(), WriteError> {
+        let mut params = Vec::new();
+        let mut parts = Vec::new();
+        for (at, Update { table, key, set }) in rows.iter().enumerate() {
+            let shape = self.shape(table).await?;
+            parts.push(format!("u{at} AS ({})", self.update(&shape, table, key, set, &mut params)));
+        }
+        if !parts.is_empty() {
+            self.link()?.execute(&format!("WITH {} SELECT 1", parts.join(", ")), &params).await?;
+        }
+        Ok(())
     }
 
     fn deletes(&self, shape: &Shape, rows: &Rows) -> Vec<(String, Vec<Param>)> {

@@ -28,7 +28,7 @@ impl Certainty {
 }
 
 /// What happens to mentions of the person in other people's rows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mentions {
     /// They stay and are disclosed.
@@ -73,6 +73,16 @@ pub struct Choice {
     pub full: bool,
     /// The person's data is written to a folder first.
     pub export: bool,
+}
+
+impl Choice {
+    /// What is done about a mention: what cannot be done is left.
+    #[must_use]
+    pub fn decision(&self, mention: &ShownMention) -> Mentions {
+        let own = self.each.get(&mention.id).or_else(|| self.each.get(&mention.place)).copied();
+        let asked = own.unwrap_or(if mention.doubt.is_none() { self.mentions } else { Mentions::Leave });
+        if mention.options.contains(&asked) { asked } else { Mentions::Leave }
+    }
 }
 
 impl Default for Choice {

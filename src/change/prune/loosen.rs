@@ -1,11 +1,8 @@
-//! What names a case that goes is mended in the same transaction: reference lists, plan steps and memory links of rows
+//! What names a case that goes is fixed in the same transaction: reference lists, plan steps and memory links of rows
 //! that stay.
 
 use std::collections::HashSet;
-use std::io::{Read as _, Write as _};
 
-use flate2::read::ZlibDecoder;
-use flate2::write::ZlibEncoder;
 use serde_json::Value;
 
 use super::each;
@@ -13,13 +10,12 @@ use crate::change::ChangeError;
 use crate::change::draft::Draft;
 use crate::layout::BoundSource;
 use crate::memory::Entity;
+use crate::store::container::{self, Change, Leaf, Limits, Rewritten, Visitor};
 use crate::store::encode::{Given, encode, plain_column, table_of, touch};
 use crate::store::session::Raw;
 use crate::store::shape::Shape;
 use crate::store::stored::{Cell, Image, Mutation, Rows};
 
-/// Bytes that a compressed plan may inflate to.
-const INFLATE_LIMIT: u64 = 64 << 20;
 /// Cases whose stored rows are read at a time.
 const CHUNK: usize = 1_000;
 /// Ids that a sentence names.
@@ -142,34 +138,28 @@ fn strip(value: &mut Value, doomed: &HashSet<&str>) {
     }
 }
 
-/// A stored plan without the ids, in the form that it is stored in; none when that cannot be kept.
-fn without(raw: &Raw, doomed: &HashSet<&str>) -> Option<Raw> {
-    let rewritten = |text: &[u8]| {
-        let mut value: Value = serde_json::from_slice(text).ok()?;
-        strip(&mut value, doomed);
-        Some(value.to_string())
-    };
-    match raw {
-        // bytea as text.
-        Raw::Text(text) if text.starts_with("\\x") => {
-            let bytes = in_bytes(&hex::decode(text.get(2..)?).ok()?, rewritten)?;
-            Some(Raw::Text(format!("\\x{}", hex::encode(bytes))))
-        }
-        Raw::Text(text) => Some(Raw::Text(rewritten(text.as_bytes())?)),
-        Raw::Bytes(bytes) => Some(Raw::Bytes(in_bytes(bytes, rewritten)?)),
-        _ => None,
+/// Takes ids out of whole documents.
+struct Loosened<'a>(&'a HashSet<&'a str>);
+
+impl Visitor for Loosened<'_> {
+    fn leaf(&mut self, _: &Leaf<'_>) -> Vec<Change> {
+        Vec::new()
+    }
+
+    fn document(&mut self, text: &str) -> Option<String> {
+        let old: Value = serde_json::from_str(text).ok()?;
+        let mut new = old.clone();
+        strip(&mut new, self.0);
+        (new != old).then(|| new.to_string())
     }
 }
 
-fn in_bytes(bytes: &[u8], rewritten: impl Fn(&[u8]) -> Option<String>) -> Option<Vec<u8>> {
-    if bytes.first() != Some(&0x78) {
-        return rewritten(bytes).map(String::into_bytes);
+/// A stored plan without the ids, in the form that it is stored in; none when that cannot be kept.
+fn without(raw: &Raw, doomed: &HashSet<&str>) -> Option<Raw> {
+    match container::rewrite(raw, Limits::default(), &mut Loosened(doomed)).0 {
+        Rewritten::New(new) => Some(new),
+        _ => None,
     }
-    let mut text = Vec::new();
-    ZlibDecoder::new(bytes).take(INFLATE_LIMIT).read_to_end(&mut text).ok()?;
-    let mut encoder = ZlibEncoder::new(Vec::new(), flate2::Compression::default());
-    encoder.write_all(rewritten(&text)?.as_bytes()).ok()?;
-    encoder.finish().ok()
 }
 
 /// Takes away the links of episodes to cases that go.

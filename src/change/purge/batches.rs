@@ -11,18 +11,21 @@ use crate::change::plan::Counts;
 use crate::change::suppress::hmac;
 use crate::change::waiting::Waiting;
 use crate::change::{ChangeError, new_id, now};
+use crate::layout::Engine;
 use crate::store::Store;
 use crate::store::erasing::{PurgeSession, SHARED};
 use crate::store::own::Own;
 use crate::store::session::Raw;
 use crate::store::stored::{Cell, Mutation, Rows};
-use crate::store::write::{WriteError, Writer};
+use crate::store::write::{Update, WriteError, Writer};
 
 /// Part of a batch.
 #[derive(Debug, Clone)]
 enum Step {
     Nameless,
     Update(Altered),
+    /// Keys that get another name, with all that refers to them.
+    Rename(Vec<Altered>),
     Delete(Rows),
 }
 
@@ -326,7 +329,11 @@ fn batches(plan: &PurgePlan) -> Vec<Vec<Step>> {
     if plan.nameless.is_some() {
         push(Step::Nameless, 1);
     }
-    for row in &plan.updates {
+    let (renamed, others): (Vec<&Altered>, Vec<&Altered>) = plan.updates.iter().partition(|row| row.update.renames());
+    if !renamed.is_empty() {
+        push(Step::Rename(renamed.iter().map(|row| (*row).clone()).collect()), renamed.len());
+    }
+    for row in others {
         push(Step::Update(row.clone()), 1);
     }
     for rows in &plan.deletes {
@@ -347,6 +354,12 @@ fn count(counts: &mut Counts, plan: &PurgePlan, step: &Step) {
             None => return,
         },
         Step::Update(row) => (&row.table, "update", 1),
+        Step::Rename(rows) => {
+            for row in rows {
+                *counts.entry(row.table.title()).or_default().entry("update".to_owned()).or_default() += 1;
+            }
+            return;
+        }
         Step::Delete(rows) => (&rows.table, "delete", rows.keys.len()),
     };
     *counts.entry(table.title()).or_default().entry(verb.to_owned()).or_default() += rows;
@@ -369,14 +382,44 @@ async fn make(writer: &mut Writer<'_>, store: &Store, kept: &Kept, plan: &PurgeP
             let key = vec![account.id.clone()];
             writer.run(&Mutation::Insert { table: account.table.clone(), key, columns, rows: vec![row] }).await?;
         }
-        Step::Update(row) => update(writer, kept, row).await?,
+        Step::Update(row) => {
+            let Update { table, key, set } = checked(writer, kept, row).await?;
+            writer.run(&Mutation::Update { table, key, set }).await?;
+        }
+        Step::Rename(rows) => rename(writer, kept, plan, rows).await?,
         Step::Delete(rows) => writer.run(&Mutation::Delete(rows.clone())).await?,
     }
     Ok(())
 }
 
-/// Changes a row that stays, if it is still what the plan read.
-async fn update(writer: &mut Writer<'_>, kept: &Kept, row: &Altered) -> Result<(), Halt> {
+/// Rows that may get another key in one statement.
+const TOGETHER: usize = 2_000;
+
+/// Gives keys another name, and what refers to them. On PostgreSQL those that refer to each other change at once.
+async fn rename(writer: &mut Writer<'_>, kept: &Kept, plan: &PurgePlan, rows: &[Altered]) -> Result<(), Halt> {
+    let mut together = Vec::new();
+    for row in rows {
+        let update = checked(writer, kept, row).await?;
+        if writer.engine() == Engine::Postgres && plan.linked.contains(&row.table) {
+            together.push(update);
+            continue;
+        }
+        let Update { table, key, set } = update;
+        writer.run(&Mutation::Update { table, key, set }).await?;
+    }
+    if together.len() > TOGETHER {
+        return Err(ChangeError::Refused(format!(
+            "{} rows would get another key at once, and PostgreSQL takes {TOGETHER}: decide on fewer of them by --mention, \
+             or delete them",
+            together.len()
+        ))
+        .into());
+    }
+    Ok(writer.together(&together).await?)
+}
+
+/// What a row that stays gets, if it is still what the plan read.
+async fn checked(writer: &mut Writer<'_>, kept: &Kept, row: &Altered) -> Result<Update, Halt> {
     let (by, values): (Vec<String>, Vec<Raw>) = row.key.iter().cloned().unzip();
     let rows = Rows { table: row.table.clone(), by, keys: vec![values] };
     let images = writer.images(&rows).await?;
@@ -389,9 +432,10 @@ async fn update(writer: &mut Writer<'_>, kept: &Kept, row: &Altered) -> Result<(
     let cell = |new: &New| match new {
         New::Is(raw) => Cell::Is(raw.clone()),
         New::Pseudonym => Cell::Is(Raw::Text(kept.pseudonym.clone())),
+        New::Around(pieces) => Cell::Is(Raw::Text(pieces.join(&kept.pseudonym))),
     };
     let set = row.update.set.iter().map(|(column, new)| (column.clone(), cell(new))).collect();
-    Ok(writer.run(&Mutation::Update { table: row.table.clone(), key: row.key.clone(), set }).await?)
+    Ok(Update { table: row.table.clone(), key: row.key.clone(), set })
 }
 
 /// A name for whoever was erased: the same within one erasure, and of no meaning. A UUID, which columns of ids take.

@@ -25,6 +25,16 @@ pub enum New {
     Is(Raw),
     /// The pseudonym of this run.
     Pseudonym,
+    /// These pieces, with the pseudonym of this run between them.
+    Around(Vec<String>),
+}
+
+impl New {
+    /// Whether the pseudonym stands within it.
+    #[must_use]
+    pub fn is_around(&self) -> bool {
+        matches!(self, New::Around(_))
+    }
 }
 
 /// A row that stays, with what changes in it.
@@ -45,7 +55,20 @@ pub struct Updates {
     pub rows: BTreeMap<(TableName, String), (Vec<Raw>, Update)>,
 }
 
+impl Update {
+    /// Whether a key gets another name, or something that refers to it.
+    #[must_use]
+    pub fn renames(&self) -> bool {
+        self.set.values().any(New::is_around)
+    }
+}
+
 impl Updates {
+    /// Rows in which a key, or what refers to it, gets another name.
+    pub fn renamed(&self) -> impl Iterator<Item = (&(TableName, String), &Update)> {
+        self.rows.iter().map(|(place, (_, update))| (place, update)).filter(|(_, update)| update.renames())
+    }
+
     /// Notes a new value of a column; the first one noted holds.
     pub fn set(&mut self, table: &TableName, key: &[Raw], column: &str, old: &Raw, new: New, why: &str) {
         let spelled = serde_json::to_string(key).unwrap_or_default();

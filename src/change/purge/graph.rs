@@ -87,34 +87,39 @@ impl Graph {
     /// An empty graph with its rules. `account` also takes the person's account.
     #[must_use]
     pub fn new(rules: &[BoundRule], relations: Relations, account: bool) -> Self {
-        let mut rules: Vec<BoundRule> = rules.iter().filter(|r| account || !r.account).cloned().collect();
+        let rules: Vec<BoundRule> = rules.iter().filter(|r| account || !r.account).cloned().collect();
         let erasing: HashSet<TableKey> =
             rules.iter().filter(|r| r.action == Action::Delete).map(|r| r.table.clone()).collect();
-        let spoken: HashSet<(TableKey, String)> = rules.iter().map(|r| (r.table.clone(), r.column.clone())).collect();
-        let mut reached = erasing;
-        // Foreign keys to rows that go: followed as they say, to a fixed point.
+        let mut graph = Graph { tables: BTreeMap::new(), rules, relations };
+        graph.reach(erasing);
+        graph
+    }
+
+    /// Follows foreign keys to rows of some tables, and to those that go with them, as the keys say, to a fixed point.
+    pub fn reach(&mut self, mut reached: HashSet<TableKey>) {
+        let spoken: HashSet<(TableKey, String)> =
+            self.rules.iter().map(|r| (r.table.clone(), r.column.clone())).collect();
         loop {
             let before = reached.len();
-            for foreign in &relations.foreign {
+            for foreign in &self.relations.foreign {
                 let (from, to) = (key_of(&foreign.from), key_of(&foreign.to));
                 let same = |r: &BoundRule| {
                     r.table == from && r.of.as_ref() == Some(&to) && foreign.columns.contains(&r.column)
                 };
                 let spoken = matches!(&foreign.columns[..], [one] if spoken.contains(&(from.clone(), one.clone())));
-                if !reached.contains(&to) || spoken || rules.iter().any(same) {
+                if !reached.contains(&to) || spoken || self.rules.iter().any(same) {
                     continue;
                 }
-                let Some(rule) = implied(foreign, &relations, from, to) else { continue };
+                let Some(rule) = implied(foreign, &self.relations, from, to) else { continue };
                 if rule.action == Action::Delete {
                     reached.insert(rule.table.clone());
                 }
-                rules.push(rule);
+                self.rules.push(rule);
             }
             if reached.len() == before {
                 break;
             }
         }
-        Graph { tables: BTreeMap::new(), rules, relations }
     }
 
     /// The rows of a table that go; none of it when none do.
@@ -262,10 +267,7 @@ fn implied(foreign: &ForeignKey, relations: &Relations, table: TableKey, of: Tab
     let mut pairs = foreign.columns.iter().cloned().zip(foreign.to_columns.iter().cloned());
     pairs.next();
     let loose = |column: &&String| !relations.required.contains(&(foreign.from.clone(), (*column).clone()));
-    let emptied = match &foreign.columns[..] {
-        [one] => Some(one),
-        several => several.iter().rev().find(loose),
-    };
+    let emptied = foreign.columns.iter().rev().find(loose);
     let (action, columns) = match emptied.filter(|_| foreign.on_delete != OnDelete::Cascade) {
         Some(column) => (Action::Empty, vec![column.clone()]),
         None => (Action::Delete, vec![column.clone()]),
@@ -304,7 +306,7 @@ pub async fn naming(
     Ok(snapshot.select_keys(wanted, &by, keys).await?)
 }
 
-fn key_of(table: &TableName) -> TableKey {
+pub(super) fn key_of(table: &TableName) -> TableKey {
     (table.schema.clone(), table.name.clone())
 }
 

@@ -159,6 +159,12 @@ impl Decisions<'_> {
         own.unwrap_or(if certainty == Certainty::Certain { self.all } else { Mentions::Leave })
     }
 
+    /// Whether rows may go because of what they say.
+    #[must_use]
+    pub fn delete_any(&self) -> bool {
+        self.all == Mentions::Delete || self.each.values().any(|decision| *decision == Mentions::Delete)
+    }
+
     /// Which of the decisions is about a mention.
     #[must_use]
     pub fn named(&self, id: &str, place: &str) -> Option<&str> {

@@ -7,6 +7,7 @@ mod disclose;
 mod effects;
 mod export;
 mod graph;
+mod keys;
 mod matcher;
 pub mod mention;
 mod phone;

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 
 use super::effects::{New, Updates};
 use super::graph::{as_text, name};
+use super::keys::{self, Keys};
 use super::matcher::{Hit, What};
 use super::mention::{self, Certainty, Mention, Mentions, Refusals};
 use super::scan::{Found, KEPT, Search, looks_personal, sample};
@@ -20,6 +21,8 @@ use crate::store::stored::TableName;
 enum Out {
     /// NULL.
     Empty,
+    /// These pieces, with a pseudonym between them.
+    Around(Vec<String>),
     /// These bytes.
     New(Vec<u8>),
 }
@@ -34,7 +37,12 @@ struct Spot<'a> {
 }
 
 /// Why nothing is done about a mention in a table of somebody else's.
-const OUTSIDE: &str = "the table is outside the layout: nothing is written there";
+pub(super) const OUTSIDE: &str = "the table is outside the layout: nothing is written there";
+
+/// Whether a hit is all there is.
+fn is_whole(hit: &Hit, value: &[u8]) -> bool {
+    hit.start == 0 && hit.end == value.len()
+}
 
 /// A value that names the person.
 struct Named<'a> {
@@ -59,6 +67,10 @@ pub(super) struct Place<'a> {
     pub required: &'a [bool],
     /// Of each, whether it holds ids and nothing else.
     pub ids_only: &'a [bool],
+    /// Of each, whether its values are keys.
+    pub keyed: &'a [bool],
+    /// Keys that hold the person's id.
+    pub keys: &'a Keys,
 }
 
 impl Place<'_> {
@@ -85,7 +97,10 @@ impl Place<'_> {
             };
             let mut hits = self.search.matcher.find(&opened.bytes);
             if self.ids_only[i] {
-                hits.retain(|hit| hit.start == 0 && hit.end == opened.bytes.len());
+                hits = keys::parts(&opened.bytes, hits);
+            }
+            if self.ids_only[i] && self.is_ours() {
+                hits.retain(|hit| is_whole(hit, &opened.bytes));
             }
             for hit in &hits {
                 if let What::Handle(n) = hit.what {
@@ -201,18 +216,40 @@ impl Place<'_> {
         let known = self.search.known.contains(self.table) && !self.key.is_empty();
         let changeable = known && !self.key.contains(column);
         let named: Vec<Hit> = hits.iter().filter(|h| h.what != What::Row).copied().collect();
+        let is_key = self.is_key(i, old, &named);
+        if !named.is_empty() && self.follows(i, old) {
+            return;
+        }
+        // A name that a key is about to lose goes with it wherever the key stands.
+        let (bound, named): (Vec<Hit>, Vec<Hit>) =
+            named.into_iter().partition(|hit| changeable && !is_key && self.is_bound(raw, opened, hit));
         let mut new = Cow::Borrowed(old);
         let mut empty = false;
+        let mut taken: Vec<Hit> = Vec::new();
         if !named.is_empty() {
-            let told =
-                if changeable { self.taken_out(i, old, &named) } else { Err("a key: other rows may refer to it") };
-            let place = Named { key, column: i, raw, text: old, hits: &named };
-            let decided = self.mention(&place, self.refusals(told.as_ref().err().copied()), found);
+            let told = match (is_key, known && changeable) {
+                (true, _) => keys::renamed(&self.texts[i].1, raw, old, &named, self.search.handles).map(Out::Around),
+                (false, true) => self.taken_out(i, old, &named),
+                (false, false) => Err("a key: other rows may refer to it"),
+            };
+            let at = Named { key, column: i, raw, text: old, hits: &named };
+            let decided = self.mention(&at, self.refusals(told.as_ref().err().copied()), found);
             match told.ok().filter(|_| decided == Mentions::Redact) {
                 Some(Out::Empty) => empty = true,
-                Some(Out::New(bytes)) => new = Cow::Owned(bytes),
+                Some(Out::New(bytes)) => (new, taken) = (Cow::Owned(bytes), named),
+                Some(Out::Around(pieces)) => {
+                    let why = format!("{place} holds the person's id, which gets another name");
+                    updates.set(self.table, key, column, raw, New::Around(pieces), &why);
+                    return;
+                }
                 None => {}
             }
+        }
+        if !bound.is_empty() && !empty {
+            let fill = |hit: &Hit| Hit { fill: Some(keys::BLANK), ..*hit };
+            taken.extend(bound.iter().map(fill));
+            taken.sort_by_key(|hit| hit.start);
+            new = Cow::Owned(scrub::redacted(old, &taken));
         }
         if !empty {
             empty = self.loosen(at, &place, changeable, &mut new, found);
@@ -220,6 +257,16 @@ impl Place<'_> {
         if empty {
             let why = format!("{place} named the person or a row that goes and is emptied");
             updates.set(self.table, key, column, raw, New::Is(Raw::Null), &why);
+        } else if !bound.is_empty() {
+            let why = format!("{place} follows a key that gets another name");
+            updates.set(
+                self.table,
+                key,
+                column,
+                raw,
+                New::Around(keys::pieces(&new, &bound, old, self.search.handles)),
+                &why,
+            );
         } else if *new != *old {
             let why = format!("{place} named the person or rows that go, which is taken out");
             match scrub::stored_as(raw, opened.wrapping, new.into_owned()) {
@@ -227,6 +274,24 @@ impl Place<'_> {
                 Err(_) => drop(found.unread.insert(place, "cannot be packed again")),
             }
         }
+    }
+
+    /// Whether what stands there is a key, or an id with more than the person's in it.
+    fn is_key(&self, i: usize, old: &[u8], named: &[Hit]) -> bool {
+        self.keyed[i] || self.ids_only[i] && !named.iter().any(|hit| is_whole(hit, old))
+    }
+
+    /// Whether a value refers to a key that holds the person's id: what becomes of the key becomes of it.
+    fn follows(&self, i: usize, old: &[u8]) -> bool {
+        std::str::from_utf8(old).is_ok_and(|text| self.keys.follows(self.table, &self.texts[i].0, text))
+    }
+
+    /// Whether a hit is within a key that gets another name, in a text that says it.
+    fn is_bound(&self, raw: &Raw, opened: &Opened<'_>, hit: &Hit) -> bool {
+        let plain = matches!(raw, Raw::Text(_)) && hit.fill.is_none() && !opened.bytes.contains(&keys::BLANK[0]);
+        let token =
+            || std::str::from_utf8(keys::token(&opened.bytes, hit)).is_ok_and(|t| self.keys.renamed.contains(t));
+        plain && !self.keys.renamed.is_empty() && token()
     }
 
     /// Takes references to rows that go out of a value. Whether the column is to be emptied.
@@ -310,7 +375,7 @@ impl Place<'_> {
         let column = &self.texts[at.column].0;
         let place = format!("{}.{column}", self.table.title());
         let id = mention::id(self.table, self.key, at.key, column, at.raw);
-        let certainty = Certainty::Certain;
+        let certainty = self.certainty(at);
         let decisions = &self.search.decisions;
         let asked = decisions.of(&id, &place, certainty);
         let refused = refusals.of(asked);
@@ -349,6 +414,14 @@ impl Place<'_> {
             });
         }
         decision
+    }
+
+    /// How sure it is that the person is meant.
+    fn certainty(&self, at: &Named<'_>) -> Certainty {
+        if self.ids_only[at.column] {
+            return keys::certainty(&self.texts[at.column].0, at.text, at.hits);
+        }
+        Certainty::Certain
     }
 
     /// Kinds of the handles that stand somewhere.

@@ -8,7 +8,8 @@ use sha2::{Digest as _, Sha256};
 
 use super::disclose;
 use super::effects::{self, New, Update, Updates};
-use super::graph::{Graph, as_text, id_columns, name};
+use super::graph::{Graph, as_text, id_columns, key_of, name};
+use super::keys;
 use super::matcher::{ID_LENGTH, Matcher};
 use super::mention::{self, Decisions, Mention, Mentions, Met};
 use super::recompute;
@@ -133,6 +134,8 @@ pub struct PurgePlan {
     pub hops: Vec<(TableName, Option<TableName>)>,
     /// Tables whose rows refer to rows of the same table.
     pub circular: HashSet<TableName>,
+    /// Tables that refer to others, or are referred to.
+    pub linked: HashSet<TableName>,
     /// When.
     pub created_at: String,
     /// Values that were read.
@@ -248,6 +251,11 @@ pub async fn rest(
     let erasure = &store.recognised().erasure;
     let relations = snapshot.relations().await?;
     let mut graph = Graph::new(&erasure.rules, relations.clone(), options.account);
+    let known = known_tables(store);
+    if options.decisions().delete_any() {
+        // A row that goes for what it says takes along what hangs on it, wherever it is.
+        graph.reach(known.iter().map(key_of).collect());
+    }
     for rows in also {
         remaining(snapshot, &mut graph, rows).await?;
     }
@@ -255,12 +263,12 @@ pub async fn rest(
     account.rules = erasure.rules.iter().filter(|r| r.account && !options.account).cloned().collect();
     account.close(snapshot, &subject.ids).await?;
     let own = store.own().await?;
-    let known = known_tables(store);
     let follows: HashSet<TableName> = erasure.follows.iter().map(name).collect();
     let ids_only = id_columns(store, &graph.relations);
     let handles: Vec<&Handle> = subject.searched().collect();
     let mut round = 0;
     let mut met = Met::default();
+    let mut doomed: Vec<Mention> = Vec::new();
     let (updates, found, ids) = loop {
         round += 1;
         graph.close(snapshot, &subject.ids).await?;
@@ -295,13 +303,22 @@ pub async fn rest(
             }
             break (updates, found, ids);
         }
+        doomed.extend(found.mentions.into_iter().filter(|mention| mention.decision == Mentions::Delete));
         for (table, key) in &found.doomed {
             take(snapshot, &mut graph, table, key).await?;
         }
     };
     let (mut updates, mut found) = (updates, found);
     found.met = met;
+    for mention in &doomed {
+        *found.counted.entry(mention.place()).or_default() += 1;
+        let tally = found.tally.entry(mention.place()).or_default();
+        *(if mention.reason().is_none() { &mut tally.certain } else { &mut tally.possible }) += 1;
+        tally.done += 1;
+    }
+    found.mentions.extend(doomed);
     updates.without(&graph);
+    keys::follow(snapshot, &graph, &mut updates).await?;
     recompute::all(snapshot, &graph, &found, &mut updates).await?;
     finished(snapshot, subject, options, &graph, updates, found, ids).await
 }
@@ -420,6 +437,7 @@ async fn finished(
         notes: Vec::new(),
         hops: hops(graph),
         circular,
+        linked: graph.relations.foreign.iter().flat_map(|f| [f.from.clone(), f.to.clone()]).collect(),
         created_at: now(),
         values: found.values,
     };

@@ -7,7 +7,7 @@ use super::disclose::STANDING;
 use super::mention::Mention;
 use super::plan::PurgePlan;
 use super::subject::Subject;
-use crate::change::plan::erasure::{Branch, Check, Known, Outcome, Preview};
+use crate::change::plan::erasure::{Branch, Check, Known, Outcome, Preview, ShownMention};
 use crate::change::suppress::hmac;
 use crate::change::{ChangeError, purge};
 use crate::layout::Engine;
@@ -36,7 +36,7 @@ pub async fn preview(store: &Store, plan: &PurgePlan) -> Result<Preview, ChangeE
         tree: tree(plan),
         counts: plan.counts.clone(),
         mentions: plan.mentioned.iter().map(|(place, count)| (place.clone(), *count)).collect(),
-        named: plan.mentions.iter().map(Mention::shown).collect(),
+        named: named(plan),
         effects: plan.effects.clone(),
         disclosures: plan.particular.iter().chain(&plan.notes).cloned().chain(standing).collect(),
         refused,
@@ -45,6 +45,13 @@ pub async fn preview(store: &Store, plan: &PurgePlan) -> Result<Preview, ChangeE
         unfinished,
         began: None,
     })
+}
+
+/// Mentions by the column that they stand in.
+fn named(plan: &PurgePlan) -> Vec<ShownMention> {
+    let mut named: Vec<ShownMention> = plan.mentions.iter().map(Mention::shown).collect();
+    named.sort_by(|a, b| a.place.cmp(&b.place));
+    named
 }
 
 /// Whether a hold stands on the person, and why nothing may be erased.

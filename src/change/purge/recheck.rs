@@ -9,12 +9,12 @@ use sha2::{Digest as _, Sha256};
 
 use super::desk::{ANCHOR_PROBLEM, Desk};
 use super::graph::name;
-use super::scrub::readable;
 use super::verdict::{self, Finding, Kind, Status};
 use crate::change::plan::canonical;
 use crate::change::suppress::{Key, candidates, hmac};
 use crate::change::{ChangeError, audit, now};
 use crate::store::Store;
+use crate::store::container::{self, Leaf, Limits};
 use crate::store::session::Raw;
 use crate::store::snapshot::Wanted;
 
@@ -134,7 +134,11 @@ async fn search(
                     if values % 4_096 == 0 {
                         (desk.progress)(&title, values);
                     }
-                    if readable(raw).is_some_and(|text| known.holds(&text)) {
+                    let mut holds = false;
+                    container::read(raw, Limits::default(), &mut |leaf: &Leaf<'_>| {
+                        holds = holds || known.holds(leaf.text);
+                    });
+                    if holds {
                         *places.entry(format!("{title}.{column}")).or_default() += 1;
                     }
                 }
@@ -154,8 +158,7 @@ struct Known<'a> {
 impl Known<'_> {
     fn holds(&mut self, text: &str) -> bool {
         // A long run of digits and marks, such as a vector, holds no words.
-        let text: String = text.replace("\\n", " ").replace("\\t", " ");
-        let single: Vec<&str> = candidates(&text).into_iter().collect();
+        let single: Vec<&str> = candidates(text).into_iter().collect();
         if single.into_iter().any(|word| self.is_handle(word)) {
             return true;
         }

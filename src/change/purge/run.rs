@@ -10,6 +10,7 @@ use sha2::{Digest as _, Sha256};
 use super::batches::{self, Turn};
 use super::desk::{Asked, Desk, Hold, Kept, Stage};
 use super::disclose::STANDING;
+use super::keys;
 use super::mention;
 use super::plan::{self, Options, PurgePlan};
 use super::prove::{self, Proof};
@@ -364,6 +365,7 @@ async fn prepare(
         started_at: asked.started_at,
         receipt: None,
     };
+    kept.options.each.extend(keys::moved(&plan, &kept.pseudonym));
     let began = Instant::now();
     prove::before(store, desk, &mut kept).await?;
     kept.phases.insert("control".to_owned(), began.elapsed().as_secs_f64());

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::effects::{Updates, is_required};
 use super::graph::Graph;
+use super::keys;
 use super::matcher::{Hit, ID_LENGTH, Matcher, What};
 use super::mention::{Decisions, Mention, Met};
 use super::place::Place;
@@ -139,6 +140,7 @@ pub async fn everything(
     updates: &mut Updates,
 ) -> Result<Found, ChangeError> {
     let numeric = search.handles.iter().any(|h| h.kind == "id" && h.value.parse::<i64>().is_ok());
+    let keys = keys::find(snapshot, search).await?;
     let mut found = Found { control: vec![0; search.handles.len()], ..Found::default() };
     for table in search.graph.relations.tables.clone() {
         let key = search.graph.relations.keys.get(&table).cloned().unwrap_or_default();
@@ -157,7 +159,17 @@ pub async fn everything(
         let required: Vec<bool> = texts.iter().map(|(c, _)| is_required(snapshot, &table, c)).collect();
         let ids_only: Vec<bool> =
             texts.iter().map(|(c, _)| search.ids_only.contains(&(table.clone(), c.clone()))).collect();
-        let place = Place { search, table: &table, texts: &texts, required: &required, ids_only: &ids_only, key: &key };
+        let keyed: Vec<bool> = texts.iter().map(|(c, _)| keys.columns.contains(&(table.clone(), c.clone()))).collect();
+        let place = Place {
+            search,
+            table: &table,
+            texts: &texts,
+            required: &required,
+            ids_only: &ids_only,
+            keyed: &keyed,
+            keys: &keys,
+            key: &key,
+        };
         let wanted = Wanted { table: &table, columns: &read, when: None, subject: &[] };
         let title = table.title();
         snapshot

@@ -3,64 +3,39 @@
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
-use std::io::{Read, Write as _};
 
 use serde_json::value::RawValue;
 
 use super::matcher::Hit;
+use crate::store::container::{self, Layer};
 use crate::store::session::Raw;
-
-/// Bytes that a packed value may inflate to.
-const INFLATE_LIMIT: u64 = 64 << 20;
 
 /// What stands where a handle stood.
 const MARK: &str = "[erased]";
-
-/// How a value's text is wrapped.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wrapping {
-    /// Not at all.
-    Plain,
-    /// In zlib.
-    Zlib,
-    /// In gzip.
-    Gzip,
-}
 
 /// What a stored value holds.
 #[derive(Debug)]
 pub struct Opened<'a> {
     /// Its bytes, unpacked.
     pub bytes: Cow<'a, [u8]>,
-    /// How they were wrapped.
-    pub wrapping: Wrapping,
+    /// What they were packed in.
+    pub wrapping: Option<Layer>,
 }
 
-/// The bytes of a stored value: as they are, or inflated; none for numbers and NULL.
+/// The bytes of a stored value: as they are, or unpacked; none for numbers and NULL.
 ///
 /// # Errors
-/// A packed value that inflates to more than is read.
+/// A packed value that holds more than is read.
 pub fn opened(raw: &Raw) -> Result<Option<Opened<'_>>, &'static str> {
-    let plain = |bytes| Ok(Some(Opened { bytes: Cow::Borrowed(bytes), wrapping: Wrapping::Plain }));
+    let plain = |bytes| Ok(Some(Opened { bytes: Cow::Borrowed(bytes), wrapping: None }));
     match raw {
         Raw::Text(text) => plain(text.as_bytes()),
         Raw::BadText(bytes) => plain(bytes),
-        Raw::Bytes(bytes) => {
-            let (reader, wrapping): (Box<dyn Read + '_>, _) = match &bytes[..] {
-                // The header of zlib is a multiple of 31; text that begins with x seldom is.
-                [0x78, flags, ..] if (0x7800 + u16::from(*flags)).is_multiple_of(31) => {
-                    (Box::new(flate2::read::ZlibDecoder::new(&bytes[..])), Wrapping::Zlib)
-                }
-                [0x1f, 0x8b, ..] => (Box::new(flate2::read::GzDecoder::new(&bytes[..])), Wrapping::Gzip),
-                _ => return plain(bytes),
-            };
-            let mut inner = Vec::new();
-            match reader.take(INFLATE_LIMIT + 1).read_to_end(&mut inner) {
-                Ok(_) if inner.len() as u64 > INFLATE_LIMIT => Err("inflates to more than 64 MB and was not read"),
-                Ok(_) => Ok(Some(Opened { bytes: Cow::Owned(inner), wrapping })),
-                Err(_) => plain(bytes),
-            }
-        }
+        Raw::Bytes(bytes) => match container::unpacked(bytes) {
+            Some(Ok((layer, inner))) => Ok(Some(Opened { bytes: Cow::Owned(inner), wrapping: Some(layer) })),
+            Some(Err(container::TOO_LARGE)) => Err(container::TOO_LARGE),
+            _ => plain(bytes),
+        },
         Raw::Null | Raw::Integer(_) | Raw::Real(_) => Ok(None),
     }
 }
@@ -79,19 +54,10 @@ pub fn readable(raw: &Raw) -> Option<String> {
 ///
 /// # Errors
 /// What cannot be packed.
-pub fn stored_as(raw: &Raw, wrapping: Wrapping, bytes: Vec<u8>) -> std::io::Result<Raw> {
+pub fn stored_as(raw: &Raw, wrapping: Option<Layer>, bytes: Vec<u8>) -> std::io::Result<Raw> {
     Ok(match (raw, wrapping) {
-        (Raw::Bytes(_), Wrapping::Plain) => Raw::Bytes(bytes),
-        (Raw::Bytes(_), Wrapping::Zlib) => {
-            let mut packed = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::default());
-            packed.write_all(&bytes)?;
-            Raw::Bytes(packed.finish()?)
-        }
-        (Raw::Bytes(_), Wrapping::Gzip) => {
-            let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
-            packed.write_all(&bytes)?;
-            Raw::Bytes(packed.finish()?)
-        }
+        (Raw::Bytes(_), None) => Raw::Bytes(bytes),
+        (Raw::Bytes(old), Some(layer)) => Raw::Bytes(container::pack(layer, &bytes, old)?),
         _ => match String::from_utf8(bytes) {
             Ok(text) => Raw::Text(text),
             Err(bad) => Raw::BadText(bad.into_bytes()),
@@ -158,8 +124,10 @@ fn edited(bytes: &[u8], mut edits: Vec<(usize, usize, Vec<u8>)>) -> Vec<u8> {
 #[must_use]
 pub fn without(bytes: &[u8], ids: &HashSet<String>, hits: &[Hit]) -> Option<Vec<u8>> {
     let mut edits = Vec::new();
-    let text = std::str::from_utf8(bytes).unwrap_or_default();
-    if let Ok(value) = serde_json::from_str::<&RawValue>(text.trim()) {
+    let text = std::str::from_utf8(bytes);
+    if let Ok(text) = text
+        && let Ok(value) = serde_json::from_str::<&RawValue>(text.trim())
+    {
         walk(value, text.as_ptr() as usize, ids, &mut edits);
     }
     // What a strict reading does not reach: JSON within strings, and JSON that is none.
@@ -176,6 +144,11 @@ pub fn without(bytes: &[u8], ids: &HashSet<String>, hits: &[Hit]) -> Option<Vec<
     };
     for hit in hits {
         if edits.iter().any(|(start, end, _)| *start <= hit.start && hit.end <= *end) {
+            continue;
+        }
+        if text.is_err() {
+            // In a binary document lengths stand before the texts.
+            edits.push((hit.start, hit.end, vec![b'*'; hit.end - hit.start]));
             continue;
         }
         let (start, end) = number_around(bytes, hit).unwrap_or_else(|| quoted(hit));
@@ -299,6 +272,14 @@ mod tests {
         ] {
             assert_eq!(gone(before).as_deref(), after, "{before}");
         }
+    }
+
+    #[test]
+    fn a_binary_document_keeps_its_lengths() {
+        let document = b"\x92\xA9gone-0001\xA1x";
+        let hit = Hit { what: super::super::matcher::What::Row, start: 2, end: 11, fill: None };
+        let left = without(document, &HashSet::new(), &[hit]);
+        assert_eq!(left.as_deref(), Some(&b"\x92\xA9*********\xA1x"[..]));
     }
 
     #[test]

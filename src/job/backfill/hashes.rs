@@ -27,6 +27,7 @@ const SPEC: Spec = Spec {
     ],
     disclosures: &["the hash is not salted: the same message gives the same hash for every user"],
     undo_reason: None,
+    verify: None,
     takes_away: false,
 };
 

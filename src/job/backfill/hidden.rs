@@ -17,8 +17,12 @@ const SPEC: Spec = Spec {
          joiners within emoji and words stay",
         "what an escape character stood before stays, and can be seen now",
     ],
-    disclosures: &["what stands in JSON is written anew in its shortest spelling where something was taken out"],
+    disclosures: &[
+        "what stands in JSON is written again in its shortest spelling where something was taken out",
+        "event logs and audit trails are never rewritten, nor are ids: such characters there stay, and are counted at the end",
+    ],
     undo_reason: None,
+    verify: Some(|store| Box::pin(texts::kept(store, "hidden characters", false, |held| held.hidden))),
     takes_away: true,
 };
 

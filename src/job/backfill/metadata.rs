@@ -39,6 +39,7 @@ const SPEC: Spec = Spec {
         "an episode whose columns say nothing gets {}; no text leaves this machine",
     ],
     undo_reason: None,
+    verify: None,
     takes_away: false,
 };
 

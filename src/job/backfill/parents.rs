@@ -30,6 +30,7 @@ const SPEC: Spec = Spec {
     ],
     disclosures: &["an episode without a stored vector keeps no parent"],
     undo_reason: None,
+    verify: None,
     takes_away: false,
 };
 

@@ -30,6 +30,7 @@ const SPEC: Spec = Spec {
     ],
     disclosures: &[],
     undo_reason: None,
+    verify: None,
     takes_away: false,
 };
 

@@ -6,10 +6,10 @@ use serde_json::Value;
 use super::sources::{ERASED, Place, Revising, UNREAD, note, spare, with_owner, writable};
 use crate::change::suppress::Erased;
 use crate::change::{ChangeError, Danger, Draft};
-use crate::job::plan::Bad;
+use crate::job::plan::{Bad, Check};
 use crate::job::{Ask, Batch, Job};
 use crate::layout::BoundSource;
-use crate::memory::{Entity, Row};
+use crate::memory::{Entity, Row, text_check};
 use crate::store::Store;
 use crate::store::encode::{plain_column, table_of};
 use crate::store::stored::TableName;
@@ -44,6 +44,9 @@ pub struct Bench<'a> {
 /// Judges rows, one verdict each, in order.
 pub type Judge = for<'a> fn(Bench<'a>) -> BoxFuture<'a, Result<Vec<Verdict>, ChangeError>>;
 
+/// Looks at the result.
+pub type Verify = for<'a> fn(&'a Store) -> BoxFuture<'a, Result<Vec<Check>, ChangeError>>;
+
 /// The rows of one entity that a backfill goes over.
 #[derive(Debug)]
 pub struct Part {
@@ -75,6 +78,8 @@ pub struct Spec {
     pub disclosures: &'static [&'static str],
     /// Why it cannot be undone; then its entries hold no values either.
     pub undo_reason: Option<&'static str>,
+    /// Looks at the result when everything is done: what stays although it was to be taken out.
+    pub verify: Option<Verify>,
     /// It only takes things away, and so is done to the rows of erased people too.
     pub takes_away: bool,
 }
@@ -146,6 +151,13 @@ impl Job for OverRows {
     fn undo_reason(&self) -> Option<String> {
         self.0.undo_reason.map(str::to_owned)
     }
+
+    fn verify<'a>(&'a self, store: &'a Store) -> BoxFuture<'a, Result<Vec<Check>, ChangeError>> {
+        match self.0.verify {
+            Some(verify) => verify(store),
+            None => Box::pin(async { Ok(Vec::new()) }),
+        }
+    }
 }
 
 async fn batch(job: &OverRows, ask: Ask<'_>) -> Result<Batch, ChangeError> {
@@ -195,7 +207,7 @@ async fn batch(job: &OverRows, ask: Ask<'_>) -> Result<Batch, ChangeError> {
                 Err(problem) => problem,
             },
         };
-        bad.push(Bad { entity: found.row.entity.name().to_owned(), id: found.row.id().to_owned(), problem });
+        bad.push(Bad { entity: found.row.entity.name().to_owned(), id: text_check::check(found.row.id()).0, problem });
     }
     revising.push(&mut draft);
     spare(&mut draft, ERASED, spared);
@@ -211,5 +223,5 @@ fn would_return(erased: &Erased<'_>, row: &Row, values: &[(&'static str, Value)]
 /// Notes a change without what was there before, which must not be kept.
 fn nameless(draft: &mut Draft<'_>, row: &Row, values: &[(&'static str, Value)]) {
     let is = values.iter().map(|(c, v)| ((*c).to_owned(), v.clone())).collect();
-    draft.note(row.entity, row.id(), Value::Null, Value::Object(is));
+    draft.note(row.entity, &text_check::check(row.id()).0, Value::Null, Value::Object(is));
 }

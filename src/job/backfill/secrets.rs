@@ -12,9 +12,15 @@ const SPEC: Spec = Spec {
     operation: "backfill.secrets",
     parts: texts::PARTS,
     judge: |bench| Box::pin(async move { Ok(judge(bench)) }),
-    rules: &["tokens, keys and passwords that are known by their form are replaced by a word that names their kind"],
-    disclosures: &["what stands in JSON is written anew in its shortest spelling where something was taken out"],
+    rules: &[
+        "tokens, keys and passwords that are known by their form are replaced by a word, also in lists and in the keys of JSON",
+    ],
+    disclosures: &[
+        "what stands in JSON is written again in its shortest spelling where something was taken out",
+        "event logs and audit trails are never rewritten, nor are ids: secrets there stay, and are counted at the end",
+    ],
     undo_reason: Some("what was taken out is kept nowhere"),
+    verify: Some(|store| Box::pin(texts::kept(store, "secrets", true, |held| held.secret))),
     takes_away: true,
 };
 

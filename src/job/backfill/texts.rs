@@ -1,9 +1,16 @@
 //! What backfills share that take something out of every free text.
 
+use std::ops::ControlFlow;
+
 use serde_json::Value;
 
 use super::rows::{Bench, Part, Verdict};
-use crate::memory::{Entity, Kind};
+use crate::change::ChangeError;
+use crate::job::plan::Check;
+use crate::memory::findings::{Held, Scanner};
+use crate::memory::query::Query;
+use crate::memory::{Entity, Kind, Row};
+use crate::store::Store;
 use crate::store::session::Raw;
 use crate::store::walk::Found;
 
@@ -19,20 +26,54 @@ macro_rules! part {
     };
 }
 
-/// Entities and their columns of free text: those of [`CLEANED`].
+/// Entities and their columns that hold words of people and agents, free or in lists: those of [`CLEANED`].
 ///
 /// [`CLEANED`]: crate::memory::findings::CLEANED
 pub const PARTS: &[Part] = &[
-    part!(Episode: "title", "summary", "detail", "observation", "insight", "metadata", "thoughts", "actions", "result",
-            "key_decisions", "context"),
+    part!(Episode: "title", "summary", "detail", "domain", "topic", "tags", "participants", "tools_used", "entities",
+            "observation", "insight", "workflow_name", "metadata", "thoughts", "actions", "result", "key_decisions",
+            "context"),
     part!(Segment: "content"),
-    part!(CanvasEvent: "metadata"),
+    part!(CanvasEvent: "component_type", "component_name", "metadata"),
     part!(Feedback: "correction"),
     part!(Memory: "title", "text", "metadata"),
-    part!(Case: "prompt", "plan", "traces"),
+    part!(Case: "prompt", "plan", "traces", "tags"),
     part!(UtilityEvent: "reason"),
     part!(Access: "query"),
 ];
+
+/// Counts the rows that still hold what is taken out, wherever it stands: where nothing is written, it stays, and that is
+/// said by number. Where that is `grave`, what could not be written fails the check; a log, which never is, does not.
+///
+/// # Errors
+/// The engine's refusal.
+pub async fn kept(store: &Store, what: &str, grave: bool, holds: fn(&Held) -> bool) -> Result<Vec<Check>, ChangeError> {
+    let (mut logged, mut others) = (0, Vec::new());
+    let mut scanner = Scanner::default();
+    for entity in Entity::ALL.iter().copied().filter(|entity| store.sources_of(*entity).is_ok()) {
+        let mut rows = 0;
+        let each = |row: Row| {
+            rows += u64::from(holds(&scanner.whole(&row)));
+            ControlFlow::Continue(())
+        };
+        store.each_row(&Query { unparsed: false, ..Query::new(entity) }, each).await?;
+        match entity {
+            Entity::WorkflowEvent | Entity::AuditEntry => logged += rows,
+            _ if rows > 0 => others.push(format!("{rows} of {entity}")),
+            _ => {}
+        }
+    }
+    let mut checks = Vec::new();
+    if logged > 0 {
+        let found = format!("{logged} rows hold {what}: a log is never rewritten");
+        checks.push(Check { what: "event logs and audit trails".to_owned(), ok: true, found });
+    }
+    if !others.is_empty() {
+        let found = format!("{}: ids, and what cannot be written here, still hold {what}", others.join(", "));
+        checks.push(Check { what: "rows that are left as they are".to_owned(), ok: !grave, found });
+    }
+    Ok(checks)
+}
 
 /// Judges rows by what each of their texts should be: `clean` gives none where it may stay as it is. `what` names what is
 /// taken out.

@@ -39,6 +39,7 @@ const SPEC: Spec = Spec {
     rules: &[REPLAYED, "an episode without signals keeps what it has; --from-feedback derives signals for those"],
     disclosures: &[],
     undo_reason: None,
+    verify: None,
     takes_away: false,
 };
 

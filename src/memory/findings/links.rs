@@ -130,9 +130,7 @@ impl Story {
             self.times.entry(short(&by)).or_default().push((at, key));
         }
         let distinct = |ids: &[&str]| ids.iter().collect::<HashSet<_>>().len() == ids.len();
-        let mut executions: Vec<u64> = row.list("execution_ids").into_iter().map(short).collect();
-        executions.sort_unstable();
-        executions.dedup();
+        let executions = sorted(row.list("execution_ids").into_iter().map(short));
         self.places.insert(key, self.marks.len());
         self.marks.push(Mark {
             id: row.id().to_owned(),
@@ -140,8 +138,8 @@ impl Story {
             started: text("started_at"),
             ended: text("ended_at"),
             executions,
-            canvas: named.canvas.iter().map(|id| short(id)).collect(),
-            feedback: named.feedback.iter().map(|id| short(id)).collect(),
+            canvas: sorted(named.canvas.iter().map(|id| short(id))),
+            feedback: sorted(named.feedback.iter().map(|id| short(id))),
             has_list: readable && !row.get("canvas_ids").is_null(),
             repeats: !distinct(&listed) || !distinct(&row.list("feedback_ids")),
             open,
@@ -283,8 +281,8 @@ impl Story {
         let elsewhere = |episode: u64| episode != 0 && episode != own;
         let wrong = mark.canvas_back && events.iter().any(|(_, e)| elsewhere(e.episode));
         let no_back = mark.canvas_back && events.iter().any(|(_, e)| e.episode == 0);
-        let not_named = mark.has_list && back_canvas.iter().any(|k| !mark.canvas.contains(k));
-        let further = back_canvas.iter().filter(|k| !mark.canvas.contains(k)).count();
+        let further = back_canvas.iter().filter(|k| mark.canvas.binary_search(k).is_err()).count();
+        let not_named = mark.has_list && further > 0;
         let linked = (events.len() + further) as i64;
         let count = mark.counted && mark.count.unwrap_or_default() != linked;
         let rows: HashSet<u64> = mark.feedback.iter().chain(back_said).copied().collect();
@@ -344,7 +342,7 @@ impl Story {
         for (key, said) in &self.said {
             let Some(places) = by_execution.get(&said.execution) else { continue };
             let spans: Vec<Span<'_>> = places.iter().map(|p| span(&self.marks[*p])).collect();
-            if places.iter().any(|p| self.marks[*p].feedback.contains(key)) {
+            if places.iter().any(|p| self.marks[*p].feedback.binary_search(key).is_ok()) {
                 continue;
             }
             let moment = Moment { at: said.at.as_deref(), names: said.names.as_deref() };
@@ -353,6 +351,14 @@ impl Story {
         }
         sayable
     }
+}
+
+/// Hashes in order, once each.
+fn sorted(hashes: impl Iterator<Item = u64>) -> Vec<u64> {
+    let mut hashes: Vec<u64> = hashes.collect();
+    hashes.sort_unstable();
+    hashes.dedup();
+    hashes
 }
 
 fn span(mark: &Mark) -> Span<'_> {

@@ -12,7 +12,7 @@ use super::Entity;
 
 pub use bank::Bank;
 pub use links::{Named, Story};
-pub use scan::Scanner;
+pub use scan::{Held, Scanner, WORDS};
 pub use tally::Tally;
 
 /// How much a finding matters.

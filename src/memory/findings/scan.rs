@@ -7,6 +7,9 @@ use crate::memory::entity::{Kind, Personal};
 use crate::memory::text_check::{self, INSTRUCTIONS, NAMES, TOKENS};
 use crate::memory::{Row, json};
 
+/// Columns of words that agents choose, beside free text: what is pasted into a name stays there.
+pub const WORDS: &[&str] = &["component_name", "component_type", "domain", "topic", "workflow_name"];
+
 /// What the text of a row holds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Held {
@@ -70,18 +73,27 @@ fn matches(search: Option<&AhoCorasick>, text: &str) -> bool {
 }
 
 impl Scanner {
-    /// What the free text of a row holds. JSON may have come as its text ([`Query::unparsed`]).
+    /// What the free text, the lists and the words of a row hold. JSON may have come as its text ([`Query::unparsed`]).
     ///
     /// [`Query::unparsed`]: crate::memory::query::Query
     pub fn row(&mut self, row: &Row) -> Held {
         let mut held = Held::default();
         for (column, value) in row.entity.columns().iter().zip(&row.values) {
-            match (column.personal == Personal::Content, column.kind, value) {
+            let looked_at =
+                column.personal == Personal::Content || column.kind == Kind::List || WORDS.contains(&column.name);
+            match (looked_at, column.kind, value) {
                 (false, ..) => {}
                 (true, Kind::Json, Value::String(text)) => self.document(text, &mut held),
                 (true, ..) => self.value(value, &mut held),
             }
         }
+        held
+    }
+
+    /// What any text of a row holds, free or not: names, lists, ids.
+    pub fn whole(&mut self, row: &Row) -> Held {
+        let mut held = Held::default();
+        row.values.iter().for_each(|value| self.value(value, &mut held));
         held
     }
 
@@ -102,7 +114,11 @@ impl Scanner {
         match value {
             Value::String(text) => self.text(text, held),
             Value::Array(items) => items.iter().for_each(|item| self.value(item, held)),
-            Value::Object(object) => object.values().for_each(|item| self.value(item, held)),
+            Value::Object(object) => object.iter().for_each(|(key, item)| {
+                held.secret |= item.as_str().is_some_and(|text| text_check::is_secret_under(key, text));
+                self.text(key, held);
+                self.value(item, held);
+            }),
             _ => {}
         }
     }

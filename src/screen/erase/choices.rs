@@ -44,7 +44,7 @@ fn chosen(choice: &Choice, preview: Option<&Preview>) -> Vec<Chosen> {
 }
 
 /// What a choice is called, and what it means.
-pub(super) fn mentions(choice: Mentions) -> (&'static str, &'static str) {
+fn mentions(choice: Mentions) -> (&'static str, &'static str) {
     match choice {
         Mentions::Leave => ("leave", "the words stay, and the receipt says so"),
         Mentions::Redact => ("redact", "the words are taken out, the rows stay"),
@@ -164,6 +164,11 @@ pub fn state(preview: &Preview, width: usize, look: &Look) -> Vec<TextLine> {
     lines
 }
 
+/// How many mentions, or columns of them, were decided about by themselves.
+fn otherwise(decisions: usize) -> String {
+    if decisions == 0 { String::new() } else { format!(", {decisions} decided one by one") }
+}
+
 /// What is said before the id is typed.
 pub(super) fn last_words(erasure: &Erasure) -> Vec<String> {
     let mut words = Vec::new();
@@ -175,8 +180,9 @@ pub(super) fn last_words(erasure: &Erasure) -> Vec<String> {
             |n: usize| if n == 1 { "1 row".to_owned() } else { format!("{} rows", figures::count(n as u64).as_str()) };
         words.push(format!("{} removed, {} changed.", row(gone), row(changed)));
         words.push(format!(
-            "Mentions: {}. Account: {}. {}",
+            "Mentions: {}{}. Account: {}. {}",
             erasure.choice.mentions.word(),
+            otherwise(erasure.choice.each.len()),
             if erasure.choice.account { "erase" } else { "keep" },
             if erasure.choice.export { "An export is written first." } else { "Nothing is exported first." },
         ));

@@ -1,6 +1,7 @@
 //! Erasing a person: the step that is being looked at, where it stands among the others, and what was chosen.
 
 mod choices;
+mod mentions;
 mod outcome;
 mod steps;
 mod tally;
@@ -47,6 +48,10 @@ fn draw_step(erasure: &Erasure, look: &Look, body: Rect, buf: &mut Buffer, drawn
     let width = usize::from(area.width.saturating_sub(2));
     if let Some(card) = card(erasure) {
         card.render(area, buf, look);
+        return;
+    }
+    if let Some(preview) = erasure.preview.as_deref().filter(|_| erasure.is_at_mentions()) {
+        mentions::draw(erasure, preview, look, area, buf, drawn);
         return;
     }
     let lines = match (&erasure.running, &erasure.outcome, &erasure.preview) {

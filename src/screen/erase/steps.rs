@@ -1,10 +1,10 @@
 //! The steps before anything is erased: who it is, where they are, who names them, what comes of it, what is chosen.
 
-use super::choices::{explained, mentions as mention_words, state};
+use super::choices::{explained, state};
 use super::tally::{tally, tree};
 use crate::app::erase::Erasure;
 use crate::change::plan::Counts;
-use crate::change::plan::erasure::{Mentions, Preview};
+use crate::change::plan::erasure::Preview;
 use crate::screen::changes::sentences;
 use crate::ui::{Align, Look, Role, SafeText, Section, TextLine};
 
@@ -14,7 +14,7 @@ const SAMPLES: usize = 4;
 /// Handles of one kind that are shown: more are counted, and `show subject` tells them.
 const HANDLES: usize = 400;
 
-/// The step that is being looked at.
+/// The step that is being looked at, but for that about mentions.
 pub fn lines(erasure: &Erasure, preview: &Preview, width: usize, look: &Look) -> Vec<TextLine> {
     let mut lines = said(erasure.step, width);
     match erasure.step {
@@ -26,7 +26,6 @@ pub fn lines(erasure: &Erasure, preview: &Preview, width: usize, look: &Look) ->
             }
         }
         1 => lines.extend(place(preview, width, look)),
-        2 => lines.extend(mentions(erasure, preview, width, look)),
         3 => lines.extend(effects(preview, width, look)),
         4 => lines.extend(recall(erasure, width, look)),
         _ => lines.extend(decide(erasure, preview, width, look)),
@@ -39,7 +38,6 @@ fn said(step: usize, width: usize) -> Vec<TextLine> {
     let words = match step {
         0 => "All that this person is known by here; every table is searched for each of it.",
         1 => "What belongs to the person. Rows of a lower table go with those of the one above it.",
-        2 => "Rows of others that name the person. The same is done with all of them.",
         3 => "What else comes of it, and what no erasure here can reach.",
         4 => "How agents would recall differently once it is done.",
         _ => "How it shall be done. Enter asks for the person's id; nothing is written before.",
@@ -130,27 +128,6 @@ pub fn changed(counts: &Counts, width: usize, look: &Look) -> Vec<TextLine> {
         })
         .collect();
     if changed.is_empty() { vec![none()] } else { tally(&changed, width, look) }
-}
-
-fn mentions(erasure: &Erasure, preview: &Preview, width: usize, look: &Look) -> Vec<TextLine> {
-    let mut lines = Vec::new();
-    for choice in [Mentions::Leave, Mentions::Redact, Mentions::Delete] {
-        let (word, means) = mention_words(choice);
-        let is = choice == erasure.choice.mentions;
-        let glyph = if is { look.glyphs.dot } else { look.glyphs.ring };
-        let role = if is { Role::Warn } else { Role::Muted };
-        let line = TextLine::default().with_glyph(glyph, role).with(" ", Role::Text);
-        let line = line.with(look.pad(&SafeText::from(word), 8, Align::Left), role);
-        lines.push(
-            line.with(SafeText::from(means).cut(width.saturating_sub(10)), if is { Role::Text } else { Role::Muted }),
-        );
-    }
-    lines.push(TextLine::of("c m", Role::Key).with(" chooses another", Role::Muted));
-    lines.push(TextLine::default());
-    let total: usize = preview.mentions.iter().map(|(_, count)| count).sum();
-    lines.push(Section { count: Some(total as u64), ..Section::new("named in rows of others") }.line(width, look));
-    lines.extend(mentioned(preview, width, look));
-    lines
 }
 
 /// Values of others that name the person, by table and column, with some of the words around.

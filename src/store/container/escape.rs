@@ -45,6 +45,9 @@ impl Reading {
     /// that may be a part of a path. None when there are no escapes.
     pub fn of(text: &str, is_quoted: bool) -> Option<Self> {
         let bytes = text.as_bytes();
+        if !bytes.iter().any(|b| matches!(b, b'%' | b'&' | b'\\' | b'+')) {
+            return None;
+        }
         let mut marks = Vec::new();
         let mut in_query = false;
         Self::build(

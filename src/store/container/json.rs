@@ -175,11 +175,14 @@ impl<'a> Tokens<'a> {
     fn string(&mut self, quote: u8) -> Result<Range<usize>, NotJson> {
         let start = self.at;
         self.at += 1;
-        while let Some(byte) = self.peek() {
-            self.at += if byte == b'\\' { 2 } else { 1 };
-            if byte == quote {
+        while let Some(skip) = self.bytes.get(self.at..).and_then(|b| b.iter().position(|b| *b == quote || *b == b'\\'))
+        {
+            self.at += skip;
+            if self.bytes[self.at] == quote {
+                self.at += 1;
                 return Ok(start..self.at);
             }
+            self.at += 2;
         }
         Err(NotJson)
     }

@@ -25,7 +25,7 @@ use std::ops::Range;
 
 use crate::store::session::Raw;
 
-pub use packed::{inflate, pack};
+pub use packed::{TOO_LARGE, pack, unpacked};
 pub use walk::Place;
 
 use escape::Reading;
@@ -188,7 +188,8 @@ pub trait Visitor {
     /// A text of the value, and what changes in it. Of changes that overlap the first counts.
     fn leaf(&mut self, leaf: &Leaf<'_>) -> Vec<Change>;
 
-    /// A whole JSON document, before its texts are visited. A new document takes its place, and its texts are not visited.
+    /// A whole JSON document, before its texts are visited. A new document takes its place, and its texts are visited
+    /// then.
     fn document(&mut self, _text: &str) -> Option<String> {
         None
     }

@@ -15,8 +15,8 @@ const PROBE: usize = 256;
 /// Memory that a frame of Zstandard may ask for to look back in.
 const WINDOW: u64 = 64 << 20;
 
-/// Why compressed bytes were not read, in words that follow what they are.
-pub(super) const TOO_LARGE: &str = "unpacks to more than 64 MB and was not read";
+/// Why compressed bytes were not read to the end.
+pub const TOO_LARGE: &str = "unpacks to more than 64 MB and was not read";
 pub(super) const BROKEN: &str = "a compressed stream that ends early or is damaged";
 
 /// What came out of compressed bytes.
@@ -80,9 +80,11 @@ pub(super) fn begins(bytes: &[u8]) -> bool {
 }
 
 /// Packs bytes as a stream was that they come from; a gzip member keeps its name and time.
-#[must_use]
-pub fn pack(layer: Layer, inner: &[u8], old: &[u8]) -> Vec<u8> {
-    let packed = match layer {
+///
+/// # Errors
+/// What the encoder refuses.
+pub fn pack(layer: Layer, inner: &[u8], old: &[u8]) -> std::io::Result<Vec<u8>> {
+    match layer {
         Layer::Zlib => {
             let mut encoder = ZlibEncoder::new(Vec::new(), Compression::default());
             encoder.write_all(inner).and_then(|()| encoder.finish())
@@ -92,9 +94,7 @@ pub fn pack(layer: Layer, inner: &[u8], old: &[u8]) -> Vec<u8> {
             encoder.write_all(inner).and_then(|()| encoder.finish())
         }
         _ => Ok(compress_to_vec(inner, CompressionLevel::Fastest)),
-    };
-    // Writing to memory does not fail.
-    packed.unwrap_or_default()
+    }
 }
 
 fn like(old: &[u8]) -> GzBuilder {
@@ -113,13 +113,14 @@ fn like(old: &[u8]) -> GzBuilder {
     }
 }
 
-/// The bytes behind a compressed value, every stream of it, to the usual limit. None when it is not compressed.
+/// The bytes behind a compressed value, every stream of it to the usual limit, and the format of the first. None when it
+/// is not compressed.
 ///
 /// # Errors
 /// Bytes that begin as a compressed stream and are none, or hold more than is read.
 #[must_use]
-pub fn inflate(bytes: &[u8]) -> Option<Result<Vec<u8>, &'static str>> {
-    header(bytes)?;
+pub fn unpacked(bytes: &[u8]) -> Option<Result<(Layer, Vec<u8>), &'static str>> {
+    let layer = header(bytes)?;
     let limit = Limits::default().unpacked;
     let (mut at, mut all) = (0, Vec::new());
     while let Some(mut out) = unpack(&bytes[at..], limit - all.len()) {
@@ -132,5 +133,5 @@ pub fn inflate(bytes: &[u8]) -> Option<Result<Vec<u8>, &'static str>> {
         }
         at += out.used;
     }
-    Some(Ok(all))
+    Some(Ok((layer, all)))
 }

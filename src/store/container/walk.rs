@@ -154,6 +154,9 @@ impl<'v> Walk<'v> {
             let edits = self.within(Layer::Hex, inner.len(), place, |walk| walk.bytes(&inner, place));
             return Some(whole(text.len(), &inner, edits, |new| format!("\\x{}", hex::encode(new)).into_bytes()));
         }
+        if !text.starts_with(['x', '(', '\u{1F}']) {
+            return None;
+        }
         let head: Vec<u8> = text.chars().take(4).map_while(|c| u8::try_from(u32::from(c)).ok()).collect();
         if head.len() < 4 || packed::header(&head).is_none() {
             return None;
@@ -208,10 +211,17 @@ impl<'v> Walk<'v> {
     }
 
     fn json(&mut self, text: &str, place: &Place<'_>) -> Vec<Edit> {
-        if let Some(new) = self.visitor.document(text) {
-            return vec![Edit { range: 0..text.len(), bytes: new.into_bytes() }];
+        let Some(new) = self.visitor.document(text) else { return self.texts_of_json(text, place) };
+        if let Some(layer) = self.layers.iter().find(|layer| !layer.rewrites()) {
+            self.cannot = self.cannot.or(Some(*layer));
+            return Vec::new();
         }
-        self.within(Layer::Json, 0, place, |walk| {
+        let edits = self.texts_of_json(&new, place);
+        vec![Edit { range: 0..text.len(), bytes: edited(new.as_bytes(), edits) }]
+    }
+
+    fn texts_of_json(&mut self, text: &str, place: &Place<'_>) -> Vec<Edit> {
+        self.within(Layer::Json, text.len(), place, |walk| {
             let mut edits = Vec::new();
             let mut tokens = Tokens::new(text);
             while let Ok(Some(token)) = tokens.next() {
@@ -410,8 +420,10 @@ impl<'v> Walk<'v> {
                 return edits;
             }
             if !inside.is_empty() {
-                let new = packed::pack(layer, &edited(&inner, inside), stream);
-                edits.push(Edit { range: at..at + used, bytes: new });
+                match packed::pack(layer, &edited(&inner, inside), stream) {
+                    Ok(new) => edits.push(Edit { range: at..at + used, bytes: new }),
+                    Err(_) => self.cannot = self.cannot.or(Some(layer)),
+                }
             }
             at += used;
             if packed::header(&bytes[at..]).is_none() || !packed::begins(&bytes[at..]) {

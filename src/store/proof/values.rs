@@ -1,5 +1,5 @@
 //! Searches every stored value of every table for handles, known to the layout or not: row by row, in bounded memory.
-//! The server leaves out what cannot hold one; what counts is the exact look here.
+//! Each text, key and number in it is looked at here, since a server cannot look into encodings.
 
 use std::ops::ControlFlow;
 use std::time::Instant;
@@ -20,8 +20,6 @@ use crate::store::{Store, StoreError};
 const ROWS: usize = 5_000;
 /// Rows between two reports.
 const REPORT: u64 = 2_000;
-/// Patterns that a server is asked to compare at most; with more, it is quicker to look at every value here.
-const PATTERNS: usize = 120;
 
 /// A handle in a stored value.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -64,7 +62,7 @@ pub struct Progress {
 pub struct TableSearch {
     /// Table, for people.
     pub table: String,
-    /// Rows that were looked at here; on a server those that it did not rule out.
+    /// Rows that were looked at.
     pub rows: u64,
     /// Places.
     pub hits: u64,
@@ -77,6 +75,8 @@ pub struct ValueSearch {
     pub tables: Vec<TableSearch>,
     /// What was not read, and why.
     pub unread: Vec<(String, String)>,
+    /// Columns with parts that could not be looked into, why, and how many of them.
+    pub opaque: Vec<(String, String, u64)>,
     /// Places of each handle, by its number.
     pub hits: Vec<u64>,
     /// Places of each handle within longer words: its bytes alone prove nothing while there are any.
@@ -243,7 +243,7 @@ impl Store {
         if columns.is_empty() {
             return Ok(());
         }
-        let condition = condition(run.words, &numbers, &columns, &mut params);
+        let condition = condition(&numbers, &columns, &mut params);
         let mut names: Vec<String> = table.key.iter().map(|k| format!("{}::text", quote(k))).collect();
         names
             .extend(columns.iter().map(|c| format!("{}::{}", quote(&c.name), if c.binary { "bytea" } else { "text" })));
@@ -281,8 +281,8 @@ where
         for (column, value) in table.columns.iter().zip(row.iter().skip(first)) {
             (self.value)(value);
             let look = self.words.look(value);
-            if let Some(reason) = look.unread {
-                self.note_unread(table, column, reason);
+            for part in &look.opaque {
+                self.note_opaque(table, column, part.why);
             }
             for (handle, seen) in &look.seen {
                 let sighting = self.sighting(table, column, row, value, *handle, *seen, look.compressed);
@@ -341,38 +341,23 @@ where
         })
     }
 
-    fn note_unread(&mut self, table: &Table, column: &Column, reason: &str) {
+    fn note_opaque(&mut self, table: &Table, column: &Column, why: &str) {
         let place = format!("{}.{}", table.name.title(), column.name);
-        let note = (place, format!("a value {reason}"));
-        if !self.found.unread.contains(&note) {
-            self.found.unread.push(note);
+        match self.found.opaque.iter_mut().find(|(known, reason, _)| *known == place && reason == why) {
+            Some((.., count)) => *count += 1,
+            None => self.found.opaque.push((place, why.to_owned(), 1)),
         }
     }
 }
 
-/// What lets a server leave rows out; empty where every row has to be looked at here.
-fn condition(words: &Words, numbers: &[&str], columns: &[Column], params: &mut Vec<Param>) -> String {
-    let Some(patterns) = words.patterns().filter(|p| p.len() <= PATTERNS) else { return String::new() };
-    let likes: Vec<String> = patterns.iter().map(|p| format!("%{}%", like(p))).collect();
-    params.push(Raw::Text(array(likes.iter().map(String::as_str))));
-    if columns.iter().any(|c| c.holds == Holds::Number) {
-        params.push(Raw::Text(array(numbers.iter().copied())));
+/// What lets a server leave rows out: all columns hold numbers, and only some of these are looked for.
+fn condition(numbers: &[&str], columns: &[Column], params: &mut Vec<Param>) -> String {
+    if columns.iter().any(|column| column.binary || column.holds != Holds::Number) {
+        return String::new();
     }
-    let one = |column: &Column| {
-        let name = quote(&column.name);
-        match column.holds {
-            // It may be compressed: looked at here.
-            _ if column.binary => format!("{name} IS NOT NULL"),
-            Holds::Number => format!("{name}::text = ANY ($2::text[])"),
-            _ => format!("lower({name}::text) LIKE ANY ($1::text[])"),
-        }
-    };
+    params.push(Raw::Text(array(numbers.iter().copied())));
+    let one = |column: &Column| format!("{}::text = ANY ($1::text[])", quote(&column.name));
     format!(" WHERE {}", columns.iter().map(one).collect::<Vec<_>>().join(" OR "))
-}
-
-/// A text with what LIKE gives a meaning escaped.
-fn like(text: &str) -> String {
-    text.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_")
 }
 
 /// An array as PostgreSQL writes it.

@@ -1,26 +1,23 @@
-//! Finds handles in one stored value: in any case and either Unicode form, escaped by JSON or a URL, behind base64 or
-//! hexadecimal digits, inside compressed bytes; as words of their own, and told apart from longer words around them.
+//! Finds handles in one stored value, in whatever it is encoded: in any case and either Unicode form, as words of their
+//! own, and told apart from longer words around them.
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
-use std::io::Read;
 
 use aho_corasick::{AhoCorasick, MatchKind};
-use flate2::read::{GzDecoder, ZlibDecoder};
 use unicode_normalization::UnicodeNormalization as _;
 
 use super::needles::{Form, Needles};
-use super::spelling::{begins, ends, spellings as every_spelling};
-use crate::memory::json;
+use super::spelling::{begins, ends, forms};
+use crate::store::container::{self, Leaf, LeafKind, Limits, Opaque};
 use crate::store::session::Raw;
 
-/// Bytes that a compressed value may inflate to.
-const INFLATE_LIMIT: u64 = 64 << 20;
-/// Characters below which a handle counts only where it is the whole value or stands in quotes.
+/// Characters below which a handle counts only where it is a whole text.
 const WORD: usize = 4;
 /// Bytes of base64 and the like below which a match may be chance.
 const ENCODED: usize = 10;
-/// Paths within JSON that are told at most.
+/// Letters of a text that is compared as a whole, at most.
+const ENTIRE: usize = 1_024;
+/// Paths within a value that are told at most.
 const PATHS: usize = 8;
 
 /// How often one handle stands in a value.
@@ -49,8 +46,8 @@ pub struct Look {
     pub seen: BTreeMap<usize, Seen>,
     /// The value was compressed.
     pub compressed: bool,
-    /// Why it could not be read to the end.
-    pub unread: Option<&'static str>,
+    /// Parts of it that could not be looked into, the first few.
+    pub opaque: Vec<Opaque>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -68,8 +65,6 @@ pub struct Words {
     encoded: AhoCorasick,
     behind: Vec<usize>,
     entire: HashMap<String, Vec<usize>>,
-    /// What every value that holds a handle holds too, in small letters; none when that cannot be said.
-    patterns: Option<Vec<String>>,
 }
 
 impl Words {
@@ -107,16 +102,6 @@ impl Words {
             }
         }
         let too_many = |error: aho_corasick::BuildError| format!("too much to look for at once: {error}");
-        let patterns = handles.iter().all(|h| h.is_ascii() && !h.contains('\0')).then(|| {
-            let words = plain.iter().zip(&words).filter(|(_, word)| !word.tail).map(|(text, _)| text.to_lowercase());
-            let codes = codes.iter().filter_map(|code| String::from_utf8(code.clone()).ok());
-            let short = handles.iter().filter(|h| h.len() < WORD && !h.is_empty()).map(|h| h.to_lowercase());
-            let mut all: Vec<String> = words.chain(codes.map(|code| code.to_lowercase())).chain(short).collect();
-            all.retain(|text| !text.contains('\0'));
-            all.sort_unstable();
-            all.dedup();
-            all
-        });
         let builder = || {
             let mut builder = AhoCorasick::builder();
             builder.match_kind(MatchKind::Standard);
@@ -128,15 +113,7 @@ impl Words {
             encoded: builder().build(&codes).map_err(too_many)?,
             behind,
             entire,
-            patterns,
         })
-    }
-
-    /// What to ask a server for: every value that holds a handle holds one of these in small letters. None when no such
-    /// list can be made.
-    #[must_use]
-    pub fn patterns(&self) -> Option<&[String]> {
-        self.patterns.as_deref()
     }
 
     /// Handles that are whole numbers, for columns of numbers.
@@ -150,69 +127,71 @@ impl Words {
     #[must_use]
     pub fn look(&self, value: &Raw) -> Look {
         let mut look = Look::default();
-        match value {
-            Raw::Null | Raw::Real(_) => {}
-            Raw::Integer(number) => self.compare(&number.to_string(), &mut look),
-            Raw::Text(text) => self.text(text, &mut look),
-            Raw::BadText(bytes) => self.bytes(bytes, &mut look),
-            Raw::Bytes(bytes) => match inflate(bytes) {
-                Some(Ok(inner)) => {
-                    look.compressed = true;
-                    match String::from_utf8(inner) {
-                        Ok(text) => self.text(&text, &mut look),
-                        Err(inner) => self.bytes(inner.as_bytes(), &mut look),
-                    }
-                }
-                Some(Err(reason)) => {
-                    look.unread = Some(reason);
-                    self.bytes(bytes, &mut look);
-                }
-                None => self.bytes(bytes, &mut look),
-            },
+        let contents =
+            container::read(value, Limits::default(), &mut |leaf: &Leaf<'_>| self.leaf(leaf, &mut look.seen));
+        if let Raw::Text(text) = value {
+            self.cut(text.as_bytes(), &mut look);
         }
         look.seen.retain(|_, seen| !seen.is_nothing());
-        look
+        Look { compressed: contents.compressed, opaque: contents.opaque, ..look }
     }
 
-    fn compare(&self, text: &str, look: &mut Look) {
-        for handle in self.entire.get(text).into_iter().flatten() {
-            *look.seen.entry(*handle).or_default() = Seen { whole: 1, entire: true, ..Seen::default() };
+    /// Counts what stands in one decoded text.
+    fn leaf(&self, leaf: &Leaf<'_>, all: &mut BTreeMap<usize, Seen>) {
+        let entire = |text: &str| self.entire.get(text).into_iter().flatten();
+        if leaf.kind == LeafKind::Number {
+            for handle in entire(leaf.text) {
+                let seen = all.entry(*handle).or_default();
+                seen.whole += 1;
+                seen.entire |= leaf.layers.is_empty();
+            }
+            return;
         }
-    }
-
-    fn text(&self, text: &str, look: &mut Look) {
-        self.count(text.as_bytes(), look);
-        if !text.is_ascii() || text.contains("\\u") {
+        let mut here: BTreeMap<usize, Seen> = BTreeMap::new();
+        self.count(leaf.text, &|range| leaf.is_new(range), &mut here);
+        if !leaf.text.is_ascii() {
             // Letters beyond ASCII in another case or form are found in the folded text; one count or the other holds.
-            let mut folded = Look::default();
-            self.count(fold(&unescaped(text)).as_bytes(), &mut folded);
-            for (handle, seen) in folded.seen {
-                let known = look.seen.entry(handle).or_default();
+            let mut folded = BTreeMap::new();
+            self.count(&fold(leaf.text), &|_| true, &mut folded);
+            for (handle, seen) in folded {
+                let known: &mut Seen = here.entry(handle).or_default();
                 known.whole = known.whole.max(seen.whole);
                 known.inside = known.inside.max(seen.inside);
                 known.tails = known.tails.max(seen.tails);
             }
         }
-        self.encodings(text.as_bytes(), look);
-        if text.len() <= 1_024 {
-            for handle in self.entire.get(&fold(text)).into_iter().flatten() {
+        if leaf.text.len() <= ENTIRE {
+            for handle in entire(&fold(leaf.text)) {
+                let seen = here.entry(*handle).or_default();
+                (seen.entire, seen.whole, seen.inside) = (leaf.layers.is_empty(), seen.whole.max(1), 0);
+            }
+        }
+        for (handle, seen) in here {
+            let sum = all.entry(handle).or_default();
+            sum.whole += seen.whole;
+            sum.inside += seen.inside;
+            sum.tails += seen.tails;
+            sum.entire |= seen.entire;
+        }
+    }
+
+    /// Handles in words of base64 and the like that are too short, or cut, to be decoded.
+    fn cut(&self, bytes: &[u8], look: &mut Look) {
+        for hit in self.encoded.find_overlapping_iter(bytes) {
+            if let Some(handle) = self.behind.get(hit.pattern().as_usize()) {
                 let seen = look.seen.entry(*handle).or_default();
-                (seen.entire, seen.whole, seen.inside) = (true, seen.whole.max(1), 0);
+                seen.whole = seen.whole.max(1);
             }
         }
     }
 
-    fn bytes(&self, bytes: &[u8], look: &mut Look) {
-        self.count(bytes, look);
-        self.encodings(bytes, look);
-    }
-
     /// Counts words of their own and parts of longer ones. Spellings of one handle may overlap: a place counts once.
-    fn count(&self, text: &[u8], look: &mut Look) {
+    fn count(&self, text: &str, is_new: &dyn Fn(std::ops::Range<usize>) -> bool, all: &mut BTreeMap<usize, Seen>) {
+        let bytes = text.as_bytes();
         let mut until: HashMap<usize, usize> = HashMap::new();
         let mut tails: Vec<(usize, usize)> = Vec::new();
         let mut ended: Vec<(usize, usize)> = Vec::new();
-        for hit in self.plain.find_overlapping_iter(text) {
+        for hit in self.plain.find_overlapping_iter(bytes).filter(|hit| is_new(hit.start()..hit.end())) {
             let Some(word) = self.meant.get(hit.pattern().as_usize()).copied() else { continue };
             if word.tail {
                 tails.push((word.handle, hit.end()));
@@ -224,8 +203,8 @@ impl Words {
                 continue;
             }
             *last = hit.end();
-            let seen = look.seen.entry(word.handle).or_default();
-            if begins(text, hit.start()) && ends(text, hit.end(), word.mail) {
+            let seen = all.entry(word.handle).or_default();
+            if begins(bytes, hit.start()) && ends(bytes, hit.end(), word.mail) {
                 seen.whole += 1;
             } else {
                 seen.inside += 1;
@@ -235,92 +214,36 @@ impl Words {
         tails.dedup();
         for (handle, end) in tails {
             if !ended.contains(&(handle, end)) {
-                look.seen.entry(handle).or_default().tails += 1;
+                all.entry(handle).or_default().tails += 1;
             }
         }
     }
 
-    fn encodings(&self, bytes: &[u8], look: &mut Look) {
-        let mut until: HashMap<usize, usize> = HashMap::new();
-        for hit in self.encoded.find_overlapping_iter(bytes) {
-            let Some(handle) = self.behind.get(hit.pattern().as_usize()) else { continue };
-            let last = until.entry(*handle).or_insert(0);
-            if hit.start() >= *last {
-                *last = hit.end();
-                look.seen.entry(*handle).or_default().whole += 1;
-            }
-        }
-    }
-
-    /// Where in a JSON value a handle stands: paths such as `payload.users.0`, the first few. A key that holds it is
-    /// given as its own path.
+    /// Where in a value a handle stands: paths such as `payload.users.0`, the first few. A key that holds it is given as
+    /// its own path.
     #[must_use]
     pub fn paths(&self, value: &Raw, handle: usize) -> Vec<String> {
-        let text = match value {
-            Raw::Text(text) => Cow::Borrowed(text.as_str()),
-            Raw::Bytes(bytes) => match inflate(bytes) {
-                Some(Ok(inner)) => Cow::Owned(String::from_utf8_lossy(&inner).into_owned()),
-                _ => String::from_utf8_lossy(bytes),
-            },
-            _ => return Vec::new(),
-        };
-        if !text.trim_start().starts_with(['{', '[']) {
-            return Vec::new();
-        }
         let mut paths = Vec::new();
-        self.walk(&json::read(&text).value, handle, &mut String::new(), &mut paths);
+        container::read(value, Limits::default(), &mut |leaf: &Leaf<'_>| {
+            if leaf.layers.is_empty() || paths.len() >= PATHS {
+                return;
+            }
+            let mut seen = BTreeMap::new();
+            self.leaf(leaf, &mut seen);
+            let path = seen.get(&handle).is_some_and(|seen| seen.whole > 0).then(|| leaf.path());
+            paths.extend(path.filter(|path| !path.is_empty() && !paths.contains(path)));
+        });
         paths
-    }
-
-    fn walk(&self, value: &serde_json::Value, handle: usize, path: &mut String, paths: &mut Vec<String>) {
-        use serde_json::Value;
-        if paths.len() >= PATHS {
-            return;
-        }
-        let holds = |text: &str| self.look(&Raw::Text(text.to_owned())).seen.get(&handle).is_some_and(|s| s.whole > 0);
-        let depth = path.len();
-        let mut step = |part: &str, inner: &Value, paths: &mut Vec<String>| {
-            if depth > 0 {
-                path.push('.');
-            }
-            path.push_str(part);
-            if inner.is_null() {
-                paths.push(path.clone());
-            } else {
-                self.walk(inner, handle, path, paths);
-            }
-            path.truncate(depth);
-        };
-        match value {
-            Value::Array(items) => {
-                for (i, item) in items.iter().enumerate().filter(|(_, item)| !item.is_null()) {
-                    step(&i.to_string(), item, paths);
-                }
-            }
-            Value::Object(object) => {
-                for (key, item) in object {
-                    if holds(key) {
-                        step(key, &Value::Null, paths);
-                    }
-                    if !item.is_null() {
-                        step(key, item, paths);
-                    }
-                }
-            }
-            Value::String(text) if holds(text) => paths.push(path.clone()),
-            Value::Number(number) if holds(&number.to_string()) => paths.push(path.clone()),
-            _ => {}
-        }
     }
 }
 
-/// The spellings that are looked for as words. A short handle must stand in quotes.
+/// The spellings that are looked for as words; none of a short handle, which must be a whole text.
 fn spellings(text: &str) -> Vec<String> {
-    let mut all = every_spelling(text);
-    all.push(fold(text));
     if text.chars().count() < WORD {
-        all = all.iter().map(|text| format!("\"{text}\"")).collect();
+        return Vec::new();
     }
+    let mut all = forms(text);
+    all.push(fold(text));
     all.sort_unstable();
     all.dedup();
     all
@@ -329,50 +252,6 @@ fn spellings(text: &str) -> Vec<String> {
 /// A text in small letters, composed: equal for spellings of the same.
 fn fold(text: &str) -> String {
     if text.is_ascii() { text.to_ascii_lowercase() } else { text.nfc().collect::<String>().to_lowercase() }
-}
-
-/// A text with `\uXXXX` resolved; other escapes stay.
-fn unescaped(text: &str) -> Cow<'_, str> {
-    if !text.contains("\\u") {
-        return Cow::Borrowed(text);
-    }
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find("\\u") {
-        out.push_str(&rest[..at]);
-        let mut units = Vec::new();
-        let mut end = at;
-        while let Some(unit) = rest.get(end..).filter(|r| r.starts_with("\\u")).and_then(|r| r.get(2..6))
-            && let Ok(unit) = u16::from_str_radix(unit, 16)
-        {
-            units.push(unit);
-            end += 6;
-        }
-        if units.is_empty() {
-            out.push_str("\\u");
-            end = at + 2;
-        }
-        out.push_str(&String::from_utf16_lossy(&units));
-        rest = &rest[end..];
-    }
-    out.push_str(rest);
-    Cow::Owned(out)
-}
-
-/// Bytes behind zlib or gzip; none when they are neither.
-fn inflate(bytes: &[u8]) -> Option<Result<Vec<u8>, &'static str>> {
-    let reader: Box<dyn Read + '_> = match bytes {
-        // The header of zlib is a multiple of 31; text that begins with x seldom is.
-        [0x78, flags, ..] if (0x7800 + u16::from(*flags)).is_multiple_of(31) => Box::new(ZlibDecoder::new(bytes)),
-        [0x1f, 0x8b, ..] => Box::new(GzDecoder::new(bytes)),
-        _ => return None,
-    };
-    let mut inner = Vec::new();
-    match reader.take(INFLATE_LIMIT + 1).read_to_end(&mut inner) {
-        Ok(_) if inner.len() as u64 > INFLATE_LIMIT => Some(Err("inflates to more than 64 MB and was not read")),
-        Ok(_) => Some(Ok(inner)),
-        Err(_) => Some(Err("cannot be inflated")),
-    }
 }
 
 #[cfg(test)]
@@ -422,8 +301,8 @@ mod tests {
         let look = words.look(&value);
         assert!(look.compressed && look.seen[&0].whole == 1);
         assert_eq!(words.paths(&value, 0), ["who.mail"]);
-        let broken = Raw::Bytes(vec![0x78, 0x9c, 1, 2, 3]);
-        assert_eq!(words.look(&broken).unread, Some("cannot be inflated"));
+        let broken = Raw::Bytes([&[0x78, 0x9c][..], &[0xff; 30]].concat());
+        assert_eq!(words.look(&broken).opaque.len(), 1);
     }
 
     #[test]
