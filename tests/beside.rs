@@ -187,9 +187,12 @@ fn what_is_done_is_on_disk() {
 }
 
 async fn edit(store: &Store, words: &str) -> Result<(), ChangeError> {
-    let id = ids_in(store, Entity::Feedback).await.remove(0);
+    edit_of(store, &ids_in(store, Entity::Feedback).await.remove(0), words).await
+}
+
+async fn edit_of(store: &Store, id: &str, words: &str) -> Result<(), ChangeError> {
     let edited = feedback::Said { correction: Some(words.to_owned()), ..feedback::Said::default() };
-    change::plan_and_apply(store, &author(), || feedback::edit(store, &id, &edited)).await.map(drop)
+    change::plan_and_apply(store, &author(), || feedback::edit(store, id, &edited)).await.map(drop)
 }
 
 #[test]
@@ -198,22 +201,19 @@ fn a_file_that_was_replaced_moved_or_deleted_is_not_written() {
         let world = native().await;
         let Target::File(path) = &world.target else { panic!("a file") };
         edit(&world.store, "before").await.expect("an edit");
+        let id = ids_in(&world.store, Entity::Feedback).await.remove(0);
         let with = |ending: &str| PathBuf::from(format!("{}{ending}", path.display()));
         let files = || ["", "-wal", "-shm"].map(|ending| (with(ending), with(&format!(".aside{ending}"))));
         files().into_iter().for_each(|(at, aside)| std::fs::rename(at, aside).expect("moved"));
-        let refused = edit(&world.store, "into a file without a name").await;
-        assert!(
-            matches!(&refused, Err(ChangeError::Refused(words)) if words.contains("not there any more")),
-            "{refused:?}"
-        );
+        let refused =
+            edit_of(&world.store, &id, "into a file without a name").await.expect_err("its path is empty").to_string();
+        assert!(refused.contains("not there any more"), "{refused}");
 
         demo::build(path, &demo::Options { episodes: 24, ..demo::Options::default() }, |_| {}).await.expect("another");
         let other = std::fs::read(path).expect("the other file");
-        let refused = edit(&world.store, "into the wrong file").await;
-        assert!(
-            matches!(&refused, Err(ChangeError::Refused(words)) if words.contains("another file stands")),
-            "{refused:?}"
-        );
+        let refused =
+            edit_of(&world.store, &id, "into the wrong file").await.expect_err("its path is taken").to_string();
+        assert!(refused.contains("another file stands"), "{refused}");
         assert_eq!(std::fs::read(path).expect("the other file"), other, "the other file is as it was");
 
         std::fs::remove_file(path).expect("removed");

@@ -6,6 +6,8 @@
 mod decisions;
 #[path = "purge/keys.rs"]
 mod keys;
+#[path = "purge/mentions.rs"]
+mod mentions;
 mod support;
 #[path = "purge/verdict.rs"]
 mod verdict;
@@ -899,9 +901,9 @@ fn a_person_is_taken_out_of_others_texts_in_whatever_spelling() {
             .await;
         let texts = [
             ("ANA.RUIZ@INITECH.EXAMPLE wrote", "[erased] wrote"),
-            ("x YW5hLnJ1aXpAaW5pdGVjaC5leGFtcGxl y", "x AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA y"),
-            ("616e612e7275697a40696e69746563682e6578616d706c65", "2a2a2a2a2a2a2a2a2a2a2a2a2a2a2a2a2a2a2a2a2a2a2a2a"),
-            ("?to=ana.ruiz%40initech.example&u=user-ana", "?to=[erased]&u=[erased]"),
+            ("x YW5hLnJ1aXpAaW5pdGVjaC5leGFtcGxl y", "x W2VyYXNlZF0= y"),
+            ("616e612e7275697a40696e69746563682e6578616d706c65", "5b6572617365645d"),
+            ("?to=ana.ruiz%40initech.example&u=user-ana", "?to=%5Berased%5D&u=[erased]"),
             (r#"{"a":"{\"b\":\"ana.ruiz@initech.example\"}"}"#, r#"{"a":"{\"b\":\"[erased]\"}"}"#),
             (r#"{"a":"ana.ruiz\u0040initech.example","user-ana":1}"#, r#"{"a":"[erased]","[erased]":1}"#),
             (r#"{"call":[15559066204, 2],"n":"(555) 906-6204"}"#, r#"{"call":[null, 2],"n":"[erased]"}"#),
@@ -919,13 +921,14 @@ fn a_person_is_taken_out_of_others_texts_in_whatever_spelling() {
         let bytes = "CAST(x'ff20616e612e7275697a40696e69746563682e6578616d706c65' AS TEXT)";
         world.run(&format!("INSERT INTO episodes (id, user_id, title) VALUES ('bytes', 'keeper-a', {bytes})")).await;
         let (_, receipt) = world.purge("user-ana", &everything()).await.expect("a receipt");
-        assert_eq!(receipt["status"], "verified", "{receipt:#}");
+        // Letters beside an id may make another one: it is left, and named.
+        assert_eq!(receipt["status"], "verified with disclosures", "{receipt:#}");
         for (i, (_, expected)) in texts.iter().enumerate() {
             let now = world.texts(&format!("SELECT title FROM episodes WHERE id = 'spelled-{i}'")).await;
             assert_eq!(now, [*expected]);
         }
         let bytes = world.texts("SELECT hex(title) FROM episodes WHERE id = 'bytes'").await;
-        assert_eq!(bytes, [format!("FF20{}", "2A".repeat(24))], "bytes that are no text keep their length");
+        assert_eq!(bytes, [format!("FF20{}", hex::encode_upper("[erased]"))]);
     });
 }
 

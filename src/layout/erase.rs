@@ -102,6 +102,8 @@ pub struct Rule {
     pub account: bool,
     /// Aggregate that is made anew.
     pub recompute: Option<Recompute>,
+    /// Columns of the table that rows which stay cannot do without: their words are masked, and they are not emptied.
+    pub never_empty: Vec<String>,
     /// What must be there.
     pub requires: Vec<Need>,
     /// What must not be there.
@@ -178,6 +180,8 @@ pub struct Erasure {
     pub handles: Vec<BoundHandle>,
     /// Whose rows are.
     pub rules: Vec<BoundRule>,
+    /// Columns that rows which stay cannot do without.
+    pub never_empty: Vec<(TableKey, String)>,
     /// Tables of accounts.
     pub accounts: Vec<BoundAccount>,
     /// Tables that triggers keep in step with others.
@@ -223,9 +227,11 @@ pub fn bind(layout: &Layout, engine: Engine, catalog: &Catalog, erasure: &mut Er
     }
     for rule in layout.rules.iter().filter(|r| met(&r.requires, &r.forbids)) {
         let mut find = Finder { catalog, line: rule.line, key: "erase", missing: &mut erasure.missing };
-        if let Some(bound) = bind_rule(rule, engine, &mut find)
-            && !erasure.rules.contains(&bound)
-        {
+        let Some(bound) = bind_rule(rule, engine, &mut find) else { continue };
+        let there = rule.never_empty.iter().filter_map(|column| find.column(&rule.table, column));
+        let there: Vec<(TableKey, String)> = there.map(|column| (bound.table.clone(), column)).collect();
+        erasure.never_empty.extend(there);
+        if !erasure.rules.contains(&bound) {
             erasure.rules.push(bound);
         }
     }

@@ -9,6 +9,7 @@ pub mod findings;
 pub mod id_list;
 pub mod json;
 pub mod mask;
+pub mod mention;
 pub mod nearest;
 pub mod prune;
 pub mod query;

@@ -195,12 +195,12 @@ impl Sessions {
         }
     }
 
-    /// One more connection, to the same files.
-    async fn another(&self) -> Result<Connection, sqlx::Error> {
-        match self.displaced() {
-            Some(words) => Err(sqlx::Error::InvalidArgument(words)),
-            None => Connection::open(&self.opener).await,
-        }
+    /// What is open here must be the database at its path: otherwise nobody else sees what is read and written here.
+    ///
+    /// # Errors
+    /// It is not: with the path, and what to do.
+    pub(super) fn check_place(&self) -> Result<(), sqlx::Error> {
+        self.displaced().map_or(Ok(()), |words| Err(sqlx::Error::InvalidArgument(words)))
     }
 
     async fn try_batches<T: Future<Output = ControlFlow<()>>>(
@@ -209,11 +209,12 @@ impl Sessions {
         params: &[Param],
         take: &mut impl FnMut(Vec<RawRow>) -> T,
     ) -> Result<(), sqlx::Error> {
+        self.check_place()?;
         let _permit = self.permits.acquire().await.map_err(|_| sqlx::Error::PoolClosed)?;
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let connection = match idle {
             Some(connection) => connection,
-            None => self.another().await?,
+            None => Connection::open(&self.opener).await?,
         };
         let mut lease = Lease { connection: Some(connection), opener: &self.opener };
         let outcome = match &mut lease.connection {

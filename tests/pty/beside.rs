@@ -10,7 +10,7 @@ use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 
 use super::agent;
-use super::changing::unlocked;
+use super::changing::unlocked_on;
 use super::terminal::{Home, PROGRAM};
 
 const MODULE: &str = "beside";
@@ -36,8 +36,13 @@ fn scene(seed: u64) {
     let mut pause = |most: u64| std::thread::sleep(Duration::from_millis(chance.random_range(0..=most)));
     let end = ENDS[(seed % 3) as usize];
     let home = Home::new();
-    let mut terminal = unlocked(&home);
-    let database = home.path().join("demo.db");
+    let episodes = std::env::var("MNEMOSCOPE_SCENE_EPISODES").ok().and_then(|text| text.parse().ok()).unwrap_or(250);
+    let database = home.demo_of(episodes);
+    let (_, listed) = told(&home, &database, &["list", "feedback", "--limit", "2"]);
+    let listed: serde_json::Value = serde_json::from_str(&listed).unwrap();
+    let ids = [0, 1].map(|row| listed["rows"][row]["id"].as_str().unwrap().to_owned());
+    // From here on nobody but the agents comes: whoever closes the database last takes the log away.
+    let mut terminal = unlocked_on(&home);
     let mut rows = 0;
     let mut visit = |n: u32| {
         agent::leaves_rows(MODULE, &database, n);
@@ -49,18 +54,15 @@ fn scene(seed: u64) {
             terminal.shows("row 2 of");
         }
         terminal.press("ce");
-        terminal.shows("Edit feedback");
+        terminal.shows(&format!("Edit feedback {}", ids[row]));
         terminal.press(&format!("\t\t {word}"));
         terminal.press("\x13");
         terminal.shows("A apply");
         terminal.press("A");
-        terminal.shows(": done");
+        terminal.shows(&format!("{}: done", ids[row]));
         pause(80);
         visit(5);
         pause(80);
-        // The word of the first is not taken for the second's.
-        terminal.press("\x1b");
-        terminal.screen_is("no toast", |screen| !screen.contents().contains(": done"));
     }
     visit(20);
     pause(40);
@@ -71,7 +73,7 @@ fn scene(seed: u64) {
         }
         signal => {
             terminal.signal(signal);
-            terminal.ended();
+            terminal.gone();
         }
     }
     visit(1);

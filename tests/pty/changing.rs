@@ -18,6 +18,11 @@ fn newest_feedback(home: &Home, database: &Path) -> serde_json::Value {
 /// The console on a demo database at its list of feedback, unlocked; the audit trail was added on the way.
 pub fn unlocked(home: &Home) -> Terminal {
     home.demo();
+    unlocked_on(home)
+}
+
+/// As [`unlocked`], on the demo database that is there.
+pub fn unlocked_on(home: &Home) -> Terminal {
     let terminal = Start::new(home, &["demo.db"]).run();
     terminal.shows("newest episodes");
     terminal.press("U");

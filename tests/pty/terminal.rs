@@ -32,8 +32,13 @@ impl Home {
 
     /// A demo database of 250 episodes.
     pub fn demo(&self) -> PathBuf {
+        self.demo_of(250)
+    }
+
+    /// A demo database of so many episodes.
+    pub fn demo_of(&self, episodes: u64) -> PathBuf {
         let path = self.path().join("demo.db");
-        let options = mnemoscope::demo::Options { episodes: 250, ..mnemoscope::demo::Options::default() };
+        let options = mnemoscope::demo::Options { episodes, ..mnemoscope::demo::Options::default() };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(mnemoscope::demo::build(&path, &options, |_| ())).unwrap();
         path

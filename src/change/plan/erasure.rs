@@ -5,27 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::Counts;
-
-/// How sure it is that a place means the person.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Certainty {
-    /// It does.
-    Certain,
-    /// It may: why that is not certain, in a few words.
-    Possible(&'static str),
-}
-
-impl Certainty {
-    /// The word of the plan.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Certainty::Certain => "certain",
-            Certainty::Possible(_) => "possible",
-        }
-    }
-}
+pub use crate::memory::mention::Certainty;
 
 /// What happens to mentions of the person in other people's rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

@@ -107,6 +107,14 @@ pub async fn disclosures(
             handle.unsearched.as_deref().unwrap_or_default()
         ));
     }
+    for handle in plan.subject.searched() {
+        if let Some(why) = &handle.common {
+            plan.notes.push(format!(
+                "a handle of the kind {} is certain only in columns that name people; in a text it is a possible mention: {why}",
+                handle.kind
+            ));
+        }
+    }
     for object in &found.structure {
         plan.particular.push(format!("{object}: names and rules of the database's structure are not changed"));
     }

@@ -8,11 +8,13 @@ use sha2::{Digest as _, Sha256};
 
 use super::graph::{Graph, as_text, by_path_rows, name, naming};
 use super::matcher::Matcher;
-use super::scrub;
+use super::rarity;
 use super::subject::Handle;
 use crate::change::ChangeError;
 use crate::layout::Engine;
 use crate::layout::erase::{Action, BoundRule};
+use crate::memory::mention::{Certainty, Place};
+use crate::store::container::{Leaf, Rewritten};
 use crate::store::session::Raw;
 use crate::store::snapshot::{Snapshot, Wanted};
 use crate::store::stored::TableName;
@@ -142,7 +144,13 @@ async fn by_path(
     let texts: Vec<String> = values.iter().filter_map(as_text).collect();
     let handles: Vec<Handle> = texts
         .iter()
-        .map(|value| Handle { kind: String::new(), value: value.clone(), source: String::new(), unsearched: None })
+        .map(|value| Handle {
+            kind: "id".to_owned(),
+            value: value.clone(),
+            source: String::new(),
+            unsearched: None,
+            common: rarity::by_looks("id", value).map(str::to_owned),
+        })
         .collect();
     let matcher = Matcher::new(&handles, [], &[])?;
     let key = graph.relations.keys.get(&table).cloned().unwrap_or_default();
@@ -152,15 +160,21 @@ async fn by_path(
     for row in by_path_rows(snapshot, rule, &read, &texts, subject).await? {
         let (id, values) = row.split_at(key.len());
         let Some(old) = values.first().filter(|_| !graph.has(&table, id)) else { continue };
-        let Ok(Some(opened)) = scrub::opened(old) else { continue };
-        let new = scrub::redacted(&opened.bytes, &matcher.find(&opened.bytes));
-        if new != *opened.bytes {
-            let new = scrub::stored_as(old, opened.wrapping, new)
-                .map_err(|e| ChangeError::Failed(format!("a value of {} cannot be packed: {e}", table.title())))?;
+        let path = rule.path.as_deref().unwrap_or_default();
+        let named = |leaf: &Leaf<'_>| {
+            let at = leaf.path();
+            (at == path || at.trim_end_matches(is_step) == path) && texts.iter().any(|text| text == leaf.text)
+        };
+        if let Rewritten::New(new) = matcher.redacted(old, Place::default(), named, Certainty::is_certain) {
             updates.set(&table, id, &rule.column, old, New::Is(new), &why);
         }
     }
     Ok(())
+}
+
+/// A letter of a position in a list, at the end of a path.
+fn is_step(c: char) -> bool {
+    c == '.' || c.is_ascii_digit()
 }
 
 async fn one(
@@ -218,9 +232,13 @@ async fn one(
     Ok(())
 }
 
-/// Whether a column cannot be emptied.
+/// Whether a column cannot be emptied: the database forbids it, or the layout.
 #[must_use]
 pub fn is_required(snapshot: &Snapshot<'_>, table: &TableName, column: &str) -> bool {
+    let never = &snapshot.store.recognised().erasure.never_empty;
+    if never.iter().any(|(of, kept)| name(of) == *table && kept == column) {
+        return true;
+    }
     let mut tables = snapshot.store.catalog().tables.iter();
     let found = tables.find(|t| t.schema == table.schema && t.name == table.name);
     found.and_then(|t| t.column(column)).is_some_and(|c| c.not_null)

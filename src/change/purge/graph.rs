@@ -260,6 +260,21 @@ pub fn id_columns(store: &Store, relations: &Relations) -> HashSet<(TableName, S
     rules.chain(handles).chain(foreign).chain(keys).collect()
 }
 
+/// Columns that hold the id of a person and nothing else: what is only part of such a value names somebody else.
+#[must_use]
+pub fn people_columns(store: &Store, relations: &Relations) -> HashSet<(TableName, String)> {
+    let erasure = &store.recognised().erasure;
+    let owners = erasure.rules.iter().filter(|r| r.of.is_none() && r.path.is_none() && r.action != Action::Remove);
+    let owners = owners.map(|r| (name(&r.table), r.column.clone()));
+    let handles = erasure.handles.iter().map(|h| (name(&h.table), h.id.clone()));
+    let mut found: HashSet<(TableName, String)> = owners.chain(handles).collect();
+    let pairs = relations.foreign.iter().flat_map(|f| f.columns.iter().zip(&f.to_columns).map(move |pair| (f, pair)));
+    let refers = pairs.filter(|(f, (_, to))| found.contains(&(f.to.clone(), (*to).clone())));
+    let refers: Vec<(TableName, String)> = refers.map(|(f, (column, _))| (f.from.clone(), column.clone())).collect();
+    found.extend(refers);
+    found
+}
+
 /// What a foreign key to rows that go means where the layout says nothing: the row goes too, or lets go of them. One of
 /// several columns lets go by the first that may be empty; a row that has none cannot be without the other.
 fn implied(foreign: &ForeignKey, relations: &Relations, table: TableKey, of: TableKey) -> Option<BoundRule> {

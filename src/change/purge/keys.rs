@@ -37,7 +37,7 @@ pub fn parts(value: &[u8], mut hits: Vec<Hit>) -> Vec<Hit> {
         let parted = |beside: Option<&u8>| beside.is_none_or(|b| MARKS.contains(b) || LOOSE.contains(b));
         let (before, after) = beside(value, hit);
         let whole = before.is_none() && after.is_none();
-        whole || matches!(hit.what, What::Handle(_)) && hit.fill.is_none() && parted(before) && parted(after)
+        whole || matches!(hit.what, What::Handle(_)) && parted(before) && parted(after)
     });
     hits
 }
@@ -53,7 +53,7 @@ pub fn certainty(column: &str, value: &[u8], hits: &[Hit]) -> Certainty {
     let sure = |hit: &Hit| {
         let (before, after) = beside(value, hit);
         let id = value.get(hit.start..hit.end).unwrap_or_default();
-        if id.len() < TELLING || id.iter().all(u8::is_ascii_digit) {
+        if id.len() < TELLING || id.iter().all(u8::is_ascii_digit) || hit.is_common() {
             return before.is_none() && after.is_none();
         }
         let ends = |beside: Option<&u8>| beside.is_none_or(|b| MARKS.contains(b) || path && *b == b'.');
@@ -77,9 +77,6 @@ pub fn renamed(
     let lower = declared.to_ascii_lowercase();
     if !lower.is_empty() && !["char", "text", "clob", "string", "json"].iter().any(|t| lower.contains(t)) {
         return Err("the type of the key takes no pseudonym");
-    }
-    if hits.iter().any(|hit| hit.fill.is_some()) {
-        return Err("it stands in an encoding in a key");
     }
     let left = value.len() - hits.iter().map(|hit| hit.end - hit.start).sum::<usize>();
     let room = lower.split_once('(').and_then(|(_, rest)| rest.trim_end_matches(')').parse::<usize>().ok());
@@ -249,7 +246,7 @@ async fn of_table(
             let (key, values) = row.split_at(by.len());
             for ((column, declared), raw) in texts.iter().zip(values) {
                 let Raw::Text(text) = raw else { continue };
-                let mut hits = parts(text.as_bytes(), search.matcher.find(text.as_bytes()));
+                let mut hits = parts(text.as_bytes(), search.matcher.find(text));
                 hits.retain(|hit| hit.what != What::Row);
                 if hits.is_empty() || search.graph.has(table, key) || search.account.has(table, key) {
                     continue;
@@ -433,7 +430,7 @@ mod tests {
 
     fn of(column: &str, key: &str, id: &str) -> Option<bool> {
         let start = key.find(id).expect("it is there");
-        let hit = Hit { what: What::Handle(0), start, end: start + id.len(), fill: None };
+        let hit = Hit { what: What::Handle(0), start, end: start + id.len(), certainty: Certainty::Certain };
         let hits = parts(key.as_bytes(), vec![hit]);
         (!hits.is_empty()).then(|| certainty(column, key.as_bytes(), &hits) == Certainty::Certain)
     }
@@ -457,9 +454,14 @@ mod tests {
 
     #[test]
     fn a_key_is_renamed_in_its_place_each_handle_by_a_name_of_its_own() {
-        let hit = |n, start, end| Hit { what: What::Handle(n), start, end, fill: None };
-        let handle =
-            |value: &str| Handle { kind: "id".into(), value: value.into(), source: String::new(), unsearched: None };
+        let hit = |n, start, end| Hit { what: What::Handle(n), start, end, certainty: Certainty::Certain };
+        let handle = |value: &str| Handle {
+            kind: "id".into(),
+            value: value.into(),
+            source: String::new(),
+            unsearched: None,
+            common: None,
+        };
         let handles = ["ann", "x", "ann@x.org"].map(handle);
         let handles: Vec<&Handle> = handles.iter().collect();
         let of = |value: &str, declared: &str| {

@@ -62,8 +62,10 @@ pub struct Mention {
     pub key: Vec<Raw>,
     /// Column.
     pub column: String,
-    /// How sure it is that the person is meant.
+    /// How sure it is that the person is meant: certain where it is at one place.
     pub certainty: Certainty,
+    /// At how many places it is only possible.
+    pub possible: usize,
     /// Kinds of the handles that stand there.
     pub kinds: Vec<String>,
     /// How many times.
@@ -125,7 +127,7 @@ impl Mention {
     pub fn to_json(&self) -> Value {
         json!({
             "id": self.id, "table": self.table.title(), "column": self.column, "key": self.key_text(),
-            "certainty": self.certainty.word(), "reason": self.reason(), "kinds": self.kinds, "hits": self.hits,
+            "certainty": self.certainty.word(), "reason": self.reason(), "kinds": self.kinds, "hits": self.hits, "possible": self.possible,
             "sample": self.sample, "options": self.refusals.options(), "decision": self.decision,
             "refused": self.refusal(),
         })

@@ -6,51 +6,31 @@ use std::collections::HashSet;
 use super::effects::{New, Updates};
 use super::graph::{as_text, name};
 use super::keys::{self, Keys};
-use super::matcher::{Hit, What};
-use super::mention::{self, Certainty, Mention, Mentions, Refusals};
-use super::scan::{Found, KEPT, Search, looks_personal, sample};
+use super::matcher::{Hit, Look, Sighting, What, mark};
+use super::mention::{self, Mention, Mentions, Refusals};
+use super::scan::{Found, KEPT, Search};
 use super::scrub::{self, Opened};
-use super::subject::Handle;
 use crate::layout::erase::{Action, BoundRule, Recompute};
 use crate::memory::json;
+use crate::memory::mention::{self as people, Certainty};
+use crate::store::container::Rewritten;
 use crate::store::own;
 use crate::store::session::Raw;
 use crate::store::stored::TableName;
 
-/// What a value becomes without the person.
-enum Out {
-    /// NULL.
-    Empty,
-    /// These pieces, with a pseudonym between them.
-    Around(Vec<String>),
-    /// These bytes.
-    New(Vec<u8>),
-}
+/// Why nothing is done about a mention in a table of somebody else's.
+pub(super) const OUTSIDE: &str = "the table is outside the layout: nothing is written there";
+/// Why nothing is taken out of a key.
+const IN_KEY: &str = "a key: other rows may refer to it";
 
 /// One value that holds something.
 struct Spot<'a> {
     key: &'a [Raw],
     column: usize,
     raw: &'a Raw,
-    opened: &'a Opened<'a>,
-    hits: &'a [Hit],
-}
-
-/// Why nothing is done about a mention in a table of somebody else's.
-pub(super) const OUTSIDE: &str = "the table is outside the layout: nothing is written there";
-
-/// Whether a hit is all there is.
-fn is_whole(hit: &Hit, value: &[u8]) -> bool {
-    hit.start == 0 && hit.end == value.len()
-}
-
-/// A value that names the person.
-struct Named<'a> {
-    key: &'a [Raw],
-    column: usize,
-    raw: &'a Raw,
-    text: &'a [u8],
-    hits: &'a [Hit],
+    look: &'a Look,
+    /// Parts of an id, in a column that holds ids.
+    parts: &'a [Hit],
 }
 
 /// A table that is being read.
@@ -71,6 +51,10 @@ pub(super) struct Place<'a> {
     pub keyed: &'a [bool],
     /// Keys that hold the person's id.
     pub keys: &'a Keys,
+    /// Of each, whether bytes that nobody can read are worth a word.
+    pub opaque: &'a [bool],
+    /// Of each, what it is about.
+    pub about: &'a [people::Place],
 }
 
 impl Place<'_> {
@@ -80,70 +64,38 @@ impl Place<'_> {
         let goes = self.search.graph.has(self.table, key);
         let kept = self.search.account.has(self.table, key);
         for (i, raw) in values.iter().enumerate() {
-            if let Raw::Integer(number) = raw {
-                self.number(key, i, *number, goes, kept, found);
-            }
-            if matches!(raw, Raw::Null | Raw::Integer(_) | Raw::Real(_)) {
+            if matches!(raw, Raw::Null | Raw::Real(_)) {
                 continue;
             }
             found.values += 1;
-            let opened = match scrub::opened(raw) {
-                Ok(Some(opened)) => opened,
-                Ok(None) => continue,
-                Err(reason) => {
-                    found.unread.insert(format!("{}.{}", self.table.title(), self.texts[i].0), reason);
-                    continue;
+            let (look, parts) = match raw {
+                Raw::Text(text) if self.ids_only[i] => {
+                    let (look, parts) = self.search.matcher.look_at_key(text, &self.texts[i].0, self.about[i]);
+                    if self.is_ours() && !look.whole { (Look::default(), Vec::new()) } else { (look, parts) }
                 }
+                _ => (self.search.matcher.look(raw, self.about[i]), Vec::new()),
             };
-            let mut hits = self.search.matcher.find(&opened.bytes);
-            if self.ids_only[i] {
-                hits = keys::parts(&opened.bytes, hits);
+            if let Some(part) = look.contents.opaque.first().filter(|_| self.opaque[i] && matches!(raw, Raw::Bytes(_)))
+            {
+                found.unread.insert(format!("{}.{}", self.table.title(), self.texts[i].0), part.why);
             }
-            if self.ids_only[i] && self.is_ours() {
-                hits.retain(|hit| is_whole(hit, &opened.bytes));
-            }
-            for hit in &hits {
-                if let What::Handle(n) = hit.what {
-                    found.control[n] += 1;
-                }
+            for sighting in &look.sightings {
+                found.control[sighting.handle] += 1;
             }
             if goes {
                 continue;
             }
             if kept {
-                found.account += hits.iter().filter(|h| h.what != What::Row).count();
+                found.account += look.sightings.len();
                 continue;
             }
-            let spot = Spot { key, column: i, raw, opened: &opened, hits: &hits };
+            let spot = Spot { key, column: i, raw, look: &look, parts: &parts };
             if self.is_ours() {
                 self.ours(&spot, found, updates);
-            } else if !hits.is_empty() || self.short_list(i, &opened.bytes) {
+            } else {
                 self.value(&spot, found, updates);
             }
         }
-    }
-
-    /// A number is the person's where its column is about people; elsewhere it only happens to be the same.
-    fn number(&self, key: &[Raw], i: usize, number: i64, goes: bool, kept: bool, found: &mut Found) {
-        let named = |h: &&Handle| h.kind == "id" && h.value.parse() == Ok(number);
-        let Some(handle) = self.search.handles.iter().position(named) else { return };
-        let column = &self.texts[i].0;
-        if !looks_personal(column) && !((goes || kept) && self.key.contains(column)) {
-            return;
-        }
-        found.control[handle] += 1;
-        if goes || self.is_ours() {
-            return;
-        }
-        if kept {
-            found.account += 1;
-            return;
-        }
-        let text = number.to_string();
-        let hit = Hit { what: What::Handle(handle), start: 0, end: text.len(), fill: None };
-        let refusals = self.refusals(Some("a number stands there alone: the row may go, or stay"));
-        let named = Named { key, column: i, raw: &Raw::Integer(number), text: text.as_bytes(), hits: &[hit] };
-        self.mention(&named, refusals, found);
     }
 
     fn is_ours(&self) -> bool {
@@ -153,14 +105,12 @@ impl Place<'_> {
     /// Our own records name nobody for long: private values of the audit trail are redacted, what jobs noted of a row
     /// goes with it, words that they kept are taken out.
     fn ours(&self, at: &Spot<'_>, found: &mut Found, updates: &mut Updates) {
-        let Spot { key, column, raw, opened, hits } = *at;
-        if hits.is_empty() {
-            return;
-        }
-        let named: Vec<Hit> = hits.iter().filter(|h| h.what != What::Row).copied().collect();
-        let place = format!("{}.{}", self.table.title(), self.texts[column].0);
+        let Spot { key, column, raw, look, .. } = *at;
+        let named = look.sightings.len();
+        let rows = || scrub::opened(raw).ok().flatten().is_some_and(|o| !self.search.matcher.rows(&o.bytes).is_empty());
+        let place = || format!("{}.{}", self.table.title(), self.texts[column].0);
         match self.table.name.as_str() {
-            "memory_audit_private" => {
+            "memory_audit_private" if look.count(true) > 0 || rows() => {
                 let seq = key.first().and_then(as_text).and_then(|t| t.parse().ok());
                 if let (Some(seq), Some(Raw::Text(field))) = (seq, key.get(1)) {
                     let value = (seq, field.clone());
@@ -169,20 +119,21 @@ impl Place<'_> {
                     }
                 }
             }
-            "memory_job_quarantine" => {
+            "memory_job_quarantine" if named > 0 || rows() => {
                 let row = (self.table.clone(), key.to_vec());
                 if !found.forgotten.contains(&row) {
                     found.forgotten.push(row);
                 }
             }
-            "memory_jobs" if !named.is_empty() => {
-                let new = scrub::redacted(&opened.bytes, &named);
-                if let Ok(new) = scrub::stored_as(raw, opened.wrapping, new) {
-                    let why = format!("{place} named the person, which is taken out");
+            "memory_jobs" if named > 0 => {
+                if let Rewritten::New(new) = self.search.matcher.redacted(raw, self.about[column], |_| false, |_| true)
+                {
+                    let why = format!("{} named the person, which is taken out", place());
                     updates.set(self.table, key, &self.texts[column].0, raw, New::Is(new), &why);
                 }
             }
-            _ if !named.is_empty() => *found.ours.entry(place).or_default() += named.len(),
+            "memory_audit_private" | "memory_job_quarantine" | "memory_jobs" => {}
+            _ if look.count(true) > 0 => *found.ours.entry(place()).or_default() += look.count(true),
             _ => {}
         }
     }
@@ -206,129 +157,173 @@ impl Place<'_> {
     }
 
     fn value(&self, at: &Spot<'_>, found: &mut Found, updates: &mut Updates) {
-        let Spot { key, column: i, raw, opened, hits } = *at;
-        let old: &[u8] = &opened.bytes;
+        let Spot { key, column: i, raw, look, .. } = *at;
         let column = &self.texts[i].0;
-        if updates.get(self.table, key, column).is_some() {
+        let opened = scrub::opened(raw).ok().flatten();
+        let refers = opened.as_ref().is_some_and(|opened| self.refers(i, opened));
+        if look.sightings.is_empty() && !refers || updates.get(self.table, key, column).is_some() {
             return;
         }
         let place = format!("{}.{column}", self.table.title());
         let known = self.search.known.contains(self.table) && !self.key.is_empty();
         let changeable = known && !self.key.contains(column);
-        let named: Vec<Hit> = hits.iter().filter(|h| h.what != What::Row).copied().collect();
-        let is_key = self.is_key(i, old, &named);
-        if !named.is_empty() && self.follows(i, old) {
+        if !look.sightings.is_empty() && self.follows(i, raw) {
             return;
         }
-        // A name that a key is about to lose goes with it wherever the key stands.
-        let (bound, named): (Vec<Hit>, Vec<Hit>) =
-            named.into_iter().partition(|hit| changeable && !is_key && self.is_bound(raw, opened, hit));
-        let mut new = Cow::Borrowed(old);
-        let mut empty = false;
-        let mut taken: Vec<Hit> = Vec::new();
-        if !named.is_empty() {
-            let told = match (is_key, known && changeable) {
-                (true, _) => keys::renamed(&self.texts[i].1, raw, old, &named, self.search.handles).map(Out::Around),
-                (false, true) => self.taken_out(i, old, &named),
-                (false, false) => Err("a key: other rows may refer to it"),
+        let is_key = !look.sightings.is_empty() && (self.keyed[i] || self.ids_only[i] && !look.whole);
+        if is_key {
+            self.key(at, &place, known, found, updates);
+            return;
+        }
+        if changeable && self.bound(at, &place, found, updates) {
+            return;
+        }
+        let mut new = Cow::Borrowed(raw);
+        if !look.sightings.is_empty()
+            && let Some(without) = self.decided(at, changeable, found)
+        {
+            new = Cow::Owned(without);
+        }
+        if refers && let Some(loosened) = self.loosen(at, &place, changeable, &new, found) {
+            new = Cow::Owned(loosened);
+        }
+        if *new != *raw {
+            let why = match *new {
+                Raw::Null => format!("{place} named the person or a row that goes and is emptied"),
+                _ => format!("{place} named the person or rows that go, which is taken out"),
             };
-            let at = Named { key, column: i, raw, text: old, hits: &named };
-            let decided = self.mention(&at, self.refusals(told.as_ref().err().copied()), found);
-            match told.ok().filter(|_| decided == Mentions::Redact) {
-                Some(Out::Empty) => empty = true,
-                Some(Out::New(bytes)) => (new, taken) = (Cow::Owned(bytes), named),
-                Some(Out::Around(pieces)) => {
-                    let why = format!("{place} holds the person's id, which gets another name");
-                    updates.set(self.table, key, column, raw, New::Around(pieces), &why);
-                    return;
-                }
-                None => {}
-            }
-        }
-        if !bound.is_empty() && !empty {
-            let fill = |hit: &Hit| Hit { fill: Some(keys::BLANK), ..*hit };
-            taken.extend(bound.iter().map(fill));
-            taken.sort_by_key(|hit| hit.start);
-            new = Cow::Owned(scrub::redacted(old, &taken));
-        }
-        if !empty {
-            empty = self.loosen(at, &place, changeable, &mut new, found);
-        }
-        if empty {
-            let why = format!("{place} named the person or a row that goes and is emptied");
-            updates.set(self.table, key, column, raw, New::Is(Raw::Null), &why);
-        } else if !bound.is_empty() {
-            let why = format!("{place} follows a key that gets another name");
-            updates.set(
-                self.table,
-                key,
-                column,
-                raw,
-                New::Around(keys::pieces(&new, &bound, old, self.search.handles)),
-                &why,
-            );
-        } else if *new != *old {
-            let why = format!("{place} named the person or rows that go, which is taken out");
-            match scrub::stored_as(raw, opened.wrapping, new.into_owned()) {
-                Ok(new) => updates.set(self.table, key, column, raw, New::Is(new), &why),
-                Err(_) => drop(found.unread.insert(place, "cannot be packed again")),
-            }
+            updates.set(self.table, key, column, raw, New::Is(new.into_owned()), &why);
         }
     }
 
-    /// Whether what stands there is a key, or an id with more than the person's in it.
-    fn is_key(&self, i: usize, old: &[u8], named: &[Hit]) -> bool {
-        self.keyed[i] || self.ids_only[i] && !named.iter().any(|hit| is_whole(hit, old))
+    /// A key, or an id with more than the person's in it: it gets another name.
+    fn key(&self, at: &Spot<'_>, place: &str, known: bool, found: &mut Found, updates: &mut Updates) {
+        let i = at.column;
+        let pieces = match at.raw {
+            Raw::Text(text) if known => {
+                keys::renamed(&self.texts[i].1, at.raw, text.as_bytes(), at.parts, self.search.handles)
+            }
+            _ => Err(IN_KEY),
+        };
+        let (decision, also) = self.mention(at, self.refusals(pieces.as_ref().err().copied()), found);
+        let decided = if at.look.certainty().is_certain() { decision } else { also };
+        if let Ok(pieces) = pieces
+            && decided == Mentions::Redact
+        {
+            let why = format!("{place} holds the person's id, which gets another name");
+            updates.set(self.table, at.key, &self.texts[i].0, at.raw, New::Around(pieces), &why);
+        }
+    }
+
+    /// A text that names a key which gets another name follows it: the name in it goes with the key, and what else names
+    /// the person by what was decided. False where there is no such key in it.
+    fn bound(&self, at: &Spot<'_>, place: &str, found: &mut Found, updates: &mut Updates) -> bool {
+        let Raw::Text(text) = at.raw else { return false };
+        if self.keys.renamed.is_empty() || text.as_bytes().contains(&keys::BLANK[0]) {
+            return false;
+        }
+        let named = |hit: &Hit| {
+            let token = std::str::from_utf8(keys::token(text.as_bytes(), hit));
+            matches!(hit.what, What::Handle(_)) && token.is_ok_and(|token| self.keys.renamed.contains(token))
+        };
+        let hits = self.search.matcher.find(text);
+        let (bound, free): (Vec<Hit>, Vec<Hit>) = hits.into_iter().partition(named);
+        if bound.is_empty() {
+            return false;
+        }
+        let free: Vec<Hit> = free.into_iter().filter(|hit| matches!(hit.what, What::Handle(_))).collect();
+        let (sure, doubtful) = if free.is_empty() {
+            (Mentions::Leave, Mentions::Leave)
+        } else {
+            self.mention(at, self.refusals(None), found)
+        };
+        let wanted = |hit: &&Hit| {
+            let decision = if hit.certainty.is_certain() { sure } else { doubtful };
+            decision == Mentions::Redact
+        };
+        let blank = String::from_utf8_lossy(keys::BLANK).into_owned();
+        let gone = free.iter().filter(wanted).map(|hit| (hit.start, hit.end, mark(hit.end - hit.start)));
+        let mut edits: Vec<(usize, usize, String)> =
+            bound.iter().map(|hit| (hit.start, hit.end, blank.clone())).chain(gone).collect();
+        edits.sort_unstable();
+        let mut new = text.clone();
+        for (start, end, with) in edits.into_iter().rev() {
+            new.replace_range(start..end, &with);
+        }
+        let pieces = keys::pieces(new.as_bytes(), &bound, text.as_bytes(), self.search.handles);
+        let why = format!("{place} follows a key that gets another name");
+        updates.set(self.table, at.key, &self.texts[at.column].0, at.raw, New::Around(pieces), &why);
+        true
     }
 
     /// Whether a value refers to a key that holds the person's id: what becomes of the key becomes of it.
-    fn follows(&self, i: usize, old: &[u8]) -> bool {
-        std::str::from_utf8(old).is_ok_and(|text| self.keys.follows(self.table, &self.texts[i].0, text))
+    fn follows(&self, i: usize, raw: &Raw) -> bool {
+        let Raw::Text(text) = raw else { return false };
+        self.keys.follows(self.table, &self.texts[i].0, text)
     }
 
-    /// Whether a hit is within a key that gets another name, in a text that says it.
-    fn is_bound(&self, raw: &Raw, opened: &Opened<'_>, hit: &Hit) -> bool {
-        let plain = matches!(raw, Raw::Text(_)) && hit.fill.is_none() && !opened.bytes.contains(&keys::BLANK[0]);
-        let token =
-            || std::str::from_utf8(keys::token(&opened.bytes, hit)).is_ok_and(|t| self.keys.renamed.contains(t));
-        plain && !self.keys.renamed.is_empty() && token()
+    /// Notes the mentions of a value. What the value becomes by what was decided of them; none where it stays.
+    fn decided(&self, at: &Spot<'_>, changeable: bool, found: &mut Found) -> Option<Raw> {
+        let told = |certain: Option<bool>| if changeable { self.taken_out(at, certain) } else { Err(IN_KEY) };
+        let certain = at.look.count(true) > 0;
+        // What is only possible stays unless it is decided by itself.
+        let all = told(None);
+        let sure = if certain { told(Some(true)) } else { all.clone() };
+        let (decision, possible) = self.mention(at, self.refusals(sure.as_ref().err().copied()), found);
+        match (decision, possible) {
+            (Mentions::Redact, Mentions::Redact) => all.ok(),
+            (Mentions::Redact, _) if certain => sure.ok(),
+            (_, Mentions::Redact) => told(Some(false)).ok(),
+            _ => None,
+        }
     }
 
-    /// Takes references to rows that go out of a value. Whether the column is to be emptied.
-    fn loosen(&self, at: &Spot<'_>, place: &str, changeable: bool, new: &mut Cow<'_, [u8]>, found: &mut Found) -> bool {
+    /// Whether a value may hold ids of rows that go.
+    fn refers(&self, i: usize, opened: &Opened<'_>) -> bool {
+        !self.search.matcher.rows(&opened.bytes).is_empty() || self.short_list(i, &opened.bytes)
+    }
+
+    /// Takes references to rows that go out of a value. None where nothing comes of it.
+    fn loosen(&self, at: &Spot<'_>, place: &str, changeable: bool, new: &Raw, found: &mut Found) -> Option<Raw> {
         let i = at.column;
-        let rows: Vec<Hit> = self.search.matcher.find(new).into_iter().filter(|h| h.what == What::Row).collect();
+        let opened = scrub::opened(new).ok().flatten()?;
+        let bytes: &[u8] = &opened.bytes;
+        let rows = self.search.matcher.rows(bytes);
         let listed = self.listed(i);
         if rows.is_empty() && listed.is_none() {
-            return false;
+            return None;
         }
         let ids = listed.unwrap_or(self.search.ids);
         let mut empty = false;
-        let loosened = match std::str::from_utf8(new) {
+        let loosened = match std::str::from_utf8(bytes) {
             Ok(whole) if ids.contains(whole) => {
                 empty = changeable && !self.required[i];
                 empty.then(Vec::new)
             }
             Ok(list) if self.texts[i].1.ends_with("[]") => scrub::array_without(list, ids).map(String::into_bytes),
-            _ => scrub::without(new, ids, &rows),
+            _ => scrub::without(bytes, ids, &rows),
         };
-        match loosened.filter(|_| changeable) {
-            Some(left) => {
-                *found.loosened.entry(place.to_owned()).or_default() += 1;
-                if let Some(recompute) = self.recomputed(i) {
-                    found.recompute.push((recompute, self.table.clone(), at.key.to_vec()));
-                    let count = |t: &[u8]| json::read_list(std::str::from_utf8(t).ok()).items.len();
-                    let removed = count(new).saturating_sub(count(&left));
-                    found.removed.insert(serde_json::to_string(at.key).unwrap_or_default(), removed);
-                }
-                *new = Cow::Owned(left);
-            }
-            None if !rows.is_empty() && !self.search.follows.contains(self.table) => {
+        let Some(left) = loosened.filter(|_| changeable) else {
+            if !rows.is_empty() && !self.search.follows.contains(self.table) {
                 *found.stuck.entry(place.to_owned()).or_default() += rows.len();
             }
-            None => {}
+            return None;
+        };
+        *found.loosened.entry(place.to_owned()).or_default() += 1;
+        if let Some(recompute) = self.recomputed(i) {
+            found.recompute.push((recompute, self.table.clone(), at.key.to_vec()));
+            let count = |t: &[u8]| json::read_list(std::str::from_utf8(t).ok()).items.len();
+            let removed = count(bytes).saturating_sub(count(&left));
+            found.removed.insert(serde_json::to_string(at.key).unwrap_or_default(), removed);
         }
-        empty
+        if empty {
+            return Some(Raw::Null);
+        }
+        let packed = scrub::stored_as(new, opened.wrapping, left);
+        if packed.is_err() {
+            found.unread.insert(place.to_owned(), "cannot be packed again");
+        }
+        packed.ok()
     }
 
     /// What cannot be done about a mention here. `redact` is why its words cannot be taken out.
@@ -342,44 +337,57 @@ impl Place<'_> {
         Refusals { redact, delete: None }
     }
 
-    /// The value without the person, or why there can be none.
-    fn taken_out(&self, column: usize, old: &[u8], named: &[Hit]) -> Result<Out, &'static str> {
+    /// The value without the person, or why there can be none. `certain` takes only what is certain, or is not.
+    fn taken_out(&self, at: &Spot<'_>, certain: Option<bool>) -> Result<Raw, &'static str> {
+        let column = at.column;
         let declared = self.texts[column].1.to_ascii_lowercase();
-        let whole = matches!(named, [hit] if hit.start == 0 && hit.end == old.len());
         let postgres = self.search.postgres;
+        if let Raw::Integer(_) = at.raw {
+            return Err("a number stands there alone: the row may go, or stay");
+        }
         if postgres && declared.ends_with("[]") && !declared.starts_with("text") && !declared.contains("char") {
             let values = self.search.handles.iter().map(|h| h.value.clone()).collect();
-            let left = std::str::from_utf8(old).ok().and_then(|text| scrub::array_without(text, &values));
-            return left.map(|t| Out::New(t.into_bytes())).ok_or("the column's type takes no other words");
+            let left = match at.raw {
+                Raw::Text(text) => scrub::array_without(text, &values),
+                _ => None,
+            };
+            return left.map(Raw::Text).ok_or("the column's type takes no other words");
         }
         let takes_words =
             !postgres || ["text", "char", "json", "bytea", "citext", "name"].iter().any(|t| declared.contains(t));
         let refers = self.search.graph.relations.foreign.iter();
         let refers = refers.filter(|f| f.from == *self.table).any(|f| f.columns.contains(&self.texts[column].0));
-        if whole && (refers || !takes_words || declared.starts_with("json")) {
+        if at.look.whole && (refers || !takes_words || declared.starts_with("json")) {
             return if self.required[column] {
                 Err("the column takes no other words and must not be empty")
             } else {
-                Ok(Out::Empty)
+                Ok(Raw::Null)
             };
         }
-        if takes_words {
-            Ok(Out::New(scrub::redacted(old, named)))
-        } else {
-            Err("the column's type takes no other words")
+        if !takes_words {
+            return Err("the column's type takes no other words");
+        }
+        let wanted = |c: Certainty| certain.is_none_or(|certain| c.is_certain() == certain);
+        match self.search.matcher.redacted(at.raw, self.about[column], |_| false, wanted) {
+            Rewritten::New(new) => Ok(new),
+            Rewritten::Unchanged => Err("nothing can be taken out of it"),
+            Rewritten::Cannot(_) => Err("it stands in an encoding that is only read, not written"),
         }
     }
 
-    /// Notes a mention, and gives what is done about it.
-    fn mention(&self, at: &Named<'_>, refusals: Refusals, found: &mut Found) -> Mentions {
+    /// Notes a mention, and gives what is done about what is certain in it and about what is only possible.
+    fn mention(&self, at: &Spot<'_>, refusals: Refusals, found: &mut Found) -> (Mentions, Mentions) {
         let column = &self.texts[at.column].0;
         let place = format!("{}.{column}", self.table.title());
         let id = mention::id(self.table, self.key, at.key, column, at.raw);
-        let certainty = self.certainty(at);
+        let certainty = at.look.certainty();
+        let possible = at.look.count(false);
         let decisions = &self.search.decisions;
         let asked = decisions.of(&id, &place, certainty);
         let refused = refusals.of(asked);
         let decision = if refused.is_some() { Mentions::Leave } else { asked };
+        let also = decisions.of(&id, &place, Certainty::Possible(""));
+        let also = if refused.is_some() || refusals.of(also).is_some() { Mentions::Leave } else { also };
         if let Some(name) = decisions.named(&id, &place) {
             found.met.names.insert(name.to_owned());
             if let Some(reason) = refused.filter(|_| name == id) {
@@ -388,14 +396,19 @@ impl Place<'_> {
         }
         *found.counted.entry(place.clone()).or_default() += 1;
         let tally = found.tally.entry(place).or_default();
-        *(if certainty == Certainty::Certain { &mut tally.certain } else { &mut tally.possible }) += 1;
+        *(if certainty.is_certain() { &mut tally.certain } else { &mut tally.possible }) += 1;
         *match (decision, refused) {
             (Mentions::Leave, _) if refusals.delete == Some(OUTSIDE) => &mut tally.outside,
             (_, Some(_)) => &mut tally.undone,
             (Mentions::Leave, None) => &mut tally.left,
             (Mentions::Redact | Mentions::Delete, None) => &mut tally.done,
         } += 1;
-        if decision == Mentions::Delete {
+        if certainty.is_certain() && possible > 0 && decision == Mentions::Redact && also == Mentions::Leave {
+            // The value loses what is certain, and keeps what is not.
+            tally.possible += 1;
+            tally.left += 1;
+        }
+        if decision == Mentions::Delete || also == Mentions::Delete {
             found.doomed.push((self.table.clone(), at.key.to_vec()));
         }
         if found.mentions.len() < KEPT {
@@ -405,31 +418,23 @@ impl Place<'_> {
                 key: at.key.to_vec(),
                 column: column.clone(),
                 certainty,
-                kinds: self.kinds(at.hits),
-                hits: at.hits.len(),
-                sample: sample(at.text, at.hits),
+                possible,
+                kinds: self.kinds(&at.look.sightings),
+                hits: at.look.sightings.len(),
+                sample: at.look.sample.clone(),
                 refusals,
                 decision,
                 chosen: refused.is_none(),
             });
         }
-        decision
-    }
-
-    /// How sure it is that the person is meant.
-    fn certainty(&self, at: &Named<'_>) -> Certainty {
-        if self.ids_only[at.column] {
-            return keys::certainty(&self.texts[at.column].0, at.text, at.hits);
-        }
-        Certainty::Certain
+        (decision, also)
     }
 
     /// Kinds of the handles that stand somewhere.
-    fn kinds(&self, hits: &[Hit]) -> Vec<String> {
+    fn kinds(&self, sightings: &[Sighting]) -> Vec<String> {
         let mut kinds = Vec::new();
-        for hit in hits {
-            if let What::Handle(n) = hit.what
-                && let Some(handle) = self.search.handles.get(n)
+        for sighting in sightings {
+            if let Some(handle) = self.search.handles.get(sighting.handle)
                 && !kinds.contains(&handle.kind)
             {
                 kinds.push(handle.kind.clone());

@@ -8,10 +8,11 @@ use sha2::{Digest as _, Sha256};
 
 use super::disclose;
 use super::effects::{self, New, Update, Updates};
-use super::graph::{Graph, as_text, id_columns, key_of, name};
+use super::graph::{Graph, as_text, id_columns, key_of, name, people_columns};
 use super::keys;
 use super::matcher::{ID_LENGTH, Matcher};
 use super::mention::{self, Decisions, Mention, Mentions, Met};
+use super::rarity;
 use super::recompute;
 use super::scan::{self, Found, Search};
 use super::subject::{self, Handle, Subject};
@@ -265,6 +266,10 @@ pub async fn rest(
     let own = store.own().await?;
     let follows: HashSet<TableName> = erasure.follows.iter().map(name).collect();
     let ids_only = id_columns(store, &graph.relations);
+    let of_people = people_columns(store, &graph.relations);
+    graph.close(snapshot, &subject.ids).await?;
+    let mut subject = subject;
+    rarity::measure(snapshot, &graph, &mut subject.handles, &subject.others, &of_people).await?;
     let handles: Vec<&Handle> = subject.searched().collect();
     let mut round = 0;
     let mut met = Met::default();
@@ -290,6 +295,7 @@ pub async fn rest(
             own: own.as_ref().map(|o| o.schema.as_str()),
             known: &known,
             ids_only: &ids_only,
+            of_people: &of_people,
             postgres: store.engine() == Engine::Postgres,
             follows: &follows,
             progress,

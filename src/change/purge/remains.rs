@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::desk::{Desk, Kept};
 use super::effects::Updates;
-use super::graph::{Graph, id_columns};
+use super::graph::{Graph, id_columns, people_columns};
 use super::matcher::Matcher;
 use super::plan::known_tables;
 use super::prove::{Proof, telling};
@@ -31,6 +31,7 @@ pub async fn logical(
     let relations = snapshot.relations().await?;
     let erasure = &store.recognised().erasure;
     let ids_only = id_columns(store, &relations);
+    let of_people = people_columns(store, &relations);
     let mut graph = Graph::new(&erasure.rules, relations.clone(), kept.options.account);
     graph.close(&mut snapshot, &kept.subject.ids).await?;
     for (table, taken) in graph.tables.iter().filter(|(_, taken)| !taken.rows.is_empty()) {
@@ -67,6 +68,7 @@ pub async fn logical(
         own: own.as_ref().map(|o| o.schema.as_str()),
         known: &known,
         ids_only: &ids_only,
+        of_people: &of_people,
         postgres: store.engine() == Engine::Postgres,
         follows: &follows,
         progress: desk.progress,

@@ -8,20 +8,20 @@ use serde::Serialize;
 use super::effects::{Updates, is_required};
 use super::graph::Graph;
 use super::keys;
-use super::matcher::{Hit, ID_LENGTH, Matcher, What};
+use super::matcher::{ID_LENGTH, Matcher, place_of, words};
 use super::mention::{Decisions, Mention, Met};
 use super::place::Place;
 use super::subject::Handle;
+use super::vectors;
 use crate::change::ChangeError;
 use crate::layout::erase::Recompute;
+use crate::memory::mention;
 use crate::store::session::Raw;
 use crate::store::snapshot::{Snapshot, Wanted};
 use crate::store::stored::TableName;
 
 /// Mentions that are kept with their sample; all are counted.
 pub(super) const KEPT: usize = 10_000;
-/// Characters around a mention that a sample shows.
-const AROUND: usize = 24;
 
 /// What becomes of the mentions of one place, and how sure they are.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
@@ -122,6 +122,8 @@ pub struct Search<'a> {
     pub known: &'a HashSet<TableName>,
     /// Columns that hold ids and nothing else.
     pub ids_only: &'a HashSet<(TableName, String)>,
+    /// Of these, columns that hold ids of people.
+    pub of_people: &'a HashSet<(TableName, String)>,
     /// The engine holds columns to their types.
     pub postgres: bool,
     /// Tables that triggers keep in step.
@@ -142,6 +144,9 @@ pub async fn everything(
     let numeric = search.handles.iter().any(|h| h.kind == "id" && h.value.parse::<i64>().is_ok());
     let keys = keys::find(snapshot, search).await?;
     let mut found = Found { control: vec![0; search.handles.len()], ..Found::default() };
+    let vectors: HashSet<(TableName, String)> =
+        vectors::places(snapshot.store).into_iter().map(|p| (p.0, p.1)).collect();
+    let indexes = snapshot.store.index_tables().await?;
     for table in search.graph.relations.tables.clone() {
         let key = search.graph.relations.keys.get(&table).cloned().unwrap_or_default();
         let shape = snapshot.store.shape(&table).await?;
@@ -160,6 +165,10 @@ pub async fn everything(
         let ids_only: Vec<bool> =
             texts.iter().map(|(c, _)| search.ids_only.contains(&(table.clone(), c.clone()))).collect();
         let keyed: Vec<bool> = texts.iter().map(|(c, _)| keys.columns.contains(&(table.clone(), c.clone()))).collect();
+        let about: Vec<mention::Place> = texts.iter().map(|(c, _)| place_of(&table, c, search.of_people)).collect();
+        // Vectors are bytes that hold no words, and so is most of what an index keeps.
+        let opaque = |column: &String| !indexes.contains(&table) && !vectors.contains(&(table.clone(), column.clone()));
+        let opaque: Vec<bool> = texts.iter().map(|(c, _)| opaque(c)).collect();
         let place = Place {
             search,
             table: &table,
@@ -168,6 +177,8 @@ pub async fn everything(
             ids_only: &ids_only,
             keyed: &keyed,
             keys: &keys,
+            about: &about,
+            opaque: &opaque,
             key: &key,
         };
         let wanted = Wanted { table: &table, columns: &read, when: None, subject: &[] };
@@ -189,12 +200,11 @@ pub async fn everything(
 /// What of the structure names the person, in words that do not: a name is part of a longer word there, so that a handle
 /// long enough to tell counts within one too.
 async fn structure(snapshot: &mut Snapshot<'_>, search: &Search<'_>) -> Result<Vec<String>, ChangeError> {
-    let words = search.handles.iter().map(|h| h.value.to_lowercase());
+    let words = search.handles.iter().filter(|h| h.common.is_none()).map(|h| h.value.to_lowercase());
     let words: Vec<String> = words.filter(|w| w.len() >= ID_LENGTH).collect();
     let names = |text: &str| {
         let lower = text.to_lowercase();
-        let hits = search.matcher.find(text.as_bytes());
-        words.iter().any(|word| lower.contains(word.as_str())) || hits.iter().any(|h| matches!(h.what, What::Handle(_)))
+        words.iter().any(|word| lower.contains(word.as_str())) || search.matcher.names(text)
     };
     let mut named = Vec::new();
     for object in snapshot.definitions().await? {
@@ -212,8 +222,8 @@ async fn structure(snapshot: &mut Snapshot<'_>, search: &Search<'_>) -> Result<V
 #[must_use]
 pub fn looks_personal(column: &str) -> bool {
     let lower = column.to_lowercase();
-    let words: Vec<&str> = lower.split(|c: char| !c.is_alphanumeric()).filter(|w| !w.is_empty()).collect();
-    let about = |word: &&str| {
+    let words = words(column);
+    let about = |word: &String| {
         let word = word.trim_end_matches("id").trim_end_matches('s');
         matches!(
             word,
@@ -244,33 +254,22 @@ pub fn looks_personal(column: &str) -> bool {
                 | "fullname"
                 | "sub"
                 | "ssn"
+                | "participant"
+                | "assignee"
+                | "reviewer"
+                | "approver"
+                | "requester"
+                | "reporter"
+                | "sender"
+                | "recipient"
+                | "attendee"
+                | "speaker"
         )
     };
     // What agents are called is not about people.
-    !words.contains(&"agent")
+    !words.iter().any(|word| word == "agent")
         && (words.iter().any(about)
             || lower.ends_with("_by")
             || lower.contains("first_name")
             || lower.contains("last_name"))
-}
-
-/// The text around the first hit, with every handle masked.
-pub(super) fn sample(text: &[u8], hits: &[Hit]) -> String {
-    let Some(first) = hits.first() else { return String::new() };
-    let lossy = |from: usize, to: usize| String::from_utf8_lossy(text.get(from..to).unwrap_or_default()).into_owned();
-    let mut out = String::new();
-    // No character has more than four bytes.
-    let before = lossy(first.start.saturating_sub(AROUND * 4), first.start);
-    out.extend(before.chars().skip(before.chars().count().saturating_sub(AROUND)));
-    let mut at = first.start;
-    for hit in hits {
-        if hit.start > first.end + AROUND * 2 {
-            break;
-        }
-        out.push_str(&lossy(at, hit.start));
-        out.push_str("[…]");
-        at = hit.end;
-    }
-    out.extend(lossy(at, text.len().min(at + AROUND * 4)).chars().take(AROUND));
-    out
 }

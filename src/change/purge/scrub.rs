@@ -65,25 +65,6 @@ pub fn stored_as(raw: &Raw, wrapping: Option<Layer>, bytes: Vec<u8>) -> std::io:
     })
 }
 
-/// The bytes with a mark where each hit stands; never longer than they were. What stands in an encoding, or in bytes that
-/// are no text, keeps its length, so that whatever reads them still can. A number in JSON becomes null.
-#[must_use]
-pub fn redacted(bytes: &[u8], hits: &[Hit]) -> Vec<u8> {
-    let text = std::str::from_utf8(bytes).is_ok();
-    let json = bytes.iter().find(|b| !b.is_ascii_whitespace()).is_some_and(|b| matches!(b, b'{' | b'['));
-    let mut edits = Vec::new();
-    for hit in hits {
-        let length = hit.end - hit.start;
-        match (hit.fill, number_around(bytes, hit)) {
-            (Some(fill), _) => edits.push((hit.start, hit.end, fill.iter().copied().cycle().take(length).collect())),
-            (None, Some((start, end))) if json => edits.push((start, end, b"null".to_vec())),
-            (None, _) if text => edits.push((hit.start, hit.end, mark(length).into_bytes())),
-            (None, _) => edits.push((hit.start, hit.end, vec![b'*'; length])),
-        }
-    }
-    edited(bytes, edits)
-}
-
 /// Where the number of JSON stands that a hit is, or is part of; none when it is within a string.
 fn number_around(bytes: &[u8], hit: &Hit) -> Option<(usize, usize)> {
     let numeral = |b: &u8| b.is_ascii_digit() || matches!(b, b'+' | b'-' | b'.' | b'e' | b'E');

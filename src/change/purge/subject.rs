@@ -3,10 +3,10 @@
 use std::collections::{BTreeSet, HashSet};
 
 use serde::{Deserialize, Serialize};
-use unicode_normalization::UnicodeNormalization as _;
 
 use crate::change::ChangeError;
-use crate::layout::erase::BoundRule;
+use crate::layout::erase::{Action, BoundRule};
+use crate::memory::mention::folded;
 use crate::memory::nearest::nearest;
 use crate::store::dialect::quote;
 use crate::store::proof::spelling::forms;
@@ -14,8 +14,12 @@ use crate::store::session::Raw;
 use crate::store::snapshot::{HandlesWanted, Snapshot, Wanted};
 use crate::store::stored::TableName;
 
-/// Characters that a subject must have at least.
+/// Characters that a subject must have at least; of scripts that write a word with one, a letter counts as two.
 const LEAST: usize = 3;
+/// Letters that a name must have at least to be looked for.
+const LEAST_OF_NAME: usize = 2;
+/// Bytes of a handle at most: what is longer is no handle, and takes too long to look for.
+const LONGEST: usize = 1_000;
 /// Handles that are looked through for near matches.
 const NEAR: usize = 5_000;
 /// Near matches that are shown.
@@ -32,6 +36,10 @@ pub struct Handle {
     pub source: String,
     /// Why it is not searched for in texts; none when it is.
     pub unsearched: Option<String>,
+    /// Why it is uncertain in texts whether it means the person: it is a number, a word of everyday, too short. None
+    /// where it does.
+    #[serde(default)]
+    pub common: Option<String>,
 }
 
 /// A person.
@@ -70,11 +78,6 @@ impl Subject {
     }
 }
 
-/// A text whatever the case and composition of its letters.
-fn folded(text: &str) -> String {
-    text.nfc().collect::<String>().to_lowercase()
-}
-
 /// Refuses what cannot mean one person.
 ///
 /// # Errors
@@ -88,13 +91,19 @@ pub fn check(text: &str) -> Result<&str, ChangeError> {
     if trimmed.chars().all(is_wildcard) {
         return refuse("a subject has no wildcards: one person is erased at a time");
     }
-    if trimmed.chars().filter(|c| c.is_alphanumeric()).count() < LEAST {
+    if letters(trimmed) < LEAST {
         return refuse("the subject is too short to mean one person");
     }
-    if trimmed.len() > 1_000 || trimmed.contains('\0') {
-        return refuse("this cannot be a person's handle: it is too long or holds NUL");
+    if trimmed.len() > LONGEST || trimmed.contains('\0') {
+        return refuse(&format!("this cannot be a person's handle: it is longer than {LONGEST} bytes or holds NUL"));
     }
     Ok(trimmed)
+}
+
+/// Letters and digits; those beyond the scripts of Europe count twice.
+fn letters(text: &str) -> usize {
+    let letters = text.chars().filter(|c| c.is_alphanumeric());
+    letters.map(|c| if c > '\u{7ff}' { 2 } else { 1 }).sum()
 }
 
 fn is_wildcard(c: char) -> bool {
@@ -147,7 +156,10 @@ pub async fn resolve(snapshot: &mut Snapshot<'_>, given: &str, aliases: &[String
         add(&mut handles, kind_of("alias", alias), alias, "given");
     }
     for id in ids.iter().rev() {
-        handles.insert(0, Handle { kind: "id".into(), value: id.clone(), source: "owner".into(), unsearched: None });
+        handles.insert(
+            0,
+            Handle { kind: "id".into(), value: id.clone(), source: "owner".into(), unsearched: None, common: None },
+        );
     }
     add(&mut handles, kind_of("alias", given), given, "given");
     let known = snapshot.store.recognised().erasure.handles.clone();
@@ -163,15 +175,24 @@ pub async fn resolve(snapshot: &mut Snapshot<'_>, given: &str, aliases: &[String
             add(&mut handles, kind_of(&handle.kind, &value), &value, &source);
         }
     }
-    for handle in handles.iter_mut().filter(|h| h.kind != "id") {
+    if let Some(long) = handles.iter().find(|h| h.value.len() > LONGEST) {
+        return Err(ChangeError::Refused(format!(
+            "a handle of the kind {} in {} has {} bytes, and at most {LONGEST} can be looked for: shorten it there first",
+            long.kind,
+            long.source,
+            long.value.len()
+        )));
+    }
+    let mut subject = Subject { given: given.to_owned(), ids, handles, near: Vec::new(), others: Vec::new() };
+    let alike = alike(snapshot, &subject).await?;
+    for handle in subject.handles.iter_mut().filter(|h| h.kind != "id") {
         handle.unsearched = if shared.contains(&handle.value) {
             Some("other people have it too".to_owned())
         } else {
-            too_common(snapshot, handle, &ids).await?
+            too_common(handle, &alike)
         };
     }
-    let mut subject = Subject { given: given.to_owned(), ids, handles, near: Vec::new(), others: Vec::new() };
-    subject.others = others(snapshot, &subject).await?;
+    subject.others = others(snapshot, &subject, alike).await?;
     subject.near = near_of(snapshot, &subject).await?;
     Ok(subject)
 }
@@ -206,7 +227,7 @@ fn values(stored: &str) -> Vec<String> {
 fn add(handles: &mut Vec<Handle>, kind: &str, value: &str, source: &str) {
     if !handles.iter().any(|h| h.value == value) {
         let (kind, value, source) = (kind.to_owned(), value.to_owned(), source.to_owned());
-        handles.push(Handle { kind, value, source, unsearched: None });
+        handles.push(Handle { kind, value, source, unsearched: None, common: None });
     }
 }
 
@@ -224,21 +245,24 @@ fn kind_of<'k>(kind: &'k str, value: &str) -> &'k str {
     }
 }
 
-/// Why a handle is not looked for in texts: it would find other people too.
-async fn too_common(
-    snapshot: &mut Snapshot<'_>,
-    handle: &Handle,
-    ids: &[String],
-) -> Result<Option<String>, ChangeError> {
-    let letters = handle.value.chars().filter(|c| c.is_alphanumeric()).count();
-    if letters < LEAST || handle.kind == "name" && letters < 5 {
-        return Ok(Some("too short to tell".to_owned()));
+/// Why a handle is not looked for in texts: it would find other people too. `alike` is what these are known by.
+fn too_common(handle: &Handle, alike: &BTreeSet<(String, String)>) -> Option<String> {
+    let least = if handle.kind == "name" { LEAST_OF_NAME } else { LEAST };
+    if letters(&handle.value) < least {
+        return Some("too short to tell".to_owned());
     }
-    if matches!(handle.kind.as_str(), "session" | "profile") {
-        return Ok(None);
+    if is_many(&handle.kind) {
+        return None;
     }
-    let others = known_as(snapshot, &handle.value).await?.into_iter().filter(|id| !ids.contains(id)).count();
-    Ok((others > 0).then(|| format!("{others} other people have it too")))
+    let small = handle.value.to_lowercase();
+    let others: BTreeSet<&str> =
+        alike.iter().filter(|(_, value)| value.to_lowercase() == small).map(|(id, _)| id.as_str()).collect();
+    (!others.is_empty()).then(|| format!("{} other people have it too", others.len()))
+}
+
+/// There may be very many conversations and banks of one person.
+fn is_many(kind: &str) -> bool {
+    matches!(kind, "session" | "profile")
 }
 
 /// The ids that a text is, or that are known by it.
@@ -275,25 +299,44 @@ async fn known_as(snapshot: &mut Snapshot<'_>, text: &str) -> Result<BTreeSet<St
     Ok(found)
 }
 
-/// What other people are known by that holds a handle of the person.
-async fn others(snapshot: &mut Snapshot<'_>, subject: &Subject) -> Result<Vec<String>, ChangeError> {
-    let words: Vec<String> = subject
-        .searched()
-        .filter(|h| !matches!(h.kind.as_str(), "session" | "profile"))
-        .flat_map(|h| if h.value.is_ascii() { vec![h.value.to_lowercase()] } else { forms(&h.value) })
-        .collect();
-    let wanted: HashSet<String> = words.iter().map(|word| folded(word)).collect();
+/// What the person's handles are looked for by in those of others.
+fn words(subject: &Subject) -> Vec<String> {
+    let told = subject.searched().filter(|h| !is_many(&h.kind));
+    told.flat_map(|h| if h.value.is_ascii() { vec![h.value.to_lowercase()] } else { forms(&h.value) }).collect()
+}
+
+/// Ids of other people, and what they are known by that holds a handle of the person.
+async fn alike(snapshot: &mut Snapshot<'_>, subject: &Subject) -> Result<BTreeSet<(String, String)>, ChangeError> {
+    let words = words(subject);
+    let holding = HandlesWanted::Holding { words: &words, ids: &subject.ids };
     let mut found = BTreeSet::new();
     for handle in snapshot.store.recognised().erasure.handles.clone() {
         let table = TableName::new(handle.table.0.clone(), handle.table.1.clone());
         // Of conversations and banks only whose they are.
-        let many = matches!(handle.kind.as_str(), "session" | "profile");
-        let sql = if many { format!("t.{}", quote(&handle.id)) } else { handle.sql.clone() };
-        let holding = HandlesWanted::Holding { words: &words, ids: &subject.ids };
+        let sql = if is_many(&handle.kind) { format!("t.{}", quote(&handle.id)) } else { handle.sql.clone() };
         for (id, value) in snapshot.handles(&table, &handle.id, &sql, &holding).await? {
-            found.extend([id].into_iter().chain(values(&value)));
+            found.extend(values(&value).into_iter().map(|value| (id.clone(), value)));
         }
     }
+    Ok(found)
+}
+
+/// What other people are known by that holds a handle of the person; their ids wherever rows name them.
+async fn others(
+    snapshot: &mut Snapshot<'_>,
+    subject: &Subject,
+    alike: BTreeSet<(String, String)>,
+) -> Result<Vec<String>, ChangeError> {
+    let words = words(subject);
+    let holding = HandlesWanted::Holding { words: &words, ids: &subject.ids };
+    let mut found: BTreeSet<String> = alike.into_iter().flat_map(|(id, value)| [id, value]).collect();
+    let rules = snapshot.store.recognised().erasure.rules.clone();
+    for rule in rules.iter().filter(|r| r.of.is_none() && r.path.is_none() && r.action != Action::Remove) {
+        let sql = format!("t.{}", quote(&rule.column));
+        let named = snapshot.handles(&super::graph::name(&rule.table), &rule.column, &sql, &holding).await?;
+        found.extend(named.into_iter().map(|(id, _)| id));
+    }
+    let wanted: HashSet<String> = words.iter().map(|word| folded(word)).collect();
     found.retain(|other| wanted.iter().any(|word| folded(other).contains(word.as_str())));
     found.retain(|other| !subject.handles.iter().any(|h| h.value == *other));
     Ok(found.into_iter().collect())

@@ -53,13 +53,11 @@ impl OldVector {
     }
 }
 
-/// Some vectors of rows that go.
-///
-/// # Errors
-/// The engine's refusal.
-pub async fn some(snapshot: &mut Snapshot<'_>, deletes: &[Rows]) -> Result<Vec<OldVector>, ChangeError> {
+/// Columns that hold vectors, and whether the engine can look for neighbours in them.
+#[must_use]
+pub fn places(store: &Store) -> Vec<(TableName, String, bool)> {
     let mut places: Vec<(TableName, String, bool)> = Vec::new();
-    for source in &snapshot.store.recognised().sources {
+    for source in &store.recognised().sources {
         let Some(vector) = &source.vector else { continue };
         let (schema, table) = match &vector.beside {
             Some((schema, table, ..)) => (schema.clone(), table.clone()),
@@ -70,8 +68,16 @@ pub async fn some(snapshot: &mut Snapshot<'_>, deletes: &[Rows]) -> Result<Vec<O
             places.push(place);
         }
     }
+    places
+}
+
+/// Some vectors of rows that go.
+///
+/// # Errors
+/// The engine's refusal.
+pub async fn some(snapshot: &mut Snapshot<'_>, deletes: &[Rows]) -> Result<Vec<OldVector>, ChangeError> {
     let mut all = Vec::new();
-    for (table, column, native) in places {
+    for (table, column, native) in places(snapshot.store) {
         let rows = deletes.iter().find(|rows| rows.table == table);
         let Some((rows, id)) = rows.and_then(|rows| Some((rows, rows.by.first()?))) else { continue };
         let keys: Vec<Raw> = rows.keys.iter().filter_map(|key| key.first().cloned()).take(LOOKED_FOR).collect();

@@ -17,6 +17,7 @@ const RULE_KEYS: &[&str] = &[
     "value",
     "account",
     "recompute",
+    "never_empty",
     "requires",
     "forbids",
 ];
@@ -81,6 +82,7 @@ impl Reader<'_> {
             value: table.get("value").and_then(|node| self.constant(node, &join(prefix, "value"))),
             account: self.boolean(table, prefix, "account"),
             recompute,
+            never_empty: self.texts(table, prefix, "never_empty").into_iter().map(|(_, text)| text).collect(),
             requires: self.needs(table, prefix, "requires"),
             forbids: self.needs(table, prefix, "forbids"),
             line: self.line(at),

@@ -116,6 +116,13 @@ impl Reading {
         self.marks.get(first).is_some_and(|mark| mark.text.start <= range.end)
     }
 
+    /// Whether a range of the text holds or touches something percent-encoded.
+    pub fn is_percent(&self, range: &Range<usize>) -> bool {
+        let first = self.marks.partition_point(|mark| mark.text.end < range.start);
+        let mut touching = self.marks[first..].iter().take_while(|mark| mark.text.start <= range.end);
+        touching.any(|mark| mark.notation == Notation::Percent)
+    }
+
     /// Whether an escape stands right before or after a range of the stored text, and none within.
     pub fn is_beside(&self, range: &Range<usize>) -> bool {
         let first = self.marks.partition_point(|mark| mark.stored.end < range.start);

@@ -164,6 +164,12 @@ impl Leaf<'_> {
         self.reading.is_none_or(|reading| reading.is_new(&range))
             && !self.next.is_some_and(|next| next.is_beside(&range))
     }
+
+    /// Whether a match at this range of bytes holds or touches something that is percent-encoded, as in a URL.
+    #[must_use]
+    pub fn is_percent(&self, range: Range<usize>) -> bool {
+        self.reading.is_some_and(|reading| reading.is_percent(&range))
+    }
 }
 
 /// What comes in place of a part of a leaf's text.

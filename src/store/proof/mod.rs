@@ -16,7 +16,7 @@ pub(super) mod tables;
 pub mod values;
 pub mod words;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use super::stored::TableName;
 use super::{Store, StoreError};
@@ -24,4 +24,15 @@ use super::{Store, StoreError};
 /// The columns of each table's primary key, in order.
 pub(super) async fn keys_of_tables(store: &Store) -> Result<BTreeMap<TableName, Vec<String>>, StoreError> {
     Ok(tables::read(store).await?.into_iter().map(|table| (table.name, table.key)).collect())
+}
+
+impl Store {
+    /// Tables that belong to a search index: what they hold is made from other tables.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn index_tables(&self) -> Result<HashSet<TableName>, StoreError> {
+        let all = tables::read(self).await?.into_iter();
+        Ok(all.filter(|table| table.kind == tables::Kind::Index).map(|table| table.name).collect())
+    }
 }

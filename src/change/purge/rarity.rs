@@ -1,0 +1,152 @@
+//! How usual a person's ids are in this database: `success` or `2026` as an id is also a word of everyday there, and what
+//! stands in a text does not mean the person for sure.
+
+use std::collections::HashSet;
+use std::ops::ControlFlow;
+
+use super::graph::Graph;
+use super::matcher::{leaf_place, place_of};
+use super::subject::Handle;
+use crate::change::ChangeError;
+use crate::memory::mention::{Finder, Place, Shape, Sought, is_plain};
+use crate::store::container::{self, Leaf, LeafKind, Limits};
+use crate::store::own;
+use crate::store::session::Raw;
+use crate::store::snapshot::{Snapshot, Wanted};
+use crate::store::stored::TableName;
+
+/// Characters of a word or number that are too few to tell it from others, however rare it is here.
+const SHORT: usize = 8;
+/// Values that are an id and not about people, from which an id with a mark in it is one of a few fixed words.
+const FIXED: u64 = 3;
+/// Texts of other people that may hold a word before it is a usual one: at least that many, and one in that many.
+const USUAL: (u64, u64) = (5, 200);
+
+/// What was counted of one handle outside the person's rows.
+#[derive(Debug, Clone, Copy, Default)]
+struct Count {
+    /// Values that are the handle, where nobody is named.
+    whole: u64,
+    /// Texts that hold it.
+    texts: u64,
+}
+
+/// Says of each handle that its looks do not tell whether it is a usual word here: by its looks alone where it is short.
+///
+/// # Errors
+/// The engine's refusal.
+pub async fn measure(
+    snapshot: &mut Snapshot<'_>,
+    graph: &Graph,
+    handles: &mut [Handle],
+    others: &[String],
+    of_people: &HashSet<(TableName, String)>,
+) -> Result<(), ChangeError> {
+    for handle in handles.iter_mut().filter(|handle| handle.common.is_none()) {
+        handle.common = by_looks(&handle.kind, &handle.value).map(str::to_owned);
+    }
+    let doubtful: Vec<usize> = (0..handles.len()).filter(|i| is_doubtful(&handles[*i])).collect();
+    if doubtful.is_empty() {
+        return Ok(());
+    }
+    let sought: Vec<Sought> = doubtful.iter().map(|i| sought(&handles[*i])).collect();
+    let finder = Finder::new(&sought, others).map_err(ChangeError::Failed)?;
+    let (counts, texts) = counted(snapshot, graph, &finder, doubtful.len(), of_people).await?;
+    for (i, count) in doubtful.into_iter().zip(counts) {
+        let least = if is_plain(&handles[i].value) { 1 } else { FIXED };
+        handles[i].common = match count {
+            Count { whole, .. } if whole >= least => Some(format!("{whole} values that name nobody are this word")),
+            Count { texts: held, .. } if is_plain(&handles[i].value) && held > USUAL.0 && held > texts / USUAL.1 => {
+                Some(format!("{held} of {texts} texts hold this word"))
+            }
+            _ => None,
+        };
+    }
+    Ok(())
+}
+
+fn sought(handle: &Handle) -> Sought {
+    Sought { value: handle.value.clone(), shape: Shape::of(&handle.kind, &handle.value), common: false }
+}
+
+/// Why a handle cannot be told from words and numbers, whatever this database holds.
+#[must_use]
+pub fn by_looks(kind: &str, value: &str) -> Option<&'static str> {
+    let value = value.trim();
+    let letters = value.chars().count();
+    match Shape::of(kind, value) {
+        Shape::Id | Shape::Session | Shape::Profile if is_plain(value) && letters < SHORT => {
+            Some("it is a short word or number")
+        }
+        _ => None,
+    }
+}
+
+/// Whether it depends on the database if a handle is a usual word.
+fn is_doubtful(handle: &Handle) -> bool {
+    let searched = handle.unsearched.is_none() && handle.common.is_none();
+    let fixed = |c: char| c.is_alphabetic() || matches!(c, '_' | '-' | ' ');
+    searched
+        && match Shape::of(&handle.kind, &handle.value) {
+            Shape::Id => is_plain(&handle.value) || handle.value.chars().all(fixed),
+            Shape::Name => is_plain(&handle.value),
+            _ => false,
+        }
+}
+
+/// Reads every text outside the person's rows. How often each handle stands there, and how many texts there are.
+async fn counted(
+    snapshot: &mut Snapshot<'_>,
+    graph: &Graph,
+    finder: &Finder,
+    handles: usize,
+    of_people: &HashSet<(TableName, String)>,
+) -> Result<(Vec<Count>, u64), ChangeError> {
+    let (mut counts, mut texts) = (vec![Count::default(); handles], 0);
+    let own = snapshot.store.own().await?.map(|own| own.schema);
+    let ours = |table: &TableName| own.as_ref() == Some(&table.schema) && own::TABLES.contains(&table.name.as_str());
+    for table in graph.relations.tables.iter().filter(|table| !ours(table)).cloned() {
+        let key = graph.relations.keys.get(&table).cloned().unwrap_or_default();
+        let shape = snapshot.store.shape(&table).await?;
+        let columns: Vec<String> = shape.columns.iter().map(|c| c.name.clone()).collect();
+        let about: Vec<Place> = columns.iter().map(|column| place_of(&table, column, of_people)).collect();
+        let read: Vec<String> = key.iter().chain(&columns).cloned().collect();
+        let wanted = Wanted { table: &table, columns: &read, when: None, subject: &[] };
+        snapshot
+            .stream(wanted, |row| {
+                let (key, values) = row.split_at(key.len());
+                if !graph.has(&table, key) {
+                    for (raw, about) in values.iter().zip(&about).filter(|(raw, _)| !matches!(raw, Raw::Bytes(_))) {
+                        count(finder, raw, *about, &mut counts, &mut texts);
+                    }
+                }
+                ControlFlow::Continue(())
+            })
+            .await?;
+    }
+    Ok((counts, texts))
+}
+
+fn count(finder: &Finder, raw: &Raw, about: Place, counts: &mut [Count], texts: &mut u64) {
+    container::read(raw, Limits::default(), &mut |leaf: &Leaf<'_>| {
+        if leaf.kind == LeafKind::Key {
+            return;
+        }
+        *texts += u64::from(leaf.text.contains(' '));
+        let spans = finder.find(leaf.text, Place { number: leaf.kind == LeafKind::Number, ..Place::ANY });
+        if spans.is_empty() {
+            return;
+        }
+        let place = leaf_place(leaf, about);
+        let mut seen = HashSet::new();
+        for span in spans {
+            let whole = leaf.text.trim() == &leaf.text[span.start..span.end];
+            let Some(count) = counts.get_mut(span.handle) else { continue };
+            if !whole {
+                count.texts += u64::from(seen.insert(span.handle));
+            } else if !(place.people || place.names) {
+                count.whole += 1;
+            }
+        }
+    });
+}

@@ -1,0 +1,230 @@
+//! A text without what does not change who is meant: the case and width of its letters, how they are composed, which
+//! apostrophe and which blank stands there, marks that nobody sees. Every place in it leads back to the original.
+
+use unicode_normalization::UnicodeNormalization as _;
+use unicode_normalization::char::is_combining_mark;
+
+/// A text that was changed, and where its bytes come from.
+#[derive(Debug, Default)]
+pub struct Traced {
+    /// The text.
+    pub text: String,
+    /// Places of the text and of the original that belong together, in order; between two of them both go on alike, or
+    /// what stands there came as one piece.
+    marks: Vec<(usize, usize)>,
+    /// Bytes of the original.
+    source: usize,
+}
+
+impl Traced {
+    /// An empty text with room for as much as the original has.
+    #[must_use]
+    pub fn with_room(bytes: usize) -> Self {
+        Traced { text: String::with_capacity(bytes), marks: Vec::new(), source: 0 }
+    }
+
+    /// Adds what stays as it is, letter for letter.
+    pub fn keep(&mut self, piece: &str) {
+        self.text.push_str(piece);
+        self.source += piece.len();
+    }
+
+    /// Adds what stands for some bytes of the original.
+    pub fn put(&mut self, piece: &str, source: usize) {
+        self.mark();
+        self.text.push_str(piece);
+        self.source += source;
+        self.mark();
+    }
+
+    fn mark(&mut self) {
+        let here = (self.text.len(), self.source);
+        if self.marks.last() != Some(&here) {
+            self.marks.push(here);
+        }
+    }
+
+    /// Where in the original stands what begins at a place: behind anything that was left out there.
+    #[must_use]
+    pub fn start(&self, at: usize) -> usize {
+        let next = self.marks.partition_point(|(here, _)| *here <= at);
+        self.along(next, at).unwrap_or(at)
+    }
+
+    /// Where in the original ends what ends at a place: before anything that was left out there.
+    #[must_use]
+    pub fn end(&self, at: usize) -> usize {
+        let next = self.marks.partition_point(|(here, _)| *here < at);
+        if let Some((here, source)) = self.marks.get(next)
+            && *here == at
+        {
+            return *source;
+        }
+        // Within a piece that came as one: to its end.
+        match (next.checked_sub(1).and_then(|i| self.marks.get(i)), self.marks.get(next)) {
+            (Some(before), Some(after)) if after.0 - before.0 != after.1 - before.1 => after.1,
+            _ => self.along(next, at).unwrap_or(at),
+        }
+    }
+
+    fn along(&self, next: usize, at: usize) -> Option<usize> {
+        let (here, source) = *self.marks.get(next.checked_sub(1)?)?;
+        match self.marks.get(next) {
+            Some(after) if after.0 - here != after.1 - source => Some(source),
+            _ => Some(source + (at - here)),
+        }
+    }
+}
+
+/// A text as it is compared.
+#[must_use]
+pub fn folded(text: &str) -> String {
+    fold(text).text
+}
+
+/// A text as it is compared, with the way back.
+#[must_use]
+pub fn fold(text: &str) -> Traced {
+    let mut out = Traced::with_room(text.len());
+    let mut rest = text;
+    let mut buffer = String::new();
+    while let Some(first) = rest.chars().next() {
+        let length = first.len_utf8();
+        if is_blank(first) {
+            let run = blanks(rest);
+            if run == 1 && first == ' ' {
+                out.keep(" ");
+            } else {
+                out.put(" ", run);
+            }
+            rest = &rest[run..];
+            continue;
+        }
+        let next_is_plain = rest.as_bytes().get(length).is_none_or(u8::is_ascii);
+        if first.is_ascii() && next_is_plain {
+            let plain = if first == '`' { '\'' } else { first.to_ascii_lowercase() };
+            out.keep(plain.encode_utf8(&mut [0; 4]));
+            rest = &rest[1..];
+            continue;
+        }
+        // A letter with the marks that belong to it.
+        let piece = cluster(rest);
+        buffer.clear();
+        let seen = piece.chars().filter(|c| !is_unseen(*c)).map(plain_mark);
+        let small = seen.nfkc().flat_map(char::to_uppercase).flat_map(char::to_lowercase);
+        buffer.extend(small.nfkc().filter(|c| !is_unseen(*c)));
+        out.put(&buffer, piece.len());
+        rest = &rest[piece.len()..];
+    }
+    out
+}
+
+fn is_blank(c: char) -> bool {
+    c.is_whitespace() || c == '\u{2800}' || c == '\u{3164}'
+}
+
+/// Bytes of the blanks at the start, and of what nobody sees between them.
+fn blanks(text: &str) -> usize {
+    let mut until = 0;
+    for (at, c) in text.char_indices() {
+        if is_blank(c) {
+            until = at + c.len_utf8();
+        } else if !is_unseen(c) {
+            break;
+        }
+    }
+    until
+}
+
+/// The first letter and what is joined to it: marks, and what nobody sees.
+fn cluster(text: &str) -> &str {
+    let mut letters = text.char_indices();
+    let Some((_, first)) = letters.next() else { return text };
+    let hangul = matches!(first, '\u{1100}'..='\u{115f}');
+    let joined =
+        |c: char| is_combining_mark(c) || is_unseen(c) && !is_gap(c) || hangul && matches!(c, '\u{1160}'..='\u{11ff}');
+    let end = letters.find(|(_, c)| !joined(*c)).map_or(text.len(), |(at, _)| at);
+    &text[..end]
+}
+
+/// What stands in a text and is not seen: soft hyphens, joiners, marks of direction, variation selectors.
+fn is_unseen(c: char) -> bool {
+    matches!(c, '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{180b}'..='\u{180f}' | '\u{fe00}'..='\u{fe0f}' | '\u{fff9}'..='\u{fffb}')
+        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+        || matches!(c, '\u{e0000}'..='\u{e0fff}')
+}
+
+/// What is not seen and yet keeps two words apart: a zero-width space, the mark at the start of a file, marks of
+/// direction; not a soft hyphen or a joiner, which stand within words.
+#[must_use]
+pub fn is_gap(c: char) -> bool {
+    is_unseen(c) && !matches!(c, '\u{ad}' | '\u{34f}' | '\u{200c}' | '\u{200d}' | '\u{fe00}'..='\u{fe0f}')
+}
+
+/// One apostrophe and one hyphen for all that people write, and European digits.
+fn plain_mark(c: char) -> char {
+    const ZEROS: &[char] = &['\u{660}', '\u{6f0}', '\u{966}', '\u{9e6}', '\u{e50}', '\u{ed0}', '\u{1040}', '\u{17e0}'];
+    match c {
+        '\u{2018}'
+        | '\u{2019}'
+        | '\u{201b}'
+        | '\u{2032}'
+        | '\u{2035}'
+        | '\u{b4}'
+        | '\u{2b9}'..='\u{2bd}'
+        | '\u{2c8}'
+        | '\u{2bf}'
+        | '\u{2be}'
+        | '\u{ff07}'
+        | '\u{ff40}'
+        | '\u{a78c}'
+        | '\u{55a}'
+        | '\u{5f3}' => '\'',
+        '\u{2010}'..='\u{2015}' | '\u{2212}' | '\u{2043}' | '\u{fe58}' | '\u{fe63}' | '\u{ff0d}' | '\u{5be}' => '-',
+        c => {
+            let zero =
+                ZEROS.iter().find(|zero| (**zero..=char::from_u32(**zero as u32 + 9).unwrap_or(**zero)).contains(&c));
+            zero.and_then(|zero| char::from_digit(c as u32 - *zero as u32, 10)).unwrap_or(c)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spellings_of_the_same_are_the_same() {
+        for (text, plain) in [
+            ("Dmitri  O\u{2019}Malley", "dmitri o'malley"),
+            ("Dmitri\u{a0}\r\n\tO`MALLEY", "dmitri o'malley"),
+            ("Dmi\u{ad}tri\u{200b} \u{200b}O\u{2bc}Malley", "dmitri o'malley"),
+            (
+                "\u{ff24}\u{ff4d}\u{ff49}\u{ff54}\u{ff52}\u{ff49}\u{3000}\u{ff2f}\u{ff07}\u{ff2d}alley",
+                "dmitri o'malley",
+            ),
+            ("Zoe\u{308} NU\u{301}N\u{303}EZ", "zoë núñez"),
+            ("STRASSE Stra\u{df}e", "strasse strasse"),
+            ("\u{1112}\u{1161}\u{11ab}", "\u{d55c}"),
+            ("\u{660}\u{661}-\u{6f2}\u{2011}3", "01-2-3"),
+        ] {
+            assert_eq!(folded(text), plain, "{text:?}");
+        }
+        assert_ne!(folded("Zoe"), folded("Zoë"), "a diacritic tells names apart");
+    }
+
+    #[test]
+    fn every_place_leads_back() {
+        let text = "\u{feff}a  b\u{200b}Zoe\u{308}\u{ad} fi\u{fb01} x";
+        let fold = fold(text);
+        assert_eq!(fold.text, "a bzoë fifi x");
+        let back = |word: &str| {
+            let at = fold.text.find(word).unwrap();
+            &text[fold.start(at)..fold.end(at + word.len())]
+        };
+        assert_eq!(back("a b"), "a  b");
+        assert_eq!(back("zoë"), "Zoe\u{308}\u{ad}");
+        assert_eq!(back("x"), "x");
+        assert_eq!(back("ifi"), "i\u{fb01}");
+    }
+}

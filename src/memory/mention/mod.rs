@@ -1,0 +1,611 @@
+//! What counts as a mention of a person in plain text: one set of rules for the plan of an erasure, for what it takes out
+//! and for the search afterwards.
+//!
+//! The text is plain: escapes of JSON, URLs and HTML, compression and other containers have been taken off.
+//! It is compared without case, width, composition and what nobody sees (soft hyphens, zero-width characters); any
+//! apostrophe, hyphen and blank, line breaks among them, stands for any other. Diacritics tell names apart.
+//!
+//! What stands directly beside decides. Words end where UAX 29 ends them, at every punctuation mark but `_`, and between
+//! two scripts (`mail@x에게`); Chinese, Japanese, Thai, Lao, Khmer and Burmese have no ends of words.
+//!
+//! | beside it | id | e-mail | name of several words | name of one word | phone |
+//! |---|---|---|---|---|---|
+//! | nothing of the same word | certain | certain | certain | certain | certain |
+//! | `_` | possible | possible | possible | possible | possible |
+//! | a digit | possible; after a digit another number: none | possible | possible | possible | none |
+//! | a letter | possible where it is long and mixed (`xuser-ana`), else another word: none | none: another address | possible | none; possible in Korean | possible |
+//! | `.` `-` `+` before, after a letter or digit | certain | possible | `-`: possible | possible | certain |
+//! | `.` or `-` behind, before a letter or digit | certain | none: another host | `-`: possible | possible | none after `.` |
+//! | `@` behind, before a letter or digit | possible | certain | certain | possible | certain |
+//! | `\n` and the like, not as JSON | possible | possible | possible | possible | certain |
+//!
+//! Further:
+//! - A name is certain also as `Last, First`. Possible are: the other order without a comma, initials (`D. O'Malley`,
+//!   `Dmitri O.`), a middle name more or less, parts run together or joined by `_ . - +`, no apostrophe or hyphen. A part
+//!   of a name alone is no mention.
+//! - A name under five letters is possible, and certain as the whole value of a column of names.
+//! - An id that is short, a number, or a usual word of this database ([`Sought::common`]) is possible, and certain as the
+//!   whole value where people are named. Within a time, a date or a longer number it is no mention.
+//! - What stands within a handle that somebody else is known by is that person's.
+
+mod beside;
+mod fold;
+mod name;
+mod phone;
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use aho_corasick::{AhoCorasick, MatchKind};
+use serde::Serialize;
+
+use beside::{Beside, beside};
+pub use fold::folded;
+use fold::{Traced, fold, is_gap};
+pub use phone::Phone;
+
+/// Letters below which a name is possible only.
+const NAME_LETTERS: usize = 5;
+/// Characters from which a mixed id is told from the words around it even with letters beside it.
+const STURDY: usize = 8;
+/// Letters that a word between the first and the last name has at most.
+const MIDDLE: usize = 24;
+
+/// How sure it is that a place means the person.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Certainty {
+    /// It does.
+    Certain,
+    /// It may: why it is not certain, in a few words.
+    Possible(&'static str),
+}
+
+impl Certainty {
+    /// The word of plans.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Certainty::Certain => "certain",
+            Certainty::Possible(_) => "possible",
+        }
+    }
+
+    /// Whether it is certain.
+    #[must_use]
+    pub fn is_certain(self) -> bool {
+        self == Certainty::Certain
+    }
+
+    /// The less certain of two.
+    fn and(self, other: Certainty) -> Certainty {
+        if self.is_certain() { other } else { self }
+    }
+}
+
+/// What kind of thing a handle is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Shape {
+    /// An id, a login.
+    Id,
+    /// An e-mail address.
+    Mail,
+    /// A name.
+    Name,
+    /// A telephone number.
+    Phone,
+    /// The id of a conversation.
+    Session,
+    /// The id of a profile.
+    Profile,
+}
+
+impl Shape {
+    /// The shape of a handle of a kind: `name`, `e-mail`, `phone`, `id`, or one that does not tell.
+    #[must_use]
+    pub fn of(kind: &str, value: &str) -> Shape {
+        let plain = folded(value.trim());
+        match kind {
+            "name" => Shape::Name,
+            "id" => Shape::Id,
+            "session" => Shape::Session,
+            "profile" => Shape::Profile,
+            _ if plain.contains('@') && !plain.contains(' ') => Shape::Mail,
+            _ if Phone::new(&plain).is_some() => Shape::Phone,
+            _ if name::is_name(&plain) => Shape::Name,
+            _ => Shape::Id,
+        }
+    }
+}
+
+/// One thing to look for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sought {
+    /// What the person is known by.
+    pub value: String,
+    /// What kind of thing it is.
+    pub shape: Shape,
+    /// It is a usual word or number in this database, or too short to tell: see [`is_plain`].
+    pub common: bool,
+}
+
+/// Where a text stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Place {
+    /// The column, or the last key of the path, is about people.
+    pub people: bool,
+    /// It is about names of people.
+    pub names: bool,
+    /// It holds ids of conversations.
+    pub sessions: bool,
+    /// It holds ids of profiles.
+    pub profiles: bool,
+    /// It is a number, not a text.
+    pub number: bool,
+}
+
+impl Place {
+    /// Where anything that is looked for may stand.
+    pub const ANY: Place = Place { people: true, names: true, sessions: true, profiles: true, number: false };
+
+    /// Whether handles of a shape are what stands here.
+    #[must_use]
+    pub fn holds(self, shape: Shape) -> bool {
+        match shape {
+            Shape::Session => self.sessions,
+            Shape::Profile => self.profiles,
+            Shape::Name => self.names || self.people,
+            Shape::Id | Shape::Mail | Shape::Phone => self.people,
+        }
+    }
+}
+
+/// A place where somebody may be named.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Span {
+    /// Number of the handle, as given.
+    pub handle: usize,
+    /// First byte.
+    pub start: usize,
+    /// Byte after the last one.
+    pub end: usize,
+    /// How sure it is.
+    pub certainty: Certainty,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Means {
+    /// A handle, written in some way.
+    Handle { handle: usize, certainty: Certainty, capital: bool, looks: Looks },
+    /// A first name, behind which a further word and the last name may stand.
+    First { handle: usize, last: String, looks: Looks },
+    /// Somebody else's handle; as it is written where the person has the same in another case.
+    Other { exactly: Option<String> },
+}
+
+/// What the letters of a word are, told once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Looks {
+    /// Letters and nothing else.
+    letters_only: bool,
+    /// Digits and nothing else.
+    digits_only: bool,
+    /// Korean letters and nothing else.
+    korean: bool,
+    /// One word, as names are made of.
+    one: bool,
+    /// As many letters as a name needs to be told.
+    enough: bool,
+    /// As many characters as a mixed id needs to be told from those around it.
+    sturdy: bool,
+}
+
+impl Looks {
+    fn of(word: &str) -> Self {
+        Looks {
+            letters_only: word.chars().all(char::is_alphabetic),
+            digits_only: word.chars().all(char::is_numeric),
+            korean: word.chars().all(|c| ('\u{ac00}'..='\u{d7a3}').contains(&c)),
+            one: !word.contains([' ', '.', ',', '_', '-', '+']),
+            enough: word.chars().filter(|c| c.is_alphabetic()).count() >= NAME_LETTERS,
+            sturdy: word.chars().count() >= STURDY,
+        }
+    }
+}
+
+/// Handles that are ready to be looked for.
+#[derive(Debug)]
+pub struct Finder {
+    handles: Vec<Sought>,
+    phones: Vec<(usize, Phone)>,
+    /// Handles that are whole numbers.
+    numbers: HashMap<String, usize>,
+    words: AhoCorasick,
+    means: Vec<Means>,
+    /// A text of ASCII holds one of these, or nothing that is looked for.
+    first: AhoCorasick,
+}
+
+impl Finder {
+    /// Looks for handles, which are numbered as given. What `others` are known by is theirs.
+    ///
+    /// # Errors
+    /// More than can be looked for at once.
+    pub fn new(handles: &[Sought], others: &[String]) -> Result<Self, String> {
+        let (mut words, mut means): (Vec<String>, Vec<Means>) = (Vec::new(), Vec::new());
+        let mut phones = Vec::new();
+        let (mut mine, mut numbers) = (HashSet::new(), HashMap::new());
+        for (i, sought) in handles.iter().enumerate() {
+            let plain = folded(sought.value.trim());
+            if plain.is_empty() {
+                continue;
+            }
+            if plain.parse::<i64>().is_ok_and(|number| number.to_string() == plain) {
+                numbers.insert(plain.clone(), i);
+            }
+            if sought.shape == Shape::Phone {
+                phones.extend(Phone::new(&plain).map(|phone| (i, phone)));
+            }
+            let written = match sought.shape {
+                Shape::Name => name::written(&plain),
+                _ => name::written(&plain).into_iter().take(1).collect(),
+            };
+            for way in written {
+                let looks = Looks::of(&way.text);
+                words.push(way.text);
+                means.push(Means::Handle { handle: i, certainty: way.certainty, capital: way.capital, looks });
+            }
+            if let Some((first, last)) = name::ends_of(&plain).filter(|_| sought.shape == Shape::Name) {
+                words.push(format!("{first} "));
+                means.push(Means::First { handle: i, last, looks: Looks::of(&plain) });
+            }
+            mine.insert(plain);
+        }
+        for other in others {
+            let plain = folded(other.trim());
+            if !plain.is_empty() {
+                let exactly = mine.contains(&plain).then(|| other.trim().to_owned());
+                words.push(plain);
+                means.push(Means::Other { exactly });
+            }
+        }
+        let first: HashSet<&str> = words
+            .iter()
+            .zip(&means)
+            .filter(|(_, means)| !matches!(means, Means::Other { .. }))
+            .filter_map(|(word, _)| word.split([' ', '\'', '-', '+']).max_by_key(|part| part.len()))
+            .filter(|part| part.is_ascii())
+            .collect();
+        let too_many = |error: aho_corasick::BuildError| format!("too much to look for at once: {error}");
+        let mut builder = AhoCorasick::builder();
+        builder.match_kind(MatchKind::Standard);
+        Ok(Finder {
+            words: builder.build(&words).map_err(too_many)?,
+            first: builder.ascii_case_insensitive(true).build(first).map_err(too_many)?,
+            handles: handles.to_vec(),
+            phones,
+            numbers,
+            means,
+        })
+    }
+
+    /// Every place where the person is named, or may be, in order; no two of them overlap.
+    #[must_use]
+    pub fn find(&self, text: &str, place: Place) -> Vec<Span> {
+        if place.number {
+            return self.number(text, place);
+        }
+        let digits = !self.phones.is_empty() && text.bytes().filter(u8::is_ascii_digit).nth(6).is_some();
+        if text.is_ascii() && !digits && !self.first.is_match(text) {
+            return Vec::new();
+        }
+        let mut found = Found::default();
+        self.plain(text, place, &mut found);
+        found.told()
+    }
+
+    /// A number is the person's where it is about people; a telephone number wherever it can be nothing else.
+    fn number(&self, text: &str, place: Place) -> Vec<Span> {
+        let span = |handle, certainty| Span { handle, start: 0, end: text.len(), certainty };
+        let own = self.numbers.get(text).filter(|handle| place.holds(self.handles[**handle].shape));
+        if let Some(handle) = own {
+            return vec![span(*handle, Certainty::Certain)];
+        }
+        let whole = |phone: &Phone| phone.find(text).iter().any(|(start, end, _)| (*start, *end) == (0, text.len()));
+        let called = self.phones.iter().find(|(_, phone)| whole(phone));
+        let certainty = if place.people || text.len() > 10 { Certainty::Certain } else { A_NUMBER };
+        called.map(|(handle, _)| span(*handle, certainty)).into_iter().collect()
+    }
+
+    /// What stands in a text as it is written.
+    fn plain(&self, text: &str, place: Place, found: &mut Found) {
+        let trace = fold(text);
+        let near = Near { text, trace: &trace };
+        for hit in self.words.find_overlapping_iter(&trace.text) {
+            let (start, end) = (hit.start(), hit.end());
+            match &self.means[hit.pattern().as_usize()] {
+                Means::Handle { handle, certainty, capital, looks } => {
+                    let told = self.judge(*handle, *looks, &near, (start, end), place);
+                    let span = near.span(start, end);
+                    let small = text[span.0..].chars().next().is_some_and(char::is_lowercase);
+                    if let Some(told) = told.filter(|_| !*capital || !small) {
+                        found.spans.push(Span {
+                            handle: *handle,
+                            start: span.0,
+                            end: span.1,
+                            certainty: certainty.and(told),
+                        });
+                    }
+                }
+                Means::First { handle, last, looks } => {
+                    if let Some(end) = middle(&trace.text[end..], last).map(|length| end + length)
+                        && let Some(told) = self.judge(*handle, *looks, &near, (start, end), place)
+                    {
+                        let (start, end) = near.span(start, end);
+                        let certainty = Certainty::Possible("with a middle name").and(told);
+                        found.spans.push(Span { handle: *handle, start, end, certainty });
+                    }
+                }
+                Means::Other { exactly } => {
+                    let span = near.span(start, end);
+                    let theirs = exactly.as_ref().is_none_or(|word| text.get(span.0..span.1) == Some(word));
+                    if theirs && near.before(start) != Beside::Letter && near.behind(end) != Beside::Letter {
+                        found.others.push(span);
+                    }
+                }
+            }
+        }
+        for (handle, phone) in &self.phones {
+            for (start, end, joined) in phone.find(&trace.text) {
+                let certainty = if joined { WITH_LETTERS } else { Certainty::Certain };
+                let (start, end) = near.span(start, end);
+                found.spans.push(Span { handle: *handle, start, end, certainty });
+            }
+        }
+    }
+
+    /// How sure it is that a handle at a place of a folded text means the person; none where it does not.
+    fn judge(
+        &self,
+        handle: usize,
+        looks: Looks,
+        near: &Near<'_>,
+        (start, end): (usize, usize),
+        place: Place,
+    ) -> Option<Certainty> {
+        let sought = self.handles.get(handle)?;
+        let name = sought.shape == Shape::Name;
+        let whole = near.is_whole(start, end);
+        if whole && place.holds(sought.shape) {
+            return Some(Certainty::Certain);
+        }
+        let told = if whole { Certainty::Certain } else { near.judge(sought.shape, looks, start, end)? };
+        Some(told.and(match () {
+            () if sought.common => A_COMMON_WORD,
+            () if name && !looks.enough => A_SHORT_NAME,
+            () => Certainty::Certain,
+        }))
+    }
+}
+
+const A_NUMBER: Certainty = Certainty::Possible("the same number");
+/// Of an id that is short, a number or a usual word.
+pub const A_COMMON_WORD: Certainty = Certainty::Possible("a common word here");
+const A_SHORT_NAME: Certainty = Certainty::Possible("a short name");
+const WITH_LETTERS: Certainty = Certainty::Possible("with letters beside it");
+const LONGER_ADDRESS: Certainty = Certainty::Possible("part of a longer address");
+const LONGER_NAME: Certainty = Certainty::Possible("part of a longer name");
+
+/// A folded text, and how to look around in it.
+struct Near<'a> {
+    text: &'a str,
+    trace: &'a Traced,
+}
+
+impl Near<'_> {
+    /// The place in the text as it is written.
+    fn span(&self, start: usize, end: usize) -> (usize, usize) {
+        let (mut start, mut end) = (self.trace.start(start), self.trace.end(end).min(self.text.len()));
+        while !self.text.is_char_boundary(start) {
+            start -= 1;
+        }
+        while !self.text.is_char_boundary(end) {
+            end += 1;
+        }
+        (start.min(end), end)
+    }
+
+    /// Whether nothing but blanks stands around a place.
+    fn is_whole(&self, start: usize, end: usize) -> bool {
+        let text = &self.trace.text;
+        let blank = |at: &str| at.is_empty() || at == " ";
+        blank(&text[..start]) && blank(&text[end..])
+    }
+
+    fn letters_before(&self, at: usize) -> impl Iterator<Item = char> {
+        self.trace.text[..at].chars().rev()
+    }
+
+    fn letters_behind(&self, at: usize) -> impl Iterator<Item = char> {
+        self.trace.text[at..].chars()
+    }
+
+    fn before(&self, start: usize) -> Beside {
+        let inner = self.letters_behind(start).next().unwrap_or(' ');
+        let at = self.trace.start(start);
+        let gap = self.text.get(..at).and_then(|text| text.chars().next_back()).is_some_and(is_gap);
+        if gap { Beside::Free } else { beside(self.letters_before(start).next(), inner, true) }
+    }
+
+    fn behind(&self, end: usize) -> Beside {
+        let inner = self.letters_before(end).next().unwrap_or(' ');
+        let at = self.trace.end(end);
+        let gap = self.text.get(at..).and_then(|rest| rest.chars().next()).is_some_and(is_gap);
+        if gap { Beside::Free } else { beside(self.letters_behind(end).next(), inner, false) }
+    }
+
+    /// Whether one of some marks stands before a place, and a letter or digit before it: a word goes on there.
+    fn goes_on_before(&self, start: usize, marks: &str) -> bool {
+        let mut letters = self.letters_before(start);
+        letters.next().is_some_and(|c| marks.contains(c)) && letters.next().is_some_and(char::is_alphanumeric)
+    }
+
+    fn goes_on_behind(&self, end: usize, marks: &str, by: impl Fn(char) -> bool) -> bool {
+        let mut letters = self.letters_behind(end);
+        letters.next().is_some_and(|c| marks.contains(c)) && letters.next().is_some_and(by)
+    }
+
+    /// The mark at a place is a dash, which stands between words, and not a hyphen, which joins them.
+    fn is_dash(&self, at: usize) -> bool {
+        let at = self.trace.start(at);
+        self.text.get(at..).and_then(|rest| rest.chars().next()).is_some_and(|c| ('\u{2012}'..='\u{2015}').contains(&c))
+    }
+
+    fn judge(&self, shape: Shape, looks: Looks, start: usize, end: usize) -> Option<Certainty> {
+        let (before, behind) = (self.before(start), self.behind(end));
+        let letter = before == Beside::Letter || behind == Beside::Letter;
+        if letter && before == Beside::Letter && behind != Beside::Letter && self.escape_before(start) {
+            return Some(Certainty::Possible("after what may be an escape"));
+        }
+        let told = match shape {
+            Shape::Id | Shape::Session | Shape::Profile => self.id(looks, (start, before), (end, behind), letter)?,
+            Shape::Mail => self.mail(start, end, letter)?,
+            Shape::Name => self.name(looks, start, end, letter)?,
+            Shape::Phone => {
+                let digit = before == Beside::Digit || behind == Beside::Digit;
+                if digit { None } else { Some(if letter { WITH_LETTERS } else { Certainty::Certain }) }?
+            }
+        };
+        Some(told.and(match (before, behind) {
+            (Beside::Joined, _) | (_, Beside::Joined) => Certainty::Possible("beside `_`"),
+            (Beside::Digit, _) | (_, Beside::Digit) => Certainty::Possible("beside a digit"),
+            _ => Certainty::Certain,
+        }))
+    }
+
+    fn id(
+        &self,
+        looks: Looks,
+        (start, before): (usize, Beside),
+        (end, behind): (usize, Beside),
+        letter: bool,
+    ) -> Option<Certainty> {
+        let digit = |c: Option<char>| c.is_some_and(char::is_numeric);
+        let another_number = before == Beside::Digit && digit(self.letters_behind(start).next())
+            || behind == Beside::Digit && digit(self.letters_before(end).next());
+        if another_number || looks.digits_only && self.within_number(start, end) {
+            return None;
+        }
+        let plain = looks.letters_only;
+        if letter {
+            return (looks.korean || !plain && looks.sturdy).then_some(WITH_LETTERS);
+        }
+        let mail = self.goes_on_behind(end, "@", char::is_alphanumeric);
+        let host = plain && self.goes_on_before(start, "@");
+        Some(if mail || host { LONGER_ADDRESS } else { Certainty::Certain })
+    }
+
+    fn mail(&self, start: usize, end: usize, letter: bool) -> Option<Certainty> {
+        if letter
+            || self.goes_on_behind(end, ".-", char::is_alphanumeric) && !self.starts_sentence(end) && !self.is_dash(end)
+        {
+            return None;
+        }
+        Some(if self.goes_on_before(start, ".-+") { LONGER_ADDRESS } else { Certainty::Certain })
+    }
+
+    fn name(&self, looks: Looks, start: usize, end: usize, letter: bool) -> Option<Certainty> {
+        let one = looks.one;
+        if letter {
+            return (!one || looks.korean).then_some(WITH_LETTERS);
+        }
+        let marks = if one { "-'.@" } else { "-'" };
+        let before = self.goes_on_before(start, marks) && !self.is_dash(start.saturating_sub(1));
+        // `Ann's` is Ann's.
+        let marks = if one { "-.@" } else { "-" };
+        let behind = self.goes_on_behind(end, marks, char::is_alphanumeric) && !self.is_dash(end);
+        let sentence = one && self.starts_sentence(end);
+        Some(if before || behind && !sentence { LONGER_NAME } else { Certainty::Certain })
+    }
+
+    /// A dot behind a place, and a capital letter: a blank was forgotten.
+    fn starts_sentence(&self, end: usize) -> bool {
+        let mut behind = self.text.get(self.trace.end(end)..).unwrap_or_default().chars();
+        behind.next() == Some('.') && behind.next().is_some_and(char::is_uppercase)
+    }
+
+    /// A mark and a further digit: a time, a date, a version, a fraction.
+    fn within_number(&self, start: usize, end: usize) -> bool {
+        let digit = |c: char| c.is_numeric();
+        let mut before = self.letters_before(start);
+        let mark = |c: char| ":.-/,+".contains(c);
+        before.next().is_some_and(mark) && before.next().is_some_and(digit) || self.goes_on_behind(end, ":.-/,+", digit)
+    }
+
+    /// The letter before a place may be the end of an escape that was not resolved: `\n`, `\u00e9`, `%20`.
+    fn escape_before(&self, start: usize) -> bool {
+        let before = &self.trace.text.as_bytes()[..start];
+        let hex = |digits: &[u8]| digits.iter().all(u8::is_ascii_hexdigit);
+        match before {
+            [.., b'\\', b'n' | b't' | b'r' | b'b' | b'f'] => true,
+            [.., b'%', a, b] if hex(&[*a, *b]) => true,
+            [.., b'\\', b'u', a, b, c, d] => hex(&[*a, *b, *c, *d]),
+            _ => false,
+        }
+    }
+}
+
+/// How many bytes from the end of a first name to the end of the last one, where one further word stands between.
+fn middle(behind: &str, last: &str) -> Option<usize> {
+    let (word, rest) = behind.split_once(' ')?;
+    let name = word.strip_suffix('.').unwrap_or(word);
+    let fits = !name.is_empty()
+        && name.chars().count() <= MIDDLE
+        && name.chars().all(|c| c.is_alphabetic() || c == '\'' || c == '-');
+    (fits && name != "and" && rest.starts_with(last)).then(|| word.len() + 1 + last.len())
+}
+
+/// Whether a handle cannot be told from words and numbers by its looks: a word, a number, or short.
+#[must_use]
+pub fn is_plain(value: &str) -> bool {
+    let plain = folded(value);
+    let short = plain.chars().count() < 6;
+    short || plain.chars().all(char::is_alphabetic) || plain.chars().all(|c| !c.is_alphabetic())
+}
+
+/// What was found, before it is told apart.
+#[derive(Debug, Default)]
+struct Found {
+    spans: Vec<Span>,
+    others: Vec<(usize, usize)>,
+}
+
+impl Found {
+    /// Without what is somebody else's, and without what overlaps: the certain before the possible, the earlier before
+    /// the later, the longer before the shorter.
+    fn told(self) -> Vec<Span> {
+        let Found { mut spans, mut others } = self;
+        others.sort_unstable();
+        // The furthest end of any that begin up to a place.
+        let mut furthest = 0;
+        for other in &mut others {
+            furthest = furthest.max(other.1);
+            other.1 = furthest;
+        }
+        spans.retain(|span| {
+            let next = others.partition_point(|(start, _)| *start <= span.start);
+            next.checked_sub(1).is_none_or(|at| others[at].1 < span.end)
+        });
+        spans.sort_by_key(|span| (!span.certainty.is_certain(), span.start, std::cmp::Reverse(span.end)));
+        let mut told: BTreeMap<usize, Span> = BTreeMap::new();
+        for span in spans {
+            let before = told.range(..span.end).next_back().is_some_and(|(_, other)| other.end > span.start);
+            if !before {
+                told.insert(span.start, span);
+            }
+        }
+        told.into_values().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,106 @@
+//! How people write a name: both orders, with initials, shortened, run together.
+
+use super::Certainty;
+
+/// Letters that a name run together has at least: fewer are found within other words.
+const RUN_TOGETHER: usize = 8;
+
+/// A way to write a name, folded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Written {
+    /// The words.
+    pub text: String,
+    /// How sure it is that they mean the person.
+    pub certainty: Certainty,
+    /// Its first letter stands for a word, without a dot: only a capital counts.
+    pub capital: bool,
+}
+
+/// Every way to write a name that is folded already; the name itself first.
+#[must_use]
+pub fn written(name: &str) -> Vec<Written> {
+    let mut all: Vec<Written> = Vec::new();
+    let mut add = |text: String, certainty: Certainty, capital: bool| {
+        if !text.is_empty() && !all.iter().any(|w| w.text == text) {
+            all.push(Written { text, certainty, capital });
+        }
+    };
+    add(name.to_owned(), Certainty::Certain, false);
+    let ordered = in_order(name);
+    let parts: Vec<&str> = ordered.split(' ').filter(|part| !part.is_empty()).collect();
+    let ([first, ..], [rest @ .., last]) = (&parts[..], &parts[..]) else { return all };
+    if rest.is_empty() {
+        return all;
+    }
+    let given = rest.join(" ");
+    for text in
+        [format!("{given} {last}"), format!("{last}, {given}"), format!("{last},{given}"), format!("{last} , {given}")]
+    {
+        add(text, Certainty::Certain, false);
+    }
+    add(format!("{last} {given}"), Certainty::Possible("in another order"), false);
+    if rest.len() > 1 {
+        let short = Certainty::Possible("without a middle name");
+        add(format!("{first} {last}"), short, false);
+        add(format!("{last}, {first}"), short, false);
+    }
+    let initials = Certainty::Possible("with initials");
+    if let (Some(f), Some(l)) = (first.chars().next(), last.chars().next()) {
+        for text in [
+            format!("{f}. {last}"),
+            format!("{f}.{last}"),
+            format!("{last}, {f}."),
+            format!("{last} {f}."),
+            format!("{first} {l}."),
+        ] {
+            add(text, initials, false);
+        }
+        add(format!("{f} {last}"), initials, true);
+        if let [_, middle @ .., _] = &parts[..]
+            && !middle.is_empty()
+        {
+            let middle: Vec<String> = middle.iter().filter_map(|m| m.chars().next()).map(|m| format!("{m}.")).collect();
+            add(format!("{first} {} {last}", middle.join(" ")), initials, false);
+            add(format!("{f}. {} {last}", middle.join(" ")), initials, false);
+        }
+    }
+    let joined = Certainty::Possible("run together");
+    let letters = ordered.chars().filter(|c| c.is_alphabetic()).count();
+    for order in [&parts[..], &[&[*last], rest].concat()[..]] {
+        for mark in ["_", ".", "-", "+"] {
+            add(order.join(mark), joined, false);
+        }
+        if letters >= RUN_TOGETHER {
+            add(order.concat(), joined, false);
+        }
+    }
+    let respelled = Certainty::Possible("without its apostrophe or hyphen");
+    add(ordered.replace('\'', ""), respelled, false);
+    add(ordered.replace("' ", "").replace('\'', " "), respelled, false);
+    add(ordered.replace('-', " "), respelled, false);
+    add(ordered.replace('-', ""), respelled, false);
+    all
+}
+
+/// `last, first` the other way round.
+fn in_order(name: &str) -> String {
+    match name.split_once(',') {
+        Some((last, first)) if !first.trim().is_empty() => format!("{} {}", first.trim(), last.trim()),
+        _ => name.to_owned(),
+    }
+}
+
+/// Whether a folded text is a name of several words: letters, with marks that names have.
+#[must_use]
+pub fn is_name(text: &str) -> bool {
+    let fits = |c: char| c.is_alphabetic() || unicode_normalization::char::is_combining_mark(c) || " '-.,".contains(c);
+    text.contains(' ') && text.chars().all(fits) && text.split(' ').count() <= 6
+}
+
+/// The first name of two or more, with the last, between which a further word may stand.
+#[must_use]
+pub fn ends_of(name: &str) -> Option<(String, String)> {
+    let ordered = in_order(name);
+    let (first, last) = (ordered.split(' ').next()?, ordered.rsplit(' ').next()?);
+    (ordered.contains(' ') && first.chars().count() > 1).then(|| (first.to_owned(), last.to_owned()))
+}

@@ -1,0 +1,249 @@
+//! The rules, sentence by sentence, in many languages.
+
+use super::*;
+
+fn finder(kind: &str, value: &str, common: bool, others: &[&str]) -> Finder {
+    let sought = Sought { value: value.to_owned(), shape: Shape::of(kind, value), common };
+    let others: Vec<String> = others.iter().map(ToString::to_string).collect();
+    Finder::new(&[sought], &others).unwrap()
+}
+
+/// What was found, as it is written; `?` before what is possible only.
+fn found(finder: &Finder, text: &str, place: Place) -> Vec<String> {
+    let told = finder.find(text, place).into_iter();
+    told.map(|span| {
+        let mark = if span.certainty.is_certain() { "" } else { "?" };
+        format!("{mark}{}", &text[span.start..span.end])
+    })
+    .collect()
+}
+
+fn check(kind: &str, value: &str, rows: &[(&str, &[&str])]) {
+    let finder = finder(kind, value, false, &[]);
+    for (text, expected) in rows {
+        assert_eq!(found(&finder, text, Place::default()), *expected, "{value} in {text:?}");
+    }
+}
+
+#[test]
+fn an_address_is_told_by_what_stands_beside_it() {
+    let mail: &[&str] = &["ann@x.org"];
+    check(
+        "e-mail",
+        "ann@x.org",
+        &[
+            ("to ann@x.org, please", mail),
+            ("\u{201c}ann@x.org\u{201d}", mail),
+            ("«ann@x.org»", mail),
+            ("\u{a0}ann@x.org\u{a0}", mail),
+            ("\u{feff}ann@x.org", mail),
+            ("so\u{feff}ann@x.org\u{200b}so", mail),
+            ("😀ann@x.org👍🏽", mail),
+            ("请联系ann@x.org谢谢", mail),
+            ("ご連絡はann@x.orgまで", mail),
+            ("ติดต่อann@x.orgขอบคุณ", mail),
+            ("ຕິດຕໍ່ann@x.orgຂອບໃຈ", mail),
+            ("ទាក់ទងann@x.orgសូមអរគុណ", mail),
+            ("ann@x.orgကိုဆက်သွယ်ပါ", mail),
+            ("ann@x.org에게 보내", mail),
+            ("пишите на ann@x.org,спасибо", mail),
+            ("mailto:ann@x.org?subject=x", mail),
+            ("<ann@x.org>;(ann@x.org)", &["ann@x.org", "ann@x.org"]),
+            ("ANN@X.ORG.", &["ANN@X.ORG"]),
+            ("ask ann@x.org.Next one", mail),
+            ("...ann@x.org", mail),
+            ("an\u{ad}n@\u{200b}x.org", &["an\u{ad}n@\u{200b}x.org"]),
+            ("ａｎｎ＠ｘ．ｏｒｇ", &["ａｎｎ＠ｘ．ｏｒｇ"]),
+            ("user_ann@x.org", &["?ann@x.org"]),
+            ("ann@x.org_backup", &["?ann@x.org"]),
+            ("ann@x.org2", &["?ann@x.org"]),
+            ("jo.ann@x.org", &["?ann@x.org"]),
+            ("jo+ann@x.org", &["?ann@x.org"]),
+            ("joann@x.org", &[]),
+            ("ann@x.org.uk", &[]),
+            ("ann@x.org-a", &[]),
+            ("ann@x.organ", &[]),
+            ("one\\nann@x.org", &["?ann@x.org"]),
+        ],
+    );
+}
+
+#[test]
+fn an_id_is_told_by_what_stands_beside_it() {
+    check(
+        "id",
+        "dmitri.omalley",
+        &[
+            ("prefs:dmitri.omalley", &["dmitri.omalley"]),
+            ("mem:dmitri.omalley:7", &["dmitri.omalley"]),
+            ("/home/dmitri.omalley/x", &["dmitri.omalley"]),
+            ("@dmitri.omalley!", &["dmitri.omalley"]),
+            ("user_dmitri.omalley", &["?dmitri.omalley"]),
+            ("dmitri.omalley_backup.json", &["?dmitri.omalley"]),
+            ("dmitri.omalley2", &["?dmitri.omalley"]),
+            ("2dmitri.omalley", &["?dmitri.omalley"]),
+            ("xdmitri.omalley", &["?dmitri.omalley"]),
+            ("dmitri.omalleys", &["?dmitri.omalley"]),
+            ("мdmitri.omalleyм", &["dmitri.omalley"]),
+            ("dmitri.omalley@elsewhere.org", &["?dmitri.omalley"]),
+            ("dmitri", &[]),
+        ],
+    );
+    check("id", "user-1", &[("user-11 user-1", &["user-1"]), ("user-1a", &[]), ("xuser-1", &[])]);
+    check(
+        "id",
+        "anya.k",
+        &[("C:\\home\\tanya.k", &["?anya.k"]), ("C:\\home\\anya.k", &["anya.k"]), ("tanya.k", &[]), ("Tanya.K", &[])],
+    );
+    check("id", "johnsmith", &[("memories.johnsmith.s1", &["johnsmith"]), ("johnsmithson", &[]), ("xjohnsmith", &[])]);
+    check("id", "50%", &[("50%0 50%_x 50%", &["?50%", "?50%", "50%"])]);
+}
+
+#[test]
+fn a_name_is_found_however_it_is_written() {
+    check(
+        "name",
+        "Dmitri O'Malley",
+        &[
+            ("Dmitri O'Malley", &["Dmitri O'Malley"]),
+            ("Dmitri\nO'Malley", &["Dmitri\nO'Malley"]),
+            ("Dmitri\r\n  O'Malley", &["Dmitri\r\n  O'Malley"]),
+            ("Dmitri  O'Malley", &["Dmitri  O'Malley"]),
+            ("Dmitri\u{a0}O\u{2019}Malley", &["Dmitri\u{a0}O\u{2019}Malley"]),
+            ("Dmitri\tO\u{2bc}Malley", &["Dmitri\tO\u{2bc}Malley"]),
+            ("Dmitri\u{200b} \u{ad}O'Mal\u{ad}ley", &["Dmitri\u{200b} \u{ad}O'Mal\u{ad}ley"]),
+            ("DMITRI O'MALLEY'S", &["DMITRI O'MALLEY"]),
+            ("«Dmitri O’Malley»", &["Dmitri O’Malley"]),
+            ("请问Dmitri O'Malley在吗", &["Dmitri O'Malley"]),
+            ("O'Malley, Dmitri", &["O'Malley, Dmitri"]),
+            ("O'Malley,Dmitri", &["O'Malley,Dmitri"]),
+            ("O'Malley,\u{a0}Dmitri", &["O'Malley,\u{a0}Dmitri"]),
+            ("O'Malley Dmitri", &["?O'Malley Dmitri"]),
+            ("D. O'Malley", &["?D. O'Malley"]),
+            ("D.O'Malley", &["?D.O'Malley"]),
+            ("D O'Malley", &["?D O'Malley"]),
+            ("d o'malley", &[]),
+            ("Dmitri O.", &["?Dmitri O."]),
+            ("O'Malley, D.", &["?O'Malley, D."]),
+            ("Dmitri J. O'Malley", &["?Dmitri J. O'Malley"]),
+            ("Dmitri James O'Malley", &["?Dmitri James O'Malley"]),
+            ("Dmitri and O'Malley", &[]),
+            ("Dmitri OMalley", &["?Dmitri OMalley"]),
+            ("dmitri_o'malley.pdf", &["?dmitri_o'malley"]),
+            ("DmitriO'Malley", &["?DmitriO'Malley"]),
+            ("Dmitri O'Malleys", &["?Dmitri O'Malley"]),
+            ("Dmitri O'Malley_2", &["?Dmitri O'Malley"]),
+            ("Dmitri O'Malley-Smith", &["?Dmitri O'Malley"]),
+            ("Dmitri O'Malley\u{2014}he", &["Dmitri O'Malley"]),
+            ("Dmitri met Mr O'Malley", &[]),
+        ],
+    );
+    check(
+        "name",
+        "Zoë Núñez",
+        &[("ZOE\u{308} NU\u{301}N\u{303}EZ", &["ZOE\u{308} NU\u{301}N\u{303}EZ"]), ("Zoe Nunez", &[])],
+    );
+    check("name", "Ana Maria Ruiz", &[("Ana Ruiz", &["?Ana Ruiz"]), ("Ana M. Ruiz", &["?Ana M. Ruiz"])]);
+    check(
+        "name",
+        "Garcia-Lopez, Ana",
+        &[("Ana Garcia\u{2010}Lopez", &["Ana Garcia\u{2010}Lopez"]), ("Ana Garcia Lopez", &["?Ana Garcia Lopez"])],
+    );
+    check("name", "Anna", &[("Annabel and Anna", &["?Anna"])]);
+    check(
+        "name",
+        "Maria",
+        &[("Annamaria, Maria.", &["Maria"]), ("Maria-Luisa", &["?Maria"]), ("by maria. Then", &["maria"])],
+    );
+    check("name", "Bo Li", &[("ask Bo Li now", &["?Bo Li"])]);
+    check("name", "王伟", &[("请联系王伟谢谢", &["?王伟"])]);
+    check("name", "山田太郎丸", &[("今日は山田太郎丸さんと", &["山田太郎丸"])]);
+    check("name", "สมชาย ใจดี", &[("เรียกสมชาย ใจดีมา", &["สมชาย ใจดี"])]);
+    check("name", "김철수", &[("김철수는 왔다", &["?김철수"])]);
+    check(
+        "name",
+        "Дмитрий Орлов",
+        &[("ДМИТРИЙ\u{a0}ОРЛОВ", &["ДМИТРИЙ\u{a0}ОРЛОВ"]), ("Дмитрий Орлову", &["?Дмитрий Орлов"])],
+    );
+}
+
+#[test]
+fn a_short_name_is_certain_where_names_are() {
+    let finder = finder("name", "Bo Li", false, &[]);
+    let names = Place { names: true, ..Place::default() };
+    assert_eq!(found(&finder, "Bo Li", names), ["Bo Li"]);
+    assert_eq!(found(&finder, "Bo Li", Place::default()), ["?Bo Li"]);
+    assert_eq!(found(&finder, "with Bo Li", names), ["?Bo Li"]);
+}
+
+#[test]
+fn a_common_id_is_certain_only_where_people_are_named_and_never_within_numbers() {
+    let people = Place { people: true, ..Place::default() };
+    for (id, text) in [("42", "42"), ("success", "success"), ("null", "null"), ("2026", "2026"), ("1", "1")] {
+        let finder = finder("id", id, true, &[]);
+        assert_eq!(found(&finder, text, people), [text]);
+        assert_eq!(found(&finder, text, Place::default()), [format!("?{text}")]);
+    }
+    let number = |id: &str, text: &str, people: bool| {
+        let place = Place { people, number: true, ..Place::default() };
+        found(&finder("id", id, true, &[]), text, place)
+    };
+    assert_eq!(number("42", "42", true), ["42"]);
+    assert!(number("42", "42", false).is_empty() && number("42", "142", true).is_empty());
+    for (id, text) in [
+        ("42", "2026-02-17T12:42:20"),
+        ("2026", "2026-02-17T12:42:20.123Z"),
+        ("17", "2026-02-17"),
+        ("42", "1.42 or 42.5, 10.0.42.1"),
+        ("42", "1,042,000 142 421"),
+    ] {
+        assert!(found(&finder("id", id, true, &[]), text, Place::default()).is_empty(), "{id} in {text}");
+    }
+    assert_eq!(found(&finder("id", "42", true, &[]), "room 42.", Place::default()), ["?42"]);
+    assert!(is_plain("42") && is_plain("success") && is_plain("u42") && !is_plain("dmitri.omalley"));
+}
+
+#[test]
+fn what_others_are_known_by_is_theirs() {
+    let rows: &[(&str, &str, &[&str], &str, &[&str])] = &[
+        ("e-mail", "ann@x.org", &["jo.ann@x.org"], "jo.ann@x.org ann@x.org", &["ann@x.org"]),
+        ("id", "bob", &["bob-smith"], "bob-smith_2, bob", &["bob"]),
+        ("id", "ann", &["ANN"], "ANN ann Ann", &["ann", "Ann"]),
+        ("id", "a%b.c", &["a%25b.c"], "a%25b.c a%b.c", &["a%b.c"]),
+        ("id", "anya.k", &["tanya.k"], "C:\\home\\tanya.k", &[]),
+    ];
+    for (kind, value, others, text, expected) in rows {
+        assert_eq!(found(&finder(kind, value, false, others), text, Place::default()), *expected, "{value} in {text}");
+    }
+}
+
+#[test]
+fn a_number_is_found_however_it_is_written() {
+    check(
+        "phone",
+        "+1-555-906-6204",
+        &[
+            ("(555) 906-6204", &["(555) 906-6204"]),
+            ("call\u{a0}+1\u{a0}555\u{a0}906\u{a0}6204", &["+1\u{a0}555\u{a0}906\u{a0}6204"]),
+            ("＋１５５５９０６６２０４", &["＋１５５５９０６６２０４"]),
+            ("tel15559066204", &["?15559066204"]),
+            ("155590662041", &[]),
+        ],
+    );
+}
+
+#[test]
+fn a_very_long_handle_of_one_letter_takes_no_longer_than_its_text() {
+    let finder = finder("id", &"a".repeat(1_000), false, &[]);
+    let text = "a".repeat(200_000);
+    assert!(finder.find(&text, Place::default()).is_empty());
+}
+
+#[test]
+fn many_handles_are_found_in_one_pass() {
+    let handles: Vec<Sought> =
+        (0..700).map(|i| Sought { value: format!("ses-{i:04}-x"), shape: Shape::Id, common: false }).collect();
+    let finder = Finder::new(&handles, &[]).unwrap();
+    let spans = finder.find("in ses-0042-x, ses-0699-x and ses-0700-x", Place::default());
+    assert_eq!(spans.iter().map(|s| s.handle).collect::<Vec<_>>(), [42, 699]);
+}
