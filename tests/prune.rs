@@ -10,7 +10,7 @@ use std::io::Write as _;
 use mnemoscope::change::prune::{self, Ask};
 use mnemoscope::change::{self, Author, ChangeError, Plan, migrate, quarantine, undo};
 use mnemoscope::memory::Entity;
-use mnemoscope::memory::prune::Rules;
+use mnemoscope::memory::prune::{Rules, Window};
 use mnemoscope::memory::query::Query;
 use mnemoscope::store::{OpenOptions, Store, Target};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
@@ -150,8 +150,8 @@ fn gone(plan: &Plan) -> BTreeSet<&str> {
     plan.changes.iter().filter(|c| c.entity == "case").map(|c| c.id.as_str()).collect()
 }
 
-fn ask(window: Option<i64>, rules: Rules) -> Ask {
-    Ask { window, rules, ..Ask::default() }
+fn ask(window: i64, rules: Rules) -> Ask {
+    Ask { window: Window::Newest(window), rules, ..Ask::default() }
 }
 
 #[test]
@@ -198,17 +198,23 @@ fn the_rules_add_up_and_users_and_agents_narrow_them() {
         let rules = |f: &dyn Fn(&mut Rules)| {
             let mut rules = Rules::default();
             f(&mut rules);
-            ask(Some(100), rules)
+            Ask { rules, ..Ask::default() }
         };
         for (ask, expected) in [
             (rules(&|r| r.duplicates = true), vec!["a-2", "b-1"]),
             (rules(&|r| r.below_reward = Some(0.5)), vec!["a-1", "b-0"]),
             (rules(&|r| r.older_than = Some("2026-02-02T00:00:00.000000Z".to_owned())), vec!["b-0", "b-1", "c-0"]),
-            (ask(Some(1), Rules::default()), vec!["a-1", "a-2", "a-3", "a-4", "a-6", "b-1"]),
-            (ask(Some(2), Rules { keep_diverse: true, ..Rules::default() }), vec!["a-1", "a-2", "a-3", "a-4", "a-6"]),
-            (Ask { user: Some("bob".to_owned()), ..ask(Some(1), Rules::default()) }, vec!["b-1"]),
+            // A named rule applies alone; `own` adds each bank's own window.
+            (Ask { window: Window::Own, ..rules(&|r| r.duplicates = true) }, vec!["a-2", "a-3", "a-6", "b-1"]),
+            (ask(1, Rules::default()), vec!["a-1", "a-2", "a-3", "a-4", "a-6", "b-1"]),
+            (ask(2, Rules { keep_diverse: true, ..Rules::default() }), vec!["a-1", "a-2", "a-3", "a-4", "a-6"]),
+            (Ask { user: Some("bob".to_owned()), ..ask(1, Rules::default()) }, vec!["b-1"]),
         ] {
             let plan = prune::plan(store, &ask).await.expect("a plan");
+            assert!(
+                plan.changes.iter().filter(|c| c.entity == "case").all(|c| c.before["prompt"].is_string()),
+                "{plan:?}"
+            );
             let mut expected: BTreeSet<&str> = expected.into_iter().collect();
             if ask.rules.keep_diverse {
                 // a-1 and a-4 say what a-0 says: the place goes to a-2.
@@ -217,7 +223,7 @@ fn the_rules_add_up_and_users_and_agents_narrow_them() {
             }
             assert_eq!(gone(&plan), expected, "{ask:?}");
         }
-        let mistake = prune::plan(store, &ask(Some(0), Rules::default())).await;
+        let mistake = prune::plan(store, &ask(0, Rules::default())).await;
         assert!(matches!(mistake, Err(ChangeError::Usage(_))), "{mistake:?}");
         let nobody = Ask { agent: Some("nobody".to_owned()), ..Ask::default() };
         assert!(matches!(prune::plan(store, &nobody).await, Err(ChangeError::NotFound(_))));

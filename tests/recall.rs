@@ -478,7 +478,11 @@ fn what_a_prune_and_a_quarantine_would_change_in_recall_comes_true() {
     for world in worlds() {
         block_on(async {
             let store = writable(&world).await;
-            let ask = prune::Ask { user: Some("user-0".to_owned()), window: Some(20), ..prune::Ask::default() };
+            let ask = prune::Ask {
+                user: Some("user-0".to_owned()),
+                window: mnemoscope::memory::prune::Window::Newest(20),
+                ..prune::Ask::default()
+            };
             let plan = prune::plan(&store, &ask).await.unwrap();
             let found = comes_true(&store, &plan, None).await;
             assert!(found.moves.iter().any(|m| m.after.is_none()) && found.moves.iter().any(|m| m.before.is_none()));

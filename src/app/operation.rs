@@ -1,5 +1,6 @@
 //! What can be changed from the console, as plain data: each operation has its words for people and its command line.
 
+use crate::memory::prune;
 use crate::memory::utility::Signal;
 
 /// What of a feedback row is said; what is not said stays as it is.
@@ -24,8 +25,8 @@ pub struct Pruning {
     pub user: Option<String>,
     /// Only this agent's banks.
     pub agent: Option<String>,
-    /// Newest cases that each bank keeps; each bank's own window when not said.
-    pub window: Option<i64>,
+    /// Newest cases that each bank keeps.
+    pub window: prune::Window,
     /// Days after which a case is too old.
     pub older_days: Option<u32>,
     /// Tenths of a reward below which a case goes, from 1 to 9.
@@ -278,6 +279,12 @@ impl Operation {
 }
 
 impl Pruning {
+    /// Whether a rule is named that applies alone, without the banks' own windows.
+    #[must_use]
+    pub fn names_one(&self) -> bool {
+        self.older_days.is_some() || self.below_tenths.is_some() || self.duplicates
+    }
+
     /// The words of the command.
     #[must_use]
     pub fn words(&self) -> Vec<String> {
@@ -285,7 +292,14 @@ impl Pruning {
         let options = [
             ("--user", self.user.clone()),
             ("--agent", self.agent.clone()),
-            ("--window", self.window.map(|window| window.to_string())),
+            (
+                "--window",
+                match self.window {
+                    prune::Window::Unsaid => None,
+                    prune::Window::Own => Some("own".to_owned()),
+                    prune::Window::Newest(window) => Some(window.to_string()),
+                },
+            ),
             ("--older-than", self.older_days.map(|days| format!("{days}d"))),
             ("--below-reward", self.below_tenths.map(|tenths| format!("0.{tenths}"))),
         ];

@@ -7,10 +7,22 @@ use super::panel::{Panel, PanelKind};
 use super::place::View;
 use crate::change::plan::Plan;
 use crate::memory::Entity;
+use crate::memory::prune::Window;
 
-/// Windows that the screen offers, from wide to narrow; none is each bank's own.
-const WINDOWS: [Option<i64>; 10] =
-    [None, Some(500), Some(200), Some(100), Some(50), Some(20), Some(10), Some(5), Some(3), Some(1)];
+/// Windows that the screen offers, from wide to narrow.
+const WINDOWS: [Window; 11] = [
+    Window::Unsaid,
+    Window::Own,
+    Window::Newest(500),
+    Window::Newest(200),
+    Window::Newest(100),
+    Window::Newest(50),
+    Window::Newest(20),
+    Window::Newest(10),
+    Window::Newest(5),
+    Window::Newest(3),
+    Window::Newest(1),
+];
 /// Ages in days, from old to young; none is any age.
 const AGES: [Option<u32>; 8] = [None, Some(365), Some(180), Some(90), Some(60), Some(30), Some(14), Some(7)];
 /// Tenths of a reward below which cases go; none is any reward.
@@ -101,7 +113,7 @@ impl Prune {
 }
 
 /// The next of some values, or the one before; what is none of them steps to the first.
-fn stepped<T: Copy + PartialEq>(values: &[Option<T>], now: Option<T>, on: bool) -> Option<T> {
+fn stepped<T: Copy + PartialEq>(values: &[T], now: T, on: bool) -> T {
     let at = values.iter().position(|value| *value == now).unwrap_or_default();
     let to = if on { at + 1 } else { at.saturating_sub(1) };
     values[to.min(values.len() - 1)]
@@ -119,11 +131,19 @@ impl Model {
         }
     }
 
-    /// Opens the screen; of whom the selected row is can be chosen there.
+    /// Opens the screen. From a profile or an agent it starts narrowed to that one's banks; from another row, whose it
+    /// is can be chosen there.
     pub(super) fn open_prune(&mut self) -> Vec<Effect> {
         let of = (self.selected_person(), self.selected_agent());
+        let entity = self.history.here().selected().map(|(entity, _)| entity);
         let effects = self.go(&Destination::Panel(PanelKind::Prune), false);
         if let Some(prune) = self.prune_mut().filter(|_| of != (None, None)) {
+            if entity == Some(Entity::Profile) {
+                prune.rules.user.clone_from(&of.0);
+            }
+            if matches!(entity, Some(Entity::Profile | Entity::Agent)) {
+                prune.rules.agent.clone_from(&of.1);
+            }
             prune.of = of;
         }
         effects

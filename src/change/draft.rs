@@ -55,6 +55,14 @@ impl<'s> Draft<'s> {
         Ok(Draft::begin(store, Some(own), operation, danger, KEPT))
     }
 
+    /// Begins a plan that can be looked at by whoever may only read: without our tables it cannot be applied.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn look(store: &'s Store, operation: &'static str, danger: Danger) -> Result<Self, ChangeError> {
+        Ok(Draft::begin(store, store.own().await?, operation, danger, KEPT))
+    }
+
     /// Begins the plan of one batch of a job: it keeps few of its changes in full. Without our tables it can be looked at
     /// and not be applied.
     #[must_use]

@@ -8,11 +8,12 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use super::prune::case_source;
+use super::suppress::Erased;
 use super::{ChangeError, anchor};
 use crate::layout::{BoundSource, Link, LinkBy};
 use crate::memory::entity::{Column, Kind, Personal};
 use crate::memory::findings::{
-    Bank, CLEANED, Finding, KINDS, Named, NotApplicable, Scanner, Story, Tally, WORDS, kind_named,
+    Bank, CLEANED, Finding, KINDS, Named, NotApplicable, Scanner, Story, Tally, UtilityHistories, WORDS, kind_named,
 };
 use crate::memory::query::Query;
 use crate::memory::{Entity, Row};
@@ -79,6 +80,7 @@ pub async fn look(
     };
     survey.structure().await?;
     survey.trail().await?;
+    survey.resurrected().await?;
     survey.vectors().await?;
     let bank = survey.banks().await?;
     survey.episodes().await?;
@@ -140,6 +142,7 @@ const EPISODES: &[&str] = &[
     "wrong_back_link",
     "count_differs",
     "aggregate_differs",
+    "utility_differs",
     "orphan_segment",
     "missing_memory",
 ];
@@ -160,6 +163,7 @@ const USED: &[&str] = &[
     "execution_id",
     "memory_id",
     "message_hash",
+    "signal",
     "started_at",
     "ended_at",
     "created_at",
@@ -284,6 +288,31 @@ impl Survey<'_> {
         Ok(())
     }
 
+    /// People who are on the list of the erased and have rows again.
+    async fn resurrected(&mut self) -> Result<(), ChangeError> {
+        const KIND: &str = "resurrected";
+        if !self.wants(&[KIND]) {
+            return Ok(());
+        }
+        if let Some(reason) = self.lacks(Entity::Subject) {
+            self.not_applicable(&[KIND], &reason);
+            return Ok(());
+        }
+        let Some(erased) = Erased::of(self.store).await? else { return Ok(()) };
+        let (mut back, most) = (Tally::default(), self.wanted.examples);
+        let query = Query { columns: Some(vec!["id", "name", "handles"]), ..Query::new(Entity::Subject) };
+        let subject = |row: Row| {
+            let named = [row.id()].into_iter().chain(row.text("name")).chain(row.list("handles"));
+            if named.into_iter().any(|handle| erased.lists(handle)) {
+                back.add(row.id(), most);
+            }
+            ControlFlow::Continue(())
+        };
+        self.store.each_row(&query, subject).await?;
+        self.found(KIND, Some(Entity::Subject), back);
+        Ok(())
+    }
+
     async fn vectors(&mut self) -> Result<(), ChangeError> {
         if !self.wants(&["vector_missing", "vector_size"]) {
             return Ok(());
@@ -356,6 +385,7 @@ impl Survey<'_> {
             (Entity::Feedback, &["feedback_not_linked", "aggregate_differs"]),
             (Entity::Segment, &["orphan_segment"]),
             (Entity::MemoryLink, &["missing_memory"]),
+            (Entity::UtilityEvent, &["utility_differs"]),
         ] {
             if let Some(reason) = self.lacks(entity) {
                 self.not_applicable(kinds, &reason);
@@ -367,7 +397,9 @@ impl Survey<'_> {
         let [counted, scored] = ["canvas_action_count", "feedback_score"].map(|column| self.stores(column, |_| true));
         let fillable = ["canvas_ids", "feedback_ids"].map(|column| self.stores(column, BoundSource::is_writable));
         let mut story = Story::new(self.wanted.examples);
+        let mut utilities = UtilityHistories::default();
         self.each(Entity::Episode, |row| {
+            utilities.episode(row);
             let named = Named {
                 canvas: named_ids(row, &links, Entity::CanvasEvent),
                 feedback: named_ids(row, &links, Entity::Feedback),
@@ -385,6 +417,10 @@ impl Survey<'_> {
         self.each(Entity::Feedback, |row| story.feedback(row)).await?;
         self.each(Entity::Segment, |row| story.segment(row)).await?;
         self.memory_links(&mut story).await?;
+        if self.lacks(Entity::UtilityEvent).is_none() {
+            self.each(Entity::UtilityEvent, |row| utilities.signal(row)).await?;
+            self.found("utility_differs", episode, utilities.differing(self.wanted.examples));
+        }
         for (kind, tally) in story.links() {
             let entity = if kind == "orphan_segment" { Entity::Segment } else { Entity::Episode };
             self.found(kind, Some(entity), tally);
@@ -434,11 +470,13 @@ impl Survey<'_> {
             return Ok(());
         }
         let banks = self.lacks(Entity::Case).is_none();
-        let linked = self.lacks(Entity::Episode).is_none() && self.lacks(Entity::MemoryLink).is_none();
+        let episodes = self.lacks(Entity::Episode).is_none();
+        let linked = episodes && self.lacks(Entity::MemoryLink).is_none();
         for entity in [Entity::Memory, Entity::UtilityEvent, Entity::WorkflowEvent, Entity::Access, Entity::Policy] {
             let read = match entity {
                 Entity::Access | Entity::Policy => banks,
                 Entity::Memory => linked,
+                Entity::UtilityEvent => episodes,
                 _ => false,
             };
             if !read {

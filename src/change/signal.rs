@@ -174,5 +174,5 @@ async fn settle(
     draft.effects.push(format!("episode {}: its utility goes from {word} to {new:.3}", episode.row.id()));
     draft.alters(&episode.row, &shown);
     draft.push(update);
-    uses::follow(draft, &shown).await
+    uses::follow(draft, &shown, &[]).await
 }

@@ -63,6 +63,12 @@ impl<'s> Erased<'s> {
         Ok((!listed.is_empty()).then_some(Erased { key, listed }))
     }
 
+    /// Whether a handle is one of theirs.
+    #[must_use]
+    pub fn lists(&self, handle: &str) -> bool {
+        self.listed.contains(&hmac(self.key, handle))
+    }
+
     /// Whether a text names one of them.
     #[must_use]
     pub fn is_in(&self, text: &str) -> bool {

@@ -17,12 +17,12 @@ use crate::store::stored::Rows;
 /// Differences of utilities that come of adding in another order.
 const ROUNDING: f64 = 1e-9;
 
-/// Brings the memories that an episode used in line with its new utility; `episode` is the row as it will be. Nothing
-/// where memories are not stored with a utility or a number of uses.
+/// Brings the memories that an episode used in line with its new utility; `episode` is the row as it will be, `linked` the
+/// memories that the same plan links to it. Nothing where memories are not stored with a utility or a number of uses.
 ///
 /// # Errors
 /// The engine's refusal.
-pub(super) async fn follow(draft: &mut Draft<'_>, episode: &Row) -> Result<(), ChangeError> {
+pub(super) async fn follow(draft: &mut Draft<'_>, episode: &Row, linked: &[String]) -> Result<(), ChangeError> {
     let store = draft.store;
     let Ok(sources) = store.sources_of(Entity::Memory) else { return Ok(()) };
     let keeping: Vec<&BoundSource> = sources.into_iter().filter(|s| keeps(s)).collect();
@@ -30,7 +30,8 @@ pub(super) async fn follow(draft: &mut Draft<'_>, episode: &Row) -> Result<(), C
         return Ok(());
     }
     let used = links(draft, "episode_id", episode.id()).await?;
-    let memories: BTreeSet<String> = used.iter().filter_map(|l| l.text("memory_id").map(str::to_owned)).collect();
+    let mut memories: BTreeSet<String> = used.iter().filter_map(|l| l.text("memory_id").map(str::to_owned)).collect();
+    memories.extend(linked.iter().cloned());
     for memory in memories {
         // A link may lead nowhere, or into a memory that is only read here, such as a palace.
         for source in &keeping {
@@ -65,7 +66,8 @@ async fn links(draft: &mut Draft<'_>, column: &str, value: &str) -> Result<Vec<R
 async fn settle(draft: &mut Draft<'_>, memory: &Located<'_>, episode: &Row) -> Result<(), ChangeError> {
     let store = draft.store;
     let links = links(draft, "memory_id", memory.row.id()).await?;
-    let users: BTreeSet<String> = links.iter().filter_map(|l| l.text("episode_id").map(str::to_owned)).collect();
+    let mut users: BTreeSet<String> = links.iter().filter_map(|l| l.text("episode_id").map(str::to_owned)).collect();
+    users.insert(episode.id().to_owned());
     let others: Vec<String> = users.iter().filter(|id| *id != episode.id()).cloned().collect();
     let columns = ["id", "started_at", "utility"];
     let mut rows: BTreeMap<(String, String), f64> = BTreeMap::new();

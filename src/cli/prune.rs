@@ -6,10 +6,10 @@ use super::change::carry_out;
 use super::change_args::Doing;
 use super::{Failure, Session};
 use crate::change::{prune, quarantine};
-use crate::memory::prune::Rules;
+use crate::memory::prune::{Rules, Window};
 use crate::memory::time;
 
-/// What to prune, and by which rules. Each bank's own window counts unless --window says otherwise.
+/// What to prune, and by which rules. Without a rule, each bank's own window counts; a rule that is named applies alone.
 #[derive(Debug, Clone, Args)]
 pub struct Prune {
     /// Only banks of this user.
@@ -18,16 +18,16 @@ pub struct Prune {
     /// Only banks of this agent.
     #[arg(long)]
     pub agent: Option<String>,
-    /// Newest cases that each bank keeps.
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    pub window: Option<i64>,
-    /// Also cases older than that: an age such as 90d, or a time.
+    /// Newest cases that each bank keeps, or `own` for each bank's own window beside the other rules.
+    #[arg(long, value_name = "N|own", allow_negative_numbers = true, value_parser = window)]
+    pub window: Option<Window>,
+    /// Cases older than that: an age such as 90d, or a time.
     #[arg(long, value_name = "AGE")]
     pub older_than: Option<String>,
-    /// Also cases with a reward below that, 0 to 1.
+    /// Cases with a reward below that, 0 to 1.
     #[arg(long, value_name = "R", allow_negative_numbers = true)]
     pub below_reward: Option<f64>,
-    /// Also cases whose message a newer case of the same bank has.
+    /// Cases whose message a newer case of the same bank has.
     #[arg(long)]
     pub duplicates: bool,
     /// Fill a window with cases that differ first.
@@ -49,6 +49,13 @@ pub struct Cases {
     pub doing: Doing,
 }
 
+fn window(text: &str) -> Result<Window, String> {
+    match text {
+        "own" => Ok(Window::Own),
+        number => number.parse().map(Window::Newest).map_err(|_| "give a number of cases, or `own`".to_owned()),
+    }
+}
+
 /// Prunes banks.
 pub async fn run(session: &Session<'_>, asked: &Prune) -> Result<(), Failure> {
     let older_than = match &asked.older_than {
@@ -60,7 +67,7 @@ pub async fn run(session: &Session<'_>, asked: &Prune) -> Result<(), Failure> {
     let ask = prune::Ask {
         user: asked.user.clone(),
         agent: asked.agent.clone(),
-        window: asked.window,
+        window: asked.window.unwrap_or_default(),
         rules: Rules {
             older_than,
             below_reward: asked.below_reward,

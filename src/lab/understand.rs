@@ -339,6 +339,7 @@ pub async fn graduation(store: &Store, agent: &str, now: &str, told: Told<'_>) -
         outcomes: by_outcome,
         documented: graduation::documented(&quality, &canvas_periods, &interventions),
         coded: coded.then(|| graduation::coded(&episodes.worked, status.as_deref())),
+        coded_reason: no_code(store),
         status,
         quality,
         canvas_periods,
@@ -348,7 +349,20 @@ pub async fn graduation(store: &Store, agent: &str, now: &str, told: Told<'_>) -
 
 /// Whether the database is of the system whose code has a formula of its own.
 fn has_code(store: &Store) -> bool {
-    store.recognised().layouts.iter().any(|l| l.name == "atom")
+    no_code(store).is_none()
+}
+
+/// Why there is no readiness as coded; none where there is.
+fn no_code(store: &Store) -> Option<&'static str> {
+    let named = |name: &str| store.recognised().layouts.iter().any(|l| l.name == name);
+    if named("atom") {
+        return None;
+    }
+    Some(if named("atom-2026-02") {
+        "the formula in Atom's code reads agent_episodes; this database has no confidence, supervision and skills"
+    } else {
+        "only Atom has a formula for readiness in its code"
+    })
 }
 
 async fn find_agent(store: &Store, agent: &str) -> Result<Option<Row>, StoreError> {

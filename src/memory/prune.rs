@@ -24,6 +24,30 @@ pub struct Candidate {
     pub vector: Option<Vec<f32>>,
 }
 
+/// Which window a bank is held to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Window {
+    /// Each bank's own where no other rule is named, none beside one.
+    #[default]
+    Unsaid,
+    /// Each bank's own, whatever else is named.
+    Own,
+    /// That many of the newest cases, in every bank.
+    Newest(i64),
+}
+
+impl Window {
+    /// The number of newest cases that a bank keeps, given its own window; none keeps all.
+    #[must_use]
+    pub fn of(self, own: Option<i64>, rules: &Rules) -> Option<i64> {
+        match self {
+            Window::Newest(window) => Some(window),
+            Window::Unsaid if rules.names_one() => None,
+            Window::Unsaid | Window::Own => own,
+        }
+    }
+}
+
 /// What goes.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Rules {
@@ -36,6 +60,14 @@ pub struct Rules {
     /// A window is filled with cases that differ first: one that says what a newer one says gives way to an older one
     /// that does not.
     pub keep_diverse: bool,
+}
+
+impl Rules {
+    /// Whether a rule is named that applies alone: age, reward or duplicates. Diversity only fills a window.
+    #[must_use]
+    pub fn names_one(&self) -> bool {
+        self.older_than.is_some() || self.below_reward.is_some() || self.duplicates
+    }
 }
 
 /// Why a case goes: the first rule that says so.

@@ -7,6 +7,7 @@ use super::{Drawn, words};
 use crate::app::Target;
 use crate::app::prune::{Prune, RULES, Rule};
 use crate::change::plan::{Change, Plan};
+use crate::memory::prune::Window;
 use crate::ui::scroll::Lines;
 use crate::ui::{Align, Card, KeyHint, Look, Pane, Role, SafeText, Section, TextLine, Tone, figures};
 
@@ -14,6 +15,9 @@ use crate::ui::{Align, Card, KeyHint, Look, Pane, Role, SafeText, Section, TextL
 const RULES_WIDE: u16 = 46;
 /// Cases that are shown at most.
 const SAMPLES: usize = 30;
+
+/// Characters of a case's prompt.
+const PROMPT: usize = 200;
 
 /// Draws the screen.
 pub fn draw(prune: &Prune, look: &Look, body: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
@@ -57,7 +61,12 @@ fn rule_line(prune: &Prune, rule: Rule, look: &Look) -> TextLine {
     let (name, (value, set)) = match rule {
         Rule::Window => (
             "newest kept",
-            rules.window.map_or_else(|| ("each bank's own".to_owned(), false), |window| (window.to_string(), true)),
+            match rules.window {
+                Window::Unsaid if rules.names_one() => ("all: a rule is named".to_owned(), false),
+                Window::Unsaid => ("each bank's own".to_owned(), false),
+                Window::Own => ("each bank's own".to_owned(), true),
+                Window::Newest(window) => (window.to_string(), true),
+            },
         ),
         Rule::Diverse => ("prefer different ones", on(rules.keep_diverse)),
         Rule::Age => (
@@ -151,12 +160,13 @@ fn sample(change: &Change, look: &Look) -> TextLine {
     let time = words::short_time(text("created_at"));
     let reward =
         change.before["reward"].as_f64().map_or_else(|| "no reward".to_owned(), |reward| format!("{reward:.2}"));
+    let prompt = Some(text("prompt")).filter(|prompt| !prompt.is_empty()).unwrap_or(&change.id);
     TextLine::of("  ", Role::Text)
-        .with(look.pad(&SafeText::limited(&change.id, 36), 36, Align::Left), Role::Text)
-        .with("  ", Role::Text)
         .with(look.pad(&time, 11, Align::Left), Role::Muted)
         .with("  ", Role::Text)
         .with(look.pad(&SafeText::limited(&reward, 9), 9, Align::Left), Role::Number)
         .with("  ", Role::Text)
-        .with(SafeText::limited(text("why"), 40), Role::Muted)
+        .with(look.pad(&SafeText::limited(text("why"), 18), 18, Align::Left), Role::Muted)
+        .with("  ", Role::Text)
+        .with(SafeText::limited(prompt, PROMPT), Role::Text)
 }

@@ -4,6 +4,7 @@
 use mnemoscope::app::operation::Pruning;
 use mnemoscope::app::{Effect, Failure, Message, Operation, Ticket};
 use mnemoscope::change::plan::{Danger, Plan};
+use mnemoscope::memory::prune::Window;
 use serde_json::json;
 
 use super::changes::{plan, planned, unlocked};
@@ -58,7 +59,7 @@ fn each_step_of_a_rule_is_counted_anew_and_only_the_last_counts() {
     console.shows("case-7");
     console.press("l");
     let (first, rules) = asked(&mut console);
-    assert_eq!(rules.window, Some(500));
+    assert_eq!(rules.window, Window::Own);
     console.shows("counting");
     console.holding = true;
     console.press("j space");
@@ -66,7 +67,7 @@ fn each_step_of_a_rule_is_counted_anew_and_only_the_last_counts() {
     console.holding = false;
     console.answer();
     let (second, rules) = asked(&mut console);
-    assert_eq!((rules.window, rules.keep_diverse), (Some(500), true));
+    assert_eq!((rules.window, rules.keep_diverse), (Window::Own, true));
     let mut empty = preview();
     (empty.changes, empty.changes_total) = (Vec::new(), 0);
     console.tell(Message::Previewed(first, Ok(Box::new(empty.clone()))));
@@ -93,13 +94,13 @@ fn what_would_go_is_scrolled_to_its_end_and_back() {
 #[test]
 fn the_rules_are_proposed_as_they_stand_and_their_command_is_copied() {
     let mut console = at_prune(unlocked(160, 50));
-    console.press("l*2 j*2 l j l j space y c");
+    console.press("l*3 j*2 l j l j space y c");
     let words = "mnemoscope -d memory/made-up.db prune --window 200 --older-than 365d --below-reward 0.1 --duplicates";
     assert!(console.asked.contains(&Effect::Copy("command".to_owned(), words.to_owned())), "{:?}", console.asked);
     console.press("p");
     let (ticket, operation) = planned(&mut console);
     let rules = Pruning {
-        window: Some(200),
+        window: Window::Newest(200),
         older_days: Some(365),
         below_tenths: Some(1),
         duplicates: true,

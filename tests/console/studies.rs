@@ -136,6 +136,7 @@ fn graduated(id: &str) -> Graduation {
         outcomes: BTreeMap::new(),
         documented: graduation::documented(&quality, &canvas_periods, &interventions),
         coded: Some(graduation::coded(&episodes, Some("intern"))),
+        coded_reason: None,
         quality,
         canvas_periods,
         interventions,

@@ -140,10 +140,7 @@ fn unwound(place: &Place, start: &Start) -> Vec<String> {
 /// Without the rows and the column that agents write.
 fn without_agents(mut dump: Dump) -> Dump {
     for (table, rows) in &mut dump {
-        rows.retain(|key, row| {
-            let names_agents = |value: &[u8]| String::from_utf8_lossy(value).contains(AGENTS_ROW);
-            !key.contains(AGENTS_ROW) && !(table == "memory_access_items" && row.iter().any(|(_, v)| names_agents(v)))
-        });
+        rows.retain(|key, _| !key.contains(AGENTS_ROW));
         if table == "episodes" {
             rows.values_mut().for_each(|row| row.retain(|(column, _)| column != "summary"));
         }

@@ -70,10 +70,8 @@ impl Console {
         terminal.screen_is("the plan, and no word of an earlier one", |screen| {
             screen.contents().contains("A apply") && !is_done(screen) || is_refused(screen)
         });
-        let mut refused = false;
-        terminal.with_screen(|screen| refused = is_refused(screen));
-        if refused {
-            self.forget();
+        if self.is_refused() {
+            self.take_theirs();
             return Some(false);
         }
         terminal.press("A");
@@ -81,12 +79,24 @@ impl Console {
             return None;
         }
         terminal.screen_is("what became of the edit", |screen| is_done(screen) || is_refused(screen));
-        let mut done = false;
-        terminal.with_screen(|screen| done = is_done(screen));
-        if !done {
-            self.forget();
+        if self.is_refused() {
+            self.take_theirs();
+            return Some(false);
         }
-        Some(done)
+        Some(true)
+    }
+
+    fn is_refused(&self) -> bool {
+        let mut refused = false;
+        self.0.with_screen(|screen| refused = is_refused(screen));
+        refused
+    }
+
+    /// Answers a conflict: theirs stays, and all is read again.
+    fn take_theirs(&self) {
+        self.0.press("t");
+        self.0.screen_is("theirs", |screen| !is_refused(screen) && edited(screen).is_none());
+        self.0.settle();
     }
 
     /// Ends it, by a key or a signal.
@@ -112,6 +122,5 @@ fn is_done(screen: &vt100::Screen) -> bool {
 }
 
 fn is_refused(screen: &vt100::Screen) -> bool {
-    let text = screen.contents();
-    ["somebody else changed", "not made", "was not changed", "conflict"].iter().any(|words| text.contains(words))
+    screen.contents().contains("t take theirs")
 }

@@ -27,6 +27,12 @@ pub fn marks(text: &str) -> String {
     words.filter(is_mark).collect::<Vec<_>>().join(" ")
 }
 
+/// Where a text was found: table, column, id of the row.
+pub type Spot = (String, String, String);
+
+/// A text and where it was found.
+type Found<'f> = (&'f Spot, &'f str);
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SlotId(usize);
 
@@ -130,10 +136,10 @@ impl Model {
         self.slots[slot.0].allowed.push(text.to_owned());
     }
 
-    /// Compares with the marks that were found, by table, column and id of the row.
-    pub fn compare(&self, found: &BTreeMap<(String, String, String), String>) -> Vec<String> {
+    /// Compares with the marks that were found.
+    pub fn compare(&self, found: &BTreeMap<Spot, String>) -> Vec<String> {
         let mut wrong = Vec::new();
-        let mut places: BTreeMap<&str, Vec<(&(String, String, String), &str)>> = BTreeMap::new();
+        let mut places: BTreeMap<&str, Vec<Found>> = BTreeMap::new();
         for (place, text) in found {
             for mark in text.split(' ') {
                 places.entry(mark).or_default().push((place, text));
@@ -142,8 +148,7 @@ impl Model {
         let mut known = BTreeSet::new();
         for slot in &self.slots {
             let of_slot: BTreeSet<&str> = slot.allowed.iter().flat_map(|text| text.split(' ')).collect();
-            let here: BTreeSet<(&(String, String, String), &str)> =
-                of_slot.iter().filter_map(|mark| places.get(mark)).flatten().copied().collect();
+            let here: BTreeSet<Found> = of_slot.iter().filter_map(|mark| places.get(mark)).flatten().copied().collect();
             known.extend(here.iter().map(|(place, _)| *place));
             let texts: Vec<&str> = here.iter().map(|(_, text)| *text).collect();
             let fine = match texts[..] {

@@ -12,7 +12,7 @@ use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection, Row as _, SqliteConnection};
 
 use super::history::Engine;
-use super::model::{MARKED, marks};
+use super::model::{MARKED, Spot, marks};
 use super::support::block_on;
 use super::support::postgres::Database;
 use super::terminal::{Home, PROGRAM};
@@ -256,8 +256,8 @@ impl Place {
         rows.into_iter().map(|row| (key(&row), row)).collect()
     }
 
-    /// Every mark that stands somewhere, by table, column and id of the row.
-    pub fn marks(&self) -> Result<BTreeMap<(String, String, String), String>, sqlx::Error> {
+    /// Every mark that stands somewhere.
+    pub fn marks(&self) -> Result<BTreeMap<Spot, String>, sqlx::Error> {
         let mut found = BTreeMap::new();
         for (table, column) in MARKED {
             let sql =

@@ -13,7 +13,7 @@ use super::history::End;
 use super::place::Place;
 
 /// How long a command may take: the stated times for locks come to less.
-const DEADLINE: Duration = Duration::from_secs(120);
+const DEADLINE: Duration = Duration::from_mins(2);
 
 /// A command under way.
 pub struct Running {

@@ -105,20 +105,17 @@ pub fn work() {
     block_on(async {
         let mut link = connect(Path::new(&database)).await;
         run(&mut link, "PRAGMA busy_timeout = 20000").await;
-        match does.parse::<u32>() {
-            Ok(rows) => {
-                run(&mut link, ROWS).await;
-                for row in 0..rows {
-                    run(&mut link, &format!("INSERT INTO agent_notes (body) VALUES ('note {row}')")).await;
-                }
-                link.close().await.expect("closed");
-                println!("\nthe agent is ready");
+        if let Ok(rows) = does.parse::<u32>() {
+            run(&mut link, ROWS).await;
+            for row in 0..rows {
+                run(&mut link, &format!("INSERT INTO agent_notes (body) VALUES ('note {row}')")).await;
             }
-            Err(_) => {
-                run(&mut link, "BEGIN IMMEDIATE").await;
-                println!("\nthe agent is ready");
-                let _ = std::io::stdin().read_line(&mut String::new());
-            }
+            link.close().await.expect("closed");
+            println!("\nthe agent is ready");
+        } else {
+            run(&mut link, "BEGIN IMMEDIATE").await;
+            println!("\nthe agent is ready");
+            let _ = std::io::stdin().read_line(&mut String::new());
         }
     });
 }

@@ -8,11 +8,11 @@ use serde_json::{Map, Value, json};
 
 use super::draft::Draft;
 use super::feedback::writable;
-use super::plan::{Danger, Plan};
+use super::plan::{Danger, Plan, SHOWN};
 use super::reward::trail;
 use super::{ChangeError, now};
 use crate::layout::BoundSource;
-use crate::memory::prune::{Candidate, Rules, SUGGESTED_WINDOW, Why, judge, newest_first};
+use crate::memory::prune::{Candidate, Rules, SUGGESTED_WINDOW, Why, Window, judge, newest_first};
 use crate::memory::query::{Query, Start};
 use crate::memory::{Entity, Row, time};
 use crate::store::Store;
@@ -27,6 +27,8 @@ const PAGE: usize = 5_000;
 pub const UNDO_CASES: usize = 2_000;
 /// Characters of stored rows up to which it does.
 pub const UNDO_SIZE: usize = 64 << 20;
+/// Characters of a prompt that the plan shows.
+const PROMPT: usize = 200;
 /// Banks that the plan tells of one by one.
 const TOLD: usize = 20;
 
@@ -37,8 +39,8 @@ pub struct Ask {
     pub user: Option<String>,
     /// Only this agent's banks.
     pub agent: Option<String>,
-    /// Newest cases that each bank keeps; each bank's own window when not said.
-    pub window: Option<i64>,
+    /// Newest cases that each bank keeps.
+    pub window: Window,
     /// The other rules.
     pub rules: Rules,
 }
@@ -78,14 +80,14 @@ impl Bank {
     }
 }
 
-/// Plans a prune.
+/// Plans a prune. Looking needs no right to write and no trail; applying asks for both.
 ///
 /// # Errors
 /// [`ChangeError::Usage`] for a window that keeps nothing, [`ChangeError::NotFound`] for a user or agent without a bank,
 /// [`ChangeError::Refused`] where cases cannot be written.
 pub async fn plan(store: &Store, ask: &Ask) -> Result<Plan, ChangeError> {
     check(ask)?;
-    let mut draft = Draft::new(store, "prune", Danger::Guarded).await?;
+    let mut draft = Draft::look(store, "prune", Danger::Guarded).await?;
     let source = case_source(store)?;
     let mut banks = banks(store, ask).await?;
     let hanging = match plain_column(source, "id") {
@@ -109,7 +111,9 @@ pub async fn plan(store: &Store, ask: &Ask) -> Result<Plan, ChangeError> {
 }
 
 fn check(ask: &Ask) -> Result<(), ChangeError> {
-    if let Some(window) = ask.window.filter(|w| !(1..=i64::from(i32::MAX)).contains(w)) {
+    if let Window::Newest(window) = ask.window
+        && !(1..=i64::from(i32::MAX)).contains(&window)
+    {
         return Err(ChangeError::Usage(format!(
             "a window of {window} is a mistake: it would keep nothing; give 1 or more ({SUGGESTED_WINDOW} is usual)"
         )));
@@ -204,11 +208,11 @@ pub(super) async fn each(
 }
 
 async fn decide(draft: &mut Draft<'_>, ask: &Ask, bank: &mut Bank, hanging: &[Hanging]) -> Result<(), ChangeError> {
-    let window = match ask.window.or(bank.window) {
+    let window = match ask.window.of(bank.window, &ask.rules) {
         Some(window) if window < 1 => {
             draft.disclosures.push(format!(
                 "{}: its window of {window} is a mistake and was passed over; `profile set {} --window {SUGGESTED_WINDOW}` \
-                 mends it",
+                 fixes it",
                 bank.title(),
                 bank.profile.as_deref().unwrap_or_default()
             ));
@@ -250,8 +254,13 @@ fn tell(draft: &mut Draft<'_>, ask: &Ask, banks: &[Bank]) {
         let count: usize = rest.iter().map(|bank| bank.count()).sum();
         draft.effects.push(format!("{} more banks: {count} cases go", rest.len()));
     }
+    let by_own = match ask.window {
+        Window::Newest(_) => false,
+        Window::Own => true,
+        Window::Unsaid => !ask.rules.names_one(),
+    };
     let open = banks.iter().filter(|bank| bank.window.is_none() && bank.profile.is_some()).count();
-    if open > 0 && ask.window.is_none() {
+    if open > 0 && by_own {
         draft.disclosures.push(format!(
             "{} no window and every case is kept there unless --window says otherwise; {SUGGESTED_WINDOW} is suggested",
             if open == 1 { "1 bank has".to_owned() } else { format!("{open} banks have") }
@@ -358,9 +367,22 @@ fn weight(image: &Image) -> usize {
 }
 
 /// The cases that go, for people, and rows for the memory's own trail: one a bank.
+/// What the first cases that go were about, for people.
+async fn prompts(store: &Store, banks: &[Bank]) -> Result<HashMap<String, String>, ChangeError> {
+    let first: Vec<String> = banks.iter().flat_map(Bank::doomed).take(SHOWN).map(|(case, _)| case.id.clone()).collect();
+    let rows = store.related(Entity::Case, "id", &first).await?;
+    let text = |row: &Row| match row.get("prompt") {
+        Value::Null => None,
+        Value::String(text) => Some(text.chars().take(PROMPT).collect()),
+        other => Some(other.to_string().chars().take(PROMPT).collect()),
+    };
+    Ok(rows.iter().filter_map(|row| Some((row.id().to_owned(), text(row)?))).collect())
+}
+
 async fn note(draft: &mut Draft<'_>, banks: &[Bank]) -> Result<(), ChangeError> {
     let at = time::epoch_micros(&now()).unwrap_or_default() / 1_000;
     let mut policies = 0;
+    let mut prompts = prompts(draft.store, banks).await?;
     for bank in banks.iter().filter(|bank| bank.count() > 0) {
         for (case, why) in bank.doomed() {
             let mut before = Map::new();
@@ -371,6 +393,9 @@ async fn note(draft: &mut Draft<'_>, banks: &[Bank]) -> Result<(), ChangeError> 
             before.insert("reward".to_owned(), json!(case.reward));
             before.insert("message_hash".to_owned(), json!(case.hash));
             before.insert("why".to_owned(), Value::from(why.word()));
+            if let Some(prompt) = prompts.remove(&case.id) {
+                before.insert("prompt".to_owned(), Value::from(prompt));
+            }
             draft.note(Entity::Case, &case.id, Value::Object(before), Value::Null);
         }
         let mut of_bank = Row::empty(Entity::Case);

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{event, object, parent, read, refuse_known_id, refuse_what_has_no_place, vector};
+use super::{event, memories, object, parent, read, refuse_known_id, refuse_what_has_no_place, vector};
 use crate::change::batch::{self, NewRow};
 use crate::change::draft::Draft;
 use crate::change::import::message_hash;
@@ -24,9 +24,11 @@ pub async fn episode(store: &Store, text: &str) -> Result<Plan, ChangeError> {
     let mut draft = Draft::new(store, "record.episode", Danger::Safe).await?;
     let mut object = object(text)?;
     let embedding = vector::take(&mut object)?;
+    let links = memories::take(&mut object)?;
     let mut row = read(Entity::Episode, &object, &mut draft)?;
     let source = batch::target(store, Entity::Episode)?;
     if let Some(kind) = source.write.as_ref().and_then(|write| write.event.as_deref()) {
+        memories::refuse(&links)?;
         event::append(&mut draft, kind, &row, embedding.as_deref()).await?;
         return Ok(draft.seal());
     }
@@ -69,7 +71,8 @@ pub async fn episode(store: &Store, text: &str) -> Result<Plan, ChangeError> {
     if let Some(numbers) = embedding {
         vector::store(&mut draft, source, row.id(), &numbers).await?;
     }
-    uses::follow(&mut draft, &row).await?;
+    let linked = memories::link(&mut draft, row.id(), links).await?;
+    uses::follow(&mut draft, &row, &linked).await?;
     Ok(draft.seal())
 }
 

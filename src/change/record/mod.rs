@@ -3,6 +3,7 @@
 mod case;
 mod episode;
 mod event;
+mod memories;
 mod parent;
 mod vector;
 

@@ -36,7 +36,10 @@ const SPEC: Spec = Spec {
         narrow: &[],
     }],
     judge: |bench| Box::pin(judge(bench)),
-    rules: &[REPLAYED, "an episode without signals keeps what it has; --from-feedback derives signals for those"],
+    rules: &[
+        REPLAYED,
+        "an episode without signals keeps what it has, within 0..1; --from-feedback derives signals for those",
+    ],
     disclosures: &[],
     undo_reason: None,
     verify: None,
@@ -62,7 +65,11 @@ fn signals(store: &Store) -> Result<&BoundSource, ChangeError> {
 
 async fn judge(bench: Bench<'_>) -> Result<Vec<Verdict>, ChangeError> {
     let histories = histories(bench.store, bench.found).await?;
-    let verdict = |row: &Row| match histories.get(row.id()).and_then(|history| replayed(row, history)) {
+    let new = |row: &Row| match histories.get(row.id()) {
+        Some(history) => replayed(row, history),
+        None => row.number("utility").filter(|utility| !(0.0..=1.0).contains(utility)).map(|u| u.clamp(0.0, 1.0)),
+    };
+    let verdict = |row: &Row| match new(row) {
         Some(new) => Verdict::Set(vec![("utility", json!(new))]),
         None => Verdict::Keep,
     };

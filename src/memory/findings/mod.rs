@@ -5,6 +5,7 @@ mod bank;
 mod links;
 mod scan;
 mod tally;
+mod utility;
 
 use serde::Serialize;
 
@@ -14,6 +15,7 @@ pub use bank::Bank;
 pub use links::{Named, Story};
 pub use scan::{Held, Scanner, WORDS};
 pub use tally::Tally;
+pub use utility::UtilityHistories;
 
 /// How much a finding matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -150,6 +152,13 @@ pub const KINDS: &[Kind] = &[
         "episodes whose feedback score is not that of their rows",
         "backfill aggregates",
     ),
+    kind(
+        "utility_differs",
+        Severity::Medium,
+        "episodes whose utility is out of 0..1 or is not what their signals come to",
+        "backfill utility",
+    ),
+    kind("resurrected", Severity::High, "people who were erased here are back", "purge $id"),
     kind("orphan_segment", Severity::Low, "segments belong to no episode", "show segment $id"),
     kind("missing_memory", Severity::Low, "episodes link memories that are not there", "show episode $id"),
     kind("unreadable_value", Severity::Medium, "rows hold something that cannot be read", "show $entity $id"),

@@ -152,11 +152,32 @@ pub struct Trained {
     pub accuracy: Option<f64>,
 }
 
+/// Whether each query has negative and positive pairs.
+fn labels(examples: &[Example]) -> Vec<[bool; 2]> {
+    let queries = examples.iter().map(|e| e.query + 1).max().unwrap_or_default();
+    let mut labels = vec![[false; 2]; queries];
+    for example in examples {
+        labels[example.query][usize::from(example.label)] = true;
+    }
+    labels
+}
+
+/// Why no AUC can be given: both sides of a split need pairs of both kinds. None where it can.
+fn why_no_auc(examples: &[Example]) -> Option<String> {
+    let labels = labels(examples);
+    let [negative, positive] = [0, 1].map(|kind| labels.iter().filter(|has| has[kind]).count());
+    (negative < 2 || positive < 2).then(|| {
+        format!(
+            "no AUC is given: {positive} queries have positive pairs and {negative} negative ones, and two of each are \
+             needed to train on one and hold the other out; do not activate it on this"
+        )
+    })
+}
+
 /// The pairs of an even share of the queries, and the others: (trained on, held out).
 #[must_use]
 pub fn hold_out(examples: &[Example], part: u64, seed: u64) -> (Vec<Example>, Vec<Example>) {
-    let queries = examples.iter().map(|e| e.query + 1).max().unwrap_or_default();
-    let parts = parts(queries, seed);
+    let parts = parts(&labels(examples), seed);
     examples.iter().partition(|e| parts.get(e.query) != Some(&part))
 }
 
@@ -170,14 +191,21 @@ pub fn train_and_hold_out(examples: &[Example], spelling: Spelling, seed: u64) -
     if examples.iter().all(|e| Some(e.query) == first) {
         return Err(LearnError::OneQuery(examples.len()));
     }
-    let (seen, held) = hold_out(examples, 0, seed);
+    let (mut seen, mut held) = hold_out(examples, 0, seed);
+    if check(&seen).is_err() {
+        // The only pairs of a kind are needed to learn from.
+        seen.append(&mut held);
+    }
     let policy = train(&seen, spelling)?;
     let score = |all: &[Example]| -> Vec<f64> { all.iter().map(|e| policy.score(&e.features)).collect() };
     let one = |(e, score): (&Example, f64)| Predicted { query: e.query, part: 0, score, label: e.label };
     let predicted: Vec<Predicted> = seen.iter().zip(score(&seen)).map(one).collect();
     let right = held.iter().filter(|e| (policy.score(&e.features) >= 0.0) == e.label).count();
     let accuracy = (!held.is_empty()).then(|| right as f64 / held.len() as f64);
-    let held_out = assess(&held, &score(&held), Some(&policy), seed);
+    let mut held_out = assess(&held, &score(&held), Some(&policy), seed);
+    if let Some(reason) = why_no_auc(examples).filter(|_| held_out.metrics.auc.is_none()) {
+        held_out.advice = reason;
+    }
     Ok(Trained { held_out, accuracy, trained_on: metrics::metrics(&predicted), n: seen.len(), policy })
 }
 
@@ -226,6 +254,24 @@ mod tests {
         let nothing = train_and_hold_out(&pairs(2_000, 0.0), Spelling::Snake, 1).unwrap();
         assert_eq!(nothing.held_out.verdict, "no better than chance");
         assert!(nothing.held_out.advice.contains("do not activate"));
+    }
+
+    #[test]
+    fn both_kinds_are_held_out_wherever_there_are_two_of_each() {
+        let features = std::array::from_fn(|_| 0.5);
+        let pair = |query, label| Example { query, features, label };
+        for seed in 0..50 {
+            let mixed = [pair(0, true), pair(0, false), pair(1, true), pair(1, false)];
+            let pure = [pair(0, true), pair(1, false), pair(2, false), pair(3, true), pair(4, false)];
+            let half = [pair(0, true), pair(0, false), pair(1, false), pair(2, true), pair(3, false)];
+            for examples in [&mixed[..], &pure, &half] {
+                let found = train_and_hold_out(examples, Spelling::Snake, seed).unwrap();
+                assert!(found.held_out.metrics.auc.is_some(), "seed {seed}: {examples:?}");
+            }
+            let lone = [pair(0, true), pair(1, false), pair(2, false)];
+            let found = train_and_hold_out(&lone, Spelling::Snake, seed).unwrap();
+            assert!(found.held_out.metrics.auc.is_none() && found.held_out.advice.contains("1 queries have positive"));
+        }
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Holding pairs out by query, and drawing queries anew: by a seed alone, so that the same call gives the same answer.
 
+use std::collections::BTreeMap;
+
 /// Parts that queries fall into; one of them is held out.
 pub const PARTS: u64 = 5;
 
@@ -37,13 +39,26 @@ fn mixed(mut z: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// The part, below [`PARTS`], that each of `queries` queries falls into: an even share each, in an order by the seed.
+/// The part, below [`PARTS`], that each query falls into: an even share of the queries of each kind, in an order by the
+/// seed. `labels` says of each query whether it has negative and positive pairs. Where two queries have each, the first
+/// part and the others have both.
 #[must_use]
-pub fn parts(queries: usize, seed: u64) -> Vec<u64> {
+pub fn parts(labels: &[[bool; 2]], seed: u64) -> Vec<u64> {
     let mut random = Random::new(seed);
-    let mut parts: Vec<u64> = (0..queries as u64).map(|q| q % PARTS).collect();
-    for i in (1..queries).rev() {
-        parts.swap(i, random.below(i + 1));
+    let mut groups: BTreeMap<[bool; 2], Vec<usize>> = BTreeMap::new();
+    for (query, kind) in labels.iter().enumerate() {
+        groups.entry(*kind).or_default().push(query);
+    }
+    let mut parts = vec![0; labels.len()];
+    for (kind, queries) in &mut groups {
+        // The only query with both kinds is worth more to those that learn.
+        let first = usize::from(*kind == [true, true] && queries.len() == 1);
+        for i in (1..queries.len()).rev() {
+            queries.swap(i, random.below(i + 1));
+        }
+        for (place, query) in queries.iter().enumerate() {
+            parts[*query] = (first + place) as u64 % PARTS;
+        }
     }
     parts
 }
@@ -54,13 +69,15 @@ mod tests {
 
     #[test]
     fn parts_are_even_and_the_same_for_the_same_seed() {
-        let found = parts(103, 7);
-        assert_eq!(found, parts(103, 7));
-        assert_ne!(found, parts(103, 8));
+        let kinds: Vec<[bool; 2]> = (0..103).map(|query| [query < 3, query >= 3]).collect();
+        let found = parts(&kinds, 7);
+        assert_eq!(found, parts(&kinds, 7));
+        assert_ne!(found, parts(&kinds, 8));
+        assert!(found[..3].contains(&0) && found[3..].contains(&0));
         for part in 0..PARTS {
             let size = found.iter().filter(|p| **p == part).count();
-            assert!((20..=21).contains(&size));
+            assert!((20..=22).contains(&size));
         }
-        assert_eq!(parts(0, 1), Vec::<u64>::new());
+        assert_eq!(parts(&[], 1), Vec::<u64>::new());
     }
 }

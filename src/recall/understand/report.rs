@@ -80,6 +80,8 @@ pub struct Graduation {
     pub documented: Documented,
     /// Readiness by the formula that the system's own code has; none for systems without one.
     pub coded: Option<Coded>,
+    /// Why there is none; none where there is one.
+    pub coded_reason: Option<&'static str>,
 }
 
 /// Insights as JSON, the patterns as an object of lists.

@@ -98,7 +98,10 @@ fn graduated(sheet: &mut Sheet<'_>, found: &Graduation) {
             sheet.line(TextLine::default());
             sheet.lines(coded);
         }
-        None => sheet.lines(documented),
+        None => {
+            sheet.lines(documented);
+            sheet.text(&format!("as coded: none; {}", found.coded_reason.unwrap_or_default()), Role::Muted);
+        }
     }
     let periods = &found.canvas_periods;
     let of = |value: Option<f64>, n: usize| SafeText::join(&[number(value), format!(" (n {n})").into()], "");
