@@ -105,13 +105,13 @@ async fn counted(
     let (mut counts, mut texts) = (vec![Count::default(); handles], 0);
     let own = snapshot.store.own().await?.map(|own| own.schema);
     let ours = |table: &TableName| own.as_ref() == Some(&table.schema) && own::TABLES.contains(&table.name.as_str());
-    for table in graph.relations.tables.iter().filter(|table| !ours(table)).cloned() {
-        let key = graph.relations.keys.get(&table).cloned().unwrap_or_default();
-        let shape = snapshot.store.shape(&table).await?;
+    for table in graph.relations.tables.iter().filter(|table| !ours(table)) {
+        let key = graph.relations.keys.get(table).cloned().unwrap_or_default();
+        let shape = snapshot.store.shape(table).await?;
         let columns: Vec<String> = shape.columns.iter().map(|c| c.name.clone()).collect();
-        let about: Vec<Place> = columns.iter().map(|column| place_of(&table, column, of_people)).collect();
+        let about: Vec<Place> = columns.iter().map(|column| place_of(table, column, of_people)).collect();
         let read: Vec<String> = key.iter().chain(&columns).cloned().collect();
-        let wanted = Wanted { table: &table, columns: &read, when: None, subject: &[] };
+        let wanted = Wanted { table, columns: &read, when: None, subject: &[] };
         snapshot
             .stream(wanted, |row| {
                 let (key, values) = row.split_at(key.len());

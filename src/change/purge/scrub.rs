@@ -230,7 +230,9 @@ fn array_items(inner: &str) -> Vec<(&str, String)> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::matcher::What;
     use super::*;
+    use crate::memory::mention::Certainty;
 
     fn gone(text: &str) -> Option<String> {
         let ids = HashSet::from(["gone-0001".to_owned(), "gone-0002".to_owned()]);
@@ -258,7 +260,7 @@ mod tests {
     #[test]
     fn a_binary_document_keeps_its_lengths() {
         let document = b"\x92\xA9gone-0001\xA1x";
-        let hit = Hit { what: super::super::matcher::What::Row, start: 2, end: 11, fill: None };
+        let hit = Hit { what: What::Row, start: 2, end: 11, certainty: Certainty::Certain };
         let left = without(document, &HashSet::new(), &[hit]);
         assert_eq!(left.as_deref(), Some(&b"\x92\xA9*********\xA1x"[..]));
     }

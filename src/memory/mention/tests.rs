@@ -205,7 +205,8 @@ fn a_common_id_is_certain_only_where_people_are_named_and_never_within_numbers()
 
 #[test]
 fn what_others_are_known_by_is_theirs() {
-    let rows: &[(&str, &str, &[&str], &str, &[&str])] = &[
+    type Row<'a> = (&'a str, &'a str, &'a [&'a str], &'a str, &'a [&'a str]);
+    let rows: &[Row<'_>] = &[
         ("e-mail", "ann@x.org", &["jo.ann@x.org"], "jo.ann@x.org ann@x.org", &["ann@x.org"]),
         ("id", "bob", &["bob-smith"], "bob-smith_2, bob", &["bob"]),
         ("id", "ann", &["ANN"], "ANN ann Ann", &["ann", "Ann"]),
