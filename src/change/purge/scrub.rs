@@ -258,7 +258,7 @@ mod tests {
     #[test]
     fn a_binary_document_keeps_its_lengths() {
         let document = b"\x92\xA9gone-0001\xA1x";
-        let certainty = super::super::matcher::Certainty::Certain;
+        let certainty = crate::memory::mention::Certainty::Certain;
         let hit = Hit { what: super::super::matcher::What::Row, start: 2, end: 11, certainty };
         let left = without(document, &HashSet::new(), &[hit]);
         assert_eq!(left.as_deref(), Some(&b"\x92\xA9*********\xA1x"[..]));
