@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sqlx::postgres::PgConnectOptions;
-use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use sqlx::{ConnectOptions as _, Connection as _};
 
 use super::companion::{self, Companion};
@@ -379,10 +379,16 @@ async fn open_sqlite(
     if !cannot_open(&error) {
         return Err(classify(&location, &error));
     }
+    let files = || std::iter::once(path).chain(attached.iter().map(|(file, _)| file.as_path()));
+    let is_left = |ending| files().any(|file| has(file, ending));
+    // A process that was killed inside a transaction left a journal: no reader may pass it over.
+    if is_left("-journal") && recover(files()).await.is_ok() {
+        let sessions = try_sqlite(path, &attached, ours, options, false).await.map_err(|e| classify(&location, &e))?;
+        let note = "a transaction that a killed process had left by half was rolled back".to_owned();
+        return Ok(Opened { notes: vec![note], ..opened(sessions) });
+    }
     // A database in WAL mode needs files beside it that cannot be made in a folder without write access.
-    let files: Vec<&PathBuf> = attached.iter().map(|(p, _)| p).collect();
-    let in_wal = std::iter::once(path).chain(files.iter().map(|p| p.as_path())).any(has_wal);
-    if !in_wal {
+    if !is_left("-wal") && !is_left("-journal") {
         let sessions = try_sqlite(path, &attached, ours, options, true).await.map_err(|e| classify(&location, &e))?;
         let note = "opened as immutable: its folder cannot be written and nothing waits in a -wal file".to_owned();
         return Ok(Opened { notes: vec![note.clone()], blocked: Some(note), ..opened(sessions) });
@@ -390,9 +396,12 @@ async fn open_sqlite(
     let copied = private_copy(path, attached, &raw_files).await;
     let (copy, path, attached) =
         copied.map_err(|e| OpenError::Other { location: location.clone(), message: e.to_string() })?;
+    let copies = std::iter::once(path.as_path()).chain(attached.iter().map(|(file, _)| file.as_path()));
+    recover(copies).await.map_err(|e| classify(&location, &e))?;
     let sessions = try_sqlite(&path, &attached, ours, options, false).await.map_err(|e| classify(&location, &e))?;
-    let note =
-        "read from a private copy as of now: its folder cannot be written and rows wait in its -wal file".to_owned();
+    let note = "read from a private copy as of now: its folder cannot be written, and rows wait in its -wal file or a \
+                half transaction in its -journal"
+        .to_owned();
     Ok(Opened { notes: vec![note.clone()], blocked: Some(note), copy: Some(copy), ..opened(sessions) })
 }
 
@@ -429,14 +438,28 @@ fn may_be_read(_: &Path) -> bool {
 }
 
 /// The write-ahead log of a database.
-fn wal_of(path: &Path) -> PathBuf {
-    let mut wal = path.as_os_str().to_owned();
-    wal.push("-wal");
-    PathBuf::from(wal)
+/// The file of that ending beside a database, which SQLite keeps beside the file that a link leads to.
+fn beside(path: &Path, ending: &str) -> PathBuf {
+    let mut beside = path.canonicalize().unwrap_or_else(|_| path.to_owned()).into_os_string();
+    beside.push(ending);
+    PathBuf::from(beside)
 }
 
-fn has_wal(path: &Path) -> bool {
-    std::fs::metadata(wal_of(path)).is_ok_and(|m| m.len() > 0)
+/// Whether there is a file with something in it beside a database.
+fn has(path: &Path, ending: &str) -> bool {
+    std::fs::metadata(beside(path, ending)).is_ok_and(|m| m.len() > 0)
+}
+
+/// Lets SQLite roll back what a killed process left in a journal, under its own locks.
+async fn recover(files: impl Iterator<Item = &Path>) -> Result<(), sqlx::Error> {
+    for file in files.filter(|file| has(file, "-journal")) {
+        let options = SqliteConnectOptions::new().filename(file).busy_timeout(Duration::from_secs(3));
+        let mut link = SqliteConnection::connect_with(&options).await?;
+        let recovered = sqlx::raw_sql("SELECT count(*) FROM sqlite_schema").execute(&mut link).await;
+        link.close().await?;
+        recovered?;
+    }
+    Ok(())
 }
 
 type Attached = Vec<(PathBuf, String)>;
@@ -458,7 +481,7 @@ async fn private_copy(
     let from = std::iter::once(path).chain(attached.iter().map(|(file, _)| file.as_path()));
     let to = std::iter::once(&main).chain(copies.iter().map(|(file, _)| file));
     let files: Vec<(PathBuf, PathBuf)> =
-        from.zip(to).flat_map(|(from, to)| [(from.to_owned(), to.clone()), (wal_of(from), wal_of(to))]).collect();
+        from.zip(to).flat_map(|(from, to)| ["", "-wal", "-journal"].map(|ending| (beside(from, ending), beside(to, ending)))).collect();
     let standing = || files.iter().map(|(from, _)| stamp(from)).collect::<Vec<_>>();
     for _ in 0..COPIES {
         let before = standing();
