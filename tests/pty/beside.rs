@@ -53,6 +53,8 @@ fn scene(seed: u64) {
             terminal.press("j");
             terminal.shows("row 2 of");
         }
+        // A person looks before editing; by then the first reads are over, and only locks that stay hold the log.
+        terminal.settle();
         terminal.press("ce");
         terminal.shows(&format!("Edit feedback {}", ids[row]));
         terminal.press(&format!("\t\t {word}"));
