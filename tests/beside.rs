@@ -297,3 +297,28 @@ fn nothing_is_written_or_read_as_a_file_of_the_database_by_any_name() {
     assert_eq!(std::fs::read(&database).expect("its bytes"), main);
     assert_eq!(agent::integrity(&database), "ok");
 }
+
+#[test]
+fn what_a_killed_process_left_in_a_journal_is_rolled_back_before_anything_is_read() {
+    const KILLED: &str = "import os, sqlite3, sys\n\
+        c = sqlite3.connect(sys.argv[1], isolation_level=None)\n\
+        c.execute('PRAGMA journal_mode = DELETE')\n\
+        c.execute('PRAGMA cache_size = 2')\n\
+        c.execute('BEGIN IMMEDIATE')\n\
+        c.execute(\"UPDATE episode_segments SET content = content || 'HALF'\")\n\
+        c.execute(\"UPDATE episodes SET summary = 'HALF'\")\n\
+        os.kill(os.getpid(), 9)\n";
+    block_on(async {
+        let world = small().await;
+        let Target::File(database) = &world.target else { panic!("a file") };
+        drop(world.store);
+        let killed = std::process::Command::new("python3").args(["-c", KILLED]).arg(database).status();
+        assert!(!killed.expect("python3").success());
+        let journal = PathBuf::from(format!("{}-journal", database.display()));
+        assert!(std::fs::metadata(&journal).is_ok_and(|about| about.len() > 0), "a journal is left to roll back");
+        let store = open(&world.target).await;
+        assert!(store.why_not_writable().is_none(), "{:?}", store.why_not_writable());
+        assert_eq!(value(database, "SELECT count(*) FROM episodes WHERE summary = 'HALF'").await, "0");
+        assert_eq!(value(database, "SELECT integrity_check FROM pragma_integrity_check").await, "ok");
+    });
+}

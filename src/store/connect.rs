@@ -480,8 +480,10 @@ async fn private_copy(
         attached.iter().map(|(_, schema)| (folder.join(format!("{schema}.db")), schema.clone())).collect();
     let from = std::iter::once(path).chain(attached.iter().map(|(file, _)| file.as_path()));
     let to = std::iter::once(&main).chain(copies.iter().map(|(file, _)| file));
-    let files: Vec<(PathBuf, PathBuf)> =
-        from.zip(to).flat_map(|(from, to)| ["", "-wal", "-journal"].map(|ending| (beside(from, ending), beside(to, ending)))).collect();
+    let files: Vec<(PathBuf, PathBuf)> = from
+        .zip(to)
+        .flat_map(|(from, to)| ["", "-wal", "-journal"].map(|ending| (beside(from, ending), beside(to, ending))))
+        .collect();
     let standing = || files.iter().map(|(from, _)| stamp(from)).collect::<Vec<_>>();
     for _ in 0..COPIES {
         let before = standing();

@@ -115,7 +115,7 @@ async fn counted(
         snapshot
             .stream(wanted, |row| {
                 let (key, values) = row.split_at(key.len());
-                if !graph.has(&table, key) {
+                if !graph.has(table, key) {
                     for (raw, about) in values.iter().zip(&about).filter(|(raw, _)| !matches!(raw, Raw::Bytes(_))) {
                         count(finder, raw, *about, &mut counts, &mut texts);
                     }

@@ -206,8 +206,7 @@ fn a_path_leads_through_documents_in_documents() {
 #[test]
 fn what_cannot_be_read_is_reported() {
     let mut cut = zlib(
-        &[b"ann@example.org ".repeat(500), (0..9_999).flat_map(|n: u32| n.to_string().into_bytes()).collect()]
-            .concat(),
+        &[b"ann@example.org ".repeat(500), (0..9_999).flat_map(|n: u32| n.to_string().into_bytes()).collect()].concat(),
     );
     cut.truncate(cut.len() - 8);
     let noise: Vec<u8> = (0..400_u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
