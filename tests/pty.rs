@@ -369,7 +369,8 @@ fn nothing_stored_reaches_the_terminal_with_power_from_any_command() {
         let ids = ids(&home, *entity);
         assert!(ids.len() > 3, "{entity}: {ids:?}");
         for id in ids.iter().take(6) {
-            assert!(matches!(on_terminal(&["show", entity.name(), id, "--format", "json"]).0, 0 | 3));
+            let (code, text) = on_terminal(&["show", entity.name(), id, "--format", "json"]);
+            assert!(matches!(code, 0 | 3), "{entity} {id:?}: {code}: {text}");
             let (code, text) = on_terminal(&["show", entity.name(), id]);
             // An id that is no UTF-8 cannot be named; saying so must not obey it either.
             assert!(matches!(code, 0 | 3), "{text}");

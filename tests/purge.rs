@@ -400,7 +400,7 @@ fn people_whose_ids_differ_in_case_or_composition_or_length_are_told_apart() {
                 let before = about(world.texts(sessions).await);
                 let options = Options { full: true, ..everything() };
                 let (plan, receipt) = world.purge(id, &options).await.unwrap_or_else(|error| panic!("{id}: {error}"));
-                assert_eq!(receipt["status"], world.best(), "{receipt:#}");
+                assert!(receipt["status"].as_str().is_some_and(|s| s.starts_with("verified")), "{receipt:#}");
                 assert_eq!(
                     plan["counts"],
                     json!({"chat_sessions": {"delete": 1, "update": 2}, "users": {"delete": 1}})

@@ -245,21 +245,21 @@ fn memories_that_an_episode_was_said_to_use_hear_of_it_when_it_is_recorded() {
 fn an_episode_is_recorded_with_the_memories_that_it_retrieved_and_undo_unlinks_them() {
     block_on(async {
         for world in [Some(small().await), native_on_postgres().await].into_iter().flatten() {
-            let rows = "INSERT INTO memories (id, kind, text, uses, utility) VALUES ('me-1', 'drawer', 'x', 0, NULL), \
-                ('me-2', 'closet', 'y', 0, NULL)";
+            let rows = "INSERT INTO memories (id, kind, text, uses, utility) VALUES ('me-901', 'drawer', 'x', 0, NULL), \
+                ('me-902', 'closet', 'y', 0, NULL)";
             meddle(&world, rows).await;
             let before = dump(&world).await;
             let given = |memories: Value| {
                 json!({"id": "ep-new", "agent_id": "a", "title": "T", "started_at": "2026-03-01T10:00:00Z",
                     "utility": 0.75, "memories": memories})
             };
-            let missing = recorded(&world, Entity::Episode, &given(json!(["me-1", "me-9"]))).await;
-            assert!(matches!(&missing, Err(ChangeError::NotFound(words)) if words.contains("me-9")), "{missing:?}");
-            for wrong in [json!("me-1"), json!([7]), json!(["me-1", "me-1"]), json!([{"id": "me-1"}])] {
+            let missing = recorded(&world, Entity::Episode, &given(json!(["me-901", "me-999"]))).await;
+            assert!(matches!(&missing, Err(ChangeError::NotFound(words)) if words.contains("me-999")), "{missing:?}");
+            for wrong in [json!("me-901"), json!([7]), json!(["me-901", "me-901"]), json!([{"id": "me-901"}])] {
                 let plan = recorded(&world, Entity::Episode, &given(wrong.clone())).await;
                 assert!(matches!(plan, Err(ChangeError::Usage(_))), "{wrong}: {plan:?}");
             }
-            let links = json!(["me-2", {"memory_id": "me-1", "kind": "cited", "rank": 7}]);
+            let links = json!(["me-902", {"memory_id": "me-901", "kind": "cited", "rank": 7}]);
             let receipt = done(&world, recorded(&world, Entity::Episode, &given(links)).await).await;
             let ids = ["ep-new".to_owned()];
             let mut stored = world.store.related(Entity::MemoryLink, "episode_id", &ids).await.expect("links");
@@ -268,8 +268,8 @@ fn an_episode_is_recorded_with_the_memories_that_it_retrieved_and_undo_unlinks_t
                 .iter()
                 .map(|l| (l.text("memory_id").unwrap(), l.text("kind").unwrap(), l.get("rank").as_i64().unwrap()))
                 .collect();
-            assert_eq!(told, [("me-2", "closet", 1), ("me-1", "cited", 7)]);
-            let memory = world.store.row(Entity::Memory, "me-1").await.unwrap().expect("the memory");
+            assert_eq!(told, [("me-902", "closet", 1), ("me-901", "cited", 7)]);
+            let memory = world.store.row(Entity::Memory, "me-901").await.unwrap().expect("the memory");
             assert_eq!((memory.get("uses"), memory.number("utility")), (&json!(1), Some(0.75)));
             done(&world, undo::undo(&world.store, receipt.audit_seq.unwrap()).await).await;
             assert_eq!(dump(&world).await, before);

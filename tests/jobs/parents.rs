@@ -34,10 +34,7 @@ type Shape = (i64, i64, &'static str, Option<usize>);
 
 async fn filled(world: &World, shapes: &[Shape]) {
     let postgres = matches!(world.target, mnemoscope::store::Target::Postgres(_));
-    let vector = match postgres {
-        false => "x'0000803F0000803F'",
-        true => "'[1,1]'",
-    };
+    let vector = if postgres { "'[1,1]'" } else { "x'0000803F0000803F'" };
     let at = |hours: i64| format!("'2026-01-{:02}T{:02}:00:00.000000Z'", 10 + hours / 24, hours % 24);
     let mut script = String::new();
     for (number, (start, end, status, parent)) in shapes.iter().enumerate() {

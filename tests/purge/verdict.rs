@@ -381,7 +381,8 @@ fn a_handle_within_longer_words_is_told_from_its_own_copies_among_the_bytes() {
         let world = on_sqlite(Layout::Atom).await;
         world.run("UPDATE chat_sessions SET title = 'about user-anabel' WHERE user_id = 'user-ben'").await;
         let (_, receipt) = world.purge("user-ana", &everything()).await.expect("a receipt");
-        assert_eq!(receipt["status"], "verified", "{receipt:#}");
+        // It may be a longer spelling of the id: left, and said.
+        assert_eq!(receipt["status"], "verified with disclosures", "{receipt:#}");
         assert!(receipt["verification"]["bytes"]["left"].as_u64().is_some_and(|left| left > 0), "{receipt:#}");
     });
 }

@@ -121,9 +121,7 @@ pub async fn disclosures(
     for object in &found.structure {
         plan.particular.push(format!("{object}: names and rules of the database's structure are not changed"));
     }
-    for (place, reason) in &found.unread {
-        plan.particular.push(format!("{place}: a value {reason}"));
-    }
+    plan.particular.extend(found.unread_words());
     for (table, columns) in strangers(snapshot, graph) {
         if !unknown.contains(&table) {
             plan.notes.push(format!(

@@ -77,7 +77,7 @@ impl Place<'_> {
             };
             if let Some(part) = look.contents.opaque.first().filter(|_| self.opaque[i] && matches!(raw, Raw::Bytes(_)))
             {
-                found.unread.insert(format!("{}.{}", self.table.title(), self.texts[i].0), part.why);
+                found.not_looked_into(format!("{}.{}", self.table.title(), self.texts[i].0), part.why);
             }
             for sighting in &look.sightings {
                 found.control[sighting.handle] += 1;
@@ -321,7 +321,7 @@ impl Place<'_> {
         }
         let packed = scrub::stored_as(new, opened.wrapping, left);
         if packed.is_err() {
-            found.unread.insert(place.to_owned(), "cannot be packed again");
+            found.not_looked_into(place.to_owned(), "they cannot be packed again");
         }
         packed.ok()
     }

@@ -85,7 +85,11 @@ pub async fn logical(
     for statistics in learned(store, kept).await? {
         let (table, column) = (statistics.table.title(), statistics.column);
         // They show what rows that stay hold.
-        let held = found.counted.keys().any(|place| is_of(place, std::slice::from_ref(&table)));
+        let leads = erasure.rules.iter().filter(|rule| super::graph::name(&rule.table) == statistics.table);
+        let mut tables: Vec<String> =
+            leads.filter_map(|rule| rule.of.as_ref()).map(|of| super::graph::name(of).title()).collect();
+        tables.push(table.clone());
+        let held = found.counted.keys().any(|place| is_of(place, &tables));
         if held || account.taken(&statistics.table).is_some_and(|taken| !taken.rows.is_empty()) {
             continue;
         }
@@ -166,9 +170,7 @@ fn judged(found: &Found, kept: &Kept, known: &[String], copies: &[String]) -> Ve
     for object in &found.structure {
         all.push(none(Kind::Structure, format!("{object}; the database's structure is not changed")));
     }
-    for (place, reason) in &found.unread {
-        all.push(none(Kind::Opaque, format!("{place}: a value {reason}")));
-    }
+    all.extend(found.unread_words().map(|words| none(Kind::Opaque, words)));
     all
 }
 

@@ -61,6 +61,15 @@ impl Tally {
     }
 }
 
+/// Values of a column that could not be looked into, or not be changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Unread {
+    /// Why, of the first one.
+    pub why: &'static str,
+    /// How many.
+    pub count: usize,
+}
+
 /// What the pass over everything found.
 #[derive(Debug, Default)]
 pub struct Found {
@@ -87,7 +96,7 @@ pub struct Found {
     /// Tables, views and the like whose definition names the person.
     pub structure: Vec<String>,
     /// Values that could not be read, and why, by table and column.
-    pub unread: BTreeMap<String, &'static str>,
+    pub unread: BTreeMap<String, Unread>,
     /// Rows of our own records of jobs that name the person or a row that goes: they go too.
     pub forgotten: Vec<(TableName, Vec<Raw>)>,
     /// Private values of our own audit trail that name the person or a row that goes.
@@ -98,6 +107,21 @@ pub struct Found {
     pub account: usize,
     /// Values read.
     pub values: u64,
+}
+
+impl Found {
+    /// Notes a value that could not be looked into, or not be changed.
+    pub fn not_looked_into(&mut self, place: String, why: &'static str) {
+        self.unread.entry(place).or_insert(Unread { why, count: 0 }).count += 1;
+    }
+
+    /// What could not be looked into, in words, by column.
+    pub fn unread_words(&self) -> impl Iterator<Item = String> + '_ {
+        let words = |(place, unread): (&String, &Unread)| {
+            format!("{place}: {} values were left as they are: {}", unread.count, unread.why)
+        };
+        self.unread.iter().map(words)
+    }
 }
 
 /// What the pass needs to know.
@@ -223,7 +247,7 @@ async fn large_objects(
     for (id, _) in snapshot.large_objects().await?.into_iter().filter(|(_, readable)| *readable) {
         match snapshot.large_object(id).await? {
             Some(bytes) => place.row(&[Raw::Integer(id), Raw::Bytes(bytes)], found, updates),
-            None => drop(found.unread.insert(format!("{}.data", table.title()), "is too long to be looked into")),
+            None => found.not_looked_into(format!("{}.data", table.title()), "too long to be looked into"),
         }
     }
     Ok(())

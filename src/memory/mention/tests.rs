@@ -76,7 +76,7 @@ fn an_id_is_told_by_what_stands_beside_it() {
         &[
             ("prefs:dmitri.omalley", &["dmitri.omalley"]),
             ("mem:dmitri.omalley:7", &["dmitri.omalley"]),
-            ("/home/dmitri.omalley/x", &["dmitri.omalley"]),
+            ("/srv/dmitri.omalley/x", &["dmitri.omalley"]),
             ("@dmitri.omalley!", &["dmitri.omalley"]),
             ("user_dmitri.omalley", &["?dmitri.omalley"]),
             ("dmitri.omalley_backup.json", &["?dmitri.omalley"]),
