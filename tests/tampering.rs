@@ -354,7 +354,7 @@ fn an_undo_adds_to_the_systems_own_trail_and_takes_nothing_from_it() {
         let Target::File(path) = &world.target else { return };
         let database = path.display().to_string();
         let line = |n: usize| {
-            let (good, word) = (n % 2 == 0, if n % 2 == 0 { "refund" } else { "weather" });
+            let (good, word) = (n.is_multiple_of(2), if n.is_multiple_of(2) { "refund" } else { "weather" });
             json!({"query": format!("refund {n}"), "case": format!("{word} {n}"), "plan": word, "truth_label": good,
                 "reward": if good { 0.9 } else { 0.1 }})
         };

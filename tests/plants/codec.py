@@ -230,7 +230,7 @@ class Garden:
             text = rng.choice(CERTAIN if kind == "certain" else POSSIBLE).format(spelled)
             layers = list(TEXT_LAYERS) + ([] if text_only else list(BYTE_LAYERS))
             if certain_only:
-                layers = [layer for layer in layers if layer not in SEARCHED_ONLY]
+                layers = [layer for layer in layers if layer not in SEARCHED_ONLY and layer != "percent"]
             name = rng.choice(layers)
         packed = (TEXT_LAYERS.get(name) or BYTE_LAYERS[name])(text)
         is_text = isinstance(packed, str)

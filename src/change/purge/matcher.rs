@@ -334,8 +334,8 @@ impl Matcher {
     /// What a value of an id column says of the person: as a whole, or as a part of it between marks.
     #[must_use]
     pub fn look_at_key(&self, text: &str, column: &str, place: Place) -> (Look, Vec<Hit>) {
-        let whole = self.finder.find(text, place);
-        let whole = matches!(&whole[..], [span] if (span.start, span.end) == (0, text.len())).then(|| whole[0]);
+        let found = self.finder.find(text, place);
+        let whole = matches!(&found[..], [span] if (span.start, span.end) == (0, text.len())).then(|| found[0]);
         let mut hits = keys::parts(text.as_bytes(), self.find(text));
         hits.retain(|hit| matches!(hit.what, What::Handle(_)));
         let certainty = match whole {

@@ -73,6 +73,12 @@ impl Place<'_> {
                     let (look, parts) = self.search.matcher.look_at_key(text, &self.texts[i].0, self.about[i]);
                     if self.is_ours() && !look.whole { (Look::default(), Vec::new()) } else { (look, parts) }
                 }
+                // Free text that has to be unique: what stands there gets a name of its own.
+                Raw::Text(text) if self.keyed[i] => {
+                    let mut parts = self.search.matcher.find(text);
+                    parts.retain(|hit| matches!(hit.what, What::Handle(_)) && hit.certainty.is_certain());
+                    (self.search.matcher.look(raw, self.about[i]), parts)
+                }
                 _ => (self.search.matcher.look(raw, self.about[i]), Vec::new()),
             };
             if let Some(part) = look.contents.opaque.first().filter(|_| self.opaque[i] && matches!(raw, Raw::Bytes(_)))

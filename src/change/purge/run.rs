@@ -334,6 +334,7 @@ async fn prepare(
         });
     }
     mention::check(&plan)?;
+    subject::refuse_long(&plan.subject)?;
     check_hold(store, &plan.subject).await?;
     let planning = began.elapsed().as_secs_f64();
     let found = plan.control.iter().filter(|(_, hits)| *hits > 0).count();

@@ -279,6 +279,10 @@ async fn structure(snapshot: &mut Snapshot<'_>, search: &Search<'_>) -> Result<V
 pub fn looks_personal(column: &str) -> bool {
     let lower = column.to_lowercase();
     let words = words(column);
+    // A key of JSON may be a whole sentence: its words say nothing of the value.
+    if words.len() > 4 {
+        return false;
+    }
     let about = |word: &String| {
         let word = word.trim_end_matches("id").trim_end_matches('s');
         matches!(

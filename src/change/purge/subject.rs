@@ -175,17 +175,12 @@ pub async fn resolve(snapshot: &mut Snapshot<'_>, given: &str, aliases: &[String
             add(&mut handles, kind_of(&handle.kind, &value), &value, &source);
         }
     }
-    if let Some(long) = handles.iter().find(|h| h.value.len() > LONGEST) {
-        return Err(ChangeError::Refused(format!(
-            "a handle of the kind {} in {} has {} bytes, and at most {LONGEST} can be looked for: shorten it there first",
-            long.kind,
-            long.source,
-            long.value.len()
-        )));
+    for long in handles.iter_mut().filter(|h| h.value.len() > LONGEST) {
+        long.unsearched = Some(format!("it has {} bytes, and at most {LONGEST} can be looked for", long.value.len()));
     }
     let mut subject = Subject { given: given.to_owned(), ids, handles, near: Vec::new(), others: Vec::new() };
     let alike = alike(snapshot, &subject).await?;
-    for handle in subject.handles.iter_mut().filter(|h| h.kind != "id") {
+    for handle in subject.handles.iter_mut().filter(|h| h.kind != "id" && h.value.len() <= LONGEST) {
         handle.unsearched = if shared.contains(&handle.value) {
             Some("other people have it too".to_owned())
         } else {
@@ -195,6 +190,22 @@ pub async fn resolve(snapshot: &mut Snapshot<'_>, given: &str, aliases: &[String
     subject.others = others(snapshot, &subject, alike).await?;
     subject.near = near_of(snapshot, &subject).await?;
     Ok(subject)
+}
+
+/// Refuses to erase somebody by a handle that is too long to be looked for: what is left of it could not be told.
+///
+/// # Errors
+/// [`ChangeError::Refused`].
+pub fn refuse_long(subject: &Subject) -> Result<(), ChangeError> {
+    match subject.handles.iter().find(|h| h.value.len() > LONGEST) {
+        None => Ok(()),
+        Some(long) => Err(ChangeError::Refused(format!(
+            "a handle of the kind {} in {} has {} bytes, and at most {LONGEST} can be looked for: shorten it there first",
+            long.kind,
+            long.source,
+            long.value.len()
+        ))),
+    }
 }
 
 /// Somebody of whom only words are known: what is given, and aliases.
