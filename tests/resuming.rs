@@ -179,7 +179,7 @@ fn a_run_killed_at_any_statement_is_resumed_to_the_same_end_with_the_same_choice
         // How many statements there are, found by halving.
         let (mut reached, mut beyond) = (1, 4096);
         while beyond - reached > 1 {
-            let (middle, state) = ((reached + beyond) / 2, tempfile::tempdir().expect("a folder"));
+            let (middle, state) = (usize::midpoint(reached, beyond), tempfile::tempdir().expect("a folder"));
             let Some(world) = world() else { return };
             match standing_at(&world, state.path(), middle) {
                 Some(child) => {
