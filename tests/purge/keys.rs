@@ -89,7 +89,10 @@ fn a_key_is_renamed_with_everything_that_refers_to_it() {
             assert_eq!(dangling(&world).await, broken);
             let key = world.texts("SELECT id FROM episodes WHERE title = 'a'").await.remove(0);
             assert!(key.starts_with("ep:") && key.ends_with(":7"), "{key}");
-            assert_eq!(world.texts("SELECT consolidated_into FROM episodes WHERE title = 'b'").await, [key.clone()]);
+            assert_eq!(
+                world.texts("SELECT consolidated_into FROM episodes WHERE title = 'b'").await,
+                std::slice::from_ref(&key)
+            );
             let content = world.texts("SELECT content FROM episode_segments WHERE id = 'seg-plain'").await.remove(0);
             assert_eq!(content, format!("see \"{key}\", not [erased]"));
             assert_eq!(world.count("episodes WHERE id IN ('ep:user-ana.b:8', 'ep:xuser-ana:9')").await, 2);
