@@ -215,7 +215,7 @@ impl Desk<'_> {
         self.sessions().join(format!("{session}.lock"))
     }
 
-    /// Makes a session this process's own until the [`Hold`] is dropped or the process ends; none while another process
+    /// Makes a session this process's own until the `Hold` is dropped or the process ends; none while another process
     /// works on it.
     ///
     /// # Errors
