@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 
 use super::args::{Format, Selection};
 use super::table::{self, Shape};
-use super::{Failure, Session, columns, hints, output};
+use super::{Failure, Session, as_of as past, columns, hints, output};
+use crate::change::as_of::AsOf;
 use crate::change::import::ORDER;
 use crate::memory::filter::Filter;
 use crate::memory::nearest::unknown;
@@ -25,12 +26,12 @@ use crate::ui::text::SafeText;
 const STRIDE: usize = 500;
 
 /// Reads an entity's name.
-fn entity(name: &str) -> Result<Entity, Failure> {
+pub(super) fn entity(name: &str) -> Result<Entity, Failure> {
     Entity::parse(name).ok_or_else(|| Failure::usage(unknown("entity", name, Entity::ALL.iter().map(|e| e.name()))))
 }
 
 /// The question behind `--where`, `--order` and `--canvas`.
-fn query(entity: Entity, selection: &Selection) -> Result<Query, Failure> {
+pub(super) fn query(entity: Entity, selection: &Selection) -> Result<Query, Failure> {
     let now = Utc::now();
     let mut query = Query::new(entity);
     for text in &selection.filters {
@@ -131,6 +132,7 @@ pub async fn list(
     selection: &Selection,
     limit: Option<usize>,
     after: Option<&str>,
+    as_of: Option<&str>,
 ) -> Result<(), Failure> {
     let mut query = query(entity(name)?, selection)?;
     if limit == Some(0) {
@@ -146,7 +148,7 @@ pub async fn list(
         // On a terminal the beginning of a text is shown: megabytes need not be read for it.
         query.preview = output::width().map(|_| columns::PREVIEW);
     }
-    let store = session.store().await?;
+    let (store, as_of) = past::store(session, as_of).await?;
     if limit.is_none() && matches!(format, Format::Jsonl | Format::Csv) {
         if stream(session, &store, query.clone(), format, false).await? == 0 {
             hints::values(&store, &query).await;
@@ -159,7 +161,7 @@ pub async fn list(
     }
     mask_rows(session, &mut page.rows);
     match format {
-        Format::Json => output::json(&ShownPage { rows: &page.rows, next: page.next.as_deref() }),
+        Format::Json => output::json(&ShownPage { rows: &page.rows, next: page.next.as_deref(), as_of }),
         Format::Jsonl => output::piped(|out| page.rows.iter().try_for_each(|r| output::json_line(out, r))),
         Format::Csv => output::piped(|out| {
             let mut csv = csv::Writer::from_writer(out);
@@ -219,21 +221,17 @@ async fn stream(
         }
         let surplus =
             if tagged && mask.is_none() { store.surplus(query.entity, &page.rows).await? } else { Vec::new() };
-        let mut closed = false;
-        output::piped(|out| {
-            let written = if tagged {
+        let open = output::piped_open(|out| {
+            if tagged {
                 write_export(out, &page.rows, &surplus, query.entity)
             } else {
                 write_rows(out, &page.rows, query.entity, format, first)
-            };
-            closed = written.as_ref().is_err_and(|e| e.kind() == std::io::ErrorKind::BrokenPipe);
-            written?;
-            out.flush().inspect_err(|e| closed = e.kind() == std::io::ErrorKind::BrokenPipe)
+            }
         })?;
         first = false;
         printed += page.rows.len();
         match page.next {
-            Some(next) if !closed => query.start = Start::After(next),
+            Some(next) if open => query.start = Start::After(next),
             _ => return Ok(printed),
         }
     }
@@ -279,6 +277,8 @@ fn write_export(out: &mut dyn Write, rows: &[Row], surplus: &[Surplus], entity: 
 struct ShownPage<'p> {
     rows: &'p [Row],
     next: Option<&'p str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    as_of: Option<AsOf>,
 }
 
 /// `export ENTITY…`.
@@ -320,20 +320,29 @@ pub async fn export(
 }
 
 /// `show`.
-pub async fn show(session: &Session<'_>, name: &str, id: &str) -> Result<(), Failure> {
+pub async fn show(session: &Session<'_>, name: &str, id: &str, as_of: Option<&str>) -> Result<(), Failure> {
     let entity = entity(name)?;
-    let store = session.store().await?;
+    if entity == Entity::Subject && as_of.is_some() {
+        return Err(Failure::usage("--as-of is for rows; a person is shown as they are now"));
+    }
+    let (store, as_of) = past::store(session, as_of).await?;
     let missing = || Failure::not_found(format!("there is no {} `{id}` in {}", entity.title(), store.location()));
-    let value = if entity == Entity::Subject {
+    let mut value = if entity == Entity::Subject {
         super::purge::show(session, &store, id).await?
     } else if entity == Entity::Episode {
         let mut context = store.episode(id).await?.ok_or_else(missing)?;
         mask_context(session, &mut context);
-        return print_shape(session, &context);
+        if as_of.is_none() {
+            return print_shape(session, &context);
+        }
+        context.to_json()
     } else {
         let row = store.row(entity, id).await?.ok_or_else(missing)?;
         with_context(session, &store, row).await?
     };
+    if let Some(as_of) = as_of {
+        value["as_of"] = json!(as_of);
+    }
     print_value(session, &value)
 }
 
@@ -442,7 +451,7 @@ fn print_fields(out: &mut dyn Write, value: &Value, depth: usize) -> std::io::Re
     }
 }
 
-fn mask_rows(session: &Session<'_>, rows: &mut [Row]) {
+pub(super) fn mask_rows(session: &Session<'_>, rows: &mut [Row]) {
     if let Some(mask) = session.mask() {
         rows.iter_mut().for_each(|row| mask.row(row));
     }

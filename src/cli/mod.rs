@@ -1,16 +1,20 @@
 //! The headless twins of the console: standard output is data, standard error is words, exit codes are a contract.
 
 pub mod args;
+mod as_of;
 mod audit;
 pub mod backfill;
 mod change;
 pub mod change_args;
 mod columns;
+pub mod compare;
 mod demo;
 mod evaluate;
 pub mod failure;
-mod findings;
+pub mod find;
+pub mod findings;
 mod fleet;
+mod follow;
 mod hints;
 pub mod ink;
 mod insights;
@@ -183,16 +187,21 @@ async fn dispatch(cli: &Cli, config: &Config) -> Result<(), Failure> {
             session.console(Some(&path.display().to_string()), look).await
         }
         Some(Command::Status { sizes }) => look::status(&session, *sizes).await,
-        Some(Command::List { entity, selection, limit, after }) => {
-            look::list(&session, entity, selection, *limit, after.as_deref()).await
+        Some(Command::List { entity, selection, limit, after, follow: true, .. }) => {
+            follow::run(&session, entity, selection, *limit, after.as_deref()).await
+        }
+        Some(Command::List { entity, selection, limit, after, as_of, .. }) => {
+            look::list(&session, entity, selection, *limit, after.as_deref(), as_of.as_deref()).await
         }
         Some(Command::Tables) => raw::tables(&session).await,
         Some(Command::Table { name, selection }) => raw::table(&session, name, selection).await,
-        Some(Command::Show { entity, id }) => look::show(&session, entity, id).await,
+        Some(Command::Show { entity, id, as_of }) => look::show(&session, entity, id, as_of.as_deref()).await,
         Some(Command::Insights { agent }) => insights::insights(&session, agent.as_deref()).await,
         Some(Command::Graduation { agent }) => insights::graduation(&session, agent).await,
         Some(Command::Evaluate(args)) => evaluate::run(&session, args).await,
-        Some(Command::Findings { kind, fail_on }) => findings::run(&session, kind.as_deref(), *fail_on).await,
+        Some(Command::Findings(asked)) => findings::run(&session, asked).await,
+        Some(Command::Compare(asked)) => compare::run(&session, asked).await,
+        Some(Command::Find(asked)) => find::run(&session, asked).await,
         Some(Command::Chain { episode, suggest_parents: true }) => recall::parents(&session, episode).await,
         Some(Command::Chain { episode, .. }) => look::chain(&session, episode).await,
         Some(Command::Queries { command }) => recall::queries(&session, command.as_ref()).await,

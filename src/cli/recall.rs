@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 
 use super::args::{Format, QueriesCommand};
 use super::recall_args::RecallArgs;
-use super::{Failure, Session, hints, look, output};
+use super::{Failure, Session, as_of as past, hints, look, output};
+use crate::change::as_of::AsOf;
 use crate::change::what_if::Kept;
 use crate::config::{Embedding, queries};
 use crate::lab::embed::{self, Endpoint};
@@ -25,11 +26,17 @@ use crate::ui::text::SafeText;
 
 /// `recall`.
 pub async fn recall(session: &Session<'_>, args: &RecallArgs) -> Result<(), Failure> {
-    let store = session.store().await?;
-    let answer = answer(session, &store, args).await?;
+    let (store, as_of) = past::store(session, args.as_of.as_deref()).await?;
+    let answer = answer(session, &store, args, as_of.as_ref()).await?;
     match session.format() {
         Format::Table => output::piped(|out| print_answer(out, &answer)),
-        Format::Json => output::json(&answer.to_json()),
+        Format::Json => {
+            let mut shown = answer.to_json();
+            if let Some(as_of) = as_of {
+                shown["as_of"] = json!(as_of);
+            }
+            output::json(&shown)
+        }
         Format::Jsonl => {
             warn_notes(&answer.notes);
             output::piped(|out| answer.rows.iter().try_for_each(|item| output::json_line(out, &item.to_json())))
@@ -48,8 +55,8 @@ pub async fn context(
     tokens: usize,
     per_row: Option<usize>,
 ) -> Result<(), Failure> {
-    let store = session.store().await?;
-    let answer = answer(session, &store, args).await?;
+    let (store, as_of) = past::store(session, args.as_of.as_deref()).await?;
+    let answer = answer(session, &store, args, as_of.as_ref()).await?;
     let rows: Vec<Told<'_>> = answer.rows.iter().map(Item::told).collect();
     let lessons = answer.request.ranking == Ranking::Similar;
     let made = text::context(&rows, Budget { tokens, per_row }, lessons);
@@ -65,7 +72,7 @@ pub async fn context(
             Ok(())
         });
     }
-    let shown = json!({
+    let mut shown = json!({
         "text": made.text,
         "tokens": made.tokens,
         "tokens_are": "rough: 4 characters each",
@@ -75,6 +82,9 @@ pub async fn context(
         "omitted": made.omitted,
         "query": answer.query_json(),
     });
+    if let Some(as_of) = as_of {
+        shown["as_of"] = json!(as_of);
+    }
     look::print_value(session, &shown)
 }
 
@@ -182,12 +192,17 @@ pub async fn parents(session: &Session<'_>, id: &str) -> Result<(), Failure> {
     look::print_value(session, &shown)
 }
 
-async fn answer(session: &Session<'_>, store: &Store, args: &RecallArgs) -> Result<Answer, Failure> {
+async fn answer(
+    session: &Session<'_>,
+    store: &Store,
+    args: &RecallArgs,
+    as_of: Option<&AsOf>,
+) -> Result<Answer, Failure> {
     let now = Utc::now();
     let at = match &args.at {
         Some(text) => time::parse_moment(text, now)
             .ok_or_else(|| Failure::usage(format!("--at: `{text}` is no time; RFC 3339 or an age such as 30d")))?,
-        None => time::spell_utc(now).unwrap_or_default(),
+        None => as_of.map_or_else(|| time::spell_utc(now).unwrap_or_default(), |as_of| as_of.at.clone()),
     };
     if args.k == Some(0) {
         return Err(Failure::usage("-k 0 asks for nothing: name one row at least"));

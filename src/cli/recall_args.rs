@@ -79,6 +79,9 @@ pub struct RecallArgs {
     /// As if it were this moment: RFC 3339 or an age such as 30d. Ages are counted from here.
     #[arg(long, value_name = "TIME")]
     pub at: Option<String>,
+    /// Over the memories as they were: a time, an age such as 7d, or just after an entry of the audit trail.
+    #[arg(long, value_name = "TIME|SEQ")]
+    pub as_of: Option<String>,
 }
 
 impl RecallArgs {

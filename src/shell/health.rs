@@ -5,10 +5,12 @@ use std::time::Duration;
 
 use crate::change::findings::{self, Brief, Told, Wanted};
 use crate::change::migrate::{self, Done, Pending, State};
+use crate::config::mutes;
 use crate::console::core::Failure;
 use crate::console::core::request::Reply;
 use crate::console::screens::findings::News;
 use crate::console::screens::migrations::{Item, Listed, Standing};
+use crate::memory::findings::NotApplicable;
 use crate::store::Store;
 
 /// Examples of each finding.
@@ -25,11 +27,15 @@ pub async fn look(store: &Store, brief: bool, replies: impl Fn(Reply) + Sync) ->
             Told::NotApplicable(kind) => News::NotApplicable(kind),
             Told::Read(rows, entity) => News::Read(rows, entity),
             Told::Left(kinds) => News::Left(kinds),
+            Told::Muted(kind, count) => {
+                News::NotApplicable(NotApplicable { kind, reason: format!("it is muted; {count} were found") })
+            }
         };
         replies(Reply::Finding(Ok(news)));
         ControlFlow::Continue(())
     };
-    let wanted = Wanted { kind: None, examples: EXAMPLES, brief: brief.then_some(BRIEF) };
+    let muted = mutes::muted(store.location());
+    let wanted = Wanted { kind: None, examples: EXAMPLES, brief: brief.then_some(BRIEF), muted };
     let remedy = "r looks again; findings of one kind: findings --kind K";
     let failed =
         |e: crate::change::ChangeError| Failure::new("Looking for findings ended early", e.to_string(), remedy);

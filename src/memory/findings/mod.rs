@@ -3,6 +3,7 @@
 
 mod bank;
 mod links;
+mod muted;
 mod scan;
 mod tally;
 mod utility;
@@ -14,6 +15,7 @@ use super::invocation::filled;
 
 pub use bank::{Bank, is_poison};
 pub use links::{Named, Story};
+pub use muted::{Mute, Muted};
 pub use scan::{Held, Scanner, WORDS};
 pub use tally::Tally;
 pub use utility::UtilityHistories;
