@@ -276,6 +276,8 @@ pub enum Command {
     Evaluate(super::recall_args::EvaluateArgs),
     /// What is wrong or suspicious, each with the command that fixes it.
     Findings(super::findings::Findings),
+    /// Print a JSON Schema: `schema episode`, `schema plan`.
+    Schema(super::schema::Schema),
     /// Show two rows of a kind field by field, their texts as word diffs: `compare episode ID ID`.
     Compare(super::compare::Compare),
     /// Look for words in titles, summaries, segments, feedback, cases and memories: `find 'late loads'`.

@@ -30,6 +30,7 @@ pub mod purge_args;
 mod raw;
 mod recall;
 pub mod recall_args;
+pub mod schema;
 pub mod table;
 
 use std::io::Write as _;
@@ -200,6 +201,7 @@ async fn dispatch(cli: &Cli, config: &Config) -> Result<(), Failure> {
         Some(Command::Graduation { agent }) => insights::graduation(&session, agent).await,
         Some(Command::Evaluate(args)) => evaluate::run(&session, args).await,
         Some(Command::Findings(asked)) => findings::run(&session, asked).await,
+        Some(Command::Schema(asked)) => schema::run(&session, asked),
         Some(Command::Compare(asked)) => compare::run(&session, asked).await,
         Some(Command::Find(asked)) => find::run(&session, asked).await,
         Some(Command::Chain { episode, suggest_parents: true }) => recall::parents(&session, episode).await,

@@ -86,19 +86,61 @@ fn pieces(a: &str, b: &str) -> Option<Vec<TextPiece>> {
     } else {
         return None;
     };
-    let mut pieces: Vec<TextPiece> = Vec::new();
-    for change in diff.iter_all_changes() {
-        let how = match change.tag() {
-            ChangeTag::Equal => PieceOf::Same,
-            ChangeTag::Delete => PieceOf::Removed,
-            ChangeTag::Insert => PieceOf::Added,
-        };
-        match pieces.last_mut() {
-            Some(last) if last.how == how => last.text.push_str(change.value()),
-            _ => pieces.push(TextPiece { how, text: change.value().to_owned() }),
+    let mut told = Pieces::default();
+    diff.iter_all_changes().for_each(|change| told.take(change.tag(), change.value()));
+    Some(told.end())
+}
+
+/// Pieces under way: changed words with nothing but blanks between them are one change.
+#[derive(Default)]
+struct Pieces {
+    done: Vec<TextPiece>,
+    removed: String,
+    added: String,
+    /// Blanks that both texts have after a change.
+    blank: String,
+}
+
+impl Pieces {
+    fn take(&mut self, tag: ChangeTag, text: &str) {
+        if tag != ChangeTag::Equal {
+            let blank = std::mem::take(&mut self.blank);
+            self.removed.push_str(&blank);
+            self.added.push_str(&blank);
+        }
+        match tag {
+            ChangeTag::Delete => self.removed.push_str(text),
+            ChangeTag::Insert => self.added.push_str(text),
+            ChangeTag::Equal if text.trim().is_empty() && !(self.removed.is_empty() && self.added.is_empty()) => {
+                self.blank.push_str(text);
+            }
+            ChangeTag::Equal => {
+                self.settle();
+                self.push(PieceOf::Same, text);
+            }
         }
     }
-    Some(pieces)
+
+    fn settle(&mut self) {
+        let (removed, added) = (std::mem::take(&mut self.removed), std::mem::take(&mut self.added));
+        self.push(PieceOf::Removed, &removed);
+        self.push(PieceOf::Added, &added);
+        let blank = std::mem::take(&mut self.blank);
+        self.push(PieceOf::Same, &blank);
+    }
+
+    fn push(&mut self, how: PieceOf, text: &str) {
+        match self.done.last_mut() {
+            _ if text.is_empty() => {}
+            Some(last) if last.how == how => last.text.push_str(text),
+            _ => self.done.push(TextPiece { how, text: text.to_owned() }),
+        }
+    }
+
+    fn end(mut self) -> Vec<TextPiece> {
+        self.settle();
+        self.done
+    }
 }
 
 #[cfg(test)]

@@ -17,6 +17,7 @@ pub mod prune;
 pub mod query;
 pub mod reward;
 pub mod row;
+pub mod schema;
 pub mod search;
 pub mod session_links;
 pub mod text_check;
