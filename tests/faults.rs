@@ -9,10 +9,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use mnemoscope::change::import::{self, Format};
+use mnemoscope::change::operation::FeedbackFields;
 use mnemoscope::change::{
     self, ChangeError, Plan, audit, chain, feedback, migrate, profile, record, reward, signal, undo,
 };
 use mnemoscope::memory::Entity;
+use mnemoscope::memory::utility::Signal;
 use mnemoscope::store::{Store, Target};
 use serde_json::json;
 use support::block_on;
@@ -59,7 +61,7 @@ async fn strangers(world: &World) -> (String, String) {
 /// An episode whose utility a signal moves and that used memories.
 async fn with_memories(world: &World) -> String {
     for id in ids(world, Entity::Episode).await {
-        let plan = signal::add(&world.store, &id, "rejected", "me", None).await;
+        let plan = signal::add(&world.store, &id, Signal::Rejected, "me", None).await;
         if plan.is_ok_and(|plan| plan.counts.contains_key("memories")) {
             return id;
         }
@@ -115,7 +117,7 @@ async fn plan(store: &Store, operation: &str, on: &Chosen) -> Result<Plan, Chang
         "feedback add" => feedback::add(store, &on.episode, &said("rating", Some(2), Some("shorter"))).await,
         "feedback edit" => feedback::edit(store, &on.feedback, &said("rating", Some(4), Some("longer"))).await,
         "feedback remove" => feedback::remove(store, &on.feedback).await,
-        "signal" => signal::add(store, &on.moving, "rejected", "me", Some("why")).await,
+        "signal" => signal::add(store, &on.moving, Signal::Rejected, "me", Some("why")).await,
         "signal retract" => signal::retract(store, &on.signal).await,
         "link" => chain::link(store, &on.strangers.0, &on.strangers.1).await,
         "unlink" => chain::unlink(store, &on.child).await,
@@ -355,7 +357,7 @@ fn an_agent_that_writes_meanwhile_makes_a_conflict_of_a_plan_and_another_plan_of
     block_on(async {
         for world in natives().await {
             let on = chosen(&world).await;
-            let said = feedback::Said { correction: Some("ours".to_owned()), ..feedback::Said::default() };
+            let said = FeedbackFields { correction: Some("ours".to_owned()), ..FeedbackFields::default() };
             let kept = feedback::edit(&world.store, &on.feedback, &said).await.expect("a plan");
             let theirs = format!("UPDATE agent_feedback SET correction = 'theirs' WHERE id = '{}'", on.feedback);
             // The agent holds the row, or the whole file, when we come.
