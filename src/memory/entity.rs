@@ -144,10 +144,12 @@ entities! {
         id: Text, episode_id: Text, signal: Text, delta: Real, before: Real, after: Real,
         actor: Text Identity, reason: Text Content, created_at: Time,
     }
-    /// Something stored and retrieved: a drawer, a closet, a case.
+    /// Something stored and retrieved: a fact, a note, a drawer.
     Memory "memory" time created_at {
         id: Text, kind: Text, collection: Text, title: Text Content, text: Text Content,
-        metadata: Json Content, created_at: Time, uses: Integer, utility: Real,
+        user_id: Text Identity, agent_id: Text, session_id: Text Identity, tags: List, status: Text,
+        importance: Real, source_ids: List, metadata: Json Content, created_at: Time, updated_at: Time,
+        expires_at: Time, uses: Integer, utility: Real,
     }
     /// That an episode retrieved a memory.
     MemoryLink "memory_link" time episode_id {
