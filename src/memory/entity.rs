@@ -70,8 +70,8 @@ macro_rules! columns {
 macro_rules! entities {
     ($($(#[$doc:meta])* $variant:ident $name:literal time $time:ident $columns:tt)*) => {
         /// A kind of thing that a memory database holds.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum Entity { $($(#[$doc])* $variant),* }
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+        pub enum Entity { $($(#[$doc])* #[serde(rename = $name)] $variant),* }
 
         impl Entity {
             /// Every entity, in the order in which they are listed to people.

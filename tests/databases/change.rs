@@ -7,9 +7,11 @@ use std::process::{Command, Stdio};
 use crate::support::block_on;
 use crate::support::fixtures::{Layout, build_sqlite};
 use crate::support::world::*;
+use mnemoscope::change::operation::{FeedbackFields, ImportFormat};
 use mnemoscope::change::{self, ChangeError, Plan, audit, feedback, import, migrate, undo};
 use mnemoscope::change::{chain, profile, reward, signal};
-use mnemoscope::memory::{Entity, utility};
+use mnemoscope::memory::Entity;
+use mnemoscope::memory::utility::{self, Signal};
 use mnemoscope::store::{OpenOptions, Store, Target};
 use proptest::prelude::*;
 use serde_json::json;
@@ -53,12 +55,12 @@ async fn plan(world: &World, step: &Step, seqs: &[i64]) -> Option<Result<Plan, C
         }
         Step::Edit(n, kind, rating) => {
             let id = pick(ids(world, Entity::Feedback).await, *n)?;
-            let said = feedback::Said { user: None, ..said(kind, *rating, None) };
+            let said = FeedbackFields { user: None, ..said(kind, *rating, None) };
             feedback::edit(store, &id, &said).await
         }
         Step::Correct(n, text) => {
             let id = pick(ids(world, Entity::Feedback).await, *n)?;
-            feedback::edit(store, &id, &feedback::Said { correction: Some(text.clone()), ..Default::default() }).await
+            feedback::edit(store, &id, &FeedbackFields { correction: Some(text.clone()), ..Default::default() }).await
         }
         Step::Remove(n) => feedback::remove(store, &pick(ids(world, Entity::Feedback).await, *n)?).await,
         Step::Undo(n) => undo::undo(store, *seqs.get(n % seqs.len().max(1))?).await,
@@ -249,7 +251,6 @@ fn what_makes_no_sense_is_refused_by_kind() {
             feedback::add(store, &episode, &said("stars", None, None)).await,
             feedback::add(store, &episode, &said("thumbs_up", None, Some(&"x".repeat(10 << 20)))).await,
             feedback::add(store, " ", &said("thumbs_up", None, None)).await,
-            signal::add(store, &episode, "praised", "me", None).await,
             profile::set_window(store, "x", Some(0)).await,
             reward::set(store, "x", 1.5, None).await,
             reward::set(store, "x", f64::NAN, None).await,
@@ -296,7 +297,12 @@ fn signals_and_retractions_equal_a_replay_of_the_history() {
                 } else {
                     let word = utility::Signal::ALL[what % 5].word();
                     words.push(word.to_owned());
-                    done(&world, signal::add(&world.store, &episode, word, "me", Some("why")).await).await
+                    done(
+                        &world,
+                        signal::add(&world.store, &episode, Signal::parse(word).expect("a signal"), "me", Some("why"))
+                            .await,
+                    )
+                    .await
                 };
                 seqs.push(receipt.audit_seq.unwrap());
                 let replay = utility::replay(start, words.iter().map(String::as_str));
@@ -340,7 +346,11 @@ fn memories_are_promoted_and_demoted_by_the_episodes_that_used_them() {
             let mut moved = 0;
             for (turn, episode) in ids(&world, Entity::Episode).await.into_iter().take(10).enumerate() {
                 let word = utility::Signal::ALL[turn % 5].word();
-                let receipt = done(&world, signal::add(&world.store, &episode, word, "me", None).await).await;
+                let receipt = done(
+                    &world,
+                    signal::add(&world.store, &episode, Signal::parse(word).expect("a signal"), "me", None).await,
+                )
+                .await;
                 seqs.extend(receipt.audit_seq);
                 for change in receipt.changes.iter().filter(|c| c.entity == "memory") {
                     assert!(receipt.effects.iter().any(|e| e.contains(&change.id)), "{:?}", receipt.effects);
@@ -471,9 +481,9 @@ fn a_layout_that_has_no_place_for_something_says_so() {
         for layout in [Layout::NousPlanned, Layout::Pyworkflow, Layout::EnnubeJson] {
             let Some(world) = on_postgres(layout).await else { return };
             refused.push(feedback::add(&world.store, "x", &said("thumbs_up", None, None)).await);
-            refused.push(signal::add(&world.store, "x", "confirmed", "me", None).await);
+            refused.push(signal::add(&world.store, "x", Signal::Confirmed, "me", None).await);
             let line = "{\"case\": \"a\", \"plan\": \"b\", \"reward\": 1}";
-            let imported = import::plan(&world.store, import::Format::Memento, "f", line, true).await;
+            let imported = import::plan(&world.store, ImportFormat::Memento, "f", line, true).await;
             if layout != Layout::EnnubeJson {
                 assert!(imported.as_ref().is_err_and(|e| e.to_string().contains("native layout")), "{imported:?}");
                 refused.push(imported);
@@ -481,7 +491,7 @@ fn a_layout_that_has_no_place_for_something_says_so() {
         }
         let world = on_sqlite(Layout::Atom).await;
         refused.push(
-            feedback::edit(&world.store, "ef-low", &feedback::Said { user: None, ..said("rating", Some(3), None) })
+            feedback::edit(&world.store, "ef-low", &FeedbackFields { user: None, ..said("rating", Some(3), None) })
                 .await,
         );
         refused.push(chain::unlink(&world.store, &ids(&world, Entity::Episode).await[0]).await);
@@ -545,7 +555,7 @@ fn rows_that_the_engine_numbers_are_edited_and_taken_away_and_never_guessed() {
         let added = feedback::add(&store, "t-1", &said("thumbs_up", None, None)).await;
         assert!(matches!(&added, Err(ChangeError::Refused(words)) if words.contains("numbers its rows")), "{added:?}");
         let score = async || store.row(Entity::Episode, "t-1").await.unwrap().expect("it").number("feedback_score");
-        let said = feedback::Said { kind: Some("thumbs_down".to_owned()), ..feedback::Said::default() };
+        let said = FeedbackFields { kind: Some("thumbs_down".to_owned()), ..FeedbackFields::default() };
         for plan in [feedback::edit(&store, "7", &said).await, feedback::remove(&store, "7").await] {
             let Ok(plan) = plan else { panic!("{plan:?}") };
             let receipt = change::apply(&store, &plan, &author()).await.expect("applied");

@@ -9,11 +9,13 @@ use crate::support::block_on;
 use crate::support::fixtures::{Layout, build_postgres, build_sqlite};
 use crate::support::postgres::Database;
 use crate::support::world::*;
-use mnemoscope::change::import::{self, Format};
+use mnemoscope::change::import;
+use mnemoscope::change::operation::{FeedbackFields, ImportFormat};
 use mnemoscope::change::{
     self, ChangeError, Plan, audit, chain, feedback, migrate, profile, record, reward, signal, undo,
 };
 use mnemoscope::memory::Entity;
+use mnemoscope::memory::utility::Signal;
 use mnemoscope::store::{Store, Target};
 use serde_json::json;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
@@ -56,7 +58,7 @@ async fn strangers(world: &World) -> (String, String) {
 /// An episode whose utility a signal moves and that used memories.
 async fn with_memories(world: &World) -> String {
     for id in ids(world, Entity::Episode).await {
-        let plan = signal::add(&world.store, &id, "rejected", "me", None).await;
+        let plan = signal::add(&world.store, &id, Signal::Rejected, "me", None).await;
         if plan.is_ok_and(|plan| plan.counts.contains_key("memories")) {
             return id;
         }
@@ -112,7 +114,7 @@ async fn plan(store: &Store, operation: &str, on: &Chosen) -> Result<Plan, Chang
         "feedback add" => feedback::add(store, &on.episode, &said("rating", Some(2), Some("shorter"))).await,
         "feedback edit" => feedback::edit(store, &on.feedback, &said("rating", Some(4), Some("longer"))).await,
         "feedback remove" => feedback::remove(store, &on.feedback).await,
-        "signal" => signal::add(store, &on.moving, "rejected", "me", Some("why")).await,
+        "signal" => signal::add(store, &on.moving, Signal::Rejected, "me", Some("why")).await,
         "signal retract" => signal::retract(store, &on.signal).await,
         "link" => chain::link(store, &on.strangers.0, &on.strangers.1).await,
         "unlink" => chain::unlink(store, &on.child).await,
@@ -128,7 +130,7 @@ async fn plan(store: &Store, operation: &str, on: &Chosen) -> Result<Plan, Chang
                 json!({"prompt": {"message": "new"}, "user_id": on.user, "agent_id": "agent-9", "outcome": "partial"});
             record::case(store, &row.to_string()).await
         }
-        "import" => import::plan(store, Format::TauBench, "f.json", &trajectory(), false).await,
+        "import" => import::plan(store, ImportFormat::TauBench, "f.json", &trajectory(), false).await,
         "undo" => undo::undo(store, on.undone).await,
         other => panic!("{other}"),
     }
@@ -352,7 +354,7 @@ fn an_agent_that_writes_meanwhile_makes_a_conflict_of_a_plan_and_another_plan_of
     block_on(async {
         for world in natives().await {
             let on = chosen(&world).await;
-            let said = feedback::Said { correction: Some("ours".to_owned()), ..feedback::Said::default() };
+            let said = FeedbackFields { correction: Some("ours".to_owned()), ..FeedbackFields::default() };
             let kept = feedback::edit(&world.store, &on.feedback, &said).await.expect("a plan");
             let theirs = format!("UPDATE agent_feedback SET correction = 'theirs' WHERE id = '{}'", on.feedback);
             // The agent holds the row, or the whole file, when we come.

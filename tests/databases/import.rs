@@ -4,7 +4,8 @@
 use crate::support::block_on;
 use crate::support::fixtures::{Layout, build_postgres};
 use crate::support::postgres::Database;
-use mnemoscope::change::import::{self, Format};
+use mnemoscope::change::import;
+use mnemoscope::change::operation::ImportFormat;
 use mnemoscope::change::{self, Author, ChangeError, Plan, Receipt, audit, migrate, record, undo};
 use mnemoscope::demo;
 use mnemoscope::memory::query::{Query, Start};
@@ -98,11 +99,12 @@ fn trajectories_become_episodes_with_segments_events_and_cases() {
         for world in worlds().await {
             let store = &world.store;
             let before = all(store, Entity::Episode).await;
-            let plan = import::plan(store, Format::TauBench, "runs/airline.json", &trajectories(), false).await;
+            let plan = import::plan(store, ImportFormat::TauBench, "runs/airline.json", &trajectories(), false).await;
             let receipt = done(&world, plan).await;
             assert!(receipt.disclosures.iter().any(|d| d.contains("password")), "{:?}", receipt.disclosures);
-            let again =
-                import::plan(store, Format::TauBench, "elsewhere.json", &trajectories(), false).await.expect("a plan");
+            let again = import::plan(store, ImportFormat::TauBench, "elsewhere.json", &trajectories(), false)
+                .await
+                .expect("a plan");
             let new = again.counts.get("episodes");
             assert_eq!(new, None, "the same trajectories are known under any file name");
             let episodes = all(store, Entity::Episode).await;
@@ -149,8 +151,8 @@ fn importing_twice_changes_nothing_and_bad_lines_are_named() {
             let store = &world.store;
             let lines = "{\"case\": \"What?\", \"plan\": \"{\\\"plan\\\": []}\", \"case_label\": \"positive\"}\n\n\
                 {\"case\": \"When?\", \"plan\": \"\", \"case_label\": \"negative\"}\n";
-            done(&world, import::plan(store, Format::Memento, "bank.jsonl", lines, false).await).await;
-            let twice = import::plan(store, Format::Memento, "bank.jsonl", lines, false).await.expect("a plan");
+            done(&world, import::plan(store, ImportFormat::Memento, "bank.jsonl", lines, false).await).await;
+            let twice = import::plan(store, ImportFormat::Memento, "bank.jsonl", lines, false).await.expect("a plan");
             assert!(twice.is_empty() && twice.counts.is_empty());
             let cases = all(store, Entity::Case).await;
             let found: Vec<_> = cases.iter().filter(|c| c.text("user_id") == Some("memento")).collect();
@@ -158,19 +160,19 @@ fn importing_twice_changes_nothing_and_bad_lines_are_named() {
             let rewards: Vec<_> = found.iter().map(|c| c.number("reward")).collect();
             assert!(rewards.contains(&Some(1.0)) && rewards.contains(&Some(0.0)), "{rewards:?}");
             let bad = format!("{lines}{{\"case\": \"Who?\", \"case_label\": \"maybe\"}}\nno json\n");
-            let refused = import::plan(store, Format::Memento, "bank.jsonl", &bad, false).await;
+            let refused = import::plan(store, ImportFormat::Memento, "bank.jsonl", &bad, false).await;
             assert!(
                 matches!(&refused, Err(ChangeError::Usage(w)) if w.contains("line 4") && w.contains("maybe")),
                 "{refused:?}"
             );
-            let skipped = import::plan(store, Format::Memento, "bank.jsonl", &bad, true).await.expect("a plan");
+            let skipped = import::plan(store, ImportFormat::Memento, "bank.jsonl", &bad, true).await.expect("a plan");
             assert!(
                 skipped.is_empty() && skipped.disclosures.iter().any(|d| d.contains("4, 5")),
                 "{:?}",
                 skipped.disclosures
             );
             for text in ["", "{}", "[1]", "[{\"traj\": []}]", "[{\"traj\": [{\"role\": \"user\"}], \"reward\": 7}]"] {
-                let plan = import::plan(store, Format::TauBench, "x", text, false).await;
+                let plan = import::plan(store, ImportFormat::TauBench, "x", text, false).await;
                 assert!(matches!(plan, Err(ChangeError::Usage(_))), "{text}: {plan:?}");
             }
         }
@@ -207,7 +209,7 @@ fn an_export_comes_back_row_for_row_on_the_other_engine() {
         }
         let banks: Vec<&str> = sent[0].iter().map(Row::id).collect();
         assert!(sent[7].iter().all(|c| c.text("profile_id").is_none_or(|id| banks.contains(&id))));
-        done(&world, import::plan(&world.store, Format::Jsonl, "export.jsonl", &lines, false).await).await;
+        done(&world, import::plan(&world.store, ImportFormat::Jsonl, "export.jsonl", &lines, false).await).await;
         for (entity, rows) in entities.into_iter().zip(&sent) {
             let mut found = all(&world.store, entity).await;
             let mut wanted = rows.clone();
@@ -223,12 +225,13 @@ fn an_export_comes_back_row_for_row_on_the_other_engine() {
             let differs = found.iter().zip(&wanted).find(|(a, b)| a.to_json() != b.to_json() && !clean(a));
             assert!(differs.is_none(), "{entity}: {differs:#?}");
         }
-        let twice = import::plan(&world.store, Format::Jsonl, "export.jsonl", &lines, false).await.expect("a plan");
+        let twice =
+            import::plan(&world.store, ImportFormat::Jsonl, "export.jsonl", &lines, false).await.expect("a plan");
         assert!(twice.is_empty(), "{:?}", twice.effects);
         // As deep as a stored value can be, in a line that is a level more.
         let deep = format!("{}1{}", "[".repeat(128), "]".repeat(128));
         let line = format!("{{\"entity\": \"episode\", \"id\": \"deep\", \"metadata\": {deep}}}");
-        done(&world, import::plan(&world.store, Format::Jsonl, "x", &line, false).await).await;
+        done(&world, import::plan(&world.store, ImportFormat::Jsonl, "x", &line, false).await).await;
         let stored = world.store.row(Entity::Episode, "deep").await.unwrap().expect("the episode");
         assert_eq!(stored.get("metadata").to_string(), deep);
         for bad in [
@@ -238,7 +241,7 @@ fn an_export_comes_back_row_for_row_on_the_other_engine() {
             "{\"entity\": \"episode\", \"id\": 5}",
             "{\"entity\": \"episode\"}",
         ] {
-            let plan = import::plan(&world.store, Format::Jsonl, "x", bad, false).await;
+            let plan = import::plan(&world.store, ImportFormat::Jsonl, "x", bad, false).await;
             assert!(matches!(&plan, Err(ChangeError::Usage(words)) if words.contains("line 1")), "{bad}: {plan:?}");
         }
     });
@@ -251,10 +254,10 @@ fn what_the_database_cannot_store_is_a_bad_line_like_any_other() {
         let lines = "{\"entity\": \"episode\", \"id\": \"good\", \"agent_id\": \"a\", \"title\": \"fine\"}\n\
             {\"entity\": \"episode\", \"id\": \"nul\", \"agent_id\": \"a\", \"title\": \"a\\u0000b\"}\n\
             {\"entity\": \"episode\", \"id\": \"deep\", \"agent_id\": \"a\", \"metadata\": {\"k\": [\"a\\u0000b\"]}}\n";
-        let refused = import::plan(&world.store, Format::Jsonl, "x.jsonl", lines, false).await;
+        let refused = import::plan(&world.store, ImportFormat::Jsonl, "x.jsonl", lines, false).await;
         let named = |words: &str| words.contains("line 2") && words.contains("NUL") && words.contains("2 bad");
         assert!(matches!(&refused, Err(ChangeError::Usage(words)) if named(words)), "{refused:?}");
-        let receipt = done(&world, import::plan(&world.store, Format::Jsonl, "x.jsonl", lines, true).await).await;
+        let receipt = done(&world, import::plan(&world.store, ImportFormat::Jsonl, "x.jsonl", lines, true).await).await;
         assert_eq!(receipt.changes.iter().map(|c| c.id.as_str()).collect::<Vec<_>>(), ["good"]);
         assert!(receipt.disclosures.iter().any(|d| d.contains("2, 3")), "{:?}", receipt.disclosures);
         // Of a trajectory all or nothing goes in.
@@ -264,7 +267,8 @@ fn what_the_database_cannot_store_is_a_bad_line_like_any_other() {
         };
         let text = json!([trajectory("a\0b"), trajectory("well")]);
         let receipt =
-            done(&world, import::plan(&world.store, Format::TauBench, "t.json", &text.to_string(), true).await).await;
+            done(&world, import::plan(&world.store, ImportFormat::TauBench, "t.json", &text.to_string(), true).await)
+                .await;
         let episodes = receipt.changes.iter().filter(|c| c.entity == "episode").count();
         let segments = receipt.changes.iter().filter(|c| c.entity == "segment").count();
         assert_eq!((episodes, segments), (1, 2), "{:?}", receipt.changes);
@@ -280,7 +284,7 @@ fn a_bank_whose_ids_are_uuids_takes_no_foreign_file() {
         let target = Target::Postgres(database.url().to_owned());
         migrate::apply(&open(&target).await, &author(), None).await.expect("our tables");
         let line = "{\"case\": \"What?\", \"plan\": \"\", \"case_label\": \"positive\"}";
-        let plan = import::plan(&open(&target).await, Format::Memento, "bank.jsonl", line, false).await;
+        let plan = import::plan(&open(&target).await, ImportFormat::Memento, "bank.jsonl", line, false).await;
         assert!(matches!(&plan, Err(ChangeError::Refused(words)) if words.contains("native layout")), "{plan:?}");
     });
 }

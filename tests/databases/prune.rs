@@ -6,10 +6,11 @@ use std::io::Write as _;
 
 use crate::support::block_on;
 use crate::support::postgres::Database;
-use mnemoscope::change::prune::{self, Ask};
+use mnemoscope::change::operation::Pruning;
+use mnemoscope::change::prune;
 use mnemoscope::change::{self, Author, ChangeError, Plan, migrate, quarantine, undo};
 use mnemoscope::memory::Entity;
-use mnemoscope::memory::prune::{Rules, Window};
+use mnemoscope::memory::prune::Window;
 use mnemoscope::memory::query::Query;
 use mnemoscope::store::{OpenOptions, Store, Target};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
@@ -148,8 +149,8 @@ fn gone(plan: &Plan) -> BTreeSet<&str> {
     plan.changes.iter().filter(|c| c.entity == "case").map(|c| c.id.as_str()).collect()
 }
 
-fn ask(window: i64, rules: Rules) -> Ask {
-    Ask { window: Window::Newest(window), rules, ..Ask::default() }
+fn ask(window: i64, rules: Pruning) -> Pruning {
+    Pruning { window: Window::Newest(window), ..rules }
 }
 
 #[test]
@@ -157,7 +158,7 @@ fn each_banks_own_window_keeps_its_newest_by_time_and_id() {
     on_both(async |world| {
         let store = &world.store;
         let before = dump(&world).await;
-        let plan = prune::plan(store, &Ask::default()).await.expect("a plan");
+        let plan = prune::plan(store, &Pruning::default()).await.expect("a plan");
         // Of the two with the same time the greater id is newer.
         assert_eq!(gone(&plan), BTreeSet::from(["a-2", "a-3", "a-6"]));
         assert_eq!(dump(&world).await, before, "a plan writes nothing");
@@ -181,7 +182,7 @@ fn each_banks_own_window_keeps_its_newest_by_time_and_id() {
         let trail = store.page(&Query::new(Entity::AuditEntry)).await.expect("the trail").rows;
         let own = trail.iter().filter(|row| row.text("action") == Some("prune_case")).count();
         assert_eq!(own, 1, "a row in the memory's own trail");
-        assert!(prune::plan(store, &Ask::default()).await.expect("a plan").is_empty(), "nothing is left to do");
+        assert!(prune::plan(store, &Pruning::default()).await.expect("a plan").is_empty(), "nothing is left to do");
         let back = undo::undo(store, receipt.audit_seq.expect("an entry")).await.expect("an undo");
         change::apply(store, &back, &author()).await.expect("undone");
         let after: BTreeSet<String> = dump(&world).await.into_iter().collect();
@@ -193,35 +194,35 @@ fn each_banks_own_window_keeps_its_newest_by_time_and_id() {
 fn the_rules_add_up_and_users_and_agents_narrow_them() {
     on_both(async |world| {
         let store = &world.store;
-        let rules = |f: &dyn Fn(&mut Rules)| {
-            let mut rules = Rules::default();
+        let rules = |f: &dyn Fn(&mut Pruning)| {
+            let mut rules = Pruning::default();
             f(&mut rules);
-            Ask { rules, ..Ask::default() }
+            rules
         };
         for (ask, expected) in [
             (rules(&|r| r.duplicates = true), vec!["a-2", "b-1"]),
             (rules(&|r| r.below_reward = Some(0.5)), vec!["a-1", "b-0"]),
             (rules(&|r| r.older_than = Some("2026-02-02T00:00:00.000000Z".to_owned())), vec!["b-0", "b-1", "c-0"]),
             // A named rule applies alone; `own` adds each bank's own window.
-            (Ask { window: Window::Own, ..rules(&|r| r.duplicates = true) }, vec!["a-2", "a-3", "a-6", "b-1"]),
-            (ask(1, Rules::default()), vec!["a-1", "a-2", "a-3", "a-4", "a-6", "b-1"]),
-            (ask(2, Rules { keep_diverse: true, ..Rules::default() }), vec!["a-1", "a-2", "a-3", "a-4", "a-6"]),
-            (Ask { user: Some("bob".to_owned()), ..ask(1, Rules::default()) }, vec!["b-1"]),
+            (Pruning { window: Window::Own, ..rules(&|r| r.duplicates = true) }, vec!["a-2", "a-3", "a-6", "b-1"]),
+            (ask(1, Pruning::default()), vec!["a-1", "a-2", "a-3", "a-4", "a-6", "b-1"]),
+            (ask(2, Pruning { keep_diverse: true, ..Pruning::default() }), vec!["a-1", "a-2", "a-3", "a-4", "a-6"]),
+            (Pruning { user: Some("bob".to_owned()), ..ask(1, Pruning::default()) }, vec!["b-1"]),
         ] {
             let plan = prune::plan(store, &ask).await.expect("a plan");
             let lamp = plan.changes.iter().find(|change| change.id == "a-2");
             assert!(lamp.is_none_or(|change| change.before["prompt"] == "about the lamp"), "{lamp:?}");
             let mut expected: BTreeSet<&str> = expected.into_iter().collect();
-            if ask.rules.keep_diverse {
+            if ask.keep_diverse {
                 // a-1 and a-4 say what a-0 says: the place goes to a-2.
                 expected.remove("a-2");
                 expected.insert("a-1");
             }
             assert_eq!(gone(&plan), expected, "{ask:?}");
         }
-        let mistake = prune::plan(store, &ask(0, Rules::default())).await;
+        let mistake = prune::plan(store, &ask(0, Pruning::default())).await;
         assert!(matches!(mistake, Err(ChangeError::Usage(_))), "{mistake:?}");
-        let nobody = Ask { agent: Some("nobody".to_owned()), ..Ask::default() };
+        let nobody = Pruning { agent: Some("nobody".to_owned()), ..Pruning::default() };
         assert!(matches!(prune::plan(store, &nobody).await, Err(ChangeError::NotFound(_))));
     });
 }
@@ -234,8 +235,9 @@ fn a_window_or_case_that_moved_is_a_conflict() {
             "UPDATE agent_memory_profiles SET window_size = 5 WHERE id = 'pa'",
             "UPDATE agent_memory_cases SET reward = 1 WHERE id = 'a-6'",
         ] {
-            let plan =
-                prune::plan(store, &Ask { user: Some("ann".to_owned()), ..Ask::default() }).await.expect("a plan");
+            let plan = prune::plan(store, &Pruning { user: Some("ann".to_owned()), ..Pruning::default() })
+                .await
+                .expect("a plan");
             run(&world, sql).await;
             let outcome = change::apply(store, &plan, &author()).await;
             assert!(matches!(outcome, Err(ChangeError::Conflict { .. })), "{sql}: {outcome:?}");
@@ -274,14 +276,14 @@ fn very_many_cases_go_at_once_without_an_undo() {
             }
         };
         run(&world, many).await;
-        let plan = prune::plan(store, &Ask::default()).await.expect("a plan");
+        let plan = prune::plan(store, &Pruning::default()).await.expect("a plan");
         assert_eq!(plan.changes_total, 6003);
         assert!(plan.undo_reason.as_ref().is_some_and(|why| why.contains("2000")), "{:?}", plan.undo_reason);
         // What the rules went by is still minded.
         run(&world, "UPDATE agent_memory_cases SET created_at = '2027-01-01T00:00:00.000000Z' WHERE id = 'm-7'").await;
         let moved = change::apply(store, &plan, &author()).await;
         assert!(matches!(moved, Err(ChangeError::Conflict { .. })), "{moved:?}");
-        let plan = prune::plan(store, &Ask::default()).await.expect("a plan");
+        let plan = prune::plan(store, &Pruning::default()).await.expect("a plan");
         let receipt = change::apply(store, &plan, &author()).await.expect("applied");
         assert_eq!(receipt.counts["agent_memory_cases"]["delete"], 6003);
         assert!(ids(store, Entity::Case).await.contains("m-7"));
@@ -320,7 +322,7 @@ fn plans_in_compressed_bytes_are_mended_as_they_are_stored() {
         }
         let world =
             world(Target::Postgres(database.url().to_owned()), tempfile::tempdir().expect("a folder"), None).await;
-        let plan = prune::plan(&world.store, &Ask::default()).await.expect("a plan");
+        let plan = prune::plan(&world.store, &Pruning::default()).await.expect("a plan");
         change::apply(&world.store, &plan, &author()).await.expect("applied");
         for n in [2, 3] {
             let row = world.store.row(Entity::Case, &id(n)).await.expect("a read").expect("a row");

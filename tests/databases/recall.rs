@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use crate::support::block_on;
 use crate::support::postgres::Database;
+use mnemoscope::change::operation::Pruning;
 use mnemoscope::change::{self, Author, Plan, migrate, prune, purge, quarantine, reward, what_if};
 use mnemoscope::lab::{self, Request, parents};
 use mnemoscope::memory::vector::cosine_of;
@@ -478,10 +479,10 @@ fn what_a_prune_and_a_quarantine_would_change_in_recall_comes_true() {
     for world in worlds() {
         block_on(async {
             let store = writable(&world).await;
-            let ask = prune::Ask {
+            let ask = Pruning {
                 user: Some("user-0".to_owned()),
                 window: mnemoscope::memory::prune::Window::Newest(20),
-                ..prune::Ask::default()
+                ..Pruning::default()
             };
             let plan = prune::plan(&store, &ask).await.unwrap();
             let found = comes_true(&store, &plan, None).await;

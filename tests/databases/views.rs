@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use crate::support::block_on;
 use crate::support::fixtures::Layout;
 use crate::support::world::*;
+use mnemoscope::change::operation::ImportFormat;
 use mnemoscope::change::{feedback, import, undo};
 use mnemoscope::memory::filter::Filter;
 use mnemoscope::memory::query::{Order, Query, Start};
@@ -253,13 +254,13 @@ fn an_export_of_another_engine_brings_its_vectors_and_says_what_it_cannot() {
         let lines = run(&source, &["export", "episode"]);
         let line = lines.lines().find(|line| line.contains("\"ep-list\"")).expect("the episode");
         assert!(line.contains("\"vector\":[0.25,-3.5]"), "{line}");
-        let plan = import::plan(&target.store, import::Format::Jsonl, "x", &lines, true).await.expect("a plan");
+        let plan = import::plan(&target.store, ImportFormat::Jsonl, "x", &lines, true).await.expect("a plan");
         assert!(plan.disclosures.iter().any(|d| d.contains("agent_episodes.tenant_id")), "{:?}", plan.disclosures);
         done(&target, Ok(plan)).await;
         let vectors = target.store.vectors(Entity::Episode, &["ep-list".to_owned()]).await.expect("vectors");
         assert_eq!(vectors.get("ep-list"), Some(&vec![0.25, -3.5]));
         if let Some(target) = empty(true).await {
-            done(&target, import::plan(&target.store, import::Format::Jsonl, "x", &lines, true).await).await;
+            done(&target, import::plan(&target.store, ImportFormat::Jsonl, "x", &lines, true).await).await;
             let vectors = target.store.vectors(Entity::Episode, &["ep-list".to_owned()]).await.expect("vectors");
             assert_eq!(vectors.get("ep-list"), Some(&vec![0.25, -3.5]));
         }

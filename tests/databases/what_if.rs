@@ -4,6 +4,7 @@ use crate::support::block_on;
 use crate::support::fixtures::{Layout, build_sqlite};
 use crate::support::postgres::Database;
 use crate::support::world::{World, author, done, meddle, native, native_on_postgres, on_postgres, on_sqlite, world};
+use mnemoscope::change::operation::{FeedbackFields, ImportFormat, Pruning};
 use mnemoscope::change::what_if::{self, Kept};
 use mnemoscope::change::{
     self, ChangeError, Plan, chain, feedback, policy, prune, quarantine, record, reward, signal, undo,
@@ -12,6 +13,7 @@ use mnemoscope::change::{import, migrate};
 use mnemoscope::lab::{self, Answer, Request};
 use mnemoscope::memory::prune::Window;
 use mnemoscope::memory::query::Query;
+use mnemoscope::memory::utility::Signal;
 use mnemoscope::memory::{Entity, Row};
 use mnemoscope::recall::inquiry::Inquiry;
 use mnemoscope::recall::rank::Ranking;
@@ -48,8 +50,8 @@ impl Chance {
 }
 
 /// Feedback of the episode's own user.
-fn said(kind: &str, rating: Option<i64>) -> feedback::Said {
-    feedback::Said { kind: Some(kind.to_owned()), rating, ..feedback::Said::default() }
+fn said(kind: &str, rating: Option<i64>) -> FeedbackFields {
+    FeedbackFields { kind: Some(kind.to_owned()), rating, ..FeedbackFields::default() }
 }
 
 fn now() -> String {
@@ -100,7 +102,7 @@ async fn some_plan(store: &Store, chance: &mut Chance, applied: &mut Vec<i64>) -
                 None => pick(chance, Entity::Episode).await?.id().to_owned(),
             };
             let word = *chance.of(&["confirmed", "corrected", "rejected", "undone", "ignored"])?;
-            signal::add(store, &episode, word, "tester", None).await
+            signal::add(store, &episode, Signal::parse(word).expect("a signal"), "tester", None).await
         }
         "retract" => signal::retract(store, pick(chance, Entity::UtilityEvent).await?.id()).await,
         "reward" => {
@@ -116,7 +118,7 @@ async fn some_plan(store: &Store, chance: &mut Chance, applied: &mut Vec<i64>) -
             let bank = pick(chance, Entity::Profile).await?;
             let (user, agent) = (bank.text("user_id").map(str::to_owned), bank.text("agent_id").map(str::to_owned));
             let window = Window::Newest(2 + chance.below(12) as i64);
-            prune::plan(store, &prune::Ask { user, agent, window, ..prune::Ask::default() }).await
+            prune::plan(store, &Pruning { user, agent, window, ..Pruning::default() }).await
         }
         "case" => {
             let like = pick(chance, Entity::Case).await?;
@@ -374,9 +376,9 @@ fn what_is_foretold_of_a_palace_comes_true() {
                 "started_at": format!("2026-01-{:02}T10:00:00Z", n + 1), "utility": 0.5});
             apply(record::episode(&store, &episode.to_string()).await).await;
             let link = json!({"entity": "memory_link", "episode_id": format!("ep-{n}"), "memory_id": memory.id()});
-            apply(import::plan(&store, import::Format::Jsonl, "x", &link.to_string(), false).await).await;
+            apply(import::plan(&store, ImportFormat::Jsonl, "x", &link.to_string(), false).await).await;
         }
-        let plan = signal::add(&store, "ep-0", "confirmed", "tester", None).await.expect("a plan");
+        let plan = signal::add(&store, "ep-0", Signal::Confirmed, "tester", None).await.expect("a plan");
         let found = what_if::of_plan(&store, &plan, &[], PATIENCE, &|_| {}).await.expect("an answer");
         let drawer = memories[0].id();
         assert!(found.moves.iter().chain(&found.rescored).any(|m| m.id == drawer), "{found:?}");
@@ -401,7 +403,7 @@ async fn rooms() -> World {
 fn a_signal_moves_the_drawer_that_its_episode_used() {
     block_on(async {
         let world = rooms().await;
-        let plan = signal::add(&world.store, "r0", "confirmed", "tester", None).await.expect("a plan");
+        let plan = signal::add(&world.store, "r0", Signal::Confirmed, "tester", None).await.expect("a plan");
         let found = what_if::of_plan(&world.store, &plan, &[], PATIENCE, &|_| {}).await.expect("an answer");
         let moved =
             found.moves.iter().find(|m| m.id == "d0" && m.situation == "house / attic").expect("the drawer moves");
@@ -419,7 +421,7 @@ fn a_kept_question_is_among_the_situations() {
         let world = rooms().await;
         let inquiry = Inquiry { domain: Some("house".into()), k: Some(2), ..Inquiry::new(Ranking::Proven) };
         let kept = [Kept { name: "the house".into(), request: inquiry.request(&now()), inquiry }];
-        let plan = signal::add(&world.store, "r3", "confirmed", "tester", None).await.expect("a plan");
+        let plan = signal::add(&world.store, "r3", Signal::Confirmed, "tester", None).await.expect("a plan");
         let found = what_if::of_plan(&world.store, &plan, &kept, PATIENCE, &|_| {}).await.expect("an answer");
         let moved = found.moves.iter().find(|m| m.situation == "the house" && m.id == "d3").expect("it moves");
         assert_eq!(moved.recall.join(" "), "--saved the house");
@@ -431,9 +433,10 @@ fn nothing_can_be_written_through_a_look() {
     block_on(async {
         let world = native().await;
         let before = crate::support::world::dump(&world).await;
-        let plan = signal::add(&world.store, rows(&world.store, Entity::Episode).await[0].id(), "rejected", "t", None)
-            .await
-            .expect("a plan");
+        let plan =
+            signal::add(&world.store, rows(&world.store, Entity::Episode).await[0].id(), Signal::Rejected, "t", None)
+                .await
+                .expect("a plan");
         let (view, unseen) = world.store.foreseeing(&plan.mutations, &now()).await.expect("a look");
         assert_eq!(unseen, 0);
         assert!(change::apply(&view, &plan, &author()).await.is_err());

@@ -23,7 +23,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("demo", &["ground", "store", "layout", "recall", "memory"]),
     ("config", &["ground", "recall", "memory"]),
     ("ui", &["memory::nearest"]),
-    ("console", &["ui", "recall", "memory", "change::plan", "job::plan"]),
+    ("console", &["ui", "recall", "memory", "change::operation", "change::plan", "job::plan"]),
     (
         "shell",
         &["console", "ui", "config", "demo", "job", "change", "lab", "store", "layout", "recall", "memory", "ground"],

@@ -9,6 +9,7 @@ use crate::support::agent;
 use crate::support::block_on;
 use crate::support::world::{author, ids_in, native, native_on_postgres, open, said, small};
 use mnemoscope::change::findings::{self, Wanted};
+use mnemoscope::change::operation::FeedbackFields;
 use mnemoscope::change::purge::{self, Desk, Options, Sink};
 use mnemoscope::change::{self, ChangeError, anchor, audit, feedback, migrate, undo};
 use mnemoscope::demo;
@@ -182,7 +183,7 @@ async fn edit(store: &Store, words: &str) -> Result<(), ChangeError> {
 }
 
 async fn edit_of(store: &Store, id: &str, words: &str) -> Result<(), ChangeError> {
-    let edited = feedback::Said { correction: Some(words.to_owned()), ..feedback::Said::default() };
+    let edited = FeedbackFields { correction: Some(words.to_owned()), ..FeedbackFields::default() };
     change::plan_and_apply(store, &author(), || feedback::edit(store, id, &edited)).await.map(drop)
 }
 

@@ -196,7 +196,10 @@ fn without_the_tables_of_jobs_the_rest_goes_on_and_the_command_is_named() {
             mnemoscope::change::feedback::add(
                 &store,
                 "ep-0000001",
-                &mnemoscope::change::feedback::Said { kind: Some("thumbs_up".to_owned()), ..Default::default() },
+                &mnemoscope::change::operation::FeedbackFields {
+                    kind: Some("thumbs_up".to_owned()),
+                    ..Default::default()
+                },
             )
             .await
             .expect("changes can still be planned");
