@@ -90,7 +90,8 @@ pub async fn view(store: &Store, moment: &Moment) -> Result<(Store, AsOf), Chang
         return Err(ChangeError::Refused(words.to_owned()));
     }
     let (view, _) = store.as_of(&mutations, &as_of.at).await?;
-    let histories = histories(&taken_back, &view, &mut as_of).await?;
+    let stores = Stores { now: store, whole: &taken_back, view: &view };
+    let histories = stores.histories(&mut as_of).await?;
     if histories.is_empty() {
         return Ok((view, as_of));
     }
@@ -194,16 +195,32 @@ async fn last_before(store: &Store, head: i64, at: &str) -> Result<i64, ChangeEr
     Ok(low)
 }
 
-/// What the histories say of episodes whose signals, feedback or canvas events went on after the moment. `whole` is the
-/// database with our changes taken back, `view` the same without rows that came later.
-async fn histories(whole: &Store, view: &Store, as_of: &mut AsOf) -> Result<Vec<Mutation>, ChangeError> {
+/// The same database three times.
+struct Stores<'a> {
+    /// As it is.
+    now: &'a Store,
+    /// With our changes taken back.
+    whole: &'a Store,
+    /// The same without rows that came later.
+    view: &'a Store,
+}
+
+impl Stores<'_> {
+    /// The utility of an episode whose signals went on: what the last one up to the moment made of it, else what it was
+    /// before the first one that came later.
+    async fn utility(&self, episode: &str, later: &Row) -> Result<Value, ChangeError> {
+        let earlier = self.view.related(Entity::UtilityEvent, "episode_id", &[episode.to_owned()]).await?;
+        Ok(earlier.last().map_or_else(|| later.get("before").clone(), |signal| signal.get("after").clone()))
+    }
+
+    /// What the histories say of episodes whose signals, feedback or canvas events went on after the moment.
+    async fn histories(&self, as_of: &mut AsOf) -> Result<Vec<Mutation>, ChangeError> {
+    let (whole, view) = (self.whole, self.view);
     let mut changed: BTreeMap<String, Vec<(&'static str, Value)>> = BTreeMap::new();
-    for signal in later(whole, Entity::UtilityEvent, as_of).await? {
-        let (Some(episode), before) = (signal.text("episode_id"), signal.get("before")) else { continue };
-        let values = changed.entry(episode.to_owned()).or_default();
-        if before.is_number() && !values.iter().any(|(column, _)| *column == "utility") {
-            values.push(("utility", before.clone()));
-        }
+    for signal in later(self.now, Entity::UtilityEvent, as_of).await? {
+        let Some(episode) = signal.text("episode_id").filter(|id| !changed.contains_key(*id)) else { continue };
+        let utility = self.utility(episode, &signal).await?;
+        changed.entry(episode.to_owned()).or_default().extend(utility.is_number().then_some(("utility", utility)));
     }
     for (entity, list) in [(Entity::Feedback, "feedback_ids"), (Entity::CanvasEvent, "canvas_ids")] {
         let mut newer: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();

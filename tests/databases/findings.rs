@@ -28,7 +28,9 @@ async fn found(target: &Target, kind: Option<&'static str>) -> Vec<Finding> {
         }
         ControlFlow::Continue(())
     };
-    look(&open(target).await, &Wanted { kind, examples: 1_000, brief: None, ..Wanted::default() }, &mut told).await.expect("a look");
+    look(&open(target).await, &Wanted { kind, examples: 1_000, brief: None, ..Wanted::default() }, &mut told)
+        .await
+        .expect("a look");
     all
 }
 
