@@ -215,56 +215,61 @@ impl Stores<'_> {
 
     /// What the histories say of episodes whose signals, feedback or canvas events went on after the moment.
     async fn histories(&self, as_of: &mut AsOf) -> Result<Vec<Mutation>, ChangeError> {
-    let (whole, view) = (self.whole, self.view);
-    let mut changed: BTreeMap<String, Vec<(&'static str, Value)>> = BTreeMap::new();
-    for signal in later(self.now, Entity::UtilityEvent, as_of).await? {
-        let Some(episode) = signal.text("episode_id").filter(|id| !changed.contains_key(*id)) else { continue };
-        let utility = self.utility(episode, &signal).await?;
-        changed.entry(episode.to_owned()).or_default().extend(utility.is_number().then_some(("utility", utility)));
-    }
-    for (entity, list) in [(Entity::Feedback, "feedback_ids"), (Entity::CanvasEvent, "canvas_ids")] {
-        let mut newer: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-        for row in later(whole, entity, as_of).await? {
-            if let Some(episode) = row.text("episode_id") {
-                newer.entry(episode.to_owned()).or_default().insert(row.id().to_owned());
+        let (whole, view) = (self.whole, self.view);
+        let mut changed: BTreeMap<String, Vec<(&'static str, Value)>> = BTreeMap::new();
+        for signal in later(self.now, Entity::UtilityEvent, as_of).await? {
+            let Some(episode) = signal.text("episode_id").filter(|id| !changed.contains_key(*id)) else { continue };
+            let utility = self.utility(episode, &signal).await?;
+            changed.entry(episode.to_owned()).or_default().extend(utility.is_number().then_some(("utility", utility)));
+        }
+        for (entity, list) in [(Entity::Feedback, "feedback_ids"), (Entity::CanvasEvent, "canvas_ids")] {
+            let mut newer: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+            for row in later(whole, entity, as_of).await? {
+                if let Some(episode) = row.text("episode_id") {
+                    newer.entry(episode.to_owned()).or_default().insert(row.id().to_owned());
+                }
+            }
+            for (id, ids) in newer {
+                let Some(episode) = view.row(Entity::Episode, &id).await? else { continue };
+                let there = view.episode(&id).await?;
+                let rows =
+                    there.map(|context| if entity == Entity::Feedback { context.feedback } else { context.canvas });
+                let rows = rows.unwrap_or_default();
+                let values = changed.entry(id).or_default();
+                if entity == Entity::Feedback {
+                    let counting = rows.iter().filter(|row| row.get("counts") == &Value::Bool(true));
+                    values.push((
+                        "feedback_score",
+                        json!(feedback::aggregate(counting.filter_map(|r| r.number("score")))),
+                    ));
+                } else {
+                    values.push(("canvas_action_count", json!(rows.len())));
+                }
+                let listed = episode.list(list);
+                if listed.iter().any(|id| ids.contains(*id)) {
+                    let kept: Vec<&str> = listed.into_iter().filter(|id| !ids.contains(*id)).collect();
+                    values.push((list, json!(kept)));
+                }
             }
         }
-        for (id, ids) in newer {
-            let Some(episode) = view.row(Entity::Episode, &id).await? else { continue };
-            let there = view.episode(&id).await?;
-            let rows = there.map(|context| if entity == Entity::Feedback { context.feedback } else { context.canvas });
-            let rows = rows.unwrap_or_default();
-            let values = changed.entry(id).or_default();
-            if entity == Entity::Feedback {
-                let counting = rows.iter().filter(|row| row.get("counts") == &Value::Bool(true));
-                values.push(("feedback_score", json!(feedback::aggregate(counting.filter_map(|r| r.number("score"))))));
-            } else {
-                values.push(("canvas_action_count", json!(rows.len())));
-            }
-            let listed = episode.list(list);
-            if listed.iter().any(|id| ids.contains(*id)) {
-                let kept: Vec<&str> = listed.into_iter().filter(|id| !ids.contains(*id)).collect();
-                values.push((list, json!(kept)));
+        let mut mutations = Vec::new();
+        for (id, values) in changed {
+            let Some(found) = whole.locate(Entity::Episode, &id).await? else { continue };
+            let shape = whole.shape(&found.table()).await?;
+            let stored = values.into_iter().filter(|(column, _)| plain_column(found.source, column).is_some());
+            let values: Vec<(&str, Given)> = stored.map(|(column, value)| (column, Given::Is(value))).collect();
+            match found.update(whole.engine(), &shape, &values) {
+                Ok(Mutation::Update { table, key, set }) if !set.is_empty() => {
+                    mutations.push(Mutation::Update { table, key, set });
+                }
+                Ok(_) => {}
+                Err(why) => {
+                    as_of.unknown.push(format!("episode {id} is shown with its present utility and aggregates: {why}"))
+                }
             }
         }
+        Ok(mutations)
     }
-    let mut mutations = Vec::new();
-    for (id, values) in changed {
-        let Some(found) = whole.locate(Entity::Episode, &id).await? else { continue };
-        let shape = whole.shape(&found.table()).await?;
-        let stored = values.into_iter().filter(|(column, _)| plain_column(found.source, column).is_some());
-        let values: Vec<(&str, Given)> = stored.map(|(column, value)| (column, Given::Is(value))).collect();
-        match found.update(whole.engine(), &shape, &values) {
-            Ok(Mutation::Update { table, key, set }) if !set.is_empty() => {
-                mutations.push(Mutation::Update { table, key, set });
-            }
-            Ok(_) => {}
-            Err(why) => {
-                as_of.unknown.push(format!("episode {id} is shown with its present utility and aggregates: {why}"))
-            }
-        }
-    }
-    Ok(mutations)
 }
 
 /// The rows of an entity that came after the moment, the earliest first.

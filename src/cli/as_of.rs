@@ -2,7 +2,9 @@
 
 use chrono::Utc;
 
-use super::{Failure, Session, output};
+use super::context::Session;
+use super::failure::Failure;
+use super::output;
 use crate::change::as_of::{AsOf, Moment, view};
 use crate::store::Store;
 
@@ -21,7 +23,7 @@ pub(super) async fn store(session: &Session<'_>, asked: Option<&str>) -> Result<
     };
     let store = session.store().await?;
     let (view, as_of) = view(&store, &moment).await?;
-    if !session.format().is_json() || session.global().verbose > 0 {
+    if !session.format().is_json() || session.global.verbose > 0 {
         output::afterwards(format!("as of {}: {} changes are taken back", as_of.at, as_of.taken_back));
         as_of.unknown.iter().for_each(|words| output::afterwards(format!("not known: {words}")));
     }

@@ -8,7 +8,9 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::change_args::{By, ChangeCommand, Doing, FeedbackCommand, ProfileCommand, Said, SignalArgs, SignalCommand};
-use super::{Failure, Session, audit, look, output, policy};
+use super::context::Session;
+use super::failure::Failure;
+use super::{audit, output, policy};
 use crate::change::operation::{FeedbackFields, ImportFormat};
 use crate::change::purge::{ANCHOR_PROBLEM, KeptPlan};
 use crate::change::{self, Author, ChangeError, Operation, Plan, Receipt, anchor, migrate::Choice, record, what_if};
@@ -195,7 +197,7 @@ pub(super) async fn carry_out(
         shown["recall"] = serde_json::json!(found);
     }
     mask_changes(session, &mut shown);
-    look::print_value(session, &shown)?;
+    output::value(session.format(), &shown)?;
     if std::io::stderr().is_terminal() {
         output::tell("this is a plan, nothing was written; --apply does it");
     }
@@ -243,7 +245,7 @@ async fn apply_file(session: &Session<'_>, file: &Path, by: &By) -> Result<(), F
 fn print_receipt(session: &Session<'_>, receipt: &Receipt) -> Result<(), Failure> {
     let mut shown = serde_json::to_value(receipt).unwrap_or_default();
     mask_changes(session, &mut shown);
-    look::print_value(session, &shown)
+    output::value(session.format(), &shown)
 }
 
 pub(super) fn mask_changes(session: &Session<'_>, shown: &mut Value) {

@@ -168,7 +168,7 @@ pub enum AuditCommand {
     /// List entries, newest first.
     List {
         /// Entries at most.
-        #[arg(long, default_value_t = 50, value_parser = super::args::at_least_one())]
+        #[arg(long, default_value_t = 50, value_parser = super::options::at_least_one())]
         limit: usize,
         /// Only entries before this number.
         #[arg(long, value_name = "SEQ")]

@@ -5,9 +5,11 @@ use std::io::Write;
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::args::Format;
+use super::context::Session;
+use super::failure::Failure;
 use super::look::{entity, mask_rows};
-use super::{Failure, Session, output};
+use super::options::Format;
+use super::output;
 use crate::memory::compare::{FieldPair, PieceOf, TextPiece, compare};
 use crate::ui::text::SafeText;
 

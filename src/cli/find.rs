@@ -3,9 +3,11 @@
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::args::{Format, at_least_one};
+use super::context::Session;
+use super::failure::Failure;
 use super::look::entity;
-use super::{Failure, Session, output};
+use super::options::{Format, at_least_one};
+use super::output;
 use crate::memory::query::PAGE;
 use crate::memory::search::{SEARCHED, Search};
 use crate::memory::{Entity, Row};

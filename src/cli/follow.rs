@@ -4,9 +4,11 @@ use std::collections::{HashSet, VecDeque};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::time::{Duration, Instant};
 
-use super::args::{Format, Selection};
-use super::look::{entity, mask_rows, query};
-use super::{Failure, Session, output};
+use super::context::Session;
+use super::failure::Failure;
+use super::look::{Selection, entity, mask_rows, query};
+use super::options::Format;
+use super::output;
 use crate::memory::filter::{Filter, Operand, Operator};
 use crate::memory::query::{Order, PAGE, Query, Start};
 use crate::memory::{Entity, Row};
@@ -35,7 +37,7 @@ pub(super) async fn run(
     after: Option<&str>,
 ) -> Result<(), Failure> {
     let query = &query(entity(name)?, selection)?;
-    if session.global().format.is_some_and(|format| format != Format::Jsonl) {
+    if session.global.format.is_some_and(|format| format != Format::Jsonl) {
         return Err(Failure::usage("--follow prints JSON lines: leave --format out, or say jsonl"));
     }
     if query.order.is_some() || after.is_some() {

@@ -1,14 +1,20 @@
 //! The commands that look: status, list, show, chain, export.
 
+// Help texts are shown as they stand: backticks would be.
+#![allow(clippy::doc_markdown)]
+
 use std::io::{IsTerminal as _, Write};
 
 use chrono::Utc;
+use clap::Args;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::args::{Format, Selection};
+use super::context::Session;
+use super::failure::Failure;
+use super::options::Format;
 use super::table::{self, Shape};
-use super::{Failure, Session, as_of as past, columns, hints, output};
+use super::{as_of as past, columns, hints, output};
 use crate::change::as_of::AsOf;
 use crate::change::import::ORDER;
 use crate::memory::filter::Filter;
@@ -24,6 +30,21 @@ use crate::ui::text::SafeText;
 
 /// Rows read at a time when all of them are wanted.
 const STRIDE: usize = 500;
+
+/// Which rows of an entity.
+#[derive(Debug, Clone, Args)]
+pub struct Selection {
+    /// Condition `column OP value` with = != < <= > >= ~ (contains) has (list holds); several must all hold. Times take
+    /// RFC 3339 or an age such as 30d.
+    #[arg(long = "where", value_name = "EXPR")]
+    pub filters: Vec<String>,
+    /// Order, newest first when not said.
+    #[arg(long, value_name = "COLUMN[:asc|:desc]")]
+    pub order: Option<String>,
+    /// Episodes with a canvas event of this type, and of this action.
+    #[arg(long, value_name = "TYPE[:ACTION]")]
+    pub canvas: Option<String>,
+}
 
 /// Reads an entity's name.
 pub(super) fn entity(name: &str) -> Result<Entity, Failure> {
@@ -173,7 +194,7 @@ pub async fn list(
             print_table(query.entity, &page.rows)?;
             if let Some(next) = &page.next {
                 // A cursor is long: it is for whoever takes pages one by one, or a program.
-                let is_asked = after.is_some() || session.global().verbose > 0 || !std::io::stdout().is_terminal();
+                let is_asked = after.is_some() || session.global.verbose > 0 || !std::io::stdout().is_terminal();
                 if is_asked {
                     output::tell(&format!("more rows follow: --after {next}"));
                 } else {
@@ -333,7 +354,7 @@ pub async fn show(session: &Session<'_>, name: &str, id: &str, as_of: Option<&st
         let mut context = store.episode(id).await?.ok_or_else(missing)?;
         mask_context(session, &mut context);
         if as_of.is_none() {
-            return print_shape(session, &context);
+            return output::shape(session.format(), &context);
         }
         context.to_json()
     } else {
@@ -343,7 +364,7 @@ pub async fn show(session: &Session<'_>, name: &str, id: &str, as_of: Option<&st
     if let Some(as_of) = as_of {
         value["as_of"] = json!(as_of);
     }
-    print_value(session, &value)
+    output::value(session.format(), &value)
 }
 
 /// A row with what hangs on it, under names of its own beside the canonical columns.
@@ -384,71 +405,7 @@ pub async fn chain(session: &Session<'_>, id: &str) -> Result<(), Failure> {
     if let Some(mask) = session.mask() {
         relatives.values_mut().for_each(|row| mask.row(row));
     }
-    print_shape(session, &ShownChain::new(&chain, |id| relatives.get(id)))
-}
-
-/// Prints what has a JSON shape; as JSON without a copy of it.
-fn print_shape(session: &Session<'_>, shape: &impl Serialize) -> Result<(), Failure> {
-    match session.format() {
-        Format::Json => output::json(shape),
-        _ => print_value(session, &json!(shape)),
-    }
-}
-
-pub(super) fn print_value(session: &Session<'_>, value: &Value) -> Result<(), Failure> {
-    match session.format() {
-        Format::Json => output::json(value),
-        Format::Jsonl => output::piped(|out| output::json_line(out, value)),
-        Format::Csv => Err(Failure::usage("this is no table of rows: use --format json, jsonl or table")),
-        Format::Table => output::piped(|out| print_fields(out, value, 0)),
-    }
-}
-
-/// A JSON value as indented lines `name: value`, empty ones left out.
-fn print_fields(out: &mut dyn Write, value: &Value, depth: usize) -> std::io::Result<()> {
-    let indent = "  ".repeat(depth);
-    let leaf = |text: &str| SafeText::block(text);
-    match value {
-        Value::Object(object) => {
-            for (name, value) in object {
-                let name = SafeText::new(name);
-                match value {
-                    Value::Null => {}
-                    Value::Array(items) if items.is_empty() => {}
-                    Value::Object(_) | Value::Array(_) => {
-                        let count = value.as_array().map(|a| format!(" ({})", a.len())).unwrap_or_default();
-                        writeln!(out, "{indent}{name}{count}:")?;
-                        print_fields(out, value, depth + 1)?;
-                    }
-                    Value::String(text) => {
-                        let lines = leaf(text);
-                        let (first, rest) =
-                            lines.split_first().map_or((String::new(), &[][..]), |(f, r)| (f.to_string(), r));
-                        writeln!(out, "{indent}{name}: {first}")?;
-                        for line in rest {
-                            writeln!(out, "{indent}    {line}")?;
-                        }
-                    }
-                    other => writeln!(out, "{indent}{name}: {other}")?,
-                }
-            }
-            Ok(())
-        }
-        Value::Array(items) => {
-            for item in items {
-                match item {
-                    Value::Object(_) | Value::Array(_) => {
-                        writeln!(out, "{indent}-")?;
-                        print_fields(out, item, depth + 1)?;
-                    }
-                    Value::String(text) => writeln!(out, "{indent}- {}", SafeText::new(text))?,
-                    other => writeln!(out, "{indent}- {other}")?,
-                }
-            }
-            Ok(())
-        }
-        other => writeln!(out, "{indent}{}", SafeText::new(&other.to_string())),
-    }
+    output::shape(session.format(), &ShownChain::new(&chain, |id| relatives.get(id)))
 }
 
 pub(super) fn mask_rows(session: &Session<'_>, rows: &mut [Row]) {

@@ -7,10 +7,9 @@ use serde::Serialize;
 use serde_json::Value;
 use serde_json::ser::Formatter;
 
-use super::Failure;
-use super::args::Global;
-use super::failure::say;
+use super::failure::{Failure, say};
 use super::ink::{Ink, Surroundings};
+use super::options::{Format, Global};
 use super::table::{self, Column};
 use crate::memory::Row;
 use crate::memory::veil::Veil;
@@ -152,6 +151,77 @@ impl Formatter for OneLine {
             written = at + end.len();
         }
         out.write_all(&fragment.as_bytes()[written..])
+    }
+}
+
+/// Prints what has a JSON shape; as JSON without a copy of it.
+///
+/// # Errors
+/// As [`value`].
+pub fn shape(format: Format, shape: &impl Serialize) -> Result<(), Failure> {
+    match format {
+        Format::Json => json(shape),
+        _ => value(format, &serde_json::json!(shape)),
+    }
+}
+
+/// Prints a JSON value in a format; as a table its fields line by line.
+///
+/// # Errors
+/// Code 2 for CSV; else as [`piped`].
+pub fn value(format: Format, value: &Value) -> Result<(), Failure> {
+    match format {
+        Format::Json => json(value),
+        Format::Jsonl => piped(|out| json_line(out, value)),
+        Format::Csv => Err(Failure::usage("this is no table of rows: use --format json, jsonl or table")),
+        Format::Table => piped(|out| fields(out, value, 0)),
+    }
+}
+
+/// A JSON value as indented lines `name: value`, empty ones left out.
+fn fields(out: &mut dyn Write, value: &Value, depth: usize) -> io::Result<()> {
+    let indent = "  ".repeat(depth);
+    let leaf = |text: &str| SafeText::block(text);
+    match value {
+        Value::Object(object) => {
+            for (name, value) in object {
+                let name = SafeText::new(name);
+                match value {
+                    Value::Null => {}
+                    Value::Array(items) if items.is_empty() => {}
+                    Value::Object(_) | Value::Array(_) => {
+                        let count = value.as_array().map(|a| format!(" ({})", a.len())).unwrap_or_default();
+                        writeln!(out, "{indent}{name}{count}:")?;
+                        fields(out, value, depth + 1)?;
+                    }
+                    Value::String(text) => {
+                        let lines = leaf(text);
+                        let (first, rest) =
+                            lines.split_first().map_or((String::new(), &[][..]), |(f, r)| (f.to_string(), r));
+                        writeln!(out, "{indent}{name}: {first}")?;
+                        for line in rest {
+                            writeln!(out, "{indent}    {line}")?;
+                        }
+                    }
+                    other => writeln!(out, "{indent}{name}: {other}")?,
+                }
+            }
+            Ok(())
+        }
+        Value::Array(items) => {
+            for item in items {
+                match item {
+                    Value::Object(_) | Value::Array(_) => {
+                        writeln!(out, "{indent}-")?;
+                        fields(out, item, depth + 1)?;
+                    }
+                    Value::String(text) => writeln!(out, "{indent}- {}", SafeText::new(text))?,
+                    other => writeln!(out, "{indent}- {other}")?,
+                }
+            }
+            Ok(())
+        }
+        other => writeln!(out, "{indent}{}", SafeText::new(&other.to_string())),
     }
 }
 

@@ -5,12 +5,14 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::args::Format;
 use super::change::{PLAN_BYTES, carry_out, read_input};
 use super::change_args::PolicyCommand;
 use super::columns::{cell, zone_of};
+use super::context::Session;
+use super::failure::Failure;
+use super::options::Format;
+use super::output;
 use super::table::{Column, Shape};
-use super::{Failure, Session, look, output};
 use crate::change::Operation;
 use crate::change::operation::PairsFile;
 use crate::lab::assess;
@@ -41,7 +43,7 @@ pub async fn run(session: &Session<'_>, command: &PolicyCommand) -> Result<(), F
             let measured = assess::measure(&store, id.as_deref(), given, *seed, &silent).await?;
             match session.format() {
                 Format::Table => output::piped(|out| print(out, &measured)),
-                _ => look::print_value(session, &json!(measured)),
+                _ => output::value(session.format(), &json!(measured)),
             }
         }
     }

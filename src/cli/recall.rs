@@ -1,18 +1,23 @@
 //! `recall`, `context`, `replay`, and parent suggestions.
 
+// Help texts are shown as they stand: backticks would be.
+#![allow(clippy::doc_markdown)]
+
 use std::io::Write;
-use std::time::Duration;
 
 use chrono::Utc;
+use clap::Subcommand;
 use serde_json::{Value, json};
 
-use super::args::{Format, QueriesCommand};
+use super::context::Session;
+use super::failure::Failure;
+use super::options::Format;
 use super::recall_args::RecallArgs;
-use super::{Failure, Session, as_of as past, hints, look, output};
+use super::{as_of as past, hints, output};
 use crate::change::as_of::AsOf;
 use crate::change::what_if::Kept;
-use crate::config::{Embedding, queries};
-use crate::lab::embed::{self, Endpoint};
+use crate::config::queries;
+use crate::lab::embed;
 use crate::lab::{self, Answer, Item, parents as lab_parents};
 use crate::memory::invocation::quoted;
 use crate::memory::nearest::unknown;
@@ -23,6 +28,16 @@ use crate::recall::inquiry::{Inquiry, Saved};
 use crate::recall::rank::{Ranked, Ranking};
 use crate::store::Store;
 use crate::ui::text::SafeText;
+
+/// What to do with kept questions.
+#[derive(Debug, Clone, Subcommand)]
+pub enum QueriesCommand {
+    /// Forget one.
+    Forget {
+        /// Its name.
+        name: String,
+    },
+}
 
 /// `recall`.
 pub async fn recall(session: &Session<'_>, args: &RecallArgs) -> Result<(), Failure> {
@@ -85,7 +100,7 @@ pub async fn context(
     if let Some(as_of) = as_of {
         shown["as_of"] = json!(as_of);
     }
-    look::print_value(session, &shown)
+    output::value(session.format(), &shown)
 }
 
 /// `replay`.
@@ -189,7 +204,7 @@ pub async fn parents(session: &Session<'_>, id: &str) -> Result<(), Failure> {
     let shown = json!({
         "episode": id, "parent_id": episode.get("parent_id"), "suggestions": suggestions, "reason": reason,
     });
-    look::print_value(session, &shown)
+    output::value(session.format(), &shown)
 }
 
 async fn answer(
@@ -312,7 +327,7 @@ async fn vector_of(
     kind: Entity,
     text: &str,
 ) -> Result<(Option<Vec<f32>>, Option<String>), Failure> {
-    let endpoint = session.embedding().map(endpoint);
+    let endpoint = session.endpoint(None);
     if let (true, Some(Err(why))) = (store.has_vectors(kind), &endpoint) {
         return Err(Failure::usage(why));
     }
@@ -326,22 +341,6 @@ async fn vector_of(
             Ok((None, Some(words)))
         }
     }
-}
-
-/// The endpoint that the settings name; its key comes from the environment.
-///
-/// # Errors
-/// The variable is not set.
-pub fn endpoint(settings: &Embedding) -> Result<Endpoint, String> {
-    let missing = |name: &String| format!("the key of the embedding endpoint is to be in ${name}, which is not set");
-    let key = settings.key_env.as_ref().map(|name| std::env::var(name).map_err(|_| missing(name))).transpose()?;
-    Ok(Endpoint {
-        url: settings.url.clone(),
-        model: settings.model.clone(),
-        key,
-        timeout: Duration::from_secs(settings.timeout_seconds.max(1)),
-        retries: settings.retries,
-    })
 }
 
 fn warn_notes(notes: &[String]) {

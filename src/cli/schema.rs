@@ -3,8 +3,10 @@
 use clap::Args;
 use serde_json::json;
 
-use super::args::Format;
-use super::{Failure, Session, output};
+use super::context::Session;
+use super::failure::Failure;
+use super::options::Format;
+use super::output;
 use crate::memory::nearest::unknown;
 use crate::memory::schema::{VERSION, names, schema, title};
 

@@ -12,7 +12,9 @@ use crate::change::import::{self, KnownBanks, Part};
 use crate::change::operation::ImportFormat;
 use crate::change::plan::Counts;
 use crate::change::{self, Operation, Plan, anchor};
-use crate::cli::{Failure, Session, look};
+use crate::cli::context::Session;
+use crate::cli::failure::Failure;
+use crate::cli::output;
 use crate::ground::input_file::{InputError, InputFile};
 use crate::store::Store;
 
@@ -136,7 +138,7 @@ pub(super) async fn import(session: &Session<'_>, file: &Path, skip_bad: bool, d
     }
     let mut shown = together.to_json(doing.apply);
     mask_changes(session, &mut shown);
-    look::print_value(session, &shown)
+    output::value(session.format(), &shown)
 }
 
 async fn put_in(
