@@ -271,7 +271,6 @@ fn the_past_is_what_it_was() {
             let other = ids(&world, Entity::Episode).await.into_iter().find(|id| *id != episode).expect("another");
             let looks = [
                 vec!["show", "episode", &episode],
-                vec!["list", "episode"],
                 vec!["list", "feedback"],
                 vec!["list", "utility_event", "--where", "signal = rejected"],
                 vec!["recall", "a load", "--ranking", "boosted", "-k", "3"],
