@@ -7,14 +7,14 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::ChangeError;
-use super::apply::Inverse;
-use super::audit::{self, Opened};
+use super::apply::InverseMutation;
+use super::audit::{self, OpenedEntry};
 use super::draft::trail;
 use crate::memory::filter::{Filter, Operand, Operator};
 use crate::memory::query::{Order, Query};
 use crate::memory::{Entity, Row, feedback, time};
 use crate::store::Store;
-use crate::store::encode::{Given, plain_column};
+use crate::store::encode::{GivenValue, plain_column};
 use crate::store::stored::Mutation;
 
 /// Entries read at a time.
@@ -166,16 +166,16 @@ async fn back(
 }
 
 /// What takes an entry back, in the order in which it is to be done; none where that was not kept.
-fn inverses(opened: &Opened) -> Option<Vec<Mutation>> {
+fn inverses(opened: &OpenedEntry) -> Option<Vec<Mutation>> {
     if opened.public["undo_reason"].is_string() {
         return None;
     }
-    let kept: Vec<Inverse> = serde_json::from_value(opened.private.get("undo")?["inverses"].clone()).ok()?;
+    let kept: Vec<InverseMutation> = serde_json::from_value(opened.private.get("undo")?["inverses"].clone()).ok()?;
     Some(kept.into_iter().map(|inverse| inverse.mutation).collect())
 }
 
 /// Whether an entry changed no memory, such as one that redacts values of the trail.
-fn is_harmless(opened: &Opened) -> bool {
+fn is_harmless(opened: &OpenedEntry) -> bool {
     let action = opened.entry.action.as_str();
     let counts = &opened.public["counts"];
     HARMLESS.contains(&action)
@@ -257,7 +257,8 @@ impl Stores<'_> {
             let Some(found) = whole.locate(Entity::Episode, &id).await? else { continue };
             let shape = whole.shape(&found.table()).await?;
             let stored = values.into_iter().filter(|(column, _)| plain_column(found.source, column).is_some());
-            let values: Vec<(&str, Given)> = stored.map(|(column, value)| (column, Given::Is(value))).collect();
+            let values: Vec<(&str, GivenValue)> =
+                stored.map(|(column, value)| (column, GivenValue::Is(value))).collect();
             match found.update(whole.engine(), &shape, &values) {
                 Ok(Mutation::Update { table, key, set }) if !set.is_empty() => {
                     mutations.push(Mutation::Update { table, key, set });

@@ -3,7 +3,7 @@
 use chrono::Utc;
 
 use super::context::Session;
-use super::failure::Failure;
+use super::failure::CommandFailure;
 use super::output;
 use crate::change::as_of::{AsOf, Moment, view};
 use crate::store::Store;
@@ -12,11 +12,11 @@ use crate::store::Store;
 ///
 /// # Errors
 /// What is no moment, or what the look at it says.
-pub(super) async fn store(session: &Session<'_>, asked: Option<&str>) -> Result<(Store, Option<AsOf>), Failure> {
+pub(super) async fn store(session: &Session<'_>, asked: Option<&str>) -> Result<(Store, Option<AsOf>), CommandFailure> {
     let moment = match asked {
         None => return Ok((session.store().await?, None)),
         Some(text) => Moment::parse(text, Utc::now()).ok_or_else(|| {
-            Failure::usage(format!(
+            CommandFailure::usage(format!(
                 "--as-of: `{text}` is no moment; give RFC 3339, an age such as 7d, or the number of an entry of the trail"
             ))
         })?,

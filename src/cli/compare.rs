@@ -6,7 +6,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::context::Session;
-use super::failure::Failure;
+use super::failure::CommandFailure;
 use super::look::{entity, mask_rows};
 use super::options::Format;
 use super::output;
@@ -33,14 +33,14 @@ pub struct Compare {
 ///
 /// # Errors
 /// Code 2 for an unknown entity, code 3 for a row that is not there; else what the database says.
-pub(super) async fn run(session: &Session<'_>, asked: &Compare) -> Result<(), Failure> {
+pub(super) async fn run(session: &Session<'_>, asked: &Compare) -> Result<(), CommandFailure> {
     let entity = entity(&asked.entity)?;
     let store = session.store().await?;
     let mut rows = Vec::new();
     for id in [&asked.first, &asked.second] {
         let found = store.row(entity, id).await?;
         rows.push(found.ok_or_else(|| {
-            Failure::not_found(format!("there is no {} `{id}` in {}", entity.title(), store.location()))
+            CommandFailure::not_found(format!("there is no {} `{id}` in {}", entity.title(), store.location()))
         })?);
     }
     mask_rows(session, &mut rows);

@@ -4,7 +4,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::context::Session;
-use super::failure::Failure;
+use super::failure::CommandFailure;
 use super::look::entity;
 use super::options::{Format, at_least_one};
 use super::output;
@@ -39,9 +39,9 @@ pub struct Find {
 ///
 /// # Errors
 /// Code 2 for what cannot be looked for, code 5 for an entity that the database does not hold; else what the database says.
-pub(super) async fn run(session: &Session<'_>, asked: &Find) -> Result<(), Failure> {
-    let search = Search::parse(&asked.text).map_err(Failure::usage)?;
-    let named = asked.entities.iter().map(|name| searched(name)).collect::<Result<Vec<Entity>, Failure>>()?;
+pub(super) async fn run(session: &Session<'_>, asked: &Find) -> Result<(), CommandFailure> {
+    let search = Search::parse(&asked.text).map_err(CommandFailure::usage)?;
+    let named = asked.entities.iter().map(|name| searched(name)).collect::<Result<Vec<Entity>, CommandFailure>>()?;
     let store = session.store().await?;
     let entities = if named.is_empty() { held(&store)? } else { named };
     let format = session.format();
@@ -74,17 +74,21 @@ pub(super) async fn run(session: &Session<'_>, asked: &Find) -> Result<(), Failu
     }
 }
 
-fn searched(name: &str) -> Result<Entity, Failure> {
+fn searched(name: &str) -> Result<Entity, CommandFailure> {
     let entity = entity(name)?;
     if SEARCHED.contains(&entity) {
         return Ok(entity);
     }
     let known: Vec<&str> = SEARCHED.iter().map(|e| e.name()).collect();
-    Err(Failure::usage(format!("{} holds no texts to look through; these do: {}", entity.title(), known.join(", "))))
+    Err(CommandFailure::usage(format!(
+        "{} holds no texts to look through; these do: {}",
+        entity.title(),
+        known.join(", ")
+    )))
 }
 
 /// The entities that are searched and that the database holds.
-fn held(store: &Store) -> Result<Vec<Entity>, Failure> {
+fn held(store: &Store) -> Result<Vec<Entity>, CommandFailure> {
     let held: Vec<Entity> = SEARCHED.iter().copied().filter(|entity| store.sources_of(*entity).is_ok()).collect();
     if held.is_empty() {
         store.sources_of(Entity::Memory)?;
@@ -104,7 +108,7 @@ fn rows(session: &Session<'_>, page: &FoundPage) -> Vec<Value> {
     page.rows.iter().map(shown).collect()
 }
 
-fn print(search: &Search, rows: &[Value], next: Option<&str>) -> Result<(), Failure> {
+fn print(search: &Search, rows: &[Value], next: Option<&str>) -> Result<(), CommandFailure> {
     output::piped(|out| {
         for row in rows {
             let word = |name: &str| SafeText::new(row[name].as_str().unwrap_or_default()).to_string();

@@ -11,11 +11,11 @@ use serde_json::{Value, json};
 
 use super::change::login;
 use super::context::Session;
-use super::failure::Failure;
+use super::failure::CommandFailure;
 use super::options::Format;
 use super::output;
 use crate::change;
-use crate::change::findings::{Told, Wanted, look};
+use crate::change::findings::{FindingNews, FindingRequest, look};
 use crate::config::mutes;
 use crate::memory::findings::{Finding, KINDS, Mute, Muted, Severity, kind_named};
 use crate::memory::nearest::unknown;
@@ -77,28 +77,28 @@ pub enum MuteCommand {
 }
 
 /// Mutes, ends that, or lists what is muted.
-async fn mute(session: &Session<'_>, command: &MuteCommand) -> Result<(), Failure> {
+async fn mute(session: &Session<'_>, command: &MuteCommand) -> Result<(), CommandFailure> {
     let store = session.store().await?;
     let place = store.location();
-    let known = mutes::load(place).map_err(Failure::failed)?;
+    let known = mutes::load(place).map_err(CommandFailure::failed)?;
     let left = match command {
         MuteCommand::Muted => known,
         MuteCommand::Mute { what, reason, actor } => {
             if what.trim().is_empty() || reason.trim().is_empty() {
-                return Err(Failure::usage("name a kind or an id, and give a reason"));
+                return Err(CommandFailure::usage("name a kind or an id, and give a reason"));
             }
             let what = named(what).map_or_else(|_| what.clone(), str::to_owned);
             let actor = actor.clone().filter(|a| !a.trim().is_empty()).unwrap_or_else(login);
             let mute = Mute { what, reason: reason.clone(), actor, at: change::now() };
-            mutes::add(place, &mute).map_err(Failure::failed)?
+            mutes::add(place, &mute).map_err(CommandFailure::failed)?
         }
         MuteCommand::Unmute { what } => {
             let what = named(what).map_or_else(|_| what.clone(), str::to_owned);
             if !known.iter().any(|mute| mute.what == what) {
                 let names = known.iter().map(|mute| mute.what.as_str());
-                return Err(Failure::not_found(unknown("muted kind or id", &what, names)));
+                return Err(CommandFailure::not_found(unknown("muted kind or id", &what, names)));
             }
-            mutes::end(place, &what).map_err(Failure::failed)?
+            mutes::end(place, &what).map_err(CommandFailure::failed)?
         }
     };
     let shown = muted_json(session, &left, &[]);
@@ -143,24 +143,24 @@ fn words_of(mute: &Value) -> String {
 ///
 /// # Errors
 /// Code 2 for an unknown kind, code 6 when something as severe as `fail_on` is found; else what the database says.
-pub(super) async fn run(session: &Session<'_>, asked: &Findings) -> Result<(), Failure> {
+pub(super) async fn run(session: &Session<'_>, asked: &Findings) -> Result<(), CommandFailure> {
     if let Some(command) = &asked.command {
         return mute(session, command).await;
     }
     let fail_on = asked.fail_on;
     let kind = asked.kind.as_deref().map(named).transpose()?;
     let store = session.store().await?;
-    let mutes = mutes::load(store.location()).map_err(Failure::failed)?;
+    let mutes = mutes::load(store.location()).map_err(CommandFailure::failed)?;
     let examples = if kind.is_some() { EXAMPLES_OF_ONE } else { EXAMPLES };
-    let wanted = Wanted { kind, examples, brief: None, muted: Muted::of(&mutes) };
+    let wanted = FindingRequest { kind, examples, brief: None, muted: Muted::of(&mutes) };
     let mut counts: Vec<(&str, u64)> = Vec::new();
     let format = session.format();
     let progress = session.shows_progress();
     let (mut found, mut skipped, mut severe) = (Vec::new(), Vec::new(), Vec::new());
     let mut failed = None;
-    let mut told = |told: Told| {
+    let mut told = |told: FindingNews| {
         match told {
-            Told::Found(mut finding) => {
+            FindingNews::Found(mut finding) => {
                 finding.remedy = store.invocation().before(&finding.remedy);
                 if fail_on.is_some_and(|limit| finding.severity <= severity(limit)) {
                     severe.push(finding.kind);
@@ -177,12 +177,12 @@ pub(super) async fn run(session: &Session<'_>, asked: &Findings) -> Result<(), F
                     found.push(finding);
                 }
             }
-            Told::NotApplicable(kind) => skipped.push(kind),
-            Told::Muted(kind, count) => counts.push((kind, count)),
-            Told::Read(rows, what) if progress => {
+            FindingNews::NotApplicable(kind) => skipped.push(kind),
+            FindingNews::Muted(kind, count) => counts.push((kind, count)),
+            FindingNews::Read(rows, what) if progress => {
                 let _ = write!(std::io::stderr(), "\r{rows} rows read, now {what}\x1b[K");
             }
-            Told::Read(..) | Told::Left(_) => {}
+            FindingNews::Read(..) | FindingNews::Left(_) => {}
         }
         ControlFlow::Continue(())
     };
@@ -220,7 +220,7 @@ pub(super) async fn run(session: &Session<'_>, asked: &Findings) -> Result<(), F
     }
     severe.sort_unstable();
     severe.dedup();
-    if severe.is_empty() { Ok(()) } else { Err(Failure::incomplete(format!("found: {}", severe.join(", ")))) }
+    if severe.is_empty() { Ok(()) } else { Err(CommandFailure::incomplete(format!("found: {}", severe.join(", ")))) }
 }
 
 fn severity(limit: FailOn) -> Severity {
@@ -231,10 +231,10 @@ fn severity(limit: FailOn) -> Severity {
     }
 }
 
-fn named(name: &str) -> Result<&'static str, Failure> {
+fn named(name: &str) -> Result<&'static str, CommandFailure> {
     let asked = name.replace('-', "_");
     let known = KINDS.iter().map(|k| k.name);
-    kind_named(&asked).map(|k| k.name).ok_or_else(|| Failure::usage(unknown("kind of finding", name, known)))
+    kind_named(&asked).map(|k| k.name).ok_or_else(|| CommandFailure::usage(unknown("kind of finding", name, known)))
 }
 
 fn written(out: &mut dyn Write, finding: &Finding) -> std::io::Result<()> {

@@ -5,12 +5,12 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::time::{Duration, Instant};
 
 use super::context::Session;
-use super::failure::Failure;
+use super::failure::CommandFailure;
 use super::look::{Selection, entity, mask_rows, query};
 use super::options::Format;
 use super::output;
 use crate::memory::filter::{Filter, Operand, Operator};
-use crate::memory::query::{Order, PAGE, Query, Start};
+use crate::memory::query::{Order, PAGE, PageStart, Query};
 use crate::memory::{Entity, Row};
 use crate::store::Store;
 
@@ -35,20 +35,20 @@ pub(super) async fn run(
     selection: &Selection,
     newest: Option<usize>,
     after: Option<&str>,
-) -> Result<(), Failure> {
+) -> Result<(), CommandFailure> {
     let query = &query(entity(name)?, selection)?;
     if session.global.format.is_some_and(|format| format != Format::Jsonl) {
-        return Err(Failure::usage("--follow prints JSON lines: leave --format out, or say jsonl"));
+        return Err(CommandFailure::usage("--follow prints JSON lines: leave --format out, or say jsonl"));
     }
     if query.order.is_some() || after.is_some() {
-        return Err(Failure::usage("--follow prints rows as they come: it goes without --order and --after"));
+        return Err(CommandFailure::usage("--follow prints rows as they come: it goes without --order and --after"));
     }
     let store = session.store().await?;
     let time = query.entity.time_column();
     let timed = store.sources_of(query.entity)?.iter().any(|source| !source.column(time).is_empty());
     if query.entity == Entity::MemoryLink || !timed {
         let words = format!("rows of {} have no time here: there is no telling new ones", query.entity.title());
-        return Err(Failure::refused(words));
+        return Err(CommandFailure::refused(words));
     }
     let mut version = store.version_of_data().await?;
     let mut tail = Tail { session, store: &store, query, seen: Seen::default(), latest: None, floor: None };
@@ -110,7 +110,7 @@ struct Tail<'a> {
 
 impl Tail<'_> {
     /// Prints the newest rows, the oldest of them first, and remembers what is there.
-    async fn begin(&mut self, newest: usize) -> Result<bool, Failure> {
+    async fn begin(&mut self, newest: usize) -> Result<bool, CommandFailure> {
         let query = Query { limit: newest.max(LATE), ..self.query.clone() };
         let page = self.store.page(&query).await?;
         let mut rows = page.rows;
@@ -124,7 +124,7 @@ impl Tail<'_> {
     }
 
     /// Prints what has come since; whether the reader is still there.
-    async fn look(&mut self) -> Result<bool, Failure> {
+    async fn look(&mut self) -> Result<bool, CommandFailure> {
         let column = self.query.entity.time_column();
         let mut later = Query { limit: STRIDE, ..self.query.clone() };
         later.order = self.query.entity.column(column).map(|c| Order { column: c.name, descending: false });
@@ -140,7 +140,7 @@ impl Tail<'_> {
                 return Ok(false);
             }
             match page.next {
-                Some(next) => later.start = Start::After(next),
+                Some(next) => later.start = PageStart::After(next),
                 None => break,
             }
         }
@@ -166,7 +166,7 @@ impl Tail<'_> {
         });
     }
 
-    fn print(&self, mut rows: Vec<Row>) -> Result<bool, Failure> {
+    fn print(&self, mut rows: Vec<Row>) -> Result<bool, CommandFailure> {
         mask_rows(self.session, &mut rows);
         output::piped_open(|out| {
             rows.iter().try_for_each(|row| output::json_line(out, row))?;

@@ -4,7 +4,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::context::Session;
-use super::failure::Failure;
+use super::failure::CommandFailure;
 use super::options::Format;
 use super::output;
 use crate::memory::nearest::unknown;
@@ -22,7 +22,7 @@ pub struct Schema {
 ///
 /// # Errors
 /// Code 3 for an unknown name.
-pub(super) fn run(session: &Session<'_>, asked: &Schema) -> Result<(), Failure> {
+pub(super) fn run(session: &Session<'_>, asked: &Schema) -> Result<(), CommandFailure> {
     let Some(name) = &asked.name else {
         let known = names();
         let titled = |name: &String| json!({ "name": name, "title": title(name) });
@@ -39,7 +39,7 @@ pub(super) fn run(session: &Session<'_>, asked: &Schema) -> Result<(), Failure> 
     };
     let found = schema(name).ok_or_else(|| {
         let known = names();
-        Failure::not_found(unknown("schema", name, known.iter().map(String::as_str)))
+        CommandFailure::not_found(unknown("schema", name, known.iter().map(String::as_str)))
     })?;
     output::json(&found)
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::book::Book;
-use crate::recall::inquiry::Saved;
+use crate::recall::inquiry::SavedQuestion;
 
 const BOOK: Book =
     Book { name: "queries", heading: "# Questions that were kept in mnemoscope; their texts may be personal." };
@@ -18,7 +18,7 @@ pub fn path() -> Option<PathBuf> {
 ///
 /// # Errors
 /// What is wrong with the file, with its name.
-pub fn load(database: &str) -> Result<Vec<Saved>, String> {
+pub fn load(database: &str) -> Result<Vec<SavedQuestion>, String> {
     BOOK.load(database)
 }
 
@@ -26,8 +26,8 @@ pub fn load(database: &str) -> Result<Vec<Saved>, String> {
 ///
 /// # Errors
 /// The file is damaged or cannot be written.
-pub fn save(database: &str, saved: &Saved) -> Result<Vec<Saved>, String> {
-    BOOK.change(database, |kept: &mut Vec<Saved>| {
+pub fn save(database: &str, saved: &SavedQuestion) -> Result<Vec<SavedQuestion>, String> {
+    BOOK.change(database, |kept: &mut Vec<SavedQuestion>| {
         kept.retain(|other| other.name != saved.name);
         kept.push(saved.clone());
         kept.sort_by(|a, b| a.name.cmp(&b.name));
@@ -38,6 +38,6 @@ pub fn save(database: &str, saved: &Saved) -> Result<Vec<Saved>, String> {
 ///
 /// # Errors
 /// The file is damaged or cannot be written.
-pub fn forget(database: &str, name: &str) -> Result<Vec<Saved>, String> {
-    BOOK.change(database, |kept: &mut Vec<Saved>| kept.retain(|other| other.name != name))
+pub fn forget(database: &str, name: &str) -> Result<Vec<SavedQuestion>, String> {
+    BOOK.change(database, |kept: &mut Vec<SavedQuestion>| kept.retain(|other| other.name != name))
 }

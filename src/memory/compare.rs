@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::Value;
 use similar::{ChangeTag, TextDiff};
 
-use super::entity::{Column, Kind, Personal};
+use super::entity::{Column, Personal, ValueKind};
 use super::row::Row;
 
 /// Words, or lines of longer texts, up to which two texts are compared piece by piece: the work grows with the product.
@@ -68,10 +68,10 @@ pub fn compare(first: &Row, second: &Row) -> Vec<FieldPair> {
 /// The text of a value that reads as one: free text, and JSON in its indented form.
 fn text_of(column: &Column, value: &Value) -> Option<String> {
     match (column.kind, value) {
-        (Kind::Text | Kind::Json, Value::Null) => Some(String::new()),
-        (Kind::Text, Value::String(text)) if column.personal == Personal::Content => Some(text.clone()),
-        (Kind::Json, Value::String(text)) => Some(text.clone()),
-        (Kind::Json, value) => serde_json::to_string_pretty(value).ok(),
+        (ValueKind::Text | ValueKind::Json, Value::Null) => Some(String::new()),
+        (ValueKind::Text, Value::String(text)) if column.personal == Personal::Content => Some(text.clone()),
+        (ValueKind::Json, Value::String(text)) => Some(text.clone()),
+        (ValueKind::Json, value) => serde_json::to_string_pretty(value).ok(),
         _ => None,
     }
 }

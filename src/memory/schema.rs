@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::entity::{Column, Entity, Kind};
+use super::entity::{Column, Entity, ValueKind};
 
 /// Version of all schemas: it grows when a key goes or means something else, not when one is added.
 pub const VERSION: u32 = 1;
@@ -87,13 +87,13 @@ fn row(entity: Entity) -> Value {
 
 fn column(column: &Column) -> Value {
     let mut schema = match column.kind {
-        Kind::Text => json!({ "type": ["string", "null"] }),
-        Kind::Integer => json!({ "type": ["integer", "null"] }),
-        Kind::Real => json!({ "type": ["number", "null"] }),
-        Kind::Boolean => json!({ "type": ["boolean", "null"] }),
-        Kind::Time => json!({ "type": ["string", "null"], "format": "date-time" }),
-        Kind::List => json!({ "type": ["array", "null"], "items": { "type": "string" } }),
-        Kind::Json => json!({}),
+        ValueKind::Text => json!({ "type": ["string", "null"] }),
+        ValueKind::Integer => json!({ "type": ["integer", "null"] }),
+        ValueKind::Real => json!({ "type": ["number", "null"] }),
+        ValueKind::Boolean => json!({ "type": ["boolean", "null"] }),
+        ValueKind::Time => json!({ "type": ["string", "null"], "format": "date-time" }),
+        ValueKind::List => json!({ "type": ["array", "null"], "items": { "type": "string" } }),
+        ValueKind::Json => json!({}),
     };
     if let Some(unit) = column.unit() {
         schema["description"] = json!(unit);

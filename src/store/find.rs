@@ -5,7 +5,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::order::{place_of, place_text};
 use super::{Store, StoreError};
-use crate::memory::query::{Query, Start};
+use crate::memory::query::{PageStart, Query};
 use crate::memory::search::{Search, SearchHit};
 use crate::memory::{Entity, Row};
 
@@ -61,7 +61,7 @@ impl Store {
                 search: Some(search.clone()),
                 columns: Some(Vec::new()),
                 limit: room,
-                start: place.after.take().map_or(Start::First, Start::After),
+                start: place.after.take().map_or(PageStart::First, PageStart::After),
                 ..Query::new(entity)
             };
             let page = self.page(&query).await?;

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use std::ops::ControlFlow;
 
 use super::codec;
-use super::select::{Projection, Statement, narrow};
-use super::session::Raw;
+use super::select::{Projection, SelectStatement, narrow};
+use super::session::FetchedValue;
 use super::{Store, StoreError};
 use crate::layout::{BoundSource, Engine};
 use crate::memory::filter::Filter;
@@ -67,7 +67,7 @@ impl Store {
 }
 
 /// Adds the layout's own condition for any of the words.
-fn ask_for(engine: Engine, source: &BoundSource, words: &[String], statement: &mut Statement) {
+fn ask_for(engine: Engine, source: &BoundSource, words: &[String], statement: &mut SelectStatement) {
     if let Some(condition) = by_index(engine, source, words, [" | ", " OR "], statement) {
         let _ = write!(statement.sql, " AND {condition}");
     }
@@ -79,7 +79,7 @@ pub(super) fn index_condition(
     engine: Engine,
     source: &BoundSource,
     search: &Search,
-    statement: &mut Statement,
+    statement: &mut SelectStatement,
 ) -> Option<String> {
     by_index(engine, source, &search.words(), [" & ", " AND "], statement)
 }
@@ -90,7 +90,7 @@ fn by_index(
     source: &BoundSource,
     words: &[String],
     [postgres, sqlite]: [&str; 2],
-    statement: &mut Statement,
+    statement: &mut SelectStatement,
 ) -> Option<String> {
     let search = source.search.as_ref().filter(|_| !words.is_empty())?;
     let asked: Vec<String> = match engine {
@@ -98,6 +98,6 @@ fn by_index(
         Engine::Sqlite => words.iter().map(|w| format!("\"{}\"", w.replace('"', ""))).collect(),
     };
     let joined = asked.join(if engine == Engine::Postgres { postgres } else { sqlite });
-    let mark = statement.bind(engine, Raw::Text(joined), "text");
+    let mark = statement.bind(engine, FetchedValue::Text(joined), "text");
     Some(format!("({})", search.replace("$words", &mark)))
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::Tally;
+use super::FindingTally;
 
 /// What was muted, and why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,7 +47,7 @@ impl Muted {
     /// A tally without the muted rows among its examples, with as many of those as were asked for. Muted rows that are not
     /// among the examples are counted: there are more findings than examples then.
     #[must_use]
-    pub fn without(&self, mut tally: Tally, asked: usize) -> Tally {
+    pub fn without(&self, mut tally: FindingTally, asked: usize) -> FindingTally {
         let before = tally.examples.len();
         tally.examples.retain(|id| !self.names.contains(id));
         tally.count = tally.count.saturating_sub((before - tally.examples.len()) as u64);
@@ -68,8 +68,8 @@ mod tests {
             |what: &str| Mute { what: what.to_owned(), reason: String::new(), actor: String::new(), at: String::new() };
         let muted = Muted::of(&[mute("b"), mute("secret")]);
         assert!(muted.kind("secret") && !muted.kind("b2"));
-        let left = muted.without(Tally::of(["a", "b", "c", "d"], muted.examples(2)), 2);
+        let left = muted.without(FindingTally::of(["a", "b", "c", "d"], muted.examples(2)), 2);
         assert_eq!((left.count, left.examples), (3, vec!["a".to_owned(), "c".to_owned()]));
-        assert_eq!(muted.without(Tally::of(["b"], 3), 1).count, 0);
+        assert_eq!(muted.without(FindingTally::of(["b"], 3), 1).count, 0);
     }
 }
