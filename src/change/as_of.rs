@@ -265,7 +265,7 @@ impl Stores<'_> {
                 }
                 Ok(_) => {}
                 Err(why) => {
-                    as_of.unknown.push(format!("episode {id} is shown with its present utility and aggregates: {why}"))
+                    as_of.unknown.push(format!("episode {id} is shown with its present utility and aggregates: {why}"));
                 }
             }
         }

@@ -66,13 +66,12 @@ fn print(out: &mut dyn Write, fields: &[FieldPair]) -> std::io::Result<()> {
     let ink = output::ink();
     for field in fields.iter().filter(|field| !field.same) {
         writeln!(out, "{}", ink.heading(field.column))?;
-        match &field.words {
-            Some(words) => print_words(out, words)?,
-            None => {
-                let [first, second] = field.values.each_ref().map(|value| SafeText::new(&line(value)));
-                writeln!(out, "  {}\n  {}", ink.bad(format!("- {first}")), ink.good(format!("+ {second}")))?;
-            }
+        if let Some(words) = &field.words {
+            print_words(out, words)?;
+            continue;
         }
+        let [first, second] = field.values.each_ref().map(|value| SafeText::new(&line(value)));
+        writeln!(out, "  {}\n  {}", ink.bad(format!("- {first}")), ink.good(format!("+ {second}")))?;
     }
     let same: Vec<&str> = fields.iter().filter(|field| field.same).map(|field| field.column).collect();
     if same.is_empty() { Ok(()) } else { writeln!(out, "{}", ink.faint(format!("the same: {}", same.join(", ")))) }

@@ -74,7 +74,7 @@ impl Search {
     /// Where a row holds every term; none where it does not.
     #[must_use]
     pub fn hit(&self, row: &Row) -> Option<SearchHit> {
-        self.located(row, &self.terms).filter(|(found, _)| *found == self.terms.len()).map(|(_, hit)| hit)
+        located(row, &self.terms).filter(|(found, _)| *found == self.terms.len()).map(|(_, hit)| hit)
     }
 
     /// Where a row that an index found holds the words, perhaps with other endings; the beginning of its first text where
@@ -86,34 +86,34 @@ impl Search {
             word.chars().take(letters.saturating_sub(ENDING).max(ENDING.min(letters))).collect::<String>()
         };
         let stems: Vec<String> = self.words().into_iter().map(stem).collect();
-        self.hit(row).or_else(|| self.located(row, &stems).map(|(_, hit)| hit)).or_else(|| {
+        self.hit(row).or_else(|| located(row, &stems).map(|(_, hit)| hit)).or_else(|| {
             let column = columns(row.entity).find(|column| !row.get(column).is_null())?;
             Some(SearchHit { column, snippet: around(&texts(row.get(column)).join(" · "), 0, 0) })
         })
     }
+}
 
-    /// How many terms the row's texts hold, and the column with most of them.
-    fn located(&self, row: &Row, terms: &[String]) -> Option<(usize, SearchHit)> {
-        let mut found = vec![false; terms.len()];
-        let mut best: Option<(usize, SearchHit)> = None;
-        for column in columns(row.entity) {
-            let texts = texts(row.get(column));
-            let mut here = 0;
-            let mut first: Option<(usize, usize, usize)> = None;
-            for (term, found) in terms.iter().zip(&mut found) {
-                let place = texts.iter().enumerate().find_map(|(i, text)| Some((i, place_of(text, term)?)));
-                let Some((text, (at, length))) = place else { continue };
-                *found = true;
-                here += 1;
-                first = Some(first.map_or((text, at, length), |known| known.min((text, at, length))));
-            }
-            if let Some((text, at, length)) = first.filter(|_| best.as_ref().is_none_or(|(most, _)| here > *most)) {
-                best = Some((here, SearchHit { column, snippet: around(texts[text], at, length) }));
-            }
+/// How many terms the row's texts hold, and the column with most of them.
+fn located(row: &Row, terms: &[String]) -> Option<(usize, SearchHit)> {
+    let mut found = vec![false; terms.len()];
+    let mut best: Option<(usize, SearchHit)> = None;
+    for column in columns(row.entity) {
+        let texts = texts(row.get(column));
+        let mut here = 0;
+        let mut first: Option<(usize, usize, usize)> = None;
+        for (term, found) in terms.iter().zip(&mut found) {
+            let place = texts.iter().enumerate().find_map(|(i, text)| Some((i, place_of(text, term)?)));
+            let Some((text, (at, length))) = place else { continue };
+            *found = true;
+            here += 1;
+            first = Some(first.map_or((text, at, length), |known| known.min((text, at, length))));
         }
-        let all = found.iter().filter(|found| **found).count();
-        best.map(|(_, hit)| (all, hit))
+        if let Some((text, at, length)) = first.filter(|_| best.as_ref().is_none_or(|(most, _)| here > *most)) {
+            best = Some((here, SearchHit { column, snippet: around(texts[text], at, length) }));
+        }
     }
+    let all = found.iter().filter(|found| **found).count();
+    best.map(|(_, hit)| (all, hit))
 }
 
 /// The columns of an entity that hold texts for people. Metadata and the like are data.
