@@ -3,10 +3,10 @@
 use clap::{Args, Subcommand};
 
 use super::doing::Doing;
-use super::failure::Failure;
+use super::failure::CommandFailure;
 use crate::change::Operation;
 use crate::change::operation::Pruning;
-use crate::memory::prune::Window;
+use crate::memory::prune::PruneWindow;
 
 /// What to prune, and by which rules. Without a rule, each bank's own window counts; a rule that is named applies alone.
 #[derive(Debug, Clone, Args)]
@@ -19,7 +19,7 @@ pub struct Prune {
     pub agent: Option<String>,
     /// Newest cases that each bank keeps, or `own` for each bank's own window beside the other rules.
     #[arg(long, value_name = "N|own", allow_negative_numbers = true, value_parser = window)]
-    pub window: Option<Window>,
+    pub window: Option<PruneWindow>,
     /// Cases older than that: an age such as 90d, or a time.
     #[arg(long, value_name = "AGE")]
     pub older_than: Option<String>,
@@ -48,10 +48,10 @@ pub struct Cases {
     pub doing: Doing,
 }
 
-fn window(text: &str) -> Result<Window, String> {
+fn window(text: &str) -> Result<PruneWindow, String> {
     match text {
-        "own" => Ok(Window::Own),
-        number => number.parse().map(Window::Newest).map_err(|_| "give a number of cases, or `own`".to_owned()),
+        "own" => Ok(PruneWindow::Own),
+        number => number.parse().map(PruneWindow::Newest).map_err(|_| "give a number of cases, or `own`".to_owned()),
     }
 }
 
@@ -92,11 +92,11 @@ impl ProfileCommand {
     ///
     /// # Errors
     /// A window that is no number.
-    pub fn operation(&self) -> Result<(Operation, &Doing), Failure> {
+    pub fn operation(&self) -> Result<(Operation, &Doing), CommandFailure> {
         let ProfileCommand::Set { id, window, doing } = self;
         let window = match window.as_str() {
             "all" | "none" => None,
-            number => Some(number.parse().map_err(|_| Failure::usage("--window is a number, or `all`"))?),
+            number => Some(number.parse().map_err(|_| CommandFailure::usage("--window is a number, or `all`"))?),
         };
         Ok((Operation::Window { profile: id.clone(), window }, doing))
     }

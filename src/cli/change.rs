@@ -8,7 +8,7 @@ use super::audit::AuditCommand;
 use super::bank::{Cases, ProfileCommand, Prune};
 use super::context::Session;
 use super::doing::{By, Doing, PLAN_BYTES, author, carry_out, print_receipt};
-use super::failure::Failure;
+use super::failure::CommandFailure;
 use super::feedback::FeedbackCommand;
 use super::import::ImportArgs;
 use super::input::read_input;
@@ -156,7 +156,7 @@ impl ChangeCommand {
 }
 
 /// Runs a command that changes something.
-pub async fn run(session: &Session<'_>, command: &ChangeCommand) -> Result<(), Failure> {
+pub async fn run(session: &Session<'_>, command: &ChangeCommand) -> Result<(), CommandFailure> {
     let (operation, doing) = match command {
         ChangeCommand::Feedback { command } => command.operation()?,
         ChangeCommand::Signal(args) => args.operation()?,
@@ -171,7 +171,7 @@ pub async fn run(session: &Session<'_>, command: &ChangeCommand) -> Result<(), F
         ChangeCommand::Record { entity, file, doing } => {
             let known = Entity::parse(entity).filter(|entity| record::ENTITIES.contains(entity));
             let known = known.ok_or_else(|| {
-                Failure::usage(unknown("entity to record", entity, record::ENTITIES.map(Entity::name)))
+                CommandFailure::usage(unknown("entity to record", entity, record::ENTITIES.map(Entity::name)))
             })?;
             (Operation::Record { entity: known, text: read_input(file, RECORD_BYTES)? }, doing)
         }
@@ -194,7 +194,7 @@ pub async fn run(session: &Session<'_>, command: &ChangeCommand) -> Result<(), F
     carry_out(session, &store, doing, &operation).await
 }
 
-async fn apply_file(session: &Session<'_>, file: &Path, by: &By) -> Result<(), Failure> {
+async fn apply_file(session: &Session<'_>, file: &Path, by: &By) -> Result<(), CommandFailure> {
     let text = read_input(file, PLAN_BYTES)?;
     if let Some(kept) = KeptPlan::from_file(&text) {
         return purge::apply_kept(session, &kept?, &author(by)).await;

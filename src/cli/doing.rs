@@ -7,7 +7,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::context::Session;
-use super::failure::Failure;
+use super::failure::CommandFailure;
 use super::{output, recall};
 use crate::change::purge::ANCHOR_PROBLEM;
 use crate::change::{self, Author, ChangeError, Operation, Plan, Receipt, anchor, what_if};
@@ -73,7 +73,7 @@ pub(super) async fn carry_out(
     store: &Store,
     doing: &Doing,
     operation: &Operation,
-) -> Result<(), Failure> {
+) -> Result<(), CommandFailure> {
     let author = author(&doing.by);
     let plan = || change::plan(store, operation, &author);
     if doing.apply {
@@ -112,21 +112,21 @@ pub(super) async fn carry_out(
 }
 
 /// Plans hold stored values: nobody else may read them.
-fn keep(file: &Path, plan: &Plan) -> Result<(), Failure> {
+fn keep(file: &Path, plan: &Plan) -> Result<(), CommandFailure> {
     keep_text(file, &plan.to_file())
 }
 
 /// Writes a plan's file, for its owner's eyes only.
-pub(super) fn keep_text(file: &Path, text: &str) -> Result<(), Failure> {
+pub(super) fn keep_text(file: &Path, text: &str) -> Result<(), CommandFailure> {
     if text.len() as u64 > PLAN_BYTES {
-        return Err(Failure::refused(format!(
+        return Err(CommandFailure::refused(format!(
             "{}: the plan is larger than a plan file may be ({} MB); --apply does it without one",
             file.display(),
             PLAN_BYTES >> 20
         )));
     }
     let written = private_file::replace(file, text.as_bytes());
-    written.map_err(|e| Failure::failed(format!("{}: the plan could not be kept: {e}", file.display())))
+    written.map_err(|e| CommandFailure::failed(format!("{}: the plan could not be kept: {e}", file.display())))
 }
 
 /// Keeps an anchor of the audit trail outside the database, as at the end of every session that wrote. What was done is
@@ -137,7 +137,7 @@ pub(super) async fn keep_anchor(store: &Store, receipt: &mut Value) {
     }
 }
 
-pub(super) fn print_receipt(session: &Session<'_>, receipt: &Receipt) -> Result<(), Failure> {
+pub(super) fn print_receipt(session: &Session<'_>, receipt: &Receipt) -> Result<(), CommandFailure> {
     let mut shown = serde_json::to_value(receipt).unwrap_or_default();
     mask_changes(session, &mut shown);
     output::value(session.format(), &shown)

@@ -5,7 +5,7 @@ use std::path::Path;
 use clap::{Args, Subcommand};
 
 use super::doing::Doing;
-use super::failure::Failure;
+use super::failure::CommandFailure;
 use super::input::read_input;
 use crate::change::Operation;
 use crate::change::feedback::CORRECTION;
@@ -67,7 +67,7 @@ pub enum FeedbackCommand {
 }
 
 impl FeedbackArgs {
-    fn read(&self) -> Result<FeedbackFields, Failure> {
+    fn read(&self) -> Result<FeedbackFields, CommandFailure> {
         let correction = match self.correction.as_deref() {
             Some("-") => Some(read_input(Path::new("-"), CORRECTION as u64)?),
             other => other.map(str::to_owned),
@@ -82,7 +82,7 @@ impl FeedbackCommand {
     ///
     /// # Errors
     /// A correction that cannot be read.
-    pub fn operation(&self) -> Result<(Operation, &Doing), Failure> {
+    pub fn operation(&self) -> Result<(Operation, &Doing), CommandFailure> {
         Ok(match self {
             FeedbackCommand::Add { episode, fields, again, doing } => {
                 let fields = FeedbackFields { again: *again, ..fields.read()? };

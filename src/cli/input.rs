@@ -2,20 +2,20 @@
 
 use std::path::Path;
 
-use super::failure::Failure;
+use super::failure::CommandFailure;
 use crate::ground::input_file::{self, InputError};
 
 /// A file's text, or standard input's for `-`, up to a number of bytes.
-pub(super) fn read_input(path: &Path, most: u64) -> Result<String, Failure> {
+pub(super) fn read_input(path: &Path, most: u64) -> Result<String, CommandFailure> {
     input_file::read_text(path, most).map_err(|error| unread(path, &error))
 }
 
 /// Why a file was not read.
-pub(super) fn unread(path: &Path, error: &InputError) -> Failure {
+pub(super) fn unread(path: &Path, error: &InputError) -> CommandFailure {
     let words = format!("{}: {error}", path.display());
     match error {
-        InputError::NotFound => Failure::not_found(words),
-        InputError::System(_) => Failure::failed(words),
-        _ => Failure::usage(words),
+        InputError::NotFound => CommandFailure::not_found(words),
+        InputError::System(_) => CommandFailure::failed(words),
+        _ => CommandFailure::usage(words),
     }
 }

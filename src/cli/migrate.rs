@@ -7,11 +7,11 @@ use serde_json::json;
 
 use super::context::Session;
 use super::doing::{By, author};
-use super::failure::Failure;
+use super::failure::CommandFailure;
 use super::options::Format;
 use super::output;
 use crate::change::anchor;
-use crate::change::migrate::{self, Choice, Outcome, Pending, State};
+use crate::change::migrate::{self, MigrationChoice, MigrationOutcome, MigrationState, PendingMigration};
 use crate::change::purge::ANCHOR_PROBLEM;
 use crate::ui::text::SafeText;
 
@@ -36,9 +36,9 @@ pub struct MigrateArgs {
 ///
 /// # Errors
 /// As [`migrate::apply_chosen`]; code 6 when it was applied and not every row can be read.
-pub(super) async fn run(session: &Session<'_>, args: &MigrateArgs) -> Result<(), Failure> {
+pub(super) async fn run(session: &Session<'_>, args: &MigrateArgs) -> Result<(), CommandFailure> {
     let (apply, author) = (args.apply, author(&args.by));
-    let choice = Choice { to: args.to, optional: args.optional.clone() };
+    let choice = MigrationChoice { to: args.to, optional: args.optional.clone() };
     let mut store = session.store().await?;
     let (mut outcome, mut anchored) = (None, None);
     if apply {
@@ -70,7 +70,7 @@ pub(super) async fn run(session: &Session<'_>, args: &MigrateArgs) -> Result<(),
     output::value(session.format(), &shown)
 }
 
-fn told_outcome(out: &mut dyn Write, outcome: &Outcome) -> std::io::Result<()> {
+fn told_outcome(out: &mut dyn Write, outcome: &MigrationOutcome) -> std::io::Result<()> {
     for name in &outcome.applied {
         writeln!(out, "applied {name}")?;
     }
@@ -82,7 +82,7 @@ fn told_outcome(out: &mut dyn Write, outcome: &Outcome) -> std::io::Result<()> {
     Ok(())
 }
 
-fn told(out: &mut dyn Write, state: &State) -> std::io::Result<()> {
+fn told(out: &mut dyn Write, state: &MigrationState) -> std::io::Result<()> {
     for drift in &state.drift {
         writeln!(out, "! {}: {}", SafeText::new(&drift.name), drift.message)?;
         for line in drift.diff.lines() {
@@ -111,7 +111,7 @@ fn told(out: &mut dyn Write, state: &State) -> std::io::Result<()> {
     Ok(())
 }
 
-fn told_migration(out: &mut dyn Write, what: &str, migration: &Pending) -> std::io::Result<()> {
+fn told_migration(out: &mut dyn Write, what: &str, migration: &PendingMigration) -> std::io::Result<()> {
     writeln!(out, "{what} {} (number {})", migration.name, migration.version)?;
     writeln!(out, "  effect: {}", migration.effect)?;
     writeln!(out, "  lock risk: {}", migration.lock_risk)?;

@@ -6,10 +6,10 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::context::Session;
-use super::failure::Failure;
+use super::failure::CommandFailure;
 use super::output;
-use super::purge::{Progress, hide_handles};
-use crate::change::purge::{self, Options, Sink};
+use super::purge::{PurgeProgressLine, hide_handles};
+use crate::change::purge::{self, PurgeOptions, Sink};
 use crate::memory::{Entity, Row};
 use crate::store::{Store, StoreError};
 
@@ -17,9 +17,9 @@ use crate::store::{Store, StoreError};
 ///
 /// # Errors
 /// Code 2 with a mask; else what the database says.
-pub async fn export(session: &Session<'_>, subject: &str, out: Option<&Path>) -> Result<(), Failure> {
+pub async fn export(session: &Session<'_>, subject: &str, out: Option<&Path>) -> Result<(), CommandFailure> {
     if session.mask().is_some() {
-        return Err(Failure::usage(
+        return Err(CommandFailure::usage(
             "a person's bundle is for that person and holds what is kept as it stands: it is not made with --mask, nor \
              with a profile that masks",
         ));
@@ -42,9 +42,9 @@ pub async fn export(session: &Session<'_>, subject: &str, out: Option<&Path>) ->
 }
 
 /// `show subject ID`: who it is, what belongs to the person, and what names the person elsewhere.
-pub async fn show(session: &Session<'_>, store: &Store, subject: &str) -> Result<Value, Failure> {
-    let progress = Progress::new(session);
-    let options = Options { account: true, ..Options::default() };
+pub async fn show(session: &Session<'_>, store: &Store, subject: &str) -> Result<Value, CommandFailure> {
+    let progress = PurgeProgressLine::new(session);
+    let options = PurgeOptions { account: true, ..PurgeOptions::default() };
     let plan = purge::plan(store, subject, &options, &|table, values| progress.say(table, values)).await?;
     progress.end();
     let mut shown = plan.to_json();

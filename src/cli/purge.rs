@@ -10,10 +10,10 @@ use serde_json::{Map, Value, json};
 
 use super::context::Session;
 use super::doing::{Doing, author, keep_anchor, keep_text};
-use super::failure::Failure;
+use super::failure::CommandFailure;
 use super::options::Format;
 use super::output;
-use crate::change::purge::{self, Desk, KeptPlan, Mentions, NewDecisions, Options, Progress as Say, Sink};
+use crate::change::purge::{self, Desk, KeptPlan, Mentions, NewDecisions, Progress as Say, PurgeOptions, Sink};
 use crate::change::{Author, ChangeError, what_if};
 use crate::config;
 use crate::memory::mask::Mask;
@@ -137,8 +137,8 @@ impl PurgeArgs {
 
     /// How the person is erased.
     #[must_use]
-    pub fn options(&self) -> Options {
-        Options {
+    pub fn options(&self) -> PurgeOptions {
+        PurgeOptions {
             aliases: self.alias.clone(),
             mentions: self.mentions.map_or(Mentions::Leave, Into::into),
             each: self.mention.iter().cloned().collect(),
@@ -153,10 +153,12 @@ impl PurgeArgs {
 const OFTEN: Duration = Duration::from_millis(250);
 
 /// Runs `purge`.
-pub async fn run(session: &Session<'_>, args: &PurgeArgs) -> Result<(), Failure> {
+pub async fn run(session: &Session<'_>, args: &PurgeArgs) -> Result<(), CommandFailure> {
     if let Some(PurgeCommand::Verify { receipt, fleet }) = &args.command {
         if args.asks_to_erase() {
-            return Err(Failure::usage("what `purge verify` is told follows it: `purge verify RECEIPT --fleet FILE`"));
+            return Err(CommandFailure::usage(
+                "what `purge verify` is told follows it: `purge verify RECEIPT --fleet FILE`",
+            ));
         }
         return match fleet {
             Some(file) => super::fleet::verify(session, receipt, file).await,
@@ -168,7 +170,7 @@ pub async fn run(session: &Session<'_>, args: &PurgeArgs) -> Result<(), Failure>
     }
     let options = args.options();
     let store = session.store().await?;
-    let progress = Progress::new(session);
+    let progress = PurgeProgressLine::new(session);
     if args.doing.apply || args.resume {
         return carry_out(session, args, &store, &options, &progress).await;
     }
@@ -254,9 +256,9 @@ pub(super) fn hide_handles(mask: &Mask, shown: &mut Value) {
 }
 
 /// `purge verify RECEIPT`.
-async fn verify(session: &Session<'_>, receipt: &str) -> Result<(), Failure> {
+async fn verify(session: &Session<'_>, receipt: &str) -> Result<(), CommandFailure> {
     let store = session.store().await?;
-    let progress = Progress::new(session);
+    let progress = PurgeProgressLine::new(session);
     let author = Author::default();
     let say = |what: &str, count: u64| progress.say(what, count);
     let answer = purge::recheck(&store, receipt, &desk(&author, &say)?).await?;
@@ -264,7 +266,7 @@ async fn verify(session: &Session<'_>, receipt: &str) -> Result<(), Failure> {
     output::value(session.format(), &answer)?;
     if answer["status"] == "incomplete" {
         let hits = &answer["verification"]["logical"]["hits"];
-        return Err(Failure::incomplete(format!("{hits} values name the person again, or still")));
+        return Err(CommandFailure::incomplete(format!("{hits} values name the person again, or still")));
     }
     Ok(())
 }
@@ -273,9 +275,9 @@ async fn carry_out(
     session: &Session<'_>,
     args: &PurgeArgs,
     store: &Store,
-    options: &Options,
-    progress: &Progress,
-) -> Result<(), Failure> {
+    options: &PurgeOptions,
+    progress: &PurgeProgressLine,
+) -> Result<(), CommandFailure> {
     let author = author(&args.doing.by);
     let say = |what: &str, count: u64| progress.say(what, count);
     let exported = match &args.export {
@@ -294,9 +296,9 @@ async fn carry_out(
 }
 
 /// `apply FILE` of a kept plan.
-pub async fn apply_kept(session: &Session<'_>, kept: &KeptPlan, author: &Author) -> Result<(), Failure> {
+pub async fn apply_kept(session: &Session<'_>, kept: &KeptPlan, author: &Author) -> Result<(), CommandFailure> {
     let store = session.store().await?;
-    let progress = Progress::new(session);
+    let progress = PurgeProgressLine::new(session);
     let say = |what: &str, count: u64| progress.say(what, count);
     let again = store.invocation().about(&["purge"], &[&kept.given], &["--resume"]);
     let mut receipt =
@@ -316,37 +318,38 @@ fn with_command(error: ChangeError, again: &str) -> ChangeError {
     }
 }
 
-fn print(session: &Session<'_>, receipt: &Value, again: &str) -> Result<(), Failure> {
+fn print(session: &Session<'_>, receipt: &Value, again: &str) -> Result<(), CommandFailure> {
     output::value(session.format(), receipt)?;
     if receipt["status"] == "incomplete" {
         let reasons: Vec<&str> =
             receipt["incomplete"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
         let message = format!("the purge is incomplete: {}; `{again}` continues it", reasons.join("; "));
-        return Err(Failure::incomplete(message));
+        return Err(CommandFailure::incomplete(message));
     }
     Ok(())
 }
 
 /// The key of the suppression list and the folder for sessions and receipts.
-pub(super) fn desk<'a>(author: &'a Author, progress: Say<'a>) -> Result<Desk<'a>, Failure> {
-    let kept =
-        |e: &dyn std::fmt::Display| Failure::refused(format!("the key of the suppression list cannot be kept: {e}"));
+pub(super) fn desk<'a>(author: &'a Author, progress: Say<'a>) -> Result<Desk<'a>, CommandFailure> {
+    let kept = |e: &dyn std::fmt::Display| {
+        CommandFailure::refused(format!("the key of the suppression list cannot be kept: {e}"))
+    };
     let key = config::erasure_key(true).map_err(|e| kept(&e))?.ok_or_else(|| kept(&"it was not made"))?;
     let folder = config::state_folder().ok_or_else(|| kept(&"there is no state folder: set MNEMOSCOPE_STATE"))?;
     Ok(Desk { folder, key, author, progress })
 }
 
 /// Progress on a terminal's standard error.
-pub struct Progress {
+pub struct PurgeProgressLine {
     shown: bool,
     last: Mutex<Option<Instant>>,
 }
 
-impl Progress {
+impl PurgeProgressLine {
     /// Progress, unless it is not wanted or nobody would see it.
     #[must_use]
     pub fn new(session: &Session<'_>) -> Self {
-        Progress { shown: session.shows_progress(), last: Mutex::new(None) }
+        PurgeProgressLine { shown: session.shows_progress(), last: Mutex::new(None) }
     }
 
     /// Says where the work is.

@@ -4,7 +4,7 @@ use clap::Subcommand;
 use serde_json::json;
 
 use super::context::Session;
-use super::failure::Failure;
+use super::failure::CommandFailure;
 use super::options::Format;
 use super::output;
 use crate::config::queries;
@@ -25,13 +25,13 @@ pub enum QueriesCommand {
 }
 
 /// `queries`.
-pub async fn run(session: &Session<'_>, command: Option<&QueriesCommand>) -> Result<(), Failure> {
+pub async fn run(session: &Session<'_>, command: Option<&QueriesCommand>) -> Result<(), CommandFailure> {
     let store = session.store().await?;
     let mut kept = match command {
-        None => queries::load(store.location()).map_err(Failure::failed)?,
+        None => queries::load(store.location()).map_err(CommandFailure::failed)?,
         Some(QueriesCommand::Forget { name }) => {
             saved(&store, name)?;
-            queries::forget(store.location(), name).map_err(Failure::failed)?
+            queries::forget(store.location(), name).map_err(CommandFailure::failed)?
         }
     };
     if let Some(mask) = session.mask() {
@@ -55,12 +55,12 @@ pub async fn run(session: &Session<'_>, command: Option<&QueriesCommand>) -> Res
 }
 
 /// The question of that name.
-pub(super) fn saved(store: &Store, name: &str) -> Result<Inquiry, Failure> {
-    let kept = queries::load(store.location()).map_err(Failure::failed)?;
+pub(super) fn saved(store: &Store, name: &str) -> Result<Inquiry, CommandFailure> {
+    let kept = queries::load(store.location()).map_err(CommandFailure::failed)?;
     let known: Vec<String> = kept.iter().map(|saved| saved.name.clone()).collect();
     let place = store.location();
     kept.into_iter().find(|saved| saved.name == name).map(|saved| saved.inquiry).ok_or_else(|| {
         let what = format!("question kept for {place} with the name");
-        Failure::not_found(unknown(&what, name, known.iter().map(String::as_str)))
+        CommandFailure::not_found(unknown(&what, name, known.iter().map(String::as_str)))
     })
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::context::Session;
-use super::failure::Failure;
+use super::failure::CommandFailure;
 use super::options::Format;
 use super::recall::{print_notes, vector_of};
 use super::{hints, output};
@@ -11,11 +11,11 @@ use crate::lab;
 use crate::memory::query::EpisodeContext;
 use crate::memory::{Entity, Row};
 use crate::recall::context as text;
-use crate::recall::rank::Ranked;
+use crate::recall::rank::RankedRow;
 use crate::ui::text::SafeText;
 
 /// `replay`.
-pub async fn run(session: &Session<'_>, topic: &str, agent: Option<&str>, limit: usize) -> Result<(), Failure> {
+pub async fn run(session: &Session<'_>, topic: &str, agent: Option<&str>, limit: usize) -> Result<(), CommandFailure> {
     let store = session.store().await?;
     store.sources_of(Entity::Episode)?;
     let (vector, note) = vector_of(session, &store, Entity::Episode, topic).await?;
@@ -71,7 +71,7 @@ pub async fn run(session: &Session<'_>, topic: &str, agent: Option<&str>, limit:
 }
 
 /// A replayed episode with its context.
-type Replayed = (Ranked, EpisodeContext);
+type Replayed = (RankedRow, EpisodeContext);
 
 fn replayed_json((shown, context): &Replayed) -> Value {
     let all = |rows: &[Row]| rows.iter().map(Row::to_json).collect::<Vec<_>>();

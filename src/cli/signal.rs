@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand};
 
 use super::doing::Doing;
-use super::failure::Failure;
+use super::failure::CommandFailure;
 use crate::change::Operation;
 use crate::memory::nearest::unknown;
 use crate::memory::utility::Signal;
@@ -44,16 +44,19 @@ impl SignalArgs {
     ///
     /// # Errors
     /// A word that is no signal.
-    pub fn operation(&self) -> Result<(Operation, &Doing), Failure> {
+    pub fn operation(&self) -> Result<(Operation, &Doing), CommandFailure> {
         if let Some(SignalCommand::Retract { id, doing }) = &self.command {
             if self.episode.is_some() || self.doing != Doing::default() {
-                return Err(Failure::usage("what `signal retract` is told follows it: `signal retract ID --apply`"));
+                return Err(CommandFailure::usage(
+                    "what `signal retract` is told follows it: `signal retract ID --apply`",
+                ));
             }
             return Ok((Operation::Retract { id: id.clone() }, doing));
         }
         let word = self.signal.as_deref().unwrap_or_default();
-        let signal = Signal::parse(word)
-            .ok_or_else(|| Failure::usage(unknown("signal", word, Signal::ALL.iter().map(|signal| signal.word()))))?;
+        let signal = Signal::parse(word).ok_or_else(|| {
+            CommandFailure::usage(unknown("signal", word, Signal::ALL.iter().map(|signal| signal.word())))
+        })?;
         let (episode, reason) = (self.episode.clone().unwrap_or_default(), self.doing.by.reason.clone());
         Ok((Operation::Signal { episode, signal, reason }, &self.doing))
     }
