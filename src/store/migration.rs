@@ -246,13 +246,13 @@ fn made_by(sql: &str) -> Vec<StructurePart> {
             ["CREATE", "TABLE", table, ..] => parts.push(StructurePart::Table(owned(table))),
             ["CREATE", "INDEX", index, "ON", table, ..] => parts.push(StructurePart::Index(owned(index), owned(table))),
             ["CREATE", "POLICY", policy, "ON", table, ..] => {
-                parts.push(StructurePart::Policy(owned(policy), owned(table)))
+                parts.push(StructurePart::Policy(owned(policy), owned(table)));
             }
             ["ALTER", "TABLE", table, "ADD", "COLUMN", column, ..] => {
                 parts.push(StructurePart::Column(owned(table), owned(column)));
             }
             ["ALTER", "TABLE", table, "ENABLE", "ROW", "LEVEL", ..] => {
-                parts.push(StructurePart::Security(owned(table)))
+                parts.push(StructurePart::Security(owned(table)));
             }
             _ => {}
         }

@@ -89,7 +89,7 @@ fn write(detail: &Detail, content: &Content, look: &Look, width: usize, wrap: bo
         (DetailTab::Raw, Content::Row(row)) => writer.json(&row.to_json()),
         (tab, Content::Episode(context)) => episode::tab(&mut writer, context, &detail.related, tab),
         (DetailTab::Where, Content::Row(_)) => {
-            crate::console::screens::browse::draw::presence::lines(&mut writer, detail)
+            crate::console::screens::browse::draw::presence::lines(&mut writer, detail);
         }
         (DetailTab::Related, Content::Row(_)) => rows::related(&mut writer, detail),
         (_, Content::Row(row)) => rows::overview(&mut writer, row),
