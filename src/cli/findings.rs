@@ -1,16 +1,13 @@
 //! `findings`: what is wrong or suspicious, told as it is found, and what nobody wants to hear of again.
 
-// Help texts are shown as they stand: backticks would be.
-#![allow(clippy::doc_markdown)]
-
 use std::io::Write;
 use std::ops::ControlFlow;
 
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Value, json};
 
-use super::change::login;
 use super::context::Session;
+use super::doing::login;
 use super::failure::CommandFailure;
 use super::options::Format;
 use super::output;
