@@ -7,6 +7,7 @@ mod disclose;
 mod effects;
 mod export;
 mod graph;
+pub(in crate::change) mod hanging;
 mod keys;
 mod matcher;
 pub mod mention;
