@@ -267,7 +267,8 @@ pub async fn supersede(store: &Store, id: &str, text: &str) -> Result<Plan, Chan
             "memory {id} is superseded already: supersede the one that followed it"
         )));
     }
-    if !stored("metadata") && !(stored("status") && stored("source_ids")) {
+    let has_place = stored("metadata") || stored("status") && stored("source_ids");
+    if !has_place {
         return Err(ChangeError::Refused(format!(
             "{} has no place to mark a memory as superseded and to link the two: neither `metadata`, nor `status` with \
              `source_ids`",

@@ -271,9 +271,9 @@ impl Seen {
             let differs = |name: &&'static str| !DERIVED.contains(name) && row.get(name) != copy.get(name);
             let columns: Vec<&'static str> = entity.columns().iter().map(|c| c.name).filter(differs).collect();
             if columns.is_empty() {
-                self.equal += 1
+                self.equal += 1;
             } else {
-                self.different += 1
+                self.different += 1;
             }
             columns.into_iter().for_each(|name| *self.columns.entry(name).or_default() += 1);
         }

@@ -30,12 +30,12 @@ async fn row(world: &World, entity: Entity, id: &str) -> Option<Row> {
 }
 
 /// Applies, looks, undoes: the database is to the byte what it was.
-async fn there_and_back(world: &World, operation: &Operation, look: impl AsyncFn()) {
+async fn there_and_back(world: &World, operation: &Operation, look: impl Future<Output = ()> + Send) {
     let before = dump(world).await;
     let plan = planned(world, operation).await;
     let receipt = done(world, plan).await;
     assert_ne!(dump(world).await, before, "{operation:?}");
-    look().await;
+    look.await;
     if receipt.undo.is_some() {
         done(world, undo::undo(&world.store, receipt.audit_seq.expect("a number")).await).await;
         assert_eq!(dump(world).await, before, "{operation:?}");
@@ -79,7 +79,7 @@ fn rows_of_every_kind_are_edited_and_undone_to_the_byte() {
                         Err(error) => panic!("{operation:?}: {error}"),
                         Ok(_) => {}
                     }
-                    there_and_back(&world, &operation, async || {
+                    there_and_back(&world, &operation, async {
                         let now = row(&world, *entity, row_before.id()).await.expect("the row");
                         assert_eq!(*now.get(column), value, "{operation:?}");
                     })
@@ -110,7 +110,7 @@ fn rows_of_every_kind_are_removed_with_what_hangs_on_them_and_undone_to_the_byte
                         Err(error) => panic!("{operation:?}: {error}"),
                         Ok(_) => {}
                     }
-                    there_and_back(&world, &operation, async || {
+                    there_and_back(&world, &operation, async {
                         for id in ids {
                             assert_eq!(row(&world, *entity, id).await, None, "{operation:?}");
                         }
@@ -143,7 +143,7 @@ fn nothing_dangles_when_an_episode_or_feedback_goes() {
             )
             .await;
             let store = &world.store;
-            there_and_back(&world, &remove(Entity::Episode, &["gone".to_owned()]), async || {
+            there_and_back(&world, &remove(Entity::Episode, &["gone".to_owned()]), async {
                 assert_eq!(store.related(Entity::Segment, "episode_id", &["gone".to_owned()]).await.unwrap(), []);
                 let child = row(&world, Entity::Episode, "child").await.expect("the child");
                 assert!(child.get("parent_id").is_null());
@@ -152,7 +152,7 @@ fn nothing_dangles_when_an_episode_or_feedback_goes() {
             })
             .await;
             let two = ["f-2".to_owned(), "f-3".to_owned()];
-            there_and_back(&world, &remove(Entity::Feedback, &two), async || {
+            there_and_back(&world, &remove(Entity::Feedback, &two), async {
                 let child = row(&world, Entity::Episode, "child").await.expect("the child");
                 assert_eq!((child.list("feedback_ids"), child.number("feedback_score")), (vec!["f-1"], Some(1.0)));
             })
@@ -174,14 +174,14 @@ fn what_follows_from_other_columns_is_made_again_or_refused() {
             )
             .await;
             let later = json!({"ended_at": "2026-03-01T10:02:00Z"});
-            there_and_back(&world, &edit(Entity::Episode, "timed", later), async || {
+            there_and_back(&world, &edit(Entity::Episode, "timed", later), async {
                 let episode = row(&world, Entity::Episode, "timed").await.expect("the episode");
                 assert_eq!(episode.number("duration_seconds"), Some(120.0));
             })
             .await;
             let before = row(&world, Entity::Case, "case").await.expect("the case");
             let prompt = json!({"prompt": {"message": "two"}});
-            there_and_back(&world, &edit(Entity::Case, "case", prompt), async || {
+            there_and_back(&world, &edit(Entity::Case, "case", prompt), async {
                 let case = row(&world, Entity::Case, "case").await.expect("the case");
                 assert_ne!(case.get("message_hash"), before.get("message_hash"));
             })
@@ -211,11 +211,11 @@ fn a_vector_that_no_longer_fits_its_text_goes() {
         let ids = ids(&world, Entity::Episode).await;
         let with = store.vectors(Entity::Episode, &ids).await.expect("vectors");
         let id = ids.iter().find(|id| with.contains_key(*id)).expect("an episode with a vector").clone();
-        there_and_back(&world, &edit(Entity::Episode, &id, json!({"summary": "about something else"})), async || {
+        there_and_back(&world, &edit(Entity::Episode, &id, json!({"summary": "about something else"})), async {
             assert!(store.vectors(Entity::Episode, std::slice::from_ref(&id)).await.expect("vectors").is_empty());
         })
         .await;
-        there_and_back(&world, &edit(Entity::Episode, &id, json!({"maturity": "intern"})), async || {
+        there_and_back(&world, &edit(Entity::Episode, &id, json!({"maturity": "intern"})), async {
             assert!(!store.vectors(Entity::Episode, std::slice::from_ref(&id)).await.expect("vectors").is_empty());
         })
         .await;
@@ -223,7 +223,7 @@ fn a_vector_that_no_longer_fits_its_text_goes() {
         let cases = self::ids(&world, Entity::Case).await;
         let with = store.vectors(Entity::Case, &cases).await.expect("vectors");
         let case = cases.iter().find(|id| with.contains_key(*id)).expect("a case with a vector").clone();
-        there_and_back(&world, &remove(Entity::Case, std::slice::from_ref(&case)), async || {
+        there_and_back(&world, &remove(Entity::Case, std::slice::from_ref(&case)), async {
             assert!(store.vectors(Entity::Case, std::slice::from_ref(&case)).await.expect("vectors").is_empty());
             let naming =
                 store.related(Entity::Case, "reference_case_ids", std::slice::from_ref(&case)).await.expect("cases");
@@ -239,7 +239,7 @@ fn a_superseded_memory_stays_marked_and_linked() {
         for world in [Some(small().await), native_on_postgres().await].into_iter().flatten() {
             meddle(&world, "INSERT INTO memories (id, kind, text) VALUES ('fact', 'fact', 'lives in Kiel')").await;
             let operation = Operation::Supersede { memory: "fact".to_owned(), text: "lives in Bonn".to_owned() };
-            there_and_back(&world, &operation, async || {
+            there_and_back(&world, &operation, async {
                 let old = row(&world, Entity::Memory, "fact").await.expect("the old one");
                 assert_eq!(old.text("text"), Some("lives in Kiel"));
                 let next = old.get("metadata")["superseded_by"].as_str().expect("a link").to_owned();
@@ -278,7 +278,7 @@ fn rows_of_other_kinds_are_recorded_once() {
                 if entity == Entity::MemoryLink && planned(&world, &operation).await.is_err() {
                     continue;
                 }
-                there_and_back(&world, &operation, async || {
+                there_and_back(&world, &operation, async {
                     if entity == Entity::CanvasEvent {
                         let context = world.store.episode(&episode).await.unwrap().unwrap();
                         assert_eq!(context.canvas.len(), events + 1);
@@ -345,7 +345,7 @@ fn what_is_kept_long_enough_goes_once_and_comes_back_whole() {
                 "share = 0.5\n[[rule]]\nentity = \"memory\"\nolder_than = \"9000d\"\n\
                  [[rule]]\nentity = \"episode\"\nolder_than = \"9000d\"\noutcome = [\"failure\"]",
             );
-            there_and_back(&world, &all, async || {
+            there_and_back(&world, &all, async {
                 let gone = [(Entity::Memory, "m-1"), (Entity::Memory, "m-2"), (Entity::Episode, "e-3")];
                 for (entity, id) in gone {
                     assert_eq!(row(&world, entity, id).await, None, "{id}");
