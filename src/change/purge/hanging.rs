@@ -6,8 +6,10 @@ use super::graph::{Graph, key_of};
 use super::recompute;
 use super::scan::ScanFindings;
 use crate::change::ChangeError;
-use crate::layout::erase::{EraseAction, TableKey};
+use crate::layout::erase::{BoundRule, EraseAction, TableKey};
+use crate::memory::Entity;
 use crate::store::Store;
+use crate::store::encode::table_of;
 use crate::store::session::FetchedValue;
 use crate::store::snapshot::WantedRows;
 use crate::store::stored::{Cell, Mutation, StoredRows, TableName};
@@ -30,7 +32,16 @@ pub struct RowsGoing {
 pub async fn hanging_on(store: &Store, going: &[StoredRows]) -> Result<RowsGoing, ChangeError> {
     let mut snapshot = store.snapshot().await?;
     let relations = snapshot.relations().await?;
-    let mut graph = Graph::new(&store.recognised().erasure.rules, relations, true);
+    // An audit trail of the application tells of rows that are gone: only an erasure takes entries away.
+    let trails: Vec<TableKey> = store
+        .sources_of(Entity::AuditEntry)
+        .unwrap_or_default()
+        .iter()
+        .map(|source| key_of(&table_of(source)))
+        .collect();
+    let rules = &store.recognised().erasure.rules;
+    let rules: Vec<BoundRule> = rules.iter().filter(|rule| !trails.contains(&rule.table)).cloned().collect();
+    let mut graph = Graph::new(&rules, relations, true);
     graph.reach(going.iter().map(|rows| key_of(&rows.table)).collect());
     for rows in going {
         let taken = graph.table(&rows.table);
