@@ -268,7 +268,7 @@ impl Seen {
                 self.missing.push(key(row));
                 continue;
             };
-            let differs = |name: &&'static str| !DERIVED.contains(name) && row.get(name) != copy.get(name);
+            let differs = |name: &&'static str| !DERIVED.contains(name) && !is_same(row.get(name), copy.get(name));
             let columns: Vec<&'static str> = entity.columns().iter().map(|c| c.name).filter(differs).collect();
             if columns.is_empty() {
                 self.equal += 1;
@@ -279,4 +279,10 @@ impl Seen {
         }
         Ok(())
     }
+}
+
+/// Whether two values say the same: a list of nothing is none.
+fn is_same(a: &Value, b: &Value) -> bool {
+    let nothing = |value: &Value| value.is_null() || value.as_array().is_some_and(Vec::is_empty);
+    a == b || nothing(a) && nothing(b)
 }
