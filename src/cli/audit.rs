@@ -110,10 +110,13 @@ async fn verify(session: &Session<'_>, anchor: Option<&Path>) -> Result<(), Fail
     look::print_value(session, &json!(verdict))?;
     match verdict.faults.first() {
         None => Ok(()),
-        Some(first) => Err(Failure::new(
-            7,
-            format!("the audit trail is broken: {} ({} faults in all)", first.message, verdict.faults.len()),
-        )),
+        Some(first) => {
+            let more = match verdict.faults.len() {
+                1 => String::new(),
+                all => format!(" ({all} faults in all)"),
+            };
+            Err(Failure::new(7, format!("the audit trail is broken: {}{more}", first.message)))
+        }
     }
 }
 

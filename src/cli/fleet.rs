@@ -15,6 +15,7 @@ use crate::change::purge::{self, Options, PurgePlan, Sink};
 use crate::change::{Author, ChangeError, new_id, now};
 use crate::config::fleet::{self, Member};
 use crate::config::{anchor_folder, companion, erasure_key, layouts};
+use crate::memory::invocation::Invocation;
 use crate::store::{OpenOptions, Store, Target};
 
 /// Bytes that a fleet file or a receipt may have.
@@ -255,6 +256,7 @@ async fn erase(
         // A receipt does not say who it is about.
         Err(error) => {
             let words = error.to_string().replace(given, "the person").replace(args.subject(), "the person");
+            let words = words.replacen("--resume", "this command with --resume", 1);
             reached.with(status_of(&error), "error", Value::from(words))
         }
     })
@@ -363,7 +365,9 @@ fn finish(session: &Session<'_>, args: &PurgeArgs, file: &Path, entries: &[Value
     }
     receipt["kept_in"] = Value::from(kept.display().to_string());
     look::print_value(session, &receipt)?;
-    incomplete(&missing, "; --resume resumes it")
+    let file = file.display().to_string();
+    let again = Invocation::default().about(&["purge"], &[args.subject()], &["--fleet", &file, "--resume"]);
+    incomplete(&missing, &format!("; `{again}` resumes it"))
 }
 
 /// What was found, summed over the databases.

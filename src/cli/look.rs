@@ -4,13 +4,15 @@ use std::io::{IsTerminal as _, Write};
 
 use chrono::Utc;
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
+use serde_json::value::{RawValue, to_raw_value};
 
 use super::args::{Format, Selection};
 use super::table::{self, Shape};
 use super::{Failure, Session, columns, hints, output};
 use crate::change::import::ORDER;
 use crate::memory::filter::Filter;
+use crate::memory::json::members;
 use crate::memory::nearest::unknown;
 use crate::memory::query::{
     CanvasFilter, Capability, CountKind, EpisodeContext, Order, PAGE, Query, ShownChain, Start,
@@ -378,68 +380,69 @@ pub async fn chain(session: &Session<'_>, id: &str) -> Result<(), Failure> {
     print_shape(session, &ShownChain::new(&chain, |id| relatives.get(id)))
 }
 
-/// Prints what has a JSON shape; as JSON without a copy of it.
+/// Prints what has a JSON shape, without a second tree of it: a row may have a list of a million ids.
 fn print_shape(session: &Session<'_>, shape: &impl Serialize) -> Result<(), Failure> {
     match session.format() {
         Format::Json => output::json(shape),
-        _ => print_value(session, &json!(shape)),
+        Format::Jsonl => output::piped(|out| output::json_line(out, shape)),
+        Format::Csv => Err(Failure::usage("this is no table of rows: use --format json, jsonl or table")),
+        Format::Table => output::piped(|out| print_fields(out, &*to_raw_value(shape)?, 0)),
     }
 }
 
 pub(super) fn print_value(session: &Session<'_>, value: &Value) -> Result<(), Failure> {
-    match session.format() {
-        Format::Json => output::json(value),
-        Format::Jsonl => output::piped(|out| output::json_line(out, value)),
-        Format::Csv => Err(Failure::usage("this is no table of rows: use --format json, jsonl or table")),
-        Format::Table => output::piped(|out| print_fields(out, value, 0)),
-    }
+    print_shape(session, value)
 }
 
-/// A JSON value as indented lines `name: value`, empty ones left out.
-fn print_fields(out: &mut dyn Write, value: &Value, depth: usize) -> std::io::Result<()> {
+/// The fields of a JSON object as indented lines `name: value`, empty ones left out.
+fn print_fields(out: &mut dyn Write, object: &RawValue, depth: usize) -> std::io::Result<()> {
     let indent = "  ".repeat(depth);
-    let leaf = |text: &str| SafeText::block(text);
-    match value {
-        Value::Object(object) => {
-            for (name, value) in object {
-                let name = SafeText::new(name);
-                match value {
-                    Value::Null => {}
-                    Value::Array(items) if items.is_empty() => {}
-                    Value::Object(_) | Value::Array(_) => {
-                        let count = value.as_array().map(|a| format!(" ({})", a.len())).unwrap_or_default();
-                        writeln!(out, "{indent}{name}{count}:")?;
-                        print_fields(out, value, depth + 1)?;
-                    }
-                    Value::String(text) => {
-                        let lines = leaf(text);
-                        let (first, rest) =
-                            lines.split_first().map_or((String::new(), &[][..]), |(f, r)| (f.to_string(), r));
-                        writeln!(out, "{indent}{name}: {first}")?;
-                        for line in rest {
-                            writeln!(out, "{indent}    {line}")?;
-                        }
-                    }
-                    other => writeln!(out, "{indent}{name}: {other}")?,
-                }
+    let Some(members) = members(object.get()) else { return writeln!(out, "{}", SafeText::new(object.get())) };
+    for (name, value) in members {
+        let name = SafeText::new(&name);
+        match value.get().as_bytes() {
+            b"null" | b"[]" => {}
+            [b'{', ..] => {
+                writeln!(out, "{indent}{name}:")?;
+                print_fields(out, value, depth + 1)?;
             }
-            Ok(())
-        }
-        Value::Array(items) => {
-            for item in items {
-                match item {
-                    Value::Object(_) | Value::Array(_) => {
-                        writeln!(out, "{indent}-")?;
-                        print_fields(out, item, depth + 1)?;
-                    }
-                    Value::String(text) => writeln!(out, "{indent}- {}", SafeText::new(text))?,
-                    other => writeln!(out, "{indent}- {other}")?,
-                }
+            [b'[', ..] => {
+                let items: Vec<&RawValue> = serde_json::from_str(value.get())?;
+                writeln!(out, "{indent}{name} ({}):", items.len())?;
+                print_items(out, &items, depth + 1)?;
             }
-            Ok(())
+            [b'"', ..] => {
+                let lines = SafeText::block(&serde_json::from_str::<String>(value.get())?);
+                let mut lines = lines.iter();
+                writeln!(out, "{indent}{name}: {}", lines.next().map_or("", SafeText::as_str))?;
+                lines.try_for_each(|line| writeln!(out, "{indent}    {line}"))?;
+            }
+            _ => writeln!(out, "{indent}{name}: {}", value.get())?,
         }
-        other => writeln!(out, "{indent}{}", SafeText::new(&other.to_string())),
     }
+    Ok(())
+}
+
+/// The items of a JSON list, a line each or several.
+fn print_items(out: &mut dyn Write, items: &[&RawValue], depth: usize) -> std::io::Result<()> {
+    let indent = "  ".repeat(depth);
+    for item in items {
+        match item.get().as_bytes() {
+            [b'{', ..] => {
+                writeln!(out, "{indent}-")?;
+                print_fields(out, item, depth + 1)?;
+            }
+            [b'[', ..] => {
+                writeln!(out, "{indent}-")?;
+                print_items(out, &serde_json::from_str::<Vec<&RawValue>>(item.get())?, depth + 1)?;
+            }
+            [b'"', ..] => {
+                writeln!(out, "{indent}- {}", SafeText::new(&serde_json::from_str::<String>(item.get())?))?;
+            }
+            _ => writeln!(out, "{indent}- {}", item.get())?,
+        }
+    }
+    Ok(())
 }
 
 fn mask_rows(session: &Session<'_>, rows: &mut [Row]) {

@@ -71,6 +71,11 @@ impl Row {
         }
     }
 
+    /// Takes the value of a canonical column out of the row; null when the entity has no such column.
+    pub fn take(&mut self, column: &str) -> Value {
+        self.entity.position(column).map_or(Value::Null, |i| std::mem::take(&mut self.values[i]))
+    }
+
     /// The row's id; empty for an entity without one.
     #[must_use]
     pub fn id(&self) -> &str {

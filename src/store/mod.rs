@@ -11,6 +11,7 @@ pub mod companion;
 pub mod connect;
 pub mod container;
 mod context;
+mod count;
 mod derive;
 mod dialect;
 pub mod embedding;
