@@ -3,7 +3,7 @@
 use std::io::{IsTerminal as _, Write};
 
 use chrono::Utc;
-use serde::Serialize;
+use serde::ser::{Serialize, SerializeMap as _, Serializer};
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
@@ -255,7 +255,7 @@ fn write_rows(out: &mut dyn Write, rows: &[Row], entity: Entity, format: Format,
 
 /// An exported row: its canonical values, its entity, and what brings it back as it is stored. It is written without a
 /// copy: a row may have a million ids.
-#[derive(Serialize)]
+#[derive(serde::Serialize)]
 struct ExportedRow<'a> {
     #[serde(flatten)]
     row: &'a Row,
@@ -277,7 +277,7 @@ fn write_export(out: &mut dyn Write, rows: &[Row], surplus: &[Surplus], entity: 
 }
 
 /// What `list` prints as JSON.
-#[derive(Serialize)]
+#[derive(serde::Serialize)]
 struct ShownPage<'p> {
     rows: &'p [Row],
     next: Option<&'p str>,
@@ -326,26 +326,43 @@ pub async fn show(session: &Session<'_>, name: &str, id: &str) -> Result<(), Fai
     let entity = entity(name)?;
     let store = session.store().await?;
     let missing = || Failure::not_found(format!("there is no {} `{id}` in {}", entity.title(), store.location()));
-    let value = if entity == Entity::Subject {
-        super::purge::show(session, &store, id).await?
-    } else if entity == Entity::Episode {
-        let mut context = store.episode(id).await?.ok_or_else(missing)?;
-        mask_context(session, &mut context);
-        return print_shape(session, &context);
-    } else {
-        let row = store.row(entity, id).await?.ok_or_else(missing)?;
-        with_context(session, &store, row).await?
-    };
-    print_value(session, &value)
+    match entity {
+        Entity::Subject => print_value(session, &super::purge::show(session, &store, id).await?),
+        Entity::Episode => {
+            let mut context = store.episode(id).await?.ok_or_else(missing)?;
+            mask_context(session, &mut context);
+            print_shape(session, &context)
+        }
+        _ => {
+            let row = store.row(entity, id).await?.ok_or_else(missing)?;
+            print_shape(session, &with_context(session, &store, row).await?)
+        }
+    }
 }
 
-/// A row with what hangs on it, under names of its own beside the canonical columns.
-async fn with_context(session: &Session<'_>, store: &Store, row: Row) -> Result<Value, Failure> {
+/// A row, and what hangs on it under names of its own beside the canonical columns.
+struct RowInContext {
+    row: Row,
+    parts: Vec<(&'static str, Vec<Row>)>,
+}
+
+impl Serialize for RowInContext {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut object = serializer.serialize_map(None)?;
+        self.row.entries(&mut object)?;
+        for (name, rows) in &self.parts {
+            object.serialize_entry(name, rows)?;
+        }
+        object.end()
+    }
+}
+
+async fn with_context(session: &Session<'_>, store: &Store, mut row: Row) -> Result<RowInContext, Failure> {
     let id = vec![row.id().to_owned()];
-    let mut parts: Vec<(&str, Vec<Row>)> = Vec::new();
+    let mut parts: Vec<(&'static str, Vec<Row>)> = Vec::new();
     match row.entity {
         Entity::Case => {
-            let named: Vec<String> = row.list("reference_case_ids").into_iter().map(str::to_owned).collect();
+            let named = row.list("reference_case_ids");
             parts.push(("references", store.related(Entity::Case, "id", &named).await?));
             parts.push(("referenced_by", store.related(Entity::Case, "reference_case_ids", &id).await?));
             let profile = row.text("profile_id").map(str::to_owned).into_iter().collect::<Vec<_>>();
@@ -358,14 +375,9 @@ async fn with_context(session: &Session<'_>, store: &Store, row: Row) -> Result<
         Entity::Memory => parts.push(("links", store.related(Entity::MemoryLink, "memory_id", &id).await?)),
         _ => {}
     }
-    let mut row = row;
     mask_rows(session, std::slice::from_mut(&mut row));
-    let mut value = row.to_json();
-    for (name, mut rows) in parts {
-        mask_rows(session, &mut rows);
-        value[name] = rows.iter().map(Row::to_json).collect();
-    }
-    Ok(value)
+    parts.iter_mut().for_each(|(_, rows)| mask_rows(session, rows));
+    Ok(RowInContext { row, parts })
 }
 
 /// `chain`.

@@ -1,6 +1,7 @@
 //! Insights, graduation, forgetting and usefulness, read from the whole memory.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -207,14 +208,14 @@ async fn read_uses(
         && each(store, &links, told, |row| {
             let known = row.text("episode_id").and_then(|id| episodes.utility.get(id));
             if let (Some(memory), Some((utility, at))) = (row.text("memory_id"), known) {
-                uses.push(Use { memory: memory.to_owned(), utility: *utility, at: at.clone() });
+                uses.push(Use { memory: memory.to_owned(), utility: *utility, at: at.as_deref().map(Arc::from) });
             }
         })
         .await?;
     let cases = of_agent(Entity::Case, &["reward", "reference_case_ids", "created_at"], agent);
     let referred = each(store, &cases, told, |row| {
         let Some(reward) = row.number("reward") else { return };
-        let at = row.text("created_at").map(str::to_owned);
+        let at: Option<Arc<str>> = row.text("created_at").map(Arc::from);
         uses.extend(row.list("reference_case_ids").into_iter().map(|memory| Use {
             memory: memory.to_owned(),
             utility: reward,

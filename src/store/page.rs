@@ -322,7 +322,12 @@ impl Store {
     ///
     /// # Errors
     /// The engine's refusal; an entity that the database does not hold gives no rows.
-    pub async fn related(&self, entity: Entity, column: &str, values: &[String]) -> Result<Vec<Row>, StoreError> {
+    pub async fn related(
+        &self,
+        entity: Entity,
+        column: &str,
+        values: &[impl AsRef<str> + Sync],
+    ) -> Result<Vec<Row>, StoreError> {
         self.related_columns(entity, column, values, None).await
     }
 
@@ -334,7 +339,7 @@ impl Store {
         &self,
         entity: Entity,
         column: &str,
-        values: &[String],
+        values: &[impl AsRef<str> + Sync],
         wanted: Option<&[&str]>,
     ) -> Result<Vec<Row>, StoreError> {
         let mut rows = Vec::new();
@@ -356,11 +361,11 @@ impl Store {
         &self,
         source: &BoundSource,
         column: &str,
-        values: &[String],
+        values: &[impl AsRef<str> + Sync],
         wanted_columns: Option<&[&str]>,
     ) -> Result<Vec<Row>, StoreError> {
         let values: Vec<String> =
-            values.iter().map(|v| as_stored(self.engine(), source, column, v).into_owned()).collect();
+            values.iter().map(|v| as_stored(self.engine(), source, column, v.as_ref()).into_owned()).collect();
         let values = &values[..];
         let projection = Projection::new(self.engine(), source, wanted_columns, None);
         let mut statement = projection.select(source, &[]);
