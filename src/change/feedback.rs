@@ -4,6 +4,7 @@
 use serde_json::Value;
 
 use super::draft::{Draft, check_id};
+use super::operation::FeedbackFields;
 use super::plan::{Danger, Plan};
 use super::{ChangeError, new_id};
 use crate::layout::{BoundSource, LinkBy};
@@ -22,24 +23,7 @@ pub const CORRECTION: usize = 100_000;
 /// Kinds that can be given.
 const KINDS: [&str; 3] = [feedback::THUMBS_UP, feedback::THUMBS_DOWN, feedback::RATING];
 
-/// Fields of a feedback row to change; `None` keeps the stored value.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Said {
-    /// `thumbs_up`, `thumbs_down` or `rating`.
-    pub kind: Option<String>,
-    /// 1 to 5, with the kind `rating`.
-    pub rating: Option<i64>,
-    /// What the user would have wanted.
-    pub correction: Option<String>,
-    /// The correction in whose place it comes, as whoever edits saw it; not compared when nothing is said.
-    pub instead_of: Option<String>,
-    /// Who said it.
-    pub user: Option<String>,
-    /// It is added even where the episode has the same feedback by the same person already.
-    pub again: bool,
-}
-
-impl Said {
+impl FeedbackFields {
     /// Checks what stands on its own.
     ///
     /// # Errors
@@ -66,7 +50,7 @@ impl Said {
 ///
 /// # Errors
 /// [`ChangeError::Usage`], [`ChangeError::NotFound`], or [`ChangeError::Refused`] where the layout cannot store it.
-pub async fn add(store: &Store, episode: &str, said: &Said) -> Result<Plan, ChangeError> {
+pub async fn add(store: &Store, episode: &str, said: &FeedbackFields) -> Result<Plan, ChangeError> {
     said.check()?;
     let Some(kind) = &said.kind else {
         return Err(ChangeError::Usage(format!("say which --kind of feedback it is: {}", KINDS.join(", "))));
@@ -131,9 +115,9 @@ pub async fn add(store: &Store, episode: &str, said: &Said) -> Result<Plan, Chan
 ///
 /// # Errors
 /// As [`add`].
-pub async fn edit(store: &Store, id: &str, said: &Said) -> Result<Plan, ChangeError> {
+pub async fn edit(store: &Store, id: &str, said: &FeedbackFields) -> Result<Plan, ChangeError> {
     said.check()?;
-    if *said == Said::default() {
+    if *said == FeedbackFields::default() {
         return Err(ChangeError::Usage("say what to change: --kind, --rating, --correction or --user".to_owned()));
     }
     let mut draft = Draft::new(store, "feedback.edit", Danger::Guarded).await?;

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use super::batch::{self, NewRow};
 use super::draft::Draft;
 use super::feedback::writable;
+use super::operation::PairsFile;
 use super::plan::{Danger, Plan};
 use super::reward::trail;
 use super::{ChangeError, new_id};
@@ -18,9 +19,6 @@ use crate::store::Store;
 use crate::store::encode::{Given, Located, plain_column};
 use crate::store::session::Raw;
 use crate::store::stored::{Cell, Mutation, Rows};
-
-/// Seed of the split when none is given.
-pub const SEED: u64 = 1;
 
 impl From<LabError> for ChangeError {
     fn from(error: LabError) -> Self {
@@ -50,6 +48,18 @@ async fn watched_versions(draft: &mut Draft<'_>, profile: &str) -> Result<Vec<Ve
 
 fn highest(versions: &[Version]) -> i64 {
     versions.iter().filter_map(|v| v.row.get("version").as_i64()).max().unwrap_or(0)
+}
+
+/// Plans a new version of a bank's policy, trained on a file of pairs, else on what the bank's own cases recalled.
+///
+/// # Errors
+/// As [`train`]; [`ChangeError::Usage`] with the line of the file that is no pair.
+pub async fn train_on(store: &Store, profile: &str, file: Option<&PairsFile>, seed: u64) -> Result<Plan, ChangeError> {
+    let pairs = match file {
+        Some(file) => training::from_file(&file.name, &file.text)?,
+        None => training::from_bank(store, Some(profile), &silent).await?,
+    };
+    train(store, profile, &pairs, seed).await
 }
 
 /// Plans a new version of a bank's policy, trained on pairs, stored with the status `training`. It is never put to use

@@ -7,7 +7,6 @@ use super::feedback::{addable, writable};
 use super::plan::{Danger, Plan};
 use super::{ChangeError, new_id, now, uses};
 use crate::layout::BoundSource;
-use crate::memory::nearest::unknown;
 use crate::memory::utility::{self, Signal};
 use crate::memory::{Entity, Row, text_check, time};
 use crate::store::Store;
@@ -18,25 +17,22 @@ use crate::store::stored::Rows;
 /// Plans a new signal about an episode.
 ///
 /// # Errors
-/// [`ChangeError::Usage`] for an unknown word, [`ChangeError::NotFound`], or [`ChangeError::Refused`] where no utility
-/// is kept.
+/// [`ChangeError::NotFound`], or [`ChangeError::Refused`] where no utility is kept.
 pub async fn add(
     store: &Store,
     episode: &str,
-    word: &str,
+    signal: Signal,
     actor: &str,
     reason: Option<&str>,
 ) -> Result<Plan, ChangeError> {
-    let Some(signal) = Signal::parse(word) else {
-        return Err(ChangeError::Usage(unknown("signal", word, Signal::ALL.iter().map(|s| s.word()))));
-    };
     let mut draft = Draft::new(store, "signal", Danger::Safe).await?;
     let source = target(store)?;
     addable(source)?;
     let found = draft.locate(Entity::Episode, episode).await?;
     let history = history(&mut draft, source, &found).await?;
     let start = start(&history, &found.row);
-    let replay = utility::replay(start, history.iter().map(|e| e.text("signal").unwrap_or_default()).chain([word]));
+    let replay =
+        utility::replay(start, history.iter().map(|e| e.text("signal").unwrap_or_default()).chain([signal.word()]));
     let Some(step) = replay.steps.last() else { return Ok(draft.seal()) };
     let mut row = Row::empty(Entity::UtilityEvent);
     row.set("id", Value::from(new_id()));

@@ -4,12 +4,14 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::args::Format;
 use super::change::{author, read_input};
 use super::change_args::{AuditCommand, By};
 use super::columns::{cell, zone_of};
+use super::context::Session;
+use super::failure::Failure;
+use super::options::Format;
+use super::output;
 use super::table::{Column, Shape};
-use super::{Failure, Session, look, output};
 use crate::change::anchor;
 use crate::change::audit::{self, Anchor};
 use crate::ground::private_file;
@@ -107,7 +109,7 @@ async fn verify(session: &Session<'_>, anchor: Option<&Path>) -> Result<(), Fail
     let anchors = anchor.map(read_anchors).transpose()?.unwrap_or_default();
     let store = session.store().await?;
     let verdict = anchor::verify(&store, &anchors).await?;
-    look::print_value(session, &json!(verdict))?;
+    output::shape(session.format(), &json!(verdict))?;
     match verdict.faults.first() {
         None => Ok(()),
         Some(first) => {
@@ -124,7 +126,7 @@ async fn accept(session: &Session<'_>, reason: &str, actor: Option<String>) -> R
     let by = By { reason: Some(reason.to_owned()), ticket: None, actor };
     let store = session.store().await?;
     let acceptance = anchor::accept(&store, &author(&by)).await?;
-    look::print_value(session, &json!(acceptance))
+    output::shape(session.format(), &json!(acceptance))
 }
 
 async fn write_anchor(session: &Session<'_>, file: &Path) -> Result<(), Failure> {
@@ -132,5 +134,5 @@ async fn write_anchor(session: &Session<'_>, file: &Path) -> Result<(), Failure>
     let anchor = audit::anchor(&store).await?;
     private_file::append(file, &json!(anchor).to_string())
         .map_err(|e| Failure::failed(format!("{}: the anchor could not be written: {e}", file.display())))?;
-    look::print_value(session, &json!(anchor))
+    output::shape(session.format(), &json!(anchor))
 }

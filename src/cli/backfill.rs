@@ -7,10 +7,12 @@ use clap::Args;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-use super::args::Format;
 use super::change::author;
 use super::change_args::By;
-use super::{Failure, Session, look, output};
+use super::context::Session;
+use super::failure::Failure;
+use super::options::Format;
+use super::output;
 use crate::job::backfill::{self, ALL, Given, Kind};
 use crate::job::plan::{Beat, Move, Progress, Settings, State, Wish};
 use crate::job::{self, Entry, record};
@@ -78,7 +80,7 @@ pub async fn run(session: &Session<'_>, asked: &Backfill) -> Result<(), Failure>
 
 /// What backfills are told by the command line and the profile.
 fn given(session: &Session<'_>, asked: &Backfill) -> Given {
-    let endpoint = session.embedding().map(super::recall::endpoint);
+    let endpoint = session.endpoint(None);
     Given { from_feedback: asked.from_feedback, ..Given::with(endpoint) }
 }
 
@@ -94,7 +96,7 @@ async fn list(session: &Session<'_>, given: Given) -> Result<(), Failure> {
         Format::Table => {}
         Format::Csv => return output::csv_table(&states),
         Format::Json | Format::Jsonl => {
-            return look::print_value(session, &json!({ "backfills": states, "runs": runs }));
+            return output::shape(session.format(), &json!({ "backfills": states, "runs": runs }));
         }
     }
     output::piped(|out| {
@@ -154,7 +156,7 @@ async fn plan(session: &Session<'_>, kind: &Kind, given: Given) -> Result<(), Fa
         ),
     });
     super::change::mask_changes(session, &mut shown);
-    look::print_value(session, &shown)?;
+    output::shape(session.format(), &shown)?;
     if std::io::stderr().is_terminal() {
         output::tell("this is a plan, nothing was written; --apply does it");
     }
@@ -187,7 +189,7 @@ async fn carry_out(
     let mut receipt = outcome.to_json();
     super::change::keep_anchor(&store, &mut receipt).await;
     super::change::mask_changes(session, &mut receipt);
-    look::print_value(session, &receipt)?;
+    output::shape(session.format(), &receipt)?;
     if outcome.is_complete() {
         return Ok(());
     }
@@ -252,9 +254,7 @@ struct Line {
 
 impl Line {
     fn new(session: &Session<'_>) -> Self {
-        let global = session.global();
-        let shown = std::io::stderr().is_terminal() && !global.no_progress && !global.quiet;
-        Line { shown, width: 0, last: None }
+        Line { shown: session.shows_progress(), width: 0, last: None }
     }
 
     fn say(&mut self, words: &str) {
@@ -294,5 +294,5 @@ async fn tell(session: &Session<'_>, kind: &Kind, by: Move) -> Result<(), Failur
         let Some(row) = store.jobs().await?.into_iter().find(|j| j.id == asked.id) else { break };
         progress = record::progress(&row);
     }
-    look::print_value(session, &json!({ "job": progress }))
+    output::shape(session.format(), &json!({ "job": progress }))
 }

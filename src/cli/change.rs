@@ -8,16 +8,16 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::change_args::{By, ChangeCommand, Doing, FeedbackCommand, ProfileCommand, Said, SignalArgs, SignalCommand};
-use super::{Failure, Session, audit, look, output, policy, prune};
-use crate::change::import::{self, Format as ImportFormat};
+use super::context::Session;
+use super::failure::Failure;
+use super::{audit, output, policy};
+use crate::change::operation::{FeedbackFields, ImportFormat};
 use crate::change::purge::{ANCHOR_PROBLEM, KeptPlan};
-use crate::change::{
-    self, Author, ChangeError, Plan, Receipt, anchor, chain, feedback, hold, migrate::Choice, profile, record, reward,
-    signal, undo, what_if,
-};
+use crate::change::{self, Author, ChangeError, Operation, Plan, Receipt, anchor, migrate::Choice, record, what_if};
 use crate::ground::input_file::{self, InputError};
 use crate::ground::private_file;
 use crate::memory::nearest::unknown;
+use crate::memory::utility::Signal;
 use crate::memory::{Entity, Row};
 use crate::store::{Store, StoreError};
 
@@ -27,134 +27,105 @@ pub(super) const PLAN_BYTES: u64 = 64 << 20;
 /// Bytes that one recorded memory may have.
 const RECORD_BYTES: u64 = 4 << 20;
 
-async fn signal_command(session: &Session<'_>, args: &SignalArgs) -> Result<(), Failure> {
+/// Runs a command that changes something.
+pub async fn run(session: &Session<'_>, command: &ChangeCommand) -> Result<(), Failure> {
+    let (operation, doing) = match command {
+        ChangeCommand::Feedback { command } => feedback(command)?,
+        ChangeCommand::Signal(args) => signal(args)?,
+        ChangeCommand::Link { child, parent, doing } => {
+            (Operation::Link { child: child.clone(), parent: parent.clone() }, doing)
+        }
+        ChangeCommand::Unlink { child, doing } => (Operation::Unlink { child: child.clone() }, doing),
+        ChangeCommand::Reward { case, value, outcome, doing } => {
+            (Operation::Reward { case: case.clone(), reward: *value, outcome: outcome.clone() }, doing)
+        }
+        ChangeCommand::Profile { command: ProfileCommand::Set { id, window, doing } } => {
+            (Operation::Window { profile: id.clone(), window: window_size(window)? }, doing)
+        }
+        ChangeCommand::Record { entity, file, doing } => {
+            let known = Entity::parse(entity).filter(|entity| record::ENTITIES.contains(entity));
+            let known = known.ok_or_else(|| {
+                Failure::usage(unknown("entity to record", entity, record::ENTITIES.map(Entity::name)))
+            })?;
+            (Operation::Record { entity: known, text: read_input(file, RECORD_BYTES)? }, doing)
+        }
+        ChangeCommand::Import { kind_of_file, file, skip_bad, doing } => {
+            let name = file.display().to_string();
+            match ImportFormat::parse(kind_of_file) {
+                Some(ImportFormat::Jsonl) => return lines::import(session, file, *skip_bad, doing).await,
+                Some(format) => {
+                    let text = read_input(file, PLAN_BYTES)?;
+                    (Operation::Import { format, name, text, skip_bad: *skip_bad }, doing)
+                }
+                None => {
+                    let known = ImportFormat::ALL.map(ImportFormat::word);
+                    return Err(Failure::usage(unknown("format to import", kind_of_file, known)));
+                }
+            }
+        }
+        ChangeCommand::Prune(asked) => (Operation::Prune(asked.rules()), &asked.doing),
+        ChangeCommand::Quarantine(asked) => (Operation::Quarantine { cases: asked.cases.clone() }, &asked.doing),
+        ChangeCommand::Release(asked) => (Operation::Release { cases: asked.cases.clone() }, &asked.doing),
+        ChangeCommand::Undo { seq, doing } => (Operation::Undo { seq: *seq }, doing),
+        ChangeCommand::Hold { subject, doing } => {
+            (Operation::Hold { person: subject.clone(), reason: doing.by.reason.clone() }, doing)
+        }
+        ChangeCommand::Unhold { subject, doing } => (Operation::Unhold { person: subject.clone() }, doing),
+        ChangeCommand::Apply { file, by } => return apply_file(session, file, by).await,
+        ChangeCommand::Migrate { apply, to, optional, by } => {
+            let choice = Choice { to: *to, optional: optional.clone() };
+            return super::migrate::run(session, *apply, &choice, &author(by)).await;
+        }
+        ChangeCommand::Policy { command } => return policy::run(session, command).await,
+        ChangeCommand::Purge(args) => return super::purge::run(session, args).await,
+        ChangeCommand::Audit { command } => return audit::run(session, command).await,
+    };
+    let store = session.store().await?;
+    carry_out(session, &store, doing, &operation).await
+}
+
+fn feedback(command: &FeedbackCommand) -> Result<(Operation, &Doing), Failure> {
+    Ok(match command {
+        FeedbackCommand::Add { episode, said, again, doing } => {
+            let fields = FeedbackFields { again: *again, ..fields(said)? };
+            (Operation::AddFeedback { episode: episode.clone(), fields }, doing)
+        }
+        FeedbackCommand::Edit { id, said, doing } => {
+            (Operation::EditFeedback { id: id.clone(), fields: fields(said)? }, doing)
+        }
+        FeedbackCommand::Remove { id, doing } => (Operation::RemoveFeedback { id: id.clone() }, doing),
+    })
+}
+
+fn fields(said: &Said) -> Result<FeedbackFields, Failure> {
+    let correction = match said.correction.as_deref() {
+        Some("-") => Some(read_input(Path::new("-"), change::feedback::CORRECTION as u64)?),
+        other => other.map(str::to_owned),
+    };
+    let (kind, user) = (said.kind.clone(), said.user.clone());
+    Ok(FeedbackFields { kind, rating: said.rating, correction, user, ..FeedbackFields::default() })
+}
+
+fn signal(args: &SignalArgs) -> Result<(Operation, &Doing), Failure> {
     if let Some(SignalCommand::Retract { id, doing }) = &args.command {
         if args.episode.is_some() || args.doing != Doing::default() {
             return Err(Failure::usage("what `signal retract` is told follows it: `signal retract ID --apply`"));
         }
-        let store = session.store().await?;
-        return carry_out(session, &store, doing, || signal::retract(&store, id)).await;
+        return Ok((Operation::Retract { id: id.clone() }, doing));
     }
-    let (episode, word) = (args.episode.as_deref().unwrap_or_default(), args.signal.as_deref().unwrap_or_default());
-    let (actor, reason) = (actor(&args.doing.by), args.doing.by.reason.as_deref());
-    let store = session.store().await?;
-    carry_out(session, &store, &args.doing, || signal::add(&store, episode, word, &actor, reason)).await
+    let word = args.signal.as_deref().unwrap_or_default();
+    let signal = Signal::parse(word)
+        .ok_or_else(|| Failure::usage(unknown("signal", word, Signal::ALL.iter().map(|signal| signal.word()))))?;
+    let (episode, reason) = (args.episode.clone().unwrap_or_default(), args.doing.by.reason.clone());
+    Ok((Operation::Signal { episode, signal, reason }, &args.doing))
 }
 
-/// Runs a command that changes something.
-pub async fn run(session: &Session<'_>, command: &ChangeCommand) -> Result<(), Failure> {
-    match command {
-        ChangeCommand::Feedback { command } => feedback_command(session, command).await,
-        ChangeCommand::Signal(args) => signal_command(session, args).await,
-        ChangeCommand::Link { child, parent, doing } => {
-            let store = session.store().await?;
-            carry_out(session, &store, doing, || chain::link(&store, child, parent)).await
-        }
-        ChangeCommand::Unlink { child, doing } => {
-            let store = session.store().await?;
-            carry_out(session, &store, doing, || chain::unlink(&store, child)).await
-        }
-        ChangeCommand::Reward { case, value, outcome, doing } => {
-            let store = session.store().await?;
-            carry_out(session, &store, doing, || reward::set(&store, case, *value, outcome.as_deref())).await
-        }
-        ChangeCommand::Profile { command: ProfileCommand::Set { id, window, doing } } => {
-            let window = match window.as_str() {
-                "all" | "none" => None,
-                text => Some(text.parse::<i64>().map_err(|_| Failure::usage("--window is a number, or `all`"))?),
-            };
-            let store = session.store().await?;
-            carry_out(session, &store, doing, || profile::set_window(&store, id, window)).await
-        }
-        ChangeCommand::Record { entity, file, doing } => {
-            let is_case = match Entity::parse(entity) {
-                Some(Entity::Case) => true,
-                Some(Entity::Episode) => false,
-                _ => return Err(Failure::usage(unknown("entity to record", entity, ["episode", "case"]))),
-            };
-            let text = read_input(file, RECORD_BYTES)?;
-            let store = session.store().await?;
-            carry_out(session, &store, doing, || async {
-                if is_case { record::case(&store, &text).await } else { record::episode(&store, &text).await }
-            })
-            .await
-        }
-        ChangeCommand::Import { kind_of_file, file, skip_bad, doing } => {
-            let format = match kind_of_file.as_str() {
-                "tau-bench" => ImportFormat::TauBench,
-                "memento" => ImportFormat::Memento,
-                "jsonl" => ImportFormat::Jsonl,
-                other => {
-                    let known = ["tau-bench", "memento", "jsonl"];
-                    return Err(Failure::usage(unknown("format to import", other, known)));
-                }
-            };
-            if format == ImportFormat::Jsonl {
-                return lines::import(session, file, *skip_bad, doing).await;
-            }
-            let (name, text) = (file.display().to_string(), read_input(file, PLAN_BYTES)?);
-            let store = session.store().await?;
-            carry_out(session, &store, doing, || import::plan(&store, format, &name, &text, *skip_bad)).await
-        }
-        ChangeCommand::Prune(asked) => prune::run(session, asked).await,
-        ChangeCommand::Quarantine(asked) => prune::hold(session, asked, true).await,
-        ChangeCommand::Release(asked) => prune::hold(session, asked, false).await,
-        ChangeCommand::Undo { seq, doing } => {
-            let store = session.store().await?;
-            carry_out(session, &store, doing, || undo::undo(&store, *seq)).await
-        }
-        ChangeCommand::Apply { file, by } => apply_file(session, file, by).await,
-        ChangeCommand::Migrate { apply, to, optional, by } => {
-            let choice = Choice { to: *to, optional: optional.clone() };
-            super::migrate::run(session, *apply, &choice, &author(by)).await
-        }
-        ChangeCommand::Policy { command } => policy::run(session, command).await,
-        ChangeCommand::Hold { subject, doing } => {
-            let (actor, reason) = (actor(&doing.by), doing.by.reason.clone());
-            let store = session.store().await?;
-            carry_out(session, &store, doing, || hold::hold(&store, subject, reason.as_deref(), &actor)).await
-        }
-        ChangeCommand::Unhold { subject, doing } => {
-            let store = session.store().await?;
-            carry_out(session, &store, doing, || hold::unhold(&store, subject)).await
-        }
-        ChangeCommand::Purge(args) => super::purge::run(session, args).await,
-        ChangeCommand::Audit { command } => audit::run(session, command).await,
+/// Number of cases that a bank keeps; none for all.
+fn window_size(text: &str) -> Result<Option<i64>, Failure> {
+    match text {
+        "all" | "none" => Ok(None),
+        number => number.parse().map(Some).map_err(|_| Failure::usage("--window is a number, or `all`")),
     }
-}
-
-async fn feedback_command(session: &Session<'_>, command: &FeedbackCommand) -> Result<(), Failure> {
-    match command {
-        FeedbackCommand::Add { episode, said, again, doing } => {
-            let said = feedback::Said { again: *again, ..read_said(said)? };
-            let store = session.store().await?;
-            carry_out(session, &store, doing, || feedback::add(&store, episode, &said)).await
-        }
-        FeedbackCommand::Edit { id, said, doing } => {
-            let said = read_said(said)?;
-            let store = session.store().await?;
-            carry_out(session, &store, doing, || feedback::edit(&store, id, &said)).await
-        }
-        FeedbackCommand::Remove { id, doing } => {
-            let store = session.store().await?;
-            carry_out(session, &store, doing, || feedback::remove(&store, id)).await
-        }
-    }
-}
-
-fn read_said(said: &Said) -> Result<feedback::Said, Failure> {
-    let correction = match said.correction.as_deref() {
-        Some("-") => Some(read_input(Path::new("-"), feedback::CORRECTION as u64)?),
-        other => other.map(str::to_owned),
-    };
-    Ok(feedback::Said {
-        kind: said.kind.clone(),
-        rating: said.rating,
-        correction,
-        instead_of: None,
-        user: said.user.clone(),
-        again: false,
-    })
 }
 
 /// A file's text, or standard input's for `-`, up to a number of bytes.
@@ -190,17 +161,14 @@ pub(super) fn author(by: &By) -> Author {
 }
 
 /// Prints the plan, or applies it and prints the receipt.
-pub(super) async fn carry_out<F, P>(
+pub(super) async fn carry_out(
     session: &Session<'_>,
     store: &Store,
     doing: &Doing,
-    mut plan: F,
-) -> Result<(), Failure>
-where
-    F: FnMut() -> P,
-    P: Future<Output = Result<Plan, ChangeError>>,
-{
+    operation: &Operation,
+) -> Result<(), Failure> {
     let author = author(&doing.by);
+    let plan = || change::plan(store, operation, &author);
     if doing.apply {
         let (planned, mut receipt) = change::plan_and_apply(store, &author, plan).await?;
         receipt.disclosures.extend(anchor::missed(store).await);
@@ -229,7 +197,7 @@ where
         shown["recall"] = serde_json::json!(found);
     }
     mask_changes(session, &mut shown);
-    look::print_value(session, &shown)?;
+    output::shape(session.format(), &shown)?;
     if std::io::stderr().is_terminal() {
         output::tell("this is a plan, nothing was written; --apply does it");
     }
@@ -277,7 +245,7 @@ async fn apply_file(session: &Session<'_>, file: &Path, by: &By) -> Result<(), F
 fn print_receipt(session: &Session<'_>, receipt: &Receipt) -> Result<(), Failure> {
     let mut shown = serde_json::to_value(receipt).unwrap_or_default();
     mask_changes(session, &mut shown);
-    look::print_value(session, &shown)
+    output::shape(session.format(), &shown)
 }
 
 pub(super) fn mask_changes(session: &Session<'_>, shown: &mut Value) {

@@ -129,7 +129,7 @@ pub enum PolicyCommand {
         #[arg(long, value_name = "FILE")]
         pairs: Option<PathBuf>,
         /// Seed of the split into training and held-out queries: the same seed gives the same weights.
-        #[arg(long, default_value_t = crate::change::policy::SEED)]
+        #[arg(long, default_value_t = crate::change::operation::TRAINING_SEED)]
         seed: u64,
         /// What to do.
         #[command(flatten)]
@@ -153,7 +153,7 @@ pub enum PolicyCommand {
         #[arg(long, value_name = "FILE")]
         pairs: Option<PathBuf>,
         /// Seed of splits and intervals.
-        #[arg(long, default_value_t = crate::change::policy::SEED)]
+        #[arg(long, default_value_t = crate::change::operation::TRAINING_SEED)]
         seed: u64,
     },
 }
@@ -168,7 +168,7 @@ pub enum AuditCommand {
     /// List entries, newest first.
     List {
         /// Entries at most.
-        #[arg(long, default_value_t = 50, value_parser = super::args::at_least_one())]
+        #[arg(long, default_value_t = 50, value_parser = super::options::at_least_one())]
         limit: usize,
         /// Only entries before this number.
         #[arg(long, value_name = "SEQ")]

@@ -84,6 +84,7 @@ pub fn shown(entity: Entity) -> &'static [Shown] {
         Entity::Memory => &[
             ("id", "Memory", Word, 0),
             ("created_at", "Created", Word, 3),
+            ("user_id", "User", Word, 4),
             ("kind", "Kind", Word, 2),
             ("title", "Title", Text, 1),
             ("text", "Text", Text, 0),

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use chrono::Utc;
 
-use super::Failure;
-use super::args::Global;
+use super::failure::Failure;
+use super::options::Global;
 use crate::change::anchor;
 use crate::config;
 use crate::demo::{self, Options, Progress};

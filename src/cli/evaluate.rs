@@ -5,12 +5,14 @@ use std::path::Path;
 
 use serde_json::json;
 
-use super::args::Format;
 use super::change::{PLAN_BYTES, read_input};
+use super::context::Session;
+use super::failure::Failure;
+use super::options::Format;
+use super::output;
 use super::policy::with_interval;
 use super::recall_args::EvaluateArgs;
 use super::table::{Column, Shape};
-use super::{Failure, Session, look, output};
 use crate::lab::judge::{self, Ask};
 use crate::lab::silent;
 use crate::memory::Entity;
@@ -48,7 +50,7 @@ pub async fn run(session: &Session<'_>, args: &EvaluateArgs) -> Result<(), Failu
     let found = judge::evaluate(&store, &ask, &silent).await?;
     match session.format() {
         Format::Table => output::piped(|out| print(out, &found)),
-        _ => look::print_value(session, &json!(found)),
+        _ => output::shape(session.format(), &json!(found)),
     }
 }
 

@@ -1,16 +1,33 @@
 //! `findings`: what is wrong or suspicious, told as it is found.
 
-use std::io::{IsTerminal as _, Write};
+// Help texts are shown as they stand: backticks would be.
+#![allow(clippy::doc_markdown)]
+
+use std::io::Write;
 use std::ops::ControlFlow;
 
+use clap::ValueEnum;
 use serde_json::json;
 
-use super::args::{FailOn, Format};
-use super::{Failure, Session, output};
+use super::context::Session;
+use super::failure::Failure;
+use super::options::Format;
+use super::output;
 use crate::change::findings::{Told, Wanted, look};
 use crate::memory::findings::{Finding, KINDS, Severity, kind_named};
 use crate::memory::nearest::unknown;
 use crate::ui::text::SafeText;
+
+/// How severe a finding is that makes a run fail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum FailOn {
+    /// Severe ones only.
+    High,
+    /// Those of middle weight too.
+    Medium,
+    /// Any.
+    Low,
+}
 
 /// Examples of each kind; many where one kind is asked for.
 const EXAMPLES: usize = 10;
@@ -25,7 +42,7 @@ pub(super) async fn run(session: &Session<'_>, kind: Option<&str>, fail_on: Opti
     let store = session.store().await?;
     let wanted = Wanted { kind, examples: if kind.is_some() { EXAMPLES_OF_ONE } else { EXAMPLES }, brief: None };
     let format = session.format();
-    let progress = std::io::stderr().is_terminal() && !session.global().no_progress && !session.global().quiet;
+    let progress = session.shows_progress();
     let (mut found, mut skipped, mut severe) = (Vec::new(), Vec::new(), Vec::new());
     let mut failed = None;
     let mut told = |told: Told| {

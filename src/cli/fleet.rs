@@ -6,11 +6,13 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
-use super::args::Format;
 use super::change::{author, keep_anchor, read_input};
+use super::context::Session;
+use super::failure::Failure;
+use super::options::Format;
+use super::output;
 use super::purge::{Progress, desk, group_mentions, hide_handles, options};
 use super::purge_args::PurgeArgs;
-use super::{Failure, Session, look};
 use crate::change::purge::{self, Options, PurgePlan, Sink};
 use crate::change::{Author, ChangeError, new_id, now};
 use crate::config::fleet::{self, Member};
@@ -293,7 +295,7 @@ fn show(session: &Session<'_>, file: &Path, fleet: &[Reached], plans: &[Planned]
         "databases": entries,
         "created_at": now(),
     });
-    look::print_value(session, &shown)?;
+    output::shape(session.format(), &shown)?;
     incomplete(&missing, "")
 }
 
@@ -364,7 +366,7 @@ fn finish(session: &Session<'_>, args: &PurgeArgs, file: &Path, entries: &[Value
         desk.forget_fleet(&name(args, file));
     }
     receipt["kept_in"] = Value::from(kept.display().to_string());
-    look::print_value(session, &receipt)?;
+    output::shape(session.format(), &receipt)?;
     let file = file.display().to_string();
     let again = Invocation::default().about(&["purge"], &[args.subject()], &["--fleet", &file, "--resume"]);
     incomplete(&missing, &format!("; `{again}` resumes it"))
@@ -431,6 +433,6 @@ pub async fn verify(session: &Session<'_>, named: &str, file: &Path) -> Result<(
     };
     let shown = json!({"receipt_id": receipt["receipt_id"], "operation": "purge verify", "status": status,
         "databases": entries, "checked_at": now()});
-    look::print_value(session, &shown)?;
+    output::shape(session.format(), &shown)?;
     incomplete(&missing, "")
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use super::args::When;
+use super::options::When;
 
 /// What the environment says of colours.
 #[derive(Debug, Clone, Copy, Default)]

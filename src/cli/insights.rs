@@ -4,9 +4,11 @@ use std::io::{self, Write};
 
 use serde_json::json;
 
-use super::args::Format;
+use super::context::Session;
+use super::failure::Failure;
+use super::options::Format;
 use super::table::{self, Column, Shape};
-use super::{Failure, Session, hints, look, output};
+use super::{hints, output};
 use crate::change;
 use crate::lab::{silent, understand};
 use crate::memory::Entity;
@@ -25,7 +27,7 @@ pub async fn insights(session: &Session<'_>, agent: Option<&str>) -> Result<(), 
     let found = understand::insights(&store, agent, &change::now(), mask.as_ref(), &silent).await?;
     match session.format() {
         Format::Table => output::piped(|out| print_insights(out, &found)),
-        _ => look::print_value(session, &insights_json(&found)),
+        _ => output::shape(session.format(), &insights_json(&found)),
     }
 }
 
@@ -35,7 +37,7 @@ pub async fn graduation(session: &Session<'_>, agent: &str) -> Result<(), Failur
     let found = understand::graduation(&store, agent, &change::now(), &silent).await?;
     match session.format() {
         Format::Table => output::piped(|out| print_graduation(out, &found)),
-        _ => look::print_value(session, &json!(found)),
+        _ => output::shape(session.format(), &json!(found)),
     }
 }
 

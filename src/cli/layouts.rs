@@ -1,14 +1,20 @@
 //! `layouts`: the known ones, one of them, and a new file checked against a database.
 
-use std::path::Path;
+// Help texts are shown as they stand: backticks would be.
+#![allow(clippy::doc_markdown)]
 
+use std::path::{Path, PathBuf};
+
+use clap::Subcommand;
 use serde_json::{Value, json};
 
-use super::args::{Format, LayoutCommand};
 use super::change::read_input;
 use super::columns::cell;
+use super::context::Session;
+use super::failure::Failure;
+use super::options::Format;
+use super::output;
 use super::table::{self, Shape};
-use super::{Failure, Session, output};
 use crate::ground::input_file::SETTINGS_BYTES;
 use crate::ground::private_file;
 use crate::layout::{LayoutError, builtin, draft, parse};
@@ -17,6 +23,32 @@ use crate::memory::nearest::unknown;
 use crate::memory::{Entity, Kind};
 use crate::store::{OpenError, OpenOptions, Store};
 use crate::ui::text::SafeText;
+
+/// What to do with layouts.
+#[derive(Debug, Subcommand)]
+pub enum LayoutCommand {
+    /// Print a shipped layout file.
+    Show {
+        /// Its name.
+        name: String,
+    },
+    /// Draft a layout for the database: guessed from names, types, keys and sampled rows, each guess with its reason.
+    Draft {
+        /// New file for it; standard output when not said.
+        #[arg(long, value_name = "FILE")]
+        out: Option<PathBuf>,
+    },
+    /// Print the canonical columns of an entity: what layouts map stored columns to.
+    Columns {
+        /// The entity, as in `list`.
+        entity: String,
+    },
+    /// Check a layout file, against the database given with -d if any.
+    Check {
+        /// The file.
+        file: PathBuf,
+    },
+}
 
 /// Runs `layouts` and what stands below it.
 pub async fn run(session: &Session<'_>, command: Option<&LayoutCommand>) -> Result<(), Failure> {

@@ -12,9 +12,9 @@ use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::fmt::{self, MakeWriter};
 use tracing_subscriber::layer::SubscriberExt as _;
 
-use super::Failure;
-use super::args::Global;
+use super::failure::Failure;
 use super::failure::{harmless, say};
+use super::options::Global;
 use crate::ground::private_file;
 use crate::ui::text::SafeText;
 

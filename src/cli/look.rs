@@ -1,18 +1,21 @@
 //! The commands that look: status, list, show, chain, export.
 
+// Help texts are shown as they stand: backticks would be.
+#![allow(clippy::doc_markdown)]
+
 use std::io::{IsTerminal as _, Write};
 
 use chrono::Utc;
+use clap::Args;
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
-use serde_json::Value;
-use serde_json::value::{RawValue, to_raw_value};
 
-use super::args::{Format, Selection};
+use super::context::Session;
+use super::failure::Failure;
+use super::options::Format;
 use super::table::{self, Shape};
-use super::{Failure, Session, columns, hints, output};
+use super::{columns, hints, output};
 use crate::change::import::ORDER;
 use crate::memory::filter::Filter;
-use crate::memory::json::members;
 use crate::memory::nearest::unknown;
 use crate::memory::query::{
     CanvasFilter, Capability, CountKind, EpisodeContext, Order, PAGE, Query, ShownChain, Start,
@@ -25,6 +28,21 @@ use crate::ui::text::SafeText;
 
 /// Rows read at a time when all of them are wanted.
 const STRIDE: usize = 500;
+
+/// Which rows of an entity.
+#[derive(Debug, Clone, Args)]
+pub struct Selection {
+    /// Condition `column OP value` with = != < <= > >= ~ (contains) has (list holds); several must all hold. Times take
+    /// RFC 3339 or an age such as 30d.
+    #[arg(long = "where", value_name = "EXPR")]
+    pub filters: Vec<String>,
+    /// Order, newest first when not said.
+    #[arg(long, value_name = "COLUMN[:asc|:desc]")]
+    pub order: Option<String>,
+    /// Episodes with a canvas event of this type, and of this action.
+    #[arg(long, value_name = "TYPE[:ACTION]")]
+    pub canvas: Option<String>,
+}
 
 /// Reads an entity's name.
 fn entity(name: &str) -> Result<Entity, Failure> {
@@ -173,7 +191,7 @@ pub async fn list(
             print_table(query.entity, &page.rows)?;
             if let Some(next) = &page.next {
                 // A cursor is long: it is for whoever takes pages one by one, or a program.
-                let is_asked = after.is_some() || session.global().verbose > 0 || !std::io::stdout().is_terminal();
+                let is_asked = after.is_some() || session.global.verbose > 0 || !std::io::stdout().is_terminal();
                 if is_asked {
                     output::tell(&format!("more rows follow: --after {next}"));
                 } else {
@@ -327,15 +345,15 @@ pub async fn show(session: &Session<'_>, name: &str, id: &str) -> Result<(), Fai
     let store = session.store().await?;
     let missing = || Failure::not_found(format!("there is no {} `{id}` in {}", entity.title(), store.location()));
     match entity {
-        Entity::Subject => print_value(session, &super::purge::show(session, &store, id).await?),
+        Entity::Subject => output::shape(session.format(), &super::purge::show(session, &store, id).await?),
         Entity::Episode => {
             let mut context = store.episode(id).await?.ok_or_else(missing)?;
             mask_context(session, &mut context);
-            print_shape(session, &context)
+            output::shape(session.format(), &context)
         }
         _ => {
             let row = store.row(entity, id).await?.ok_or_else(missing)?;
-            print_shape(session, &with_context(session, &store, row).await?)
+            output::shape(session.format(), &with_context(session, &store, row).await?)
         }
     }
 }
@@ -389,72 +407,7 @@ pub async fn chain(session: &Session<'_>, id: &str) -> Result<(), Failure> {
     if let Some(mask) = session.mask() {
         relatives.values_mut().for_each(|row| mask.row(row));
     }
-    print_shape(session, &ShownChain::new(&chain, |id| relatives.get(id)))
-}
-
-/// Prints what has a JSON shape, without a second tree of it: a row may have a list of a million ids.
-fn print_shape(session: &Session<'_>, shape: &impl Serialize) -> Result<(), Failure> {
-    match session.format() {
-        Format::Json => output::json(shape),
-        Format::Jsonl => output::piped(|out| output::json_line(out, shape)),
-        Format::Csv => Err(Failure::usage("this is no table of rows: use --format json, jsonl or table")),
-        Format::Table => output::piped(|out| print_fields(out, &*to_raw_value(shape)?, 0)),
-    }
-}
-
-pub(super) fn print_value(session: &Session<'_>, value: &Value) -> Result<(), Failure> {
-    print_shape(session, value)
-}
-
-/// The fields of a JSON object as indented lines `name: value`, empty ones left out.
-fn print_fields(out: &mut dyn Write, object: &RawValue, depth: usize) -> std::io::Result<()> {
-    let indent = "  ".repeat(depth);
-    let Some(members) = members(object.get()) else { return writeln!(out, "{}", SafeText::new(object.get())) };
-    for (name, value) in members {
-        let name = SafeText::new(&name);
-        match value.get().as_bytes() {
-            b"null" | b"[]" => {}
-            [b'{', ..] => {
-                writeln!(out, "{indent}{name}:")?;
-                print_fields(out, value, depth + 1)?;
-            }
-            [b'[', ..] => {
-                let items: Vec<&RawValue> = serde_json::from_str(value.get())?;
-                writeln!(out, "{indent}{name} ({}):", items.len())?;
-                print_items(out, &items, depth + 1)?;
-            }
-            [b'"', ..] => {
-                let lines = SafeText::block(&serde_json::from_str::<String>(value.get())?);
-                let mut lines = lines.iter();
-                writeln!(out, "{indent}{name}: {}", lines.next().map_or("", SafeText::as_str))?;
-                lines.try_for_each(|line| writeln!(out, "{indent}    {line}"))?;
-            }
-            _ => writeln!(out, "{indent}{name}: {}", value.get())?,
-        }
-    }
-    Ok(())
-}
-
-/// The items of a JSON list, a line each or several.
-fn print_items(out: &mut dyn Write, items: &[&RawValue], depth: usize) -> std::io::Result<()> {
-    let indent = "  ".repeat(depth);
-    for item in items {
-        match item.get().as_bytes() {
-            [b'{', ..] => {
-                writeln!(out, "{indent}-")?;
-                print_fields(out, item, depth + 1)?;
-            }
-            [b'[', ..] => {
-                writeln!(out, "{indent}-")?;
-                print_items(out, &serde_json::from_str::<Vec<&RawValue>>(item.get())?, depth + 1)?;
-            }
-            [b'"', ..] => {
-                writeln!(out, "{indent}- {}", SafeText::new(&serde_json::from_str::<String>(item.get())?))?;
-            }
-            _ => writeln!(out, "{indent}- {}", item.get())?,
-        }
-    }
-    Ok(())
+    output::shape(session.format(), &ShownChain::new(&chain, |id| relatives.get(id)))
 }
 
 fn mask_rows(session: &Session<'_>, rows: &mut [Row]) {

@@ -4,8 +4,10 @@ use std::io::Write;
 
 use serde_json::json;
 
-use super::args::Format;
-use super::{Failure, Session, look, output};
+use super::context::Session;
+use super::failure::Failure;
+use super::options::Format;
+use super::output;
 use crate::change::migrate::{self, Choice, Outcome, Pending, State};
 use crate::change::purge::ANCHOR_PROBLEM;
 use crate::change::{Author, anchor};
@@ -44,7 +46,7 @@ pub(super) async fn run(session: &Session<'_>, apply: bool, choice: &Choice, aut
         shown["applied_now"] = json!(outcome.applied);
         shown["verification"] = json!({ "verified": outcome.verified, "readable": outcome.readable });
     }
-    look::print_value(session, &shown)
+    output::shape(session.format(), &shown)
 }
 
 fn told_outcome(out: &mut dyn Write, outcome: &Outcome) -> std::io::Result<()> {

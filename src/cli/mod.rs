@@ -6,51 +6,42 @@ pub mod backfill;
 mod change;
 pub mod change_args;
 mod columns;
+pub mod console;
+pub mod context;
 mod demo;
 mod evaluate;
 pub mod failure;
-mod findings;
+pub mod findings;
 mod fleet;
 mod hints;
 pub mod ink;
 mod insights;
-mod layouts;
+pub mod layouts;
 pub mod log;
-mod look;
+pub mod look;
 mod migrate;
+pub mod options;
 pub mod output;
 mod policy;
 pub mod prune;
 mod purge;
 pub mod purge_args;
-mod raw;
-mod recall;
+pub mod raw;
+pub mod recall;
 pub mod recall_args;
 pub mod table;
 
-use std::io::Write as _;
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use clap::{CommandFactory as _, Parser as _, ValueEnum as _};
 
-use crate::config::{self, Config, Profile};
-use crate::lab::people;
-use crate::memory::invocation::Invocation;
-use crate::memory::mask::Mask;
-use crate::memory::nearest::{nearest, unknown};
-use crate::memory::veil::Veil;
-use crate::shell;
-use crate::store::{OpenError, OpenOptions, Store, Target};
-use crate::ui::Theme;
-use args::{Cli, Command, Format, Global, Look, When};
-pub use failure::Failure;
-
-/// Time after which a read for the screen is given up.
-const SCREEN_TIMEOUT: Duration = Duration::from_secs(5);
-const NO_DATABASE: &str = "no database is named: use -d DATABASE, MNEMOSCOPE_DATABASE, DATABASE_URL or a default \
-     profile; `mnemoscope demo` makes one to try";
+use crate::config::{self, Config};
+use crate::memory::nearest::nearest;
+use args::{Cli, Command};
+use context::Session;
+use failure::Failure;
+use options::Format;
 
 /// Runs the program on the command line's arguments.
 #[must_use]
@@ -171,16 +162,21 @@ fn check_meant(word: &str, config: &Config) -> Result<(), Failure> {
 }
 
 async fn dispatch(cli: &Cli, config: &Config) -> Result<(), Failure> {
-    let session = Session { cli, config };
+    let changes = match &cli.command {
+        Some(Command::Change(command)) => command.changes(),
+        Some(Command::Backfill(asked)) => asked.names_one(),
+        _ => false,
+    };
+    let session = Session { global: &cli.global, database: cli.database.as_deref(), config, changes };
     match &cli.command {
-        None => session.console(cli.positional.as_deref(), &Look::default()).await,
-        Some(Command::Console { database, look }) => session.console(database.as_deref(), look).await,
+        None => console::open(&session, cli.positional.as_deref(), &console::Look::default()).await,
+        Some(Command::Console { database, look }) => console::open(&session, database.as_deref(), look).await,
         Some(Command::Demo { path, episodes, seed, at, no_console, look }) => {
             let path = demo::make(path.as_deref(), *episodes, *seed, at.as_deref(), &cli.global).await?;
             if *no_console {
                 return Ok(());
             }
-            session.console(Some(&path.display().to_string()), look).await
+            console::open(&session, Some(&path.display().to_string()), look).await
         }
         Some(Command::Status { sizes }) => look::status(&session, *sizes).await,
         Some(Command::List { entity, selection, limit, after }) => {
@@ -210,235 +206,5 @@ async fn dispatch(cli: &Cli, config: &Config) -> Result<(), Failure> {
         Some(Command::Change(command)) => change::run(&session, command).await,
         Some(Command::Backfill(asked)) => backfill::run(&session, asked).await,
         Some(Command::Completions { .. } | Command::Man) => Ok(()),
-    }
-}
-
-/// A command's surroundings: its arguments and the settings.
-pub struct Session<'a> {
-    cli: &'a Cli,
-    config: &'a Config,
-}
-
-impl Session<'_> {
-    /// Options for every command.
-    #[must_use]
-    pub fn global(&self) -> &Global {
-        &self.cli.global
-    }
-
-    /// The output format: what was asked for, else a table on a terminal and JSON in a pipe.
-    #[must_use]
-    pub fn format(&self) -> Format {
-        use std::io::IsTerminal as _;
-        let default = if std::io::stdout().is_terminal() { Format::Table } else { Format::Json };
-        self.cli.global.format.unwrap_or(default)
-    }
-
-    /// The mask, when personal values are not to be shown.
-    #[must_use]
-    pub fn mask(&self) -> Option<Mask> {
-        let by_profile = self.profile_named(None).is_some_and(|p| p.mask);
-        (self.cli.global.mask || by_profile).then(|| Mask::new(config::mask_key()))
-    }
-
-    /// Where vectors of texts come from, if the profile says so.
-    #[must_use]
-    pub fn embedding(&self) -> Option<&config::Embedding> {
-        self.profile_named(None)?.embedding.as_ref()
-    }
-
-    /// What the operator means by "the database": named, else from the environment, else the default profile.
-    fn chosen(&self, named: Option<&str>) -> Option<String> {
-        let variable = |name: &str| std::env::var(name).ok().filter(|v| !v.is_empty());
-        named
-            .map(str::to_owned)
-            .or_else(|| self.cli.database.clone())
-            .or_else(|| self.cli.global.profile.clone())
-            .or_else(|| variable("MNEMOSCOPE_DATABASE"))
-            .or_else(|| variable("DATABASE_URL"))
-            .or_else(|| self.config.default.clone())
-    }
-
-    /// The profile whose settings hold: `--profile`, else the one that the database is named by.
-    fn profile_named(&self, named: Option<&str>) -> Option<&Profile> {
-        self.config.profile.get(&self.profile_name(named)?)
-    }
-
-    /// Its name.
-    fn profile_name(&self, named: Option<&str>) -> Option<String> {
-        let name = self.cli.global.profile.clone().or_else(|| self.chosen(named))?;
-        self.config.profile.contains_key(&name).then_some(name)
-    }
-
-    /// What to open: named, else from the environment, else the default profile; none when nothing says so.
-    ///
-    /// # Errors
-    /// A profile that is not in the settings.
-    fn target(&self, named: Option<&str>) -> Result<Option<(Target, OpenOptions)>, Failure> {
-        let global = &self.cli.global;
-        if let Some(name) = global.profile.as_ref().filter(|name| !self.config.profile.contains_key(*name)) {
-            let known = self.config.profile.keys().map(String::as_str);
-            return Err(Failure::usage(unknown("profile in the settings", name, known)));
-        }
-        let Some(text) = self.chosen(named) else { return Ok(None) };
-        let profile = self.profile_named(named);
-        let database = match self.config.profile.get(&text) {
-            Some(profile) => profile.database.clone(),
-            None => text,
-        };
-        let target = Target::parse(&database);
-        let companion = match &target {
-            Target::File(path) if path.is_dir() => config::companion(path),
-            _ => None,
-        };
-        let layout = global.layout.clone().or_else(|| profile.and_then(|p| p.layout.clone()));
-        let secret = config::erasure_key(false).ok().flatten();
-        let anchors = config::anchor_folder();
-        let connect_timeout = profile.and_then(|p| p.connect_timeout).map(Duration::from_secs);
-        let invocation = Some(self.invocation(named));
-        let options = OpenOptions {
-            layout,
-            own_layouts: config::layouts(),
-            invocation,
-            connect_timeout,
-            companion,
-            anchors,
-            secret,
-            ..OpenOptions::default()
-        };
-        Ok(Some((target, options)))
-    }
-
-    /// How an advised command names the database: as the operator did, without a password.
-    fn invocation(&self, named: Option<&str>) -> Invocation {
-        let global = &self.cli.global;
-        let mut words = Vec::new();
-        let mut add = |option: &str, value: &str| words.extend([option.to_owned(), value.to_owned()]);
-        let typed = named.or(self.cli.database.as_deref());
-        match (typed, &global.profile, self.chosen(named)) {
-            (Some(text), ..) => add("-d", &Target::parse(text).shown()),
-            (None, None, Some(text)) => {
-                let shown = Target::parse(&text).shown();
-                // A password that stands in the environment alone is there for the next command too.
-                if shown == text || !text.contains("://") {
-                    add("-d", &shown);
-                }
-            }
-            _ => {}
-        }
-        global.profile.iter().for_each(|name| add("--profile", name));
-        global.layout.iter().for_each(|name| add("--layout", name));
-        Invocation::of(words)
-    }
-
-    /// Opens the database of a command.
-    ///
-    /// # Errors
-    /// Nothing said which one, or it cannot be opened.
-    pub async fn store(&self) -> Result<Store, Failure> {
-        let Some((target, options)) = self.target(None)? else {
-            return Err(Failure::usage(NO_DATABASE));
-        };
-        let store = Store::open(&target, &options).await.map_err(|error| self.unopened(error))?;
-        if let Some(reason) = store.recognised().closed().filter(|_| self.changes()) {
-            return Err(Failure::refused(reason));
-        }
-        if let Some(veil) = self.veil(&store).await? {
-            output::veil(veil);
-        }
-        let layouts: Vec<_> = store.recognised().layouts.iter().map(|l| l.name.as_str()).collect();
-        tracing::info!(database = store.location(), layouts = layouts.join(", "), "opened");
-        for gap in store.gaps() {
-            output::afterwards(format!("note: {gap}"));
-        }
-        Ok(store)
-    }
-
-    /// Whether the command is one that changes a database, or plans to.
-    fn changes(&self) -> bool {
-        match &self.cli.command {
-            Some(Command::Change(command)) => command.changes(),
-            Some(Command::Backfill(asked)) => asked.names_one(),
-            _ => false,
-        }
-    }
-
-    /// Why a database was not opened; where a profile of nearly that name is known, that one may have been meant.
-    fn unopened(&self, error: OpenError) -> Failure {
-        let near = match (&error, self.chosen(None)) {
-            (OpenError::NoFile(_), Some(word)) if !word.contains(['/', '.']) => {
-                nearest(&word, self.config.profile.keys().map(String::as_str)).map(str::to_owned)
-            }
-            _ => None,
-        };
-        Failure { remedy: near.map(|name| format!("did you mean the profile `{name}`?")), ..Failure::from(error) }
-    }
-
-    /// What hides the handles of the people in a database, where values are masked.
-    async fn veil(&self, store: &Store) -> Result<Option<Veil>, Failure> {
-        let Some(mask) = self.mask() else { return Ok(None) };
-        Ok(Veil::new(&mask, people::handles(store).await?))
-    }
-
-    /// Opens the console; without a database it offers the demo.
-    async fn console(&self, named: Option<&str>, look: &Look) -> Result<(), Failure> {
-        let Some((target, options)) = self.target(named)? else { return self.offer_demo(look).await };
-        let options = OpenOptions { connections: 3, statement_timeout: Some(SCREEN_TIMEOUT), ..options };
-        let masked = self.cli.global.mask || self.profile_named(named).is_some_and(|p| p.mask);
-        let shown = shell::Options {
-            theme: self.theme(look)?,
-            ascii: look.ascii || self.config.ascii,
-            mouse: !(look.no_mouse || self.config.no_mouse),
-            colour: match self.cli.global.color {
-                When::Auto => None,
-                When::Always => Some(true),
-                When::Never => Some(false),
-            },
-            mask: Mask::new(config::mask_key()),
-            masked,
-            profile: self.profile_name(named),
-            production: self.profile_named(named).is_some_and(|p| p.production),
-            actor: change::login(),
-            embedding: self.profile_named(named).and_then(|p| p.embedding.as_ref()).map(recall::endpoint),
-        };
-        let opening = Arc::new((target, options));
-        let open: shell::Opener = Arc::new(move || {
-            let opening = Arc::clone(&opening);
-            Box::pin(async move { Store::open(&opening.0, &opening.1).await })
-        });
-        let held = log::Held::begin();
-        let ended = Box::pin(shell::run(open, shown)).await;
-        drop(held);
-        match ended? {
-            0 => Ok(()),
-            code => Err(Failure::new(code, "")),
-        }
-    }
-
-    /// Name of the theme that was asked for.
-    ///
-    /// # Errors
-    /// There is none of that name.
-    fn theme(&self, look: &Look) -> Result<Option<String>, Failure> {
-        let name = look.theme.as_ref().or(self.config.theme.as_ref());
-        match name.filter(|name| Theme::named(name).is_none()) {
-            Some(name) => Err(Failure::usage(unknown("theme", name, Theme::names()))),
-            None => Ok(name.cloned()),
-        }
-    }
-
-    async fn offer_demo(&self, look: &Look) -> Result<(), Failure> {
-        use std::io::IsTerminal as _;
-        if !std::io::stdin().is_terminal() || !std::io::stdout().is_terminal() {
-            return Err(Failure::usage(NO_DATABASE));
-        }
-        let _ = write!(std::io::stderr(), "No database is named. Make a demo database and open that? [Y/n] ");
-        let mut answer = String::new();
-        std::io::stdin().read_line(&mut answer)?;
-        if !matches!(answer.trim().to_ascii_lowercase().as_str(), "" | "y" | "yes") {
-            return Err(Failure::usage(NO_DATABASE));
-        }
-        let path = demo::make(None, demo::EPISODES, demo::SEED, None, &self.cli.global).await?;
-        Box::pin(self.console(Some(&path.display().to_string()), look)).await
     }
 }

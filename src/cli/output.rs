@@ -6,13 +6,14 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::ser::Formatter;
+use serde_json::value::{RawValue, to_raw_value};
 
-use super::Failure;
-use super::args::Global;
-use super::failure::say;
+use super::failure::{Failure, say};
 use super::ink::{Ink, Surroundings};
+use super::options::{Format, Global};
 use super::table::{self, Column};
 use crate::memory::Row;
+use crate::memory::json::members;
 use crate::memory::veil::Veil;
 use crate::ui::escaped;
 use crate::ui::text::SafeText;
@@ -145,6 +146,69 @@ impl Formatter for OneLine {
         }
         out.write_all(&fragment.as_bytes()[written..])
     }
+}
+
+/// Prints what has a JSON shape in a format; as a table its fields line by line. There is no second tree of it: a row may
+/// have a list of a million ids.
+///
+/// # Errors
+/// Code 2 for CSV; else as [`piped`].
+pub fn shape(format: Format, shape: &impl Serialize) -> Result<(), Failure> {
+    match format {
+        Format::Json => json(shape),
+        Format::Jsonl => piped(|out| json_line(out, shape)),
+        Format::Csv => Err(Failure::usage("this is no table of rows: use --format json, jsonl or table")),
+        Format::Table => piped(|out| fields(out, &to_raw_value(shape)?, 0)),
+    }
+}
+
+/// A JSON object as indented lines `name: value`, empty ones left out; a list as its items.
+fn fields(out: &mut dyn Write, value: &RawValue, depth: usize) -> io::Result<()> {
+    let indent = "  ".repeat(depth);
+    let Some(members) = members(value.get()) else { return items(out, &listed(value)?, depth) };
+    for (name, value) in members {
+        let name = SafeText::new(&name);
+        match value.get().as_bytes() {
+            b"null" | b"[]" => {}
+            [b'{', ..] => {
+                writeln!(out, "{indent}{name}:")?;
+                fields(out, value, depth + 1)?;
+            }
+            [b'[', ..] => {
+                let listed = listed(value)?;
+                writeln!(out, "{indent}{name} ({}):", listed.len())?;
+                items(out, &listed, depth + 1)?;
+            }
+            [b'"', ..] => {
+                let lines = SafeText::block(&serde_json::from_str::<String>(value.get())?);
+                let mut lines = lines.iter();
+                writeln!(out, "{indent}{name}: {}", lines.next().map_or("", SafeText::as_str))?;
+                lines.try_for_each(|line| writeln!(out, "{indent}    {line}"))?;
+            }
+            _ => writeln!(out, "{indent}{name}: {}", value.get())?,
+        }
+    }
+    Ok(())
+}
+
+/// The items of a JSON list, a line each or several.
+fn items(out: &mut dyn Write, items: &[&RawValue], depth: usize) -> io::Result<()> {
+    let indent = "  ".repeat(depth);
+    for item in items {
+        match item.get().as_bytes() {
+            [b'{' | b'[', ..] => {
+                writeln!(out, "{indent}-")?;
+                fields(out, item, depth + 1)?;
+            }
+            [b'"', ..] => writeln!(out, "{indent}- {}", SafeText::new(&serde_json::from_str::<String>(item.get())?))?,
+            _ => writeln!(out, "{indent}- {}", item.get())?,
+        }
+    }
+    Ok(())
+}
+
+fn listed(value: &RawValue) -> io::Result<Vec<&RawValue>> {
+    Ok(serde_json::from_str(value.get())?)
 }
 
 /// One row as CSV fields: see `csv_field`.

@@ -5,16 +5,19 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::args::Format;
 use super::change::{PLAN_BYTES, carry_out, read_input};
 use super::change_args::PolicyCommand;
 use super::columns::{cell, zone_of};
+use super::context::Session;
+use super::failure::Failure;
+use super::options::Format;
+use super::output;
 use super::table::{Column, Shape};
-use super::{Failure, Session, look, output};
-use crate::change::policy;
+use crate::change::Operation;
+use crate::change::operation::PairsFile;
 use crate::lab::assess;
 use crate::lab::silent;
-use crate::lab::training::{self, Pairs};
+use crate::lab::training;
 use crate::memory::{Entity, Kind};
 use crate::recall::learn::measured::Measured;
 use crate::recall::learn::version::Version;
@@ -25,35 +28,29 @@ pub async fn run(session: &Session<'_>, command: &PolicyCommand) -> Result<(), F
     match command {
         PolicyCommand::List { bank } => list(session, bank.as_deref()).await,
         PolicyCommand::Train { bank, pairs, seed, doing } => {
-            let given = pairs.as_deref().map(read_pairs).transpose()?;
-            let store = session.store().await?;
-            carry_out(session, &store, doing, || async {
-                if let Some(pairs) = &given {
-                    return policy::train(&store, bank, pairs, *seed).await;
-                }
-                let pairs = training::from_bank(&store, Some(bank), &silent).await?;
-                policy::train(&store, bank, &pairs, *seed).await
-            })
-            .await
+            let pairs = pairs.as_deref().map(read_pairs).transpose()?;
+            let operation = Operation::TrainPolicy { bank: bank.clone(), pairs, seed: *seed };
+            carry_out(session, &session.store().await?, doing, &operation).await
         }
         PolicyCommand::Activate { id, doing } => {
-            let store = session.store().await?;
-            carry_out(session, &store, doing, || policy::activate(&store, id)).await
+            let operation = Operation::ActivatePolicy { id: id.clone() };
+            carry_out(session, &session.store().await?, doing, &operation).await
         }
         PolicyCommand::Evaluate { id, pairs, seed } => {
             let given = pairs.as_deref().map(read_pairs).transpose()?;
+            let given = given.map(|file| training::from_file(&file.name, &file.text)).transpose()?;
             let store = session.store().await?;
             let measured = assess::measure(&store, id.as_deref(), given, *seed, &silent).await?;
             match session.format() {
                 Format::Table => output::piped(|out| print(out, &measured)),
-                _ => look::print_value(session, &json!(measured)),
+                _ => output::shape(session.format(), &json!(measured)),
             }
         }
     }
 }
 
-fn read_pairs(file: &Path) -> Result<Pairs, Failure> {
-    Ok(training::from_file(&file.display().to_string(), &read_input(file, PLAN_BYTES)?)?)
+fn read_pairs(file: &Path) -> Result<PairsFile, Failure> {
+    Ok(PairsFile { name: file.display().to_string(), text: read_input(file, PLAN_BYTES)? })
 }
 
 async fn list(session: &Session<'_>, bank: Option<&str>) -> Result<(), Failure> {

@@ -7,10 +7,12 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
 
-use super::args::Format;
 use super::change::{author, keep_anchor};
+use super::context::Session;
+use super::failure::Failure;
+use super::options::Format;
+use super::output;
 use super::purge_args::{AccountArg, PurgeArgs, PurgeCommand};
-use super::{Failure, Session, look, output};
 use crate::change::purge::{self, Desk, KeptPlan, Mentions, Options, Progress as Say, Sink};
 use crate::change::{Author, ChangeError, what_if};
 use crate::config;
@@ -69,7 +71,7 @@ pub async fn run(session: &Session<'_>, args: &PurgeArgs) -> Result<(), Failure>
     if session.format() == Format::Table {
         group_mentions(&mut shown);
     }
-    look::print_value(session, &shown)?;
+    output::shape(session.format(), &shown)?;
     if std::io::stderr().is_terminal() {
         output::tell("this is a plan, nothing was written; --apply does it");
     }
@@ -130,7 +132,7 @@ async fn verify(session: &Session<'_>, receipt: &str) -> Result<(), Failure> {
     let say = |what: &str, count: u64| progress.say(what, count);
     let answer = purge::recheck(&store, receipt, &desk(&author, &say)?).await?;
     progress.end();
-    look::print_value(session, &answer)?;
+    output::shape(session.format(), &answer)?;
     if answer["status"] == "incomplete" {
         let hits = &answer["verification"]["logical"]["hits"];
         return Err(Failure::incomplete(format!("{hits} values name the person again, or still")));
@@ -152,7 +154,7 @@ pub async fn export(session: &Session<'_>, subject: &str, out: Option<&Path>) ->
     let store = session.store().await?;
     if let Some(folder) = out {
         let (manifest, hash) = purge::bundle(&store, subject, &[], Sink::Folder(folder)).await?;
-        return look::print_value(session, &json!({ "manifest": manifest, "manifest_sha256": hash }));
+        return output::shape(session.format(), &json!({ "manifest": manifest, "manifest_sha256": hash }));
     }
     let mut lines = Vec::new();
     purge::bundle(&store, subject, &[], Sink::Stream(&mut lines)).await?;
@@ -250,7 +252,7 @@ fn with_command(error: ChangeError, again: &str) -> ChangeError {
 }
 
 fn print(session: &Session<'_>, receipt: &Value, again: &str) -> Result<(), Failure> {
-    look::print_value(session, receipt)?;
+    output::shape(session.format(), receipt)?;
     if receipt["status"] == "incomplete" {
         let reasons: Vec<&str> =
             receipt["incomplete"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
@@ -290,9 +292,7 @@ impl Progress {
     /// Progress, unless it is not wanted or nobody would see it.
     #[must_use]
     pub fn new(session: &Session<'_>) -> Self {
-        let global = session.global();
-        let shown = !global.no_progress && !global.quiet && std::io::stderr().is_terminal();
-        Progress { shown, last: Mutex::new(None) }
+        Progress { shown: session.shows_progress(), last: Mutex::new(None) }
     }
 
     /// Says where the work is.

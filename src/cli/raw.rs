@@ -1,14 +1,37 @@
 //! `tables` and `table`: what a database holds, whether a layout knows it or not.
 
+// Help texts are shown as they stand: backticks would be.
+#![allow(clippy::doc_markdown)]
+
+use clap::Args;
 use serde_json::{Map, Value, json};
 
-use super::args::{Format, RawSelection};
+use super::context::Session;
+use super::failure::Failure;
+use super::options::{Format, at_least_one};
 use super::table::{self, Column, Shape};
-use super::{Failure, Session, columns, output};
+use super::{columns, output};
 use crate::memory::query::CountKind;
 use crate::store::Store;
 use crate::store::raw_table::{RawPage, RawQuery, RawTable, ShownRaw};
 use crate::ui::text::SafeText;
+
+/// Which rows of a raw table.
+#[derive(Debug, Clone, Args)]
+pub struct RawSelection {
+    /// Condition `column OP value` with = != < <= > >= ~ (contains); several must all hold. `null` asks for empty ones.
+    #[arg(long = "where", value_name = "EXPR")]
+    pub filters: Vec<String>,
+    /// Order; by the key when not said.
+    #[arg(long, value_name = "COLUMN[:asc|:desc]")]
+    pub order: Option<String>,
+    /// Number of rows; 50 when not said, with jsonl and csv all.
+    #[arg(long, value_parser = at_least_one())]
+    pub limit: Option<usize>,
+    /// Go on after a page, with its `next`.
+    #[arg(long, value_name = "CURSOR")]
+    pub after: Option<String>,
+}
 
 /// Rows read at a time when all of them are wanted.
 const STRIDE: usize = 500;

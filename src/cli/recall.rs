@@ -1,17 +1,22 @@
 //! `recall`, `context`, `replay`, and parent suggestions.
 
+// Help texts are shown as they stand: backticks would be.
+#![allow(clippy::doc_markdown)]
+
 use std::io::Write;
-use std::time::Duration;
 
 use chrono::Utc;
+use clap::Subcommand;
 use serde_json::{Value, json};
 
-use super::args::{Format, QueriesCommand};
+use super::context::Session;
+use super::failure::Failure;
+use super::options::Format;
 use super::recall_args::RecallArgs;
-use super::{Failure, Session, hints, look, output};
+use super::{hints, output};
 use crate::change::what_if::Kept;
-use crate::config::{Embedding, queries};
-use crate::lab::embed::{self, Endpoint};
+use crate::config::queries;
+use crate::lab::embed;
 use crate::lab::{self, Answer, Item, parents as lab_parents};
 use crate::memory::invocation::quoted;
 use crate::memory::nearest::unknown;
@@ -22,6 +27,16 @@ use crate::recall::inquiry::{Inquiry, Saved};
 use crate::recall::rank::{Ranked, Ranking};
 use crate::store::Store;
 use crate::ui::text::SafeText;
+
+/// What to do with kept questions.
+#[derive(Debug, Clone, Subcommand)]
+pub enum QueriesCommand {
+    /// Forget one.
+    Forget {
+        /// Its name.
+        name: String,
+    },
+}
 
 /// `recall`.
 pub async fn recall(session: &Session<'_>, args: &RecallArgs) -> Result<(), Failure> {
@@ -75,7 +90,7 @@ pub async fn context(
         "omitted": made.omitted,
         "query": answer.query_json(),
     });
-    look::print_value(session, &shown)
+    output::shape(session.format(), &shown)
 }
 
 /// `replay`.
@@ -179,7 +194,7 @@ pub async fn parents(session: &Session<'_>, id: &str) -> Result<(), Failure> {
     let shown = json!({
         "episode": id, "parent_id": episode.get("parent_id"), "suggestions": suggestions, "reason": reason,
     });
-    look::print_value(session, &shown)
+    output::shape(session.format(), &shown)
 }
 
 async fn answer(session: &Session<'_>, store: &Store, args: &RecallArgs) -> Result<Answer, Failure> {
@@ -297,7 +312,7 @@ async fn vector_of(
     kind: Entity,
     text: &str,
 ) -> Result<(Option<Vec<f32>>, Option<String>), Failure> {
-    let endpoint = session.embedding().map(endpoint);
+    let endpoint = session.endpoint(None);
     if let (true, Some(Err(why))) = (store.has_vectors(kind), &endpoint) {
         return Err(Failure::usage(why));
     }
@@ -311,22 +326,6 @@ async fn vector_of(
             Ok((None, Some(words)))
         }
     }
-}
-
-/// The endpoint that the settings name; its key comes from the environment.
-///
-/// # Errors
-/// The variable is not set.
-pub fn endpoint(settings: &Embedding) -> Result<Endpoint, String> {
-    let missing = |name: &String| format!("the key of the embedding endpoint is to be in ${name}, which is not set");
-    let key = settings.key_env.as_ref().map(|name| std::env::var(name).map_err(|_| missing(name))).transpose()?;
-    Ok(Endpoint {
-        url: settings.url.clone(),
-        model: settings.model.clone(),
-        key,
-        timeout: Duration::from_secs(settings.timeout_seconds.max(1)),
-        retries: settings.retries,
-    })
 }
 
 fn warn_notes(notes: &[String]) {

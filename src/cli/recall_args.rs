@@ -130,6 +130,6 @@ pub struct EvaluateArgs {
     #[arg(short, value_name = "N", default_value_t = crate::recall::judge::ranked::K)]
     pub k: usize,
     /// Seed of samples, nonsense and intervals.
-    #[arg(long, default_value_t = crate::change::policy::SEED)]
+    #[arg(long, default_value_t = crate::change::operation::TRAINING_SEED)]
     pub seed: u64,
 }

@@ -67,7 +67,7 @@ pub async fn timed(store: &Store, request: &Request) -> Result<(Answer, Stages),
 /// # Errors
 /// As [`recall`].
 pub async fn ranked(store: &Store, request: &Request) -> Result<(Ranks, Stages), LabError> {
-    let kind = if request.ranking == Ranking::Cases { Entity::Case } else { Entity::Episode };
+    let kind = kind_of(store, request.ranking);
     if request.ranking != Ranking::Proven {
         store.sources_of(kind)?;
     }
@@ -112,6 +112,30 @@ pub async fn ranked(store: &Store, request: &Request) -> Result<(Ranks, Stages),
     let ranks = Ranks { rows: found.rows, policy: found.policy, found: answer };
     Ok((ranks, Stages { embedding: 0.0, situation, ranking, context: 0.0 }))
 }
+
+/// What a ranking is over: cases, or episodes, or memories where a database keeps no episodes.
+fn kind_of(store: &Store, ranking: Ranking) -> Entity {
+    let only_memories = store.sources_of(Entity::Episode).is_err() && store.sources_of(Entity::Memory).is_ok();
+    match ranking {
+        Ranking::Cases => Entity::Case,
+        _ if only_memories => Entity::Memory,
+        _ => Entity::Episode,
+    }
+}
+
+/// What asks for one agent's and one person's rows, as far as the database says whose they are.
+fn owned(store: &Store, kind: Entity, request: &Request) -> Vec<Filter> {
+    let mut filters = owner(request.agent.as_deref(), request.user.as_deref());
+    if kind == Entity::Memory {
+        let sources = store.sources_of(kind).unwrap_or_default();
+        filters.retain(|f| sources.iter().any(|source| !source.column(f.column).is_empty()));
+    }
+    filters
+}
+
+/// Columns of a memory that rankings look at.
+const OF_MEMORY: &[&str] =
+    &["title", "text", "collection", "tags", "status", "metadata", "created_at", "utility", "user_id", "agent_id"];
 
 /// The rows of the ranking that is asked for.
 async fn find(store: &Store, request: &Request, asked: &mut Asked) -> Result<Found, LabError> {
@@ -199,8 +223,11 @@ fn without_quarantined(rows: &mut Vec<Row>, left_out: &mut Vec<LeftOut>) {
 }
 
 async fn boosted(store: &Store, request: &Request, asked: &Asked) -> Result<Found, LabError> {
-    let filters = owner(request.agent.as_deref(), request.user.as_deref());
-    let columns: &[&'static str] = if asked.vector.is_none() && !asked.words.is_empty() {
+    let kind = kind_of(store, request.ranking);
+    let filters = owned(store, kind, request);
+    let columns: &[&'static str] = if kind == Entity::Memory {
+        OF_MEMORY
+    } else if asked.vector.is_none() && !asked.words.is_empty() {
         &[
             "started_at",
             "canvas_action_count",
@@ -217,12 +244,13 @@ async fn boosted(store: &Store, request: &Request, asked: &Asked) -> Result<Foun
     } else {
         &["started_at", "canvas_action_count", "feedback_score"]
     };
-    // Every episode has a place in this ranking: words only move it.
-    let mut rows = store.candidates(Entity::Episode, &filters, columns, &[]).await?;
+    // Every row has a place in this ranking: words only move it.
+    let mut rows = store.candidates(kind, &filters, columns, &[]).await?;
+    rows.retain(|row| among::eligible(row, Ranking::Boosted, true));
     let mut left_out = Vec::new();
     without_itself(&mut rows, asked, &mut left_out);
     let candidates = rows.len();
-    let (likeness, name, compared) = likeness(store, Entity::Episode, &filters, asked, &rows, keyword::text_of).await?;
+    let (likeness, name, compared) = likeness(store, kind, &filters, asked, &rows, keyword::text_of).await?;
     let way = Way::Boosted { asked: asked.is_something(), name, at: &request.at };
     let ranked = among::ranked(rows.into_iter().zip(likeness), &way);
     let (rows, more) = rank::choose(ranked, request.rows(), BEYOND, |_, _| None);
@@ -257,10 +285,12 @@ async fn proven(store: &Store, request: &Request, asked: &mut Asked) -> Result<F
         sought = sought.or_that_of(row);
     }
     let nothing = |text: &Option<String>| text.as_deref().is_none_or(|t| t.trim().is_empty());
-    if nothing(&sought.domain) && nothing(&sought.topic) {
+    let nowhere = nothing(&sought.domain) && nothing(&sought.topic);
+    let by_text = nowhere && asked.is_something() && kind_of(store, Ranking::Proven) == Entity::Memory;
+    if nowhere && !by_text {
         asked.notes.push("neither domain nor topic is asked for: both terms are 0 for every row".to_owned());
     }
-    if request.text.is_some() {
+    if request.text.is_some() && !by_text {
         asked.notes.push("the text plays no part in this ranking: name a domain and a topic".to_owned());
     }
     let (memories, episodes) = (store.sources_of(Entity::Memory).is_ok(), store.sources_of(Entity::Episode).is_ok());
@@ -279,18 +309,26 @@ async fn proven(store: &Store, request: &Request, asked: &mut Asked) -> Result<F
         rows.retain(|row| filters.iter().all(|f| f.matches(row)));
     }
     if memories {
-        let columns = ["title", "collection", "metadata", "created_at", "utility"];
-        rows.extend(store.candidates(Entity::Memory, &[], &columns, &[]).await?);
+        let filters = owned(store, Entity::Memory, request);
+        let found = store.candidates(Entity::Memory, &filters, OF_MEMORY, &[]).await?;
+        rows.extend(found.into_iter().filter(|row| among::eligible(row, Ranking::Proven, true)));
     }
     let mut left_out = Vec::new();
     without_itself(&mut rows, asked, &mut left_out);
     let candidates = rows.len();
     let utility = |row: &Row| used_by.utility(row);
-    let way = Way::Proven { sought: &sought, utility: &utility, at: &request.at };
-    let ranked = among::ranked(rows.into_iter().map(|row| (row, None)), &way);
+    let mut way = Way::Proven { sought: &sought, like: None, utility: &utility, at: &request.at };
+    let (mut found, mut compared) = (vec![None; rows.len()], None);
+    if by_text {
+        let filters = owned(store, Entity::Memory, request);
+        let name;
+        (found, name, compared) = likeness(store, Entity::Memory, &filters, asked, &rows, keyword::text_of).await?;
+        way = Way::Proven { sought: &sought, like: Some(name), utility: &utility, at: &request.at };
+    }
+    let ranked = among::ranked(rows.into_iter().zip(found), &way);
     let (rows, more) = rank::choose(ranked, request.rows(), BEYOND, |_, _| None);
     left_out.extend(more);
-    Ok(Found { rows, left_out, compared: None, candidates, k: request.rows(), policy: None })
+    Ok(Found { rows, left_out, compared, candidates, k: request.rows(), policy: None })
 }
 
 /// For each memory the start and utility of the episodes that used it.
@@ -325,16 +363,20 @@ impl Uses {
 }
 
 async fn similar(store: &Store, request: &Request, asked: &Asked) -> Result<Found, LabError> {
-    let mut filters = owner(request.agent.as_deref(), request.user.as_deref());
-    filters.extend(request.workflow.as_deref().map(|w| equal("workflow_name", w)));
-    let columns = ["started_at", "title", "summary", "observation", "result", "success", "outcome", "workflow_name"];
-    let mut rows = store.candidates(Entity::Episode, &filters, &columns, &asking_words(asked)).await?;
+    let kind = kind_of(store, request.ranking);
+    let mut filters = owned(store, kind, request);
+    let mut columns = OF_MEMORY;
+    if kind == Entity::Episode {
+        filters.extend(request.workflow.as_deref().map(|w| equal("workflow_name", w)));
+        columns = &["started_at", "title", "summary", "observation", "result", "success", "outcome", "workflow_name"];
+    }
+    let mut rows = store.candidates(kind, &filters, columns, &asking_words(asked)).await?;
     rows.retain(|row| among::eligible(row, Ranking::Similar, request.all_outcomes));
     let mut left_out = Vec::new();
     without_itself(&mut rows, asked, &mut left_out);
     let candidates = rows.len();
-    let text = keyword::situation_and_outcome;
-    let (likeness, name, compared) = likeness(store, Entity::Episode, &filters, asked, &rows, text).await?;
+    let text = if kind == Entity::Memory { keyword::text_of } else { keyword::situation_and_outcome };
+    let (likeness, name, compared) = likeness(store, kind, &filters, asked, &rows, text).await?;
     let ranked = among::ranked(rows.into_iter().zip(likeness), &Way::Likeness { name });
     let (rows, more) = rank::choose(ranked, request.rows(), BEYOND, |_, _| None);
     left_out.extend(more);

@@ -70,8 +70,8 @@ macro_rules! columns {
 macro_rules! entities {
     ($($(#[$doc:meta])* $variant:ident $name:literal time $time:ident $columns:tt)*) => {
         /// A kind of thing that a memory database holds.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum Entity { $($(#[$doc])* $variant),* }
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+        pub enum Entity { $($(#[$doc])* #[serde(rename = $name)] $variant),* }
 
         impl Entity {
             /// Every entity, in the order in which they are listed to people.
@@ -144,10 +144,12 @@ entities! {
         id: Text, episode_id: Text, signal: Text, delta: Real, before: Real, after: Real,
         actor: Text Identity, reason: Text Content, created_at: Time,
     }
-    /// Something stored and retrieved: a drawer, a closet, a case.
+    /// Something stored and retrieved: a fact, a note, a drawer.
     Memory "memory" time created_at {
         id: Text, kind: Text, collection: Text, title: Text Content, text: Text Content,
-        metadata: Json Content, created_at: Time, uses: Integer, utility: Real,
+        user_id: Text Identity, agent_id: Text, session_id: Text Identity, tags: List, status: Text,
+        importance: Real, source_ids: List, metadata: Json Content, created_at: Time, updated_at: Time,
+        expires_at: Time, uses: Integer, utility: Real,
     }
     /// That an episode retrieved a memory.
     MemoryLink "memory_link" time episode_id {

@@ -104,9 +104,6 @@ mod tests {
         assert_eq!(filled("profile set $id --window 200", &["-p"]), "profile set --window 200 -- -p");
         assert_eq!(filled("migrate", &["-p"]), "migrate");
         // A person may be called as a command is.
-        assert_eq!(
-            invocation.about(&["purge"], &["verify"], &["--resume"]),
-            "mnemoscope purge --resume -- verify"
-        );
+        assert_eq!(invocation.about(&["purge"], &["verify"], &["--resume"]), "mnemoscope purge --resume -- verify");
     }
 }

@@ -25,7 +25,8 @@ pub struct Candidate {
 }
 
 /// Which window a bank is held to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Window {
     /// Each bank's own where no other rule is named, none beside one.
     #[default]

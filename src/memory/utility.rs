@@ -18,7 +18,8 @@ pub fn of_memory(newest_first: impl IntoIterator<Item = f64>) -> Option<f64> {
 }
 
 /// What the outcome of using an episode said of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Signal {
     /// The user confirmed what was done.
     Confirmed,

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::Term;
 use super::policy::Policy;
 use super::rank::{self, Ranked, Ranking, Sought};
-use crate::memory::Row;
+use crate::memory::{Entity, Row};
 
 /// What rows are ranked by, with what each ranking needs to know.
 pub enum Way<'a, R> {
@@ -25,6 +25,8 @@ pub enum Way<'a, R> {
     Proven {
         /// What is asked for.
         sought: &'a Sought,
+        /// What the likeness is that stands in for domain and topic: `similarity` or `keywords`; none where it does not.
+        like: Option<&'static str>,
         /// Utility of a row, where one is known.
         utility: &'a (dyn Fn(&R) -> Option<f64> + Sync),
         /// Moment of the recall, canonical.
@@ -56,9 +58,13 @@ pub fn likeness_name(by_vector: bool) -> &'static str {
 pub fn ranked<R: Borrow<Row>>(rows: impl IntoIterator<Item = (R, Option<f64>)>, way: &Way<'_, R>) -> Vec<Ranked<R>> {
     let place = |(row, likeness): (R, Option<f64>)| match way {
         Way::Boosted { asked, name, at } => Some(rank::boosted(row, asked.then(|| likeness.unwrap_or(0.0)), name, at)),
-        Way::Proven { sought, utility, at } => {
+        Way::Proven { sought, like, utility, at } => {
             let utility = utility(&row);
-            Some(rank::proven(row, sought, utility, at))
+            let mut ranked = rank::proven(row, sought, utility, at);
+            if let Some(name) = like {
+                ranked.add(Term::new(name, likeness.unwrap_or(0.0).clamp(0.0, 1.0), rank::LIKENESS_FOR_PLACE));
+            }
+            Some(ranked)
         }
         Way::Likeness { name } => {
             let by_words = *name == likeness_name(false);
@@ -112,9 +118,16 @@ pub fn weigh_down<R: Borrow<Row>>(ranked: &mut [Ranked<R>], is_poison: impl Fn(&
     }
 }
 
-/// Whether a row may be recalled at all: a quarantined case may not, and `similar` looks at successes unless told.
+/// What a row's status says of a memory that agents do not get any more.
+const GONE: [&str; 3] = ["deleted", "forgotten", "superseded"];
+
+/// Whether a row may be recalled at all: a quarantined case and a memory that was deleted, forgotten or superseded may
+/// not, and `similar` looks at successes unless told.
 #[must_use]
 pub fn eligible(row: &Row, ranking: Ranking, all_outcomes: bool) -> bool {
+    if row.entity == Entity::Memory {
+        return row.text("status").is_none_or(|status| !GONE.contains(&status));
+    }
     match ranking {
         Ranking::Cases => row.get("quarantined") != &Value::Bool(true),
         Ranking::Similar => {
@@ -133,7 +146,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::memory::Entity;
 
     #[test]
     fn words_leave_out_what_holds_none_and_vectors_do_not() {

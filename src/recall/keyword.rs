@@ -12,7 +12,7 @@ use crate::memory::{Entity, Row};
 pub fn text_of(row: &Row) -> String {
     let columns: &[&str] = match row.entity {
         Entity::Case => return format!("{}\n{}", asked_text(row.get("prompt")), row.list("tags").join("\n")),
-        Entity::Memory => &["title", "text", "collection"],
+        Entity::Memory => &["title", "text", "collection", "tags"],
         _ => &["title", "summary", "detail", "observation", "topic", "domain", "tags", "workflow_name"],
     };
     let parts: Vec<String> = columns.iter().map(|c| all_text(row.get(c))).filter(|t| !t.is_empty()).collect();

@@ -23,6 +23,8 @@ pub const LATEST_USES: usize = 20;
 
 /// Share of likeness in the base of boosted recall; time has the rest (ours: the source says "time and similarity").
 const LIKENESS_IN_BASE: f64 = 0.7;
+/// Weight of likeness where it stands in for domain and topic in proven relevance: what those two have together.
+pub const LIKENESS_FOR_PLACE: f64 = 0.6;
 /// Boost of an episode with canvas interactions.
 const CANVAS_BOOST: f64 = 0.1;
 /// Boost of an episode with a positive aggregate.
@@ -140,14 +142,14 @@ fn base(likeness: Option<f64>, name: &'static str, recency: f64) -> Vec<Term> {
     }
 }
 
-/// Boosted recall of an episode: base + 0.1 with canvas interactions + 0.2 if the stored aggregate is above 0, - 0.3 if
+/// Boosted recall of an episode or a memory: base + 0.1 with canvas interactions + 0.2 if the stored aggregate is above 0, - 0.3 if
 /// below; nothing is clamped. Count and aggregate are the stored ones: they are what agents see.
 ///
 /// `name` says what the likeness is: `similarity` or `keywords`; none where nothing was asked.
 #[must_use]
 pub fn boosted<R: Borrow<Row>>(episode: R, likeness: Option<f64>, name: &'static str, now: &str) -> Ranked<R> {
     let row: &Row = episode.borrow();
-    let parts = base(likeness, name, features::recency(row.text("started_at"), now));
+    let parts = base(likeness, name, features::recency(time_of(row), now));
     let canvas = row.get("canvas_action_count").as_i64().is_some_and(|count| count > 0);
     let feedback = row.number("feedback_score").unwrap_or(0.0);
     let (felt, weight) = match feedback.partial_cmp(&0.0) {

@@ -7,26 +7,20 @@ use serde_json::Value;
 
 use super::erase::Erasures;
 use crate::change::plan::{Change, Danger, Plan};
-use crate::change::{
-    self, Author, ChangeError, anchor, audit, chain, feedback, hold, migrate, policy, profile, prune, quarantine,
-    reward, signal, undo, what_if,
-};
+use crate::change::{self, Author, ChangeError, Operation, anchor, audit, migrate, what_if};
 use crate::console::core::change::{Applied, Refusal};
-use crate::console::core::operation::Pruning;
-use crate::console::core::{Failure, Operation, Said, Ticket};
+use crate::console::core::{Failure, Proposal, Ticket};
 use crate::console::overlays::unlock::{Pending, Writable};
 use crate::console::screens::receipts::{ENTRIES, Entry};
 use crate::console::screens::trail::{TrailFault, TrailVerdict};
 use crate::job::backfill::Given;
-use crate::lab::{silent, training};
-use crate::memory::prune::Rules;
-use crate::memory::{Entity, Row, time};
+use crate::memory::{Entity, Row};
 use crate::recall::what_if::WhatIf;
 use crate::store::Store;
 
 /// Plans that wait for a yes, by the number of the request that made them.
 #[derive(Clone, Default)]
-pub struct Plans(Arc<Mutex<HashMap<Ticket, (Operation, Plan)>>>, Given);
+pub struct Plans(Arc<Mutex<HashMap<Ticket, (Proposal, Plan)>>>, Given);
 
 impl Plans {
     /// None yet; what backfills are told.
@@ -40,8 +34,8 @@ impl Plans {
     }
 
     /// Keeps a plan.
-    fn keep(&self, ticket: Ticket, operation: Operation, plan: Plan) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(ticket, (operation, plan));
+    fn keep(&self, ticket: Ticket, proposal: Proposal, plan: Plan) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(ticket, (proposal, plan));
     }
 
     /// A plan as it is kept.
@@ -50,32 +44,14 @@ impl Plans {
     }
 
     /// Hands a plan over; it is kept no longer.
-    pub fn take(&self, ticket: Ticket) -> Option<(Operation, Plan)> {
+    pub fn take(&self, ticket: Ticket) -> Option<(Proposal, Plan)> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&ticket)
     }
 }
 
-fn said(said: &Said) -> feedback::Said {
-    let Said { kind, rating, correction, instead_of, user } = said.clone();
-    feedback::Said { kind, rating, correction, instead_of, user, again: false }
-}
-
-/// The rules as the change knows them; ages count from now.
-fn pruning(rules: &Pruning) -> prune::Ask {
-    let older_than = rules.older_days.and_then(|days| time::parse_moment(&format!("{days}d"), chrono::Utc::now()));
-    let (window, user, agent) = (rules.window, rules.user.clone(), rules.agent.clone());
-    let rules = Rules {
-        older_than,
-        below_reward: rules.below_tenths.map(|tenths| f64::from(tenths) / 10.0),
-        duplicates: rules.duplicates,
-        keep_diverse: rules.keep_diverse,
-    };
-    prune::Ask { user, agent, window, rules }
-}
-
 /// What an operation would come to; nothing is kept.
 pub async fn preview(store: &Store, operation: &Operation, author: &Author) -> Result<Box<Plan>, Failure> {
-    let planned = plan_one(store, operation, author).await;
+    let planned = change::plan(store, operation, author).await;
     planned.map(Box::new).map_err(|error| failure(&operation.title(), &error))
 }
 
@@ -99,74 +75,42 @@ pub async fn what_if(
     found.map(Box::new).map_err(|error| failure("Recall was not looked at", &error))
 }
 
-/// The plan of a single operation.
-async fn plan_one(store: &Store, operation: &Operation, author: &Author) -> Result<Plan, ChangeError> {
-    match operation {
-        Operation::AddFeedback { episode, said: what } => feedback::add(store, episode, &said(what)).await,
-        Operation::EditFeedback { id, said: what } => feedback::edit(store, id, &said(what)).await,
-        Operation::RemoveFeedback { id } => feedback::remove(store, id).await,
-        Operation::Signal { episode, signal, reason } => {
-            signal::add(store, episode, signal.word(), &author.actor, reason.as_deref()).await
-        }
-        Operation::Retract { id } => signal::retract(store, id).await,
-        Operation::Link { child, parent } => chain::link(store, child, parent).await,
-        Operation::Unlink { child } => chain::unlink(store, child).await,
-        Operation::Reward { case, reward, outcome } => reward::set(store, case, *reward, outcome.as_deref()).await,
-        Operation::Window { profile, window } => profile::set_window(store, profile, *window).await,
-        Operation::ActivatePolicy { id } => policy::activate(store, id).await,
-        Operation::TrainPolicy { bank } => {
-            let pairs = training::from_bank(store, Some(bank), &silent).await?;
-            policy::train(store, bank, &pairs, policy::SEED).await
-        }
-        Operation::Prune(rules) => prune::plan(store, &pruning(rules)).await,
-        Operation::Hold { cases, held } => quarantine::hold(store, cases, *held).await,
-        Operation::LegalHold { person, reason: Some(reason) } => {
-            hold::hold(store, person, Some(reason), &author.actor).await
-        }
-        Operation::LegalHold { person, reason: None } => hold::unhold(store, person).await,
-        Operation::Undo { seq } => undo::undo(store, *seq).await,
-        Operation::Backfill { name, .. } => super::job::plan(store, name, &Given::default()).await,
-        Operation::Each(_) => Err(ChangeError::Usage("several changes are planned one by one".to_owned())),
-    }
-}
-
-/// Plans an operation, keeps the plan, and gives it to be shown.
+/// Plans what is proposed, keeps the plan, and gives it to be shown.
 pub async fn plan(
     store: &Store,
     plans: &Plans,
     ticket: Ticket,
-    operation: Operation,
+    proposal: Proposal,
     author: &Author,
 ) -> Result<Box<Plan>, Refusal> {
-    let planned = match &operation {
-        Operation::Each(each) => plan_each(store, each, author).await,
-        Operation::Backfill { name, .. } => {
-            super::job::plan(store, name, plans.given()).await.map_err(|e| (operation.clone(), e))
+    let planned = match &proposal {
+        Proposal::Changes(changes) => plan_each(store, changes, author).await,
+        Proposal::Backfill { name, .. } => {
+            super::job::plan(store, name, plans.given()).await.map_err(|error| (proposal.title(), error))
         }
-        single => plan_one(store, single, author).await.map_err(|e| (single.clone(), e)),
     };
     match planned {
         Ok(plan) => {
             let shown = Box::new(plan.clone());
-            plans.keep(ticket, operation, plan);
+            plans.keep(ticket, proposal, plan);
             Ok(shown)
         }
-        Err((single, error)) => Err(refusal(store, &single, &[], error).await),
+        Err((title, error)) => Err(refusal(store, &title, &[], error).await),
     }
 }
 
 /// Several plans as one to look at: what they come to together. Each is planned again when it is its turn.
-async fn plan_each(store: &Store, each: &[Operation], author: &Author) -> Result<Plan, (Operation, ChangeError)> {
+async fn plan_each(store: &Store, each: &[Operation], author: &Author) -> Result<Plan, (String, ChangeError)> {
     let mut whole: Option<Plan> = None;
     for operation in each {
-        let plan = plan_one(store, operation, author).await.map_err(|e| (operation.clone(), e))?;
+        let plan = change::plan(store, operation, author).await.map_err(|error| (operation.title(), error))?;
         whole = Some(match whole {
             None => plan,
             Some(whole) => joined(whole, plan),
         });
     }
-    let mut whole =
-        whole.ok_or_else(|| (Operation::Each(Vec::new()), ChangeError::Usage("nothing was asked for".to_owned())))?;
+    let nothing = || ("Nothing".to_owned(), ChangeError::Usage("nothing was asked for".to_owned()));
+    let mut whole = whole.ok_or_else(nothing)?;
     if each.len() > 1 {
         whole.danger = whole.danger.max(Danger::Guarded);
         let words = format!(
@@ -200,7 +144,7 @@ fn joined(mut whole: Plan, next: Plan) -> Plan {
 }
 
 /// Applies a kept plan, and keeps an anchor of the trail outside the database: a session may end without notice.
-pub async fn apply(store: &Store, kept: Option<(Operation, Plan)>, author: &Author) -> Applied {
+pub async fn apply(store: &Store, kept: Option<(Proposal, Plan)>, author: &Author) -> Applied {
     let mut applied = carry_out(store, kept, author).await;
     if let Some((_, last)) = applied.receipts.last_mut() {
         last.disclosures.extend(anchor::missed(store).await);
@@ -208,27 +152,28 @@ pub async fn apply(store: &Store, kept: Option<(Operation, Plan)>, author: &Auth
     applied
 }
 
-/// Of several operations each is planned and applied in its turn, up to the first refusal.
-async fn carry_out(store: &Store, kept: Option<(Operation, Plan)>, author: &Author) -> Applied {
-    let Some((operation, plan)) = kept else {
+/// Of several changes each is planned and applied in its turn, up to the first refusal.
+async fn carry_out(store: &Store, kept: Option<(Proposal, Plan)>, author: &Author) -> Applied {
+    let Some((proposal, plan)) = kept else {
         let failure = Failure::new("The change was not made", "its plan is gone", "ask for it again");
         return Applied { receipts: Vec::new(), refusal: Some(Refusal::Failed(failure)) };
     };
-    let Operation::Each(each) = &operation else {
+    let each = proposal.changes();
+    if each.len() <= 1 {
         return match change::apply(store, &plan, author).await {
             Ok(receipt) => Applied { receipts: vec![(0, receipt)], refusal: None },
             Err(error) => {
-                let refusal = refusal(store, &operation, &plan.changes, error).await;
+                let refusal = refusal(store, &proposal.title(), &plan.changes, error).await;
                 Applied { receipts: Vec::new(), refusal: Some(refusal) }
             }
         };
-    };
+    }
     let mut applied = Applied::default();
     for (position, single) in each.iter().enumerate() {
-        match change::plan_and_apply(store, author, || plan_one(store, single, author)).await {
+        match change::plan_and_apply(store, author, || change::plan(store, single, author)).await {
             Ok((_, receipt)) => applied.receipts.push((position, receipt)),
             Err(error) => {
-                applied.refusal = Some(refusal(store, single, &[], error).await);
+                applied.refusal = Some(refusal(store, &single.title(), &[], error).await);
                 break;
             }
         }
@@ -237,12 +182,12 @@ async fn carry_out(store: &Store, kept: Option<(Operation, Plan)>, author: &Auth
 }
 
 /// Why it was not done, for people; where rows have moved, with what they are now.
-async fn refusal(store: &Store, operation: &Operation, changes: &[Change], error: ChangeError) -> Refusal {
+async fn refusal(store: &Store, title: &str, changes: &[Change], error: ChangeError) -> Refusal {
     match error {
         ChangeError::Conflict { message, rows } => {
             Refusal::Conflict { message, rows, now: rows_now(store, changes).await }
         }
-        error => Refusal::Failed(failure(&operation.title(), &error)),
+        error => Refusal::Failed(failure(title, &error)),
     }
 }
 

@@ -59,8 +59,8 @@ impl Worker {
             Request::LoadPage(query) => Reply::Page(load::page(store, &query).await),
             Request::LoadDetail(entity, id, key) => Reply::Detail(load::detail(store, entity, &id, &key).await),
             Request::LoadRelated(relations) => Reply::Related(load::related(store, relations).await),
-            Request::Plan(operation) => {
-                let planned = change::plan(store, &self.plans, self.ticket, *operation, &self.author(None)).await;
+            Request::Plan(proposal) => {
+                let planned = change::plan(store, &self.plans, self.ticket, *proposal, &self.author(None)).await;
                 Reply::Planned(planned)
             }
             Request::Apply { planned, reason } => {

@@ -1,6 +1,6 @@
 //! Answers questions about the memory for the core.
 
-use crate::change::{self, policy};
+use crate::change::{self, operation::TRAINING_SEED};
 use crate::console::core::Failure;
 use crate::console::screens::study::{Answer, Question};
 use crate::lab::judge::{self, Ask};
@@ -31,11 +31,11 @@ pub async fn answer(
         }
         Question::Policies => training::versions(store, None, told).await.map(Answer::Policies),
         Question::Policy(id) => {
-            let measured = assess::measure(store, Some(id), None, policy::SEED, told).await;
+            let measured = assess::measure(store, Some(id), None, TRAINING_SEED, told).await;
             measured.map(|measured| Answer::Policy(Box::new(measured)))
         }
         Question::Recall => {
-            let ask = Ask::stored(K, policy::SEED);
+            let ask = Ask::stored(K, TRAINING_SEED);
             judge::evaluate(store, &ask, told).await.map(|found| Answer::Recall(Box::new(found)))
         }
     };

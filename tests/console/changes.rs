@@ -1,8 +1,9 @@
 //! Changes: unlocking, the way from an intention to a receipt, and what must not get through.
 
+use mnemoscope::change::operation::Operation;
 use mnemoscope::change::plan::{Danger, Plan, Receipt};
 use mnemoscope::console::core::change::{Applied, Refusal};
-use mnemoscope::console::core::{Effect, Failure, Key, Message, Operation, Reply, Request, Ticket};
+use mnemoscope::console::core::{Effect, Failure, Key, Message, Proposal, Reply, Request, Ticket};
 use mnemoscope::console::overlays::Overlay;
 use mnemoscope::console::overlays::unlock::{Pending, Writable};
 use mnemoscope::console::screens::receipts::Entry;
@@ -58,12 +59,20 @@ pub fn unlock(console: &mut Console) {
 
 /// The operation that is to be planned, with the number of the request.
 #[track_caller]
-pub fn planned(console: &mut Console) -> (Ticket, Operation) {
+pub fn proposed(console: &mut Console) -> (Ticket, Proposal) {
     let at = console.asked.iter().position(|effect| matches!(effect, Effect::Ask(_, Request::Plan(..))));
     match at.map(|at| console.asked.remove(at)) {
-        Some(Effect::Ask(ticket, Request::Plan(operation))) => (ticket, *operation),
+        Some(Effect::Ask(ticket, Request::Plan(proposal))) => (ticket, *proposal),
         _ => panic!("nothing is to be planned: {:?}", console.asked),
     }
+}
+
+/// The single change that is to be planned.
+#[track_caller]
+pub fn planned(console: &mut Console) -> (Ticket, Operation) {
+    let (ticket, proposal) = proposed(console);
+    let single = proposal.single().cloned();
+    (ticket, single.unwrap_or_else(|| panic!("not one change: {proposal:?}")))
 }
 
 /// The plan that is to be applied: number of the request, number of the plan, reason.

@@ -2,8 +2,9 @@
 
 use std::fmt::Write as _;
 
+use mnemoscope::change::operation::Operation;
 use mnemoscope::change::plan::erasure::{Branch, Check, Outcome, Preview, Unfinished};
-use mnemoscope::console::core::{Effect, Failure, Message, Operation, Reply, Request, Ticket};
+use mnemoscope::console::core::{Effect, Failure, Message, Reply, Request, Ticket};
 use mnemoscope::ui::{Glyphs, Look, Theme};
 
 use super::changes::{planned, unlocked};
@@ -82,11 +83,11 @@ fn a_hold_is_put_up_with_its_reason_and_taken_away() {
     let (mut console, id) = opened(unlocked(140, 45));
     console.press("c h 'case 12' enter");
     let (_, operation) = planned(&mut console);
-    assert_eq!(operation, Operation::LegalHold { person: id.clone(), reason: Some("case 12".into()) });
+    assert_eq!(operation, Operation::Hold { person: id.clone(), reason: Some("case 12".into()) });
     let mut console = unlocked(140, 45);
     console.press("8 c H");
     let (_, operation) = planned(&mut console);
-    assert_eq!(operation, Operation::LegalHold { person: id, reason: None });
+    assert_eq!(operation, Operation::Unhold { person: id });
 }
 
 #[test]

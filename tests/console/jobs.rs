@@ -1,11 +1,11 @@
-//! Jobs in the console: planned, started after a yes, told to stop, shown on every screen, and not left behind.
+//! Jobs in the console: proposed, started after a yes, told to stop, shown on every screen, and not left behind.
 
 use mnemoscope::change::plan::Danger;
-use mnemoscope::console::core::{Effect, Failure, Message, Operation, Reply, Request, Ticket};
+use mnemoscope::console::core::{Effect, Failure, Message, Proposal, Reply, Request, Ticket};
 use mnemoscope::job::plan::{Beat, Offer, Progress, State, Wish};
 use serde_json::json;
 
-use super::changes::{plan, planned, removal, unlock};
+use super::changes::{plan, proposed, removal, unlock};
 use super::fake::{Console, world};
 
 fn progress(state: State, seen: u64) -> Progress {
@@ -61,8 +61,8 @@ fn told(console: &mut Console, run: Option<Progress>) {
 fn started() -> (Console, Ticket) {
     let mut console = at_jobs(None);
     console.press("s");
-    let (ticket, operation) = planned(&mut console);
-    assert_eq!(operation, Operation::Backfill { name: "canvas-links".to_owned(), resume: false });
+    let (ticket, operation) = proposed(&mut console);
+    assert_eq!(operation, Proposal::Backfill { name: "canvas-links".to_owned(), resume: false });
     console.tell(Message::Reply(
         ticket,
         Reply::Planned(Ok(Box::new(plan("backfill.canvas-links", Danger::Guarded, &removal())))),
@@ -125,8 +125,8 @@ fn a_running_job_pauses_and_a_paused_one_is_gone_on_with() {
     let mut console = at_jobs(Some(progress(State::Paused, 400)));
     console.shows("paused 40%");
     console.press("s");
-    let (_, operation) = planned(&mut console);
-    assert_eq!(operation, Operation::Backfill { name: "canvas-links".to_owned(), resume: true });
+    let (_, operation) = proposed(&mut console);
+    assert_eq!(operation, Proposal::Backfill { name: "canvas-links".to_owned(), resume: true });
 }
 
 #[test]

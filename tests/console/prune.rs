@@ -1,9 +1,9 @@
 //! The prune screen: rules that are set one by one, what they come to, and nothing done before it is confirmed; cases held
 //! back from recall.
 
+use mnemoscope::change::operation::{Operation, Pruning};
 use mnemoscope::change::plan::{Danger, Plan};
-use mnemoscope::console::core::operation::Pruning;
-use mnemoscope::console::core::{Effect, Failure, Message, Operation, Reply, Request, Ticket};
+use mnemoscope::console::core::{Effect, Failure, Message, Reply, Request, Ticket};
 use mnemoscope::memory::prune::Window;
 use serde_json::json;
 
@@ -104,8 +104,8 @@ fn the_rules_are_proposed_as_they_stand_and_their_command_is_copied() {
     let (ticket, operation) = planned(&mut console);
     let rules = Pruning {
         window: Window::Newest(200),
-        older_days: Some(365),
-        below_tenths: Some(1),
+        older_than: Some("365d".to_owned()),
+        below_reward: Some(0.1),
         duplicates: true,
         ..Pruning::default()
     };
@@ -139,12 +139,12 @@ fn cases_are_held_back_and_let_go_by_two_keys() {
     let mut console = unlocked(160, 50);
     console.press("4 c q");
     let (ticket, operation) = planned(&mut console);
-    let Operation::Hold { cases, held: true } = operation else { panic!("{operation:?}") };
+    let Operation::Quarantine { cases } = operation else { panic!("{operation:?}") };
     assert_eq!(cases.len(), 1);
     console.tell(Message::Reply(ticket, Reply::Planned(Ok(Box::new(plan("quarantine", Danger::Guarded, &json!([])))))));
     console.press("esc space j space c Q");
     let (_, operation) = planned(&mut console);
-    let Operation::Hold { cases, held: false } = operation else { panic!("{operation:?}") };
+    let Operation::Release { cases } = operation else { panic!("{operation:?}") };
     assert_eq!(cases.len(), 2);
 }
 

@@ -1,6 +1,7 @@
 //! Replay: a topic or what is around an episode in order of time, with parents that are suggested and linked by a plan.
 
-use mnemoscope::console::core::{Effect, Failure, Message, Operation, Reply, Request, Ticket};
+use mnemoscope::change::operation::Operation;
+use mnemoscope::console::core::{Effect, Failure, Message, Reply, Request, Ticket};
 use mnemoscope::console::screens::replay::{About, Step, Told};
 use mnemoscope::memory::{Entity, Row};
 use mnemoscope::recall::parents::Suggestion;

@@ -1,18 +1,19 @@
 //! The inbox, the form, the picker, conflicts, and changes of marked rows.
 
+use mnemoscope::change::operation::{FeedbackFields, Operation};
 use mnemoscope::change::plan::Danger;
 use mnemoscope::console::core::change::{Applied, Refusal};
-use mnemoscope::console::core::{Effect, Message, Operation, Reply, Request, Said};
+use mnemoscope::console::core::{Effect, Message, Proposal, Reply, Request};
 use mnemoscope::console::overlays::Overlay;
 use mnemoscope::memory::Entity;
 use mnemoscope::memory::utility::Signal;
 use serde_json::json;
 
-use super::changes::{applied, plan, planned, receipt, removal, unlock, unlocked};
+use super::changes::{applied, plan, planned, proposed, receipt, removal, unlock, unlocked};
 use super::fake::{Console, world};
 
-fn edit(rating: i64) -> Said {
-    Said { kind: Some("rating".to_owned()), rating: Some(rating), ..Said::default() }
+fn edit(rating: i64) -> FeedbackFields {
+    FeedbackFields { kind: Some("rating".to_owned()), rating: Some(rating), ..FeedbackFields::default() }
 }
 
 /// Plans, confirms and applies what was asked for, as change number `seq`.
@@ -50,7 +51,7 @@ fn feedback_is_judged_key_by_key_until_none_is_left() {
     assert_eq!(carried_out(&mut console, Danger::Safe, 5), expected);
     console.shows("1 of 2 looked at");
     console.press("n 'as the ticket says' enter 4");
-    let expected = Operation::EditFeedback { id: "fb-1".to_owned(), said: edit(4) };
+    let expected = Operation::EditFeedback { id: "fb-1".to_owned(), fields: edit(4) };
     assert_eq!(carried_out(&mut console, Danger::Guarded, 6), expected);
     assert_eq!(
         console.model.context.changing.done.last().and_then(|d| d.reason.as_deref()),
@@ -159,8 +160,8 @@ fn feedback_is_edited_in_a_form_that_stays_until_it_is_done() {
     let (ticket, operation) = planned(&mut console);
     let correction = Some("Please sort them by date key AKIAIOSFODNN7EXAMPLE".to_owned());
     let instead_of = Some("Please sort them by date".to_owned());
-    let said = Said { correction, instead_of, ..edit(4) };
-    assert_eq!(operation, Operation::EditFeedback { id: "fb-2".to_owned(), said });
+    let fields = FeedbackFields { correction, instead_of, ..edit(4) };
+    assert_eq!(operation, Operation::EditFeedback { id: "fb-2".to_owned(), fields });
     console
         .tell(Message::Reply(ticket, Reply::Planned(Ok(Box::new(plan("feedback.edit", Danger::Guarded, &removal()))))));
     console.press("enter");
@@ -174,8 +175,8 @@ fn feedback_is_edited_in_a_form_that_stays_until_it_is_done() {
 fn feedback_is_added_to_an_episode() {
     let mut console = unlocked(160, 50);
     console.press("2 j c a right ctrl-s");
-    let said = Said { kind: Some("thumbs_down".to_owned()), ..Said::default() };
-    assert_eq!(planned(&mut console).1, Operation::AddFeedback { episode: "ep-1".to_owned(), said });
+    let fields = FeedbackFields { kind: Some("thumbs_down".to_owned()), ..FeedbackFields::default() };
+    assert_eq!(planned(&mut console).1, Operation::AddFeedback { episode: "ep-1".to_owned(), fields });
 }
 
 #[test]
@@ -249,9 +250,9 @@ fn a_conflict_shows_three_sides_and_can_be_planned_again() {
 fn marked_rows_are_changed_with_one_confirmation() {
     let mut console = unlocked(160, 50);
     console.press("5 space*2 c d");
-    let (ticket, operation) = planned(&mut console);
+    let (ticket, proposal) = proposed(&mut console);
     let remove = |id: &str| Operation::RemoveFeedback { id: id.to_owned() };
-    assert_eq!(operation, Operation::Each(vec![remove("fb-1"), remove("fb-2")]));
+    assert_eq!(proposal, Proposal::Changes(vec![remove("fb-1"), remove("fb-2")]));
     console.tell(Message::Reply(
         ticket,
         Reply::Planned(Ok(Box::new(plan("feedback.remove", Danger::Guarded, &removal())))),
@@ -284,6 +285,6 @@ fn masked_texts_are_not_written_back() {
     console.press("M 5 c e");
     console.shows("personal texts are masked");
     console.press("right tab tab x ctrl-s");
-    let said = Said { kind: Some("thumbs_up".to_owned()), ..Said::default() };
-    assert_eq!(planned(&mut console).1, Operation::EditFeedback { id: "fb-2".to_owned(), said });
+    let fields = FeedbackFields { kind: Some("thumbs_up".to_owned()), ..FeedbackFields::default() };
+    assert_eq!(planned(&mut console).1, Operation::EditFeedback { id: "fb-2".to_owned(), fields });
 }

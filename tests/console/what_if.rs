@@ -1,8 +1,9 @@
 //! How recall would change, in what waits for a yes: it comes by itself, says nothing where nothing changes, and is never
 //! waited for.
 
+use mnemoscope::change::operation::Operation;
 use mnemoscope::change::plan::Danger;
-use mnemoscope::console::core::{Effect, Failure, Key, Message, Operation, Reply, Request, Ticket};
+use mnemoscope::console::core::{Effect, Failure, Key, Message, Proposal, Reply, Request, Ticket};
 use mnemoscope::console::overlays::Overlay;
 use mnemoscope::console::update;
 use mnemoscope::memory::Entity;
@@ -181,8 +182,8 @@ fn what_cannot_change_recall_is_not_looked_at() {
     let window = Operation::Window { profile: "p".to_owned(), window: Some(5) };
     let unlink = Operation::Unlink { child: "ep-1".to_owned() };
     assert!(!window.touches_recall() && unlink.touches_recall());
-    assert!(!Operation::Each(vec![window.clone(), window.clone()]).touches_recall());
-    assert!(Operation::Each(vec![window, unlink]).touches_recall());
+    assert!(!Proposal::Changes(vec![window.clone(), window.clone()]).touches_recall());
+    assert!(Proposal::Changes(vec![window, unlink]).touches_recall());
 }
 
 #[test]

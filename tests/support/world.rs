@@ -2,6 +2,7 @@
 
 use super::fixtures::{Layout, build_postgres, build_sqlite};
 use super::postgres::Database;
+use mnemoscope::change::operation::FeedbackFields;
 use mnemoscope::change::{self, Author, ChangeError, Plan, Receipt, audit, feedback, migrate};
 use mnemoscope::demo;
 use mnemoscope::layout::CatalogTable;
@@ -178,8 +179,8 @@ pub async fn done(world: &World, plan: Result<Plan, ChangeError>) -> Receipt {
     receipt
 }
 
-pub fn said(kind: &str, rating: Option<i64>, correction: Option<&str>) -> feedback::Said {
-    feedback::Said {
+pub fn said(kind: &str, rating: Option<i64>, correction: Option<&str>) -> FeedbackFields {
+    FeedbackFields {
         kind: Some(kind.to_owned()),
         rating,
         correction: correction.map(str::to_owned),

@@ -15,23 +15,13 @@ use super::ChangeError;
 use super::batch::{self, NewRow};
 use super::draft::Draft;
 use super::feedback::addable;
+use super::operation::ImportFormat;
 use super::plan::{Danger, Plan};
 use crate::layout::BoundSource;
 use crate::memory::text_check::{self, Found};
 use crate::memory::{Entity, Row};
 use crate::store::Store;
 use crate::store::encode::plain_column;
-
-/// What kind of file is imported.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
-    /// A τ-bench result file: a JSON list of trajectories.
-    TauBench,
-    /// A memento memory: one case a line.
-    Memento,
-    /// Our own export: one row a line.
-    Jsonl,
-}
 
 /// Order in which rows go in: what others hang on first.
 pub const ORDER: [Entity; 13] = [
@@ -90,7 +80,13 @@ impl Contents {
 ///
 /// # Errors
 /// [`ChangeError::Usage`] naming the first bad line, unless they are to be skipped.
-pub async fn plan(store: &Store, format: Format, name: &str, text: &str, skip_bad: bool) -> Result<Plan, ChangeError> {
+pub async fn plan(
+    store: &Store,
+    format: ImportFormat,
+    name: &str,
+    text: &str,
+    skip_bad: bool,
+) -> Result<Plan, ChangeError> {
     plan_part(store, format, name, Part { text, first_line: 1, banks: &KnownBanks::default() }, skip_bad).await
 }
 
@@ -125,7 +121,7 @@ impl KnownBanks {
 /// As [`plan`].
 pub async fn plan_part(
     store: &Store,
-    format: Format,
+    format: ImportFormat,
     name: &str,
     part: Part<'_>,
     skip_bad: bool,
@@ -133,17 +129,17 @@ pub async fn plan_part(
     let text = part.text;
     let mut draft = Draft::new(store, "import", Danger::Guarded).await?;
     let mut contents = match format {
-        Format::TauBench => tau_bench::read(name, text)?,
-        Format::Memento => memento::read(name, text),
-        Format::Jsonl => export::read(store, text, part.first_line),
+        ImportFormat::TauBench => tau_bench::read(name, text)?,
+        ImportFormat::Memento => memento::read(name, text),
+        ImportFormat::Jsonl => export::read(store, text, part.first_line),
     };
-    if format != Format::Jsonl {
+    if format != ImportFormat::Jsonl {
         holds_all(store, &contents.rows)?;
     }
     unfit(store, &mut contents).await?;
     if let Some((place, why)) = contents.bad.first() {
         if !skip_bad {
-            let unit = if format == Format::TauBench { "trajectory" } else { "line" };
+            let unit = if format == ImportFormat::TauBench { "trajectory" } else { "line" };
             return Err(ChangeError::Usage(format!(
                 "{name}: {unit} {place}: {why} ({} bad in all; --skip-bad leaves them out)",
                 contents.bad.len()

@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::draft::Draft;
 use super::feedback::writable;
+use super::operation::Pruning;
 use super::plan::{Danger, Plan, SHOWN};
 use super::reward::trail;
 use super::{ChangeError, now};
@@ -31,19 +32,6 @@ pub const UNDO_SIZE: usize = 64 << 20;
 const PROMPT: usize = 200;
 /// Banks that the plan tells of one by one.
 const TOLD: usize = 20;
-
-/// What to prune, and by which rules.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Ask {
-    /// Only this user's banks.
-    pub user: Option<String>,
-    /// Only this agent's banks.
-    pub agent: Option<String>,
-    /// Newest cases that each bank keeps.
-    pub window: Window,
-    /// The other rules.
-    pub rules: Rules,
-}
 
 /// The cases of one user and agent.
 #[derive(Debug, Default)]
@@ -85,8 +73,8 @@ impl Bank {
 /// # Errors
 /// [`ChangeError::Usage`] for a window that keeps nothing, [`ChangeError::NotFound`] for a user or agent without a bank,
 /// [`ChangeError::Refused`] where cases cannot be written.
-pub async fn plan(store: &Store, ask: &Ask) -> Result<Plan, ChangeError> {
-    check(ask)?;
+pub async fn plan(store: &Store, ask: &Pruning) -> Result<Plan, ChangeError> {
+    let rules = rules(ask)?;
     let mut draft = Draft::look(store, "prune", Danger::Guarded).await?;
     let source = case_source(store)?;
     let mut banks = banks(store, ask).await?;
@@ -95,9 +83,9 @@ pub async fn plan(store: &Store, ask: &Ask) -> Result<Plan, ChangeError> {
         None => return Err(ChangeError::Refused("the layout does not say which column is a case's id".to_owned())),
     };
     for bank in &mut banks {
-        decide(&mut draft, ask, bank, &hanging).await?;
+        decide(&mut draft, (ask.window, &rules), bank, &hanging).await?;
     }
-    tell(&mut draft, ask, &banks);
+    tell(&mut draft, (ask.window, &rules), &banks);
     let doomed: HashSet<&str> = banks.iter().flat_map(Bank::doomed).map(|(case, _)| case.id.as_str()).collect();
     if doomed.is_empty() {
         return Ok(draft.seal());
@@ -110,7 +98,8 @@ pub async fn plan(store: &Store, ask: &Ask) -> Result<Plan, ChangeError> {
     Ok(draft.seal())
 }
 
-fn check(ask: &Ask) -> Result<(), ChangeError> {
+/// The rules as they hold now; ages count from now.
+fn rules(ask: &Pruning) -> Result<Rules, ChangeError> {
     if let Window::Newest(window) = ask.window
         && !(1..=i64::from(i32::MAX)).contains(&window)
     {
@@ -118,12 +107,22 @@ fn check(ask: &Ask) -> Result<(), ChangeError> {
             "a window of {window} is a mistake: it would keep nothing; give 1 or more ({SUGGESTED_WINDOW} is usual)"
         )));
     }
-    match ask.rules.below_reward {
-        Some(reward) if !(0.0..=1.0).contains(&reward) => {
-            Err(ChangeError::Usage(format!("a reward is a number from 0 to 1, not {reward}")))
-        }
-        _ => Ok(()),
+    if let Some(reward) = ask.below_reward.filter(|reward| !(0.0..=1.0).contains(reward)) {
+        return Err(ChangeError::Usage(format!("a reward is a number from 0 to 1, not {reward}")));
     }
+    let moment = |text: &String| {
+        let moment = time::parse_moment(text, chrono::Utc::now());
+        moment.ok_or_else(|| {
+            let words = "give an age such as 90d or 12h, or a time such as 2026-02-04";
+            ChangeError::Usage(format!("--older-than {text}: {words}"))
+        })
+    };
+    Ok(Rules {
+        older_than: ask.older_than.as_ref().map(moment).transpose()?,
+        below_reward: ask.below_reward,
+        duplicates: ask.duplicates,
+        keep_diverse: ask.keep_diverse,
+    })
 }
 
 /// Where cases are, when they can be written.
@@ -136,7 +135,7 @@ pub(super) fn case_source(store: &Store) -> Result<&BoundSource, ChangeError> {
 }
 
 /// Every bank that was asked for, its cases newest first.
-async fn banks(store: &Store, ask: &Ask) -> Result<Vec<Bank>, ChangeError> {
+async fn banks(store: &Store, ask: &Pruning) -> Result<Vec<Bank>, ChangeError> {
     let mut banks: BTreeMap<String, Bank> = BTreeMap::new();
     let wanted = |row: &Row| {
         let fits = |column: &str, asked: &Option<String>| asked.as_deref().is_none_or(|a| row.text(column) == Some(a));
@@ -207,8 +206,13 @@ pub(super) async fn each(
     }
 }
 
-async fn decide(draft: &mut Draft<'_>, ask: &Ask, bank: &mut Bank, hanging: &[Hanging]) -> Result<(), ChangeError> {
-    let window = match ask.window.of(bank.window, &ask.rules) {
+async fn decide(
+    draft: &mut Draft<'_>,
+    (window, rules): (Window, &Rules),
+    bank: &mut Bank,
+    hanging: &[Hanging],
+) -> Result<(), ChangeError> {
+    let window = match window.of(bank.window, rules) {
         Some(window) if window < 1 => {
             draft.disclosures.push(format!(
                 "{}: its window of {window} is a mistake and was passed over; `{}` fixes it",
@@ -223,7 +227,7 @@ async fn decide(draft: &mut Draft<'_>, ask: &Ask, bank: &mut Bank, hanging: &[Ha
         }
         window => window.and_then(|window| usize::try_from(window).ok()),
     };
-    if ask.rules.keep_diverse && window.is_some_and(|window| window < bank.cases.len()) {
+    if rules.keep_diverse && window.is_some_and(|window| window < bank.cases.len()) {
         let ids: Vec<String> = bank.cases.iter().map(|case| case.id.clone()).collect();
         let mut vectors = HashMap::new();
         for table in hanging {
@@ -232,35 +236,35 @@ async fn decide(draft: &mut Draft<'_>, ask: &Ask, bank: &mut Bank, hanging: &[Ha
         bank.cases.iter_mut().for_each(|case| case.vector = vectors.remove(&case.id));
         bank.without_vector = bank.cases.iter().filter(|case| case.vector.is_none()).count();
     }
-    bank.verdicts = judge(&bank.cases, window, &ask.rules);
+    bank.verdicts = judge(&bank.cases, window, rules);
     bank.cases.iter_mut().for_each(|case| case.vector = None);
     Ok(())
 }
 
 /// Counts by bank and rule, and what should be known.
-fn tell(draft: &mut Draft<'_>, ask: &Ask, banks: &[Bank]) {
+fn tell(draft: &mut Draft<'_>, (window, rules): (Window, &Rules), banks: &[Bank]) {
     let mut pruned: Vec<&Bank> = banks.iter().filter(|bank| bank.count() > 0).collect();
     pruned.sort_by_key(|bank| std::cmp::Reverse(bank.count()));
     for bank in pruned.iter().take(TOLD) {
         let mut by_rule: BTreeMap<Why, usize> = BTreeMap::new();
         bank.doomed().for_each(|(_, why)| *by_rule.entry(why).or_default() += 1);
-        let rules: Vec<String> = by_rule.iter().map(|(why, count)| format!("{count} {}", why.word())).collect();
+        let by_rule: Vec<String> = by_rule.iter().map(|(why, count)| format!("{count} {}", why.word())).collect();
         let (all, goes) = (bank.cases.len(), bank.count());
         draft.effects.push(format!(
             "{}: {goes} of {all} cases go, {} stay ({})",
             bank.title(),
             all - goes,
-            rules.join(", ")
+            by_rule.join(", ")
         ));
     }
     if let Some(rest) = pruned.get(TOLD..).filter(|rest| !rest.is_empty()) {
         let count: usize = rest.iter().map(|bank| bank.count()).sum();
         draft.effects.push(format!("{} more banks: {count} cases go", rest.len()));
     }
-    let by_own = match ask.window {
+    let by_own = match window {
         Window::Newest(_) => false,
         Window::Own => true,
-        Window::Unsaid => !ask.rules.names_one(),
+        Window::Unsaid => !rules.names_one(),
     };
     let open = banks.iter().filter(|bank| bank.window.is_none() && bank.profile.is_some()).count();
     if open > 0 && by_own {

@@ -425,6 +425,7 @@ fn encoded_at(raw: &Raw, path: &str) -> Vec<String> {
 /// Whether a place in a value is one that a path leads to, or an element of the list there.
 #[must_use]
 pub fn stands_at(place: &str, path: &str) -> bool {
-    let element = if path.is_empty() { Some(place) } else { place.strip_prefix(path).and_then(|p| p.strip_prefix('.')) };
+    let element =
+        if path.is_empty() { Some(place) } else { place.strip_prefix(path).and_then(|p| p.strip_prefix('.')) };
     place == path || element.is_some_and(|step| !step.is_empty() && step.bytes().all(|b| b.is_ascii_digit()))
 }

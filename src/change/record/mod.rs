@@ -11,13 +11,33 @@ pub(super) mod vectors;
 use serde_json::{Map, Value};
 
 use super::draft::{Draft, check_id};
+use super::plan::Plan;
 use super::{ChangeError, batch, new_id};
 use crate::layout::BoundSource;
 use crate::memory::entity::Personal;
-use crate::memory::nearest::nearest;
+use crate::memory::nearest::{nearest, unknown};
 use crate::memory::text_check::{self, Found};
 use crate::memory::{Entity, Kind, Row, time};
+use crate::store::Store;
 use crate::store::encode::table_of;
+
+/// Entities that can be recorded.
+pub const ENTITIES: [Entity; 2] = [Entity::Episode, Entity::Case];
+
+/// Plans one new memory from its JSON.
+///
+/// # Errors
+/// [`ChangeError::Usage`] for an entity that is not recorded; else as [`episode`] and [`case`].
+pub async fn plan(store: &Store, entity: Entity, text: &str) -> Result<Plan, ChangeError> {
+    match entity {
+        Entity::Episode => episode(store, text).await,
+        Entity::Case => case(store, text).await,
+        other => {
+            let known = ENTITIES.map(Entity::name);
+            Err(ChangeError::Usage(unknown("entity to record", other.name(), known)))
+        }
+    }
+}
 
 pub use case::case;
 pub use episode::episode;

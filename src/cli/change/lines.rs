@@ -8,10 +8,13 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::{Doing, PLAN_BYTES, author, carry_out, mask_changes, unread};
-use crate::change::import::{self, Format, KnownBanks, Part};
+use crate::change::import::{self, KnownBanks, Part};
+use crate::change::operation::ImportFormat;
 use crate::change::plan::Counts;
-use crate::change::{self, Plan, anchor};
-use crate::cli::{Failure, Session, look};
+use crate::change::{self, Operation, Plan, anchor};
+use crate::cli::context::Session;
+use crate::cli::failure::Failure;
+use crate::cli::output;
 use crate::ground::input_file::{InputError, InputFile};
 use crate::store::Store;
 
@@ -116,7 +119,8 @@ pub(super) async fn import(session: &Session<'_>, file: &Path, skip_bad: bool, d
     let (mut first_line, mut text) = parts.next()?;
     let store = session.store().await?;
     if parts.is_over {
-        return carry_out(session, &store, doing, || import::plan(&store, Format::Jsonl, &name, &text, skip_bad)).await;
+        let operation = Operation::Import { format: ImportFormat::Jsonl, name, text, skip_bad };
+        return carry_out(session, &store, doing, &operation).await;
     }
     if doing.plan_out.is_some() || doing.what_if {
         return Err(Failure::usage(format!(
@@ -134,7 +138,7 @@ pub(super) async fn import(session: &Session<'_>, file: &Path, skip_bad: bool, d
     }
     let mut shown = together.to_json(doing.apply);
     mask_changes(session, &mut shown);
-    look::print_value(session, &shown)
+    output::shape(session.format(), &shown)
 }
 
 async fn put_in(
@@ -145,7 +149,7 @@ async fn put_in(
     doing: &Doing,
     together: &mut Together,
 ) -> Result<(), Failure> {
-    let plan = || import::plan_part(store, Format::Jsonl, name, part, skip_bad);
+    let plan = || import::plan_part(store, ImportFormat::Jsonl, name, part, skip_bad);
     if !doing.apply {
         together.add(&plan().await?);
         return Ok(());

@@ -3,8 +3,9 @@
 use serde_json::Value;
 
 use super::command::CommandId;
-use super::operation::Operation;
+use super::proposal::Proposal;
 use super::ticket::{Failure, Ticket};
+use crate::change::operation::Operation;
 use crate::change::plan::erasure::Unfinished;
 use crate::change::plan::{Change, Receipt};
 use crate::memory::{Entity, Row};
@@ -48,7 +49,7 @@ pub struct Pending {
     /// Number of the request.
     pub ticket: Ticket,
     /// What shall be done.
-    pub operation: Operation,
+    pub proposal: Proposal,
     /// It is being applied; else planned.
     pub applying: bool,
     /// Rows before and after, as the plan had them.
@@ -71,7 +72,7 @@ pub struct Done {
 /// What applying came to.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Applied {
-    /// What was done, in order; each with the position of its operation in [`Operation::each`].
+    /// What was done, in order; each with the position of its operation in [`Proposal::changes`].
     pub receipts: Vec<(usize, Receipt)>,
     /// Why it was not all.
     pub refusal: Option<Refusal>,

@@ -14,7 +14,7 @@ use super::masking::Masking;
 use super::menu::{Choice, Menu, Purpose};
 use super::message::{Destination, Effect, Failure, Measures, Ticket};
 pub use super::opened::{Opened, Settings};
-use super::operation::Operation;
+use super::proposal::Proposal;
 use super::request::Request;
 use super::router::{Asker, Router};
 use crate::change::plan::Change;
@@ -60,7 +60,7 @@ pub enum Action {
     /// Give a command.
     Command(CommandId),
     /// Have an operation planned.
-    Propose(Operation),
+    Propose(Proposal),
     /// Lay something over the screen.
     Show(Opening),
     /// What is shown has another name.
@@ -89,7 +89,7 @@ pub enum Action {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Confirmed {
     /// What shall be done.
-    pub operation: Operation,
+    pub proposal: Proposal,
     /// Number of the request that made the plan.
     pub planned: Ticket,
     /// Rows before and after.
@@ -286,9 +286,9 @@ impl Context {
         self.actions.push(Action::Command(id));
     }
 
-    /// Has an operation planned, to be confirmed as its danger asks for.
-    pub fn propose(&mut self, operation: Operation) {
-        self.actions.push(Action::Propose(operation));
+    /// Has something planned, to be confirmed as its danger asks for.
+    pub fn propose(&mut self, proposal: impl Into<Proposal>) {
+        self.actions.push(Action::Propose(proposal.into()));
     }
 
     /// Lays something over the screen.

@@ -225,9 +225,8 @@ impl Masking {
             Request::PlanErasure(given, _) | Request::LoadWhereabouts(given) | Request::Erase { given, .. } => {
                 self.real(given);
             }
-            Request::Plan(operation) | Request::Preview(operation) => {
-                operation.persons_mut().into_iter().for_each(|person| self.real(person));
-            }
+            Request::Plan(proposal) => proposal.persons_mut().into_iter().for_each(|person| self.real(person)),
+            Request::Preview(operation) => operation.persons_mut().into_iter().for_each(|person| self.real(person)),
             Request::LoadRelated(relations) => {
                 for (_, relation) in relations {
                     match relation {

@@ -7,7 +7,7 @@ use super::command::CommandId;
 use super::input::Input;
 use super::jobs::Leaving;
 use super::message::Destination;
-use super::operation::Operation;
+use crate::change::operation::Operation;
 use crate::console::screens::recall::messages::Pick;
 use crate::memory::{Entity, Row};
 

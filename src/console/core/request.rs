@@ -2,8 +2,9 @@
 
 use super::change::{Applied, Refusal};
 use super::opened::Opened;
-use super::operation::Operation;
+use super::proposal::Proposal;
 use super::ticket::{Failure, Ticket};
+use crate::change::operation::Operation;
 use crate::change::plan::Plan;
 use crate::change::plan::erasure::{Choice, Outcome, Preview, Unfinished};
 use crate::console::overlays::unlock::messages::Writable;
@@ -87,8 +88,8 @@ pub enum Request {
     LoadDetail(Entity, String, String),
     /// Read rows that are related to one.
     LoadRelated(Vec<(String, Relation)>),
-    /// Plan an operation, and keep the plan under that number until it is applied or cancelled.
-    Plan(Box<Operation>),
+    /// Plan what is proposed, and keep the plan under that number until it is applied or cancelled.
+    Plan(Box<Proposal>),
     /// Apply a plan that was made before, or plan and apply each of several operations.
     Apply {
         /// Number of the request that made the plan.
@@ -196,7 +197,7 @@ pub enum Reply {
     Exported(Result<(usize, String), Failure>),
     /// So many rows were written so far.
     Exporting(usize),
-    /// An operation was planned.
+    /// What was proposed was planned.
     Planned(Result<Box<Plan>, Refusal>),
     /// A plan was applied with that reason, as far as it came.
     Applied(Option<String>, Applied),

@@ -5,9 +5,10 @@ use super::command::{COMMANDS, CommandId, Scope};
 use super::context::{Context, Lack};
 use super::menu::{Choice, Prompt, Purpose};
 use super::message::Ticket;
-use super::operation::Operation;
+use super::proposal::Proposal;
 use super::request::Reply;
 pub use super::screen_kind::ScreenKind;
+use crate::change::operation::Operation;
 use crate::console::view::Canvas;
 use crate::memory::{Entity, Row};
 
@@ -248,7 +249,7 @@ pub trait Screen {
     fn changed(&mut self, _done: &Done) {}
 
     /// An operation was carried out, at least in part.
-    fn carried_out(&mut self, _operation: &Operation) {}
+    fn carried_out(&mut self, _proposal: &Proposal) {}
 
     /// What was asked for is not done.
     fn refused(&mut self) {}

@@ -2,7 +2,6 @@
 
 use super::context::Context;
 use super::message::{Failure, Ticket};
-use super::operation::Operation;
 use super::request::{Reply, Request};
 use crate::recall::what_if::WhatIf;
 
@@ -55,18 +54,6 @@ impl Ahead {
                 }
             }
             _ => {}
-        }
-    }
-}
-
-impl Operation {
-    /// Whether it can change what is recalled; what only prepares a later change cannot.
-    #[must_use]
-    pub fn touches_recall(&self) -> bool {
-        match self {
-            Operation::Window { .. } | Operation::TrainPolicy { .. } => false,
-            Operation::Each(each) => each.iter().any(Operation::touches_recall),
-            _ => true,
         }
     }
 }

@@ -22,7 +22,7 @@ impl Model {
             Action::Perform(effect) => self.context.perform(effect),
             Action::Command(id) => self.command(id),
             Action::Go(to, followed) => self.go(&to, followed),
-            Action::Propose(operation) => self.context.plan(operation),
+            Action::Propose(proposal) => self.context.plan(proposal),
             Action::Show(opening) => self.open(opening),
             Action::Rename => self.name_window(),
             Action::Choose(choice) => self.choose(choice),
@@ -66,7 +66,7 @@ impl Model {
         match choice {
             Choice::Command(id) => self.command(id),
             Choice::Go(to) => self.go(&to, true),
-            Choice::Propose(operation) => self.context.plan(*operation),
+            Choice::Propose(operation) => self.context.plan((*operation).into()),
             Choice::Edit(row) => self.open(Opening::Edit(row)),
             Choice::Theme(name) => name.clone_into(&mut self.context.settings.theme),
             Choice::Leave(how) => self.context.quit_so(how),

@@ -1,11 +1,12 @@
 //! What the commands that change something are about: the selected row, the marked ones, or one of the selected row's own.
 
 use super::place::Place;
+use crate::change::operation::{Operation, TRAINING_SEED};
 use crate::console::core::columns::row_name;
 use crate::console::core::command::Ask;
 use crate::console::core::context::{Context, Opening, Tone};
 use crate::console::core::menu::{Choice, Item, Menu, Purpose};
-use crate::console::core::operation::Operation;
+use crate::console::core::proposal::Proposal;
 use crate::console::core::screen::Screen;
 use crate::memory::{Entity, Row};
 
@@ -92,13 +93,16 @@ impl ChangeSubject<'_> {
             },
             Ask::Unlink => self.selected_id(Entity::Episode).map(|child| Operation::Unlink { child }),
             Ask::ActivatePolicy => self.selected_id(Entity::Policy).map(|id| Operation::ActivatePolicy { id }),
-            Ask::TrainPolicy => self.selected_bank().map(|bank| Operation::TrainPolicy { bank }),
+            Ask::TrainPolicy => {
+                self.selected_bank().map(|bank| Operation::TrainPolicy { bank, pairs: None, seed: TRAINING_SEED })
+            }
             Ask::Hold(held) => {
                 let marked = self.screen().marked(Entity::Case);
                 let selected = self.selected_id(Entity::Case).into_iter().collect();
-                Some(Operation::Hold { cases: if marked.is_empty() { selected } else { marked }, held })
+                let cases = if marked.is_empty() { selected } else { marked };
+                Some(if held { Operation::Quarantine { cases } } else { Operation::Release { cases } })
             }
-            Ask::LegalHold(false) => self.place.person().map(|person| Operation::LegalHold { person, reason: None }),
+            Ask::LegalHold(false) => self.place.person().map(|person| Operation::Unhold { person }),
             Ask::LegalHold(true) => {
                 let person = self.place.person().unwrap_or_default();
                 return cx.show(Opening::Prompt(Purpose::Hold, person, String::new()));
@@ -195,11 +199,7 @@ fn propose_each(ids: Vec<String>, operation: impl Fn(String) -> Operation, cx: &
     if ids.len() > AT_ONCE {
         return cx.say(Tone::Warn, format!("{} rows are marked; {AT_ONCE} can be changed at once", ids.len()));
     }
-    let mut each: Vec<Operation> = ids.into_iter().map(operation).collect();
-    match each.len() {
-        1 => cx.propose(each.remove(0)),
-        _ => cx.propose(Operation::Each(each)),
-    }
+    cx.propose(Proposal::Changes(ids.into_iter().map(operation).collect()));
 }
 
 fn reward_of(case: &Row) -> String {

@@ -1,13 +1,14 @@
 //! From an intention to a receipt: an operation is planned, confirmed as its danger asks for, applied, and told.
 
 use super::model::Model;
+use crate::change::operation::Operation;
 use crate::change::plan::{Change, Danger, NO_ANCHOR, Plan};
 use crate::console::core::change::{Applied, Done, Pending, Refusal};
 use crate::console::core::command::CommandId;
 use crate::console::core::context::{Confirmed, Context, Tone};
 use crate::console::core::gate::REPEATS;
 use crate::console::core::message::Ticket;
-use crate::console::core::operation::Operation;
+use crate::console::core::proposal::Proposal;
 use crate::console::core::request::Request;
 use crate::console::overlays::Overlay;
 use crate::console::overlays::confirm::Confirmation;
@@ -19,30 +20,30 @@ impl Model {
         let Some(pending) = self.context.changing.pending.take_if(|p| p.ticket == ticket && !p.applying) else {
             return self.context.cancel([ticket]);
         };
-        let operation = pending.operation;
+        let proposal = pending.proposal;
         let plan = match result {
             Ok(plan) => *plan,
-            Err(refusal) => return self.refused(&operation, &[], refusal),
+            Err(refusal) => return self.refused(&proposal, &[], refusal),
         };
         if plan.is_empty() && plan.counts.is_empty() {
             self.at_screen(|screen, _| screen.refused());
             self.context.cancel([ticket]);
-            return self.context.say(Tone::Info, format!("{}: there is nothing to do", operation.title()));
+            return self.context.say(Tone::Info, format!("{}: there is nothing to do", proposal.title()));
         }
         let rows = plan.counts.values().flat_map(|verbs| verbs.values()).sum::<usize>();
-        let subject = operation.subject().map_or_else(|| rows.to_string(), |id| to_type(id, plan.danger));
+        let subject = proposal.subject().map_or_else(|| rows.to_string(), |id| to_type(id, plan.danger));
         if self.context.care(plan.danger) == Danger::Safe {
-            let reason = operation.reason().map(str::to_owned);
-            return self.context.apply(Confirmed { operation, planned: ticket, changes: plan.changes, reason });
+            let reason = proposal.reason().map(str::to_owned);
+            return self.context.apply(Confirmed { proposal, planned: ticket, changes: plan.changes, reason });
         }
         let gate = self.context.gate(plan.danger, &subject);
-        let reason = operation.reason().or(self.screen().reason()).unwrap_or_default().to_owned();
-        self.show(Confirmation { operation, plan, ticket, gate, scroll: 0, reason, copying: false, ahead: None });
+        let reason = proposal.reason().or(self.screen().reason()).unwrap_or_default().to_owned();
+        self.show(Confirmation { proposal, plan, ticket, gate, scroll: 0, reason, copying: false, ahead: None });
     }
 
     /// A plan was confirmed.
     pub(super) fn confirmed(&mut self, confirmed: Confirmed) {
-        if let Operation::Backfill { name, resume } = confirmed.operation {
+        if let Proposal::Backfill { name, resume } = confirmed.proposal {
             self.context.cancel([confirmed.planned]);
             self.context.start_job(name, resume, confirmed.reason);
         } else {
@@ -57,7 +58,7 @@ impl Model {
         };
         let count = applied.receipts.len();
         for (position, receipt) in applied.receipts {
-            let Some(operation) = pending.operation.each().get(position).cloned() else { continue };
+            let Some(operation) = pending.proposal.changes().get(position).cloned() else { continue };
             if let Operation::Undo { seq } = operation {
                 for done in self.context.changing.done.iter_mut().filter(|done| done.receipt.audit_seq == Some(seq)) {
                     done.undone = true;
@@ -70,23 +71,23 @@ impl Model {
         if count > 0 {
             self.context.changing.epoch += 1;
             self.overlays.retain(|overlay| !matches!(overlay, Overlay::Form(_) | Overlay::Picker(_)));
-            self.at_screen(|screen, _| screen.carried_out(&pending.operation));
-            self.context.tell_of(&pending.operation, count);
+            self.at_screen(|screen, _| screen.carried_out(&pending.proposal));
+            self.context.tell_of(&pending.proposal, count);
         }
         if let Some(refusal) = applied.refusal {
-            self.refused(&pending.operation, &pending.changes, refusal);
+            self.refused(&pending.proposal, &pending.changes, refusal);
         }
     }
 
     /// Shows why something was not done; `changes` are those that the plan had.
-    fn refused(&mut self, operation: &Operation, changes: &[Change], refusal: Refusal) {
+    fn refused(&mut self, proposal: &Proposal, changes: &[Change], refusal: Refusal) {
         self.at_screen(|screen, _| screen.refused());
         match refusal {
             Refusal::Failed(failure) => self.context.fail(failure),
             Refusal::Conflict { message, rows, now } => {
                 let moved = three_way(changes, &now);
-                let operation = operation.clone();
-                self.show(Conflict { operation, message, rows, moved, scroll: 0, copying: false });
+                let proposal = proposal.clone();
+                self.show(Conflict { proposal, message, rows, moved, scroll: 0, copying: false });
             }
         }
     }
@@ -102,37 +103,37 @@ impl Model {
 }
 
 impl Context {
-    /// Has an operation planned. What follows depends on its danger: see [`Model::planned`].
-    pub(super) fn plan(&mut self, operation: Operation) {
+    /// Has something planned. What follows depends on its danger: see [`Model::planned`].
+    pub(super) fn plan(&mut self, proposal: Proposal) {
         let cx = self;
         if let Err((reason, remedy)) = cx.may_change() {
             let remedy = remedy.map(|remedy| format!("; {remedy}")).unwrap_or_default();
-            return cx.say(Tone::Warn, format!("{}: {reason}{remedy}", operation.title()));
+            return cx.say(Tone::Warn, format!("{}: {reason}{remedy}", proposal.title()));
         }
         if let Some(pending) = &cx.changing.pending {
-            let text = format!("{} is under way", pending.operation.title());
+            let text = format!("{} is under way", pending.proposal.title());
             return cx.say(Tone::Warn, text);
         }
-        let ticket = cx.ask(Request::Plan(Box::new(operation.clone())));
-        cx.changing.pending = Some(Pending { ticket, operation, applying: false, changes: Vec::new() });
+        let ticket = cx.ask(Request::Plan(Box::new(proposal.clone())));
+        cx.changing.pending = Some(Pending { ticket, proposal, applying: false, changes: Vec::new() });
     }
 
     pub(super) fn apply(&mut self, confirmed: Confirmed) {
-        let Confirmed { operation, planned, changes, reason } = confirmed;
+        let Confirmed { proposal, planned, changes, reason } = confirmed;
         let ticket = self.ask(Request::Apply { planned, reason });
-        self.changing.pending = Some(Pending { ticket, operation, applying: true, changes });
+        self.changing.pending = Some(Pending { ticket, proposal, applying: true, changes });
     }
 
-    pub(super) fn tell_of(&mut self, operation: &Operation, count: usize) {
+    pub(super) fn tell_of(&mut self, proposal: &Proposal, count: usize) {
         let Some(done) = self.changing.done.last() else { return };
         let nothing = done.receipt.audit_seq.is_none();
-        let text = match (operation, count) {
-            (Operation::Each(each), _) if each.len() > 1 => format!("{count} of {} changes made", each.len()),
-            (_, _) if nothing => format!("{}: there was nothing to do", operation.title()),
-            _ => format!("{}: done", operation.title()),
+        let text = match proposal.changes() {
+            [_, _, ..] => format!("{count} of {} changes made", proposal.changes().len()),
+            _ if nothing => format!("{}: there was nothing to do", proposal.title()),
+            _ => format!("{}: done", proposal.title()),
         };
         let no_anchor = done.receipt.disclosures.iter().find(|words| words.starts_with(NO_ANCHOR)).cloned();
-        let can_undo = done.receipt.undo.is_some() && !matches!(operation, Operation::Undo { .. });
+        let can_undo = done.receipt.undo.is_some() && !matches!(proposal.single(), Some(Operation::Undo { .. }));
         match no_anchor {
             Some(words) => self.say(Tone::Warn, format!("{text}, but {words}")),
             None => self.say(Tone::Good, text),

@@ -117,7 +117,7 @@ fn footer(model: &Model, look: &Look, line: Rect, buf: &mut Buffer, drawn: &mut 
     }
     if let Some(pending) = &model.context.changing.pending {
         let doing = if pending.applying { "applying" } else { "planning" };
-        toast(&format!("{doing}: {}", pending.operation.title()), Tone::Info, None, line, buf, look);
+        toast(&format!("{doing}: {}", pending.proposal.title()), Tone::Info, None, line, buf, look);
     }
     if let Some(told) = &model.context.toast {
         let tone = match told.tone {

@@ -2,10 +2,10 @@
 //! here are about a change.
 
 use super::model::Model;
+use crate::change::operation::Operation;
 use crate::console::core::context::Tone;
 use crate::console::core::input::Input;
 use crate::console::core::menu::{Prompt, Purpose};
-use crate::console::core::operation::Operation;
 use crate::console::core::screen::Judged;
 use crate::console::overlays::Overlay;
 use crate::console::overlays::prompt::PromptLayer;
@@ -50,7 +50,7 @@ impl Model {
                 Err(reason) => self.context.say(Tone::Warn, reason),
             },
             Purpose::Hold => {
-                self.context.propose(Operation::LegalHold { person: subject, reason: Some(text.to_owned()) });
+                self.context.propose(Operation::Hold { person: subject, reason: Some(text.to_owned()) });
             }
             Purpose::Person => self.erase_person(text),
             Purpose::Reason => {

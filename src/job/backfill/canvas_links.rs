@@ -259,8 +259,7 @@ impl Reading<'_> {
     async fn read(&self, sessions: &[String], open: &[Found]) -> Result<BTreeMap<String, Session>, ChangeError> {
         let several = self.store.walk_shared(&self.walk(sessions), "session_id").await?;
         let mut episodes: BTreeMap<&str, Vec<Row>> = sessions.iter().map(|name| (name.as_str(), Vec::new())).collect();
-        let siblings =
-            if several.is_empty() { Vec::new() } else { self.store.walk_all(&self.walk(&several)).await? };
+        let siblings = if several.is_empty() { Vec::new() } else { self.store.walk_all(&self.walk(&several)).await? };
         let several: HashSet<&str> = several.iter().map(String::as_str).collect();
         let alone = open.iter().filter(|f| f.row.text("session_id").is_none_or(|name| !several.contains(name)));
         for row in siblings.into_iter().map(|f| f.row).chain(alone.map(|f| f.row.clone())) {

@@ -86,7 +86,7 @@ fn ranked<'b>(bank: &'b Bank, probe: &Probe<'_>, pool: &[usize], most: usize) ->
     let policy = bank.policy_of(rows.iter().map(|picked| picked.0));
     let way = match (bank.ranking, policy) {
         (Ranking::Boosted, _) => Way::Boosted { asked: true, name, at: &probe.at },
-        (Ranking::Proven, _) => Way::Proven { sought: &sought, utility: &utility, at: &probe.at },
+        (Ranking::Proven, _) => Way::Proven { sought: &sought, like: None, utility: &utility, at: &probe.at },
         (Ranking::Cases, Some(policy)) => Way::Policy { policy, features: &seen, name },
         (Ranking::Cases | Ranking::Similar, _) => Way::Likeness { name },
     };

@@ -101,7 +101,8 @@ mod tests {
     use super::*;
 
     fn uses(memory: &str, utilities: &[f64]) -> Vec<Use> {
-        let one = |(i, u): (usize, &f64)| Use { memory: memory.to_owned(), utility: *u, at: Some(format!("{i:03}").into()) };
+        let one =
+            |(i, u): (usize, &f64)| Use { memory: memory.to_owned(), utility: *u, at: Some(format!("{i:03}").into()) };
         utilities.iter().enumerate().map(one).collect()
     }
 

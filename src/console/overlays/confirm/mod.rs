@@ -10,7 +10,7 @@ use crate::console::core::key::{Code, Key};
 use crate::console::core::layer::{Layer, Step, scroll_key, scrolled};
 use crate::console::core::menu::Purpose;
 use crate::console::core::message::{Effect, Ticket};
-use crate::console::core::operation::Operation;
+use crate::console::core::proposal::Proposal;
 use crate::console::core::request::Reply;
 use crate::console::core::twin::change_line;
 use crate::console::core::what_if::Ahead;
@@ -20,7 +20,7 @@ use crate::console::view::Canvas;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Confirmation {
     /// What shall be done.
-    pub operation: Operation,
+    pub proposal: Proposal,
     /// What it would do, with personal values masked when masking is on. The plan that is applied is kept outside, under
     /// [`Confirmation::ticket`].
     pub plan: Plan,
@@ -53,8 +53,8 @@ impl Confirmation {
     fn confirmed(&mut self, cx: &mut Context) {
         self.stop_looking(cx);
         let reason = Some(self.reason.trim().to_owned()).filter(|reason| !reason.is_empty());
-        let (operation, changes) = (self.operation.clone(), std::mem::take(&mut self.plan.changes));
-        cx.act(Action::Apply(Box::new(Confirmed { operation, planned: self.ticket, changes, reason })));
+        let (proposal, changes) = (self.proposal.clone(), std::mem::take(&mut self.plan.changes));
+        cx.act(Action::Apply(Box::new(Confirmed { proposal, planned: self.ticket, changes, reason })));
     }
 
     /// What a key does that neither opens nor closes the gate.
@@ -72,7 +72,7 @@ impl Confirmation {
 
 impl Layer for Confirmation {
     fn opened(&mut self, cx: &mut Context) {
-        if self.operation.touches_recall() {
+        if self.proposal.touches_recall() {
             self.ahead = Some(Ahead::begin(self.ticket, false, cx));
         }
     }
@@ -81,7 +81,7 @@ impl Layer for Confirmation {
         let copies = std::mem::take(&mut self.copying) && key.code == Code::Char('c');
         let control = |letter| key.ctrl && key.code == Code::Char(letter);
         if copies || control('y') {
-            let line = change_line(cx, &self.operation, Some(self.reason.as_str()));
+            let line = change_line(cx, &self.proposal, Some(self.reason.as_str()));
             cx.perform(Effect::Copy("command".to_owned(), line));
             return Step::Stays;
         }

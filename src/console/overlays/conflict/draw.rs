@@ -39,7 +39,7 @@ pub fn draw(conflict: &Conflict, look: &Look, area: Rect, buf: &mut Buffer, draw
 }
 
 fn lines(conflict: &Conflict, width: usize, look: &Look) -> Vec<TextLine> {
-    let mut told = vec![format!("{}: nothing was written", conflict.operation.title()), conflict.message.clone()];
+    let mut told = vec![format!("{}: nothing was written", conflict.proposal.title()), conflict.message.clone()];
     told.extend(conflict.rows.iter().cloned());
     let mut lines = sentences(&told, Role::Bad, width, look);
     for moved in &conflict.moved {

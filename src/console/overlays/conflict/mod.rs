@@ -4,13 +4,14 @@ pub(in crate::console) mod draw;
 
 use serde_json::Value;
 
+use crate::change::operation::Operation;
 use crate::change::plan::Change;
 use crate::console::core::change::columns;
 use crate::console::core::context::{Action, Context, Tone};
 use crate::console::core::key::{Code, Key};
 use crate::console::core::layer::{Layer, Step, scroll_key, scrolled};
 use crate::console::core::message::{Effect, Target};
-use crate::console::core::operation::Operation;
+use crate::console::core::proposal::Proposal;
 use crate::console::core::twin::change_line;
 use crate::console::view::Canvas;
 use crate::memory::Row;
@@ -53,7 +54,7 @@ pub struct Moved {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Conflict {
     /// What should have been done.
-    pub operation: Operation,
+    pub proposal: Proposal,
     /// What moved, for people.
     pub message: String,
     /// The rows, for people.
@@ -85,19 +86,21 @@ pub fn three_way(changes: &[Change], now: &[Option<Row>]) -> Vec<Moved> {
 
 impl Conflict {
     /// The same once more: theirs has been seen here, and yours is wanted all the same.
-    fn again(&self) -> Operation {
-        let mut operation = self.operation.clone();
-        if let Operation::EditFeedback { said, .. } = &mut operation {
-            said.instead_of = None;
+    fn again(&self) -> Proposal {
+        let mut proposal = self.proposal.clone();
+        if let Proposal::Changes(changes) = &mut proposal
+            && let [Operation::EditFeedback { fields, .. }] = &mut changes[..]
+        {
+            fields.instead_of = None;
         }
-        operation
+        proposal
     }
 }
 
 impl Layer for Conflict {
     fn key(&mut self, key: Key, cx: &mut Context) -> Step {
         if std::mem::take(&mut self.copying) && key.code == Code::Char('c') {
-            let line = change_line(cx, &self.operation, None);
+            let line = change_line(cx, &self.proposal, None);
             cx.perform(Effect::Copy("command".to_owned(), line));
             return Step::Stays;
         }

@@ -2,11 +2,11 @@
 
 pub(in crate::console) mod draw;
 
+use crate::change::operation::{FeedbackFields, Operation};
 use crate::console::core::context::{Action, Context, Tone};
 use crate::console::core::key::{Code, Key};
 use crate::console::core::layer::{Layer, Step};
 use crate::console::core::message::Target;
-use crate::console::core::operation::{Operation, Said};
 use crate::console::core::text::Text;
 use crate::console::view::Canvas;
 use crate::memory::feedback::{RATING, THUMBS_DOWN, THUMBS_UP};
@@ -43,7 +43,7 @@ pub struct Form {
     /// What it is for.
     pub subject: Subject,
     /// What the row said before.
-    before: Said,
+    before: FeedbackFields,
     /// Kinds to choose from; one that cannot be given comes first, where the row has it.
     pub kinds: Vec<String>,
     /// Position of the chosen one.
@@ -64,7 +64,7 @@ impl Form {
     pub fn add(episode: &str) -> Self {
         Form {
             subject: Subject::Add(episode.to_owned()),
-            before: Said::default(),
+            before: FeedbackFields::default(),
             kinds: KINDS.map(str::to_owned).to_vec(),
             kind: 0,
             rating: None,
@@ -86,11 +86,11 @@ impl Form {
         let rating = row.get("rating").as_i64();
         Form {
             subject: Subject::Edit(row.id().to_owned()),
-            before: Said {
+            before: FeedbackFields {
                 kind: Some(kind.to_owned()),
                 rating,
                 correction: Some(correction.to_owned()),
-                ..Said::default()
+                ..FeedbackFields::default()
             },
             kind: kinds.iter().position(|k| k == kind).unwrap_or(0),
             kinds,
@@ -113,14 +113,14 @@ impl Form {
 
     /// What the form says, as far as it differs from what the row said.
     #[must_use]
-    pub fn said(&self) -> Said {
+    pub fn fields(&self) -> FeedbackFields {
         let kind = Some(self.kind().to_owned()).filter(|kind| self.before.kind.as_ref() != Some(kind));
         let rating = self.rating.filter(|_| self.kind() == RATING);
         let rating = rating.filter(|_| kind.is_some() || rating != self.before.rating);
         let correction = self.correction_differs().then(|| self.correction.text());
         // Somebody else may have written since the form was opened: their words are not overwritten unseen.
         let instead_of = self.before.correction.clone().filter(|_| correction.is_some());
-        Said { kind, rating, correction, instead_of, user: None }
+        FeedbackFields { kind, rating, correction, instead_of, ..FeedbackFields::default() }
     }
 
     /// What is wrong with it.
@@ -138,7 +138,7 @@ impl Form {
         if length > LONGEST {
             return Err(format!("the correction has {length} bytes; {LONGEST} are the most"));
         }
-        if self.said() == Said::default() {
+        if self.fields() == FeedbackFields::default() {
             return Err("nothing is changed yet".to_owned());
         }
         Ok(())
@@ -157,8 +157,8 @@ impl Form {
 
     fn operation(&self) -> Operation {
         match &self.subject {
-            Subject::Edit(id) => Operation::EditFeedback { id: id.clone(), said: self.said() },
-            Subject::Add(episode) => Operation::AddFeedback { episode: episode.clone(), said: self.said() },
+            Subject::Edit(id) => Operation::EditFeedback { id: id.clone(), fields: self.fields() },
+            Subject::Add(episode) => Operation::AddFeedback { episode: episode.clone(), fields: self.fields() },
         }
     }
 
@@ -266,15 +266,15 @@ mod tests {
         let mut form = Form::edit(&row("rating", Some(2)), false);
         assert!(form.check().is_err(), "nothing is changed yet");
         press(&mut form, "tab 4");
-        assert_eq!(form.said(), Said { rating: Some(4), ..Said::default() });
+        assert_eq!(form.fields(), FeedbackFields { rating: Some(4), ..FeedbackFields::default() });
         press(&mut form, "tab end !");
-        assert_eq!(form.said().correction.as_deref(), Some("by date!"));
+        assert_eq!(form.fields().correction.as_deref(), Some("by date!"));
     }
 
     #[test]
     fn a_kind_that_cannot_be_given_stays_until_another_is_chosen() {
         let mut form = Form::edit(&row("comment", None), false);
-        assert_eq!((form.kind(), form.said()), ("comment", Said::default()));
+        assert_eq!((form.kind(), form.fields()), ("comment", FeedbackFields::default()));
         press(&mut form, "right right right");
         assert_eq!(form.kind(), "rating");
         assert!(form.check().unwrap_err().contains("1 to 5"));
@@ -286,7 +286,7 @@ mod tests {
     fn a_masked_text_cannot_be_written_over() {
         let mut form = Form::edit(&row("thumbs_up", None), true);
         press(&mut form, "backtab x right");
-        assert_eq!(form.said(), Said::default());
+        assert_eq!(form.fields(), FeedbackFields::default());
     }
 
     #[test]

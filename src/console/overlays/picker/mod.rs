@@ -2,13 +2,13 @@
 
 pub(in crate::console) mod draw;
 
+use crate::change::operation::Operation;
 use crate::console::core::condition::Conditions;
 use crate::console::core::context::Context;
 use crate::console::core::input::Input;
 use crate::console::core::key::{Code, Key};
 use crate::console::core::layer::{Layer, Step};
 use crate::console::core::message::{Failure, Target, Ticket};
-use crate::console::core::operation::Operation;
 use crate::console::core::request::{Reply, Request};
 use crate::console::view::Canvas;
 use crate::memory::filter::{Filter, Operand, Operator};

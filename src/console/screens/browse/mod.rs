@@ -17,7 +17,7 @@ use crate::console::core::condition::{Conditions, canvas_text};
 use crate::console::core::context::{Context, Lack, Tone};
 use crate::console::core::menu::{Choice, Prompt, Purpose};
 use crate::console::core::message::{Failure, Ticket};
-use crate::console::core::operation::Operation;
+use crate::console::core::proposal::Proposal;
 use crate::console::core::request::{Reply, Request};
 use crate::console::core::screen::{Face, Judged, Screen};
 use crate::console::core::twin::words;
@@ -414,8 +414,8 @@ impl Screen for ListScreen {
     }
 
     /// What was done to the marked rows is done.
-    fn carried_out(&mut self, operation: &Operation) {
-        if matches!(operation, Operation::Each(_)) {
+    fn carried_out(&mut self, proposal: &Proposal) {
+        if proposal.changes().len() > 1 {
             self.marks.clear();
         }
     }

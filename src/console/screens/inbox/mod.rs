@@ -10,12 +10,12 @@ use std::collections::BTreeMap;
 
 pub use messages::Verdict;
 
+use crate::change::operation::{FeedbackFields, Operation};
 use crate::console::core::change::Done;
 use crate::console::core::command::{CommandId, Scope};
 use crate::console::core::context::{Context, Lack, Opening, Tone};
 use crate::console::core::menu::{Prompt, Purpose};
 use crate::console::core::message::{Destination, Failure, Ticket};
-use crate::console::core::operation::{Operation, Said};
 use crate::console::core::request::{Content, Reply, Request};
 use crate::console::core::screen::{Face, Judged as Judgement, Screen, ScreenKind};
 use crate::console::core::twin::words;
@@ -219,8 +219,8 @@ impl InboxScreen {
         let Some(row) = self.current().cloned().filter(|_| cx.changing.pending.is_none()) else { return };
         let id = row.id().to_owned();
         let edit = |kind: &str, rating: Option<i64>| {
-            let said = Said { kind: Some(kind.to_owned()), rating, ..Said::default() };
-            Operation::EditFeedback { id: id.clone(), said }
+            let fields = FeedbackFields { kind: Some(kind.to_owned()), rating, ..FeedbackFields::default() };
+            Operation::EditFeedback { id: id.clone(), fields }
         };
         let operation = match verdict {
             Verdict::Later => return self.note_verdict(id, verdict, None),

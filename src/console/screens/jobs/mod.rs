@@ -8,7 +8,7 @@ pub use messages::JobAsk;
 use crate::console::core::command::{CommandId, Scope};
 use crate::console::core::context::{Context, Tone};
 use crate::console::core::message::{Effect, Failure, Ticket};
-use crate::console::core::operation::Operation;
+use crate::console::core::proposal::Proposal;
 use crate::console::core::request::{Reply, Request};
 use crate::console::core::screen::{Face, Screen, ScreenKind};
 use crate::console::core::twin::words;
@@ -61,7 +61,7 @@ impl JobsScreen {
             }
             (JobAsk::Start, None, run) => match &offer.reason {
                 Some(reason) => cx.say(Tone::Warn, format!("{}: {reason}", offer.name)),
-                None => cx.propose(Operation::Backfill { name: offer.name.clone(), resume: run.is_some() }),
+                None => cx.propose(Proposal::Backfill { name: offer.name.clone(), resume: run.is_some() }),
             },
             (_, Some(ticket), _) => {
                 let wish = if ask == JobAsk::Pause { Wish::Pause } else { Wish::Cancel };

@@ -72,11 +72,14 @@ fn rule_line(prune: &PruneScreen, rule: Rule, look: &Look) -> TextLine {
         Rule::Diverse => ("prefer different ones", on(rules.keep_diverse)),
         Rule::Age => (
             "older than",
-            rules.older_days.map_or_else(|| ("any age stays".to_owned(), false), |days| (format!("{days} days"), true)),
+            match rules.older_than.as_deref() {
+                None => ("any age stays".to_owned(), false),
+                Some(age) => (age.strip_suffix('d').map_or(age.to_owned(), |days| format!("{days} days")), true),
+            },
         ),
         Rule::Reward => (
             "reward below",
-            rules.below_tenths.map_or_else(|| ("any stays".to_owned(), false), |tenths| (format!("0.{tenths}"), true)),
+            rules.below_reward.map_or_else(|| ("any stays".to_owned(), false), |reward| (reward.to_string(), true)),
         ),
         Rule::Duplicates => ("duplicate messages", on(rules.duplicates)),
         Rule::Person => ("only this person", only(rules.user.as_ref(), prune.of.0.as_ref())),

@@ -2,11 +2,11 @@
 
 pub(in crate::console) mod draw;
 
+use crate::change::operation::{Operation, Pruning};
 use crate::change::plan::Plan;
 use crate::console::core::command::{CommandId, Scope};
 use crate::console::core::context::Context;
 use crate::console::core::message::{Failure, Ticket};
-use crate::console::core::operation::{Operation, Pruning};
 use crate::console::core::request::{Reply, Request};
 use crate::console::core::screen::{Face, Origin, Screen, ScreenKind};
 use crate::console::core::twin::quoted;
@@ -28,11 +28,12 @@ const WINDOWS: [Window; 11] = [
     Window::Newest(3),
     Window::Newest(1),
 ];
-/// Ages in days, from old to young; none is any age.
-const AGES: [Option<u32>; 8] = [None, Some(365), Some(180), Some(90), Some(60), Some(30), Some(14), Some(7)];
-/// Tenths of a reward below which cases go; none is any reward.
-const REWARDS: [Option<u8>; 10] =
-    [None, Some(1), Some(2), Some(3), Some(4), Some(5), Some(6), Some(7), Some(8), Some(9)];
+/// Ages from old to young; none is any age.
+const AGES: [Option<&str>; 8] =
+    [None, Some("365d"), Some("180d"), Some("90d"), Some("60d"), Some("30d"), Some("14d"), Some("7d")];
+/// Rewards below which cases go; none is any reward.
+const REWARDS: [Option<f64>; 10] =
+    [None, Some(0.1), Some(0.2), Some(0.3), Some(0.4), Some(0.5), Some(0.6), Some(0.7), Some(0.8), Some(0.9)];
 
 /// A rule that can be set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -115,8 +116,10 @@ impl PruneScreen {
         let before = self.rules.clone();
         match self.rule() {
             Rule::Window => self.rules.window = stepped(&WINDOWS, self.rules.window, on),
-            Rule::Age => self.rules.older_days = stepped(&AGES, self.rules.older_days, on),
-            Rule::Reward => self.rules.below_tenths = stepped(&REWARDS, self.rules.below_tenths, on),
+            Rule::Age => {
+                self.rules.older_than = stepped(&AGES, self.rules.older_than.as_deref(), on).map(str::to_owned);
+            }
+            Rule::Reward => self.rules.below_reward = stepped(&REWARDS, self.rules.below_reward, on),
             Rule::Diverse => self.rules.keep_diverse = on,
             Rule::Duplicates => self.rules.duplicates = on,
             Rule::Person => self.rules.user = self.of.0.clone().filter(|_| on),

@@ -205,7 +205,7 @@ impl RecallScreen {
 /// Why not, and what would help.
 pub fn can_rank(cx: &Context, ranking: Ranking) -> Result<(), Lack> {
     let held = match ranking {
-        Ranking::Boosted | Ranking::Similar => cx.holds(Entity::Episode),
+        Ranking::Boosted | Ranking::Similar => cx.holds(Entity::Episode).or_else(|_| cx.holds(Entity::Memory)),
         Ranking::Cases => cx.holds(Entity::Case),
         Ranking::Proven => cx.holds(Entity::Memory).or_else(|_| cx.holds(Entity::Episode)),
     };

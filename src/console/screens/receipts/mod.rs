@@ -5,10 +5,10 @@ pub mod messages;
 
 pub use messages::{ENTRIES, Entry};
 
+use crate::change::operation::Operation;
 use crate::console::core::command::{CommandId, Scope};
 use crate::console::core::context::{Context, Tone};
 use crate::console::core::message::{Failure, Ticket};
-use crate::console::core::operation::Operation;
 use crate::console::core::request::{Reply, Request};
 use crate::console::core::screen::{Face, Screen, ScreenKind};
 use crate::console::core::twin::words;

@@ -6,11 +6,11 @@ pub mod messages;
 
 pub use messages::{About, Step, Told};
 
+use crate::change::operation::Operation;
 use crate::console::core::command::{CommandId, Scope};
 use crate::console::core::context::Context;
 use crate::console::core::menu::{Prompt, Purpose};
 use crate::console::core::message::{Destination, Failure, Ticket};
-use crate::console::core::operation::Operation;
 use crate::console::core::request::{Reply, Request};
 use crate::console::core::screen::{Face, Judged, Origin, Screen, ScreenKind};
 use crate::console::core::twin::words;
