@@ -44,7 +44,7 @@ async fn open(target: &Target) -> Store {
 fn sqlite(runtime: &Runtime) -> (Target, tempfile::TempDir) {
     let folder = tempfile::tempdir().expect("a folder");
     let path: PathBuf = folder.path().join("native.db");
-    let options = demo::Options { episodes: EPISODES as u64, ..demo::Options::default() };
+    let options = demo::DemoOptions { episodes: EPISODES as u64, ..demo::DemoOptions::default() };
     runtime.block_on(demo::build(&path, &options, |_| {})).expect("the demo");
     let target = Target::File(path);
     runtime.block_on(async { migrate::apply(&open(&target).await, &author(), None).await }).expect("our tables");

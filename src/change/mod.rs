@@ -35,12 +35,12 @@ use std::future::Future;
 
 use crate::store::write::WriteError;
 use crate::store::{Store, StoreError};
-use waiting::Waiting;
+use waiting::WaitingTries;
 
 pub use apply::{Author, apply};
 pub use draft::Draft;
 pub use operation::Operation;
-pub use plan::{Change, Danger, Plan, Receipt};
+pub use plan::{Change, ChangeDanger, Plan, Receipt};
 
 /// Why a change was not made. Nothing was written.
 #[derive(Debug, thiserror::Error)]
@@ -110,7 +110,7 @@ where
     P: Future<Output = Result<Plan, ChangeError>>,
 {
     let planned = plan().await?;
-    let mut waiting = Waiting::begin();
+    let mut waiting = WaitingTries::begin();
     match apply::apply_within(store, &planned, author, &mut waiting).await {
         Err(ChangeError::Conflict { .. }) => {}
         outcome => return outcome.map(|receipt| (planned, receipt)),

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::memory::Entity;
-use crate::memory::prune::Window;
+use crate::memory::prune::PruneWindow;
 use crate::memory::utility::Signal;
 
 /// Fields of a feedback row to change; `None` keeps the stored value.
@@ -34,7 +34,7 @@ pub struct Pruning {
     /// Only this agent's banks.
     pub agent: Option<String>,
     /// Newest cases that each bank keeps.
-    pub window: Window,
+    pub window: PruneWindow,
     /// Cases older than an age such as `90d`, which counts from when it is planned, or than a time.
     pub older_than: Option<String>,
     /// Cases with a reward below that, 0 to 1.
@@ -56,9 +56,9 @@ impl Pruning {
     #[must_use]
     pub fn words(&self) -> Vec<String> {
         let window = match self.window {
-            Window::Unsaid => None,
-            Window::Own => Some("own".to_owned()),
-            Window::Newest(window) => Some(window.to_string()),
+            PruneWindow::Unsaid => None,
+            PruneWindow::Own => Some("own".to_owned()),
+            PruneWindow::Newest(window) => Some(window.to_string()),
         };
         let options = [
             ("--user", self.user.clone()),
@@ -430,7 +430,8 @@ mod tests {
     #[test]
     fn an_operation_is_kept_and_read_back() {
         let fields = FeedbackFields { rating: Some(4), ..FeedbackFields::default() };
-        let pruning = Pruning { window: Window::Newest(5), older_than: Some("90d".to_owned()), ..Pruning::default() };
+        let pruning =
+            Pruning { window: PruneWindow::Newest(5), older_than: Some("90d".to_owned()), ..Pruning::default() };
         let operations = [
             Operation::EditFeedback { id: "fb-1".to_owned(), fields },
             Operation::Prune(pruning),

@@ -7,13 +7,17 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::change_args::{By, ChangeCommand, Doing, FeedbackCommand, ProfileCommand, Said, SignalArgs, SignalCommand};
+use super::change_args::{
+    AuthorArgs, ChangeCommand, Doing, FeedbackArgs, FeedbackCommand, ProfileCommand, SignalArgs, SignalCommand,
+};
 use super::context::Session;
-use super::failure::Failure;
+use super::failure::CommandFailure;
 use super::{audit, output, policy};
 use crate::change::operation::{FeedbackFields, ImportFormat};
 use crate::change::purge::{ANCHOR_PROBLEM, KeptPlan};
-use crate::change::{self, Author, ChangeError, Operation, Plan, Receipt, anchor, migrate::Choice, record, what_if};
+use crate::change::{
+    self, Author, ChangeError, Operation, Plan, Receipt, anchor, migrate::MigrationChoice, record, what_if,
+};
 use crate::ground::input_file::{self, InputError};
 use crate::ground::private_file;
 use crate::memory::nearest::unknown;
@@ -28,7 +32,7 @@ pub(super) const PLAN_BYTES: u64 = 64 << 20;
 const RECORD_BYTES: u64 = 4 << 20;
 
 /// Runs a command that changes something.
-pub async fn run(session: &Session<'_>, command: &ChangeCommand) -> Result<(), Failure> {
+pub async fn run(session: &Session<'_>, command: &ChangeCommand) -> Result<(), CommandFailure> {
     let (operation, doing) = match command {
         ChangeCommand::Feedback { command } => feedback(command)?,
         ChangeCommand::Signal(args) => signal(args)?,
@@ -45,7 +49,7 @@ pub async fn run(session: &Session<'_>, command: &ChangeCommand) -> Result<(), F
         ChangeCommand::Record { entity, file, doing } => {
             let known = Entity::parse(entity).filter(|entity| record::ENTITIES.contains(entity));
             let known = known.ok_or_else(|| {
-                Failure::usage(unknown("entity to record", entity, record::ENTITIES.map(Entity::name)))
+                CommandFailure::usage(unknown("entity to record", entity, record::ENTITIES.map(Entity::name)))
             })?;
             (Operation::Record { entity: known, text: read_input(file, RECORD_BYTES)? }, doing)
         }
@@ -59,7 +63,7 @@ pub async fn run(session: &Session<'_>, command: &ChangeCommand) -> Result<(), F
                 }
                 None => {
                     let known = ImportFormat::ALL.map(ImportFormat::word);
-                    return Err(Failure::usage(unknown("format to import", kind_of_file, known)));
+                    return Err(CommandFailure::usage(unknown("format to import", kind_of_file, known)));
                 }
             }
         }
@@ -73,7 +77,7 @@ pub async fn run(session: &Session<'_>, command: &ChangeCommand) -> Result<(), F
         ChangeCommand::Unhold { subject, doing } => (Operation::Unhold { person: subject.clone() }, doing),
         ChangeCommand::Apply { file, by } => return apply_file(session, file, by).await,
         ChangeCommand::Migrate { apply, to, optional, by } => {
-            let choice = Choice { to: *to, optional: optional.clone() };
+            let choice = MigrationChoice { to: *to, optional: optional.clone() };
             return super::migrate::run(session, *apply, &choice, &author(by)).await;
         }
         ChangeCommand::Policy { command } => return policy::run(session, command).await,
@@ -84,7 +88,7 @@ pub async fn run(session: &Session<'_>, command: &ChangeCommand) -> Result<(), F
     carry_out(session, &store, doing, &operation).await
 }
 
-fn feedback(command: &FeedbackCommand) -> Result<(Operation, &Doing), Failure> {
+fn feedback(command: &FeedbackCommand) -> Result<(Operation, &Doing), CommandFailure> {
     Ok(match command {
         FeedbackCommand::Add { episode, said, again, doing } => {
             let fields = FeedbackFields { again: *again, ..fields(said)? };
@@ -97,7 +101,7 @@ fn feedback(command: &FeedbackCommand) -> Result<(Operation, &Doing), Failure> {
     })
 }
 
-fn fields(said: &Said) -> Result<FeedbackFields, Failure> {
+fn fields(said: &FeedbackArgs) -> Result<FeedbackFields, CommandFailure> {
     let correction = match said.correction.as_deref() {
         Some("-") => Some(read_input(Path::new("-"), change::feedback::CORRECTION as u64)?),
         other => other.map(str::to_owned),
@@ -106,45 +110,46 @@ fn fields(said: &Said) -> Result<FeedbackFields, Failure> {
     Ok(FeedbackFields { kind, rating: said.rating, correction, user, ..FeedbackFields::default() })
 }
 
-fn signal(args: &SignalArgs) -> Result<(Operation, &Doing), Failure> {
+fn signal(args: &SignalArgs) -> Result<(Operation, &Doing), CommandFailure> {
     if let Some(SignalCommand::Retract { id, doing }) = &args.command {
         if args.episode.is_some() || args.doing != Doing::default() {
-            return Err(Failure::usage("what `signal retract` is told follows it: `signal retract ID --apply`"));
+            return Err(CommandFailure::usage("what `signal retract` is told follows it: `signal retract ID --apply`"));
         }
         return Ok((Operation::Retract { id: id.clone() }, doing));
     }
     let word = args.signal.as_deref().unwrap_or_default();
-    let signal = Signal::parse(word)
-        .ok_or_else(|| Failure::usage(unknown("signal", word, Signal::ALL.iter().map(|signal| signal.word()))))?;
+    let signal = Signal::parse(word).ok_or_else(|| {
+        CommandFailure::usage(unknown("signal", word, Signal::ALL.iter().map(|signal| signal.word())))
+    })?;
     let (episode, reason) = (args.episode.clone().unwrap_or_default(), args.doing.by.reason.clone());
     Ok((Operation::Signal { episode, signal, reason }, &args.doing))
 }
 
 /// Number of cases that a bank keeps; none for all.
-fn window_size(text: &str) -> Result<Option<i64>, Failure> {
+fn window_size(text: &str) -> Result<Option<i64>, CommandFailure> {
     match text {
         "all" | "none" => Ok(None),
-        number => number.parse().map(Some).map_err(|_| Failure::usage("--window is a number, or `all`")),
+        number => number.parse().map(Some).map_err(|_| CommandFailure::usage("--window is a number, or `all`")),
     }
 }
 
 /// A file's text, or standard input's for `-`, up to a number of bytes.
-pub(super) fn read_input(path: &Path, most: u64) -> Result<String, Failure> {
+pub(super) fn read_input(path: &Path, most: u64) -> Result<String, CommandFailure> {
     input_file::read_text(path, most).map_err(|error| unread(path, &error))
 }
 
 /// Why a file was not read.
-fn unread(path: &Path, error: &InputError) -> Failure {
+fn unread(path: &Path, error: &InputError) -> CommandFailure {
     let words = format!("{}: {error}", path.display());
     match error {
-        InputError::NotFound => Failure::not_found(words),
-        InputError::System(_) => Failure::failed(words),
-        _ => Failure::usage(words),
+        InputError::NotFound => CommandFailure::not_found(words),
+        InputError::System(_) => CommandFailure::failed(words),
+        _ => CommandFailure::usage(words),
     }
 }
 
 /// Who does it: as said, else from the environment.
-pub(super) fn actor(by: &By) -> String {
+pub(super) fn actor(by: &AuthorArgs) -> String {
     by.actor.clone().filter(|a| !a.trim().is_empty()).unwrap_or_else(login)
 }
 
@@ -156,7 +161,7 @@ pub(super) fn login() -> String {
     named.or_else(account).unwrap_or_else(|| "unknown".to_owned())
 }
 
-pub(super) fn author(by: &By) -> Author {
+pub(super) fn author(by: &AuthorArgs) -> Author {
     Author { actor: actor(by), reason: by.reason.clone(), ticket: by.ticket.clone() }
 }
 
@@ -166,7 +171,7 @@ pub(super) async fn carry_out(
     store: &Store,
     doing: &Doing,
     operation: &Operation,
-) -> Result<(), Failure> {
+) -> Result<(), CommandFailure> {
     let author = author(&doing.by);
     let plan = || change::plan(store, operation, &author);
     if doing.apply {
@@ -205,21 +210,21 @@ pub(super) async fn carry_out(
 }
 
 /// Plans hold stored values: nobody else may read them.
-fn keep(file: &Path, plan: &Plan) -> Result<(), Failure> {
+fn keep(file: &Path, plan: &Plan) -> Result<(), CommandFailure> {
     keep_text(file, &plan.to_file())
 }
 
 /// Writes a plan's file, for its owner's eyes only.
-pub(super) fn keep_text(file: &Path, text: &str) -> Result<(), Failure> {
+pub(super) fn keep_text(file: &Path, text: &str) -> Result<(), CommandFailure> {
     if text.len() as u64 > PLAN_BYTES {
-        return Err(Failure::refused(format!(
+        return Err(CommandFailure::refused(format!(
             "{}: the plan is larger than a plan file may be ({} MB); --apply does it without one",
             file.display(),
             PLAN_BYTES >> 20
         )));
     }
     let written = private_file::replace(file, text.as_bytes());
-    written.map_err(|e| Failure::failed(format!("{}: the plan could not be kept: {e}", file.display())))
+    written.map_err(|e| CommandFailure::failed(format!("{}: the plan could not be kept: {e}", file.display())))
 }
 
 /// Keeps an anchor of the audit trail outside the database, as at the end of every session that wrote. What was done is
@@ -230,7 +235,7 @@ pub(super) async fn keep_anchor(store: &Store, receipt: &mut Value) {
     }
 }
 
-async fn apply_file(session: &Session<'_>, file: &Path, by: &By) -> Result<(), Failure> {
+async fn apply_file(session: &Session<'_>, file: &Path, by: &AuthorArgs) -> Result<(), CommandFailure> {
     let text = read_input(file, PLAN_BYTES)?;
     if let Some(kept) = KeptPlan::from_file(&text) {
         return super::purge::apply_kept(session, &kept?, &author(by)).await;
@@ -242,7 +247,7 @@ async fn apply_file(session: &Session<'_>, file: &Path, by: &By) -> Result<(), F
     print_receipt(session, &receipt)
 }
 
-fn print_receipt(session: &Session<'_>, receipt: &Receipt) -> Result<(), Failure> {
+fn print_receipt(session: &Session<'_>, receipt: &Receipt) -> Result<(), CommandFailure> {
     let mut shown = serde_json::to_value(receipt).unwrap_or_default();
     mask_changes(session, &mut shown);
     output::shape(session.format(), &shown)

@@ -12,8 +12,8 @@ use clap::Args;
 use super::change::login;
 use super::context::{NO_DATABASE, Session};
 use super::demo;
-use super::failure::Failure;
-use super::log::Held;
+use super::failure::CommandFailure;
+use super::log::HeldLines;
 use super::options::When;
 use crate::config;
 use crate::memory::mask::Mask;
@@ -43,11 +43,11 @@ pub struct Look {
 ///
 /// # Errors
 /// A database that cannot be opened, an unknown theme, no terminal.
-pub async fn open(session: &Session<'_>, named: Option<&str>, look: &Look) -> Result<(), Failure> {
+pub async fn open(session: &Session<'_>, named: Option<&str>, look: &Look) -> Result<(), CommandFailure> {
     let Some((target, options)) = session.target(named)? else { return offer_demo(session, look).await };
     let options = OpenOptions { connections: 3, statement_timeout: Some(SCREEN_TIMEOUT), ..options };
     let masked = session.global.mask || session.profile_named(named).is_some_and(|p| p.mask);
-    let shown = shell::Options {
+    let shown = shell::ConsoleOptions {
         theme: theme(session, look)?,
         ascii: look.ascii || session.config.ascii,
         mouse: !(look.no_mouse || session.config.no_mouse),
@@ -68,12 +68,12 @@ pub async fn open(session: &Session<'_>, named: Option<&str>, look: &Look) -> Re
         let opening = Arc::clone(&opening);
         Box::pin(async move { Store::open(&opening.0, &opening.1).await })
     });
-    let held = Held::begin();
+    let held = HeldLines::begin();
     let ended = Box::pin(shell::run(opener, shown)).await;
     drop(held);
     match ended? {
         0 => Ok(()),
-        code => Err(Failure::new(code, "")),
+        code => Err(CommandFailure::new(code, "")),
     }
 }
 
@@ -81,23 +81,23 @@ pub async fn open(session: &Session<'_>, named: Option<&str>, look: &Look) -> Re
 ///
 /// # Errors
 /// There is none of that name.
-fn theme(session: &Session<'_>, look: &Look) -> Result<Option<String>, Failure> {
+fn theme(session: &Session<'_>, look: &Look) -> Result<Option<String>, CommandFailure> {
     let name = look.theme.as_ref().or(session.config.theme.as_ref());
     match name.filter(|name| Theme::named(name).is_none()) {
-        Some(name) => Err(Failure::usage(unknown("theme", name, Theme::names()))),
+        Some(name) => Err(CommandFailure::usage(unknown("theme", name, Theme::names()))),
         None => Ok(name.cloned()),
     }
 }
 
-async fn offer_demo(session: &Session<'_>, look: &Look) -> Result<(), Failure> {
+async fn offer_demo(session: &Session<'_>, look: &Look) -> Result<(), CommandFailure> {
     if !std::io::stdin().is_terminal() || !std::io::stdout().is_terminal() {
-        return Err(Failure::usage(NO_DATABASE));
+        return Err(CommandFailure::usage(NO_DATABASE));
     }
     let _ = write!(std::io::stderr(), "No database is named. Make a demo database and open that? [Y/n] ");
     let mut answer = String::new();
     std::io::stdin().read_line(&mut answer)?;
     if !matches!(answer.trim().to_ascii_lowercase().as_str(), "" | "y" | "yes") {
-        return Err(Failure::usage(NO_DATABASE));
+        return Err(CommandFailure::usage(NO_DATABASE));
     }
     let path = demo::make(None, demo::EPISODES, demo::SEED, None, session.global).await?;
     Box::pin(open(session, Some(&path.display().to_string()), look)).await

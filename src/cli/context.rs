@@ -3,10 +3,10 @@
 use std::io::IsTerminal as _;
 use std::time::Duration;
 
-use super::failure::Failure;
+use super::failure::CommandFailure;
 use super::options::{Format, Global};
 use super::output;
-use crate::config::{self, Config, Embedding, Profile};
+use crate::config::{self, Config, DatabaseProfile, Embedding};
 use crate::lab::embed::Endpoint;
 use crate::lab::people;
 use crate::memory::invocation::Invocation;
@@ -71,7 +71,7 @@ impl Session<'_> {
     }
 
     /// The profile whose settings hold: `--profile`, else the one that the database is named by.
-    pub(super) fn profile_named(&self, named: Option<&str>) -> Option<&Profile> {
+    pub(super) fn profile_named(&self, named: Option<&str>) -> Option<&DatabaseProfile> {
         self.config.profile.get(&self.profile_name(named)?)
     }
 
@@ -85,11 +85,11 @@ impl Session<'_> {
     ///
     /// # Errors
     /// A profile that is not in the settings.
-    pub(super) fn target(&self, named: Option<&str>) -> Result<Option<(Target, OpenOptions)>, Failure> {
+    pub(super) fn target(&self, named: Option<&str>) -> Result<Option<(Target, OpenOptions)>, CommandFailure> {
         let global = self.global;
         if let Some(name) = global.profile.as_ref().filter(|name| !self.config.profile.contains_key(*name)) {
             let known = self.config.profile.keys().map(String::as_str);
-            return Err(Failure::usage(unknown("profile in the settings", name, known)));
+            return Err(CommandFailure::usage(unknown("profile in the settings", name, known)));
         }
         let Some(text) = self.chosen(named) else { return Ok(None) };
         let profile = self.profile_named(named);
@@ -146,13 +146,13 @@ impl Session<'_> {
     ///
     /// # Errors
     /// Nothing said which one, or it cannot be opened.
-    pub async fn store(&self) -> Result<Store, Failure> {
+    pub async fn store(&self) -> Result<Store, CommandFailure> {
         let Some((target, options)) = self.target(None)? else {
-            return Err(Failure::usage(NO_DATABASE));
+            return Err(CommandFailure::usage(NO_DATABASE));
         };
         let store = Store::open(&target, &options).await.map_err(|error| self.unopened(error))?;
         if let Some(reason) = store.recognised().closed().filter(|_| self.changes) {
-            return Err(Failure::refused(reason));
+            return Err(CommandFailure::refused(reason));
         }
         if let Some(veil) = self.veil(&store).await? {
             output::veil(veil);
@@ -166,18 +166,21 @@ impl Session<'_> {
     }
 
     /// Why a database was not opened; where a profile of nearly that name is known, that one may have been meant.
-    fn unopened(&self, error: OpenError) -> Failure {
+    fn unopened(&self, error: OpenError) -> CommandFailure {
         let near = match (&error, self.chosen(None)) {
             (OpenError::NoFile(_), Some(word)) if !word.contains(['/', '.']) => {
                 nearest(&word, self.config.profile.keys().map(String::as_str)).map(str::to_owned)
             }
             _ => None,
         };
-        Failure { remedy: near.map(|name| format!("did you mean the profile `{name}`?")), ..Failure::from(error) }
+        CommandFailure {
+            remedy: near.map(|name| format!("did you mean the profile `{name}`?")),
+            ..CommandFailure::from(error)
+        }
     }
 
     /// What hides the handles of the people in a database, where values are masked.
-    async fn veil(&self, store: &Store) -> Result<Option<Veil>, Failure> {
+    async fn veil(&self, store: &Store) -> Result<Option<Veil>, CommandFailure> {
         let Some(mask) = self.mask() else { return Ok(None) };
         Ok(Veil::new(&mask, people::handles(store).await?))
     }

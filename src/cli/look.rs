@@ -10,15 +10,15 @@ use clap::Args;
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
 
 use super::context::Session;
-use super::failure::Failure;
+use super::failure::CommandFailure;
 use super::options::Format;
-use super::table::{self, Shape};
+use super::table::{self, CellShape};
 use super::{columns, hints, output};
 use crate::change::import::ORDER;
 use crate::memory::filter::Filter;
 use crate::memory::nearest::unknown;
 use crate::memory::query::{
-    CanvasFilter, Capability, CountKind, EpisodeContext, Order, PAGE, Query, ShownChain, Start,
+    CanvasFilter, Capability, CountKind, EpisodeContext, Order, PAGE, PageStart, Query, ShownChain,
 };
 use crate::memory::{Entity, Row};
 use crate::store::Store;
@@ -45,23 +45,26 @@ pub struct Selection {
 }
 
 /// Reads an entity's name.
-fn entity(name: &str) -> Result<Entity, Failure> {
-    Entity::parse(name).ok_or_else(|| Failure::usage(unknown("entity", name, Entity::ALL.iter().map(|e| e.name()))))
+fn entity(name: &str) -> Result<Entity, CommandFailure> {
+    Entity::parse(name)
+        .ok_or_else(|| CommandFailure::usage(unknown("entity", name, Entity::ALL.iter().map(|e| e.name()))))
 }
 
 /// The question behind `--where`, `--order` and `--canvas`.
-fn query(entity: Entity, selection: &Selection) -> Result<Query, Failure> {
+fn query(entity: Entity, selection: &Selection) -> Result<Query, CommandFailure> {
     let now = Utc::now();
     let mut query = Query::new(entity);
     for text in &selection.filters {
-        query.filters.push(Filter::parse(entity, text, now).map_err(|e| Failure::usage(format!("--where: {e}")))?);
+        query
+            .filters
+            .push(Filter::parse(entity, text, now).map_err(|e| CommandFailure::usage(format!("--where: {e}")))?);
     }
     if let Some(text) = &selection.order {
-        query.order = Some(Order::parse(entity, text).map_err(|e| Failure::usage(format!("--order: {e}")))?);
+        query.order = Some(Order::parse(entity, text).map_err(|e| CommandFailure::usage(format!("--order: {e}")))?);
     }
     if let Some(text) = &selection.canvas {
         if entity != Entity::Episode {
-            return Err(Failure::usage("--canvas is for episodes"));
+            return Err(CommandFailure::usage("--canvas is for episodes"));
         }
         query.canvas = Some(CanvasFilter::parse(text));
     }
@@ -69,7 +72,7 @@ fn query(entity: Entity, selection: &Selection) -> Result<Query, Failure> {
 }
 
 /// `status`.
-pub async fn status(session: &Session<'_>, sizes: bool) -> Result<(), Failure> {
+pub async fn status(session: &Session<'_>, sizes: bool) -> Result<(), CommandFailure> {
     let store = session.store().await?;
     let mut status = store.status().await?;
     if sizes {
@@ -79,7 +82,7 @@ pub async fn status(session: &Session<'_>, sizes: bool) -> Result<(), Failure> {
     match session.format() {
         Format::Json => output::json(&value),
         Format::Jsonl => output::piped(|out| output::json_line(out, &value)),
-        Format::Csv => Err(Failure::usage("status is no table of rows: use --format json, jsonl or table")),
+        Format::Csv => Err(CommandFailure::usage("status is no table of rows: use --format json, jsonl or table")),
         Format::Table => output::piped(|out| {
             let database = &status.database;
             writeln!(out, "{} {}  {}", database.engine, database.version, SafeText::new(&database.location))?;
@@ -98,7 +101,7 @@ pub async fn status(session: &Session<'_>, sizes: bool) -> Result<(), Failure> {
                         vec![SafeText::new(name), SafeText::new(&count), SafeText::new(&e.source)]
                     })
                     .collect();
-                let titles = [("Entity", Shape::Word), ("Rows", Shape::Number), ("Source", Shape::Text)];
+                let titles = [("Entity", CellShape::Word), ("Rows", CellShape::Number), ("Source", CellShape::Text)];
                 output::table(out, &table::columns(&titles), &rows)?;
                 for missing in &layout.missing {
                     writeln!(out, "missing: {}", SafeText::new(missing))?;
@@ -109,7 +112,11 @@ pub async fn status(session: &Session<'_>, sizes: bool) -> Result<(), Failure> {
                 let rows: Vec<_> =
                     status.tables.iter().map(|t| vec![SafeText::new(&t.name), SafeText::new(&size(t.bytes))]).collect();
                 writeln!(out)?;
-                output::table(out, &table::columns(&[("Table", Shape::Text), ("Bytes", Shape::Number)]), &rows)?;
+                output::table(
+                    out,
+                    &table::columns(&[("Table", CellShape::Text), ("Bytes", CellShape::Number)]),
+                    &rows,
+                )?;
             }
             if status.layouts.is_empty() {
                 let words = "no known layout fits this database, so it has no entities and is only looked at";
@@ -151,14 +158,14 @@ pub async fn list(
     selection: &Selection,
     limit: Option<usize>,
     after: Option<&str>,
-) -> Result<(), Failure> {
+) -> Result<(), CommandFailure> {
     let mut query = query(entity(name)?, selection)?;
     if limit == Some(0) {
-        return Err(Failure::usage("--limit 0 asks for nothing: give 1 or more"));
+        return Err(CommandFailure::usage("--limit 0 asks for nothing: give 1 or more"));
     }
     query.limit = limit.unwrap_or(PAGE);
     if let Some(cursor) = after {
-        query.start = Start::After(cursor.to_owned());
+        query.start = PageStart::After(cursor.to_owned());
     }
     let format = session.format();
     if format == Format::Table {
@@ -203,7 +210,7 @@ pub async fn list(
     }
 }
 
-fn print_table(entity: Entity, rows: &[Row]) -> Result<(), Failure> {
+fn print_table(entity: Entity, rows: &[Row]) -> Result<(), CommandFailure> {
     let (columns, cells, zones) = columns::table(entity, rows, output::width());
     output::piped(|out| {
         if let Some(zones) = zones {
@@ -227,7 +234,7 @@ async fn stream(
     mut query: Query,
     format: Format,
     tagged: bool,
-) -> Result<usize, Failure> {
+) -> Result<usize, CommandFailure> {
     query.limit = STRIDE;
     let (mut first, mut printed) = (true, 0);
     let mask = session.mask();
@@ -253,7 +260,7 @@ async fn stream(
         first = false;
         printed += page.rows.len();
         match page.next {
-            Some(next) if !closed => query.start = Start::After(next),
+            Some(next) if !closed => query.start = PageStart::After(next),
             _ => return Ok(printed),
         }
     }
@@ -307,7 +314,7 @@ pub async fn export(
     names: &[String],
     selection: &Selection,
     out: Option<&std::path::Path>,
-) -> Result<(), Failure> {
+) -> Result<(), CommandFailure> {
     // Of one person, unless the second word is an entity too.
     if let [first, subject] = names
         && Entity::parse(first) == Some(Entity::Subject)
@@ -316,7 +323,7 @@ pub async fn export(
         return super::purge::export(session, subject, out).await;
     }
     if out.is_some() {
-        return Err(Failure::usage("--out is for `export subject SUBJECT`"));
+        return Err(CommandFailure::usage("--out is for `export subject SUBJECT`"));
     }
     let mut queries = Vec::new();
     for name in names {
@@ -340,10 +347,11 @@ pub async fn export(
 }
 
 /// `show`.
-pub async fn show(session: &Session<'_>, name: &str, id: &str) -> Result<(), Failure> {
+pub async fn show(session: &Session<'_>, name: &str, id: &str) -> Result<(), CommandFailure> {
     let entity = entity(name)?;
     let store = session.store().await?;
-    let missing = || Failure::not_found(format!("there is no {} `{id}` in {}", entity.title(), store.location()));
+    let missing =
+        || CommandFailure::not_found(format!("there is no {} `{id}` in {}", entity.title(), store.location()));
     match entity {
         Entity::Subject => output::shape(session.format(), &super::purge::show(session, &store, id).await?),
         Entity::Episode => {
@@ -375,7 +383,7 @@ impl Serialize for RowInContext {
     }
 }
 
-async fn with_context(session: &Session<'_>, store: &Store, mut row: Row) -> Result<RowInContext, Failure> {
+async fn with_context(session: &Session<'_>, store: &Store, mut row: Row) -> Result<RowInContext, CommandFailure> {
     let id = vec![row.id().to_owned()];
     let mut parts: Vec<(&'static str, Vec<Row>)> = Vec::new();
     match row.entity {
@@ -399,11 +407,11 @@ async fn with_context(session: &Session<'_>, store: &Store, mut row: Row) -> Res
 }
 
 /// `chain`.
-pub async fn chain(session: &Session<'_>, id: &str) -> Result<(), Failure> {
+pub async fn chain(session: &Session<'_>, id: &str) -> Result<(), CommandFailure> {
     let store = session.store().await?;
     let found = store.chain(id).await?;
-    let (chain, mut relatives) =
-        found.ok_or_else(|| Failure::not_found(format!("there is no episode `{id}` in {}", store.location())))?;
+    let (chain, mut relatives) = found
+        .ok_or_else(|| CommandFailure::not_found(format!("there is no episode `{id}` in {}", store.location())))?;
     if let Some(mask) = session.mask() {
         relatives.values_mut().for_each(|row| mask.row(row));
     }

@@ -40,7 +40,7 @@ use crate::config::{self, Config};
 use crate::memory::nearest::nearest;
 use args::{Cli, Command};
 use context::Session;
-use failure::Failure;
+use failure::CommandFailure;
 use options::Format;
 
 /// Runs the program on the command line's arguments.
@@ -60,9 +60,10 @@ pub fn main() -> ExitCode {
                     failure::say("", &wrong.render().to_string());
                     return ExitCode::from(2);
                 }
-                found => {
-                    (Err(found.unwrap_or_else(|| Failure::of_parser(&wrong))), format.is_some_and(Format::is_json))
-                }
+                found => (
+                    Err(found.unwrap_or_else(|| CommandFailure::of_parser(&wrong))),
+                    format.is_some_and(Format::is_json),
+                ),
             }
         }
     };
@@ -85,13 +86,13 @@ fn asked_format() -> Option<Format> {
 }
 
 /// The failure of a command line that was not read because its first word is no command.
-fn misspelt(wrong: &clap::Error) -> Option<Failure> {
+fn misspelt(wrong: &clap::Error) -> Option<CommandFailure> {
     if wrong.kind() != clap::error::ErrorKind::UnknownArgument {
         return None;
     }
     let matches = Cli::command().ignore_errors(true).try_get_matches().ok()?;
     let word = matches.get_one::<String>("positional").filter(|_| matches.subcommand().is_none())?;
-    (!std::path::Path::new(word).exists()).then(|| Failure::usage(no_command(word)))
+    (!std::path::Path::new(word).exists()).then(|| CommandFailure::usage(no_command(word)))
 }
 
 /// That there is no such command, with the nearest one.
@@ -103,7 +104,7 @@ fn no_command(word: &str) -> String {
 }
 
 /// Runs, and writes down when and with what end. Arguments may name people: they are not written down.
-fn logged(cli: &Cli) -> Result<(), Failure> {
+fn logged(cli: &Cli) -> Result<(), CommandFailure> {
     log::start(&cli.global)?;
     let began = Instant::now();
     tracing::info!(version = env!("CARGO_PKG_VERSION"), "started");
@@ -113,12 +114,12 @@ fn logged(cli: &Cli) -> Result<(), Failure> {
     outcome
 }
 
-fn run(cli: &Cli) -> Result<(), Failure> {
+fn run(cli: &Cli) -> Result<(), CommandFailure> {
     if cli.command.is_some() && cli.positional.is_some() {
-        return Err(Failure::usage("name the database of a command with -d: mnemoscope -d DATABASE COMMAND"));
+        return Err(CommandFailure::usage("name the database of a command with -d: mnemoscope -d DATABASE COMMAND"));
     }
     if let (Some(word), Some(_), None) = (&cli.positional, &cli.database, &cli.command) {
-        return Err(Failure::usage(no_command(word)));
+        return Err(CommandFailure::usage(no_command(word)));
     }
     match &cli.command {
         Some(Command::Completions { shell }) => {
@@ -130,7 +131,7 @@ fn run(cli: &Cli) -> Result<(), Failure> {
         Some(Command::Man) => return output::piped(|out| clap_mangen::Man::new(Cli::command()).render(out)),
         _ => {}
     }
-    let config = config::load().map_err(Failure::usage)?;
+    let config = config::load().map_err(CommandFailure::usage)?;
     if let (Some(word), None) = (&cli.positional, &cli.command) {
         check_meant(word, &config)?;
     }
@@ -138,7 +139,7 @@ fn run(cli: &Cli) -> Result<(), Failure> {
         .worker_threads(2)
         .enable_all()
         .build()
-        .map_err(|e| Failure::failed(format!("the runtime did not start: {e}")))?;
+        .map_err(|e| CommandFailure::failed(format!("the runtime did not start: {e}")))?;
     let outcome = runtime.block_on(dispatch(cli, &config));
     // A read that was broken off need not be waited for.
     runtime.shutdown_background();
@@ -146,7 +147,7 @@ fn run(cli: &Cli) -> Result<(), Failure> {
 }
 
 /// Refuses a word alone that names no database but resembles a command or a profile.
-fn check_meant(word: &str, config: &Config) -> Result<(), Failure> {
+fn check_meant(word: &str, config: &Config) -> Result<(), CommandFailure> {
     let is_named = config.profile.contains_key(word) || std::path::Path::new(word).exists();
     if is_named || word.contains(['/', '.', ':']) {
         return Ok(());
@@ -154,14 +155,14 @@ fn check_meant(word: &str, config: &Config) -> Result<(), Failure> {
     let known = Cli::command();
     let names = known.get_subcommands().map(clap::Command::get_name).chain(config.profile.keys().map(String::as_str));
     match nearest(word, names) {
-        Some(near) => {
-            Err(Failure::usage(format!("there is neither a database nor a command `{word}`; did you mean `{near}`?")))
-        }
+        Some(near) => Err(CommandFailure::usage(format!(
+            "there is neither a database nor a command `{word}`; did you mean `{near}`?"
+        ))),
         None => Ok(()),
     }
 }
 
-async fn dispatch(cli: &Cli, config: &Config) -> Result<(), Failure> {
+async fn dispatch(cli: &Cli, config: &Config) -> Result<(), CommandFailure> {
     let changes = match &cli.command {
         Some(Command::Change(command)) => command.changes(),
         Some(Command::Backfill(asked)) => asked.names_one(),

@@ -8,10 +8,10 @@ use serde_json::Value;
 use serde_json::ser::Formatter;
 use serde_json::value::{RawValue, to_raw_value};
 
-use super::failure::{Failure, say};
-use super::ink::{Ink, Surroundings};
+use super::failure::{CommandFailure, say};
+use super::ink::{ColourSurroundings, OutputInk};
 use super::options::{Format, Global};
-use super::table::{self, Column};
+use super::table::{self, PrintedColumn};
 use crate::memory::Row;
 use crate::memory::json::members;
 use crate::memory::veil::Veil;
@@ -79,7 +79,7 @@ impl<W: Write> Write for Veiled<W> {
 ///
 /// # Errors
 /// Anything else that keeps the output from being written.
-pub fn piped(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
+pub fn piped(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), CommandFailure> {
     let mut out = BufWriter::with_capacity(64 << 10, io::stdout().lock());
     let veils = veils();
     let written = if veils.is_empty() {
@@ -96,7 +96,7 @@ pub fn piped(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(),
     lines.iter().for_each(|line| tell(line));
     match written {
         Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        Err(e) => Err(Failure::failed(format!("the output could not be written: {e}"))),
+        Err(e) => Err(CommandFailure::failed(format!("the output could not be written: {e}"))),
         Ok(()) => Ok(()),
     }
 }
@@ -110,7 +110,7 @@ fn is_read_by_people() -> bool {
 ///
 /// # Errors
 /// As [`piped`].
-pub fn json(value: &impl Serialize) -> Result<(), Failure> {
+pub fn json(value: &impl Serialize) -> Result<(), CommandFailure> {
     piped(|out| {
         if is_read_by_people() {
             return writeln!(out, "{}", escaped(&serde_json::to_string_pretty(value)?));
@@ -153,11 +153,11 @@ impl Formatter for OneLine {
 ///
 /// # Errors
 /// Code 2 for CSV; else as [`piped`].
-pub fn shape(format: Format, shape: &impl Serialize) -> Result<(), Failure> {
+pub fn shape(format: Format, shape: &impl Serialize) -> Result<(), CommandFailure> {
     match format {
         Format::Json => json(shape),
         Format::Jsonl => piped(|out| json_line(out, shape)),
-        Format::Csv => Err(Failure::usage("this is no table of rows: use --format json, jsonl or table")),
+        Format::Csv => Err(CommandFailure::usage("this is no table of rows: use --format json, jsonl or table")),
         Format::Table => piped(|out| fields(out, &to_raw_value(shape)?, 0)),
     }
 }
@@ -244,7 +244,7 @@ fn is_formula(text: &str) -> bool {
 ///
 /// # Errors
 /// As [`piped`].
-pub fn csv_table(rows: &[Value]) -> Result<(), Failure> {
+pub fn csv_table(rows: &[Value]) -> Result<(), CommandFailure> {
     let mut columns: Vec<&str> = Vec::new();
     for key in rows.iter().filter_map(Value::as_object).flat_map(|row| row.keys()) {
         if !columns.contains(&key.as_str()) {
@@ -265,7 +265,7 @@ pub fn csv_table(rows: &[Value]) -> Result<(), Failure> {
 ///
 /// # Errors
 /// The writer's.
-pub fn table(out: &mut dyn Write, columns: &[Column], rows: &[Vec<SafeText>]) -> io::Result<()> {
+pub fn table(out: &mut dyn Write, columns: &[PrintedColumn], rows: &[Vec<SafeText>]) -> io::Result<()> {
     let width = width();
     let fitted = table::write(out, columns, rows, width, ink())?;
     fitted.note(width).into_iter().for_each(afterwards);
@@ -286,7 +286,7 @@ pub fn width() -> Option<usize> {
 /// How the run speaks: set once, when the command line has been read.
 #[derive(Debug, Clone, Copy)]
 struct Manner {
-    out: Ink,
+    out: OutputInk,
     quiet: bool,
 }
 
@@ -294,14 +294,14 @@ static MANNER: OnceLock<Manner> = OnceLock::new();
 
 /// Sets how the run speaks.
 pub fn speak(global: &Global) {
-    let out = Ink::of(global.color, is_read_by_people(), Surroundings::here());
+    let out = OutputInk::of(global.color, is_read_by_people(), ColourSurroundings::here());
     let _ = MANNER.set(Manner { out, quiet: global.quiet });
 }
 
 /// Colours of standard output.
 #[must_use]
-pub fn ink() -> Ink {
-    MANNER.get().map_or(Ink::none(), |manner| manner.out)
+pub fn ink() -> OutputInk {
+    MANNER.get().map_or(OutputInk::none(), |manner| manner.out)
 }
 
 /// Lines that follow on standard error when what is being printed is out.

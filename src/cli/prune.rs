@@ -4,7 +4,7 @@ use clap::Args;
 
 use super::change_args::Doing;
 use crate::change::operation::Pruning;
-use crate::memory::prune::Window;
+use crate::memory::prune::PruneWindow;
 
 /// What to prune, and by which rules. Without a rule, each bank's own window counts; a rule that is named applies alone.
 #[derive(Debug, Clone, Args)]
@@ -17,7 +17,7 @@ pub struct Prune {
     pub agent: Option<String>,
     /// Newest cases that each bank keeps, or `own` for each bank's own window beside the other rules.
     #[arg(long, value_name = "N|own", allow_negative_numbers = true, value_parser = window)]
-    pub window: Option<Window>,
+    pub window: Option<PruneWindow>,
     /// Cases older than that: an age such as 90d, or a time.
     #[arg(long, value_name = "AGE")]
     pub older_than: Option<String>,
@@ -46,10 +46,10 @@ pub struct Cases {
     pub doing: Doing,
 }
 
-fn window(text: &str) -> Result<Window, String> {
+fn window(text: &str) -> Result<PruneWindow, String> {
     match text {
-        "own" => Ok(Window::Own),
-        number => number.parse().map(Window::Newest).map_err(|_| "give a number of cases, or `own`".to_owned()),
+        "own" => Ok(PruneWindow::Own),
+        number => number.parse().map(PruneWindow::Newest).map_err(|_| "give a number of cases, or `own`".to_owned()),
     }
 }
 

@@ -1,7 +1,7 @@
 //! The people of a database, by all that they are called: what a veil has to hide.
 
 use crate::memory::Entity;
-use crate::memory::query::{Query, Start};
+use crate::memory::query::{PageStart, Query};
 use crate::store::{Store, StoreError};
 
 /// Handles that are read at most: further people are masked in their rows only.
@@ -25,7 +25,7 @@ pub async fn handles(store: &Store) -> Result<Vec<String>, StoreError> {
             handles.extend(row.list("handles").into_iter().map(str::to_owned));
         }
         match page.next {
-            Some(next) => query.start = Start::After(next),
+            Some(next) => query.start = PageStart::After(next),
             None => break,
         }
     }

@@ -21,11 +21,13 @@ use crate::memory::Entity;
 
 pub use catalog::{Catalog, CatalogColumn, CatalogTable};
 pub use parse::{LayoutError, parse};
-pub use write::{Fill, Spelling, Write};
+pub use write::{Fill, TimeSpelling, Write};
 
 pub use vector::{BoundVector, VectorSpec};
 
-pub use recognise::{Attachment, BoundColumn, BoundFrom, BoundOrigin, BoundSource, Recognised, Withheld, recognise};
+pub use recognise::{
+    Attachment, BoundColumn, BoundFrom, BoundOrigin, BoundSource, RecognisedLayouts, WithheldPart, recognise,
+};
 
 /// The two kinds of database that can be opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,9 +75,9 @@ pub struct Layout {
     /// What the layout cannot hold, and what to do about it: entity and sentence.
     pub absent: Vec<(Entity, String)>,
     /// By what people are known.
-    pub handles: Vec<erase::Handle>,
+    pub handles: Vec<erase::HandleColumn>,
     /// Whose rows are, and what erasing does to them.
-    pub rules: Vec<erase::Rule>,
+    pub rules: Vec<erase::EraseRule>,
     /// The table of accounts.
     pub account: Option<erase::Account>,
     /// Tables that triggers keep in step with others: erasing leaves them to those.
@@ -145,7 +147,7 @@ pub struct Source {
     /// Name of the source for people: the table, or what the author says.
     pub label: String,
     /// The FROM clause: a table under the alias `t`, or the author's own.
-    pub from: From,
+    pub from: FromClause,
     /// Condition that leaves bookkeeping rows out.
     pub keep: Option<Sql>,
     /// What must be there for this source to be used.
@@ -155,9 +157,9 @@ pub struct Source {
     /// Canonical columns: name and the ways to get it, the first one that gives a value wins.
     pub columns: Vec<(String, Vec<ColumnSpec>)>,
     /// How canvas events and feedback hang on an episode.
-    pub links: Vec<Link>,
+    pub links: Vec<EpisodeLink>,
     /// Rust derivation that completes the rows.
-    pub derive: Option<Derive>,
+    pub derive: Option<Derivation>,
     /// How its rows are written; none when they are only read.
     pub write: Option<Write>,
     /// Times are all in the one canonical spelling, so that their text orders them.
@@ -173,7 +175,7 @@ pub struct Source {
 
 /// The FROM clause of a source.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum From {
+pub enum FromClause {
     /// One table.
     Table(String),
     /// A join or a read-only query with the tables behind its aliases.
@@ -189,13 +191,13 @@ pub enum From {
 #[derive(Debug, Clone, PartialEq)]
 pub struct ColumnSpec {
     /// Where the value is.
-    pub value: Origin,
+    pub value: ColumnOrigin,
     /// Path into the JSON value, with dots.
     pub path: Option<String>,
     /// Stored word to canonical word.
     pub map: Vec<(String, String)>,
     /// How the value is stored, where its type does not say.
-    pub stored: Stored,
+    pub stored: StoredAs,
     /// What must be there for this way to be open.
     pub requires: Vec<Need>,
     /// Condition that finds the rows whose list holds one of some ids; `$ids` stands for the list of ids.
@@ -210,7 +212,7 @@ pub struct ColumnSpec {
 
 /// Where a column's value is.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Origin {
+pub enum ColumnOrigin {
     /// A column, perhaps `alias.column`.
     Column(String),
     /// An SQL expression of the author's.
@@ -221,7 +223,7 @@ pub enum Origin {
 
 /// How a value is stored where the column's type does not tell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Stored {
+pub enum StoredAs {
     /// As the type and the first bytes say: text, JSON text, zlib, array, any spelling of time.
     #[default]
     Plain,
@@ -237,7 +239,7 @@ pub enum Stored {
 
 /// How rows of another entity hang on an episode.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Link {
+pub struct EpisodeLink {
     /// What hangs.
     pub to: Entity,
     /// How.
@@ -257,22 +259,22 @@ pub enum LinkBy {
 
 /// Rust code that completes rows where data is not enough.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Derive {
+pub enum Derivation {
     /// Episodes out of the event log of their workflow run.
     WorkflowEvents,
     /// The episode of feedback that names none: the only one of its execution, else the one that lists it.
     EpisodeLinks,
 }
 
-impl Derive {
+impl Derivation {
     /// Canonical columns that it may fill.
     #[must_use]
     pub fn fills(self) -> &'static [&'static str] {
         match self {
-            Derive::WorkflowEvents => {
+            Derivation::WorkflowEvents => {
                 &["observation", "thoughts", "actions", "result", "success", "insight", "ended_at", "duration_seconds"]
             }
-            Derive::EpisodeLinks => &["episode_id"],
+            Derivation::EpisodeLinks => &["episode_id"],
         }
     }
 
@@ -280,8 +282,8 @@ impl Derive {
     #[must_use]
     pub fn reads(self) -> &'static [&'static str] {
         match self {
-            Derive::WorkflowEvents => &["status", "started_at", "parent_id", "ended_at"],
-            Derive::EpisodeLinks => &["source", "agent_id", "execution_id", "episode_id"],
+            Derivation::WorkflowEvents => &["status", "started_at", "parent_id", "ended_at"],
+            Derivation::EpisodeLinks => &["source", "agent_id", "execution_id", "episode_id"],
         }
     }
 }

@@ -6,30 +6,30 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde_json::Value;
 
 use super::erase::Erasures;
-use crate::change::plan::{Change, Danger, Plan};
+use crate::change::plan::{Change, ChangeDanger, Plan};
 use crate::change::{self, Author, ChangeError, Operation, anchor, audit, migrate, what_if};
-use crate::console::core::change::{Applied, Refusal};
-use crate::console::core::{Failure, Proposal, Ticket};
-use crate::console::overlays::unlock::{Pending, Writable};
-use crate::console::screens::receipts::{ENTRIES, Entry};
+use crate::console::core::change::{AppliedPlan, Refusal};
+use crate::console::core::{Proposal, RequestFailure, Ticket};
+use crate::console::overlays::unlock::{PendingStep, WriteState};
+use crate::console::screens::receipts::{ENTRIES, ReceiptEntry};
 use crate::console::screens::trail::{TrailFault, TrailVerdict};
-use crate::job::backfill::Given;
+use crate::job::backfill::BackfillArguments;
 use crate::memory::{Entity, Row};
 use crate::recall::what_if::WhatIf;
 use crate::store::Store;
 
 /// Plans that wait for a yes, by the number of the request that made them.
 #[derive(Clone, Default)]
-pub struct Plans(Arc<Mutex<HashMap<Ticket, (Proposal, Plan)>>>, Given);
+pub struct Plans(Arc<Mutex<HashMap<Ticket, (Proposal, Plan)>>>, BackfillArguments);
 
 impl Plans {
     /// None yet; what backfills are told.
-    pub fn new(given: Given) -> Self {
+    pub fn new(given: BackfillArguments) -> Self {
         Plans(Arc::default(), given)
     }
 
     /// What backfills are told.
-    pub fn given(&self) -> &Given {
+    pub fn given(&self) -> &BackfillArguments {
         &self.1
     }
 
@@ -50,7 +50,7 @@ impl Plans {
 }
 
 /// What an operation would come to; nothing is kept.
-pub async fn preview(store: &Store, operation: &Operation, author: &Author) -> Result<Box<Plan>, Failure> {
+pub async fn preview(store: &Store, operation: &Operation, author: &Author) -> Result<Box<Plan>, RequestFailure> {
     let planned = change::plan(store, operation, author).await;
     planned.map(Box::new).map_err(|error| failure(&operation.title(), &error))
 }
@@ -60,16 +60,16 @@ pub async fn what_if(
     store: &Store,
     (plans, erasures): (&Plans, &Erasures),
     planned: Ticket,
-    kept: &[what_if::Kept],
+    kept: &[what_if::KeptQuestion],
     patient: bool,
     told: &(dyn Fn(usize) + Send + Sync),
-) -> Result<Box<WhatIf>, Failure> {
+) -> Result<Box<WhatIf>, RequestFailure> {
     let budget = if patient { what_if::PATIENCE } else { what_if::BUDGET };
     let found = match (plans.kept(planned), erasures.kept(planned)) {
         (Some(plan), _) => what_if::of_plan(store, &plan, kept, budget, told).await,
         (None, Some(plan)) => what_if::of_purge(store, &plan, kept, budget, told).await,
         (None, None) => {
-            return Err(Failure::new("Recall was not looked at", "the plan is gone", "ask for it again"));
+            return Err(RequestFailure::new("Recall was not looked at", "the plan is gone", "ask for it again"));
         }
     };
     found.map(Box::new).map_err(|error| failure("Recall was not looked at", &error))
@@ -112,7 +112,7 @@ async fn plan_each(store: &Store, each: &[Operation], author: &Author) -> Result
     let nothing = || ("Nothing".to_owned(), ChangeError::Usage("nothing was asked for".to_owned()));
     let mut whole = whole.ok_or_else(nothing)?;
     if each.len() > 1 {
-        whole.danger = whole.danger.max(Danger::Guarded);
+        whole.danger = whole.danger.max(ChangeDanger::Guarded);
         let words = format!(
             "these are {} changes, each planned again in its turn, with an audit entry of its own: when one is refused, those \
              before it stay and can be undone one by one",
@@ -144,7 +144,7 @@ fn joined(mut whole: Plan, next: Plan) -> Plan {
 }
 
 /// Applies a kept plan, and keeps an anchor of the trail outside the database: a session may end without notice.
-pub async fn apply(store: &Store, kept: Option<(Proposal, Plan)>, author: &Author) -> Applied {
+pub async fn apply(store: &Store, kept: Option<(Proposal, Plan)>, author: &Author) -> AppliedPlan {
     let mut applied = carry_out(store, kept, author).await;
     if let Some((_, last)) = applied.receipts.last_mut() {
         last.disclosures.extend(anchor::missed(store).await);
@@ -153,22 +153,22 @@ pub async fn apply(store: &Store, kept: Option<(Proposal, Plan)>, author: &Autho
 }
 
 /// Of several changes each is planned and applied in its turn, up to the first refusal.
-async fn carry_out(store: &Store, kept: Option<(Proposal, Plan)>, author: &Author) -> Applied {
+async fn carry_out(store: &Store, kept: Option<(Proposal, Plan)>, author: &Author) -> AppliedPlan {
     let Some((proposal, plan)) = kept else {
-        let failure = Failure::new("The change was not made", "its plan is gone", "ask for it again");
-        return Applied { receipts: Vec::new(), refusal: Some(Refusal::Failed(failure)) };
+        let failure = RequestFailure::new("The change was not made", "its plan is gone", "ask for it again");
+        return AppliedPlan { receipts: Vec::new(), refusal: Some(Refusal::Failed(failure)) };
     };
     let each = proposal.changes();
     if each.len() <= 1 {
         return match change::apply(store, &plan, author).await {
-            Ok(receipt) => Applied { receipts: vec![(0, receipt)], refusal: None },
+            Ok(receipt) => AppliedPlan { receipts: vec![(0, receipt)], refusal: None },
             Err(error) => {
                 let refusal = refusal(store, &proposal.title(), &plan.changes, error).await;
-                Applied { receipts: Vec::new(), refusal: Some(refusal) }
+                AppliedPlan { receipts: Vec::new(), refusal: Some(refusal) }
             }
         };
     }
-    let mut applied = Applied::default();
+    let mut applied = AppliedPlan::default();
     for (position, single) in each.iter().enumerate() {
         match change::plan_and_apply(store, author, || change::plan(store, single, author)).await {
             Ok((_, receipt)) => applied.receipts.push((position, receipt)),
@@ -206,7 +206,7 @@ async fn rows_now(store: &Store, changes: &[Change]) -> Vec<Option<Row>> {
 }
 
 /// A refusal of the change for people.
-pub fn failure(what: &str, error: &ChangeError) -> Failure {
+pub fn failure(what: &str, error: &ChangeError) -> RequestFailure {
     let what = format!("{what}: not done");
     let remedy = match error {
         ChangeError::Store(error) => return super::load::failure(&what, error),
@@ -217,37 +217,40 @@ pub fn failure(what: &str, error: &ChangeError) -> Failure {
         ChangeError::Broken(_) => "look at the trail with: audit verify",
         ChangeError::Failed(_) => "try again",
     };
-    Failure::new(what, error.to_string(), remedy)
+    RequestFailure::new(what, error.to_string(), remedy)
 }
 
 /// Whether and how the database can be written.
-pub async fn writable(store: &Store) -> Result<Writable, Failure> {
+pub async fn writable(store: &Store) -> Result<WriteState, RequestFailure> {
     if let Some(reason) = store.why_not_writable() {
-        return Ok(Writable { blocked: Some(reason.to_owned()), ..Writable::default() });
+        return Ok(WriteState { blocked: Some(reason.to_owned()), ..WriteState::default() });
     }
     let what = "Whether the database can be changed";
     let state = migrate::state(store).await.map_err(|e| failure(what, &e))?;
-    let pending = state.pending.into_iter().map(|m| Pending {
+    let pending = state.pending.into_iter().map(|m| PendingStep {
         name: m.name,
         sql: m.sql,
         lock_risk: m.lock_risk,
         effect: m.effect,
     });
-    Ok(Writable { blocked: None, audited: !state.applied.is_empty(), pending: pending.collect() })
+    Ok(WriteState { blocked: None, audited: !state.applied.is_empty(), pending: pending.collect() })
 }
 
 /// Applies the pending migrations, and the optional ones of these names; what was applied.
-pub async fn migrate(store: &Store, author: &Author, optional: Vec<String>) -> Result<Vec<String>, Failure> {
-    let choice = migrate::Choice { to: None, optional };
+pub async fn migrate(store: &Store, author: &Author, optional: Vec<String>) -> Result<Vec<String>, RequestFailure> {
+    let choice = migrate::MigrationChoice { to: None, optional };
     let outcome = migrate::apply_chosen(store, author, &choice).await;
     Ok(outcome.map_err(|e| failure("The migration", &e))?.applied)
 }
 
 /// What our trail is worth, with the anchors that are kept of it; `told` hears how many entries were read.
-pub async fn verify_trail(store: &Store, told: &(dyn Fn(usize) + Sync)) -> Result<Box<TrailVerdict>, Failure> {
+pub async fn verify_trail(store: &Store, told: &(dyn Fn(usize) + Sync)) -> Result<Box<TrailVerdict>, RequestFailure> {
     let verdict = anchor::walk(store, &[], told).await.map_err(|e| failure("The audit trail", &e))?;
-    let fault =
-        |fault: audit::Fault| TrailFault { kind: fault.kind.replace('_', " "), seq: fault.seq, message: fault.message };
+    let fault = |fault: audit::AuditFault| TrailFault {
+        kind: fault.kind.replace('_', " "),
+        seq: fault.seq,
+        message: fault.message,
+    };
     Ok(Box::new(TrailVerdict {
         entries: verdict.entries,
         database_id: verdict.database_id,
@@ -260,9 +263,11 @@ pub async fn verify_trail(store: &Store, told: &(dyn Fn(usize) + Sync)) -> Resul
 }
 
 /// Entries of our trail, newest first.
-pub async fn trail(store: &Store, before: Option<i64>) -> Result<Vec<Entry>, Failure> {
+pub async fn trail(store: &Store, before: Option<i64>) -> Result<Vec<ReceiptEntry>, RequestFailure> {
     let failed = |e: ChangeError| match e {
-        ChangeError::Refused(reason) => Failure::new("No change was made here yet", reason, "U adds the audit trail"),
+        ChangeError::Refused(reason) => {
+            RequestFailure::new("No change was made here yet", reason, "U adds the audit trail")
+        }
         e => failure("The list of changes", &e),
     };
     let head = audit::anchor(store).await.map_err(failed)?.seq;
@@ -273,10 +278,10 @@ pub async fn trail(store: &Store, before: Option<i64>) -> Result<Vec<Entry>, Fai
     Ok(rows.iter().map(entry).collect())
 }
 
-fn entry(row: &Value) -> Entry {
+fn entry(row: &Value) -> ReceiptEntry {
     let text = |value: &Value| value.as_str().map(str::to_owned);
     let public = &row["public"];
-    Entry {
+    ReceiptEntry {
         seq: row["seq"].as_i64().unwrap_or_default(),
         at: text(&row["at"]).unwrap_or_default(),
         actor: text(&row["actor"]).unwrap_or_default(),

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::Store;
 use super::dialect::quote;
 use super::select::from_clause;
-use super::session::Raw;
+use super::session::FetchedValue;
 use crate::layout::recognise::BoundFrom;
 use crate::layout::{BoundSource, CatalogTable, Engine};
 use crate::memory::Entity;
@@ -100,9 +100,9 @@ impl<'s> Counting<'s> {
     }
 }
 
-fn integer(rows: &[Vec<Raw>]) -> Option<i64> {
+fn integer(rows: &[Vec<FetchedValue>]) -> Option<i64> {
     match rows.first().and_then(|row| row.first()) {
-        Some(Raw::Integer(i)) => Some(*i),
+        Some(FetchedValue::Integer(i)) => Some(*i),
         _ => None,
     }
 }

@@ -6,43 +6,43 @@ use serde_json::Value;
 
 use super::dialect::{self, PgType};
 use super::select::{as_stored, is_uuid};
-use super::session::Raw;
-use super::shape::Shape;
-use super::stored::{Cell, Image, Mutation, Rows, TableName, spell};
+use super::session::FetchedValue;
+use super::shape::TableShape;
+use super::stored::{Cell, Image, Mutation, StoredRows, TableName, spell};
 use super::surplus::StoredColumns;
 use super::{Store, StoreError};
-use crate::layout::{BoundColumn, BoundOrigin, BoundSource, Engine, Fill, Spelling, Stored, Write};
-use crate::memory::{Entity, Kind, Row};
+use crate::layout::{BoundColumn, BoundOrigin, BoundSource, Engine, Fill, StoredAs, TimeSpelling, Write};
+use crate::memory::{Entity, Row, ValueKind};
 
 /// A canonical value to be stored.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Given {
+pub enum GivenValue {
     /// This value.
     Is(Value),
     /// The time of the change.
     Now,
 }
 
-impl<T: Into<Value>> From<T> for Given {
+impl<T: Into<Value>> From<T> for GivenValue {
     fn from(value: T) -> Self {
-        Given::Is(value.into())
+        GivenValue::Is(value.into())
     }
 }
 
 /// One row as it is stored and as it is shown.
 #[derive(Debug, Clone)]
-pub struct Located<'s> {
+pub struct LocatedRow<'s> {
     /// Where it comes from.
     pub source: &'s BoundSource,
     /// Columns and values that find it.
-    pub key: Vec<(String, Raw)>,
+    pub key: Vec<(String, FetchedValue)>,
     /// The stored row.
     pub image: Image,
     /// The same, canonical.
     pub row: Row,
 }
 
-impl Located<'_> {
+impl LocatedRow<'_> {
     /// The table it is in.
     #[must_use]
     pub fn table(&self) -> TableName {
@@ -51,22 +51,27 @@ impl Located<'_> {
 
     /// The row, by its key.
     #[must_use]
-    pub fn rows(&self) -> Rows {
+    pub fn rows(&self) -> StoredRows {
         let (by, values) = self.key.iter().cloned().unzip();
-        Rows { table: self.table(), by, keys: vec![values] }
+        StoredRows { table: self.table(), by, keys: vec![values] }
     }
 
     /// Columns of the row set again, and what the layout sets with every change.
     ///
     /// # Errors
     /// Why a value cannot be stored.
-    pub fn update(&self, engine: Engine, shape: &Shape, values: &[(&str, Given)]) -> Result<Mutation, String> {
+    pub fn update(
+        &self,
+        engine: Engine,
+        shape: &TableShape,
+        values: &[(&str, GivenValue)],
+    ) -> Result<Mutation, String> {
         let mut set: Vec<(String, Cell)> = Vec::new();
         for (column, value) in values {
             set.extend(encode(engine, self.source, shape, column, value)?);
         }
         for (name, cell) in &mut set {
-            if *cell == Cell::Is(Raw::Null) && shape.column(name).is_some_and(|c| c.required) {
+            if *cell == Cell::Is(FetchedValue::Null) && shape.column(name).is_some_and(|c| c.required) {
                 let fill = self.source.write.as_ref().and_then(|w| w.insert.iter().find(|(n, _)| n == name));
                 *cell = match fill {
                     Some((_, Fill::Value(value))) => Cell::Is(constant(engine, value)),
@@ -86,13 +91,13 @@ impl Located<'_> {
 }
 
 /// Adds what the layout sets with every change of a row.
-pub fn touch(source: &BoundSource, shape: &Shape, set: &mut Vec<(String, Cell)>) {
+pub fn touch(source: &BoundSource, shape: &TableShape, set: &mut Vec<(String, Cell)>) {
     set.extend(touched(source, shape).into_iter().map(|(name, times)| (name, Cell::Now(times))));
 }
 
 /// The stored columns that take the time of every change of a row, with how it is spelled.
 #[must_use]
-pub fn touched(source: &BoundSource, shape: &Shape) -> Vec<(String, Spelling)> {
+pub fn touched(source: &BoundSource, shape: &TableShape) -> Vec<(String, TimeSpelling)> {
     let Some(write) = &source.write else { return Vec::new() };
     let there = write.touch.iter().filter_map(|name| shape.column(name));
     there.map(|column| (column.name.clone(), write.times)).collect()
@@ -125,13 +130,13 @@ fn stored_in_table(way: &BoundColumn) -> Option<&str> {
 pub fn encode(
     engine: Engine,
     source: &BoundSource,
-    shape: &Shape,
+    shape: &TableShape,
     column: &str,
-    given: &Given,
+    given: &GivenValue,
 ) -> Result<Vec<(String, Cell)>, String> {
     match given {
-        Given::Is(value) => encode_value(engine, source, shape, column, Some(value)),
-        Given::Now => encode_value(engine, source, shape, column, None),
+        GivenValue::Is(value) => encode_value(engine, source, shape, column, Some(value)),
+        GivenValue::Now => encode_value(engine, source, shape, column, None),
     }
 }
 
@@ -142,13 +147,13 @@ pub fn encode(
 pub(super) fn encode_value(
     engine: Engine,
     source: &BoundSource,
-    shape: &Shape,
+    shape: &TableShape,
     column: &str,
     value: Option<&Value>,
 ) -> Result<Vec<(String, Cell)>, String> {
     let title = table_of(source).title();
-    let kind = source.entity.column(column).map_or(Kind::Text, |c| c.kind);
-    let times = source.write.as_ref().map_or(Spelling::Canonical, |w| w.times);
+    let kind = source.entity.column(column).map_or(ValueKind::Text, |c| c.kind);
+    let times = source.write.as_ref().map_or(TimeSpelling::Canonical, |w| w.times);
     let mut cells = Vec::new();
     for (position, way) in source.column(column).iter().enumerate() {
         let Some(name) = stored_in_table(way) else { continue };
@@ -198,12 +203,12 @@ fn mapped<'v>(way: &BoundColumn, value: &'v Value, first: bool) -> Cow<'v, Value
     }
 }
 
-fn spelling(engine: Engine, way: &BoundColumn, times: Spelling) -> Spelling {
+fn spelling(engine: Engine, way: &BoundColumn, times: TimeSpelling) -> TimeSpelling {
     match (way.stored, engine) {
-        (Stored::Epoch, _) => Spelling::Epoch,
-        (Stored::EpochMillis, _) => Spelling::EpochMillis,
+        (StoredAs::Epoch, _) => TimeSpelling::Epoch,
+        (StoredAs::EpochMillis, _) => TimeSpelling::EpochMillis,
         // PostgreSQL reads any spelling into its own types, and texts hold what the layout says.
-        (_, Engine::Postgres) if PgType::of(dialect::declared(&way.origin)) != PgType::Text => Spelling::Canonical,
+        (_, Engine::Postgres) if PgType::of(dialect::declared(&way.origin)) != PgType::Text => TimeSpelling::Canonical,
         _ => times,
     }
 }
@@ -211,23 +216,23 @@ fn spelling(engine: Engine, way: &BoundColumn, times: Spelling) -> Spelling {
 fn raw(
     engine: Engine,
     way: &BoundColumn,
-    kind: Kind,
+    kind: ValueKind,
     declared: &str,
-    times: Spelling,
+    times: TimeSpelling,
     value: &Value,
-) -> Result<Raw, String> {
+) -> Result<FetchedValue, String> {
     if value.is_null() {
-        return Ok(Raw::Null);
+        return Ok(FetchedValue::Null);
     }
     let text = match (way.stored, kind, value) {
-        (Stored::One, _, Value::Array(items)) => match &items[..] {
-            [] => return Ok(Raw::Null),
+        (StoredAs::One, _, Value::Array(items)) => match &items[..] {
+            [] => return Ok(FetchedValue::Null),
             [Value::String(one)] => one.clone(),
             _ => return Err("holds one id, not a list".to_owned()),
         },
-        (_, Kind::Time, Value::String(time)) => return Ok(spell(spelling(engine, way, times), time)),
-        (_, Kind::List, Value::Array(items)) if declared.ends_with("[]") => array_literal(items),
-        (_, Kind::Json | Kind::List, value) => value.to_string(),
+        (_, ValueKind::Time, Value::String(time)) => return Ok(spell(spelling(engine, way, times), time)),
+        (_, ValueKind::List, Value::Array(items)) if declared.ends_with("[]") => array_literal(items),
+        (_, ValueKind::Json | ValueKind::List, value) => value.to_string(),
         (_, _, Value::String(text)) => text.clone(),
         (_, _, value @ (Value::Bool(_) | Value::Number(_))) => {
             check_scale(declared, value)?;
@@ -243,7 +248,7 @@ fn raw(
             return Err(format!("holds UUIDs, not `{text}`"));
         }
     }
-    Ok(Raw::Text(text))
+    Ok(FetchedValue::Text(text))
 }
 
 /// Whether a text within a value holds NUL, which JSON spells in letters.
@@ -284,17 +289,17 @@ fn check_scale(declared: &str, value: &Value) -> Result<(), String> {
 }
 
 /// A constant as it is stored.
-fn constant(engine: Engine, value: &Value) -> Raw {
+fn constant(engine: Engine, value: &Value) -> FetchedValue {
     match (engine, value) {
-        (_, Value::Null) => Raw::Null,
-        (_, Value::String(text)) => Raw::Text(text.clone()),
-        (Engine::Sqlite, Value::Bool(b)) => Raw::Integer(i64::from(*b)),
+        (_, Value::Null) => FetchedValue::Null,
+        (_, Value::String(text)) => FetchedValue::Text(text.clone()),
+        (Engine::Sqlite, Value::Bool(b)) => FetchedValue::Integer(i64::from(*b)),
         (Engine::Sqlite, Value::Number(n)) => match (n.as_i64(), n.as_f64()) {
-            (Some(i), _) => Raw::Integer(i),
-            (None, Some(x)) => Raw::Real(x),
-            (None, None) => Raw::Text(n.to_string()),
+            (Some(i), _) => FetchedValue::Integer(i),
+            (None, Some(x)) => FetchedValue::Real(x),
+            (None, None) => FetchedValue::Text(n.to_string()),
         },
-        (_, other) => Raw::Text(other.to_string()),
+        (_, other) => FetchedValue::Text(other.to_string()),
     }
 }
 
@@ -315,7 +320,7 @@ impl Store {
     /// # Errors
     /// [`StoreError::Ambiguous`] when several rows have the id, an entity that the database does not hold, or the
     /// engine's refusal.
-    pub async fn locate(&self, entity: Entity, id: &str) -> Result<Option<Located<'_>>, StoreError> {
+    pub async fn locate(&self, entity: Entity, id: &str) -> Result<Option<LocatedRow<'_>>, StoreError> {
         for source in self.sources_of(entity)? {
             if let Some(located) = self.locate_in(source, id).await? {
                 return Ok(Some(located));
@@ -328,12 +333,12 @@ impl Store {
     ///
     /// # Errors
     /// As [`Store::locate`].
-    pub async fn locate_in<'s>(&self, source: &'s BoundSource, id: &str) -> Result<Option<Located<'s>>, StoreError> {
+    pub async fn locate_in<'s>(&self, source: &'s BoundSource, id: &str) -> Result<Option<LocatedRow<'s>>, StoreError> {
         let id = &*as_stored(self.engine(), source, "id", id);
         let Some((name, _)) = plain_column(source, "id").filter(|(_, way)| self.can_be(way, id)) else {
             return Ok(None);
         };
-        let rows = Rows::with(&table_of(source), name, Raw::Text(id.to_owned()));
+        let rows = StoredRows::with(&table_of(source), name, FetchedValue::Text(id.to_owned()));
         let mut images = self.images(&rows).await?;
         let Some(image) = images.pop() else { return Ok(None) };
         if !images.is_empty() {
@@ -341,7 +346,7 @@ impl Store {
         }
         let Some(key) = image.get(name).cloned() else { return Ok(None) };
         let Some(row) = self.related_in(source, "id", &[id.to_owned()], None).await?.pop() else { return Ok(None) };
-        Ok(Some(Located { source, key: vec![(name.to_owned(), key)], image, row }))
+        Ok(Some(LocatedRow { source, key: vec![(name.to_owned(), key)], image, row }))
     }
 
     /// Whether a column can hold that id: a text that is no UUID is in no uuid column, and asking would be an error.
@@ -361,10 +366,10 @@ impl Store {
     pub async fn insertion(
         &self,
         source: &BoundSource,
-        values: &[(&str, Given)],
+        values: &[(&str, GivenValue)],
         owner: Option<&Image>,
     ) -> Result<Mutation, StoreError> {
-        let (columns, row): (Vec<&str>, Vec<Given>) = values.iter().cloned().unzip();
+        let (columns, row): (Vec<&str>, Vec<GivenValue>) = values.iter().cloned().unzip();
         self.insertions(source, &columns, &[row], owner).await
     }
 
@@ -376,10 +381,10 @@ impl Store {
         &self,
         source: &BoundSource,
         columns: &[&str],
-        rows: &[Vec<Given>],
+        rows: &[Vec<GivenValue>],
         owner: Option<&Image>,
     ) -> Result<Mutation, StoreError> {
-        let rows: Vec<(&[Given], &StoredColumns)> = rows.iter().map(|row| (row.as_slice(), NOTHING)).collect();
+        let rows: Vec<(&[GivenValue], &StoredColumns)> = rows.iter().map(|row| (row.as_slice(), NOTHING)).collect();
         self.insertions_as_stored(source, columns, &rows, owner).await
     }
 
@@ -391,7 +396,7 @@ impl Store {
         &self,
         source: &BoundSource,
         columns: &[&str],
-        rows: &[(&[Given], &StoredColumns)],
+        rows: &[(&[GivenValue], &StoredColumns)],
         owner: Option<&Image>,
     ) -> Result<Mutation, StoreError> {
         let table = table_of(source);
@@ -400,7 +405,7 @@ impl Store {
         let mut names = Vec::new();
         let mut cells = Vec::with_capacity(rows.len());
         for (row, stored) in rows {
-            let values: Vec<(&str, &Given)> = columns.iter().copied().zip(*row).collect();
+            let values: Vec<(&str, &GivenValue)> = columns.iter().copied().zip(*row).collect();
             let (named, row) = self
                 .new_cells(source, &shape, &write, &values, stored, owner)
                 .map_err(StoreError::CannotHold)?
@@ -420,9 +425,9 @@ impl Store {
     fn new_cells(
         &self,
         source: &BoundSource,
-        shape: &Shape,
+        shape: &TableShape,
         write: &Write,
-        values: &[(&str, &Given)],
+        values: &[(&str, &GivenValue)],
         stored: &StoredColumns,
         owner: Option<&Image>,
     ) -> Result<Vec<(String, Cell)>, String> {
@@ -437,15 +442,15 @@ impl Store {
         }
         for (name, fill) in &write.insert {
             let Some(column) = shape.column(name) else { continue };
-            if cells.iter().any(|(n, cell)| *n == column.name && *cell != Cell::Is(Raw::Null)) {
+            if cells.iter().any(|(n, cell)| *n == column.name && *cell != Cell::Is(FetchedValue::Null)) {
                 continue;
             }
             let value = match fill {
                 Fill::Value(value) => constant(self.engine(), value),
-                Fill::Owner(from) => owner.and_then(|o| o.get(from)).cloned().unwrap_or(Raw::Null),
+                Fill::Owner(from) => owner.and_then(|o| o.get(from)).cloned().unwrap_or(FetchedValue::Null),
                 Fill::Word { column, words } => {
                     let said = values.iter().find_map(|(c, given)| match given {
-                        Given::Is(Value::String(word)) if c == column => Some(word),
+                        GivenValue::Is(Value::String(word)) if c == column => Some(word),
                         _ => None,
                     });
                     match words.iter().find(|(word, _)| Some(word) == said) {
@@ -461,7 +466,7 @@ impl Store {
             cells.retain(|(n, _)| n != name);
             cells.push((name.clone(), Cell::Is(raw.clone())));
         }
-        let filled = |name: &str| cells.iter().any(|(n, cell)| n == name && *cell != Cell::Is(Raw::Null));
+        let filled = |name: &str| cells.iter().any(|(n, cell)| n == name && *cell != Cell::Is(FetchedValue::Null));
         match shape.columns.iter().find(|c| c.required && !filled(&c.name)) {
             Some(column) => Err(lacking(source, write, &column.name)),
             None => Ok(cells),

@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::count::Counting;
 use super::dialect::quote;
-use super::own::Own;
-use super::session::Raw;
-use super::withhold::Denied;
+use super::own::OwnTables;
+use super::session::FetchedValue;
+use super::withhold::DeniedTable;
 use super::{Store, StoreError};
 use crate::layout::{CatalogTable, Engine};
 use crate::memory::Entity;
 use crate::memory::query::{
-    Capability, CountKind, DatabaseStatus, EntityStatus, LayoutStatus, Migrations, Status, TableStatus,
+    Capability, CountKind, DatabaseStatus, EntityStatus, LayoutStatus, Migrations, StoreStatus, TableStatus,
 };
 
 impl Store {
@@ -19,7 +19,7 @@ impl Store {
     ///
     /// # Errors
     /// The engine's refusal.
-    pub async fn status(&self) -> Result<Status, StoreError> {
+    pub async fn status(&self) -> Result<StoreStatus, StoreError> {
         let counting = Counting::new(self);
         let mut layouts = Vec::new();
         for layout in &self.recognised().layouts {
@@ -70,7 +70,7 @@ impl Store {
         let pending = due.map(|s| s.migration.name);
         let pending = companion.into_iter().chain(pending).collect();
         let write = self.may_write(own.as_ref()).await?;
-        Ok(Status {
+        Ok(StoreStatus {
             database: DatabaseStatus {
                 engine: self.engine().name().to_owned(),
                 version: self.version.clone(),
@@ -100,7 +100,7 @@ impl Store {
     ///
     /// # Errors
     /// The engine's refusal; an SQLite without `dbstat` leaves the sizes out and says so.
-    pub async fn with_sizes(&self, mut status: Status) -> Result<Status, StoreError> {
+    pub async fn with_sizes(&self, mut status: StoreStatus) -> Result<StoreStatus, StoreError> {
         if self.engine() != Engine::Sqlite {
             return Ok(status);
         }
@@ -114,7 +114,7 @@ impl Store {
                 schema.replace('\'', "''")
             );
             for row in self.fetch_text(&sql).await? {
-                if let [Raw::Text(name), Raw::Integer(bytes)] = &row[..] {
+                if let [FetchedValue::Text(name), FetchedValue::Integer(bytes)] = &row[..] {
                     let table = self.catalog().tables.iter().find(|t| t.schema == schema && t.name == *name);
                     sizes.extend(table.map(|table| (table.title(), *bytes)));
                 }
@@ -128,7 +128,7 @@ impl Store {
     }
 
     /// Whether changes can be made here, and what would make it so.
-    async fn may_write(&self, own: Option<&Own>) -> Result<Capability, StoreError> {
+    async fn may_write(&self, own: Option<&OwnTables>) -> Result<Capability, StoreError> {
         let (reason, remedy) = match (self.why_not_writable(), own) {
             (Some(reason), _) => (Some(reason.to_owned()), self.companion_remedy()),
             (None, _) if self.recognised().layouts.is_empty() && !self.catalog().tables.is_empty() => (
@@ -139,7 +139,9 @@ impl Store {
                 Some("there is no audit trail yet, without which nothing is changed".to_owned()),
                 Some(self.invocation().line(["migrate", "--apply"])),
             ),
-            (None, Some(Own { unread: Some((reason, remedy)), .. })) => (Some(reason.clone()), Some(remedy.clone())),
+            (None, Some(OwnTables { unread: Some((reason, remedy)), .. })) => {
+                (Some(reason.clone()), Some(remedy.clone()))
+            }
             (None, Some(_)) if !self.may_append().await? => (
                 Some("your role may not write the audit trail, without which nothing is changed".to_owned()),
                 Some(super::withhold::to_append(&self.catalog().role)),
@@ -165,7 +167,7 @@ impl Store {
         }
         let mut tables: Vec<Capability> = self.own_denied();
         let used = |t: &&CatalogTable| self.recognised().uses(t) && !super::own::TABLES.contains(&t.name.as_str());
-        let denied = self.catalog().tables.iter().filter(used).filter_map(Denied::of);
+        let denied = self.catalog().tables.iter().filter(used).filter_map(DeniedTable::of);
         tables.extend(denied.map(|denied| denied.capability(&self.catalog().role)));
         capabilities.extend(tables);
         capabilities.extend(self.catalog().hidden_rows().map(|reason| Capability {

@@ -4,7 +4,7 @@
 use crate::support::block_on;
 use crate::support::fixtures::{Fixture, Layout, build_postgres, build_sqlite, build_sqlite_as_postgres};
 use crate::support::postgres::Database;
-use mnemoscope::memory::query::{Page, Query, Start};
+use mnemoscope::memory::query::{Page, PageStart, Query};
 use mnemoscope::memory::{Entity, Row};
 use mnemoscope::store::{Store, Target};
 use serde_json::Value;
@@ -54,7 +54,12 @@ async fn open(target: Target) -> Store {
 }
 
 /// Every page of a list from one end to the other, each page in the list's order.
-async fn pages(store: &Store, entity: Entity, first: Start, onward: fn(&Page) -> Option<Start>) -> Vec<Vec<Row>> {
+async fn pages(
+    store: &Store,
+    entity: Entity,
+    first: PageStart,
+    onward: fn(&Page) -> Option<PageStart>,
+) -> Vec<Vec<Row>> {
     let mut query = Query { limit: ROWS_A_PAGE, start: first, ..Query::new(entity) };
     let mut pages = Vec::new();
     loop {
@@ -69,7 +74,7 @@ async fn pages(store: &Store, entity: Entity, first: Start, onward: fn(&Page) ->
 
 /// All rows of an entity, newest first.
 async fn list(store: &Store, entity: Entity) -> Vec<Row> {
-    pages(store, entity, Start::First, |page| page.next.clone().map(Start::After)).await.concat()
+    pages(store, entity, PageStart::First, |page| page.next.clone().map(PageStart::After)).await.concat()
 }
 
 fn ids(rows: &[Row]) -> Vec<String> {
@@ -90,7 +95,7 @@ async fn check(opened: &Opened, layout: Layout) -> Report {
         report.expect(format!("{name}: each row once"), &rows.len(), &wanted.len());
         newest_first(&mut report, name, entity, &rows);
         let mut backward =
-            pages(&opened.store, entity, Start::Last, |page| page.previous.clone().map(Start::Before)).await;
+            pages(&opened.store, entity, PageStart::Last, |page| page.previous.clone().map(PageStart::Before)).await;
         backward.reverse();
         report.expect(format!("{name}: backward"), &ids(&backward.concat()), &ids(&rows));
         lists.insert(*name, rows);

@@ -3,16 +3,16 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 
-use mnemoscope::demo::{Options, Progress, Summary, awkward_names, build};
+use mnemoscope::demo::{DemoOptions, DemoProgress, Summary, awkward_names, build};
 use mnemoscope::memory::feedback::{aggregate, score};
 use mnemoscope::memory::time::canonical;
 use mnemoscope::memory::utility::{START, replay};
-use mnemoscope::store::bulk::{Batch, Error, Existing, Loader, NATIVE_SCHEMA, Table, Value};
+use mnemoscope::store::bulk::{BulkBatch, BulkError, BulkTable, BulkValue, ExistingTarget, Loader, NATIVE_SCHEMA};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteRow};
 use sqlx::{AssertSqlSafe, Connection, Row};
 use tempfile::TempDir;
 
-async fn made(folder: &TempDir, options: &Options) -> (SqliteConnection, Summary) {
+async fn made(folder: &TempDir, options: &DemoOptions) -> (SqliteConnection, Summary) {
     let path = folder.path().join("demo.db");
     let summary = build(&path, options, |_| ()).await.unwrap();
     (open(&path).await, summary)
@@ -57,11 +57,11 @@ async fn dump(database: &mut SqliteConnection) -> BTreeMap<String, String> {
 
 #[tokio::test]
 async fn a_seed_tells_one_story() {
-    let options = Options { episodes: 250, seed: 7, ..Options::default() };
+    let options = DemoOptions { episodes: 250, seed: 7, ..DemoOptions::default() };
     let mut dumps = Vec::new();
     for seed in [7, 7, 8] {
         let folder = TempDir::new().unwrap();
-        let (mut database, _) = made(&folder, &Options { seed, ..options }).await;
+        let (mut database, _) = made(&folder, &DemoOptions { seed, ..options }).await;
         dumps.push(dump(&mut database).await);
     }
     assert_eq!(dumps[0], dumps[1]);
@@ -73,11 +73,11 @@ async fn a_seed_tells_one_story() {
 #[tokio::test]
 async fn every_table_has_rows_and_the_file_is_sound() {
     let folder = TempDir::new().unwrap();
-    let options = Options { episodes: 1_500, ..Options::default() };
+    let options = DemoOptions { episodes: 1_500, ..DemoOptions::default() };
     let mut indexed = (0, 0);
     let path = folder.path().join("demo.db");
     let summary = build(&path, &options, |progress| {
-        if let Progress::Indexes { done, of } = progress {
+        if let DemoProgress::Indexes { done, of } = progress {
             indexed = (done, of);
         }
     })
@@ -105,7 +105,7 @@ async fn every_table_has_rows_and_the_file_is_sound() {
 async fn there_are_as_many_episodes_as_were_asked_for() {
     for episodes in [0, 1, 60, 333] {
         let folder = TempDir::new().unwrap();
-        let (mut database, summary) = made(&folder, &Options { episodes, ..Options::default() }).await;
+        let (mut database, summary) = made(&folder, &DemoOptions { episodes, ..DemoOptions::default() }).await;
         assert_eq!(number(&mut database, "SELECT count(*) FROM episodes").await as u64, episodes);
         assert!(summary.rows.contains(&("episodes", episodes)));
     }
@@ -116,7 +116,7 @@ async fn what_hangs_on_episodes_grows_with_them() {
     let mut shares = Vec::new();
     for episodes in [600, 2_400] {
         let folder = TempDir::new().unwrap();
-        let (_, summary) = made(&folder, &Options { episodes, ..Options::default() }).await;
+        let (_, summary) = made(&folder, &DemoOptions { episodes, ..DemoOptions::default() }).await;
         let counts: HashMap<&str, u64> = summary.rows.into_iter().collect();
         let per_episode = |table: &str| counts[table] as f64 / episodes as f64;
         shares.push(["episode_segments", "canvas_audit", "agent_feedback", "utility_events"].map(per_episode));
@@ -129,7 +129,7 @@ async fn what_hangs_on_episodes_grows_with_them() {
 #[tokio::test]
 async fn ordinary_episodes_are_coherent() {
     let folder = TempDir::new().unwrap();
-    let options = Options { episodes: 1_200, seed: 3, ..Options::default() };
+    let options = DemoOptions { episodes: 1_200, seed: 3, ..DemoOptions::default() };
     let (mut database, _) = made(&folder, &options).await;
     let ordinary = "FROM episodes WHERE tags NOT LIKE '%awkward%'";
 
@@ -177,7 +177,7 @@ async fn ordinary_episodes_are_coherent() {
 #[tokio::test]
 async fn chains_run_over_days_and_branch() {
     let folder = TempDir::new().unwrap();
-    let (mut database, _) = made(&folder, &Options::default()).await;
+    let (mut database, _) = made(&folder, &DemoOptions::default()).await;
     let wrong = "SELECT count(*) FROM episodes c JOIN episodes p ON p.id = c.parent_id
         WHERE c.tags NOT LIKE '%awkward%' AND (p.agent_id <> c.agent_id OR p.topic <> c.topic OR p.user_id <> c.user_id
             OR p.ended_at > c.started_at)";
@@ -201,8 +201,8 @@ async fn chains_run_over_days_and_branch() {
 #[tokio::test]
 async fn times_have_one_spelling_and_end_at_the_anchor() {
     let folder = TempDir::new().unwrap();
-    let (mut database, _) = made(&folder, &Options { episodes: 900, ..Options::default() }).await;
-    let last = canonical(&Options::default().anchor.to_rfc3339()).unwrap();
+    let (mut database, _) = made(&folder, &DemoOptions { episodes: 900, ..DemoOptions::default() }).await;
+    let last = canonical(&DemoOptions::default().anchor.to_rfc3339()).unwrap();
     for (table, column) in [
         ("episodes", "started_at"),
         ("episodes", "archived_at"),
@@ -231,7 +231,7 @@ async fn times_have_one_spelling_and_end_at_the_anchor() {
 #[tokio::test]
 async fn every_awkward_row_is_there_once() {
     let folder = TempDir::new().unwrap();
-    let (mut database, _) = made(&folder, &Options::default()).await;
+    let (mut database, _) = made(&folder, &DemoOptions::default()).await;
     let tagged = rows(&mut database, "SELECT tags FROM episodes WHERE tags LIKE '%awkward%'").await;
     let tagged: Vec<String> = tagged.iter().map(|row| row.get::<String, _>(0)).collect();
     let names: HashSet<&str> = awkward_names().collect();
@@ -245,7 +245,7 @@ async fn every_awkward_row_is_there_once() {
 #[tokio::test]
 async fn awkward_rows_are_what_they_say() {
     let folder = TempDir::new().unwrap();
-    let (mut database, _) = made(&folder, &Options::default()).await;
+    let (mut database, _) = made(&folder, &DemoOptions::default()).await;
     let database = &mut database;
     for (name, expression, expected) in [
         ("ansi_sgr", "instr(title, char(27, 91)) > 0", "1"),
@@ -289,7 +289,7 @@ async fn awkward_rows_are_what_they_say() {
 #[tokio::test]
 async fn hostile_text_is_in_every_kind_of_row_that_holds_text() {
     let folder = TempDir::new().unwrap();
-    let (mut database, _) = made(&folder, &Options::default()).await;
+    let (mut database, _) = made(&folder, &DemoOptions::default()).await;
     for (table, column) in [
         ("episodes", "title"),
         ("episodes", "user_id"),
@@ -315,14 +315,14 @@ async fn hostile_text_is_in_every_kind_of_row_that_holds_text() {
 async fn what_is_there_already_is_kept_unless_it_may_be_replaced() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("demo.db");
-    let options = Options { episodes: 20, ..Options::default() };
+    let options = DemoOptions { episodes: 20, ..DemoOptions::default() };
     std::fs::write(&path, "precious").unwrap();
-    assert!(matches!(build(&path, &options, |_| ()).await, Err(Error::Exists(found)) if found == path));
+    assert!(matches!(build(&path, &options, |_| ()).await, Err(BulkError::Exists(found)) if found == path));
     assert_eq!(std::fs::read(&path).unwrap(), b"precious");
 
     let journal = folder.path().join("demo.db-wal");
     std::fs::write(&journal, "pages of the old database").unwrap();
-    build(&path, &Options { existing: Existing::Replace, ..options }, |_| ()).await.unwrap();
+    build(&path, &DemoOptions { existing: ExistingTarget::Replace, ..options }, |_| ()).await.unwrap();
     assert!(!journal.exists());
     assert_eq!(number(&mut open(&path).await, "SELECT count(*) FROM episodes").await, 20);
 }
@@ -331,11 +331,11 @@ async fn what_is_there_already_is_kept_unless_it_may_be_replaced() {
 async fn an_empty_file_may_be_filled_but_not_beside_a_journal() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("demo.db");
-    let options = Options { episodes: 20, ..Options::default() };
+    let options = DemoOptions { episodes: 20, ..DemoOptions::default() };
     std::fs::write(&path, "").unwrap();
     let journal = folder.path().join("demo.db-wal");
     std::fs::write(&journal, "pages of a database that is gone").unwrap();
-    assert!(matches!(build(&path, &options, |_| ()).await, Err(Error::Exists(found)) if found == journal));
+    assert!(matches!(build(&path, &options, |_| ()).await, Err(BulkError::Exists(found)) if found == journal));
 
     std::fs::remove_file(&journal).unwrap();
     build(&path, &options, |_| ()).await.unwrap();
@@ -345,20 +345,20 @@ async fn an_empty_file_may_be_filled_but_not_beside_a_journal() {
 
 #[tokio::test]
 async fn a_file_that_fails_or_is_given_up_leaves_nothing() {
-    static AGENTS: Table = Table { name: "agents", columns: &["id"] };
+    static AGENTS: BulkTable = BulkTable { name: "agents", columns: &["id"] };
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("demo.db");
     let left = || std::fs::read_dir(folder.path()).unwrap().count();
 
-    let mut loader = Loader::create(&path, NATIVE_SCHEMA, Existing::Refuse).await.unwrap();
-    let twice = || Batch { table: &AGENTS, values: vec![Value::Text("a".into()), Value::Text("a".into())] };
-    assert!(matches!(loader.insert(twice()).await, Err(Error::Database(_))));
+    let mut loader = Loader::create(&path, NATIVE_SCHEMA, ExistingTarget::Refuse).await.unwrap();
+    let twice = || BulkBatch { table: &AGENTS, values: vec![BulkValue::Text("a".into()), BulkValue::Text("a".into())] };
+    assert!(matches!(loader.insert(twice()).await, Err(BulkError::Database(_))));
     assert!(left() > 0);
     drop(loader);
     assert_eq!(left(), 0);
 
     let nowhere = folder.path().join("missing").join("demo.db");
-    assert!(matches!(build(&nowhere, &Options::default(), |_| ()).await, Err(Error::File { .. })));
-    assert!(matches!(build(folder.path(), &Options::default(), |_| ()).await, Err(Error::NotAFile(_))));
+    assert!(matches!(build(&nowhere, &DemoOptions::default(), |_| ()).await, Err(BulkError::File { .. })));
+    assert!(matches!(build(folder.path(), &DemoOptions::default(), |_| ()).await, Err(BulkError::NotAFile(_))));
     assert_eq!(left(), 0);
 }

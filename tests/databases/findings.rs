@@ -8,10 +8,10 @@ use crate::support::block_on;
 use crate::support::fixtures::{Layout, build_postgres, build_sqlite};
 use crate::support::postgres::Database;
 use clap::CommandFactory as _;
-use mnemoscope::change::findings::{Brief, Told, Wanted, look};
+use mnemoscope::change::findings::{BriefLimit, FindingNews, FindingRequest, look};
 use mnemoscope::change::{Author, migrate};
 use mnemoscope::demo;
-use mnemoscope::job::{self, backfill::Kind};
+use mnemoscope::job::{self, backfill::BackfillKind};
 use mnemoscope::memory::findings::{Finding, KINDS};
 use mnemoscope::store::{Store, Target};
 use sqlx::{AssertSqlSafe, Connection, SqliteConnection};
@@ -22,13 +22,13 @@ async fn open(target: &Target) -> Store {
 
 async fn found(target: &Target, kind: Option<&'static str>) -> Vec<Finding> {
     let mut all = Vec::new();
-    let mut told = |told: Told| {
-        if let Told::Found(finding) = told {
+    let mut told = |told: FindingNews| {
+        if let FindingNews::Found(finding) = told {
             all.push(finding);
         }
         ControlFlow::Continue(())
     };
-    look(&open(target).await, &Wanted { kind, examples: 1_000, brief: None }, &mut told).await.expect("a look");
+    look(&open(target).await, &FindingRequest { kind, examples: 1_000, brief: None }, &mut told).await.expect("a look");
     all
 }
 
@@ -38,7 +38,9 @@ fn counts(all: &[Finding]) -> BTreeMap<(&str, &str), u64> {
 
 async fn native(folder: &std::path::Path) -> Target {
     let path = folder.join("native.db");
-    demo::build(&path, &demo::Options { episodes: 60, ..demo::Options::default() }, |_| {}).await.expect("the demo");
+    demo::build(&path, &demo::DemoOptions { episodes: 60, ..demo::DemoOptions::default() }, |_| {})
+        .await
+        .expect("the demo");
     Target::File(path)
 }
 
@@ -141,7 +143,9 @@ fn a_look_ends_when_nobody_listens() {
             heard += 1;
             ControlFlow::Break(())
         };
-        look(&open(&target).await, &Wanted { examples: 3, ..Wanted::default() }, &mut told).await.expect("a look");
+        look(&open(&target).await, &FindingRequest { examples: 3, ..FindingRequest::default() }, &mut told)
+            .await
+            .expect("a look");
         assert_eq!(heard, 1);
     });
 }
@@ -190,16 +194,16 @@ fn a_brief_look_tells_nothing_of_what_it_did_not_read() {
         let all = counts(&whole);
         for rows in [1, 40, 200, u64::MAX] {
             let (mut brief, mut left) = (Vec::new(), Vec::new());
-            let mut told = |told: Told| {
+            let mut told = |told: FindingNews| {
                 match told {
-                    Told::Found(finding) => brief.push(finding),
-                    Told::Left(kinds) => left = kinds,
-                    Told::NotApplicable(_) | Told::Read(..) => {}
+                    FindingNews::Found(finding) => brief.push(finding),
+                    FindingNews::Left(kinds) => left = kinds,
+                    FindingNews::NotApplicable(_) | FindingNews::Read(..) => {}
                 }
                 ControlFlow::Continue(())
             };
-            let end = Some(Brief { rows, time: std::time::Duration::MAX });
-            let wanted = Wanted { kind: None, examples: 1_000, brief: end };
+            let end = Some(BriefLimit { rows, time: std::time::Duration::MAX });
+            let wanted = FindingRequest { kind: None, examples: 1_000, brief: end };
             look(&open(&target).await, &wanted, &mut told).await.expect("a look");
             for finding in &brief {
                 let whole = all[&(finding.kind, finding.entity.unwrap_or_default())];
@@ -216,7 +220,7 @@ fn a_brief_look_tells_nothing_of_what_it_did_not_read() {
 
 /// Episodes that a backfill would change.
 async fn fixed(store: &Store, backfill: &str, table: &str) -> u64 {
-    let job = Kind::named(backfill).expect("a backfill").job(store).expect("it can be done here");
+    let job = BackfillKind::named(backfill).expect("a backfill").job(store).expect("it can be done here");
     let plan = job::look(store, &*job, &mut |_| ()).await.expect("a plan");
     plan.counts.get(table).and_then(|verbs| verbs.get("update")).copied().unwrap_or_default() as u64
 }

@@ -8,7 +8,7 @@ use mnemoscope::change::import;
 use mnemoscope::change::operation::ImportFormat;
 use mnemoscope::change::{self, Author, ChangeError, Plan, Receipt, audit, migrate, record, undo};
 use mnemoscope::demo;
-use mnemoscope::memory::query::{Query, Start};
+use mnemoscope::memory::query::{PageStart, Query};
 use mnemoscope::memory::{Entity, Row};
 use mnemoscope::store::{Store, Target};
 use serde_json::{Value, json};
@@ -33,7 +33,7 @@ async fn open(target: &Target) -> Store {
 async fn native(episodes: u64) -> World {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("native.db");
-    let options = demo::Options { episodes, ..demo::Options::default() };
+    let options = demo::DemoOptions { episodes, ..demo::DemoOptions::default() };
     demo::build(&path, &options, |_| {}).await.expect("the demo");
     let target = Target::File(path);
     migrate::apply(&open(&target).await, &author(), None).await.expect("our tables");
@@ -65,7 +65,7 @@ async fn all(store: &Store, entity: Entity) -> Vec<Row> {
         let page = store.page(&query).await.expect("a page");
         rows.extend(page.rows);
         match page.next {
-            Some(next) => query.start = Start::After(next),
+            Some(next) => query.start = PageStart::After(next),
             None => return rows,
         }
     }

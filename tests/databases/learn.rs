@@ -8,10 +8,10 @@ use crate::support::block_on;
 use crate::support::fixtures::{Layout, build_postgres, build_sqlite};
 use crate::support::postgres::Database;
 use mnemoscope::change::{self, Author, ChangeError, migrate, policy, undo};
-use mnemoscope::lab::training::{self, Pairs};
+use mnemoscope::lab::training::{self, TrainingPairs};
 use mnemoscope::lab::{self, LabError, assess, judge, silent, understand};
 use mnemoscope::memory::Entity;
-use mnemoscope::recall::answer::Request;
+use mnemoscope::recall::answer::RecallRequest;
 use mnemoscope::recall::features::{Situation, features};
 use mnemoscope::recall::judge::file;
 use mnemoscope::recall::learn::version::Version;
@@ -406,7 +406,7 @@ fn evaluate_judges_recall_alike_on_both_engines() {
     block_on(async {
         let mut said = Vec::new();
         for world in both().await {
-            let ask = judge::Ask::stored(4, 1);
+            let ask = judge::EvaluationRequest::stored(4, 1);
             said.push(json!(judge::evaluate(&world.store, &ask, &silent).await.expect("an evaluation")));
         }
         let first = &said[0];
@@ -469,7 +469,7 @@ fn pairs_file() -> String {
     (0..300).map(line).collect::<Vec<_>>().join("\n")
 }
 
-fn made_up_pairs() -> Pairs {
+fn made_up_pairs() -> TrainingPairs {
     training::from_file("pairs.jsonl", &pairs_file()).expect("pairs")
 }
 
@@ -564,30 +564,33 @@ fn evaluation_judges_the_ranking_that_recall_gives() {
             ] {
                 let mut judged = Vec::new();
                 for id in ids {
-                    let mut request = Request::new(ranking, at);
+                    let mut request = RecallRequest::new(ranking, at);
                     (request.like, request.agent) = (Some(id.to_owned()), Some("ag-1".to_owned()));
                     let answer = lab::recall(store, &request).await.expect("an answer");
                     let first = answer.rows.first().expect("a row").ranked.row.id().to_owned();
-                    judged.push(file::Query {
-                        asked: file::Asked::Like(id.to_owned()),
+                    judged.push(file::JudgedQuery {
+                        asked: file::JudgedQuestion::Like(id.to_owned()),
                         relevant: [(first, 1.0)].into(),
                         agent: request.agent,
                         user: None,
                     });
                 }
                 let kind = if ranking == Ranking::Cases { Entity::Case } else { Entity::Episode };
-                let ask = judge::Ask {
+                let ask = judge::EvaluationRequest {
                     kind: Some(kind),
                     ranking: Some(ranking),
                     judged: Some(judged),
-                    ..judge::Ask::stored(4, 1)
+                    ..judge::EvaluationRequest::stored(4, 1)
                 };
                 let found = judge::evaluate(store, &ask, &silent).await.expect("an evaluation");
                 assert_eq!(found.quality.mrr.value, Some(1.0), "{ranking:?}: {found:#?}");
                 assert_eq!((found.ranking, found.tokens.n), (ranking.name(), 3));
             }
-            let ask =
-                judge::Ask { ranking: Some(Ranking::Similar), kind: Some(Entity::Case), ..judge::Ask::stored(4, 1) };
+            let ask = judge::EvaluationRequest {
+                ranking: Some(Ranking::Similar),
+                kind: Some(Entity::Case),
+                ..judge::EvaluationRequest::stored(4, 1)
+            };
             assert!(matches!(judge::evaluate(store, &ask, &silent).await, Err(LabError::Usage(_))));
         }
     });
@@ -608,7 +611,7 @@ fn a_policy_sees_a_stored_case_at_recall_as_in_training() {
         .expect("a plan");
         change::apply(&world.store, &plan, &author()).await.expect("a receipt");
         let versions = training::versions(&world.store, Some("pr-1"), &silent).await.expect("versions");
-        let mut request = Request::new(Ranking::Cases, "2026-04-01T00:00:00.000000Z");
+        let mut request = RecallRequest::new(Ranking::Cases, "2026-04-01T00:00:00.000000Z");
         request.like = Some("query-07".to_owned());
         request.policy = Some(versions[0].row.id().to_owned());
         let answer = lab::recall(&world.store, &request).await.expect("an answer");

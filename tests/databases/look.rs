@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use mnemoscope::layout::parse;
-use mnemoscope::memory::query::{Order, Query, Start};
+use mnemoscope::memory::query::{Order, PageStart, Query};
 use mnemoscope::memory::{Entity, Row};
 use mnemoscope::store::{OpenOptions, Store, Target};
 use sqlx::Connection as _;
@@ -50,19 +50,19 @@ async fn paged(store: &Store, entity: Entity, order: &str) -> Vec<Row> {
         let found = store.page(&page).await.unwrap();
         onwards.extend(found.rows);
         match found.next {
-            Some(next) => page.start = Start::After(next),
+            Some(next) => page.start = PageStart::After(next),
             None => break,
         }
         assert!(onwards.len() <= whole.len(), "{order}: a row was repeated: {:?}", ids(&onwards));
     }
     assert_eq!(ids(&onwards), ids(&whole), "{order}");
-    page.start = Start::Last;
+    page.start = PageStart::Last;
     let mut back = Vec::new();
     loop {
         let found = store.page(&page).await.unwrap();
         back.splice(0..0, found.rows);
         match found.previous {
-            Some(previous) => page.start = Start::Before(previous),
+            Some(previous) => page.start = PageStart::Before(previous),
             None => break,
         }
         assert!(back.len() <= whole.len(), "{order}: a row was repeated: {:?}", ids(&back));

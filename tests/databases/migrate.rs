@@ -8,7 +8,7 @@ use crate::support::block_on;
 use crate::support::fixtures::{Layout, build_postgres, build_sqlite};
 use crate::support::postgres::Database;
 use crate::support::world::killed_at;
-use mnemoscope::change::migrate::{self, Choice};
+use mnemoscope::change::migrate::{self, MigrationChoice};
 use mnemoscope::change::{Author, ChangeError, audit};
 use mnemoscope::layout::Engine;
 use mnemoscope::store::{OpenOptions, Store, Target};
@@ -85,7 +85,7 @@ async fn older() -> Vec<World> {
     worlds
 }
 
-fn names(pending: &[migrate::Pending]) -> Vec<&str> {
+fn names(pending: &[migrate::PendingMigration]) -> Vec<&str> {
     pending.iter().map(|p| p.name.as_str()).collect()
 }
 
@@ -99,7 +99,7 @@ fn what_an_older_layout_lacks_comes_once_and_every_row_stays_readable() {
             let canvas = state.pending.iter().find(|p| p.name == CANVAS).expect("the migration is pending");
             assert!(canvas.steps.len() == 9 && canvas.steps.iter().all(|s| !s.done), "{canvas:?}");
             assert!(canvas.sql.contains("canvas_action_count") && !canvas.lock_risk.is_empty());
-            let outcome = migrate::apply_chosen(&store, &author(), &Choice::default()).await.expect("applied");
+            let outcome = migrate::apply_chosen(&store, &author(), &MigrationChoice::default()).await.expect("applied");
             assert!(outcome.verified && outcome.applied.contains(&CANVAS.to_owned()), "{outcome:?}");
             let episodes = outcome.readable.iter().find(|r| r.entity == "episode").expect("episodes were counted");
             assert!(episodes.before > 0 && episodes.read == episodes.before, "{episodes:?}");
@@ -137,7 +137,7 @@ fn every_row_is_read_again_also_those_without_an_id() {
                 .await;
             }
             let store = open(&world.target).await;
-            let outcome = migrate::apply_chosen(&store, &author(), &Choice::default()).await.expect("applied");
+            let outcome = migrate::apply_chosen(&store, &author(), &MigrationChoice::default()).await.expect("applied");
             let segments = outcome.readable.iter().find(|r| r.entity == "segment").expect("segments were counted");
             assert!(segments.before > 2_300 && segments.read == segments.before, "{segments:?}");
             assert!(outcome.verified);
@@ -260,7 +260,7 @@ fn a_case_bank_can_be_made_and_optional_ones_come_by_name_only() {
         let state = migrate::state(&store).await.expect("a state");
         assert!(state.pending.is_empty(), "{:?}", names(&state.pending));
         assert!(!state.optional[0].applied);
-        let choice = |name: &str| Choice { to: None, optional: vec![name.to_owned()] };
+        let choice = |name: &str| MigrationChoice { to: None, optional: vec![name.to_owned()] };
         let unknown = migrate::apply_chosen(&store, &author(), &choice("row-level-safety")).await;
         assert!(matches!(unknown, Err(ChangeError::Usage(_))), "{unknown:?}");
         let outcome = migrate::apply_chosen(&store, &author(), &choice("row-level-security")).await.expect("applied");
@@ -300,7 +300,7 @@ fn agents_that_write_meanwhile_wait_less_than_a_second() {
             };
             let migration = async {
                 let store = open(&world.target).await;
-                let outcome = migrate::apply_chosen(&store, &author(), &Choice::default()).await;
+                let outcome = migrate::apply_chosen(&store, &author(), &MigrationChoice::default()).await;
                 done.store(true, Ordering::Relaxed);
                 outcome
             };
@@ -364,7 +364,7 @@ fn a_migration_killed_at_any_statement_goes_on_there_and_every_row_stays() {
                         names(&state.pending)
                     );
                     assert_kept(&world, &before, layout, statement).await;
-                    let outcome = migrate::apply_chosen(&store, &author(), &Choice::default()).await;
+                    let outcome = migrate::apply_chosen(&store, &author(), &MigrationChoice::default()).await;
                     let outcome = outcome.unwrap_or_else(|e| panic!("{layout:?} at {statement}: {e}"));
                     assert!(outcome.applied.is_empty() || outcome.verified, "{layout:?} at {statement}: {outcome:?}");
                     assert_kept(&world, &before, layout, statement).await;

@@ -8,12 +8,12 @@ use std::time::Duration;
 use crate::support::block_on;
 use crate::support::postgres::Database;
 use mnemoscope::store::proof::bytes::sqlite_files;
-use mnemoscope::store::proof::needles::{Form, Needles};
-use mnemoscope::store::proof::pass::{Outcome, Pass, Wanted};
-use mnemoscope::store::proof::values::{Sighting, ValueSearch};
+use mnemoscope::store::proof::needles::{NeedleForm, Needles};
+use mnemoscope::store::proof::pass::{PassOutcome, PassReport, PassRequest};
+use mnemoscope::store::proof::values::{StoredSighting, ValueSearch};
 use mnemoscope::store::raw_file::RawFiles;
-use mnemoscope::store::session::Raw;
-use mnemoscope::store::stored::{Mutation, Rows, TableName};
+use mnemoscope::store::session::FetchedValue;
+use mnemoscope::store::stored::{Mutation, StoredRows, TableName};
 use mnemoscope::store::{Store, Target};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use sqlx::{AssertSqlSafe, Connection, PgConnection, Row};
@@ -34,8 +34,8 @@ async fn run(link: &mut SqliteConnection, sql: &str) {
     sqlx::raw_sql(AssertSqlSafe(sql.to_owned())).execute(link).await.unwrap_or_else(|error| panic!("{sql}: {error}"));
 }
 
-fn wanted(full: bool, touched: &[&str]) -> Wanted {
-    Wanted {
+fn wanted(full: bool, touched: &[&str]) -> PassRequest {
+    PassRequest {
         touched: touched.iter().map(|t| TableName::new("public", *t)).collect(),
         learned: Vec::new(),
         full,
@@ -44,7 +44,7 @@ fn wanted(full: bool, touched: &[&str]) -> Wanted {
     }
 }
 
-fn outcomes(pass: &Pass) -> Vec<(&str, Outcome)> {
+fn outcomes(pass: &PassReport) -> Vec<(&str, PassOutcome)> {
     pass.steps.iter().map(|s| (s.name.as_str(), s.outcome)).collect()
 }
 
@@ -87,9 +87,11 @@ async fn haunted(folder: &Path, mode: &str) -> PathBuf {
 async fn delete_rest(store: &Store) {
     store.set_erasing(true);
     let mut writer = store.write("2026-02-04T10:00:00.000000Z").await.expect("a writer");
-    let rows = store.images(&Rows::with(&TableName::new("main", "notes"), "owner", Raw::Text(ID.to_owned()))).await;
+    let rows = store
+        .images(&StoredRows::with(&TableName::new("main", "notes"), "owner", FetchedValue::Text(ID.to_owned())))
+        .await;
     let ids = rows.expect("rows").iter().filter_map(|image| Some(vec![image.get("id")?.clone()])).collect();
-    let rows = Rows { table: TableName::new("main", "notes"), by: vec!["id".to_owned()], keys: ids };
+    let rows = StoredRows { table: TableName::new("main", "notes"), by: vec!["id".to_owned()], keys: ids };
     writer.run(&Mutation::Delete(rows)).await.expect("deleted");
     writer.commit().await.expect("final");
 }
@@ -187,7 +189,7 @@ const ROWS: &str = "CREATE TABLE people (id TEXT PRIMARY KEY, mail TEXT, age INT
      INSERT INTO strange VALUES ('{\"who\": {\"list\": [\"x\", \"auth0|7f3a9b2cd41e\"]}}', 'nothing', 4711), \
        ('auth0|7f3a9b2cd41e0 is another one', 'to YXV0aDB8N2YzYTliMmNkNDFl', 47110), (NULL, 'see auth0%7C7f3a9b2cd41e', NULL)";
 
-async fn search(store: &Store) -> (ValueSearch, Vec<Sighting>) {
+async fn search(store: &Store) -> (ValueSearch, Vec<StoredSighting>) {
     let handles = [MAIL, ID, "4711"].map(str::to_owned);
     let mut seen = Vec::new();
     let mut told = 0;
@@ -200,7 +202,7 @@ async fn search(store: &Store) -> (ValueSearch, Vec<Sighting>) {
     (found, seen)
 }
 
-fn check(found: &ValueSearch, seen: &[Sighting]) {
+fn check(found: &ValueSearch, seen: &[StoredSighting]) {
     let places: Vec<(String, &str, usize, bool, &[String])> =
         seen.iter().map(|s| (s.table.title(), s.column.as_str(), s.handle, s.entire, s.paths.as_slice())).collect();
     let path = ["who.list.1".to_owned()];
@@ -216,7 +218,7 @@ fn check(found: &ValueSearch, seen: &[Sighting]) {
     assert_eq!(places, expected);
     assert_eq!(found.hits, [1, 4, 2]);
     assert_eq!(found.inside[1], 1, "a longer id holds this one");
-    assert_eq!(seen[0].key, [("id".to_owned(), Raw::Text(ID.to_owned()))]);
+    assert_eq!(seen[0].key, [("id".to_owned(), FetchedValue::Text(ID.to_owned()))]);
     assert!(!seen[3].key.is_empty(), "a row without a key has a place");
 }
 
@@ -245,7 +247,7 @@ fn every_stored_value_is_searched_on_sqlite() {
         let (_, seen) = search(&store).await;
         let z = seen.iter().find(|s| s.table.name == "z").expect("the compressed value");
         assert!(z.compressed && z.paths == ["m.0"], "{z:?}");
-        assert_eq!(z.key, [("l".to_owned(), Raw::Integer(2)), ("k".to_owned(), Raw::Integer(1))]);
+        assert_eq!(z.key, [("l".to_owned(), FetchedValue::Integer(2)), ("k".to_owned(), FetchedValue::Integer(1))]);
         assert!(seen.iter().any(|s| s.table.name == "f_content" && s.index), "{seen:?}");
     });
 }
@@ -276,7 +278,7 @@ fn every_stored_value_is_searched_on_postgres() {
             [("6FA459EA-ee8a-3ca4-894e-db77e160355e", vec!["u", "t"]), ("zoë quill", vec!["j", "b"])]
         {
             let mut seen = Vec::new();
-            let each = |sighting: Sighting| {
+            let each = |sighting: StoredSighting| {
                 seen.push(sighting.column);
                 ControlFlow::Continue(())
             };
@@ -297,7 +299,7 @@ fn every_stored_value_is_searched_on_postgres() {
         assert_eq!(found.hits, [1]);
         assert!(found.unread.iter().any(|(table, why)| table == "strange" && why.contains("no right")), "{found:?}");
         let pass = store.physical_pass(&wanted(true, &["people"])).await.expect("the pass");
-        assert!(pass.is_complete() && outcomes(&pass)[0].1 == Outcome::NotAllowed, "{pass:?}");
+        assert!(pass.is_complete() && outcomes(&pass)[0].1 == PassOutcome::NotAllowed, "{pass:?}");
         drop(store);
         let drop_role = format!("DROP OWNED BY {role}; DROP ROLE {role}");
         sqlx::raw_sql(AssertSqlSafe(drop_role)).execute(&mut server).await.expect("the role goes");
@@ -335,7 +337,7 @@ fn tables_are_written_anew_on_postgres_and_who_hinders_it_is_named() {
         let pass = store.physical_pass(&wanted(false, &["people"])).await.expect("the pass");
         assert!(pass.incomplete.iter().any(|why| why.contains(&pid.to_string())), "{pass:?}");
         // Its old statistics hold common values, and may still be read too.
-        let statistics = ("vacuum full pg_catalog.pg_statistic", Outcome::Done);
+        let statistics = ("vacuum full pg_catalog.pg_statistic", PassOutcome::Done);
         assert!(!outcomes(&pass).contains(&statistics), "{pass:?}");
         other.close().await.expect("ended");
         let pass = store.physical_pass(&wanted(false, &["people"])).await.expect("the pass");
@@ -349,5 +351,5 @@ fn tables_are_written_anew_on_postgres_and_who_hinders_it_is_named() {
 #[test]
 fn the_tail_of_a_word_is_looked_for_too() {
     let needles = Needles::new(&[MAIL.to_owned()], &[]);
-    assert!(needles.needles.iter().any(|n| n.form == Form::Tail && n.bytes == b".example"));
+    assert!(needles.needles.iter().any(|n| n.form == NeedleForm::Tail && n.bytes == b".example"));
 }

@@ -10,7 +10,7 @@ use mnemoscope::change::operation::Pruning;
 use mnemoscope::change::prune;
 use mnemoscope::change::{self, Author, ChangeError, Plan, migrate, quarantine, undo};
 use mnemoscope::memory::Entity;
-use mnemoscope::memory::prune::Window;
+use mnemoscope::memory::prune::PruneWindow;
 use mnemoscope::memory::query::Query;
 use mnemoscope::store::{OpenOptions, Store, Target};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
@@ -150,7 +150,7 @@ fn gone(plan: &Plan) -> BTreeSet<&str> {
 }
 
 fn ask(window: i64, rules: Pruning) -> Pruning {
-    Pruning { window: Window::Newest(window), ..rules }
+    Pruning { window: PruneWindow::Newest(window), ..rules }
 }
 
 #[test]
@@ -204,7 +204,7 @@ fn the_rules_add_up_and_users_and_agents_narrow_them() {
             (rules(&|r| r.below_reward = Some(0.5)), vec!["a-1", "b-0"]),
             (rules(&|r| r.older_than = Some("2026-02-02T00:00:00.000000Z".to_owned())), vec!["b-0", "b-1", "c-0"]),
             // A named rule applies alone; `own` adds each bank's own window.
-            (Pruning { window: Window::Own, ..rules(&|r| r.duplicates = true) }, vec!["a-2", "a-3", "a-6", "b-1"]),
+            (Pruning { window: PruneWindow::Own, ..rules(&|r| r.duplicates = true) }, vec!["a-2", "a-3", "a-6", "b-1"]),
             (ask(1, Pruning::default()), vec!["a-1", "a-2", "a-3", "a-4", "a-6", "b-1"]),
             (ask(2, Pruning { keep_diverse: true, ..Pruning::default() }), vec!["a-1", "a-2", "a-3", "a-4", "a-6"]),
             (Pruning { user: Some("bob".to_owned()), ..ask(1, Pruning::default()) }, vec!["b-1"]),

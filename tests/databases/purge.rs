@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use crate::support::block_on;
 use crate::support::fixtures::{Layout, build_postgres, build_sqlite};
 use crate::support::postgres::Database;
-use mnemoscope::change::purge::{self, Desk, Mentions, NewDecisions, Options};
+use mnemoscope::change::purge::{self, Desk, Mentions, NewDecisions, PurgeOptions};
 use mnemoscope::change::{Author, ChangeError, audit, hold, migrate, record};
 use mnemoscope::demo;
 use mnemoscope::store::{OpenOptions, Store, Target};
@@ -54,13 +54,13 @@ impl World {
     }
 
     /// Erases; gives the plan's and the receipt's JSON.
-    async fn purge(&self, subject: &str, options: &Options) -> Result<(Value, Value), ChangeError> {
+    async fn purge(&self, subject: &str, options: &PurgeOptions) -> Result<(Value, Value), ChangeError> {
         let store = self.open().await;
         let plan = purge::plan(&store, subject, options, &|_, _| {}).await?.to_json();
         Ok((plan, self.carry_out(subject, options, false).await?))
     }
 
-    async fn carry_out(&self, subject: &str, options: &Options, resume: bool) -> Result<Value, ChangeError> {
+    async fn carry_out(&self, subject: &str, options: &PurgeOptions, resume: bool) -> Result<Value, ChangeError> {
         let by = author();
         let desk = Desk { folder: self.state(), key: KEY, author: &by, progress: &|_, _| {} };
         let as_asked = resume.then(NewDecisions::default);
@@ -71,7 +71,7 @@ impl World {
     async fn resume(&self, subject: &str, decisions: &NewDecisions) -> Result<Value, ChangeError> {
         let by = author();
         let desk = Desk { folder: self.state(), key: KEY, author: &by, progress: &|_, _| {} };
-        purge::run(&self.open().await, subject, &Options::default(), Some(decisions), &desk, None).await
+        purge::run(&self.open().await, subject, &PurgeOptions::default(), Some(decisions), &desk, None).await
     }
 
     /// Every row of every table that is not ours, as text; plain SQL.
@@ -143,8 +143,8 @@ fn author() -> Author {
     Author { actor: "officer".to_owned(), reason: None, ticket: Some("T-1".to_owned()) }
 }
 
-fn everything() -> Options {
-    Options { mentions: Mentions::Redact, account: true, ..Options::default() }
+fn everything() -> PurgeOptions {
+    PurgeOptions { mentions: Mentions::Redact, account: true, ..PurgeOptions::default() }
 }
 
 async fn sqlite(path: &Path) -> SqliteConnection {
@@ -186,7 +186,7 @@ async fn bare_on_postgres(layout: Layout) -> Option<World> {
 async fn native(episodes: u64) -> World {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("native.db");
-    let options = demo::Options { episodes, ..demo::Options::default() };
+    let options = demo::DemoOptions { episodes, ..demo::DemoOptions::default() };
     demo::build(&path, &options, |_| {}).await.expect("the demo");
     World { target: Target::File(path), folder, _database: None }.ready().await
 }
@@ -198,7 +198,7 @@ fn rows(counts: &Value, table: &str, verb: &str) -> usize {
 /// Erases a person with all that can go, and looks at the outcome with plain SQL.
 async fn erased(world: &World, subject: &str, aliases: &[&str], words: &[&str]) -> Value {
     let (before, broken) = (world.dump().await, world.broken_keys().await);
-    let options = Options { aliases: aliases.iter().map(ToString::to_string).collect(), ..everything() };
+    let options = PurgeOptions { aliases: aliases.iter().map(ToString::to_string).collect(), ..everything() };
     let (plan, receipt) = world.purge(subject, &options).await.unwrap_or_else(|error| panic!("{error}"));
     assert!(receipt["status"].as_str().is_some_and(|s| s.starts_with("verified")), "{receipt:#}");
     assert_eq!(plan["counts"], receipt["counts"]);
@@ -307,12 +307,12 @@ fn a_palace_is_searched_and_left_alone() {
         let world = World { target: Target::File(folder.path().join("palace")), folder, _database: None };
         let store = world.open().await;
         let word = world.texts_of_drawers(&store).await;
-        let plan = purge::plan(&store, &word, &Options::default(), &|_, _| {}).await.expect("a plan").to_json();
+        let plan = purge::plan(&store, &word, &PurgeOptions::default(), &|_, _| {}).await.expect("a plan").to_json();
         assert_eq!(plan["counts"], json!({}));
         assert!(plan["mentions_total"].as_u64().is_some_and(|n| n > 0));
-        let refused = world.carry_out(&word, &Options::default(), false).await;
+        let refused = world.carry_out(&word, &PurgeOptions::default(), false).await;
         assert!(matches!(refused, Err(ChangeError::Refused(_))));
-        let nobody = purge::plan(&store, "nobody@nowhere.example", &Options::default(), &|_, _| {}).await;
+        let nobody = purge::plan(&store, "nobody@nowhere.example", &PurgeOptions::default(), &|_, _| {}).await;
         assert!(matches!(nobody, Err(ChangeError::NotFound(_))));
     });
 }
@@ -400,7 +400,7 @@ fn people_whose_ids_differ_in_case_or_composition_or_length_are_told_apart() {
                     rows.into_iter().filter(|row| !row.contains(&i)).collect()
                 };
                 let before = about(world.texts(sessions).await);
-                let options = Options { full: true, ..everything() };
+                let options = PurgeOptions { full: true, ..everything() };
                 let (plan, receipt) = world.purge(id, &options).await.unwrap_or_else(|error| panic!("{id}: {error}"));
                 assert!(receipt["status"].as_str().is_some_and(|s| s.starts_with("verified")), "{receipt:#}");
                 // A short word is a possible mention in a text, and left.
@@ -482,7 +482,7 @@ fn mentions_are_left_taken_out_or_deleted_as_asked() {
                     INSERT INTO episode_segments (id, episode_id, content) VALUES ('mention-2', 'mention-1', 'nothing');",
                 )
                 .await;
-            let options = Options { mentions, account: true, ..Options::default() };
+            let options = PurgeOptions { mentions, account: true, ..PurgeOptions::default() };
             let (plan, receipt) = world.purge("lea@leaver.example", &options).await.expect("a receipt");
             assert_eq!(plan["counts"], receipt["counts"]);
             assert_eq!(world.texts("SELECT title FROM episodes WHERE id = 'mention-1'").await.join(""), text);
@@ -510,7 +510,7 @@ fn a_table_outside_the_layout_is_disclosed_and_left_alone() {
 fn an_account_is_kept_and_disclosed_unless_its_erasure_is_asked_for() {
     block_on(async {
         let world = on_sqlite(Layout::Atom).await;
-        let options = Options { account: false, ..everything() };
+        let options = PurgeOptions { account: false, ..everything() };
         let (_, receipt) = world.purge("user-ana", &options).await.expect("a receipt");
         assert_eq!(receipt["status"], "verified with disclosures");
         assert_eq!(world.count("users WHERE id = 'user-ana'").await, 1);
@@ -524,16 +524,17 @@ fn what_cannot_mean_one_person_is_refused() {
         let world = on_sqlite(Layout::Atom).await;
         let store = world.open().await;
         for subject in ["", "  ", "*", "%", "a", "ab", "user-*", "--"] {
-            let plan = purge::plan(&store, subject, &Options::default(), &|_, _| {}).await;
+            let plan = purge::plan(&store, subject, &PurgeOptions::default(), &|_, _| {}).await;
             assert!(matches!(plan, Err(ChangeError::Usage(_))), "{subject}");
         }
-        let Err(ChangeError::NotFound(words)) = purge::plan(&store, "user-anna", &Options::default(), &|_, _| {}).await
+        let Err(ChangeError::NotFound(words)) =
+            purge::plan(&store, "user-anna", &PurgeOptions::default(), &|_, _| {}).await
         else {
             panic!("nobody is called that");
         };
         assert!(words.contains("user-anna"));
         world.run("INSERT INTO users (id, email, first_name, last_name, role, status) VALUES ('user-2', 'x@y.example', 'Ana', 'Ruiz', 'member', 'active')").await;
-        let two = purge::plan(&store, "Ana Ruiz", &Options::default(), &|_, _| {}).await;
+        let two = purge::plan(&store, "Ana Ruiz", &PurgeOptions::default(), &|_, _| {}).await;
         assert!(
             matches!(two, Err(ChangeError::Usage(words)) if words.contains("user-2") && words.contains("user-ana"))
         );
@@ -589,7 +590,7 @@ fn what_others_are_known_by_too_is_no_sign_of_a_return() {
         for world in [Some(on_sqlite(Layout::Atom).await), on_postgres(Layout::Atom).await].into_iter().flatten() {
             world.run("UPDATE users SET first_name = 'Ana', last_name = 'Ruiz' WHERE id = 'user-ben'").await;
             world.run("UPDATE chat_sessions SET title = 'Ana Ruiz asks' WHERE user_id = 'user-ben'").await;
-            let options = Options { full: true, ..everything() };
+            let options = PurgeOptions { full: true, ..everything() };
             let (_, receipt) = world.purge("user-ana", &options).await.expect("a receipt");
             assert_eq!(receipt["status"], world.best(), "{receipt:#}");
             let by = author();
@@ -609,7 +610,7 @@ fn what_others_are_known_by_too_is_no_sign_of_a_return() {
 fn a_return_is_noticed_although_words_about_the_person_were_left() {
     block_on(async {
         for world in [Some(on_sqlite(Layout::Atom).await), on_postgres(Layout::Atom).await].into_iter().flatten() {
-            let (_, receipt) = world.purge("user-ana", &Options::default()).await.expect("a receipt");
+            let (_, receipt) = world.purge("user-ana", &PurgeOptions::default()).await.expect("a receipt");
             assert_eq!(receipt["status"], "verified with disclosures");
             let by = author();
             let desk = Desk { folder: world.state(), key: KEY, author: &by, progress: &|_, _| {} };
@@ -763,7 +764,7 @@ fn a_row_that_was_changed_meanwhile_pauses_the_run() {
         let world = native(60).await;
         let (before, person) = (world.count("episodes").await, "lucia.moreau");
         world.run("CREATE TRIGGER gone AFTER DELETE ON episode_segments BEGIN DELETE FROM utility_events; END").await;
-        let paused = world.carry_out(person, &Options { batch: 5, ..everything() }, false).await;
+        let paused = world.carry_out(person, &PurgeOptions { batch: 5, ..everything() }, false).await;
         assert!(matches!(paused, Err(ChangeError::Conflict { .. })), "{paused:?}");
         assert_eq!(world.count("episodes").await, before);
         assert!(matches!(world.carry_out(person, &everything(), false).await, Err(ChangeError::Refused(_))));
@@ -780,7 +781,7 @@ fn finding_out_waits_for_nobody() {
         let world = native(40).await;
         let began = Instant::now();
         let store = world.open().await;
-        purge::plan(&store, "lucia.moreau", &Options::default(), &|_, _| {}).await.expect("a plan");
+        purge::plan(&store, "lucia.moreau", &PurgeOptions::default(), &|_, _| {}).await.expect("a plan");
         // No transaction is left open: another writer goes on at once.
         world.run("INSERT INTO agents (id) VALUES ('agent-new')").await;
         assert!(began.elapsed() < Duration::from_secs(30));
@@ -841,7 +842,8 @@ fn on_a_server_what_was_not_rewritten_is_disclosed() {
     block_on(async {
         for full in [false, true] {
             let Some(world) = on_postgres(Layout::EnnubeZlib).await else { return };
-            let (_, receipt) = world.purge("auth0|ana", &Options { full, ..everything() }).await.expect("a receipt");
+            let (_, receipt) =
+                world.purge("auth0|ana", &PurgeOptions { full, ..everything() }).await.expect("a receipt");
             assert_eq!(receipt["status"], "verified with disclosures", "{receipt:#}");
             assert_eq!(receipt["verification"]["bytes"]["checked"], false);
             assert!(receipt["disclosures"].to_string().contains("bytes of the server's files were not checked"));

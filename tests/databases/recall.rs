@@ -12,13 +12,13 @@ use crate::support::block_on;
 use crate::support::postgres::Database;
 use mnemoscope::change::operation::Pruning;
 use mnemoscope::change::{self, Author, Plan, migrate, prune, purge, quarantine, reward, what_if};
-use mnemoscope::lab::{self, Request, parents};
+use mnemoscope::lab::{self, RecallRequest, parents};
 use mnemoscope::memory::vector::cosine_of;
 use mnemoscope::memory::{Entity, time};
 use mnemoscope::recall::answer::NO_POLICY;
 use mnemoscope::recall::rank::{NEAR_DUPLICATE, Ranking};
-use mnemoscope::recall::what_if::{Move, WhatIf};
-use mnemoscope::store::vector::{By, Compared};
+use mnemoscope::recall::what_if::{PlaceMove, WhatIf};
+use mnemoscope::store::vector::{ComparedBy, ComparedVectors};
 use mnemoscope::store::{Store, Target};
 use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection, SqliteConnection};
@@ -166,11 +166,11 @@ fn worlds() -> Vec<World> {
     [Kept::SqliteBlob, Kept::Pgvector, Kept::PostgresBytes].into_iter().filter_map(built).collect()
 }
 
-fn request(ranking: Ranking) -> Request {
-    Request::new(ranking, NOW)
+fn request(ranking: Ranking) -> RecallRequest {
+    RecallRequest::new(ranking, NOW)
 }
 
-fn asked(world: &World, request: &Request) -> Value {
+fn asked(world: &World, request: &RecallRequest) -> Value {
     let answer = block_on(lab::recall(&world.store, request)).unwrap().to_json();
     for row in answer["rows"].as_array().unwrap() {
         let sum: f64 = row["terms"].as_array().unwrap().iter().map(|t| t["contribution"].as_f64().unwrap()).sum();
@@ -213,7 +213,7 @@ fn cases_are_the_nearest_of_an_exhaustive_search_near_duplicates_aside() {
             let named = |cases: &[usize]| cases.iter().map(|c| format!("c{c:03}")).collect::<Vec<_>>();
             let like = Some(format!("c{query:03}"));
             let policy = Some(NO_POLICY.to_owned());
-            let answer = asked(&world, &Request { like, policy, ..request(Ranking::Cases) });
+            let answer = asked(&world, &RecallRequest { like, policy, ..request(Ranking::Cases) });
             assert_eq!(ids(&answer), named(&chosen), "{:?}", world.kept);
             assert_eq!(left(&answer, "near_duplicate"), named(&aside), "{:?}", world.kept);
             assert_eq!(answer["query"]["used"], "vector");
@@ -227,24 +227,24 @@ fn cases_are_the_nearest_of_an_exhaustive_search_near_duplicates_aside() {
 
 #[test]
 fn both_engines_give_the_same_rows_scores_and_reasons() {
-    let text = |ranking, text: &str| Request { text: Some(text.to_owned()), ..request(ranking) };
-    let like = |ranking, id: &str| Request { like: Some(id.to_owned()), ..request(ranking) };
+    let text = |ranking, text: &str| RecallRequest { text: Some(text.to_owned()), ..request(ranking) };
+    let like = |ranking, id: &str| RecallRequest { like: Some(id.to_owned()), ..request(ranking) };
     let requests = [
         text(Ranking::Boosted, "stock report 7"),
         like(Ranking::Boosted, "e05"),
-        Request { k: Some(30), ..request(Ranking::Boosted) },
-        Request {
+        RecallRequest { k: Some(30), ..request(Ranking::Boosted) },
+        RecallRequest {
             domain: Some("work".into()),
             topic: Some("Stock Report".into()),
             k: Some(9),
             ..request(Ranking::Proven)
         },
         text(Ranking::Cases, "visa task"),
-        Request { user: Some("user-2".into()), agent: Some("a".into()), ..text(Ranking::Cases, "visa task") },
-        Request { policy: Some("pol".into()), ..like(Ranking::Cases, "c050") },
-        Request { policy: Some("pol".into()), ..text(Ranking::Cases, "a tax task with tag1") },
+        RecallRequest { user: Some("user-2".into()), agent: Some("a".into()), ..text(Ranking::Cases, "visa task") },
+        RecallRequest { policy: Some("pol".into()), ..like(Ranking::Cases, "c050") },
+        RecallRequest { policy: Some("pol".into()), ..text(Ranking::Cases, "a tax task with tag1") },
         text(Ranking::Similar, "sales"),
-        Request { all_outcomes: true, ..like(Ranking::Similar, "e05") },
+        RecallRequest { all_outcomes: true, ..like(Ranking::Similar, "e05") },
     ];
     let worlds = worlds();
     for request in &requests {
@@ -261,7 +261,8 @@ fn both_engines_give_the_same_rows_scores_and_reasons() {
 #[test]
 fn what_each_ranking_promises() {
     let world = built(Kept::SqliteBlob).unwrap();
-    let boosted = asked(&world, &Request { text: Some("report".into()), k: Some(99), ..request(Ranking::Boosted) });
+    let boosted =
+        asked(&world, &RecallRequest { text: Some("report".into()), k: Some(99), ..request(Ranking::Boosted) });
     assert_eq!(boosted["rows"].as_array().unwrap().len(), 24);
     for row in boosted["rows"].as_array().unwrap() {
         let count = row["row"]["canvas_action_count"].as_i64().unwrap();
@@ -284,7 +285,7 @@ fn what_each_ranking_promises() {
     }
     let proven = asked(
         &world,
-        &Request { domain: Some("Work".into()), topic: Some("stock report".into()), ..request(Ranking::Proven) },
+        &RecallRequest { domain: Some("Work".into()), topic: Some("stock report".into()), ..request(Ranking::Proven) },
     );
     // A drawer of today: domain and topic met, both bonuses; utility the mean of the latest twenty that used it.
     let mean = (4..24).map(|n| f64::from(((n % 11) as f32) / 10.0)).sum::<f64>() / 20.0;
@@ -294,7 +295,12 @@ fn what_each_ranking_promises() {
     assert!(nothing["query"]["notes"][0].as_str().unwrap().contains("neither domain nor topic"));
     let policy = asked(
         &world,
-        &Request { like: Some("c050".into()), policy: Some("pol".into()), k: Some(99), ..request(Ranking::Cases) },
+        &RecallRequest {
+            like: Some("c050".into()),
+            policy: Some("pol".into()),
+            k: Some(99),
+            ..request(Ranking::Cases)
+        },
     );
     let first = &policy["rows"][0];
     let names: Vec<&str> = first["terms"].as_array().unwrap().iter().map(|t| t["name"].as_str().unwrap()).collect();
@@ -308,17 +314,21 @@ fn what_each_ranking_promises() {
     );
     assert_eq!(left(&policy, "quarantined"), ["c047"]);
     for similar in
-        asked(&world, &Request { text: Some("report".into()), k: Some(99), ..request(Ranking::Similar) })["rows"]
+        asked(&world, &RecallRequest { text: Some("report".into()), k: Some(99), ..request(Ranking::Similar) })["rows"]
             .as_array()
             .unwrap()
     {
         assert_eq!(similar["row"]["outcome"], "success");
     }
-    let nonsense = asked(&world, &Request { text: Some("qzxv wvut".into()), ..request(Ranking::Cases) });
+    let nonsense = asked(&world, &RecallRequest { text: Some("qzxv wvut".into()), ..request(Ranking::Cases) });
     assert!(ids(&nonsense).is_empty());
     let itself = asked(
         &world,
-        &Request { text: Some("task visa number 13".into()), user: Some("user-0".into()), ..request(Ranking::Cases) },
+        &RecallRequest {
+            text: Some("task visa number 13".into()),
+            user: Some("user-0".into()),
+            ..request(Ranking::Cases)
+        },
     );
     assert_eq!((ids(&itself)[0], itself["query"]["used"].as_str()), ("c013", Some("keyword")));
 }
@@ -330,11 +340,15 @@ fn kept_vectors_answer_as_stored_ones_do() {
     let streamed = nearest();
     world.store.keep_vectors(1 << 20);
     let (first, second) = (nearest(), nearest());
-    assert_eq!((streamed.by, first.by, second.by), (By::Streamed, By::Streamed, By::Memory));
+    assert_eq!((streamed.by, first.by, second.by), (ComparedBy::Streamed, ComparedBy::Streamed, ComparedBy::Memory));
     assert_eq!((&streamed.near, &streamed.near), (&first.near, &second.near));
     assert_eq!(streamed.tally, second.tally);
     world.store.keep_vectors(100);
-    assert_eq!((nearest().by, nearest().by), (By::Streamed, By::Streamed), "more than the limit is not kept");
+    assert_eq!(
+        (nearest().by, nearest().by),
+        (ComparedBy::Streamed, ComparedBy::Streamed),
+        "more than the limit is not kept"
+    );
 }
 
 #[test]
@@ -344,11 +358,11 @@ fn more_vectors_than_may_be_kept_are_compared_by_the_database() {
     let there = nearest();
     world.store.keep_vectors(1 << 20);
     let (first, second) = (nearest(), nearest());
-    assert_eq!((there.by, first.by, second.by), (By::Pgvector, By::Streamed, By::Memory));
+    assert_eq!((there.by, first.by, second.by), (ComparedBy::Pgvector, ComparedBy::Streamed, ComparedBy::Memory));
     world.store.keep_vectors(100);
     let (first, second) = (nearest(), nearest());
-    assert_eq!((first.by, second.by), (By::Pgvector, By::Pgvector));
-    let ids = |compared: &Compared| compared.near.iter().map(|near| near.id.clone()).collect::<Vec<_>>();
+    assert_eq!((first.by, second.by), (ComparedBy::Pgvector, ComparedBy::Pgvector));
+    let ids = |compared: &ComparedVectors| compared.near.iter().map(|near| near.id.clone()).collect::<Vec<_>>();
     assert_eq!((ids(&first), first.tally), (ids(&there), there.tally), "nothing that was read before counts");
 }
 
@@ -452,7 +466,7 @@ fn author() -> Author {
 async fn comes_true(store: &Store, plan: &Plan, policy: Option<&str>) -> WhatIf {
     let found = what_if::of_plan(store, plan, &[], what_if::PATIENCE, &|_| {}).await.unwrap();
     assert!(found.changed > 0 && !found.stopped, "{found:?}");
-    let of_cases: Vec<&Move> = found.moves.iter().filter(|m| m.ranking == Ranking::Cases).collect();
+    let of_cases: Vec<&PlaceMove> = found.moves.iter().filter(|m| m.ranking == Ranking::Cases).collect();
     let before = places(store, plan, policy, &of_cases).await;
     assert_eq!(before, of_cases.iter().map(|m| m.before).collect::<Vec<_>>());
     change::apply(store, plan, &author()).await.unwrap();
@@ -462,12 +476,12 @@ async fn comes_true(store: &Store, plan: &Plan, policy: Option<&str>) -> WhatIf 
 }
 
 /// Where each of the rows is among what is recalled now.
-async fn places(store: &Store, plan: &Plan, policy: Option<&str>, moves: &[&Move]) -> Vec<Option<usize>> {
+async fn places(store: &Store, plan: &Plan, policy: Option<&str>, moves: &[&PlaceMove]) -> Vec<Option<usize>> {
     let mut places = Vec::new();
     for moved in moves {
-        let asked = Request::new(moved.ranking, &plan.created_at);
+        let asked = RecallRequest::new(moved.ranking, &plan.created_at);
         let like = Some(moved.situation.clone());
-        let request = Request { like, policy: policy.map(str::to_owned), ..asked };
+        let request = RecallRequest { like, policy: policy.map(str::to_owned), ..asked };
         let answer = lab::recall(store, &request).await.unwrap().to_json();
         places.push(ids(&answer).iter().position(|id| *id == moved.id).map(|at| at + 1));
     }
@@ -481,7 +495,7 @@ fn what_a_prune_and_a_quarantine_would_change_in_recall_comes_true() {
             let store = writable(&world).await;
             let ask = Pruning {
                 user: Some("user-0".to_owned()),
-                window: mnemoscope::memory::prune::Window::Newest(20),
+                window: mnemoscope::memory::prune::PruneWindow::Newest(20),
                 ..Pruning::default()
             };
             let plan = prune::plan(&store, &ask).await.unwrap();
@@ -513,7 +527,7 @@ fn a_reward_moves_nothing_by_likeness_and_something_by_a_policy_that_weighs_it()
 fn what_an_erasure_would_change_is_told_and_so_is_that_nothing_is_left() {
     for world in worlds() {
         let store = block_on(writable(&world));
-        let plan = block_on(purge::plan(&store, "user-0", &purge::Options::default(), &|_, _| {})).unwrap();
+        let plan = block_on(purge::plan(&store, "user-0", &purge::PurgeOptions::default(), &|_, _| {})).unwrap();
         let found = block_on(what_if::of_purge(&store, &plan, &[], what_if::PATIENCE, &|_| {})).unwrap();
         // Every episode and the whole first bank are that person's: what is left are the rooms, where drawers move up.
         assert!(found.moves.iter().all(|m| m.ranking == Ranking::Proven), "{found:?}");
@@ -695,7 +709,7 @@ fn commands_say_what_they_cannot_do() {
 }
 
 /// What a recall prints.
-async fn answered(store: &Store, request: &Request) -> Value {
+async fn answered(store: &Store, request: &RecallRequest) -> Value {
     lab::recall(store, request).await.unwrap().to_json()
 }
 
@@ -708,7 +722,7 @@ fn the_policy_in_use_ranks_unless_it_is_turned_off_and_the_answer_names_it() {
             let store = Store::open(&target, &crate::support::options()).await.unwrap();
             let asked = async |like: &str, policy: Option<&str>| {
                 let (like, policy) = (Some(like.to_owned()), policy.map(str::to_owned));
-                answered(&store, &Request { like, policy, ..request(Ranking::Cases) }).await
+                answered(&store, &RecallRequest { like, policy, ..request(Ranking::Cases) }).await
             };
             let (in_use, named) = (asked("c050", None).await, asked("c050", Some("pol")).await);
             let off = asked("c050", Some(NO_POLICY)).await;
@@ -726,9 +740,9 @@ fn the_policy_in_use_ranks_unless_it_is_turned_off_and_the_answer_names_it() {
                 assert!((row["score"].as_f64().unwrap() - sum).abs() < 1e-9);
                 assert!(row["found_by"].as_array().is_some_and(|by| !by.is_empty()), "{row}");
             }
-            let of_all = Request { text: Some("tax".into()), ..request(Ranking::Cases) };
+            let of_all = RecallRequest { text: Some("tax".into()), ..request(Ranking::Cases) };
             assert!(answered(&store, &of_all).await["query"]["policy"].is_null());
-            let by_user = Request { user: Some("user-1".into()), ..of_all };
+            let by_user = RecallRequest { user: Some("user-1".into()), ..of_all };
             assert_eq!(answered(&store, &by_user).await["query"]["policy"], "pol");
         });
     }
@@ -746,7 +760,7 @@ fn a_bank_says_how_many_rows_its_recalls_get() {
         Store::open(&Target::File(path), &crate::support::options()).await.unwrap()
     });
     let rows = |like: &str, k: Option<usize>| {
-        let request = Request { like: Some(like.to_owned()), k, ..request(Ranking::Cases) };
+        let request = RecallRequest { like: Some(like.to_owned()), k, ..request(Ranking::Cases) };
         let answer = block_on(lab::recall(&store, &request)).unwrap().to_json();
         (ids(&answer).len(), answer["query"]["k"].as_u64().unwrap())
     };
@@ -763,7 +777,7 @@ fn a_bank_says_how_many_rows_its_recalls_get() {
 fn what_looks_like_poison_is_weighed_down_when_asked_for() {
     let world = built(Kept::SqliteBlob).unwrap();
     let asked = |like: &str, downweight| {
-        let request = Request { like: Some(like.to_owned()), downweight, k: Some(99), ..request(Ranking::Cases) };
+        let request = RecallRequest { like: Some(like.to_owned()), downweight, k: Some(99), ..request(Ranking::Cases) };
         block_on(lab::recall(&world.store, &request)).unwrap().to_json()
     };
     for (like, policy) in [("c010", Value::Null), ("c050", json!("pol"))] {
@@ -804,12 +818,12 @@ fn readers_of_ennube_take_the_highest_active_version() {
         let version = |n: i64| page.rows.iter().find(|row| row.get("version") == &json!(n)).unwrap();
         let bank = world.store.row(Entity::Profile, version(2).text("profile_id").unwrap()).await.unwrap().unwrap();
         let owner = |column| bank.text(column).map(str::to_owned);
-        let mine = Request { user: owner("user_id"), agent: owner("agent_id"), ..request(Ranking::Cases) };
-        let request = Request { text: Some("clean the phone numbers".into()), ..mine };
+        let mine = RecallRequest { user: owner("user_id"), agent: owner("agent_id"), ..request(Ranking::Cases) };
+        let request = RecallRequest { text: Some("clean the phone numbers".into()), ..mine };
         let answer = lab::recall(&world.store, &request).await.unwrap().to_json();
         assert_eq!(answer["query"]["policy"], version(2).id(), "{answer}");
         assert_eq!(answer["query"]["policy_version"], 2);
-        let none = Request { policy: Some(NO_POLICY.into()), ..request };
+        let none = RecallRequest { policy: Some(NO_POLICY.into()), ..request };
         let answer = lab::recall(&world.store, &none).await.unwrap().to_json();
         assert!(answer["query"]["policy"].is_null() && !ids(&answer).is_empty(), "{answer}");
     });

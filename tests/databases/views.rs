@@ -8,7 +8,7 @@ use crate::support::world::*;
 use mnemoscope::change::operation::ImportFormat;
 use mnemoscope::change::{feedback, import, undo};
 use mnemoscope::memory::filter::Filter;
-use mnemoscope::memory::query::{Order, Query, Start};
+use mnemoscope::memory::query::{Order, PageStart, Query};
 use mnemoscope::memory::{Entity, Row};
 use mnemoscope::store::Target;
 use mnemoscope::store::episode_of::EpisodeIndex;
@@ -58,7 +58,7 @@ async fn all(world: &World, mut query: Query) -> Vec<Row> {
         let page = world.store.page(&query).await.unwrap_or_else(|error| panic!("{error}"));
         rows.extend(page.rows);
         match page.next {
-            Some(next) => query.start = Start::After(next),
+            Some(next) => query.start = PageStart::After(next),
             None => return rows,
         }
     }
@@ -85,7 +85,7 @@ fn feedback_is_listed_with_the_episode_that_it_belongs_to() {
                 }
                 pages += 1;
                 let Some(next) = page.next else { break };
-                query.start = Start::After(next);
+                query.start = PageStart::After(next);
             }
             assert_eq!(pages, listed.len().div_ceil(2));
             let by_episode = Order { column: "episode_id", descending: false };

@@ -5,13 +5,13 @@ use crate::support::fixtures::{Layout, build_sqlite};
 use crate::support::postgres::Database;
 use crate::support::world::{World, author, done, meddle, native, native_on_postgres, on_postgres, on_sqlite, world};
 use mnemoscope::change::operation::{FeedbackFields, ImportFormat, Pruning};
-use mnemoscope::change::what_if::{self, Kept};
+use mnemoscope::change::what_if::{self, KeptQuestion};
 use mnemoscope::change::{
     self, ChangeError, Plan, chain, feedback, policy, prune, quarantine, record, reward, signal, undo,
 };
 use mnemoscope::change::{import, migrate};
-use mnemoscope::lab::{self, Answer, Request};
-use mnemoscope::memory::prune::Window;
+use mnemoscope::lab::{self, RecallAnswer, RecallRequest};
+use mnemoscope::memory::prune::PruneWindow;
 use mnemoscope::memory::query::Query;
 use mnemoscope::memory::utility::Signal;
 use mnemoscope::memory::{Entity, Row};
@@ -117,7 +117,7 @@ async fn some_plan(store: &Store, chance: &mut Chance, applied: &mut Vec<i64>) -
         "prune" => {
             let bank = pick(chance, Entity::Profile).await?;
             let (user, agent) = (bank.text("user_id").map(str::to_owned), bank.text("agent_id").map(str::to_owned));
-            let window = Window::Newest(2 + chance.below(12) as i64);
+            let window = PruneWindow::Newest(2 + chance.below(12) as i64);
             prune::plan(store, &Pruning { user, agent, window, ..Pruning::default() }).await
         }
         "case" => {
@@ -152,7 +152,7 @@ async fn some_plan(store: &Store, chance: &mut Chance, applied: &mut Vec<i64>) -
 }
 
 /// Questions that are kept here: one of each kind that the database can be asked.
-async fn kept(store: &Store) -> Vec<Kept> {
+async fn kept(store: &Store) -> Vec<KeptQuestion> {
     let text = |ranking, text: &str| Inquiry { text: Some(text.to_owned()), ..Inquiry::new(ranking) };
     let mut asked = vec![];
     if store.sources_of(Entity::Episode).is_ok() {
@@ -168,13 +168,13 @@ async fn kept(store: &Store) -> Vec<Kept> {
     let at = now();
     asked
         .into_iter()
-        .map(|(name, inquiry)| Kept { name: name.into(), request: inquiry.request(&at), inquiry })
+        .map(|(name, inquiry)| KeptQuestion { name: name.into(), request: inquiry.request(&at), inquiry })
         .collect()
 }
 
 /// The request that the arguments of `recall` make.
-fn request(words: &[String], kept: &[Kept]) -> Request {
-    let mut request = Request::new(Ranking::Boosted, &now());
+fn request(words: &[String], kept: &[KeptQuestion]) -> RecallRequest {
+    let mut request = RecallRequest::new(Ranking::Boosted, &now());
     let mut words = words.iter();
     while let Some(word) = words.next() {
         let mut value = || words.next().cloned().expect("a value");
@@ -203,15 +203,15 @@ fn request(words: &[String], kept: &[Kept]) -> Request {
 
 type Places = BTreeMap<String, (usize, f64)>;
 
-fn places(answer: &Answer) -> Places {
-    let place = |(at, item): (usize, &lab::Item)| {
+fn places(answer: &RecallAnswer) -> Places {
+    let place = |(at, item): (usize, &lab::RecalledItem)| {
         let row = &item.ranked.row;
         (format!("{} {}", row.entity, row.id()), (at + 1, item.ranked.score.total))
     };
     answer.rows.iter().enumerate().map(place).collect()
 }
 
-async fn recalled(store: &Store, found: &WhatIf, kept: &[Kept], policies: bool) -> Vec<Places> {
+async fn recalled(store: &Store, found: &WhatIf, kept: &[KeptQuestion], policies: bool) -> Vec<Places> {
     let mut answers = Vec::new();
     for asked in &found.asked {
         let mut request = request(&asked.recall, kept);
@@ -226,7 +226,7 @@ async fn recalled(store: &Store, found: &WhatIf, kept: &[Kept], policies: bool) 
 /// Holds what was foretold against what was recalled before and is recalled now.
 fn held(what: &str, found: &WhatIf, before: &[Places], after: &[Places]) {
     for ((asked, before), after) in found.asked.iter().zip(before).zip(after) {
-        let of_it = |moved: &&mnemoscope::recall::what_if::Move| {
+        let of_it = |moved: &&mnemoscope::recall::what_if::PlaceMove| {
             moved.situation == asked.situation && moved.recall == asked.recall
         };
         let mut foretold: BTreeMap<&str, (Ranked, Ranked)> = BTreeMap::new();
@@ -420,7 +420,7 @@ fn a_kept_question_is_among_the_situations() {
     block_on(async {
         let world = rooms().await;
         let inquiry = Inquiry { domain: Some("house".into()), k: Some(2), ..Inquiry::new(Ranking::Proven) };
-        let kept = [Kept { name: "the house".into(), request: inquiry.request(&now()), inquiry }];
+        let kept = [KeptQuestion { name: "the house".into(), request: inquiry.request(&now()), inquiry }];
         let plan = signal::add(&world.store, "r3", Signal::Confirmed, "tester", None).await.expect("a plan");
         let found = what_if::of_plan(&world.store, &plan, &kept, PATIENCE, &|_| {}).await.expect("an answer");
         let moved = found.moves.iter().find(|m| m.situation == "the house" && m.id == "d3").expect("it moves");

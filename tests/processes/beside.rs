@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 use crate::support::agent;
 use crate::support::block_on;
 use crate::support::world::{author, ids_in, native, native_on_postgres, open, said, small};
-use mnemoscope::change::findings::{self, Wanted};
+use mnemoscope::change::findings::{self, FindingRequest};
 use mnemoscope::change::operation::FeedbackFields;
-use mnemoscope::change::purge::{self, Desk, Options, Sink};
+use mnemoscope::change::purge::{self, Desk, PurgeOptions, Sink};
 use mnemoscope::change::{self, ChangeError, anchor, audit, feedback, migrate, undo};
 use mnemoscope::demo;
 use mnemoscope::memory::Entity;
@@ -75,7 +75,7 @@ async fn value(database: &Path, sql: &str) -> String {
 fn sqlite_keeps_its_locks_whatever_is_done() {
     let folder = tempfile::tempdir().expect("a folder");
     let database = folder.path().join("native.db");
-    let options = demo::Options { episodes: 40, ..demo::Options::default() };
+    let options = demo::DemoOptions { episodes: 40, ..demo::DemoOptions::default() };
     block_on(demo::build(&database, &options, |_| {})).expect("the demo");
     if locked(&database).is_none() {
         eprintln!("skipped: this system does not list the locks on files");
@@ -102,7 +102,7 @@ fn sqlite_keeps_its_locks_whatever_is_done() {
         assert!(verdict.faults.is_empty(), "{:?}", verdict.faults);
         anchor::keep(&store).await.expect("an anchor");
         shop.stays_locked("verifying the trail");
-        let every = Wanted { kind: None, examples: 10, brief: None };
+        let every = FindingRequest { kind: None, examples: 10, brief: None };
         findings::look(&store, &every, &mut |_| ControlFlow::Continue(())).await.expect("findings");
         shop.stays_locked("findings");
 
@@ -117,7 +117,8 @@ fn sqlite_keeps_its_locks_whatever_is_done() {
         let by = author();
         let state = shop.folder.path().join("state");
         let desk = Desk { folder: state, key: KEY, author: &by, progress: &|_, _| {} };
-        let receipt = purge::run(&store, erased, &Options::default(), None, &desk, None).await.expect("the erasure");
+        let receipt =
+            purge::run(&store, erased, &PurgeOptions::default(), None, &desk, None).await.expect("the erasure");
         assert_eq!(receipt["verification"]["bytes"]["checked"], true, "{receipt}");
         shop.stays_locked("a purge with proof");
         let id = receipt["receipt_id"].as_str().expect("an id");
@@ -143,7 +144,7 @@ fn what_is_done_is_on_disk() {
         for mode in ["WAL", "DELETE"] {
             let folder = tempfile::tempdir().expect("a folder");
             let path = folder.path().join("native.db");
-            demo::build(&path, &demo::Options { episodes: 24, ..demo::Options::default() }, |_| {})
+            demo::build(&path, &demo::DemoOptions { episodes: 24, ..demo::DemoOptions::default() }, |_| {})
                 .await
                 .expect("the demo");
             let mut link = crate::support::world::sqlite(&path).await;
@@ -201,7 +202,9 @@ fn a_file_that_was_replaced_moved_or_deleted_is_not_written() {
             edit_of(&world.store, &id, "into a file without a name").await.expect_err("its path is empty").to_string();
         assert!(refused.contains("not there any more"), "{refused}");
 
-        demo::build(path, &demo::Options { episodes: 24, ..demo::Options::default() }, |_| {}).await.expect("another");
+        demo::build(path, &demo::DemoOptions { episodes: 24, ..demo::DemoOptions::default() }, |_| {})
+            .await
+            .expect("another");
         let other = std::fs::read(path).expect("the other file");
         let refused =
             edit_of(&world.store, &id, "into the wrong file").await.expect_err("its path is taken").to_string();
@@ -230,7 +233,7 @@ fn nobody_waits_longer_for_a_lock_than_was_said() {
         let by = author();
         let desk = Desk { folder: folder.path().to_owned(), key: KEY, author: &by, progress: &|_, _| {} };
         let began = Instant::now();
-        let choices = Options::default();
+        let choices = PurgeOptions::default();
         let erasing = async { (purge::run(&first, &person, &choices, None, &desk, None).await, began.elapsed()) };
         let editing = async { (edit(&second, "a word").await, began.elapsed()) };
         let (erased, edited) = tokio::join!(erasing, editing);
@@ -251,7 +254,7 @@ fn nothing_is_written_or_read_as_a_file_of_the_database_by_any_name() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = |name: &str| folder.path().join(name);
     let database = at("native.db");
-    block_on(demo::build(&database, &demo::Options { episodes: 24, ..demo::Options::default() }, |_| {}))
+    block_on(demo::build(&database, &demo::DemoOptions { episodes: 24, ..demo::DemoOptions::default() }, |_| {}))
         .expect("demo");
     let run = |words: &[&str]| {
         let mut command = std::process::Command::new(crate::support::program());

@@ -9,7 +9,7 @@ use std::process::{Child, Command, Output, Stdio};
 use crate::support::block_on;
 use crate::support::fixtures::Layout;
 use crate::support::world::{World, author, meddle, on_postgres, on_sqlite, open, sqlite};
-use mnemoscope::change::purge::{self, Desk, Options};
+use mnemoscope::change::purge::{self, Desk, PurgeOptions};
 use mnemoscope::change::{ChangeError, audit};
 use mnemoscope::store::own::TABLES as OWN_TABLES;
 use mnemoscope::store::{OpenOptions, Store, Target};
@@ -242,7 +242,7 @@ fn two_that_begin_at_once_do_not_share_a_session() {
             let store = Store::open(&world.target, &options).await.unwrap_or_else(|error| panic!("{error}"));
             let by = author();
             let desk = Desk { folder: state.to_owned(), key: KEY, author: &by, progress: &|_, _| {} };
-            let choices = Options { account: true, mentions: purge::Mentions::Redact, ..Options::default() };
+            let choices = PurgeOptions { account: true, mentions: purge::Mentions::Redact, ..PurgeOptions::default() };
             purge::run(&store, given, &choices, None, &desk, None).await
         };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");

@@ -46,7 +46,7 @@ pub async fn native() -> World {
 async fn native_of(episodes: u64) -> World {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("native.db");
-    let options = demo::Options { episodes, ..demo::Options::default() };
+    let options = demo::DemoOptions { episodes, ..demo::DemoOptions::default() };
     demo::build(&path, &options, |_| {}).await.expect("the demo");
     world(Target::File(path), folder, None).await
 }

@@ -16,9 +16,9 @@ use super::batch::{self, NewRow};
 use super::draft::Draft;
 use super::feedback::addable;
 use super::operation::ImportFormat;
-use super::plan::{Danger, Plan};
+use super::plan::{ChangeDanger, Plan};
 use crate::layout::BoundSource;
-use crate::memory::text_check::{self, Found};
+use crate::memory::text_check::{self, TextOddities};
 use crate::memory::{Entity, Row};
 use crate::store::Store;
 use crate::store::encode::plain_column;
@@ -42,7 +42,7 @@ pub const ORDER: [Entity; 13] = [
 
 /// What a file holds.
 #[derive(Debug, Default)]
-pub(super) struct Contents {
+pub(super) struct ImportContents {
     rows: Vec<NewRow>,
     /// Where the reader stands: line or place, from 1.
     place: usize,
@@ -50,10 +50,10 @@ pub(super) struct Contents {
     bad: Vec<(usize, String)>,
     /// What should be known, for people.
     notes: Vec<String>,
-    found: Found,
+    found: TextOddities,
 }
 
-impl Contents {
+impl ImportContents {
     fn add(&mut self, row: NewRow) {
         self.rows.push(NewRow { place: self.place, ..row });
     }
@@ -87,12 +87,12 @@ pub async fn plan(
     text: &str,
     skip_bad: bool,
 ) -> Result<Plan, ChangeError> {
-    plan_part(store, format, name, Part { text, first_line: 1, banks: &KnownBanks::default() }, skip_bad).await
+    plan_part(store, format, name, ImportPart { text, first_line: 1, banks: &KnownBanks::default() }, skip_bad).await
 }
 
 /// A part of a file that is put in by itself.
 #[derive(Debug, Clone, Copy)]
-pub struct Part<'a> {
+pub struct ImportPart<'a> {
     /// Its text: whole lines.
     pub text: &'a str,
     /// Which line of the file its first one is, from 1.
@@ -123,11 +123,11 @@ pub async fn plan_part(
     store: &Store,
     format: ImportFormat,
     name: &str,
-    part: Part<'_>,
+    part: ImportPart<'_>,
     skip_bad: bool,
 ) -> Result<Plan, ChangeError> {
     let text = part.text;
-    let mut draft = Draft::new(store, "import", Danger::Guarded).await?;
+    let mut draft = Draft::new(store, "import", ChangeDanger::Guarded).await?;
     let mut contents = match format {
         ImportFormat::TauBench => tau_bench::read(name, text)?,
         ImportFormat::Memento => memento::read(name, text),
@@ -170,7 +170,7 @@ pub async fn plan_part(
 }
 
 /// Counts what the database cannot store among the bad ones, and leaves out all that stands in the same place.
-async fn unfit(store: &Store, contents: &mut Contents) -> Result<(), ChangeError> {
+async fn unfit(store: &Store, contents: &mut ImportContents) -> Result<(), ChangeError> {
     let entities: BTreeSet<Entity> = contents.rows.iter().map(|r| r.row.entity).collect();
     for entity in entities {
         let rows: Vec<&NewRow> = contents.rows.iter().filter(|r| r.row.entity == entity).collect();

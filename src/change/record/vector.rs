@@ -7,7 +7,7 @@ use crate::change::draft::Draft;
 use crate::layout::BoundSource;
 use crate::store::embedding::spelled;
 use crate::store::encode::table_of;
-use crate::store::session::Raw;
+use crate::store::session::FetchedValue;
 use crate::store::stored::{Cell, Mutation, TableName};
 
 /// Key of the JSON that holds it; not a canonical column.
@@ -62,7 +62,7 @@ pub(super) async fn store(
     let shape = store.shape(&table).await?;
     let declared = shape.column(&place.column).map_or("", |c| c.declared.as_str());
     // The row's key as it is stored: a UUID in a text column stays as it was given.
-    let row = vec![Cell::Is(Raw::Text(id.to_owned())), Cell::Is(spelled(store.engine(), declared, numbers))];
+    let row = vec![Cell::Is(FetchedValue::Text(id.to_owned())), Cell::Is(spelled(store.engine(), declared, numbers))];
     let columns = vec![key.clone(), place.column.clone()];
     draft.push(Mutation::Insert { table, key: vec![key.clone()], columns, rows: vec![row] });
     Ok(())

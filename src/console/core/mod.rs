@@ -28,8 +28,8 @@ pub mod what_if;
 pub mod window;
 
 pub use command::{COMMANDS, CommandId};
-pub use context::{Opened, Settings};
+pub use context::{ConsoleSettings, OpenedDatabase};
 pub use key::{Code, Key};
-pub use message::{Destination, Effect, Failure, Measures, Message, Target, Ticket};
+pub use message::{ClickTarget, Destination, Effect, Measures, Message, RequestFailure, Ticket};
 pub use proposal::Proposal;
 pub use request::{Reply, Request};

@@ -2,10 +2,10 @@
 
 use super::model::Model;
 use crate::change::operation::Operation;
-use crate::change::plan::{Change, Danger, NO_ANCHOR, Plan};
-use crate::console::core::change::{Applied, Done, Pending, Refusal};
+use crate::change::plan::{Change, ChangeDanger, NO_ANCHOR, Plan};
+use crate::console::core::change::{AppliedPlan, DoneChange, PendingOperation, Refusal};
 use crate::console::core::command::CommandId;
-use crate::console::core::context::{Confirmed, Context, Tone};
+use crate::console::core::context::{ConfirmedPlan, Context, ToastTone};
 use crate::console::core::gate::REPEATS;
 use crate::console::core::message::Ticket;
 use crate::console::core::proposal::Proposal;
@@ -28,13 +28,13 @@ impl Model {
         if plan.is_empty() && plan.counts.is_empty() {
             self.at_screen(|screen, _| screen.refused());
             self.context.cancel([ticket]);
-            return self.context.say(Tone::Info, format!("{}: there is nothing to do", proposal.title()));
+            return self.context.say(ToastTone::Info, format!("{}: there is nothing to do", proposal.title()));
         }
         let rows = plan.counts.values().flat_map(|verbs| verbs.values()).sum::<usize>();
         let subject = proposal.subject().map_or_else(|| rows.to_string(), |id| to_type(id, plan.danger));
-        if self.context.care(plan.danger) == Danger::Safe {
+        if self.context.care(plan.danger) == ChangeDanger::Safe {
             let reason = proposal.reason().map(str::to_owned);
-            return self.context.apply(Confirmed { proposal, planned: ticket, changes: plan.changes, reason });
+            return self.context.apply(ConfirmedPlan { proposal, planned: ticket, changes: plan.changes, reason });
         }
         let gate = self.context.gate(plan.danger, &subject);
         let reason = proposal.reason().or(self.screen().reason()).unwrap_or_default().to_owned();
@@ -42,7 +42,7 @@ impl Model {
     }
 
     /// A plan was confirmed.
-    pub(super) fn confirmed(&mut self, confirmed: Confirmed) {
+    pub(super) fn confirmed(&mut self, confirmed: ConfirmedPlan) {
         if let Proposal::Backfill { name, resume } = confirmed.proposal {
             self.context.cancel([confirmed.planned]);
             self.context.start_job(name, resume, confirmed.reason);
@@ -52,7 +52,7 @@ impl Model {
     }
 
     /// Takes what applying came to.
-    pub(super) fn applied(&mut self, ticket: Ticket, reason: Option<&str>, applied: Applied) {
+    pub(super) fn applied(&mut self, ticket: Ticket, reason: Option<&str>, applied: AppliedPlan) {
         let Some(pending) = self.context.changing.pending.take_if(|p| p.ticket == ticket && p.applying) else {
             return;
         };
@@ -64,7 +64,7 @@ impl Model {
                     done.undone = true;
                 }
             }
-            let done = Done { operation, reason: reason.map(str::to_owned), receipt, undone: false };
+            let done = DoneChange { operation, reason: reason.map(str::to_owned), receipt, undone: false };
             self.history.places_mut().for_each(|place| place.screen.get_mut().changed(&done));
             self.context.changing.done.push(done);
         }
@@ -97,7 +97,7 @@ impl Model {
         let Some(pending) = self.context.changing.pending.take_if(|p| !p.applying) else { return false };
         self.at_screen(|screen, _| screen.refused());
         self.context.cancel([pending.ticket]);
-        self.context.say(Tone::Info, "stopped; nothing was changed");
+        self.context.say(ToastTone::Info, "stopped; nothing was changed");
         true
     }
 }
@@ -108,20 +108,20 @@ impl Context {
         let cx = self;
         if let Err((reason, remedy)) = cx.may_change() {
             let remedy = remedy.map(|remedy| format!("; {remedy}")).unwrap_or_default();
-            return cx.say(Tone::Warn, format!("{}: {reason}{remedy}", proposal.title()));
+            return cx.say(ToastTone::Warn, format!("{}: {reason}{remedy}", proposal.title()));
         }
         if let Some(pending) = &cx.changing.pending {
             let text = format!("{} is under way", pending.proposal.title());
-            return cx.say(Tone::Warn, text);
+            return cx.say(ToastTone::Warn, text);
         }
         let ticket = cx.ask(Request::Plan(Box::new(proposal.clone())));
-        cx.changing.pending = Some(Pending { ticket, proposal, applying: false, changes: Vec::new() });
+        cx.changing.pending = Some(PendingOperation { ticket, proposal, applying: false, changes: Vec::new() });
     }
 
-    pub(super) fn apply(&mut self, confirmed: Confirmed) {
-        let Confirmed { proposal, planned, changes, reason } = confirmed;
+    pub(super) fn apply(&mut self, confirmed: ConfirmedPlan) {
+        let ConfirmedPlan { proposal, planned, changes, reason } = confirmed;
         let ticket = self.ask(Request::Apply { planned, reason });
-        self.changing.pending = Some(Pending { ticket, proposal, applying: true, changes });
+        self.changing.pending = Some(PendingOperation { ticket, proposal, applying: true, changes });
     }
 
     pub(super) fn tell_of(&mut self, proposal: &Proposal, count: usize) {
@@ -135,8 +135,8 @@ impl Context {
         let no_anchor = done.receipt.disclosures.iter().find(|words| words.starts_with(NO_ANCHOR)).cloned();
         let can_undo = done.receipt.undo.is_some() && !matches!(proposal.single(), Some(Operation::Undo { .. }));
         match no_anchor {
-            Some(words) => self.say(Tone::Warn, format!("{text}, but {words}")),
-            None => self.say(Tone::Good, text),
+            Some(words) => self.say(ToastTone::Warn, format!("{text}, but {words}")),
+            None => self.say(ToastTone::Good, text),
         }
         if let (true, Some(toast)) = (can_undo, &mut self.toast) {
             toast.hint = Some(("Z", if count > 1 { "undo the last" } else { "undo" }));
@@ -152,7 +152,7 @@ impl Context {
             self.propose(Operation::Undo { seq });
         } else {
             let text = "nothing was done in this session that can be undone; R lists earlier changes";
-            self.say(Tone::Info, text);
+            self.say(ToastTone::Info, text);
         }
     }
 
@@ -167,9 +167,9 @@ impl Context {
 }
 
 /// What is typed of an id. Where only the database makes a change grave, the beginning of a long one is enough.
-fn to_type(id: &str, danger: Danger) -> String {
+fn to_type(id: &str, danger: ChangeDanger) -> String {
     const LONG: usize = 24;
     const ENOUGH: usize = 8;
-    let is_long = danger < Danger::Grave && id.chars().count() > LONG;
+    let is_long = danger < ChangeDanger::Grave && id.chars().count() > LONG;
     if is_long { id.chars().take(ENOUGH).collect() } else { id.to_owned() }
 }

@@ -3,7 +3,7 @@
 
 use super::model::Model;
 use crate::change::operation::Operation;
-use crate::console::core::context::Tone;
+use crate::console::core::context::ToastTone;
 use crate::console::core::input::Input;
 use crate::console::core::menu::{Prompt, Purpose};
 use crate::console::core::screen::Judged;
@@ -43,11 +43,11 @@ impl Model {
         match purpose {
             Purpose::Reward => match reward(text) {
                 Ok((reward, outcome)) => self.context.propose(Operation::Reward { case: subject, reward, outcome }),
-                Err(reason) => self.context.say(Tone::Warn, reason),
+                Err(reason) => self.context.say(ToastTone::Warn, reason),
             },
             Purpose::Window => match window(text) {
                 Ok(window) => self.context.propose(Operation::Window { profile: subject, window }),
-                Err(reason) => self.context.say(Tone::Warn, reason),
+                Err(reason) => self.context.say(ToastTone::Warn, reason),
             },
             Purpose::Hold => {
                 self.context.propose(Operation::Hold { person: subject, reason: Some(text.to_owned()) });

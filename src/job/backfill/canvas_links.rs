@@ -7,18 +7,18 @@ use std::sync::{Mutex, PoisonError};
 use futures::future::BoxFuture;
 use serde_json::Value;
 
-use super::sources::{ERASED, Place, Revising, note, spare, with_owner, writable};
+use super::sources::{ERASED, RevisedRows, SourcePlace, note, spare, with_owner, writable};
 use crate::change::suppress::Erased;
-use crate::change::{ChangeError, Danger, Draft};
-use crate::job::{Ask, Batch, Job};
+use crate::change::{ChangeDanger, ChangeError, Draft};
+use crate::job::{BatchAsk, Job, JobBatch};
 use crate::layout::BoundSource;
-use crate::memory::session_links::{Moment, Span, Spans};
+use crate::memory::session_links::{CanvasEventTime, EpisodeSpan, SessionSpans};
 use crate::memory::{Entity, Row};
 use crate::store::Store;
 use crate::store::encode::table_of;
-use crate::store::session::Raw;
+use crate::store::session::FetchedValue;
 use crate::store::stored::TableName;
-use crate::store::walk::{Found, Narrow, Walk};
+use crate::store::walk::{NarrowCondition, RowWalk, WalkedRow};
 
 const EPISODE: [&str; 6] = ["id", "session_id", "started_at", "ended_at", "canvas_ids", "canvas_action_count"];
 const EVENT: [&str; 4] = ["id", "session_id", "episode_id", "created_at"];
@@ -33,12 +33,12 @@ struct CanvasLinks(Mutex<Kept>);
 struct Kept {
     /// Where the batch begins that they are kept for: one that is planned again reads them again.
     next: Option<Value>,
-    sessions: BTreeMap<String, Session>,
+    sessions: BTreeMap<String, EventSession>,
 }
 
 /// A session as it was read.
 #[derive(Default)]
-struct Session {
+struct EventSession {
     /// Its episodes, and its events in all sources.
     episodes: u64,
     events: u64,
@@ -55,12 +55,12 @@ struct Event {
     names: Option<String>,
     /// It is about somebody who was erased.
     is_erased: bool,
-    key: Raw,
-    stored: Vec<Raw>,
+    key: FetchedValue,
+    stored: Vec<FetchedValue>,
 }
 
 impl Event {
-    fn new(source: usize, found: Found, is_erased: bool) -> Self {
+    fn new(source: usize, found: WalkedRow, is_erased: bool) -> Self {
         let text = |column: &str| found.row.text(column).map(str::to_owned);
         let (id, at, names) = (found.row.get("id").clone(), text("created_at"), text("episode_id"));
         Event { source, id, at, names, is_erased, key: found.key, stored: found.stored }
@@ -103,7 +103,7 @@ impl Job for CanvasLinks {
         })
     }
 
-    fn batch<'a>(&'a self, ask: Ask<'a>) -> BoxFuture<'a, Result<Batch, ChangeError>> {
+    fn batch<'a>(&'a self, ask: BatchAsk<'a>) -> BoxFuture<'a, Result<JobBatch, ChangeError>> {
         Box::pin(self.plan(ask))
     }
 
@@ -123,9 +123,9 @@ impl Job for CanvasLinks {
 }
 
 /// Episodes with a session and perhaps an empty list.
-fn candidates<'a>(source: &'a BoundSource, stored: &'a [String]) -> Walk<'a> {
-    let narrow = vec![Narrow::Present("session_id"), Narrow::Short("canvas_ids")];
-    Walk { source, columns: &EPISODE, stored, narrow }
+fn candidates<'a>(source: &'a BoundSource, stored: &'a [String]) -> RowWalk<'a> {
+    let narrow = vec![NarrowCondition::Present("session_id"), NarrowCondition::Short("canvas_ids")];
+    RowWalk { source, columns: &EPISODE, stored, narrow }
 }
 
 /// Whether a list is there to be filled: it holds nothing, and nothing of it is unreadable.
@@ -135,27 +135,27 @@ fn is_open(row: &Row) -> bool {
 }
 
 impl CanvasLinks {
-    async fn plan(&self, ask: Ask<'_>) -> Result<Batch, ChangeError> {
+    async fn plan(&self, ask: BatchAsk<'_>) -> Result<JobBatch, ChangeError> {
         let store = ask.store;
         let sources = episodes(store)?;
-        let place = Place::read(ask.place);
-        let mut draft = Draft::batch(store, ask.own, "backfill.canvas-links", Danger::Guarded);
+        let place = SourcePlace::read(ask.place);
+        let mut draft = Draft::batch(store, ask.own, "backfill.canvas-links", ChangeDanger::Guarded);
         let Some(source) = sources.get(place.source).copied() else {
-            return Ok(Batch { plan: draft.seal_batch(String::new()), next: None, seen: 0, bad: Vec::new() });
+            return Ok(JobBatch { plan: draft.seal_batch(String::new()), next: None, seen: 0, bad: Vec::new() });
         };
-        let mut lists = Revising::new(store, source, &LISTED).await?;
+        let mut lists = RevisedRows::new(store, source, &LISTED).await?;
         let mut backs = Vec::new();
         for of_events in events(store)? {
-            backs.push((of_events, Revising::new(store, of_events, &["episode_id"]).await?));
+            backs.push((of_events, RevisedRows::new(store, of_events, &["episode_id"]).await?));
         }
         let erased = Erased::of(store).await?;
         let columns = with_owner(&EPISODE, erased.as_ref());
-        let wanted = Walk { columns: &columns, ..candidates(source, &lists.stored) };
+        let wanted = RowWalk { columns: &columns, ..candidates(source, &lists.stored) };
         let found = store.walk(&wanted, place.after.as_ref(), ask.size).await?;
         let next = place.behind(found.last().map(|f| &f.key), found.len() == ask.size, sources.len());
         let seen = found.len();
         let owned = |row: &Row| erased.as_ref().is_some_and(|erased| erased.owns(row));
-        let (spared, mut open): (Vec<Found>, Vec<Found>) =
+        let (spared, mut open): (Vec<WalkedRow>, Vec<WalkedRow>) =
             found.into_iter().filter(|f| is_open(&f.row)).partition(|f| owned(&f.row));
         let mut spared = spared.len();
         open.sort_unstable_by(|a, b| a.row.id().cmp(b.row.id()));
@@ -191,16 +191,16 @@ impl CanvasLinks {
         lists.push(&mut draft);
         spare(&mut draft, ERASED, spared);
         self.keep(next.clone(), sessions);
-        Ok(Batch { plan: draft.seal_batch(String::new()), next, seen, bad: Vec::new() })
+        Ok(JobBatch { plan: draft.seal_batch(String::new()), next, seen, bad: Vec::new() })
     }
 
     /// The sessions that the batch before kept for the one that begins at a place.
-    fn kept(&self, place: &Value) -> BTreeMap<String, Session> {
+    fn kept(&self, place: &Value) -> BTreeMap<String, EventSession> {
         let kept = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
         if kept.next.as_ref() == Some(place) { kept.sessions } else { BTreeMap::new() }
     }
 
-    fn keep(&self, next: Option<Value>, mut sessions: BTreeMap<String, Session>) {
+    fn keep(&self, next: Option<Value>, mut sessions: BTreeMap<String, EventSession>) {
         sessions.retain(|_, session| session.episodes > 1);
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Kept { next, sessions };
     }
@@ -219,9 +219,9 @@ impl Reading<'_> {
     /// The sessions of some open episodes: as they were kept while nothing came or went in them, else as they are now.
     async fn sessions(
         &self,
-        mut kept: BTreeMap<String, Session>,
-        open: &[Found],
-    ) -> Result<BTreeMap<String, Session>, ChangeError> {
+        mut kept: BTreeMap<String, EventSession>,
+        open: &[WalkedRow],
+    ) -> Result<BTreeMap<String, EventSession>, ChangeError> {
         let named: HashSet<&str> = open.iter().filter_map(|f| f.row.text("session_id")).collect();
         kept.retain(|session, _| named.contains(session.as_str()));
         if !self.still(&kept).await? {
@@ -236,27 +236,31 @@ impl Reading<'_> {
         Ok(kept)
     }
 
-    fn walk<'w>(&'w self, sessions: &'w [String]) -> Walk<'w> {
-        let narrow = vec![Narrow::OneOf("session_id", sessions)];
-        Walk { source: self.source, columns: &EPISODE, stored: &[], narrow }
+    fn walk<'w>(&'w self, sessions: &'w [String]) -> RowWalk<'w> {
+        let narrow = vec![NarrowCondition::OneOf("session_id", sessions)];
+        RowWalk { source: self.source, columns: &EPISODE, stored: &[], narrow }
     }
 
     /// Whether some sessions have as many episodes and events as they had.
-    async fn still(&self, kept: &BTreeMap<String, Session>) -> Result<bool, ChangeError> {
+    async fn still(&self, kept: &BTreeMap<String, EventSession>) -> Result<bool, ChangeError> {
         if kept.is_empty() {
             return Ok(true);
         }
         let sessions: Vec<String> = kept.keys().cloned().collect();
         let walk = self.walk(&sessions);
         let episodes = self.store.walk_count(&walk).await?;
-        let events = self.events.iter().map(|(source, _)| Walk { source, ..walk.clone() });
+        let events = self.events.iter().map(|(source, _)| RowWalk { source, ..walk.clone() });
         let events = self.store.walk_count_all(events).await?;
         Ok(kept.values().map(|session| session.episodes).sum::<u64>() == episodes
             && kept.values().map(|session| session.events).sum::<u64>() == events)
     }
 
     /// Reads sessions: all episodes of those that have several, linked or not, and all events.
-    async fn read(&self, sessions: &[String], open: &[Found]) -> Result<BTreeMap<String, Session>, ChangeError> {
+    async fn read(
+        &self,
+        sessions: &[String],
+        open: &[WalkedRow],
+    ) -> Result<BTreeMap<String, EventSession>, ChangeError> {
         let several = self.store.walk_shared(&self.walk(sessions), "session_id").await?;
         let mut episodes: BTreeMap<&str, Vec<Row>> = sessions.iter().map(|name| (name.as_str(), Vec::new())).collect();
         let siblings = if several.is_empty() { Vec::new() } else { self.store.walk_all(&self.walk(&several)).await? };
@@ -270,7 +274,7 @@ impl Reading<'_> {
         let mut events: HashMap<String, Vec<Event>> = HashMap::new();
         let columns = with_owner(&EVENT, self.erased);
         for (position, (source, stored)) in self.events.iter().enumerate() {
-            let walk = Walk { source, columns: &columns, stored, ..self.walk(sessions) };
+            let walk = RowWalk { source, columns: &columns, stored, ..self.walk(sessions) };
             self.store
                 .walk_each(&walk, |found| {
                     let is_erased = self.erased.is_some_and(|erased| erased.owns(&found.row));
@@ -281,26 +285,26 @@ impl Reading<'_> {
                 .await?;
         }
         let shared_out = |(name, rows): (&str, Vec<Row>)| {
-            (name.to_owned(), Session::new(&rows, events.remove(name).unwrap_or_default()))
+            (name.to_owned(), EventSession::new(&rows, events.remove(name).unwrap_or_default()))
         };
         Ok(episodes.into_iter().map(shared_out).collect())
     }
 }
 
-impl Session {
+impl EventSession {
     /// Tells whose each event is. What an episode lists already stays with it.
     fn new(episodes: &[Row], events: Vec<Event>) -> Self {
-        let span = |e| Span { id: Row::id(e), started: e.text("started_at"), ended: e.text("ended_at") };
-        let spans = Spans::new(&episodes.iter().map(span).collect::<Vec<_>>());
+        let span = |e| EpisodeSpan { id: Row::id(e), started: e.text("started_at"), ended: e.text("ended_at") };
+        let spans = SessionSpans::new(&episodes.iter().map(span).collect::<Vec<_>>());
         let listed: HashSet<&str> = episodes.iter().flat_map(|e| e.list("canvas_ids")).collect();
         let (all, mut given) = (events.len() as u64, HashMap::<String, Vec<Event>>::new());
         for event in events {
-            let moment = Moment { at: event.at.as_deref(), names: event.names.as_deref() };
+            let moment = CanvasEventTime { at: event.at.as_deref(), names: event.names.as_deref() };
             let owner = spans.owner(moment).filter(|_| !listed.contains(event.id()));
             if let Some(episode) = owner.map(|position| episodes[position].id().to_owned()) {
                 given.entry(episode).or_default().push(event);
             }
         }
-        Session { episodes: episodes.len() as u64, events: all, given }
+        EventSession { episodes: episodes.len() as u64, events: all, given }
     }
 }

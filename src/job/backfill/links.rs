@@ -7,15 +7,15 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
 
-use super::sources::{ERASED, Place, Revising, note, note_taken, spare, with_owner, writable};
+use super::sources::{ERASED, RevisedRows, SourcePlace, note, note_taken, spare, with_owner, writable};
 use crate::change::suppress::Erased;
-use crate::change::{ChangeError, Danger, Draft};
-use crate::job::{Ask, Batch, Job};
+use crate::change::{ChangeDanger, ChangeError, Draft};
+use crate::job::{BatchAsk, Job, JobBatch};
 use crate::layout::BoundSource;
 use crate::memory::{Entity, Row};
 use crate::store::encode::{plain_column, table_of};
 use crate::store::stored::TableName;
-use crate::store::walk::{Found, Narrow, Walk};
+use crate::store::walk::{NarrowCondition, RowWalk, WalkedRow};
 use crate::store::{Store, named_ids};
 
 const EPISODE: [&str; 4] = ["id", "canvas_ids", "feedback_ids", "metadata"];
@@ -27,7 +27,7 @@ const CASE: [&str; 2] = ["id", REFERENCES];
 /// Ids that are asked for at a time.
 const ASKED: usize = 20_000;
 
-struct Links;
+struct LinkBackfill;
 
 /// The backfill, where lists of links can be written.
 pub fn make(store: &Store) -> Result<Box<dyn Job>, ChangeError> {
@@ -35,7 +35,7 @@ pub fn make(store: &Store) -> Result<Box<dyn Job>, ChangeError> {
         let none = "the layout has no list of canvas events, of feedback or of cases that could be written here";
         return Err(ChangeError::Refused(none.to_owned()));
     }
-    Ok(Box::new(Links))
+    Ok(Box::new(LinkBackfill))
 }
 
 /// Episodes and cases with a list that can be written.
@@ -47,7 +47,7 @@ fn sources(store: &Store) -> Vec<&BoundSource> {
     [of(Entity::Episode, &LISTED), of(Entity::Case, &[REFERENCES])].concat()
 }
 
-impl Job for Links {
+impl Job for LinkBackfill {
     fn name(&self) -> &'static str {
         "links"
     }
@@ -61,11 +61,11 @@ impl Job for Links {
     }
 
     fn total<'a>(&'a self, store: &'a Store) -> BoxFuture<'a, Result<Option<u64>, ChangeError>> {
-        let walk = |source| Walk { source, columns: &["id"], stored: &[], narrow: Vec::new() };
+        let walk = |source| RowWalk { source, columns: &["id"], stored: &[], narrow: Vec::new() };
         Box::pin(async move { Ok(Some(store.walk_count_all(sources(store).into_iter().map(walk)).await?)) })
     }
 
-    fn batch<'a>(&'a self, ask: Ask<'a>) -> BoxFuture<'a, Result<Batch, ChangeError>> {
+    fn batch<'a>(&'a self, ask: BatchAsk<'a>) -> BoxFuture<'a, Result<JobBatch, ChangeError>> {
         Box::pin(batch(ask))
     }
 
@@ -81,19 +81,19 @@ impl Job for Links {
     }
 }
 
-async fn batch(ask: Ask<'_>) -> Result<Batch, ChangeError> {
+async fn batch(ask: BatchAsk<'_>) -> Result<JobBatch, ChangeError> {
     let store = ask.store;
     let sources = sources(store);
-    let place = Place::read(ask.place);
-    let mut draft = Draft::batch(store, ask.own, "backfill.links", Danger::Guarded);
+    let place = SourcePlace::read(ask.place);
+    let mut draft = Draft::batch(store, ask.own, "backfill.links", ChangeDanger::Guarded);
     let Some(source) = sources.get(place.source).copied() else {
-        return Ok(Batch { plan: draft.seal_batch(String::new()), next: None, seen: 0, bad: Vec::new() });
+        return Ok(JobBatch { plan: draft.seal_batch(String::new()), next: None, seen: 0, bad: Vec::new() });
     };
     let is_case = source.entity == Entity::Case;
-    let mut lists = Revising::new(store, source, if is_case { &[REFERENCES] } else { &LISTED }).await?;
+    let mut lists = RevisedRows::new(store, source, if is_case { &[REFERENCES] } else { &LISTED }).await?;
     let erased = Erased::of(store).await?;
     let columns = with_owner(if is_case { &CASE } else { &EPISODE }, erased.as_ref());
-    let walk = Walk { source, columns: &columns, stored: &lists.stored, narrow: Vec::new() };
+    let walk = RowWalk { source, columns: &columns, stored: &lists.stored, narrow: Vec::new() };
     let found = store.walk(&walk, place.after.as_ref(), ask.size).await?;
     let next = place.behind(found.last().map(|f| &f.key), found.len() == ask.size, sources.len());
     let (seen, mut spared) = (found.len(), 0);
@@ -117,7 +117,7 @@ async fn batch(ask: Ask<'_>) -> Result<Batch, ChangeError> {
     }
     lists.push(&mut draft);
     spare(&mut draft, ERASED, spared);
-    Ok(Batch { plan: draft.seal_batch(String::new()), next, seen, bad: Vec::new() })
+    Ok(JobBatch { plan: draft.seal_batch(String::new()), next, seen, bad: Vec::new() })
 }
 
 /// What the lists of some rows should hold, row by row, where that differs from what they hold.
@@ -150,12 +150,12 @@ async fn walk_named(
     columns: &[&str],
     column: &str,
     texts: &[&str],
-) -> Result<Vec<Found>, ChangeError> {
+) -> Result<Vec<WalkedRow>, ChangeError> {
     let mut found = Vec::new();
     for part in texts.chunks(ASKED) {
         let part: Vec<String> = part.iter().map(|text| (*text).to_owned()).collect();
-        let narrow = vec![Narrow::OneOf(column, &part)];
-        found.extend(store.walk_all(&Walk { source, columns, stored: &[], narrow }).await?);
+        let narrow = vec![NarrowCondition::OneOf(column, &part)];
+        found.extend(store.walk_all(&RowWalk { source, columns, stored: &[], narrow }).await?);
     }
     Ok(found)
 }
@@ -257,15 +257,15 @@ async fn point_back(
         return Ok(spared);
     }
     // Episodes of other batches may list them too.
-    let narrow = vec![Narrow::Names("canvas_ids", &loose)];
-    let others = store.walk_all(&Walk { source, columns: &["id", "canvas_ids"], stored: &[], narrow }).await?;
+    let narrow = vec![NarrowCondition::Names("canvas_ids", &loose)];
+    let others = store.walk_all(&RowWalk { source, columns: &["id", "canvas_ids"], stored: &[], narrow }).await?;
     let others = others.iter().filter(|f| !linked.named.contains_key(f.row.id()));
     let shared: HashSet<&str> = others.flat_map(|f| f.row.list("canvas_ids")).collect();
     for of_rows in writable(store, Entity::CanvasEvent, &["episode_id"]).unwrap_or_default() {
-        let mut backs = Revising::new(store, of_rows, &["episode_id"]).await?;
+        let mut backs = RevisedRows::new(store, of_rows, &["episode_id"]).await?;
         let columns = with_owner(&EVENT, erased);
-        let narrow = vec![Narrow::OneOf("id", &loose)];
-        let walk = Walk { source: of_rows, columns: &columns, stored: &backs.stored, narrow };
+        let narrow = vec![NarrowCondition::OneOf("id", &loose)];
+        let walk = RowWalk { source: of_rows, columns: &columns, stored: &backs.stored, narrow };
         for found in store.walk_all(&walk).await? {
             let Some([episode]) = by.get(found.row.id()).map(Vec::as_slice) else { continue };
             if shared.contains(found.row.id()) {

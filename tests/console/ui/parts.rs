@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 
 use mnemoscope::ui::{
-    Align, Body, Breadcrumbs, Column, Depth, Extent, Footer, Glyphs, JsonView, KeyHint, Look, Modal, Pane, Role,
-    SafeText, Tab, Table, TableRow, Tabs, TextLine, Theme, Total, Width, chart, figures, key_values, keyvalue::Pair,
+    Align, Breadcrumbs, Depth, Extent, Footer, Glyphs, JsonView, KeyHint, Look, Modal, PaneFrame, SafeText, StyleRole,
+    TabLabel, TableBody, TableColumn, TableRow, TableView, Tabs, TextLine, Theme, Total, Width, chart, figures,
+    key_values, keyvalue::NamedValue,
 };
 use proptest::prelude::*;
 use ratatui::{buffer::Buffer, layout::Rect};
@@ -48,27 +49,34 @@ fn numbers_are_written_for_people() {
     assert_eq!(durations, ["0ms", "340ms", "42s", "3m 20s", "1h", "2d 4h", "1y 40d", "-1m 30s", "?"]);
 }
 
-fn columns() -> Vec<Column> {
+fn columns() -> Vec<TableColumn> {
     vec![
-        Column::new("id", Width::Fixed(4)),
-        Column::new("title", Width::Grow { min: 8, weight: 1 }),
-        Column::new("agent", Width::Fixed(8)).priority(2),
-        Column::new("when", Width::Fixed(6)).priority(1).right(),
+        TableColumn::new("id", Width::Fixed(4)),
+        TableColumn::new("title", Width::Grow { min: 8, weight: 1 }),
+        TableColumn::new("agent", Width::Fixed(8)).priority(2),
+        TableColumn::new("when", Width::Fixed(6)).priority(1).right(),
     ]
 }
 
 fn rows(count: usize) -> Vec<TableRow> {
     let row = |index: usize| TableRow {
         cells: ["id", "a title", "an agent", "when"]
-            .map(|text| TextLine::of(format!("{text}{index}"), Role::Text))
+            .map(|text| TextLine::of(format!("{text}{index}"), StyleRole::Text))
             .into(),
         ..TableRow::default()
     };
     (0..count).map(row).collect()
 }
 
-fn table<'a>(columns: &'a [Column], rows: &'a [TableRow]) -> Table<'a> {
-    Table { columns, body: Body::Rows(rows), selected: Some(0), focused: true, marks: false, extent: Extent::default() }
+fn table<'a>(columns: &'a [TableColumn], rows: &'a [TableRow]) -> TableView<'a> {
+    TableView {
+        columns,
+        body: TableBody::Rows(rows),
+        selected: Some(0),
+        focused: true,
+        marks: false,
+        extent: Extent::default(),
+    }
 }
 
 #[test]
@@ -97,7 +105,7 @@ fn a_click_finds_its_row_and_its_heading() {
     assert_eq!(table.column_at(area, 8, 2), Some(0));
     assert_eq!(table.column_at(area, 14, 2), Some(1));
     assert_eq!(table.column_at(area, 14, 3), None);
-    assert_eq!(Table::capacity(area), 9);
+    assert_eq!(TableView::capacity(area), 9);
 }
 
 #[test]
@@ -115,7 +123,7 @@ fn a_scrollbar_touches_an_end_only_at_that_end() {
     let (columns, rows) = (columns(), rows(9));
     let thumb = |first: u64| {
         let extent = Extent { first: Some(first), total: Total::Exact(1_000), above: first > 0, below: first < 991 };
-        let text = draw(40, 10, |area, buf| Table { extent, ..table(&columns, &rows) }.render(area, buf, &look()));
+        let text = draw(40, 10, |area, buf| TableView { extent, ..table(&columns, &rows) }.render(area, buf, &look()));
         text.lines().skip(1).position(|line| line.ends_with('┃')).expect("a thumb")
     };
     assert_eq!([thumb(0), thumb(1), thumb(500), thumb(990), thumb(991)], [0, 1, 5, 7, 8]);
@@ -126,14 +134,14 @@ fn a_stale_row_and_a_hit_are_styled() {
     let columns = columns();
     let mut rows = rows(2);
     rows[1].stale = true;
-    rows[0].cells[1] = TextLine::of("a title", Role::Text).with_hits("TITLE");
+    rows[0].cells[1] = TextLine::of("a title", StyleRole::Text).with_hits("TITLE");
     let mut buf = Buffer::empty(Rect::new(0, 0, 60, 3));
-    Table { selected: None, ..table(&columns, &rows) }.render(buf.area, &mut buf, &look());
+    TableView { selected: None, ..table(&columns, &rows) }.render(buf.area, &mut buf, &look());
     let theme = Theme::dark();
-    assert_eq!(buf[(3, 2)].style().fg, theme.style(Role::Stale).fg);
+    assert_eq!(buf[(3, 2)].style().fg, theme.style(StyleRole::Stale).fg);
     let hit: String = buf.content[60..120]
         .iter()
-        .filter(|cell| cell.fg == theme.style(Role::Hit).fg.expect("a colour"))
+        .filter(|cell| cell.fg == theme.style(StyleRole::Hit).fg.expect("a colour"))
         .map(ratatui::buffer::Cell::symbol)
         .collect();
     assert_eq!(hit, "title");
@@ -155,7 +163,7 @@ fn hints_that_do_not_fit_are_dropped_whole_and_help_stays() {
 fn outer_crumbs_go_first_and_badges_stay() {
     let crumbs = Breadcrumbs {
         crumbs: ["atom.db", "Episodes", "Invoice dispute"].map(SafeText::from).into(),
-        badges: vec![mnemoscope::ui::Badge::new("READ-ONLY", Role::ReadOnly)],
+        badges: vec![mnemoscope::ui::Badge::new("READ-ONLY", StyleRole::ReadOnly)],
     };
     let line = |width| draw(width, 1, |area, buf| crumbs.render(area, buf, &look())).trim().to_owned();
     assert_eq!(line(60).split("  ").next(), Some("atom.db › Episodes › Invoice dispute"));
@@ -165,8 +173,8 @@ fn outer_crumbs_go_first_and_badges_stay() {
 
 #[test]
 fn the_active_tab_is_always_whole() {
-    let tab = |title: &str| Tab { title: title.into(), ..Tab::default() };
-    let tabs: Vec<Tab> = ["Overview", "Chain", "Segments", "Canvas", "Feedback"].map(tab).into();
+    let tab = |title: &str| TabLabel { title: title.into(), ..TabLabel::default() };
+    let tabs: Vec<TabLabel> = ["Overview", "Chain", "Segments", "Canvas", "Feedback"].map(tab).into();
     for active in 0..5 {
         let line = draw(24, 1, |area, buf| Tabs { tabs: tabs.clone(), active }.render(area, buf, &look()));
         assert!(line.contains(tabs[active].title.as_str()), "{line}");
@@ -176,7 +184,7 @@ fn the_active_tab_is_always_whole() {
 
 #[test]
 fn a_modal_takes_the_whole_of_a_small_screen() {
-    let modal = Modal { pane: Pane::new("Sure?"), width: 50, height: 10 };
+    let modal = Modal { pane: PaneFrame::new("Sure?"), width: 50, height: 10 };
     let small = Rect::new(0, 0, 40, 12);
     assert_eq!(modal.area(small), small);
     assert_eq!(modal.area(Rect::new(0, 0, 100, 30)), Rect::new(25, 10, 50, 10));
@@ -185,7 +193,11 @@ fn a_modal_takes_the_whole_of_a_small_screen() {
 
 #[test]
 fn values_are_aligned_and_wrapped() {
-    let pairs = [Pair::new("id", "7"), Pair::new("summary", "one two three four five"), Pair::new("parent", "")];
+    let pairs = [
+        NamedValue::new("id", "7"),
+        NamedValue::new("summary", "one two three four five"),
+        NamedValue::new("parent", ""),
+    ];
     let lines = |width| key_values(&pairs, width, &look()).iter().map(text_of).collect::<Vec<_>>();
     assert_eq!(lines(24), ["id       7", "summary  one two three", "         four five", "parent   —"]);
     assert_eq!(lines(12)[..3], ["id", "  7", "summary"]);
@@ -226,7 +238,7 @@ fn json_folds_by_depth_and_by_hand() {
 
 #[test]
 fn any_value_shows_and_only_the_whole_fills_a_meter() {
-    let bar = |value| text_of(&chart::meter(value, 10, Role::Good, &look()));
+    let bar = |value| text_of(&chart::meter(value, 10, StyleRole::Good, &look()));
     assert_eq!(bar(0.0), "──────────");
     assert_eq!(bar(0.001), "━─────────");
     assert_eq!(bar(0.999), "━━━━━━━━━─");
@@ -267,7 +279,7 @@ proptest! {
     fn a_line_fits_its_place_and_says_when_it_was_cut(parts in proptest::collection::vec("[a-z ]{0,6}", 0..6), width in 0u16..30) {
         let mut line = TextLine::default();
         for part in &parts {
-            line.push(part.as_str(), Role::Text);
+            line.push(part.as_str(), StyleRole::Text);
         }
         let mut buf = Buffer::empty(Rect::new(0, 0, 40, 1));
         let used = line.render(Rect::new(3, 0, width, 1), &mut buf, &look());

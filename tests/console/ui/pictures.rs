@@ -3,14 +3,15 @@
 use std::collections::BTreeSet;
 
 use mnemoscope::ui::{
-    Badge, Body, Breadcrumbs, Card, Column, Depth, Extent, Footer, Glyphs, HintKind, JsonView, KeyHint, Lines, Look,
-    Modal, Pane, Role, SafeText, Section, Sort, Tab, Table, TableRow, Tabs, TextLine, Theme, Toast, Tone, Total, Width,
+    Badge, Breadcrumbs, Card, CardTone, Depth, Extent, Footer, Glyphs, HintKind, JsonView, KeyHint, LineWindow, Look,
+    Modal, PaneFrame, SafeText, Section, SortMark, StyleRole, TabLabel, TableBody, TableColumn, TableRow, TableView,
+    Tabs, TextLine, Theme, ToastLine, Total, Width,
     chart::{
-        CalendarHeat, DivergingBar, DivergingBars, Gauge, Histogram, LineChart, Point, StackedBar, StackedBars,
+        CalendarHeat, DivergingBar, DivergingBars, Gauge, Histogram, LineChart, LinePoint, StackedBar, StackedBars,
         Timeline, TimelineRow, bucket_line, diverging, meter, sparkline,
     },
     figures, key_values,
-    keyvalue::Pair,
+    keyvalue::NamedValue,
 };
 use proptest::prelude::*;
 use ratatui::{buffer::Buffer, layout::Rect};
@@ -45,19 +46,19 @@ fn ascii() -> Look {
 fn chrome(area: Rect, buf: &mut Buffer, look: &Look) {
     let crumbs = Breadcrumbs {
         crumbs: ["atom.db", "Episodes", HOSTILE].map(SafeText::from).into(),
-        badges: vec![Badge::new("PRODUCTION", Role::Production), Badge::new("READ-ONLY", Role::ReadOnly)],
+        badges: vec![Badge::new("PRODUCTION", StyleRole::Production), Badge::new("READ-ONLY", StyleRole::ReadOnly)],
     };
     crumbs.render(area, buf, look);
-    let tab = |title: &str, count, off| Tab { title: title.into(), count, off };
+    let tab = |title: &str, count, off| TabLabel { title: title.into(), count, off };
     let tabs = vec![tab("Overview", None, false), tab("Chain", Some(4), false), tab("Memories", Some(0), true)];
     Tabs { tabs, active: 1 }.render(mnemoscope::ui::look::below(area, 1), buf, look);
-    let modal = Modal { pane: Pane::new("Purge user-7f3a"), width: 44, height: 6 };
+    let modal = Modal { pane: PaneFrame::new("Purge user-7f3a"), width: 44, height: 6 };
     let middle = Rect { height: area.height.saturating_sub(4), ..mnemoscope::ui::look::below(area, 2) };
     let inner = modal.render(middle, buf, look);
     let hints = [KeyHint::new("Esc", "cancel"), KeyHint { kind: HintKind::Danger, ..KeyHint::new("P", "purge") }];
-    Card { hints: hints.into(), ..Card::new(Tone::Warn, "This cannot be undone").line(HOSTILE) }
+    Card { hints: hints.into(), ..Card::new(CardTone::Warn, "This cannot be undone").line(HOSTILE) }
         .render(inner, buf, look);
-    let toast = Toast { text: "copied 3 ids".into(), tone: Tone::Good, hint: Some(KeyHint::new("u", "undo")) };
+    let toast = ToastLine { text: "copied 3 ids".into(), tone: CardTone::Good, hint: Some(KeyHint::new("u", "undo")) };
     toast.render(Rect { height: area.height.saturating_sub(1), ..area }, buf, look);
     let off = KeyHint { kind: HintKind::Off, ..KeyHint::new("e", "edit") };
     Footer { hints: vec![KeyHint::new("Enter", "open"), off], always: vec![KeyHint::new("?", "help")] }.render(
@@ -67,13 +68,13 @@ fn chrome(area: Rect, buf: &mut Buffer, look: &Look) {
     );
 }
 
-fn columns() -> Vec<Column> {
+fn columns() -> Vec<TableColumn> {
     vec![
-        Column::new("when", Width::Fixed(10)).sorted(Some(Sort::Descending)),
-        Column::new("title", Width::Grow { min: 8, weight: 1 }),
-        Column::new("outcome", Width::Fixed(9)).priority(1),
-        Column::new("utility", Width::Fixed(13)).priority(2),
-        Column::new("cases", Width::Fixed(6)).priority(3).right(),
+        TableColumn::new("when", Width::Fixed(10)).sorted(Some(SortMark::Descending)),
+        TableColumn::new("title", Width::Grow { min: 8, weight: 1 }),
+        TableColumn::new("outcome", Width::Fixed(9)).priority(1),
+        TableColumn::new("utility", Width::Fixed(13)).priority(2),
+        TableColumn::new("cases", Width::Fixed(6)).priority(3).right(),
     ]
 }
 
@@ -81,21 +82,21 @@ fn table(area: Rect, buf: &mut Buffer, look: &Look) {
     let g = look.glyphs;
     let row = |index: usize| {
         let outcome = match index % 3 {
-            0 => TextLine::default().with_glyph(g.check, Role::Good).with(" success", Role::Good),
-            1 => TextLine::default().with_glyph(g.cross, Role::Bad).with(" failure", Role::Bad),
-            _ => TextLine::default().with_glyph(g.half, Role::Warn).with(" partial", Role::Warn),
+            0 => TextLine::default().with_glyph(g.check, StyleRole::Good).with(" success", StyleRole::Good),
+            1 => TextLine::default().with_glyph(g.cross, StyleRole::Bad).with(" failure", StyleRole::Bad),
+            _ => TextLine::default().with_glyph(g.half, StyleRole::Warn).with(" partial", StyleRole::Warn),
         };
         let utility = index as f64 / 9.0;
-        let mut bar = TextLine::of(format!("{utility:.2} "), Role::Text);
-        bar.append(meter(utility, 8, Role::Series1, look));
+        let mut bar = TextLine::of(format!("{utility:.2} "), StyleRole::Text);
+        bar.append(meter(utility, 8, StyleRole::Series1, look));
         let title = if index == 2 { HOSTILE } else { "Invoice dispute with ACME" };
         TableRow {
             cells: vec![
-                TextLine::of(format!("2026-02-{:02}", 28 - index), Role::Muted),
-                TextLine::of(title, Role::Text).with_hits("disp"),
+                TextLine::of(format!("2026-02-{:02}", 28 - index), StyleRole::Muted),
+                TextLine::of(title, StyleRole::Text).with_hits("disp"),
                 outcome,
                 bar,
-                TextLine::of(figures::count(index as u64 * 611), Role::Number),
+                TextLine::of(figures::count(index as u64 * 611), StyleRole::Number),
             ],
             marked: index == 1,
             stale: index == 4,
@@ -103,21 +104,28 @@ fn table(area: Rect, buf: &mut Buffer, look: &Look) {
     };
     let rows: Vec<TableRow> = (0..10).map(row).collect();
     let extent = Extent { first: Some(50), total: Total::About(12_400), above: true, below: true };
-    let foot = TextLine::of(extent.label(Table::capacity(Pane::inner(area)).min(10), look), Role::Muted);
-    let inner = Pane { foot, focused: true, ..Pane::new("Episodes") }.render(area, buf, look);
+    let foot = TextLine::of(extent.label(TableView::capacity(PaneFrame::inner(area)).min(10), look), StyleRole::Muted);
+    let inner = PaneFrame { foot, focused: true, ..PaneFrame::new("Episodes") }.render(area, buf, look);
     let columns = columns();
-    Table { columns: &columns, body: Body::Rows(&rows), selected: Some(1), focused: true, marks: true, extent }
-        .render(inner, buf, look);
+    TableView {
+        columns: &columns,
+        body: TableBody::Rows(&rows),
+        selected: Some(1),
+        focused: true,
+        marks: true,
+        extent,
+    }
+    .render(inner, buf, look);
 }
 
 fn table_empty(area: Rect, buf: &mut Buffer, look: &Look) {
     let columns = columns();
-    let card = Card::new(Tone::Bad, "The database does not answer")
+    let card = Card::new(CardTone::Bad, "The database does not answer")
         .line("connection refused (os error 111): postgres://127.0.0.1:5432/agents")
         .hint(KeyHint::new("r", "try again"));
-    let table = Table {
+    let table = TableView {
         columns: &columns,
-        body: Body::Card(&card),
+        body: TableBody::Card(&card),
         selected: None,
         focused: false,
         marks: false,
@@ -130,33 +138,33 @@ fn detail(area: Rect, buf: &mut Buffer, look: &Look) {
     let width = usize::from(area.width.saturating_sub(2));
     let mut lines = key_values(
         &[
-            Pair::line("user", TextLine::of("user-7f3a", Role::Masked)),
-            Pair::new("summary", HOSTILE),
-            Pair::new("parent", ""),
+            NamedValue::line("user", TextLine::of("user-7f3a", StyleRole::Masked)),
+            NamedValue::new("summary", HOSTILE),
+            NamedValue::new("parent", ""),
         ],
         width,
         look,
     );
-    let note = TextLine::of("0.50 to 0.78", Role::Muted);
+    let note = TextLine::of("0.50 to 0.78", StyleRole::Muted);
     lines.push(Section { count: Some(1_204), note, ..Section::new("Utility") }.line(width, look));
     let values: Vec<Option<f64>> = (0..16).map(|index| (index != 5).then_some(f64::from(index) / 15.0)).collect();
-    lines.push(sparkline(&values, 1.0, 16, Role::Series1, look));
+    lines.push(sparkline(&values, 1.0, 16, StyleRole::Series1, look));
     let value = json!({"ok": true, "n": 1.5, "steps": ["plan", {"tool": HOSTILE}]});
     let view = JsonView { value: &value, open_depth: 2, toggled: &BTreeSet::new(), width };
     lines.extend(view.lines(0, 20, look).into_iter().map(|line| line.line));
-    Lines::scrolled(&lines, 1).render(area, buf, look);
+    LineWindow::scrolled(&lines, 1).render(area, buf, look);
 }
 
 fn utility(area: Rect, buf: &mut Buffer, look: &Look) {
     let g = look.glyphs;
-    let mark = |value: Option<f64>, mark| Point { value, mark: Some(mark) };
+    let mark = |value: Option<f64>, mark| LinePoint { value, mark: Some(mark) };
     let points = [
-        mark(Some(0.5), (g.ring, Role::Muted)),
-        mark(Some(0.6), (g.check, Role::Good)),
-        mark(Some(0.95), (g.check, Role::Good)),
-        mark(None, (g.ring, Role::Muted)),
-        mark(Some(0.2), (g.cross, Role::Bad)),
-        mark(Some(0.4), (g.edit, Role::Warn)),
+        mark(Some(0.5), (g.ring, StyleRole::Muted)),
+        mark(Some(0.6), (g.check, StyleRole::Good)),
+        mark(Some(0.95), (g.check, StyleRole::Good)),
+        mark(None, (g.ring, StyleRole::Muted)),
+        mark(Some(0.2), (g.cross, StyleRole::Bad)),
+        mark(Some(0.4), (g.edit, StyleRole::Warn)),
     ];
     LineChart { ends: ("Jan 3".into(), "Feb 28".into()), selected: Some(2), ..LineChart::new(&points) }
         .render(area, buf, look);
@@ -169,7 +177,7 @@ fn bars(area: Rect, buf: &mut Buffer, look: &Look) {
     let bar = |label: &str, value, note: &str| DivergingBar { label: label.into(), value, note: note.into() };
     let bars = [bar("billing", Some(0.62), "34"), bar("concierge", Some(-0.35), "12"), bar("night", None, "0")];
     DivergingBars { bars: &bars }.render(right, buf, look);
-    let gauge = Gauge { label: "embed".into(), ratio: Some(0.43), note: "3m 20s left".into(), role: Role::Accent };
+    let gauge = Gauge { label: "embed".into(), ratio: Some(0.43), note: "3m 20s left".into(), role: StyleRole::Accent };
     gauge.line(usize::from(right.width), look).render(mnemoscope::ui::look::below(right, 4), buf, look);
 }
 
@@ -199,17 +207,17 @@ fn chain(area: Rect, buf: &mut Buffer, look: &Look) {
     let day = 86_400.0;
     let row = |levels: &[bool], label: &str, from: f64, to: Option<f64>, role| TimelineRow {
         levels: levels.to_vec(),
-        label: TextLine::of(label, Role::Text),
+        label: TextLine::of(label, StyleRole::Text),
         from: Some(from * day),
         to: to.map(|to| to * day),
         role,
     };
     let rows = [
-        row(&[], "Invoice dispute", 0.0, Some(0.4), Role::Good),
-        row(&[true], "Compare line items", 0.4, Some(0.6), Role::Good),
-        row(&[true, false], "Ask the warehouse", 0.5, Some(0.5), Role::Bad),
-        row(&[false], HOSTILE, 9.0, Some(9.5), Role::Warn),
-        row(&[false, false], "Follow-up", 9.4, None, Role::Info),
+        row(&[], "Invoice dispute", 0.0, Some(0.4), StyleRole::Good),
+        row(&[true], "Compare line items", 0.4, Some(0.6), StyleRole::Good),
+        row(&[true, false], "Ask the warehouse", 0.5, Some(0.5), StyleRole::Bad),
+        row(&[false], HOSTILE, 9.0, Some(9.5), StyleRole::Warn),
+        row(&[false, false], "Follow-up", 9.4, None, StyleRole::Info),
     ];
     Timeline { rows: &rows, first: 0, selected: Some(2), tick: &figures::duration }.render(area, buf, look);
 }
@@ -299,7 +307,7 @@ proptest! {
         let look = unicode();
         let mut buf = Buffer::empty(Rect::new(0, 0, 40, 12));
         let area = Rect::new(0, 0, width, height);
-        let points: Vec<Point> = values.iter().map(|value| Point { value: Some(*value), mark: None }).collect();
+        let points: Vec<LinePoint> = values.iter().map(|value| LinePoint { value: Some(*value), mark: None }).collect();
         LineChart { selected: Some(3), ..LineChart::new(&points) }.render(area, &mut buf, &look);
         let bars = [StackedBar { parts: values.clone(), ..StackedBar::default() }];
         StackedBars { bars: &bars, legend: &[], selected: None }.render(area, &mut buf, &look);
@@ -312,10 +320,10 @@ proptest! {
         Timeline { rows: &rows, first: 1, selected: None, tick: &figures::duration }.render(area, &mut buf, &look);
         let width = usize::from(width);
         let known: Vec<Option<f64>> = values.iter().copied().map(Some).collect();
-        prop_assert!(sparkline(&known, 1.0, width, Role::Text, &look).width() <= width);
-        prop_assert_eq!(bucket_line(&counts, 2, Role::Text, &look).width(), counts.len() * 2);
+        prop_assert!(sparkline(&known, 1.0, width, StyleRole::Text, &look).width() <= width);
+        prop_assert_eq!(bucket_line(&counts, 2, StyleRole::Text, &look).width(), counts.len() * 2);
         for value in values {
-            prop_assert_eq!(meter(value, width, Role::Text, &look).width(), width);
+            prop_assert_eq!(meter(value, width, StyleRole::Text, &look).width(), width);
             prop_assert!(diverging(value, width, &look).width() <= width);
         }
     }

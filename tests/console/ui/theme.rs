@@ -1,27 +1,27 @@
 //! Themes: every role has a style, states are readable, fewer colours stay apart, mistakes are found at their line.
 
-use mnemoscope::ui::{Depth, Role, Theme};
+use mnemoscope::ui::{Depth, StyleRole, Theme};
 use ratatui::style::{Color, Modifier};
 
 /// Roles that are read as text on the terminal's own background.
-const READ: [Role; 17] = [
-    Role::Muted,
-    Role::Accent,
-    Role::Header,
-    Role::Label,
-    Role::Good,
-    Role::Warn,
-    Role::Bad,
-    Role::Info,
-    Role::Key,
-    Role::Danger,
-    Role::Masked,
-    Role::Mark,
-    Role::Link,
-    Role::Number,
-    Role::String,
-    Role::Word,
-    Role::Name,
+const READ: [StyleRole; 17] = [
+    StyleRole::Muted,
+    StyleRole::Accent,
+    StyleRole::Header,
+    StyleRole::Label,
+    StyleRole::Good,
+    StyleRole::Warn,
+    StyleRole::Bad,
+    StyleRole::Info,
+    StyleRole::Key,
+    StyleRole::Danger,
+    StyleRole::Masked,
+    StyleRole::Mark,
+    StyleRole::Link,
+    StyleRole::Number,
+    StyleRole::String,
+    StyleRole::Word,
+    StyleRole::Name,
 ];
 
 fn luminance(colour: Color) -> f64 {
@@ -44,7 +44,7 @@ fn text_is_readable_on_usual_backgrounds_and_on_the_selection() {
     let dark = [Color::Rgb(0, 0, 0), Color::Rgb(0x1e, 0x1e, 0x2e), Color::Rgb(0x28, 0x2c, 0x34)];
     let light = [Color::Rgb(255, 255, 255), Color::Rgb(0xfd, 0xf6, 0xe3), Color::Rgb(0xef, 0xf1, 0xf5)];
     for (theme, grounds) in [(Theme::dark(), dark), (Theme::light(), light)] {
-        let selection = theme.style(Role::Selection).bg.expect("a ground");
+        let selection = theme.style(StyleRole::Selection).bg.expect("a ground");
         for role in READ {
             let colour = theme.style(role).fg.expect("a colour");
             for ground in grounds {
@@ -54,7 +54,7 @@ fn text_is_readable_on_usual_backgrounds_and_on_the_selection() {
             let ratio = contrast(colour, selection);
             assert!(ratio >= 3.0, "{} {role:?} on the selection: {ratio:.2}", theme.name());
         }
-        for badge in [Role::ReadOnly, Role::Writable, Role::Production] {
+        for badge in [StyleRole::ReadOnly, StyleRole::Writable, StyleRole::Production] {
             let style = theme.style(badge);
             assert!(contrast(style.fg.expect("a colour"), style.bg.expect("a ground")) >= 4.5, "{badge:?}");
         }
@@ -65,7 +65,14 @@ fn text_is_readable_on_usual_backgrounds_and_on_the_selection() {
 fn the_terminals_own_background_is_kept() {
     for name in Theme::names() {
         let theme = Theme::named(name).expect("a theme of the program");
-        for role in [Role::Text, Role::Muted, Role::Border, Role::Heading, Role::Good, Role::Track] {
+        for role in [
+            StyleRole::Text,
+            StyleRole::Muted,
+            StyleRole::Border,
+            StyleRole::Heading,
+            StyleRole::Good,
+            StyleRole::Track,
+        ] {
             assert_eq!(theme.style(role).bg, None, "{name} {role:?}");
         }
     }
@@ -76,9 +83,9 @@ fn no_colour_means_no_colour_and_roles_still_differ() {
     for name in Theme::names() {
         let theme = Theme::named(name).expect("a theme of the program").at(Depth::Mono);
         assert!(theme.is_mono());
-        assert!(Role::ALL.iter().all(|role| theme.style(*role).fg.is_none() && theme.style(*role).bg.is_none()));
-        assert!(theme.style(Role::Selection).add_modifier.contains(Modifier::REVERSED));
-        assert_ne!(theme.style(Role::Bad), theme.style(Role::Good));
+        assert!(StyleRole::ALL.iter().all(|role| theme.style(*role).fg.is_none() && theme.style(*role).bg.is_none()));
+        assert!(theme.style(StyleRole::Selection).add_modifier.contains(Modifier::REVERSED));
+        assert_ne!(theme.style(StyleRole::Bad), theme.style(StyleRole::Good));
     }
 }
 
@@ -88,7 +95,7 @@ fn fewer_colours_use_only_those_and_keep_states_apart() {
         let theme = Theme::named(name).expect("a theme of the program");
         for depth in [Depth::Indexed256, Depth::Ansi16] {
             let theme = theme.at(depth);
-            for role in Role::ALL {
+            for role in StyleRole::ALL {
                 for colour in [theme.style(*role).fg, theme.style(*role).bg].into_iter().flatten() {
                     let fits = match colour {
                         Color::Rgb(..) => false,
@@ -98,8 +105,9 @@ fn fewer_colours_use_only_those_and_keep_states_apart() {
                     assert!(fits, "{name} {role:?} {colour:?} at {depth:?}");
                 }
             }
-            let states = [Role::Good, Role::Warn, Role::Bad, Role::Info].map(|role| theme.style(role));
-            let series = (0..6).map(|index| theme.style(Role::series(index)));
+            let states =
+                [StyleRole::Good, StyleRole::Warn, StyleRole::Bad, StyleRole::Info].map(|role| theme.style(role));
+            let series = (0..6).map(|index| theme.style(StyleRole::series(index)));
             for group in [states.to_vec(), series.collect()] {
                 for (index, style) in group.iter().enumerate() {
                     assert!(!group[..index].contains(style), "{name} at {depth:?}: {style:?} twice");
@@ -127,10 +135,10 @@ fn a_theme_of_ones_own_needs_to_say_only_what_differs() {
     )
     .expect("a right theme");
     assert_eq!(theme.name(), "sea");
-    assert_eq!(theme.style(Role::Key).fg, Some(Color::Rgb(0, 0x77, 0xbe)), "a key falls back to the accent");
-    assert_eq!(theme.style(Role::Danger).fg, Some(Color::Red), "danger falls back to bad");
-    assert_eq!(theme.at(Depth::Ansi16).style(Role::Accent).fg, Some(Color::Cyan));
-    assert_eq!(theme.style(Role::Muted).fg, None);
+    assert_eq!(theme.style(StyleRole::Key).fg, Some(Color::Rgb(0, 0x77, 0xbe)), "a key falls back to the accent");
+    assert_eq!(theme.style(StyleRole::Danger).fg, Some(Color::Red), "danger falls back to bad");
+    assert_eq!(theme.at(Depth::Ansi16).style(StyleRole::Accent).fg, Some(Color::Cyan));
+    assert_eq!(theme.style(StyleRole::Muted).fg, None);
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! What backfills leave alone: columns that they do not fill, lists that cannot be read, what others list.
 
 use mnemoscope::change::{self, undo};
-use mnemoscope::job::plan::{Settings, Wish};
-use mnemoscope::job::{self, Entry, Outcome, backfill::Kind};
+use mnemoscope::job::plan::{JobSettings, JobWish};
+use mnemoscope::job::{self, JobEntry, JobOutcome, backfill::BackfillKind};
 use mnemoscope::memory::Entity;
 use tokio::sync::watch;
 
@@ -12,11 +12,11 @@ use crate::support::fixtures::Layout;
 use crate::support::world::{self, World, author, dump, meddle};
 
 /// Runs a backfill on a database of another system, a row a batch.
-async fn backfill(world: &World, name: &str) -> Outcome {
-    let job = Kind::named(name).expect("a backfill").job(&world.store).expect("it can be done here");
-    let (_wish, heard) = watch::channel(Wish::GoOn);
-    let settings = Settings { batch: Some(1), ..Settings::default() };
-    job::run(&world.store, &*job, &author(), &settings, Entry::Begin, heard, &mut |_| ())
+async fn backfill(world: &World, name: &str) -> JobOutcome {
+    let job = BackfillKind::named(name).expect("a backfill").job(&world.store).expect("it can be done here");
+    let (_wish, heard) = watch::channel(JobWish::GoOn);
+    let settings = JobSettings { batch: Some(1), ..JobSettings::default() };
+    job::run(&world.store, &*job, &author(), &settings, JobEntry::Begin, heard, &mut |_| ())
         .await
         .unwrap_or_else(|error| panic!("{error}"))
 }

@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use mnemoscope::change::{ChangeError, undo};
-use mnemoscope::job::backfill::{Given, Kind};
-use mnemoscope::job::plan::{Settings, State, Wish};
-use mnemoscope::job::{self, Entry, Job, Outcome, look};
+use mnemoscope::job::backfill::{BackfillArguments, BackfillKind};
+use mnemoscope::job::plan::{JobSettings, JobState, JobWish};
+use mnemoscope::job::{self, Job, JobEntry, JobOutcome, look};
 use mnemoscope::lab::embed::Endpoint;
 use mnemoscope::store::Target;
 use serde_json::{Value, json};
@@ -91,7 +91,7 @@ impl Server {
         self.heard.lock().unwrap().len()
     }
 
-    fn given(&self, model: &str) -> Given {
+    fn given(&self, model: &str) -> BackfillArguments {
         let endpoint = Endpoint {
             url: self.url.clone(),
             model: model.to_owned(),
@@ -99,17 +99,17 @@ impl Server {
             timeout: Duration::from_secs(5),
             retries: 0,
         };
-        Given { endpoint: Ok(endpoint), ..Given::default() }
+        BackfillArguments { endpoint: Ok(endpoint), ..BackfillArguments::default() }
     }
 }
 
-fn job(world: &World, given: &Given) -> Box<dyn Job> {
-    Kind::named("embeddings").unwrap().job_as(&world.store, given).expect("it can be done here")
+fn job(world: &World, given: &BackfillArguments) -> Box<dyn Job> {
+    BackfillKind::named("embeddings").unwrap().job_as(&world.store, given).expect("it can be done here")
 }
 
-async fn run(world: &World, given: &Given, entry: Entry) -> Result<Outcome, ChangeError> {
-    let (_wish, heard) = watch::channel(Wish::GoOn);
-    let settings = Settings { batch: Some(8), ..Settings::default() };
+async fn run(world: &World, given: &BackfillArguments, entry: JobEntry) -> Result<JobOutcome, ChangeError> {
+    let (_wish, heard) = watch::channel(JobWish::GoOn);
+    let settings = JobSettings { batch: Some(8), ..JobSettings::default() };
     job::run(&world.store, &*job(world, given), &author(), &settings, entry, heard, &mut |_| ()).await
 }
 
@@ -128,7 +128,7 @@ fn rows_without_a_vector_get_one_and_the_plan_asks_nobody() {
                 "{said}"
             );
             assert!(!said.contains("hidden-tenant") && !said.contains("sk-test"), "{said}");
-            let outcome = run(&world, &given, Entry::Begin).await.expect("done");
+            let outcome = run(&world, &given, JobEntry::Begin).await.expect("done");
             assert!(outcome.is_complete(), "{:?}", outcome.checks);
             assert_eq!(outcome.counts, plan.counts);
             assert_eq!(server.heard(), 3, "20 rows in batches of 8");
@@ -159,13 +159,13 @@ fn a_dead_endpoint_fails_the_job_keeps_what_is_done_and_resuming_does_the_rest()
             let server = server(4);
             let given = server.given("m-1");
             *server.willing.lock().unwrap() = 1;
-            let failed = run(&world, &given, Entry::Begin).await.expect_err("it fails").to_string();
+            let failed = run(&world, &given, JobEntry::Begin).await.expect_err("it fails").to_string();
             assert!(failed.contains("503") && failed.contains("overloaded") && !failed.contains("sk-test"), "{failed}");
             let run_of = world.store.job("embeddings").await.unwrap().expect("a run");
-            assert_eq!((run_of.state.as_str(), run_of.changed), (State::Failed.word(), 8));
+            assert_eq!((run_of.state.as_str(), run_of.changed), (JobState::Failed.word(), 8));
             assert!(run_of.problem.as_ref().is_some_and(|p| p.contains("503") && !p.contains("sk-test")));
             *server.willing.lock().unwrap() = usize::MAX;
-            let done = run(&world, &given, Entry::Resume).await.expect("resumed");
+            let done = run(&world, &given, JobEntry::Resume).await.expect("resumed");
             assert!(done.is_complete(), "{:?}", done.checks);
             assert_eq!(done.counts["episode_embeddings"]["insert"], 20);
             // The two batches before, one refused, and the two that were left.
@@ -185,18 +185,19 @@ fn vectors_that_cannot_be_compared_with_those_that_are_there_are_refused() {
     block_on(async {
         for world in on_both(20).await {
             let (four, three) = (server(4), server(3));
-            run(&world, &four.given("m-1"), Entry::Begin).await.expect("done");
+            run(&world, &four.given("m-1"), JobEntry::Begin).await.expect("done");
             // Some are gone, and one is of another size.
             world.execute("DELETE FROM episode_embeddings WHERE episode_id < 'ep-0000005'").await;
             let odd = if matches!(world.target, Target::File(_)) { "x'0000803F'" } else { "'[1]'" };
             world
                 .execute(&format!("UPDATE episode_embeddings SET embedding = {odd} WHERE episode_id = 'ep-0000009'"))
                 .await;
-            let other = run(&world, &three.given("m-2"), Entry::Begin).await.expect_err("another model").to_string();
+            let other = run(&world, &three.given("m-2"), JobEntry::Begin).await.expect_err("another model").to_string();
             assert!(other.contains("m-1") && other.contains("m-2") && three.heard() == 0, "{other}");
-            let refused = run(&world, &three.given("m-1"), Entry::Begin).await.expect_err("another size").to_string();
+            let refused =
+                run(&world, &three.given("m-1"), JobEntry::Begin).await.expect_err("another size").to_string();
             assert!(refused.contains("3 numbers") && refused.contains("have 4"), "{refused}");
-            let done = run(&world, &four.given("m-1"), Entry::Resume).await.expect("done");
+            let done = run(&world, &four.given("m-1"), JobEntry::Resume).await.expect("done");
             assert_eq!(json!(done.counts), json!({"episode_embeddings": {"insert": 4, "update": 1}}));
             assert!(done.is_complete(), "{:?}", done.checks);
         }
@@ -207,7 +208,7 @@ fn vectors_that_cannot_be_compared_with_those_that_are_there_are_refused() {
 fn without_an_endpoint_it_is_refused_with_what_would_help() {
     block_on(async {
         let world = on_sqlite(3).await;
-        let refused = Kind::named("embeddings").unwrap().job(&world.store).err().expect("refused").to_string();
+        let refused = BackfillKind::named("embeddings").unwrap().job(&world.store).err().expect("refused").to_string();
         assert!(refused.contains("embedding endpoint") && refused.contains("profile"), "{refused}");
     });
 }
@@ -233,7 +234,7 @@ fn a_column_of_the_row_itself_is_filled_and_nothing_else_of_it_changes() {
             let before = world.texts(others).await;
             let plan = look(&world.store, &*job(&world, &given), &mut |_| ()).await.expect("a plan");
             assert!(plan.undo_reason.is_some_and(|r| r.contains("too large")));
-            let outcome = run(&world, &given, Entry::Begin).await.expect("done");
+            let outcome = run(&world, &given, JobEntry::Begin).await.expect("done");
             assert!(outcome.is_complete(), "{:?}", outcome.checks);
             assert_eq!(outcome.counts, plan.counts);
             assert!(outcome.counts["agent_episodes"]["update"] > 0);

@@ -1,6 +1,6 @@
 //! People who were erased: no backfill brings them back, and what is left out for that is counted.
 
-use mnemoscope::job::{backfill::Kind, look};
+use mnemoscope::job::{backfill::BackfillKind, look};
 use serde_json::json;
 
 use super::world::{World, on_both};
@@ -8,7 +8,7 @@ use crate::support::block_on;
 
 /// What a backfill would do and says of those it leaves out, and that doing it does the same.
 async fn left_out(world: &World, name: &str) -> (String, String) {
-    let job = Kind::named(name).unwrap().job(&world.store).expect("it can be done");
+    let job = BackfillKind::named(name).unwrap().job(&world.store).expect("it can be done");
     let plan = look(&world.store, &*job, &mut |_| ()).await.expect("a plan");
     let outcome = world.backfill(name, 7).await;
     assert!(outcome.is_complete(), "{name}: {:?}", outcome.checks);

@@ -2,7 +2,7 @@
 
 use mnemoscope::change::{self, undo};
 use mnemoscope::job::plan::{Beat, Wish};
-use mnemoscope::job::{backfill::Kind, look};
+use mnemoscope::job::{backfill::BackfillKind, look};
 use mnemoscope::store::Target;
 
 use tokio::sync::watch;
@@ -15,7 +15,7 @@ fn each_event_goes_to_one_episode_and_what_is_linked_stays() {
     block_on(async {
         for world in on_both(60).await {
             let before = world.links().await;
-            let job = Kind::named("canvas-links").unwrap().job(&world.store).unwrap();
+            let job = BackfillKind::named("canvas-links").unwrap().job(&world.store).unwrap();
             let plan = look(&world.store, &*job, &mut |_| ()).await.expect("a plan");
             let outcome = world.backfill("canvas-links", 7).await;
             assert!(outcome.is_complete(), "{:?}", outcome.checks);
@@ -168,7 +168,7 @@ fn links_are_mended_without_taking_any_row_from_another_episode() {
                     after.iter().find(|l| l.starts_with(episode)).cloned().unwrap_or_default().replace(", ", ",");
                 assert!(line.starts_with(&format!("{episode} {list} ")), "{line}, wanted {list}");
             }
-            let job = Kind::named("links").unwrap().job(&world.store).unwrap();
+            let job = BackfillKind::named("links").unwrap().job(&world.store).unwrap();
             let again = look(&world.store, &*job, &mut |_| ()).await.expect("a plan");
             assert!(again.counts.is_empty(), "{:?}", again.changes);
         }

@@ -2,12 +2,12 @@
 
 use std::ops::ControlFlow;
 
-use mnemoscope::change::findings::{self, Told, Wanted};
+use mnemoscope::change::findings::{self, FindingNews, FindingRequest};
 use mnemoscope::change::{self, undo};
 use mnemoscope::demo;
-use mnemoscope::job::backfill::{Given, Kind};
-use mnemoscope::job::plan::{Settings, Wish};
-use mnemoscope::job::{self, Entry, Outcome, look};
+use mnemoscope::job::backfill::{BackfillArguments, BackfillKind};
+use mnemoscope::job::plan::{JobSettings, JobWish};
+use mnemoscope::job::{self, JobEntry, JobOutcome, look};
 use mnemoscope::store::Target;
 
 use super::world::{World, author, on_both, open};
@@ -17,7 +17,7 @@ use crate::support::block_on;
 async fn demo_world() -> (World, tempfile::TempDir) {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("demo.db");
-    let options = demo::Options { episodes: 80, ..demo::Options::default() };
+    let options = demo::DemoOptions { episodes: 80, ..demo::DemoOptions::default() };
     demo::build(&path, &options, |_| {}).await.expect("the demo");
     let target = Target::File(path);
     let store = open(&target).await;
@@ -26,8 +26,8 @@ async fn demo_world() -> (World, tempfile::TempDir) {
 }
 
 /// Runs a backfill; its plan says beforehand what it does, and afterwards that nothing is left.
-async fn run(world: &World, name: &str) -> Outcome {
-    let job = Kind::named(name).unwrap().job(&world.store).unwrap();
+async fn run(world: &World, name: &str) -> JobOutcome {
+    let job = BackfillKind::named(name).unwrap().job(&world.store).unwrap();
     let plan = look(&world.store, &*job, &mut |_| ()).await.expect("a plan");
     let outcome = world.backfill(name, 7).await;
     assert!(outcome.is_complete(), "{name}: {:?}", outcome.checks);
@@ -112,9 +112,9 @@ fn every_backfill_of_a_native_database_does_its_work_and_then_has_none() {
 /// How many rows a kind of finding is about, of the entities that can be fixed.
 async fn left(world: &World, kind: &'static str) -> u64 {
     let mut count = 0;
-    let wanted = Wanted { kind: Some(kind), examples: 9, brief: None };
-    let mut told = |told: Told| {
-        if let Told::Found(finding) = told
+    let wanted = FindingRequest { kind: Some(kind), examples: 9, brief: None };
+    let mut told = |told: FindingNews| {
+        if let FindingNews::Found(finding) = told
             && finding.remedy.starts_with("backfill")
         {
             count += finding.count;
@@ -173,16 +173,16 @@ fn where_asked_feedback_gives_the_signals_that_an_episode_lacks() {
                      ('ut-1', 'ep-0000003', 'undone', -0.4, 0.5, 0.1, '2026-01-02T00:00:00.000000Z')",
                 )
                 .await;
-            let kind = Kind::named("utility").unwrap();
+            let kind = BackfillKind::named("utility").unwrap();
             let plain = look(&world.store, &*kind.job(&world.store).unwrap(), &mut |_| ()).await.expect("a plan");
             assert_eq!(plain.counts["episodes"]["update"], 1, "without being asked it derives nothing");
-            let given = Given { from_feedback: true, ..Given::default() };
+            let given = BackfillArguments { from_feedback: true, ..BackfillArguments::default() };
             let job = kind.job_as(&world.store, &given).unwrap();
             let plan = look(&world.store, &*job, &mut |_| ()).await.expect("a plan");
             assert!(plan.effects.iter().any(|e| e.contains("`confirmed`") && e.contains("a 3 says nothing")));
-            let (_wish, heard) = tokio::sync::watch::channel(Wish::GoOn);
-            let settings = Settings { batch: Some(2), ..Settings::default() };
-            let outcome = job::run(&world.store, &*job, &author(), &settings, Entry::Begin, heard, &mut |_| ())
+            let (_wish, heard) = tokio::sync::watch::channel(JobWish::GoOn);
+            let settings = JobSettings { batch: Some(2), ..JobSettings::default() };
+            let outcome = job::run(&world.store, &*job, &author(), &settings, JobEntry::Begin, heard, &mut |_| ())
                 .await
                 .expect("done");
             assert!(outcome.is_complete(), "{:?}", outcome.checks);

@@ -4,9 +4,9 @@ use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 
 use futures::future::BoxFuture;
-use mnemoscope::change::{ChangeError, Danger, Draft};
-use mnemoscope::job::plan::{Beat, Move, Settings, State, Wish};
-use mnemoscope::job::{self, Ask, Batch, Entry, Job, record};
+use mnemoscope::change::{ChangeDanger, ChangeError, Draft};
+use mnemoscope::job::plan::{JobBeat, JobMove, JobSettings, JobState, JobWish};
+use mnemoscope::job::{self, BatchAsk, Job, JobBatch, JobEntry, record};
 use mnemoscope::store::stored::TableName;
 use mnemoscope::store::{Store, Target};
 use tokio::sync::watch;
@@ -14,11 +14,11 @@ use tokio::sync::watch;
 use super::world::{World, author, on_both, on_sqlite, open};
 use crate::support::block_on;
 
-async fn resume(world: &World, batch: usize) -> job::Outcome {
-    let (_wish, heard) = watch::channel(Wish::GoOn);
-    let job = job::backfill::Kind::named("canvas-links").unwrap().job(&world.store).unwrap();
-    let settings = Settings { batch: Some(batch), ..Settings::default() };
-    job::run(&world.store, &*job, &author(), &settings, Entry::Resume, heard, &mut |_| ()).await.expect("resumed")
+async fn resume(world: &World, batch: usize) -> job::JobOutcome {
+    let (_wish, heard) = watch::channel(JobWish::GoOn);
+    let job = job::backfill::BackfillKind::named("canvas-links").unwrap().job(&world.store).unwrap();
+    let settings = JobSettings { batch: Some(batch), ..JobSettings::default() };
+    job::run(&world.store, &*job, &author(), &settings, JobEntry::Resume, heard, &mut |_| ()).await.expect("resumed")
 }
 
 #[test]
@@ -26,21 +26,21 @@ fn paused_between_any_two_batches_and_resumed_it_comes_to_the_same() {
     block_on(async {
         for (world, straight) in on_both(40).await.into_iter().zip(on_both(40).await) {
             straight.backfill("canvas-links", 4).await;
-            let (wish, heard) = watch::channel(Wish::GoOn);
+            let (wish, heard) = watch::channel(JobWish::GoOn);
             let mut batches = 0;
-            let mut each = |beat: Beat| {
-                if let Beat::Progress(progress) = beat
+            let mut each = |beat: JobBeat| {
+                if let JobBeat::Progress(progress) = beat
                     && progress.batches > batches
                 {
                     batches = progress.batches;
-                    wish.send(Wish::Pause).unwrap();
+                    wish.send(JobWish::Pause).unwrap();
                 }
             };
             let paused = world.backfill_while("canvas-links", 4, heard, &mut each).await.expect("paused");
-            assert_eq!(paused.progress.state, State::Paused);
+            assert_eq!(paused.progress.state, JobState::Paused);
             assert!(!paused.is_complete() && paused.progress.batches < 10, "{:?}", paused.progress);
             // Starting it again is not what was meant.
-            let (_wish, heard) = watch::channel(Wish::GoOn);
+            let (_wish, heard) = watch::channel(JobWish::GoOn);
             let refused = world.backfill_while("canvas-links", 4, heard, &mut |_| ()).await;
             assert!(matches!(&refused, Err(ChangeError::Conflict { .. })), "{refused:?}");
             let done = resume(&world, 4).await;
@@ -57,25 +57,25 @@ fn another_process_can_pause_and_cancel_it() {
         for world in on_both(40).await {
             let store = open(&world.target).await;
             let paused = {
-                let (_wish, heard) = watch::channel(Wish::GoOn);
+                let (_wish, heard) = watch::channel(JobWish::GoOn);
                 let (told, telling) = tokio::sync::oneshot::channel();
                 let mut told = Some(told);
-                let mut each = |beat: Beat| {
-                    if matches!(&beat, Beat::Progress(p) if p.batches > 0) {
+                let mut each = |beat: JobBeat| {
+                    if matches!(&beat, JobBeat::Progress(p) if p.batches > 0) {
                         told.take().map(|t| t.send(()));
                     }
                 };
                 let asking = async {
                     telling.await.expect("it runs");
-                    job::ask(&store, "canvas-links", Move::AskPause).await.expect("asked")
+                    job::ask(&store, "canvas-links", JobMove::AskPause).await.expect("asked")
                 };
                 let (paused, _) = tokio::join!(world.backfill_while("canvas-links", 1, heard, &mut each), asking);
                 paused.expect("paused")
             };
-            assert_eq!(paused.progress.state, State::Paused);
-            let cancelled = job::ask(&store, "canvas-links", Move::AskCancel).await.expect("cancelled");
-            assert_eq!(record::progress(&cancelled).state, State::Cancelled);
-            let nothing = job::ask(&store, "canvas-links", Move::AskPause).await;
+            assert_eq!(paused.progress.state, JobState::Paused);
+            let cancelled = job::ask(&store, "canvas-links", JobMove::AskCancel).await.expect("cancelled");
+            assert_eq!(record::progress(&cancelled).state, JobState::Cancelled);
+            let nothing = job::ask(&store, "canvas-links", JobMove::AskPause).await;
             assert!(matches!(nothing, Err(ChangeError::NotFound(_))));
             // What was done stays, and a new run does the rest.
             assert!(world.backfill("canvas-links", 50).await.is_complete());
@@ -107,12 +107,12 @@ fn two_cannot_run_the_same_job_and_a_zombie_is_refused() {
     block_on(async {
         for world in on_both(40).await {
             let other = open(&world.target).await;
-            let (_wish, heard) = watch::channel(Wish::GoOn);
+            let (_wish, heard) = watch::channel(JobWish::GoOn);
             let seen = Arc::new(Mutex::new(Vec::new()));
             let mut taken = false;
             let target = world.target.clone();
-            let mut each = |beat: Beat| {
-                let Beat::Progress(progress) = beat else { return };
+            let mut each = |beat: JobBeat| {
+                let JobBeat::Progress(progress) = beat else { return };
                 if progress.batches != 2 || taken {
                     return;
                 }
@@ -121,18 +121,18 @@ fn two_cannot_run_the_same_job_and_a_zombie_is_refused() {
                 // A second console: refused while the first gives signs of life, and let in when those are old.
                 block_on(async move {
                     let store = open(&target).await;
-                    let job = job::backfill::Kind::named("canvas-links").unwrap().job(&store).unwrap();
+                    let job = job::backfill::BackfillKind::named("canvas-links").unwrap().job(&store).unwrap();
                     let run = |entry| {
-                        let (_wish, heard) = watch::channel(Wish::GoOn);
-                        let settings = Settings { batch: Some(3), ..Settings::default() };
+                        let (_wish, heard) = watch::channel(JobWish::GoOn);
+                        let settings = JobSettings { batch: Some(3), ..JobSettings::default() };
                         let (store, job) = (&store, &job);
                         async move { job::run(store, &**job, &author(), &settings, entry, heard, &mut |_| ()).await }
                     };
-                    let refused = run(Entry::Begin).await;
+                    let refused = run(JobEntry::Begin).await;
                     seen.lock().unwrap().push(format!("{:?}", refused.err().map(|e| e.to_string())));
                     let world = World::view(&target).await;
                     world.execute("UPDATE memory_jobs SET heartbeat_at = '2020-01-01T00:00:00.000000Z'").await;
-                    let outcome = run(Entry::Resume).await.expect("taken over");
+                    let outcome = run(JobEntry::Resume).await.expect("taken over");
                     seen.lock().unwrap().push(outcome.status().to_owned());
                 });
             };
@@ -158,19 +158,19 @@ fn two_cannot_run_the_same_job_and_a_zombie_is_refused() {
 fn a_checkpoint_is_not_gone_on_from_when_the_columns_changed() {
     block_on(async {
         for world in on_both(40).await {
-            let (wish, heard) = watch::channel(Wish::GoOn);
-            let mut each = |beat: Beat| {
-                if matches!(&beat, Beat::Progress(p) if p.batches == 2) {
-                    wish.send(Wish::Pause).unwrap();
+            let (wish, heard) = watch::channel(JobWish::GoOn);
+            let mut each = |beat: JobBeat| {
+                if matches!(&beat, JobBeat::Progress(p) if p.batches == 2) {
+                    wish.send(JobWish::Pause).unwrap();
                 }
             };
             world.backfill_while("canvas-links", 4, heard, &mut each).await.expect("paused");
             world.execute("ALTER TABLE episodes RENAME COLUMN confidence TO certainty").await;
             let store = open(&world.target).await;
-            let job = job::backfill::Kind::named("canvas-links").unwrap().job(&store).unwrap();
-            let (_wish, heard) = watch::channel(Wish::GoOn);
-            let settings = Settings::default();
-            let refused = job::run(&store, &*job, &author(), &settings, Entry::Resume, heard, &mut |_| ()).await;
+            let job = job::backfill::BackfillKind::named("canvas-links").unwrap().job(&store).unwrap();
+            let (_wish, heard) = watch::channel(JobWish::GoOn);
+            let settings = JobSettings::default();
+            let refused = job::run(&store, &*job, &author(), &settings, JobEntry::Resume, heard, &mut |_| ()).await;
             let words = refused.expect_err("it drifted").to_string();
             assert!(words.contains("episodes.confidence") && words.contains("is gone"), "{words}");
             assert!(words.contains("backfill cancel canvas-links"), "{words}");
@@ -189,7 +189,7 @@ fn without_the_tables_of_jobs_the_rest_goes_on_and_the_command_is_named() {
             let refused = record::ready(&store).await.expect_err("not there").to_string();
             assert!(refused.contains("migrate --apply"), "{refused}");
             assert!(store.jobs().await.expect("none").is_empty());
-            let job = job::backfill::Kind::named("canvas-links").unwrap().job(&store).unwrap();
+            let job = job::backfill::BackfillKind::named("canvas-links").unwrap().job(&store).unwrap();
             assert!(!job::look(&store, &*job, &mut |_| ()).await.expect("a plan").counts.is_empty());
             let row = store.locate(mnemoscope::memory::Entity::Episode, "ep-0000001").await.unwrap();
             assert!(row.is_some());
@@ -229,9 +229,9 @@ impl Job for Titles {
         false
     }
 
-    fn batch<'a>(&'a self, ask: Ask<'a>) -> BoxFuture<'a, Result<Batch, ChangeError>> {
-        use mnemoscope::store::session::Raw;
-        use mnemoscope::store::stored::{Mutation, Revise, Revision};
+    fn batch<'a>(&'a self, ask: BatchAsk<'a>) -> BoxFuture<'a, Result<JobBatch, ChangeError>> {
+        use mnemoscope::store::session::FetchedValue;
+        use mnemoscope::store::stored::{Mutation, Revision, RowRevisions};
         Box::pin(async move {
             let first = ask.place.as_u64().unwrap_or(1) as usize;
             let last = (first + ask.size - 1).min(40);
@@ -240,12 +240,12 @@ impl Job for Titles {
             let row = |n: usize| {
                 let title = if self.bad.contains(&n) { "refused" } else { "new" };
                 Revision(
-                    vec![Raw::Text(format!("ep-{n:07}"))],
-                    vec![Raw::Text(format!("Episode {n}"))],
-                    vec![Raw::Text(format!("{title} {n}"))],
+                    vec![FetchedValue::Text(format!("ep-{n:07}"))],
+                    vec![FetchedValue::Text(format!("Episode {n}"))],
+                    vec![FetchedValue::Text(format!("{title} {n}"))],
                 )
             };
-            let mut draft = Draft::batch(ask.store, ask.own, "titles", Danger::Guarded);
+            let mut draft = Draft::batch(ask.store, ask.own, "titles", ChangeDanger::Guarded);
             let rows: Vec<Revision> = (first..=last).map(row).collect();
             for n in first..=last {
                 draft.note(
@@ -256,9 +256,9 @@ impl Job for Titles {
                 );
             }
             let (key, columns) = (vec!["id".to_owned()], vec!["title".to_owned()]);
-            draft.push(Mutation::Revise(Revise { table, key, columns, rows, touch: Vec::new() }));
+            draft.push(Mutation::Revise(RowRevisions { table, key, columns, rows, touch: Vec::new() }));
             let next = (last < 40).then(|| serde_json::Value::from(last + 1));
-            Ok(Batch { plan: draft.seal_batch(String::new()), next, seen: last + 1 - first, bad: Vec::new() })
+            Ok(JobBatch { plan: draft.seal_batch(String::new()), next, seen: last + 1 - first, bad: Vec::new() })
         })
     }
 }
@@ -274,11 +274,11 @@ fn what_the_database_does_not_take_is_set_aside_and_the_rest_goes_on() {
                     "ALTER TABLE episodes ADD CONSTRAINT no CHECK (title NOT LIKE 'refused%')"
                 })
                 .await;
-            let (_wish, heard) = watch::channel(Wish::GoOn);
-            let settings = Settings { batch: Some(16), ..Settings::default() };
+            let (_wish, heard) = watch::channel(JobWish::GoOn);
+            let settings = JobSettings { batch: Some(16), ..JobSettings::default() };
             let job = Titles { bad: vec![3, 17, 40] };
             let outcome =
-                job::run(&world.store, &job, &author(), &settings, Entry::Begin, heard, &mut |_| ()).await.unwrap();
+                job::run(&world.store, &job, &author(), &settings, JobEntry::Begin, heard, &mut |_| ()).await.unwrap();
             assert_eq!(outcome.progress.quarantined, 3);
             let mut aside: Vec<&str> = outcome.set_aside.iter().map(|[_, id, _]| id.as_str()).collect();
             aside.sort_unstable();
@@ -314,7 +314,7 @@ impl Job for Reading {
         false
     }
 
-    fn batch<'a>(&'a self, ask: Ask<'a>) -> BoxFuture<'a, Result<Batch, ChangeError>> {
+    fn batch<'a>(&'a self, ask: BatchAsk<'a>) -> BoxFuture<'a, Result<JobBatch, ChangeError>> {
         use sqlx::Connection as _;
         Box::pin(async move {
             let mut reader =
@@ -336,10 +336,10 @@ fn signs_of_life_do_not_wait_for_the_planning_that_waits_for_them() {
         super::world::build_sqlite_with(&file, 40, "DELETE").await;
         let store = open(&mnemoscope::store::Target::File(file.clone())).await;
         let job = Reading { job: Titles { bad: Vec::new() }, file };
-        let (_wish, heard) = watch::channel(Wish::GoOn);
-        let settings = Settings { batch: Some(40), ..Settings::default() };
-        let outcome = job::run(&store, &job, &author(), &settings, Entry::Begin, heard, &mut |_| ()).await;
+        let (_wish, heard) = watch::channel(JobWish::GoOn);
+        let settings = JobSettings { batch: Some(40), ..JobSettings::default() };
+        let outcome = job::run(&store, &job, &author(), &settings, JobEntry::Begin, heard, &mut |_| ()).await;
         let outcome = outcome.expect("it goes on");
-        assert_eq!((outcome.progress.state, outcome.progress.changed), (State::Succeeded, 40));
+        assert_eq!((outcome.progress.state, outcome.progress.changed), (JobState::Succeeded, 40));
     });
 }

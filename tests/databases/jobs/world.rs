@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use mnemoscope::change::{Author, migrate, suppress};
-use mnemoscope::job::plan::{Beat, Settings, Wish};
-use mnemoscope::job::{self, Entry, Outcome, backfill};
+use mnemoscope::job::plan::{JobBeat, JobSettings, JobWish};
+use mnemoscope::job::{self, JobEntry, JobOutcome, backfill};
 use mnemoscope::store::{OpenOptions, Store, Target};
 use sqlx::{AssertSqlSafe, Connection, PgConnection, Row, SqliteConnection};
 use tokio::sync::watch;
@@ -158,8 +158,8 @@ impl World {
     }
 
     /// Runs a backfill to its end, with batches of that many rows.
-    pub async fn backfill(&self, name: &str, batch: usize) -> Outcome {
-        let (_wish, heard) = watch::channel(Wish::GoOn);
+    pub async fn backfill(&self, name: &str, batch: usize) -> JobOutcome {
+        let (_wish, heard) = watch::channel(JobWish::GoOn);
         self.backfill_while(name, batch, heard, &mut |_| ()).await.unwrap_or_else(|error| panic!("{error}"))
     }
 
@@ -178,12 +178,13 @@ impl World {
         &self,
         name: &str,
         batch: usize,
-        heard: watch::Receiver<Wish>,
-        each: &mut (dyn FnMut(Beat) + Send),
-    ) -> Result<Outcome, mnemoscope::change::ChangeError> {
-        let job = backfill::Kind::named(name).expect("a backfill").job(&self.store).expect("it can be done here");
-        let settings = Settings { batch: Some(batch), ..Settings::default() };
-        job::run(&self.store, &*job, &author(), &settings, Entry::Begin, heard, each).await
+        heard: watch::Receiver<JobWish>,
+        each: &mut (dyn FnMut(JobBeat) + Send),
+    ) -> Result<JobOutcome, mnemoscope::change::ChangeError> {
+        let job =
+            backfill::BackfillKind::named(name).expect("a backfill").job(&self.store).expect("it can be done here");
+        let settings = JobSettings { batch: Some(batch), ..JobSettings::default() };
+        job::run(&self.store, &*job, &author(), &settings, JobEntry::Begin, heard, each).await
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use mnemoscope::change::ChangeError;
 use mnemoscope::change::audit;
-use mnemoscope::change::purge::{self, Mentions, NewDecisions, Options};
+use mnemoscope::change::purge::{self, Mentions, NewDecisions, PurgeOptions};
 use serde_json::{Value, json};
 
 use super::{Target, World, everything, finished, on_postgres, on_sqlite};
@@ -27,7 +27,7 @@ async fn worlds() -> Vec<World> {
     worlds
 }
 
-async fn planned(world: &World, options: &Options) -> Value {
+async fn planned(world: &World, options: &PurgeOptions) -> Value {
     let plan = purge::plan(&world.open().await, "user-ana", options, &|_, _| {}).await;
     plan.unwrap_or_else(|error| panic!("{error}")).to_json()
 }
@@ -42,16 +42,16 @@ fn id_of(plan: &Value, column: &str, key: &str) -> String {
         .into()
 }
 
-fn each(decisions: &[(&str, Mentions)]) -> Options {
+fn each(decisions: &[(&str, Mentions)]) -> PurgeOptions {
     let each: BTreeMap<String, Mentions> = decisions.iter().map(|(id, what)| ((*id).to_owned(), *what)).collect();
-    Options { each, account: true, ..Options::default() }
+    PurgeOptions { each, account: true, ..PurgeOptions::default() }
 }
 
 #[test]
 fn each_mention_gets_what_was_decided_for_it() {
     block_on(async {
         for world in worlds().await {
-            let shown = planned(&world, &Options::default()).await;
+            let shown = planned(&world, &PurgeOptions::default()).await;
             let [one, two, three] = ["plant-1", "plant-2", "plant-3"].map(|key| id_of(&shown, "title", key));
             let first = shown["mentions"].as_array().and_then(|all| all.iter().find(|m| m["id"] == one.as_str()));
             let first = first.expect("the first one");
@@ -73,7 +73,7 @@ fn each_mention_gets_what_was_decided_for_it() {
 fn a_column_is_decided_at_once_and_one_in_it_otherwise() {
     block_on(async {
         for world in worlds().await {
-            let plan = planned(&world, &Options::default()).await;
+            let plan = planned(&world, &PurgeOptions::default()).await;
             let options =
                 each(&[("episodes.title", Mentions::Redact), (&id_of(&plan, "title", "plant-2"), Mentions::Leave)]);
             world.purge("user-ana", &options).await.expect("a receipt");
@@ -88,7 +88,7 @@ fn a_decision_about_nothing_or_that_cannot_be_done_is_refused() {
     block_on(async {
         for world in worlds().await {
             world.run("CREATE TABLE crm_notes (id INTEGER PRIMARY KEY, note TEXT); INSERT INTO crm_notes VALUES (1, 'ask user-ana')").await;
-            let plan = planned(&world, &Options::default()).await;
+            let plan = planned(&world, &PurgeOptions::default()).await;
             let known = id_of(&plan, "title", "plant-1");
             let near = format!("{}0", &known[..known.len() - 1]);
             let near = if near == known { format!("{}1", &known[..known.len() - 1]) } else { near };

@@ -1,6 +1,6 @@
 //! Ids inside keys: found, and left, deleted with what hangs on them, or renamed with all that refers to them.
 
-use mnemoscope::change::purge::{Mentions, Options, plan};
+use mnemoscope::change::purge::{Mentions, PurgeOptions, plan};
 use serde_json::{Value, json};
 
 use super::{World, on_postgres, on_sqlite};
@@ -31,7 +31,7 @@ async fn worlds() -> Vec<World> {
 }
 
 async fn purged(world: &World, mentions: Mentions) -> (Value, Value) {
-    let options = Options { mentions, account: true, ..Options::default() };
+    let options = PurgeOptions { mentions, account: true, ..PurgeOptions::default() };
     let (plan, receipt) = world.purge("user-ana", &options).await.unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(plan["counts"], receipt["counts"]);
     (plan, receipt)
@@ -56,9 +56,13 @@ async fn dangling(world: &World) -> i64 {
 fn a_key_is_found_and_what_refers_to_it_is_not_counted_twice() {
     block_on(async {
         for world in worlds().await {
-            let plan =
-                plan(&world.open().await, "user-ana", &Options { account: true, ..Options::default() }, &|_, _| {})
-                    .await;
+            let plan = plan(
+                &world.open().await,
+                "user-ana",
+                &PurgeOptions { account: true, ..PurgeOptions::default() },
+                &|_, _| {},
+            )
+            .await;
             let plan = plan.unwrap_or_else(|error| panic!("{error}")).to_json();
             let key = of(&plan, "id", "ep:user-ana:7").expect("the key of the episode");
             assert_eq!(
@@ -104,11 +108,11 @@ fn a_key_is_renamed_with_everything_that_refers_to_it() {
 fn a_decision_holds_for_a_row_whose_key_gets_another_name() {
     block_on(async {
         for world in worlds().await {
-            let redact = Options { mentions: Mentions::Redact, account: true, ..Options::default() };
+            let redact = PurgeOptions { mentions: Mentions::Redact, account: true, ..PurgeOptions::default() };
             let shown = plan(&world.open().await, "user-ana", &redact, &|_, _| {}).await.expect("a plan").to_json();
             let content =
                 of(&shown, "content", "seg:user-ana:2").expect("the text")["id"].as_str().expect("an id").to_owned();
-            let options = Options { each: [(content, Mentions::Leave)].into(), ..redact };
+            let options = PurgeOptions { each: [(content, Mentions::Leave)].into(), ..redact };
             let (_, receipt) = world.purge("user-ana", &options).await.unwrap_or_else(|error| panic!("{error}"));
             assert_eq!(receipt["status"], "verified with disclosures", "{receipt:#}");
             let left = world.texts("SELECT id FROM episode_segments WHERE content = 'ask user-ana'").await;

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use mnemoscope::change::ChangeError;
-use mnemoscope::change::purge::{self, Mentions, Options};
+use mnemoscope::change::purge::{self, Mentions, PurgeOptions};
 use serde_json::Value;
 
 use super::{World, everything, native, on_postgres, on_sqlite};
@@ -116,7 +116,7 @@ fn a_possible_mention_goes_when_it_is_decided_by_itself() {
             let one = mentions.iter().find(|m| m["key"] == "plant-1").expect("a mention");
             assert_eq!((&one["hits"], &one["possible"]), (&Value::from(2), &Value::from(1)));
             let each = BTreeMap::from([(one["id"].as_str().expect("an id").to_owned(), Mentions::Redact)]);
-            world.purge("user-ana", &Options { each, ..everything() }).await.expect("a receipt");
+            world.purge("user-ana", &PurgeOptions { each, ..everything() }).await.expect("a receipt");
             assert_eq!(title(&world, "plant-1").await, "of user_[erased] and [erased]");
             assert_eq!(title(&world, "plant-2").await, "of user_user-ana and [erased]");
         }

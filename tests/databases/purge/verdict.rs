@@ -212,7 +212,7 @@ fn every_text_of_the_structure_is_read_without_its_quotes() {
             for (_, sql) in &all {
                 world.run(sql).await;
             }
-            let options = Options { aliases: vec!["Dmitri O'Malley".to_owned()], ..everything() };
+            let options = PurgeOptions { aliases: vec!["Dmitri O'Malley".to_owned()], ..everything() };
             let (plan, receipt) = world.purge("user-ana", &options).await.expect("a receipt");
             assert_eq!(receipt["status"], "verified with disclosures", "{receipt:#}");
             for (object, _) in &all {
@@ -358,7 +358,8 @@ fn statistics_and_dead_rows_of_other_tables_are_cleaned_too() {
         world.run("CHECKPOINT").await;
         assert_eq!(world.count(known).await, 2);
         assert_ne!(world.texts(bytes).await, ["0"]);
-        let (_, receipt) = world.purge("user-ana", &Options { full: true, ..everything() }).await.expect("a receipt");
+        let (_, receipt) =
+            world.purge("user-ana", &PurgeOptions { full: true, ..everything() }).await.expect("a receipt");
         assert_eq!(receipt["status"], world.best(), "{receipt:#}");
         assert_eq!(world.count(known).await, 0, "{receipt:#}");
         world.run("CHECKPOINT").await;

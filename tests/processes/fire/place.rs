@@ -84,7 +84,7 @@ impl Place {
     fn base(engine: Engine) -> Option<Place> {
         let home = Home::new();
         let path = home.path().join("memory.db");
-        let options = demo::Options { episodes: 24, ..demo::Options::default() };
+        let options = demo::DemoOptions { episodes: 24, ..demo::DemoOptions::default() };
         block_on(demo::build(&path, &options, |_| {})).expect("the demo");
         let file = Place { home, target: Target::File(path), database: None };
         if engine == Engine::Sqlite {

@@ -38,7 +38,7 @@ impl Home {
     /// A demo database of that many episodes.
     pub fn demo_of(&self, episodes: u64) -> PathBuf {
         let path = self.path().join("demo.db");
-        let options = mnemoscope::demo::Options { episodes, ..mnemoscope::demo::Options::default() };
+        let options = mnemoscope::demo::DemoOptions { episodes, ..mnemoscope::demo::DemoOptions::default() };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(mnemoscope::demo::build(&path, &options, |_| ())).unwrap();
         path
