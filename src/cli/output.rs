@@ -162,6 +162,14 @@ pub fn shape(format: Format, shape: &impl Serialize) -> Result<(), CommandFailur
     }
 }
 
+/// As [`shape`], of a value.
+///
+/// # Errors
+/// As [`shape`].
+pub fn value(format: Format, value: &Value) -> Result<(), CommandFailure> {
+    shape(format, value)
+}
+
 /// A JSON object as indented lines `name: value`, empty ones left out; a list as its items.
 fn fields(out: &mut dyn Write, value: &RawValue, depth: usize) -> io::Result<()> {
     let indent = "  ".repeat(depth);
