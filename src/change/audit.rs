@@ -548,12 +548,37 @@ pub async fn open(store: &Store, seq: i64) -> Result<Option<OpenedEntry>, Change
     let Some(entry) = found.filter(|e| e.seq == seq) else { return Ok(None) };
     let values = store.trail_private(seq, seq).await?;
     if entry_hash(&entry) != entry.hash {
-        return Err(ChangeError::Broken(format!(
-            "entry {seq} was changed after it was written: it cannot be relied on. `{}` says more",
-            store.invocation().line(["audit", "verify"])
-        )));
+        return Err(changed_later(store, seq));
     }
     Ok(Some(opened(entry, values)?))
+}
+
+/// The entries after a number up to another one, in order, each with its private values, checked.
+///
+/// # Errors
+/// As [`open`].
+pub async fn opened_between(store: &Store, after: i64, last: i64) -> Result<Vec<OpenedEntry>, ChangeError> {
+    let most = usize::try_from(last - after).unwrap_or_default();
+    let entries = store.trail(after, most).await?;
+    let mut values: BTreeMap<i64, Vec<PrivateValue>> = BTreeMap::new();
+    for value in store.trail_private(after + 1, last).await? {
+        values.entry(value.seq).or_default().push(value);
+    }
+    let open = |entry: TrailEntry| {
+        if entry_hash(&entry) != entry.hash {
+            return Err(changed_later(store, entry.seq));
+        }
+        let own = values.remove(&entry.seq).unwrap_or_default();
+        opened(entry, own)
+    };
+    entries.into_iter().filter(|entry| entry.seq <= last).map(open).collect()
+}
+
+fn changed_later(store: &Store, seq: i64) -> ChangeError {
+    ChangeError::Broken(format!(
+        "entry {seq} was changed after it was written: it cannot be relied on. `{}` says more",
+        store.invocation().line(["audit", "verify"])
+    ))
 }
 
 fn opened(entry: TrailEntry, values: Vec<PrivateValue>) -> Result<OpenedEntry, ChangeError> {

@@ -80,6 +80,14 @@ impl<W: Write> Write for Veiled<W> {
 /// # Errors
 /// Anything else that keeps the output from being written.
 pub fn piped(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), CommandFailure> {
+    piped_open(write).map(|_| ())
+}
+
+/// As [`piped`]; whether the reader is still there.
+///
+/// # Errors
+/// As [`piped`].
+pub fn piped_open(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<bool, CommandFailure> {
     let mut out = BufWriter::with_capacity(64 << 10, io::stdout().lock());
     let veils = veils();
     let written = if veils.is_empty() {
@@ -95,9 +103,9 @@ pub fn piped(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(),
     lines.dedup();
     lines.iter().for_each(|line| tell(line));
     match written {
-        Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(false),
         Err(e) => Err(CommandFailure::failed(format!("the output could not be written: {e}"))),
-        Ok(()) => Ok(()),
+        Ok(()) => Ok(true),
     }
 }
 

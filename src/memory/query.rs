@@ -12,6 +12,7 @@ use super::entity::Entity;
 use super::filter::Filter;
 use super::nearest::nearest;
 use super::row::Row;
+use super::search::Search;
 
 /// Rows a page holds unless told otherwise.
 pub const PAGE: usize = 50;
@@ -25,6 +26,8 @@ pub struct Query {
     pub filters: Vec<Filter>,
     /// Episodes only: with a canvas event of this type (and action, on the same event).
     pub canvas: Option<CanvasFilter>,
+    /// Words that a row's texts must hold.
+    pub search: Option<Search>,
     /// Order; none means newest first by (time, id).
     pub order: Option<Order>,
     /// Rows at most.
@@ -47,6 +50,7 @@ impl Query {
             entity,
             filters: Vec::new(),
             canvas: None,
+            search: None,
             order: None,
             limit: PAGE,
             start: PageStart::First,

@@ -20,6 +20,7 @@ pub mod episode_of;
 pub mod erasing;
 mod fault;
 pub mod file_state;
+pub mod find;
 mod foresight;
 pub mod identity;
 mod index_builder;
