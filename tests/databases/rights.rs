@@ -425,9 +425,10 @@ fn rows_of_a_table_that_inherits_are_read_once() {
                  INSERT INTO chat_messages_old SELECT m.*, 'said by user-ana' FROM chat_messages m JOIN chat_sessions s \
                  ON s.id = m.conversation_id WHERE s.user_id = 'user-ana' ORDER BY m.id LIMIT 1; \
                  UPDATE chat_messages_old SET id = 'old-1'; \
-                 INSERT INTO chat_messages_old SELECT m.*, 'asked by user-ana' FROM ONLY chat_messages m JOIN chat_sessions s \
-                 ON s.id = m.conversation_id WHERE s.user_id <> 'user-ana' ORDER BY m.id LIMIT 1; \
-                 UPDATE chat_messages_old SET id = 'old-2', content = 'tell user-ana' WHERE id <> 'old-1'",
+                 CREATE TABLE others AS SELECT * FROM chat_messages_old; \
+                 UPDATE others SET id = 'old-2', conversation_id = 'of-somebody', content = 'tell user-ana', \
+                 archived_note = 'asked by user-ana'; \
+                 INSERT INTO chat_messages_old SELECT * FROM others; DROP TABLE others",
             )
             .await;
         let mine = "SELECT count(*) FROM chat_messages m JOIN chat_sessions s ON s.id = m.conversation_id \
@@ -446,7 +447,7 @@ fn rows_of_a_table_that_inherits_are_read_once() {
             .map(|m| format!("{} {}.{}", m["key"], m["table"].as_str().unwrap(), m["column"].as_str().unwrap()))
             .collect();
         mentions.sort_unstable();
-        let expected = [r#"["old-2"] chat_messages.content"#, r#"["old-2"] chat_messages_old.archived_note"#];
+        let expected = ["\"old-2\" chat_messages.content", "\"old-2\" chat_messages_old.archived_note"];
         assert_eq!(mentions, expected);
         let receipt = world.owner(&["purge", "user-ana", "--apply", "--account", "erase"]);
         assert_eq!(receipt.code, Some(0), "{} {:#}", receipt.words, receipt.value);
