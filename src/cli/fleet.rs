@@ -16,6 +16,7 @@ use crate::change::purge::fleet::{self, FleetErasure, FleetPlan, OpenedMember};
 use crate::change::purge::subject;
 use crate::change::{Author, now};
 use crate::config::{self, anchor_folder, companion, erasure_key, layouts};
+use crate::memory::invocation::Invocation;
 use crate::store::{OpenOptions, Store, Target};
 
 /// Bytes that a fleet file or a receipt may have.
@@ -45,8 +46,10 @@ pub async fn run(session: &Session<'_>, args: &PurgeArgs, file: &Path) -> Result
     };
     progress.end();
     let receipt = receipt?;
-    output::value(session.format(), &json!(receipt))?;
-    incomplete(&receipt.incomplete, "; --resume resumes it")
+    output::shape(session.format(), &receipt)?;
+    let file = file.display().to_string();
+    let again = Invocation::default().about(&["purge"], &[given], &["--fleet", &file, "--resume"]);
+    incomplete(&receipt.incomplete, &format!("; `{again}` resumes it"))
 }
 
 /// A name for what is kept between runs, which does not say who it is about.
@@ -114,7 +117,7 @@ fn show(session: &Session<'_>, file: &Path, fleet: &[OpenedMember], plans: &[Fle
         "databases": entries,
         "created_at": now(),
     });
-    output::value(session.format(), &shown)?;
+    output::shape(session.format(), &shown)?;
     incomplete(&missing, "")
 }
 
@@ -137,6 +140,6 @@ pub async fn verify(session: &Session<'_>, named: &str, file: &Path) -> Result<(
     let answer = fleet::recheck_fleet(&members, named, &read_input(path, FILE_BYTES)?, &desk).await;
     progress.end();
     let answer = answer?;
-    output::value(session.format(), &json!(answer))?;
+    output::shape(session.format(), &answer)?;
     incomplete(&answer.incomplete, "")
 }

@@ -265,7 +265,7 @@ async fn verify(session: &Session<'_>, receipt: &str) -> Result<(), CommandFailu
     let say = |what: &str, count: u64| progress.say(what, count);
     let answer = purge::recheck(&store, receipt, &desk(&author, &say)?).await?;
     progress.end();
-    output::value(session.format(), &json!(answer))?;
+    output::shape(session.format(), &answer)?;
     if answer.status == PurgeStatus::Incomplete {
         let hits = answer.verification.logical.hits;
         return Err(CommandFailure::incomplete(format!("{hits} values name the person again, or still")));
@@ -321,7 +321,7 @@ fn with_command(error: ChangeError, again: &str) -> ChangeError {
 }
 
 fn print(session: &Session<'_>, receipt: &PurgeReceipt, again: &str) -> Result<(), CommandFailure> {
-    output::value(session.format(), &json!(receipt))?;
+    output::shape(session.format(), receipt)?;
     if receipt.status == PurgeStatus::Incomplete {
         let message = format!("the purge is incomplete: {}; `{again}` continues it", receipt.incomplete.join("; "));
         return Err(CommandFailure::incomplete(message));

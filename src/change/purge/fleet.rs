@@ -301,6 +301,7 @@ async fn erase(
         // A receipt does not say who it is about.
         Err(error) => {
             let words = error.to_string().replace(given, "the person").replace(erasure.given, "the person");
+            let words = words.replacen("--resume", "this command with --resume", 1);
             member.failed(status_of(&error), words)
         }
     }

@@ -3,10 +3,13 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::ControlFlow;
 
+use serde_json::Value;
+
 use crate::change::ChangeError;
 use crate::layout::erase::{BoundRule, EraseAction, TableKey};
 use crate::memory::json;
 use crate::store::Store;
+use crate::store::container::{self, Layer, Leaf, LeafKind, Limits};
 use crate::store::relations::{ForeignKey, OnDelete, Relations};
 use crate::store::session::{FetchedValue, RawRow};
 use crate::store::snapshot::{Snapshot, WantedRows};
@@ -382,18 +385,47 @@ pub async fn by_path_rows(
     Ok(rows)
 }
 
-/// The texts at a path of a stored JSON value: one, or the items of a list.
+/// The texts and numbers at a path of a stored value: one, or the items of a list. JSON is read as it stands; what holds none
+/// there is taken apart through every encoding that it has.
 #[must_use]
 pub fn at_path(raw: &FetchedValue, path: &str) -> Vec<String> {
-    let Some(text) = super::scrub::readable(raw) else { return Vec::new() };
-    let document = json::read(&text).value;
-    let found = if path.is_empty() { Some(document) } else { json::path(&document, path) };
-    match found {
-        Some(serde_json::Value::String(text)) => vec![text],
-        Some(serde_json::Value::Number(number)) => vec![number.to_string()],
-        Some(serde_json::Value::Array(items)) => {
-            items.iter().filter_map(|item| item.as_str().map(str::to_owned)).collect()
-        }
-        _ => Vec::new(),
+    match super::scrub::readable(raw).map(|text| json::read(&text).value) {
+        Some(document @ (Value::Object(_) | Value::Array(_))) => match in_json(document, path) {
+            Some(Value::String(text)) if !text.starts_with(['{', '[']) => vec![text],
+            Some(Value::Number(number)) => vec![number.to_string()],
+            Some(Value::Array(items)) => items.iter().filter_map(item_text).collect(),
+            _ => encoded_at(raw, path),
+        },
+        _ => encoded_at(raw, path),
     }
+}
+
+fn in_json(document: Value, path: &str) -> Option<Value> {
+    if path.is_empty() { Some(document) } else { json::path(&document, path) }
+}
+
+fn item_text(item: &Value) -> Option<String> {
+    match item {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    }
+}
+
+fn encoded_at(raw: &FetchedValue, path: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    container::read(raw, Limits::default(), &mut |leaf: &Leaf<'_>| {
+        if leaf.kind != LeafKind::Key && leaf.layers.last() != Some(&Layer::Escapes) && stands_at(&leaf.path(), path) {
+            found.push(leaf.text.to_owned());
+        }
+    });
+    found
+}
+
+/// Whether a place in a value is one that a path leads to, or an element of the list there.
+#[must_use]
+pub fn stands_at(place: &str, path: &str) -> bool {
+    let element =
+        if path.is_empty() { Some(place) } else { place.strip_prefix(path).and_then(|p| p.strip_prefix('.')) };
+    place == path || element.is_some_and(|step| !step.is_empty() && step.bytes().all(|b| b.is_ascii_digit()))
 }
