@@ -1,6 +1,7 @@
 //! Reads a layout file. Every error names the file, the line, the key and the nearest valid name.
 
 mod erase;
+mod inside;
 
 use std::fmt;
 
@@ -9,8 +10,8 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::{
-    AttachedFile, ColumnSpec, Derive, Engine, Fill, From, Layout, Link, LinkBy, Need, Origin, Source, Spelling, Sql,
-    Stored, Variant, VectorSpec, Write, nearest,
+    AttachedFile, ColumnSpec, Derive, Engine, Fill, From, Inside, Layout, Link, LinkBy, Need, Origin, Source, Spelling,
+    Sql, Stored, Variant, VectorSpec, Write, nearest,
 };
 use crate::memory::Entity;
 
@@ -43,10 +44,11 @@ type Node<'a> = Spanned<DeValue<'a>>;
 
 const TOP_KEYS: &[&str] = &[
     "name", "title", "engines", "folder", "requires", "forbids", "variant", "attach", "absent", "handle", "erase",
-    "account", "follows", "writable",
+    "account", "follows", "writable", "pattern",
 ];
 const SOURCE_KEYS: &[&str] = &[
     "table",
+    "each",
     "from",
     "tables",
     "label",
@@ -61,8 +63,10 @@ const SOURCE_KEYS: &[&str] = &[
     "vector",
     "search",
 ];
-const COLUMN_KEYS: &[&str] =
-    &["column", "sql", "value", "path", "map", "stored", "lookup", "requires", "forbids", "optional"];
+const COLUMN_KEYS: &[&str] = &[
+    "column", "columns", "sql", "value", "decode", "path", "by", "part", "except", "map", "stored", "lookup",
+    "requires", "forbids", "optional",
+];
 
 /// Reads the text of a layout file.
 ///
@@ -161,6 +165,7 @@ impl Reader<'_> {
             variants: self.variants(root),
             attach: self.attached(root),
             folder: self.text(root, "", "folder"),
+            patterns: self.patterns(root),
             sources: self.sources(root),
             absent: self.absent(root),
             handles: self.handles(root),
@@ -254,7 +259,7 @@ impl Reader<'_> {
         let source = Source {
             entity,
             label: label.or_else(|| match &from {
-                Some(From::Table(name)) => Some(name.clone()),
+                Some(From::Table(name) | From::Each { table: name, .. }) => Some(name.clone()),
                 Some(From::Query { tables, .. }) => {
                     tables.iter().find(|(alias, _)| alias == "t").or(tables.first()).map(|(_, table)| table.clone())
                 }
@@ -277,7 +282,16 @@ impl Reader<'_> {
     }
 
     fn from(&mut self, table: &DeTable<'_>, prefix: &str, at: usize) -> Option<From> {
-        match (self.text(table, prefix, "table"), table.get("from")) {
+        let name = self.text(table, prefix, "table");
+        if let (Some(name), Some(node), None) = (&name, table.get("each"), table.get("from")) {
+            let each = self.text(table, prefix, "each")?;
+            let (column, path) = each.split_once('.').unwrap_or((&each, ""));
+            if path.split('.').any(|step| step == "*") {
+                self.error(node.span().start, &join(prefix, "each"), "names one list: it has no `*`");
+            }
+            return Some(From::Each { table: name.clone(), column: column.to_owned(), path: path.to_owned() });
+        }
+        match (name, table.get("from")) {
             (Some(name), None) => Some(From::Table(name)),
             (None, Some(node)) => {
                 let sql = self.sql(node, &join(prefix, "from"))?;
@@ -343,7 +357,7 @@ impl Reader<'_> {
         let at = node.span().start;
         let mut spec = ColumnSpec {
             value: Origin::Value(Value::Null),
-            path: None,
+            inside: Inside::default(),
             map: Vec::new(),
             stored: Stored::Plain,
             requires: Vec::new(),
@@ -358,17 +372,19 @@ impl Reader<'_> {
         }
         let table = self.table(node, key)?;
         self.check_keys(table, key, COLUMN_KEYS);
-        let origins: Vec<&str> = ["column", "sql", "value"].into_iter().filter(|k| table.get(*k).is_some()).collect();
+        let origins: Vec<&str> =
+            ["column", "columns", "sql", "value"].into_iter().filter(|k| table.get(*k).is_some()).collect();
         spec.value = match origins[..] {
             ["column"] => Origin::Column(self.text(table, key, "column")?),
+            ["columns"] => Origin::Columns(self.plain_texts(table, key, "columns")),
             ["sql"] => Origin::Sql(self.sql(table.get("sql")?, &join(key, "sql"))?),
             ["value"] => Origin::Value(self.constant(table.get("value")?, &join(key, "value"))?),
             _ => {
-                self.error(at, key, "say exactly one of `column`, `sql` and `value`");
+                self.error(at, key, "say exactly one of `column`, `columns`, `sql` and `value`");
                 return None;
             }
         };
-        spec.path = self.text(table, key, "path");
+        spec.inside = self.inside(table, key);
         spec.map = table.get("map").map(|n| self.pairs(n, &join(key, "map"))).unwrap_or_default();
         spec.stored = self.stored(table, key);
         spec.requires = self.needs(table, key, "requires");
@@ -414,15 +430,16 @@ impl Reader<'_> {
             return Some(VectorSpec { column: column.to_owned(), ..VectorSpec::default() });
         }
         let table = self.table(node, &key)?;
-        self.check_keys(table, &key, &["table", "key", "column", "path", "keep"]);
+        self.check_keys(table, &key, &["table", "from", "key", "column", "path", "keep"]);
         let spec = VectorSpec {
             table: self.text(table, &key, "table"),
-            key: self.text(table, &key, "key"),
+            from: table.get("from").and_then(|node| self.sql(node, &join(&key, "from"))),
+            key: self.plain_texts(table, &key, "key"),
             column: self.required_text(table, &key, "column")?,
             path: self.text(table, &key, "path"),
             keep: self.text(table, &key, "keep"),
         };
-        if spec.table.is_some() != spec.key.is_some() {
+        if spec.table.is_some() == spec.key.is_empty() {
             let words = "vectors of another table need its `table` and the `key` column that names the row";
             self.error(node.span().start, &key, words);
         }
@@ -438,7 +455,7 @@ impl Reader<'_> {
             Entity::Episode => &["event"],
             _ => &[],
         };
-        self.check_keys(table, &key, &[&["refuse", "insert", "touch", "times", "numbered"], extra].concat());
+        self.check_keys(table, &key, &[&["refuse", "insert", "touch", "times", "numbered", "remove"], extra].concat());
         let texts = |reader: &mut Self, name: &str| -> Vec<String> {
             reader.texts(table, &key, name).into_iter().map(|(_, text)| text).collect()
         };
@@ -447,6 +464,7 @@ impl Reader<'_> {
             kinds: table.get("kinds").is_some().then(|| texts(self, "kinds")),
             insert: self.fills(entity, table, &key),
             touch: texts(self, "touch"),
+            remove: self.removal(table, &key),
             times: self.times(table, &key),
             numbered: self.boolean(table, &key, "numbered"),
             event: self.text(table, &key, "event"),
@@ -636,6 +654,11 @@ impl Reader<'_> {
             self.error(node.span().start, &join(prefix, key), "must be true or false");
             false
         })
+    }
+
+    /// A text or a list of texts.
+    fn plain_texts(&mut self, table: &DeTable<'_>, prefix: &str, key: &str) -> Vec<String> {
+        self.texts(table, prefix, key).into_iter().map(|(_, text)| text).collect()
     }
 
     /// A text or a list of texts, each with its place.

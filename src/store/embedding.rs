@@ -6,6 +6,7 @@ use std::ops::ControlFlow;
 use super::session::Raw;
 use super::stored::TableName;
 use super::{Store, StoreError};
+use crate::layout::vector::Beside;
 use crate::layout::{BoundSource, Engine};
 use crate::store::encode::table_of;
 
@@ -37,9 +38,11 @@ impl Shelf {
         }
         let (column, declared) = (place.column.clone(), place.declared.clone());
         Ok(match &place.beside {
-            Some((schema, name, key, _)) => {
-                Shelf { table: TableName::new(schema.clone(), name.clone()), key: Some(key.clone()), column, declared }
+            Some(Beside { table: Some((schema, name)), key, .. }) if key.len() == 1 => {
+                let key = key.first().map(|(name, _)| name.clone());
+                Shelf { table: TableName::new(schema.clone(), name.clone()), key, column, declared }
             }
+            Some(_) => return Err(format!("the vectors of {} are not kept by one column", source.label)),
             None => Shelf { table: table_of(source), key: None, column, declared },
         })
     }

@@ -170,7 +170,7 @@ impl Store {
         let filters: Vec<Filter> = query.filters.iter().map(|f| spelled_as_stored(engine, source, f)).collect();
         let wanted = wanted_columns(query, order, source);
         let projection = Projection::new(engine, source, wanted.as_deref(), query.preview);
-        let (key_at, id_at) = (projection.len(), projection.len() + 1);
+        let key_at = projection.len();
         let selective = !query.filters.is_empty() || query.canvas.is_some();
         let belonging = self.belonging(source, &filters).await?;
         let mut found = Vec::new();
@@ -189,7 +189,7 @@ impl Store {
                 let raw = self.fetch(&statement).await?;
                 let short = raw.len() < batch;
                 let mut placed: Vec<Placed> =
-                    raw.iter().map(|r| place(index, r, key_at, id_at, source, &projection)).collect();
+                    raw.iter().map(|r| place(index, r, key_at, source, &projection)).collect();
                 if let Some(last) = placed.last() {
                     edge = last.edge.clone();
                 }
@@ -511,19 +511,12 @@ pub fn named_ids<'e>(episode: &'e Row, links: &[Link], to: Entity) -> Vec<Cow<'e
     ids
 }
 
-fn place(
-    index: usize,
-    raw: &RawRow,
-    key_at: usize,
-    id_at: usize,
-    source: &BoundSource,
-    projection: &Projection,
-) -> Placed {
+fn place(index: usize, raw: &RawRow, key_at: usize, source: &BoundSource, projection: &Projection) -> Placed {
     let at = |i: usize| raw.get(i).map_or(RawKey::Null, RawKey::of);
     Placed {
         row: codec::decode(source, projection, raw),
         source: index,
-        edge: Edge::At { key: at(key_at), id: at(id_at), inclusive: false },
+        edge: Edge::At { key: at(key_at), id: (key_at + 1..raw.len()).map(at).collect(), inclusive: false },
     }
 }
 

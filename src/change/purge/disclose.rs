@@ -201,13 +201,13 @@ async fn ownerless(snapshot: &mut Snapshot<'_>, plan: &mut PurgePlan, graph: &Gr
     for table in tables {
         let mut owners: Vec<&str> = Vec::new();
         for rule in
-            graph.rules.iter().filter(|r| r.action == Action::Delete && r.path.is_none() && name(&r.table) == table)
+            graph.rules.iter().filter(|r| r.action == Action::Delete && r.inside.is_whole() && name(&r.table) == table)
         {
             if !owners.contains(&&*rule.column) {
                 owners.push(&rule.column);
             }
         }
-        if owners.is_empty() || graph.rules.iter().any(|r| r.path.is_some() && name(&r.table) == table) {
+        if owners.is_empty() || graph.rules.iter().any(|r| !r.inside.is_whole() && name(&r.table) == table) {
             continue;
         }
         let rows = snapshot.count_empty(&table, &owners).await?;

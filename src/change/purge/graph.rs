@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::ControlFlow;
 
 use crate::change::ChangeError;
+use crate::layout::Inside;
 use crate::layout::erase::{Action, BoundRule, TableKey};
 use crate::memory::json;
 use crate::store::Store;
@@ -11,6 +12,7 @@ use crate::store::relations::{ForeignKey, OnDelete, Relations};
 use crate::store::session::{Raw, RawRow};
 use crate::store::snapshot::{Snapshot, Wanted};
 use crate::store::stored::TableName;
+use crate::store::within;
 
 /// The rows of one table that go.
 #[derive(Debug, Clone, Default)]
@@ -205,7 +207,7 @@ impl Graph {
                     )));
                 }
                 let columns = self.table(&table).columns.clone();
-                let rows = if rule.path.is_some() {
+                let rows = if !rule.inside.is_whole() {
                     let texts: Vec<String> = keys.iter().filter_map(|key| as_text(key.first()?)).collect();
                     by_path_rows(snapshot, rule, &columns, &texts, subject).await?
                 } else {
@@ -254,7 +256,7 @@ impl Graph {
 #[must_use]
 pub fn id_columns(store: &Store, relations: &Relations) -> HashSet<(TableName, String)> {
     let erasure = &store.recognised().erasure;
-    let rules = erasure.rules.iter().filter(|r| r.path.is_none() && r.action != Action::Remove && r.to.is_none());
+    let rules = erasure.rules.iter().filter(|r| r.inside.is_whole() && r.action != Action::Remove && r.to.is_none());
     let rules = rules.map(|r| (name(&r.table), r.column.clone()));
     let handles = erasure.handles.iter().map(|h| (TableName::new(h.table.0.clone(), h.table.1.clone()), h.id.clone()));
     let foreign =
@@ -267,7 +269,7 @@ pub fn id_columns(store: &Store, relations: &Relations) -> HashSet<(TableName, S
 #[must_use]
 pub fn people_columns(store: &Store, relations: &Relations) -> HashSet<(TableName, String)> {
     let erasure = &store.recognised().erasure;
-    let owners = erasure.rules.iter().filter(|r| r.of.is_none() && r.path.is_none() && r.action != Action::Remove);
+    let owners = erasure.rules.iter().filter(|r| r.of.is_none() && r.inside.is_whole() && r.action != Action::Remove);
     let owners = owners.map(|r| (name(&r.table), r.column.clone()));
     let handles = erasure.handles.iter().map(|h| (name(&h.table), h.id.clone()));
     let mut found: HashSet<(TableName, String)> = owners.chain(handles).collect();
@@ -293,7 +295,7 @@ fn implied(foreign: &ForeignKey, relations: &Relations, table: TableKey, of: Tab
     Some(BoundRule {
         table,
         column,
-        path: None,
+        inside: Inside::default(),
         of: Some(of),
         to: Some(to),
         also: pairs.collect(),
@@ -364,15 +366,15 @@ pub async fn by_path_rows(
 ) -> Result<Vec<RawRow>, ChangeError> {
     let table = name(&rule.table);
     let wanted_texts: HashSet<&str> = texts.iter().map(String::as_str).collect();
-    let path = rule.path.as_deref().unwrap_or_default();
     let mut read = columns.to_vec();
     read.push(rule.column.clone());
     let mut rows = Vec::new();
     let wanted = Wanted { table: &table, columns: &read, when: rule.when.as_deref(), subject };
     snapshot
         .stream(wanted, |mut row| {
-            let holds =
-                row.pop().is_some_and(|raw| at_path(&raw, path).iter().any(|t| wanted_texts.contains(t.as_str())));
+            let holds = row
+                .pop()
+                .is_some_and(|raw| within::texts(&raw, &rule.inside).iter().any(|t| wanted_texts.contains(t.as_str())));
             if holds {
                 rows.push(row);
             }
@@ -380,20 +382,4 @@ pub async fn by_path_rows(
         })
         .await?;
     Ok(rows)
-}
-
-/// The texts at a path of a stored JSON value: one, or the items of a list.
-#[must_use]
-pub fn at_path(raw: &Raw, path: &str) -> Vec<String> {
-    let Some(text) = super::scrub::readable(raw) else { return Vec::new() };
-    let document = json::read(&text).value;
-    let found = if path.is_empty() { Some(document) } else { json::path(&document, path) };
-    match found {
-        Some(serde_json::Value::String(text)) => vec![text],
-        Some(serde_json::Value::Number(number)) => vec![number.to_string()],
-        Some(serde_json::Value::Array(items)) => {
-            items.iter().filter_map(|item| item.as_str().map(str::to_owned)).collect()
-        }
-        _ => Vec::new(),
-    }
 }

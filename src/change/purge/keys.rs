@@ -114,7 +114,7 @@ pub fn references(graph: &Graph) -> Vec<Reference> {
         when: None,
     });
     let mut all: Vec<Reference> = foreign.collect();
-    for rule in graph.rules.iter().filter(|r| r.path.is_none() && r.action != Action::Remove) {
+    for rule in graph.rules.iter().filter(|r| r.inside.is_whole() && r.action != Action::Remove) {
         let Some(of) = rule.of.as_ref().map(name) else { continue };
         let Some(to) = rule.to.clone().or_else(|| graph.relations.keys.get(&of)?.first().cloned()) else { continue };
         let reference = Reference {

@@ -283,7 +283,7 @@ fn is_many(kind: &str) -> bool {
 async fn ids_of(snapshot: &mut Snapshot<'_>, text: &str) -> Result<Vec<String>, ChangeError> {
     let erasure = snapshot.store.recognised().erasure.clone();
     let owners: Vec<&BoundRule> = erasure.rules.iter().filter(|r| r.of.is_none()).collect();
-    for rule in owners.iter().filter(|r| r.path.is_none()) {
+    for rule in owners.iter().filter(|r| r.inside.is_whole()) {
         let table = TableName::new(rule.table.0.clone(), rule.table.1.clone());
         let columns = [rule.column.clone()];
         let wanted = Wanted { table: &table, columns: &columns, when: None, subject: &[] };
@@ -293,7 +293,7 @@ async fn ids_of(snapshot: &mut Snapshot<'_>, text: &str) -> Result<Vec<String>, 
     }
     let found = known_as(snapshot, text).await?;
     if found.is_empty() {
-        for rule in owners.iter().filter(|r| r.path.is_some()) {
+        for rule in owners.iter().filter(|r| !r.inside.is_whole()) {
             if !super::graph::by_path(snapshot, rule, &[text.to_owned()], &[]).await?.is_empty() {
                 return Ok(vec![text.to_owned()]);
             }
@@ -345,7 +345,7 @@ async fn others(
     let holding = HandlesWanted::Holding { words: &words, ids: &subject.ids };
     let mut found: BTreeSet<String> = alike.into_iter().flat_map(|(id, value)| [id, value]).collect();
     let rules = snapshot.store.recognised().erasure.rules.clone();
-    for rule in rules.iter().filter(|r| r.of.is_none() && r.path.is_none() && r.action != Action::Remove) {
+    for rule in rules.iter().filter(|r| r.of.is_none() && r.inside.is_whole() && r.action != Action::Remove) {
         let owner = BoundValue::Column(rule.column.clone());
         let named = snapshot.handles(&super::graph::name(&rule.table), &rule.column, &owner, &holding).await?;
         found.extend(named.into_iter().map(|(id, _)| id));

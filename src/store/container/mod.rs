@@ -15,6 +15,8 @@ mod packed;
 mod pickle;
 mod piece;
 mod protobuf;
+mod tree;
+mod unpickle;
 mod walk;
 mod word;
 
@@ -26,6 +28,7 @@ use std::ops::Range;
 use crate::store::session::Raw;
 
 pub use packed::{TOO_LARGE, pack, unpacked};
+pub use tree::{Decoded, decoded};
 pub use walk::Place;
 
 use escape::Reading;
