@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use divan::{Bencher, black_box};
-use mnemoscope::change::import::{self, Format};
+use mnemoscope::change::import;
+use mnemoscope::change::operation::{FeedbackFields, ImportFormat};
 use mnemoscope::change::{self, Author, feedback, migrate};
 use mnemoscope::demo;
 use mnemoscope::memory::Entity;
@@ -43,7 +44,7 @@ async fn open(target: &Target) -> Store {
 fn sqlite(runtime: &Runtime) -> (Target, tempfile::TempDir) {
     let folder = tempfile::tempdir().expect("a folder");
     let path: PathBuf = folder.path().join("native.db");
-    let options = demo::Options { episodes: EPISODES as u64, ..demo::Options::default() };
+    let options = demo::DemoOptions { episodes: EPISODES as u64, ..demo::DemoOptions::default() };
     runtime.block_on(demo::build(&path, &options, |_| {})).expect("the demo");
     let target = Target::File(path);
     runtime.block_on(async { migrate::apply(&open(&target).await, &author(), None).await }).expect("our tables");
@@ -83,9 +84,9 @@ async fn feedback_ids(store: &Store) -> Vec<String> {
     store.page(&query).await.expect("feedback").rows.iter().map(|row| row.id().to_owned()).collect()
 }
 
-fn turned(turn: usize) -> feedback::Said {
+fn turned(turn: usize) -> FeedbackFields {
     let rating = Some((turn % 5 + 1) as i64);
-    feedback::Said { kind: Some("rating".to_owned()), rating, ..feedback::Said::default() }
+    FeedbackFields { kind: Some("rating".to_owned()), rating, ..FeedbackFields::default() }
 }
 
 fn edits(bencher: Bencher, runtime: &Runtime, target: &Target, planned: bool) {
@@ -149,7 +150,7 @@ fn import_of_200_trajectories_sqlite(bencher: Bencher) {
     bencher.with_inputs(|| sqlite(&runtime)).bench_local_refs(|(target, _folder)| {
         runtime.block_on(async {
             let store = open(target).await;
-            let plan = || import::plan(&store, Format::TauBench, "flights.json", &text, false);
+            let plan = || import::plan(&store, ImportFormat::TauBench, "flights.json", &text, false);
             change::plan_and_apply(&store, &author(), plan).await.expect("imported")
         })
     });

@@ -6,10 +6,10 @@ use chrono::DateTime;
 use divan::Bencher;
 use mnemoscope::console::Painter;
 use mnemoscope::console::core::key::{Code, Key};
-use mnemoscope::console::core::{Effect, Message, Opened, Reply, Request, Settings};
+use mnemoscope::console::core::{ConsoleSettings, Effect, Message, OpenedDatabase, Reply, Request};
 use mnemoscope::console::{Model, update};
 use mnemoscope::memory::mask::Mask;
-use mnemoscope::memory::query::{Capability, Page, Query, Start};
+use mnemoscope::memory::query::{Capability, Page, PageStart, Query};
 use mnemoscope::memory::{Entity, Row};
 use mnemoscope::ui::{Glyphs, Look, Theme};
 use ratatui::buffer::Buffer;
@@ -45,9 +45,9 @@ fn settle(model: &mut Model, effects: Vec<Effect>) {
 
 fn page(query: &Query) -> Page {
     let first = match &query.start {
-        Start::After(cursor) => cursor.parse().unwrap_or(0),
-        Start::Before(cursor) => cursor.parse::<usize>().unwrap_or(0).saturating_sub(query.limit),
-        Start::First | Start::Last => 0,
+        PageStart::After(cursor) => cursor.parse().unwrap_or(0),
+        PageStart::Before(cursor) => cursor.parse::<usize>().unwrap_or(0).saturating_sub(query.limit),
+        PageStart::First | PageStart::Last => 0,
     };
     let rows: Vec<Row> = (first..first + query.limit).map(row).collect();
     let next = Some((first + query.limit).to_string());
@@ -56,13 +56,13 @@ fn page(query: &Query) -> Page {
 
 fn model() -> Model {
     let capability = |e: &Entity| Capability { name: e.name().to_owned(), available: true, reason: None, remedy: None };
-    let opened = Opened {
+    let opened = OpenedDatabase {
         location: "demo.db".to_owned(),
         layouts: vec!["mnemoscope".to_owned()],
         capabilities: Entity::ALL.iter().map(capability).collect(),
-        ..Opened::default()
+        ..OpenedDatabase::default()
     };
-    let settings = Settings { theme: "dark".to_owned(), mouse: true, wrap: true };
+    let settings = ConsoleSettings { theme: "dark".to_owned(), mouse: true, wrap: true };
     let mut model = Model::new(opened, settings, Mask::new([7; 32]), false);
     let now = DateTime::from_timestamp(1_781_539_200, 0).expect("a time");
     for message in [Message::Start(now), Message::Resize(SCREEN.width, SCREEN.height), press(Code::Char('2'))] {

@@ -4,7 +4,7 @@
 use divan::Bencher;
 use mnemoscope::demo;
 use mnemoscope::memory::Entity;
-use mnemoscope::memory::query::{Query, Start};
+use mnemoscope::memory::query::{PageStart, Query};
 use mnemoscope::store::{OpenOptions, Store, Target};
 use tokio::runtime::Runtime;
 
@@ -24,7 +24,7 @@ fn opened() -> Bench {
             Target::parse(&text)
         } else {
             let path = folder.path().join("demo.db");
-            let options = demo::Options { episodes: 50_000, ..demo::Options::default() };
+            let options = demo::DemoOptions { episodes: 50_000, ..demo::DemoOptions::default() };
             demo::build(&path, &options, |_| {}).await.expect("the demo");
             Target::File(path)
         };
@@ -50,8 +50,8 @@ fn episode_with_context(bencher: Bencher) {
     });
 }
 
-#[divan::bench(args = [Start::First, Start::Last])]
-fn page_of_50(bencher: Bencher, start: &Start) {
+#[divan::bench(args = [PageStart::First, PageStart::Last])]
+fn page_of_50(bencher: Bencher, start: &PageStart) {
     let bench = opened();
     let query = Query { start: start.clone(), ..Query::new(Entity::Episode) };
     bencher.bench_local(|| bench.runtime.block_on(bench.store.page(&query)).expect("a page"));

@@ -84,7 +84,7 @@ fn context_of_a_recalled_episode(bencher: Bencher<'_, '_>) {
     let path = folder.path().join("demo.db");
     let runtime = Runtime::new().expect("a runtime");
     let store = runtime.block_on(async {
-        demo::build(&path, &demo::Options::default(), |_| {}).await.expect("the demo");
+        demo::build(&path, &demo::DemoOptions::default(), |_| {}).await.expect("the demo");
         Store::open(&Target::File(path), &OpenOptions::default()).await.expect("a store")
     });
     let id = ["ep_aqcnavth".to_owned()];

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
 use super::apply::Author;
-use super::audit::{self, Anchor, NewEntry, Verdict};
+use super::audit::{self, Anchor, AuditVerdict, NewEntry};
 use super::plan::NO_ANCHOR;
 use super::{ChangeError, now};
 use crate::ground::input_file::{self, InputError};
@@ -20,7 +20,7 @@ use crate::ground::private_file;
 use crate::memory::text_check;
 use crate::store::Store;
 use crate::store::identity::Identity;
-use crate::store::own::Own;
+use crate::store::own::OwnTables;
 
 /// Entries after which an anchor is kept.
 const EVERY: i64 = 100;
@@ -33,20 +33,20 @@ const ACCEPTED: &str = "accepted.jsonl";
 
 /// Where a database lies: the words for it, and what it says of itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Spot {
+struct AnchorSpot {
     place: String,
     #[serde(default)]
     identity: Identity,
 }
 
-impl Spot {
-    async fn of(store: &Store) -> Result<(Spot, Option<String>), ChangeError> {
+impl AnchorSpot {
+    async fn of(store: &Store) -> Result<(AnchorSpot, Option<String>), ChangeError> {
         let (identity, note) = store.identity().await?;
-        Ok((Spot { place: store.place().to_owned(), identity }, note))
+        Ok((AnchorSpot { place: store.place().to_owned(), identity }, note))
     }
 
     /// Whether both are one place. Where two servers say who they are, their address says nothing more.
-    fn is(&self, other: &Spot) -> bool {
+    fn is(&self, other: &AnchorSpot) -> bool {
         let servers = (&self.identity.server, &other.identity.server);
         let apart = matches!(servers, (Some(one), Some(other)) if one != other);
         !apart && (self.place == other.place || self.identity.is(&other.identity))
@@ -55,11 +55,11 @@ impl Spot {
 
 /// An anchor, and where the database was then.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Kept {
+struct KeptAnchor {
     #[serde(flatten)]
     anchor: Anchor,
     #[serde(flatten)]
-    spot: Spot,
+    spot: AnchorSpot,
 }
 
 /// Anchors that have ended, since somebody accepted that the database is another one now.
@@ -69,16 +69,16 @@ struct Ended {
     actor: String,
     reason: String,
     #[serde(flatten)]
-    spot: Spot,
+    spot: AnchorSpot,
     /// The trail that is there now; none where there is none.
     database_id: Option<String>,
-    anchors: Vec<Kept>,
+    anchors: Vec<KeptAnchor>,
 }
 
 impl Ended {
     /// Whether the place was accepted as a copy that goes its own way: anchors of one trail count there or elsewhere, not
     /// in both.
-    fn parts(&self, kept: &Kept) -> bool {
+    fn parts(&self, kept: &KeptAnchor) -> bool {
         let own = self.database_id.as_ref() == Some(&kept.anchor.database_id);
         own && self
             .anchors
@@ -98,7 +98,7 @@ pub async fn keep(store: &Store) -> Result<Option<Anchor>, ChangeError> {
         return Ok(None);
     }
     let anchor = audit::anchor(store).await?;
-    let kept = Kept { anchor: anchor.clone(), spot: Spot::of(store).await?.0 };
+    let kept = KeptAnchor { anchor: anchor.clone(), spot: AnchorSpot::of(store).await?.0 };
     append(&file_of(folder, &anchor.database_id), &kept)?;
     Ok(Some(anchor))
 }
@@ -120,31 +120,31 @@ pub async fn missed(store: &Store) -> Option<String> {
 }
 
 /// What is known of a database outside of it.
-struct Known {
-    spot: Spot,
+struct AnchorKnowledge {
+    spot: AnchorSpot,
     /// Id of the trail that is there.
     database_id: Option<String>,
     /// Anchors that count, those of this place first.
-    anchors: Vec<Kept>,
+    anchors: Vec<KeptAnchor>,
     notes: Vec<String>,
 }
 
-impl Known {
-    async fn of(store: &Store) -> Result<Known, ChangeError> {
+impl AnchorKnowledge {
+    async fn of(store: &Store) -> Result<AnchorKnowledge, ChangeError> {
         // A trail that our role may not read is not one that is gone.
-        let database_id = store.own().await?.map(Own::read).transpose()?.map(|own| own.database_id);
-        let (spot, note) = Spot::of(store).await?;
+        let database_id = store.own().await?.map(OwnTables::read).transpose()?.map(|own| own.database_id);
+        let (spot, note) = AnchorSpot::of(store).await?;
         let Some(folder) = store.anchor_folder() else {
             let words = "there is no folder for anchors: MNEMOSCOPE_STATE can name one".to_owned();
-            return Ok(Known { spot, database_id, anchors: Vec::new(), notes: vec![words] });
+            return Ok(AnchorKnowledge { spot, database_id, anchors: Vec::new(), notes: vec![words] });
         };
-        let mut known = Known::at(folder, spot, database_id)?;
+        let mut known = AnchorKnowledge::at(folder, spot, database_id)?;
         known.notes.extend(note);
         Ok(known)
     }
 
     /// What the files of a folder say of a place and a trail.
-    fn at(folder: &Path, spot: Spot, database_id: Option<String>) -> Result<Known, ChangeError> {
+    fn at(folder: &Path, spot: AnchorSpot, database_id: Option<String>) -> Result<AnchorKnowledge, ChangeError> {
         let mut notes = Vec::new();
         let ended: Vec<Ended> = read(&folder.join(ACCEPTED), &mut notes)?;
         let over: HashSet<String> = ended
@@ -155,7 +155,7 @@ impl Known {
             .collect();
         let (mut here, mut elsewhere) = (Vec::new(), Vec::new());
         for path in files(folder) {
-            for kept in read::<Kept>(&path, &mut notes)? {
+            for kept in read::<KeptAnchor>(&path, &mut notes)? {
                 if over.contains(&json!(kept).to_string()) {
                     continue;
                 }
@@ -177,7 +177,7 @@ impl Known {
             database_id.as_ref() == Some(id) || others.insert(id.clone())
         });
         here.reverse();
-        Ok(Known { spot, database_id, anchors: here, notes })
+        Ok(AnchorKnowledge { spot, database_id, anchors: here, notes })
     }
 
     fn plain(&self) -> Vec<Anchor> {
@@ -190,7 +190,7 @@ impl Known {
         store: &Store,
         given: &[Anchor],
         told: &(dyn Fn(usize) + Sync),
-    ) -> Result<Verdict, ChangeError> {
+    ) -> Result<AuditVerdict, ChangeError> {
         let missing = audit::missing_tables(store).await?;
         let id = || self.database_id.clone().unwrap_or_default();
         if !missing.is_empty() {
@@ -207,7 +207,7 @@ impl Known {
 ///
 /// # Errors
 /// As [`audit::verify`]; [`ChangeError::Failed`] when the file of anchors cannot be read.
-pub async fn verify(store: &Store, given: &[Anchor]) -> Result<Verdict, ChangeError> {
+pub async fn verify(store: &Store, given: &[Anchor]) -> Result<AuditVerdict, ChangeError> {
     walk(store, given, &|_| ()).await
 }
 
@@ -215,8 +215,8 @@ pub async fn verify(store: &Store, given: &[Anchor]) -> Result<Verdict, ChangeEr
 ///
 /// # Errors
 /// As [`verify`].
-pub async fn walk(store: &Store, given: &[Anchor], told: &(dyn Fn(usize) + Sync)) -> Result<Verdict, ChangeError> {
-    let known = Known::of(store).await?;
+pub async fn walk(store: &Store, given: &[Anchor], told: &(dyn Fn(usize) + Sync)) -> Result<AuditVerdict, ChangeError> {
+    let known = AnchorKnowledge::of(store).await?;
     let mut verdict = known.judge(store, given, told).await?;
     verdict.notes.extend(known.notes.iter().cloned());
     let places: HashSet<&str> =
@@ -263,7 +263,7 @@ pub async fn accept(store: &Store, author: &Author) -> Result<Acceptance, Change
     let Some(folder) = store.anchor_folder() else {
         return Err(ChangeError::Refused("there is no folder for anchors: MNEMOSCOPE_STATE can name one".to_owned()));
     };
-    let known = Known::of(store).await?;
+    let known = AnchorKnowledge::of(store).await?;
     let mut misfits = Vec::new();
     for kept in &known.anchors {
         if !fits(store, known.database_id.as_deref(), &kept.anchor).await? {
@@ -300,14 +300,14 @@ pub async fn accept(store: &Store, author: &Author) -> Result<Acceptance, Change
 }
 
 /// Those, and every other anchor of their trails that was kept at this place, where the trail there is another now.
-fn all_of(folder: &Path, known: &Known, misfits: Vec<Kept>) -> Result<Vec<Kept>, ChangeError> {
-    let mut all: Vec<Kept> = Vec::new();
+fn all_of(folder: &Path, known: &AnchorKnowledge, misfits: Vec<KeptAnchor>) -> Result<Vec<KeptAnchor>, ChangeError> {
+    let mut all: Vec<KeptAnchor> = Vec::new();
     for kept in misfits {
         if known.database_id.as_ref() == Some(&kept.anchor.database_id) {
             all.push(kept);
             continue;
         }
-        let of_trail = read::<Kept>(&file_of(folder, &kept.anchor.database_id), &mut Vec::new())?;
+        let of_trail = read::<KeptAnchor>(&file_of(folder, &kept.anchor.database_id), &mut Vec::new())?;
         all.extend(of_trail.into_iter().filter(|other| other.spot.is(&known.spot)));
     }
     Ok(all)
@@ -319,8 +319,8 @@ fn all_of(folder: &Path, known: &Known, misfits: Vec<Kept>) -> Result<Vec<Kept>,
 /// [`ChangeError::Failed`] when a file of anchors cannot be read or written.
 pub fn made_again(folder: &Path, path: &Path, actor: &str, reason: &str) -> Result<(), ChangeError> {
     let place = path.canonicalize().unwrap_or_else(|_| path.to_owned()).display().to_string();
-    let spot = Spot { place, identity: Identity::of_file(path) };
-    let known = Known::at(folder, spot, None)?;
+    let spot = AnchorSpot { place, identity: Identity::of_file(path) };
+    let known = AnchorKnowledge::at(folder, spot, None)?;
     let anchors = all_of(folder, &known, known.anchors.clone())?;
     if anchors.is_empty() {
         return Ok(());
@@ -370,7 +370,7 @@ async fn enter(store: &Store, author: &Author, ended: &Ended) -> Result<i64, Cha
 }
 
 /// The last anchor of each place: it vouches for all entries before it.
-fn latest_of_each(mut kept: Vec<Kept>) -> Vec<Kept> {
+fn latest_of_each(mut kept: Vec<KeptAnchor>) -> Vec<KeptAnchor> {
     kept.sort_by(|a, b| a.spot.place.cmp(&b.spot.place).then(b.anchor.seq.cmp(&a.anchor.seq)));
     kept.dedup_by(|a, b| a.spot.place == b.spot.place);
     kept

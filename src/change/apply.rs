@@ -11,13 +11,13 @@ use super::anchor;
 use super::audit::{self, AppendError, NewEntry};
 use super::draft::writable;
 use super::plan::{Plan, Receipt};
-use super::waiting::Waiting;
+use super::waiting::WaitingTries;
 use super::{ChangeError, new_id, now};
 use crate::store::Store;
-use crate::store::own::Own;
-use crate::store::session::Raw;
-use crate::store::stored::{Cell, Image, Mutation, Rows, State};
-use crate::store::write::{WriteError, Writer};
+use crate::store::own::OwnTables;
+use crate::store::session::FetchedValue;
+use crate::store::stored::{Cell, Image, Mutation, ReadState, StoredRows};
+use crate::store::write::{WriteError, WriteTransaction};
 
 /// Who changes something, and why.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -32,13 +32,13 @@ pub struct Author {
 
 /// How one mutation is taken back.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Inverse {
+pub struct InverseMutation {
     /// The change that restores.
     pub mutation: Mutation,
     /// What the rows were after the change: what an undo relies on. A revision carries that itself, row by row.
-    pub expect: State,
+    pub expect: ReadState,
     /// Columns that were set to the time of the change, with what was written: not restored when they have moved on.
-    pub stamps: Vec<(String, Raw)>,
+    pub stamps: Vec<(String, FetchedValue)>,
 }
 
 /// Applies a plan.
@@ -47,7 +47,7 @@ pub struct Inverse {
 /// [`ChangeError::Conflict`] when what it read has moved, [`ChangeError::Refused`] when it is for another database or
 /// nothing can be written. Nothing was written then.
 pub async fn apply(store: &Store, plan: &Plan, author: &Author) -> Result<Receipt, ChangeError> {
-    apply_within(store, plan, author, &mut Waiting::begin()).await
+    apply_within(store, plan, author, &mut WaitingTries::begin()).await
 }
 
 /// As [`apply`], with what is left of the time to wait for others.
@@ -55,7 +55,7 @@ pub(super) async fn apply_within(
     store: &Store,
     plan: &Plan,
     author: &Author,
-    waiting: &mut Waiting,
+    waiting: &mut WaitingTries,
 ) -> Result<Receipt, ChangeError> {
     if plan.digest() != plan.plan_id {
         return Err(ChangeError::Usage("the plan was changed after it was made; make a new one".to_owned()));
@@ -96,7 +96,7 @@ pub(super) async fn plan_under_lock<F, P>(
     author: &Author,
     earlier: &Plan,
     plan: &mut F,
-    waiting: &mut Waiting,
+    waiting: &mut WaitingTries,
 ) -> Result<(Plan, Receipt), ChangeError>
 where
     F: FnMut() -> P,
@@ -139,11 +139,14 @@ where
 }
 
 /// Commits what went well and takes back what did not.
-async fn finish(writer: Writer<'_>, outcome: Result<i64, Failed>) -> Result<i64, Failed> {
+async fn finish(
+    writer: WriteTransaction<'_>,
+    outcome: Result<i64, FailedTransaction>,
+) -> Result<i64, FailedTransaction> {
     match outcome {
         Ok(seq) => match writer.commit().await {
             Ok(()) => Ok(seq),
-            Err(error @ WriteError::Unknown(_)) => Err(Failed::Unknown(seq, error)),
+            Err(error @ WriteError::Unknown(_)) => Err(FailedTransaction::Unknown(seq, error)),
             Err(error) => Err(error.into()),
         },
         Err(error) => {
@@ -156,13 +159,13 @@ async fn finish(writer: Writer<'_>, outcome: Result<i64, Failed>) -> Result<i64,
 /// What became of an attempt: the number of its entry; none when nothing was written, and it is to be tried again.
 async fn settle(
     store: &Store,
-    outcome: Result<i64, Failed>,
+    outcome: Result<i64, FailedTransaction>,
     receipt_id: &str,
-    waiting: &mut Waiting,
+    waiting: &mut WaitingTries,
 ) -> Result<Option<i64>, ChangeError> {
     match outcome {
         Ok(seq) => Ok(Some(seq)),
-        Err(Failed::Write(error @ WriteError::Busy(_))) => {
+        Err(FailedTransaction::Write(error @ WriteError::Busy(_))) => {
             if waiting.again().await {
                 Ok(None)
             } else {
@@ -170,7 +173,7 @@ async fn settle(
             }
         }
         // Lost at the end: the trail says whether it was done. Never repeated blindly.
-        Err(Failed::Unknown(seq, cause)) => match committed(store, seq, receipt_id).await {
+        Err(FailedTransaction::Unknown(seq, cause)) => match committed(store, seq, receipt_id).await {
             Ok(true) => Ok(Some(seq)),
             Ok(false) if waiting.again().await => Ok(None),
             Ok(false) => Err(cause.into()),
@@ -180,8 +183,8 @@ async fn settle(
                 store.invocation().line(["audit", "list"])
             ))),
         },
-        Err(Failed::Write(error)) => Err(error.into()),
-        Err(Failed::Change(error)) => Err(error),
+        Err(FailedTransaction::Write(error)) => Err(error.into()),
+        Err(FailedTransaction::Change(error)) => Err(error),
     }
 }
 
@@ -228,7 +231,7 @@ fn done(store: &Store, plan: &Plan, mut receipt: Receipt, seq: i64) -> Receipt {
 
 /// Why a transaction was not finished.
 #[derive(Debug)]
-pub enum Failed {
+pub enum FailedTransaction {
     /// The engine refused.
     Write(WriteError),
     /// The commit of that entry may have been done.
@@ -243,12 +246,12 @@ pub enum Failed {
 /// # Errors
 /// As [`apply`]; the transaction must then be taken back.
 pub async fn apply_batch(
-    writer: &mut Writer<'_>,
-    own: &Own,
+    writer: &mut WriteTransaction<'_>,
+    own: &OwnTables,
     plan: &Plan,
     author: &Author,
     at: &str,
-) -> Result<Option<i64>, Failed> {
+) -> Result<Option<i64>, FailedTransaction> {
     if plan.is_empty() {
         return Ok(None);
     }
@@ -257,25 +260,25 @@ pub async fn apply_batch(
     within(writer, own, plan, author, &receipt).await.map(Some)
 }
 
-impl From<WriteError> for Failed {
+impl From<WriteError> for FailedTransaction {
     fn from(error: WriteError) -> Self {
-        Failed::Write(error)
+        FailedTransaction::Write(error)
     }
 }
 
-impl From<ChangeError> for Failed {
+impl From<ChangeError> for FailedTransaction {
     fn from(error: ChangeError) -> Self {
-        Failed::Change(error)
+        FailedTransaction::Change(error)
     }
 }
 
 async fn within(
-    writer: &mut Writer<'_>,
-    own: &Own,
+    writer: &mut WriteTransaction<'_>,
+    own: &OwnTables,
     plan: &Plan,
     author: &Author,
     receipt: &Receipt,
-) -> Result<i64, Failed> {
+) -> Result<i64, FailedTransaction> {
     let before = check(writer, plan).await?;
     for mutation in plan.mutations.iter().chain(&plan.trail) {
         writer.run(mutation).await?;
@@ -288,13 +291,16 @@ async fn within(
     }
     let entry = entry(plan, author, receipt, &inverses);
     audit::append(writer, own, &entry).await.map_err(|error| match error {
-        AppendError::Write(error) => Failed::Write(error),
-        head @ AppendError::Head => Failed::Change(head.into()),
+        AppendError::Write(error) => FailedTransaction::Write(error),
+        head @ AppendError::Head => FailedTransaction::Change(head.into()),
     })
 }
 
 /// Reads what the plan read, under lock, and compares. Gives the rows that were there, by what found them.
-async fn check(writer: &mut Writer<'_>, plan: &Plan) -> Result<HashMap<String, Vec<Image>>, Failed> {
+async fn check(
+    writer: &mut WriteTransaction<'_>,
+    plan: &Plan,
+) -> Result<HashMap<String, Vec<Image>>, FailedTransaction> {
     let mut before = HashMap::new();
     let mut moved = Vec::new();
     for watch in &plan.watches {
@@ -315,17 +321,17 @@ async fn check(writer: &mut Writer<'_>, plan: &Plan) -> Result<HashMap<String, V
         .into())
 }
 
-pub(super) fn key_of(rows: &Rows) -> String {
+pub(super) fn key_of(rows: &StoredRows) -> String {
     json!(rows).to_string()
 }
 
 /// Which rows moved, for people.
-pub(super) fn describe(rows: &Rows, then: usize, now: usize) -> String {
-    let value = |raw: &Raw| match json!(raw) {
+pub(super) fn describe(rows: &StoredRows, then: usize, now: usize) -> String {
+    let value = |raw: &FetchedValue| match json!(raw) {
         Value::String(text) => text,
         other => other.to_string(),
     };
-    let key = |key: &Vec<Raw>| {
+    let key = |key: &Vec<FetchedValue>| {
         let parts: Vec<String> = rows.by.iter().zip(key).map(|(c, v)| format!("{c} = {}", value(v))).collect();
         parts.join(" and ")
     };
@@ -343,13 +349,13 @@ pub(super) fn describe(rows: &Rows, then: usize, now: usize) -> String {
 }
 
 async fn inverse(
-    writer: &mut Writer<'_>,
+    writer: &mut WriteTransaction<'_>,
     mutation: &Mutation,
     before: &HashMap<String, Vec<Image>>,
-) -> Result<Option<Inverse>, Failed> {
+) -> Result<Option<InverseMutation>, FailedTransaction> {
     if let Mutation::Revise(revise) = mutation {
-        let expect = State { count: revise.rows.len(), columns: revise.columns.clone(), hash: String::new() };
-        return Ok(Some(Inverse { mutation: Mutation::Revise(revise.inverse()), expect, stamps: Vec::new() }));
+        let expect = ReadState { count: revise.rows.len(), columns: revise.columns.clone(), hash: String::new() };
+        return Ok(Some(InverseMutation { mutation: Mutation::Revise(revise.inverse()), expect, stamps: Vec::new() }));
     }
     let Some(rows) = mutation.rows() else { return Ok(None) };
     let after = writer.images(&rows).await?;
@@ -359,7 +365,7 @@ async fn inverse(
     let restoring = match mutation {
         Mutation::Insert { .. } => Mutation::Delete(rows),
         Mutation::Update { table, key, set } => {
-            let old = |name: &String| was.first().and_then(|i| i.get(name)).cloned().unwrap_or(Raw::Null);
+            let old = |name: &String| was.first().and_then(|i| i.get(name)).cloned().unwrap_or(FetchedValue::Null);
             for (name, cell) in set {
                 match (cell, after.first().and_then(|i| i.get(name))) {
                     (Cell::Now(_), Some(written)) => stamps.push((name.clone(), written.clone())),
@@ -378,10 +384,10 @@ async fn inverse(
             Mutation::Insert { table: rows.table.clone(), key: rows.by.clone(), columns, rows: images }
         }
     };
-    Ok(Some(Inverse { mutation: restoring, expect: State::of(&after, columns), stamps }))
+    Ok(Some(InverseMutation { mutation: restoring, expect: ReadState::of(&after, columns), stamps }))
 }
 
-fn entry(plan: &Plan, author: &Author, receipt: &Receipt, inverses: &[Inverse]) -> NewEntry {
+fn entry(plan: &Plan, author: &Author, receipt: &Receipt, inverses: &[InverseMutation]) -> NewEntry {
     let mut public = plan.facts.as_object().cloned().unwrap_or_default();
     public.insert("operation".to_owned(), Value::from(plan.operation.clone()));
     public.insert("counts".to_owned(), json!(plan.counts));
@@ -419,7 +425,7 @@ fn entry(plan: &Plan, author: &Author, receipt: &Receipt, inverses: &[Inverse]) 
 /// way holds it, and is waited for.
 async fn committed(store: &Store, seq: i64, receipt_id: &str) -> Result<bool, ChangeError> {
     let own = writable(store).await?;
-    let mut waiting = Waiting::begin();
+    let mut waiting = WaitingTries::begin();
     loop {
         match under_head(store, &own, waiting.patience()).await {
             Err(error @ WriteError::Busy(_)) => {
@@ -439,9 +445,13 @@ async fn committed(store: &Store, seq: i64, receipt_id: &str) -> Result<bool, Ch
 }
 
 /// A transaction that holds the head of the trail.
-async fn under_head<'s>(store: &'s Store, own: &Own, patience: Duration) -> Result<Writer<'s>, WriteError> {
+async fn under_head<'s>(
+    store: &'s Store,
+    own: &OwnTables,
+    patience: Duration,
+) -> Result<WriteTransaction<'s>, WriteError> {
     let mut writer = store.write_within(&now(), patience).await?;
-    let head = Rows::with(&own.table("memory_audit_head"), "id", writer.number(1));
+    let head = StoredRows::with(&own.table("memory_audit_head"), "id", writer.number(1));
     match writer.images(&head).await {
         Ok(_) => Ok(writer),
         Err(error) => {

@@ -11,10 +11,10 @@ use sha2::{Digest as _, Sha256};
 use super::ChangeError;
 use super::plan::canonical;
 use crate::store::Store;
-use crate::store::own::{Own, PrivateValue, TRAIL, TrailEntry};
-use crate::store::session::Raw;
-use crate::store::stored::{Cell, Mutation, Rows, TableName};
-use crate::store::write::{WriteError, Writer};
+use crate::store::own::{OwnTables, PrivateValue, TRAIL, TrailEntry};
+use crate::store::session::FetchedValue;
+use crate::store::stored::{Cell, Mutation, StoredRows, TableName};
+use crate::store::write::{WriteError, WriteTransaction};
 
 /// Version of what entries hold.
 pub const SCHEMA: u32 = 1;
@@ -83,8 +83,12 @@ fn commitment(salt: &[u8], field: &str, value: &str) -> String {
 ///
 /// # Errors
 /// [`ChangeError::Broken`] when the head is gone; else the engine's refusal.
-pub(in crate::change) async fn append(writer: &mut Writer<'_>, own: &Own, new: &NewEntry) -> Result<i64, AppendError> {
-    let head = Rows::with(&own.table("memory_audit_head"), "id", writer.number(1));
+pub(in crate::change) async fn append(
+    writer: &mut WriteTransaction<'_>,
+    own: &OwnTables,
+    new: &NewEntry,
+) -> Result<i64, AppendError> {
+    let head = StoredRows::with(&own.table("memory_audit_head"), "id", writer.number(1));
     let images = writer.images(&head).await?;
     let Some((last, prev_hash)) = images.first().and_then(|i| Some((integer(i.get("seq")?)?, text(i.get("hash")?))))
     else {
@@ -142,7 +146,7 @@ impl From<WriteError> for AppendError {
     }
 }
 
-fn insert_entry(table: TableName, entry: &TrailEntry, seq: Raw) -> Mutation {
+fn insert_entry(table: TableName, entry: &TrailEntry, seq: FetchedValue) -> Mutation {
     let columns = ["seq", "at", "database_id", "actor", "action", "public", "commitments", "prev_hash", "hash"];
     let texts = [
         &entry.at,
@@ -159,20 +163,20 @@ fn insert_entry(table: TableName, entry: &TrailEntry, seq: Raw) -> Mutation {
 }
 
 fn cell(text: &str) -> Cell {
-    Cell::Is(Raw::Text(text.to_owned()))
+    Cell::Is(FetchedValue::Text(text.to_owned()))
 }
 
-fn text(raw: &Raw) -> String {
+fn text(raw: &FetchedValue) -> String {
     match raw {
-        Raw::Text(text) => text.clone(),
+        FetchedValue::Text(text) => text.clone(),
         _ => String::new(),
     }
 }
 
-fn integer(raw: &Raw) -> Option<i64> {
+fn integer(raw: &FetchedValue) -> Option<i64> {
     match raw {
-        Raw::Integer(i) => Some(*i),
-        Raw::Text(text) => text.parse().ok(),
+        FetchedValue::Integer(i) => Some(*i),
+        FetchedValue::Text(text) => text.parse().ok(),
         _ => None,
     }
 }
@@ -183,16 +187,16 @@ fn integer(raw: &Raw) -> Option<i64> {
 /// # Errors
 /// As `append`; a value that is not there is an error too.
 pub async fn redact(
-    writer: &mut Writer<'_>,
-    own: &Own,
+    writer: &mut WriteTransaction<'_>,
+    own: &OwnTables,
     at: &str,
     actor: &str,
     values: &[(i64, String)],
     facts: &Map<String, Value>,
 ) -> Result<i64, AppendError> {
-    let keys = values.iter().map(|(seq, field)| vec![writer.number(*seq), Raw::Text(field.clone())]).collect();
+    let keys = values.iter().map(|(seq, field)| vec![writer.number(*seq), FetchedValue::Text(field.clone())]).collect();
     let by = vec!["seq".to_owned(), "field".to_owned()];
-    writer.run(&Mutation::Delete(Rows { table: own.table("memory_audit_private"), by, keys })).await?;
+    writer.run(&Mutation::Delete(StoredRows { table: own.table("memory_audit_private"), by, keys })).await?;
     let mut public = facts.clone();
     public.insert("operation".to_owned(), Value::from(REDACT));
     public.insert("schema".to_owned(), Value::from(SCHEMA));
@@ -232,12 +236,12 @@ pub async fn anchor(store: &Store) -> Result<Anchor, ChangeError> {
     Ok(Anchor { database_id: own.database_id, seq, hash, at: super::now() })
 }
 
-async fn trail_of(store: &Store) -> Result<Own, ChangeError> {
+async fn trail_of(store: &Store) -> Result<OwnTables, ChangeError> {
     let missing = missing_tables(store).await?;
     if !missing.is_empty() {
         return Err(ChangeError::Broken(lacking(&missing)));
     }
-    store.own().await?.map(Own::read).transpose()?.ok_or_else(|| {
+    store.own().await?.map(OwnTables::read).transpose()?.ok_or_else(|| {
         ChangeError::Refused(format!(
             "{} has no audit trail yet; `{}` adds it",
             store.location(),
@@ -265,7 +269,7 @@ fn lacking(tables: &[&str]) -> String {
 
 /// One thing that is wrong with a trail.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Fault {
+pub struct AuditFault {
     /// Short stable word.
     pub kind: &'static str,
     /// Number of the entry where it starts.
@@ -276,7 +280,7 @@ pub struct Fault {
 
 /// What verifying a trail gave.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Verdict {
+pub struct AuditVerdict {
     /// Nothing is wrong.
     pub ok: bool,
     /// Entries.
@@ -290,7 +294,7 @@ pub struct Verdict {
     /// Private values that were redacted, as entries say.
     pub redacted: usize,
     /// What is wrong.
-    pub faults: Vec<Fault>,
+    pub faults: Vec<AuditFault>,
     /// What verifying cannot tell.
     pub notes: Vec<String>,
 }
@@ -299,7 +303,7 @@ pub struct Verdict {
 ///
 /// # Errors
 /// [`ChangeError::Refused`] without a trail; else the engine's refusal.
-pub async fn verify(store: &Store, anchors: &[Anchor]) -> Result<Verdict, ChangeError> {
+pub async fn verify(store: &Store, anchors: &[Anchor]) -> Result<AuditVerdict, ChangeError> {
     walk(store, anchors, &|_| ()).await
 }
 
@@ -307,7 +311,11 @@ pub async fn verify(store: &Store, anchors: &[Anchor]) -> Result<Verdict, Change
 ///
 /// # Errors
 /// As [`verify`].
-pub async fn walk(store: &Store, anchors: &[Anchor], told: &(dyn Fn(usize) + Sync)) -> Result<Verdict, ChangeError> {
+pub async fn walk(
+    store: &Store,
+    anchors: &[Anchor],
+    told: &(dyn Fn(usize) + Sync),
+) -> Result<AuditVerdict, ChangeError> {
     let own = trail_of(store).await?;
     let mut head = store.trail_head().await?;
     for _ in 0..TRIES {
@@ -323,19 +331,28 @@ pub async fn walk(store: &Store, anchors: &[Anchor], told: &(dyn Fn(usize) + Syn
 
 /// The verdict on a database whose trail cannot even be read.
 #[must_use]
-pub fn unreadable(database_id: String, faults: Vec<Fault>) -> Verdict {
-    Verdict { ok: false, entries: 0, database_id, head: None, anchored: None, redacted: 0, faults, notes: Vec::new() }
+pub fn unreadable(database_id: String, faults: Vec<AuditFault>) -> AuditVerdict {
+    AuditVerdict {
+        ok: false,
+        entries: 0,
+        database_id,
+        head: None,
+        anchored: None,
+        redacted: 0,
+        faults,
+        notes: Vec::new(),
+    }
 }
 
 /// The fault of tables that are gone.
 #[must_use]
-pub fn missing(tables: &[&str]) -> Fault {
+pub fn missing(tables: &[&str]) -> AuditFault {
     fault("missing_table", 0, lacking(tables))
 }
 
 /// The fault of a trail that is gone while an anchor of it is there.
 #[must_use]
-pub fn gone(anchor: &Anchor) -> Fault {
+pub fn gone(anchor: &Anchor) -> AuditFault {
     let words = format!(
         "there is no audit trail; an anchor of {} saw entry {} of the trail {} here",
         anchor.at, anchor.seq, anchor.database_id
@@ -351,7 +368,7 @@ pub fn judge(
     entries: &[TrailEntry],
     values: &[PrivateValue],
     anchors: &[Anchor],
-) -> Verdict {
+) -> AuditVerdict {
     let mut faults = Vec::new();
     chain_faults(database_id, entries, &mut faults);
     head_faults(head, entries, &mut faults);
@@ -371,7 +388,7 @@ pub fn judge(
         }
         Some(_) => Vec::new(),
     };
-    Verdict {
+    AuditVerdict {
         ok: faults.is_empty(),
         entries: entries.len(),
         database_id: database_id.to_owned(),
@@ -383,11 +400,11 @@ pub fn judge(
     }
 }
 
-fn fault(kind: &'static str, seq: i64, message: impl Into<String>) -> Fault {
-    Fault { kind, seq, message: message.into() }
+fn fault(kind: &'static str, seq: i64, message: impl Into<String>) -> AuditFault {
+    AuditFault { kind, seq, message: message.into() }
 }
 
-fn chain_faults(database_id: &str, entries: &[TrailEntry], faults: &mut Vec<Fault>) {
+fn chain_faults(database_id: &str, entries: &[TrailEntry], faults: &mut Vec<AuditFault>) {
     let (mut expected, mut prev) = (1, GENESIS.to_owned());
     for entry in entries {
         if entry.seq != expected {
@@ -417,7 +434,7 @@ fn chain_faults(database_id: &str, entries: &[TrailEntry], faults: &mut Vec<Faul
     }
 }
 
-fn head_faults(head: Option<&(i64, String)>, entries: &[TrailEntry], faults: &mut Vec<Fault>) {
+fn head_faults(head: Option<&(i64, String)>, entries: &[TrailEntry], faults: &mut Vec<AuditFault>) {
     let last = entries.last().map_or((0, GENESIS), |e| (e.seq, e.hash.as_str()));
     match head {
         None => faults.push(fault("moved_head", last.0, "the head of the chain is gone")),
@@ -434,7 +451,7 @@ fn head_faults(head: Option<&(i64, String)>, entries: &[TrailEntry], faults: &mu
 }
 
 /// Compares private values with their commitments; gives how many are redacted as entries say.
-fn value_faults(entries: &[TrailEntry], values: &[PrivateValue], faults: &mut Vec<Fault>) -> usize {
+fn value_faults(entries: &[TrailEntry], values: &[PrivateValue], faults: &mut Vec<AuditFault>) -> usize {
     let claimed: HashSet<(i64, String)> = entries
         .iter()
         .filter(|e| e.action == REDACT)
@@ -482,7 +499,7 @@ fn value_faults(entries: &[TrailEntry], values: &[PrivateValue], faults: &mut Ve
     redacted
 }
 
-fn anchor_faults(database_id: &str, entries: &[TrailEntry], anchors: &[Anchor], faults: &mut Vec<Fault>) {
+fn anchor_faults(database_id: &str, entries: &[TrailEntry], anchors: &[Anchor], faults: &mut Vec<AuditFault>) {
     let known: HashMap<i64, &str> = entries.iter().map(|entry| (entry.seq, entry.hash.as_str())).collect();
     for anchor in anchors {
         if anchor.database_id != database_id {
@@ -511,7 +528,7 @@ fn anchor_faults(database_id: &str, entries: &[TrailEntry], anchors: &[Anchor], 
 
 /// An entry with its private values, checked.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Opened {
+pub struct OpenedEntry {
     /// The entry.
     pub entry: TrailEntry,
     /// Its public facts.
@@ -524,7 +541,7 @@ pub struct Opened {
 ///
 /// # Errors
 /// [`ChangeError::Broken`] when it or one of its values was changed after it was written.
-pub async fn open(store: &Store, seq: i64) -> Result<Option<Opened>, ChangeError> {
+pub async fn open(store: &Store, seq: i64) -> Result<Option<OpenedEntry>, ChangeError> {
     trail_of(store).await?;
     let found = store.trail(seq.saturating_sub(1), 1).await?.into_iter().next();
     let Some(entry) = found.filter(|e| e.seq == seq) else { return Ok(None) };
@@ -538,7 +555,7 @@ pub async fn open(store: &Store, seq: i64) -> Result<Option<Opened>, ChangeError
     Ok(Some(opened(entry, values)?))
 }
 
-fn opened(entry: TrailEntry, values: Vec<PrivateValue>) -> Result<Opened, ChangeError> {
+fn opened(entry: TrailEntry, values: Vec<PrivateValue>) -> Result<OpenedEntry, ChangeError> {
     let commitments: BTreeMap<String, String> = serde_json::from_str(&entry.commitments).unwrap_or_default();
     let mut private = BTreeMap::new();
     for value in values {
@@ -551,7 +568,7 @@ fn opened(entry: TrailEntry, values: Vec<PrivateValue>) -> Result<Opened, Change
         }
         private.insert(value.field, serde_json::from_str(&value.value).unwrap_or_default());
     }
-    Ok(Opened { public: serde_json::from_str(&entry.public).unwrap_or_default(), entry, private })
+    Ok(OpenedEntry { public: serde_json::from_str(&entry.public).unwrap_or_default(), entry, private })
 }
 
 /// Entries after a number with what of them can be shown, in order.

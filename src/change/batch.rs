@@ -8,12 +8,12 @@ use super::ChangeError;
 use super::draft::Draft;
 use super::feedback::{addable, writable};
 use super::record::vectors;
-use crate::layout::{BoundOrigin, BoundSource, Derive, Fill};
+use crate::layout::{BoundOrigin, BoundSource, Derivation, Fill};
 use crate::memory::{Entity, Row, json};
-use crate::store::encode::{Given, plain_column, table_of};
-use crate::store::session::Raw;
-use crate::store::shape::Shape;
-use crate::store::stored::{Image, Rows, TableName};
+use crate::store::encode::{GivenValue, plain_column, table_of};
+use crate::store::session::FetchedValue;
+use crate::store::shape::TableShape;
+use crate::store::stored::{Image, StoredRows, TableName};
 use crate::store::surplus::{StoredColumns, Surplus};
 use crate::store::{Store, StoreError};
 
@@ -45,7 +45,11 @@ impl NewRow {
     }
 
     /// The stored columns that a table of this engine takes.
-    fn stored<'a>(&'a self, shape: &'a Shape, table: &TableName) -> impl Iterator<Item = &'a (String, Raw)> {
+    fn stored<'a>(
+        &'a self,
+        shape: &'a TableShape,
+        table: &TableName,
+    ) -> impl Iterator<Item = &'a (String, FetchedValue)> {
         let surplus = self.surplus.as_ref().filter(|s| s.table.as_deref() == Some(&table.title()));
         let columns = surplus.map(|s| s.hidden.iter().chain(&s.spelled));
         columns.into_iter().flatten().filter(|(name, _)| shape.column(name).is_some())
@@ -67,7 +71,7 @@ impl From<Row> for NewRow {
 
 /// How many rows of what were added and were there already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Tally {
+pub struct ImportTally {
     /// New ones.
     pub added: usize,
     /// Rows whose key is there already; they stay as they are.
@@ -78,7 +82,7 @@ pub struct Tally {
 ///
 /// # Errors
 /// [`ChangeError::Refused`] where the entity cannot be written.
-pub async fn add(draft: &mut Draft<'_>, entity: Entity, rows: &[NewRow]) -> Result<Tally, ChangeError> {
+pub async fn add(draft: &mut Draft<'_>, entity: Entity, rows: &[NewRow]) -> Result<ImportTally, ChangeError> {
     add_beside(draft, entity, rows, None).await
 }
 
@@ -91,9 +95,9 @@ pub async fn add_beside(
     entity: Entity,
     rows: &[NewRow],
     owner: Option<&Image>,
-) -> Result<Tally, ChangeError> {
+) -> Result<ImportTally, ChangeError> {
     if rows.is_empty() {
-        return Ok(Tally::default());
+        return Ok(ImportTally::default());
     }
     let store = draft.store;
     let source = target(store, entity)?;
@@ -104,12 +108,12 @@ pub async fn add_beside(
     let key_of =
         |row: &Row| -> Vec<String> { key.iter().map(|c| row.text(c).unwrap_or_default().to_owned()).collect() };
     let mut seen: HashSet<Vec<String>> = HashSet::new();
-    let keys = rows.iter().map(|r| key_of(&r.row).into_iter().map(Raw::Text).collect()).collect();
-    for image in store.images(&Rows { table: table_of(source), by: stored_key.clone(), keys }).await? {
+    let keys = rows.iter().map(|r| key_of(&r.row).into_iter().map(FetchedValue::Text).collect()).collect();
+    for image in store.images(&StoredRows { table: table_of(source), by: stored_key.clone(), keys }).await? {
         seen.insert(stored_key.iter().map(|name| text(&image, name)).collect());
     }
     let fresh: Vec<&NewRow> = rows.iter().filter(|r| seen.insert(key_of(&r.row))).collect();
-    let tally = Tally { added: fresh.len(), present: rows.len() - fresh.len() };
+    let tally = ImportTally { added: fresh.len(), present: rows.len() - fresh.len() };
     if fresh.is_empty() {
         return Ok(tally);
     }
@@ -120,7 +124,7 @@ pub async fn add_beside(
     let (columns, lost): (Vec<&str>, Vec<&str>) = used.into_iter().partition(|c| has_place(source, c));
     let lost: Vec<&str> = lost
         .into_iter()
-        .filter(|c| !DERIVED.contains(c) && (source.derive != Some(Derive::EpisodeLinks) || !source.derives(c)))
+        .filter(|c| !DERIVED.contains(c) && (source.derive != Some(Derivation::EpisodeLinks) || !source.derives(c)))
         .filter(|c| fresh.iter().any(|r| !r.row.get(c).is_null() && !is_kept(source, &r.row, c)))
         .collect();
     if !lost.is_empty() {
@@ -129,7 +133,7 @@ pub async fn add_beside(
     }
     fresh.iter().for_each(|r| draft.adds(&r.row));
     // One statement fills the same columns of all its rows.
-    let mut alike: BTreeMap<Vec<String>, Vec<(Vec<Given>, StoredColumns)>> = BTreeMap::new();
+    let mut alike: BTreeMap<Vec<String>, Vec<(Vec<GivenValue>, StoredColumns)>> = BTreeMap::new();
     for new in &fresh {
         let mut stored: StoredColumns = new.stored(&shape, &table_of(source)).cloned().collect();
         stored.sort_by(|a, b| a.0.cmp(&b.0));
@@ -137,7 +141,7 @@ pub async fn add_beside(
         alike.entry(names).or_default().push((given(new, &columns), stored));
     }
     for rows in alike.into_values() {
-        let rows: Vec<(&[Given], &StoredColumns)> = rows.iter().map(|(given, s)| (given.as_slice(), s)).collect();
+        let rows: Vec<(&[GivenValue], &StoredColumns)> = rows.iter().map(|(given, s)| (given.as_slice(), s)).collect();
         let insertion = store.insertions_as_stored(source, &columns, &rows, owner).await?;
         draft.push(insertion);
     }
@@ -146,13 +150,13 @@ pub async fn add_beside(
 }
 
 /// Says which stored columns have no place here.
-fn lost_columns(draft: &mut Draft<'_>, source: &BoundSource, shape: &Shape, rows: &[&NewRow]) {
+fn lost_columns(draft: &mut Draft<'_>, source: &BoundSource, shape: &TableShape, rows: &[&NewRow]) {
     let table = table_of(source).title();
     let mut lost: BTreeMap<String, usize> = BTreeMap::new();
     for surplus in rows.iter().filter_map(|new| new.surplus.as_ref()) {
         let same = surplus.table.as_deref() == Some(&table);
         let kept = |name: &str| same && shape.column(name).is_some();
-        for (name, _) in surplus.hidden.iter().filter(|(name, raw)| *raw != Raw::Null && !kept(name)) {
+        for (name, _) in surplus.hidden.iter().filter(|(name, raw)| *raw != FetchedValue::Null && !kept(name)) {
             let from = surplus.table.as_deref().unwrap_or_default();
             *lost.entry(format!("{from}.{name}")).or_default() += 1;
         }
@@ -184,8 +188,8 @@ pub async fn unfit(store: &Store, entity: Entity, rows: &[&NewRow]) -> Result<Ve
     Ok(unfit)
 }
 
-fn given(new: &NewRow, columns: &[&str]) -> Vec<Given> {
-    let value = |c: &&str| if new.now.contains(c) { Given::Now } else { Given::Is(new.row.get(c).clone()) };
+fn given(new: &NewRow, columns: &[&str]) -> Vec<GivenValue> {
+    let value = |c: &&str| if new.now.contains(c) { GivenValue::Now } else { GivenValue::Is(new.row.get(c).clone()) };
     columns.iter().map(value).collect()
 }
 
@@ -238,7 +242,7 @@ pub fn is_kept(source: &BoundSource, row: &Row, column: &str) -> bool {
 
 fn text(image: &Image, column: &str) -> String {
     match image.get(column) {
-        Some(Raw::Text(text)) => text.clone(),
+        Some(FetchedValue::Text(text)) => text.clone(),
         _ => String::new(),
     }
 }

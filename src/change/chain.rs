@@ -5,10 +5,10 @@ use serde_json::Value;
 use super::ChangeError;
 use super::draft::Draft;
 use super::feedback::writable;
-use super::plan::{Danger, Plan};
+use super::plan::{ChangeDanger, Plan};
 use crate::memory::Entity;
 use crate::store::Store;
-use crate::store::encode::{Given, Located, plain_column};
+use crate::store::encode::{GivenValue, LocatedRow, plain_column};
 
 /// Ancestors that are looked at, at most.
 const FAR: usize = 10_000;
@@ -18,7 +18,7 @@ const FAR: usize = 10_000;
 /// # Errors
 /// [`ChangeError::NotFound`], or [`ChangeError::Refused`] for a circle and where no parent is stored.
 pub async fn link(store: &Store, child: &str, parent: &str) -> Result<Plan, ChangeError> {
-    let mut draft = Draft::new(store, "link", Danger::Guarded).await?;
+    let mut draft = Draft::new(store, "link", ChangeDanger::Guarded).await?;
     let found = draft.locate(Entity::Episode, child).await?;
     writable(found.source)?;
     let above = draft.locate(Entity::Episode, parent).await?;
@@ -59,14 +59,14 @@ pub async fn link(store: &Store, child: &str, parent: &str) -> Result<Plan, Chan
 /// # Errors
 /// As [`link`].
 pub async fn unlink(store: &Store, child: &str) -> Result<Plan, ChangeError> {
-    let mut draft = Draft::new(store, "unlink", Danger::Guarded).await?;
+    let mut draft = Draft::new(store, "unlink", ChangeDanger::Guarded).await?;
     let found = draft.locate(Entity::Episode, child).await?;
     writable(found.source)?;
     set_parent(&mut draft, &found, Value::Null).await?;
     Ok(draft.seal())
 }
 
-async fn set_parent(draft: &mut Draft<'_>, found: &Located<'_>, parent: Value) -> Result<(), ChangeError> {
+async fn set_parent(draft: &mut Draft<'_>, found: &LocatedRow<'_>, parent: Value) -> Result<(), ChangeError> {
     let store = draft.store;
     let Some((column, _)) = plain_column(found.source, "parent_id") else {
         return Err(ChangeError::Refused(format!(
@@ -78,7 +78,7 @@ async fn set_parent(draft: &mut Draft<'_>, found: &Located<'_>, parent: Value) -
     if *found.row.get("parent_id") == parent {
         return Ok(());
     }
-    if found.image.get(column) == Some(&crate::store::session::Raw::Null) && parent.is_null() {
+    if found.image.get(column) == Some(&crate::store::session::FetchedValue::Null) && parent.is_null() {
         return Err(ChangeError::Refused(format!(
             "the parent {} is not stored in {}.{column}: it comes from other rows, which stay",
             found.row.get("parent_id"),
@@ -86,7 +86,7 @@ async fn set_parent(draft: &mut Draft<'_>, found: &Located<'_>, parent: Value) -
         )));
     }
     let shape = store.shape(&found.table()).await?;
-    let values = [("parent_id", Given::Is(parent.clone()))];
+    let values = [("parent_id", GivenValue::Is(parent.clone()))];
     let update = found.update(store.engine(), &shape, &values).map_err(ChangeError::Refused)?;
     let mut shown = found.row.clone();
     shown.set("parent_id", parent);

@@ -2,13 +2,13 @@
 
 use serde_json::{Map, Value, json};
 
-use super::plan::{Change, Danger, Plan, SHOWN};
+use super::plan::{Change, ChangeDanger, Plan, SHOWN};
 use super::{ChangeError, now};
 use crate::layout::BoundSource;
 use crate::memory::{Entity, Row};
-use crate::store::encode::Located;
-use crate::store::own::{Own, TRAIL};
-use crate::store::stored::{Image, Mutation, Rows, State, Watch};
+use crate::store::encode::LocatedRow;
+use crate::store::own::{OwnTables, TRAIL};
+use crate::store::stored::{Image, Mutation, ReadState, RowWatch, StoredRows};
 use crate::store::{Store, StoreError};
 
 /// Changes that a plan keeps in full at most.
@@ -23,13 +23,13 @@ pub struct Draft<'s> {
     /// The database.
     pub store: &'s Store,
     /// Our tables; none where a plan is only looked at.
-    own: Option<Own>,
+    own: Option<OwnTables>,
     operation: &'static str,
     kept: usize,
-    danger: Danger,
+    danger: ChangeDanger,
     changes: Vec<Change>,
     changes_total: usize,
-    watches: Vec<Watch>,
+    watches: Vec<RowWatch>,
     mutations: Vec<Mutation>,
     /// What else comes of it.
     pub effects: Vec<String>,
@@ -50,7 +50,7 @@ impl<'s> Draft<'s> {
     ///
     /// # Errors
     /// [`ChangeError::Refused`] where nothing can be written, with the command that would help.
-    pub async fn new(store: &'s Store, operation: &'static str, danger: Danger) -> Result<Self, ChangeError> {
+    pub async fn new(store: &'s Store, operation: &'static str, danger: ChangeDanger) -> Result<Self, ChangeError> {
         let own = writable(store).await?;
         Ok(Draft::begin(store, Some(own), operation, danger, KEPT))
     }
@@ -59,7 +59,7 @@ impl<'s> Draft<'s> {
     ///
     /// # Errors
     /// The engine's refusal.
-    pub async fn look(store: &'s Store, operation: &'static str, danger: Danger) -> Result<Self, ChangeError> {
+    pub async fn look(store: &'s Store, operation: &'static str, danger: ChangeDanger) -> Result<Self, ChangeError> {
         let own = store.own().await?.filter(|own| own.unread.is_none());
         Ok(Draft::begin(store, own, operation, danger, KEPT))
     }
@@ -67,11 +67,17 @@ impl<'s> Draft<'s> {
     /// Begins the plan of one batch of a job: it keeps few of its changes in full. Without our tables it can be looked at
     /// and not be applied.
     #[must_use]
-    pub fn batch(store: &'s Store, own: Option<&Own>, operation: &'static str, danger: Danger) -> Self {
+    pub fn batch(store: &'s Store, own: Option<&OwnTables>, operation: &'static str, danger: ChangeDanger) -> Self {
         Draft::begin(store, own.cloned(), operation, danger, KEPT_OF_A_BATCH)
     }
 
-    fn begin(store: &'s Store, own: Option<Own>, operation: &'static str, danger: Danger, kept: usize) -> Self {
+    fn begin(
+        store: &'s Store,
+        own: Option<OwnTables>,
+        operation: &'static str,
+        danger: ChangeDanger,
+        kept: usize,
+    ) -> Self {
         Draft {
             store,
             own,
@@ -96,7 +102,7 @@ impl<'s> Draft<'s> {
     ///
     /// # Errors
     /// The engine's refusal.
-    pub async fn watch(&mut self, rows: Rows) -> Result<Vec<Image>, StoreError> {
+    pub async fn watch(&mut self, rows: StoredRows) -> Result<Vec<Image>, StoreError> {
         let images = self.store.images(&rows).await?;
         self.remember(rows, &images);
         Ok(images)
@@ -106,22 +112,22 @@ impl<'s> Draft<'s> {
     ///
     /// # Errors
     /// The engine's refusal.
-    pub async fn watch_columns(&mut self, rows: Rows, columns: Vec<String>) -> Result<Vec<Image>, StoreError> {
+    pub async fn watch_columns(&mut self, rows: StoredRows, columns: Vec<String>) -> Result<Vec<Image>, StoreError> {
         let images = self.store.images_of(&rows, &columns).await?;
         if !self.watches.iter().any(|w| w.rows == rows) {
-            self.watches.push(Watch { state: State::of(&images, columns), rows });
+            self.watches.push(RowWatch { state: ReadState::of(&images, columns), rows });
         }
         Ok(images)
     }
 
     /// Remembers a row that was read together with others.
-    pub fn watched(&mut self, rows: Rows, image: &Image) {
+    pub fn watched(&mut self, rows: StoredRows, image: &Image) {
         self.remember(rows, std::slice::from_ref(image));
     }
 
-    fn remember(&mut self, rows: Rows, images: &[Image]) {
+    fn remember(&mut self, rows: StoredRows, images: &[Image]) {
         if !self.watches.iter().any(|w| w.rows == rows) {
-            self.watches.push(Watch { state: State::of(images, Vec::new()), rows });
+            self.watches.push(RowWatch { state: ReadState::of(images, Vec::new()), rows });
         }
     }
 
@@ -129,7 +135,7 @@ impl<'s> Draft<'s> {
     ///
     /// # Errors
     /// [`ChangeError::NotFound`] when it is not there.
-    pub async fn locate(&mut self, entity: Entity, id: &str) -> Result<Located<'s>, ChangeError> {
+    pub async fn locate(&mut self, entity: Entity, id: &str) -> Result<LocatedRow<'s>, ChangeError> {
         let store = self.store;
         match self.seek(entity, id).await? {
             Some(located) => Ok(located),
@@ -143,7 +149,7 @@ impl<'s> Draft<'s> {
     ///
     /// # Errors
     /// The engine's refusal.
-    pub async fn seek(&mut self, entity: Entity, id: &str) -> Result<Option<Located<'s>>, ChangeError> {
+    pub async fn seek(&mut self, entity: Entity, id: &str) -> Result<Option<LocatedRow<'s>>, ChangeError> {
         check_id(entity, id)?;
         let store = self.store;
         let located = store.locate(entity, id).await?;
@@ -157,7 +163,7 @@ impl<'s> Draft<'s> {
     ///
     /// # Errors
     /// The engine's refusal.
-    pub async fn seek_in(&mut self, source: &'s BoundSource, id: &str) -> Result<Option<Located<'s>>, ChangeError> {
+    pub async fn seek_in(&mut self, source: &'s BoundSource, id: &str) -> Result<Option<LocatedRow<'s>>, ChangeError> {
         let store = self.store;
         let located = store.locate_in(source, id).await?;
         if let Some(located) = &located {
@@ -220,7 +226,7 @@ impl<'s> Draft<'s> {
 
     /// The rows that are taken away so far.
     #[must_use]
-    pub fn deletions(&self) -> Vec<Rows> {
+    pub fn deletions(&self) -> Vec<StoredRows> {
         let gone = self.mutations.iter().filter_map(|m| match m {
             Mutation::Delete(rows) => Some(rows.clone()),
             _ => None,
@@ -290,8 +296,8 @@ pub fn check_id(entity: Entity, id: &str) -> Result<(), ChangeError> {
 ///
 /// # Errors
 /// [`ChangeError::Refused`] where there are none.
-pub async fn trail(store: &Store) -> Result<Own, ChangeError> {
-    let own = store.own().await?.map(Own::read).transpose()?;
+pub async fn trail(store: &Store) -> Result<OwnTables, ChangeError> {
+    let own = store.own().await?.map(OwnTables::read).transpose()?;
     own.ok_or_else(|| ChangeError::Refused(format!("{} has no audit trail", store.location())))
 }
 
@@ -299,7 +305,7 @@ pub async fn trail(store: &Store) -> Result<Own, ChangeError> {
 ///
 /// # Errors
 /// [`ChangeError::Refused`] with what would help.
-pub async fn writable(store: &Store) -> Result<Own, ChangeError> {
+pub async fn writable(store: &Store) -> Result<OwnTables, ChangeError> {
     if let Some(reason) = store.why_not_writable() {
         return Err(ChangeError::Refused(format!("{} cannot be written: {reason}", store.location())));
     }
@@ -311,7 +317,7 @@ pub async fn writable(store: &Store) -> Result<Own, ChangeError> {
             store.invocation().line(["audit", "verify"])
         )));
     }
-    store.own().await?.map(Own::read).transpose()?.ok_or_else(|| {
+    store.own().await?.map(OwnTables::read).transpose()?.ok_or_else(|| {
         ChangeError::Refused(format!(
             "{} is view-only: it has no audit trail yet. `{}` adds it, and without --apply shows what would be added",
             store.location(),

@@ -4,16 +4,17 @@
 use serde_json::Value;
 
 use super::draft::{Draft, check_id};
-use super::plan::{Danger, Plan};
+use super::operation::FeedbackFields;
+use super::plan::{ChangeDanger, Plan};
 use super::{ChangeError, new_id};
 use crate::layout::{BoundSource, LinkBy};
 use crate::memory::filter::{Filter, Operand, Operator};
 use crate::memory::nearest::unknown;
-use crate::memory::query::{Query, Start};
+use crate::memory::query::{PageStart, Query};
 use crate::memory::{Entity, Row, feedback, id_list, text_check};
-use crate::store::encode::{Given, Located, plain_column, table_of};
-use crate::store::session::Raw;
-use crate::store::stored::{Cell, Mutation, Rows};
+use crate::store::encode::{GivenValue, LocatedRow, plain_column, table_of};
+use crate::store::session::FetchedValue;
+use crate::store::stored::{Cell, Mutation, StoredRows};
 use crate::store::{Store, StoreError, named_ids};
 
 /// Bytes that a correction may have.
@@ -22,24 +23,7 @@ pub const CORRECTION: usize = 100_000;
 /// Kinds that can be given.
 const KINDS: [&str; 3] = [feedback::THUMBS_UP, feedback::THUMBS_DOWN, feedback::RATING];
 
-/// Fields of a feedback row to change; `None` keeps the stored value.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Said {
-    /// `thumbs_up`, `thumbs_down` or `rating`.
-    pub kind: Option<String>,
-    /// 1 to 5, with the kind `rating`.
-    pub rating: Option<i64>,
-    /// What the user would have wanted.
-    pub correction: Option<String>,
-    /// The correction in whose place it comes, as whoever edits saw it; not compared when nothing is said.
-    pub instead_of: Option<String>,
-    /// Who said it.
-    pub user: Option<String>,
-    /// It is added even where the episode has the same feedback by the same person already.
-    pub again: bool,
-}
-
-impl Said {
+impl FeedbackFields {
     /// Checks what stands on its own.
     ///
     /// # Errors
@@ -66,13 +50,13 @@ impl Said {
 ///
 /// # Errors
 /// [`ChangeError::Usage`], [`ChangeError::NotFound`], or [`ChangeError::Refused`] where the layout cannot store it.
-pub async fn add(store: &Store, episode: &str, said: &Said) -> Result<Plan, ChangeError> {
+pub async fn add(store: &Store, episode: &str, said: &FeedbackFields) -> Result<Plan, ChangeError> {
     said.check()?;
     let Some(kind) = &said.kind else {
         return Err(ChangeError::Usage(format!("say which --kind of feedback it is: {}", KINDS.join(", "))));
     };
     check_rating(kind, said.rating, said.rating.is_some())?;
-    let mut draft = Draft::new(store, "feedback.add", Danger::Safe).await?;
+    let mut draft = Draft::new(store, "feedback.add", ChangeDanger::Safe).await?;
     let target = target(store, kind)?;
     addable(target)?;
     let found = draft.locate(Entity::Episode, episode).await?;
@@ -113,12 +97,12 @@ pub async fn add(store: &Store, episode: &str, said: &Said) -> Result<Plan, Chan
     }
     known_user(store, target, &row).await?;
     let columns = ["id", "episode_id", "execution_id", "agent_id", "user_id", "kind", "rating", "correction"];
-    let mut values: Vec<(&str, Given)> = columns
+    let mut values: Vec<(&str, GivenValue)> = columns
         .into_iter()
         .filter(|c| !row.get(c).is_null() || plain_column(target, c).is_some())
-        .map(|c| (c, Given::Is(row.get(c).clone())))
+        .map(|c| (c, GivenValue::Is(row.get(c).clone())))
         .collect();
-    values.push(("created_at", Given::Now));
+    values.push(("created_at", GivenValue::Now));
     let insertion = store.insertion(target, &values, Some(&found.image)).await?;
     draft.adds(&row);
     draft.push(insertion);
@@ -131,12 +115,12 @@ pub async fn add(store: &Store, episode: &str, said: &Said) -> Result<Plan, Chan
 ///
 /// # Errors
 /// As [`add`].
-pub async fn edit(store: &Store, id: &str, said: &Said) -> Result<Plan, ChangeError> {
+pub async fn edit(store: &Store, id: &str, said: &FeedbackFields) -> Result<Plan, ChangeError> {
     said.check()?;
-    if *said == Said::default() {
+    if *said == FeedbackFields::default() {
         return Err(ChangeError::Usage("say what to change: --kind, --rating, --correction or --user".to_owned()));
     }
-    let mut draft = Draft::new(store, "feedback.edit", Danger::Guarded).await?;
+    let mut draft = Draft::new(store, "feedback.edit", ChangeDanger::Guarded).await?;
     let found = draft.locate(Entity::Feedback, id).await?;
     let write = writable(found.source)?;
     let mut row = found.row.clone();
@@ -175,7 +159,8 @@ pub async fn edit(store: &Store, id: &str, said: &Said) -> Result<Plan, ChangeEr
     if columns.is_empty() {
         return Ok(draft.seal());
     }
-    let values: Vec<(&str, Given)> = columns.into_iter().map(|c| (c, Given::Is(row.get(c).clone()))).collect();
+    let values: Vec<(&str, GivenValue)> =
+        columns.into_iter().map(|c| (c, GivenValue::Is(row.get(c).clone()))).collect();
     let shape = store.shape(&found.table()).await?;
     let update = found.update(store.engine(), &shape, &values).map_err(ChangeError::Refused)?;
     draft.alters(&found.row, &row);
@@ -197,7 +182,7 @@ pub async fn edit(store: &Store, id: &str, said: &Said) -> Result<Plan, ChangeEr
 /// # Errors
 /// As [`add`].
 pub async fn remove(store: &Store, id: &str) -> Result<Plan, ChangeError> {
-    let mut draft = Draft::new(store, "feedback.remove", Danger::Guarded).await?;
+    let mut draft = Draft::new(store, "feedback.remove", ChangeDanger::Guarded).await?;
     let found = draft.locate(Entity::Feedback, id).await?;
     writable(found.source)?;
     draft.removes(&found.row);
@@ -313,7 +298,7 @@ async fn known_user(store: &Store, source: &BoundSource, row: &Row) -> Result<()
         if !key.column.eq_ignore_ascii_case(column) {
             continue;
         }
-        let rows = Rows::with(&key.table, &key.to, Raw::Text(user.to_owned()));
+        let rows = StoredRows::with(&key.table, &key.to, FetchedValue::Text(user.to_owned()));
         if store.images(&rows).await.is_ok_and(|images| images.is_empty()) {
             return Err(ChangeError::Refused(format!(
                 "{}.{column} refers to {}.{}, which has no `{user}`: name a known user with --user (`list subject` shows \
@@ -343,7 +328,7 @@ fn feedback_list(source: &BoundSource) -> Option<&str> {
 }
 
 /// Every episode that a feedback row hangs on: by list and by back-link.
-async fn hanging<'s>(draft: &mut Draft<'s>, found: &Located<'s>) -> Result<Vec<Located<'s>>, ChangeError> {
+async fn hanging<'s>(draft: &mut Draft<'s>, found: &LocatedRow<'s>) -> Result<Vec<LocatedRow<'s>>, ChangeError> {
     let store = draft.store;
     let mut ids: Vec<String> = found.row.text("episode_id").map(str::to_owned).into_iter().collect();
     let listed = store.sources_of(Entity::Episode)?.iter().any(|source| feedback_list(source).is_some());
@@ -356,7 +341,7 @@ async fn hanging<'s>(draft: &mut Draft<'s>, found: &Located<'s>) -> Result<Vec<L
             let page = store.page(&query).await?;
             ids.extend(page.rows.iter().map(|row| row.id().to_owned()));
             match page.next {
-                Some(next) => query.start = Start::After(next),
+                Some(next) => query.start = PageStart::After(next),
                 None => break,
             }
         }
@@ -380,7 +365,7 @@ enum ListChange<'a> {
 /// Brings an episode's list and aggregate in line with its feedback, which `change` alters as the plan will.
 async fn follow(
     draft: &mut Draft<'_>,
-    episode: &Located<'_>,
+    episode: &LocatedRow<'_>,
     list: ListChange<'_>,
     change: impl FnOnce(&mut Vec<Row>),
 ) -> Result<(), ChangeError> {
@@ -393,7 +378,7 @@ async fn follow(
     let mut shown = episode.row.clone();
     let shape = store.shape(&episode.table()).await?;
     if let Some(column) = feedback_list(episode.source) {
-        let stored = episode.image.get(column).unwrap_or(&Raw::Null);
+        let stored = episode.image.get(column).unwrap_or(&FetchedValue::Null);
         let is_array = shape.column(column).is_some_and(|c| c.declared.ends_with("[]"));
         if let Some((new, ids)) = changed_list(is_array, stored, &list).map_err(|reason| {
             ChangeError::Refused(format!(
@@ -415,7 +400,8 @@ async fn follow(
     }
     writable(episode.source)?;
     let score = shown.get("feedback_score").clone();
-    let values: &[(&str, Given)] = if stored == score.as_f64() { &[] } else { &[("feedback_score", Given::Is(score))] };
+    let values: &[(&str, GivenValue)] =
+        if stored == score.as_f64() { &[] } else { &[("feedback_score", GivenValue::Is(score))] };
     let Mutation::Update { table, key, set: scored } =
         episode.update(store.engine(), &shape, values).map_err(ChangeError::Refused)?
     else {
@@ -467,7 +453,7 @@ fn explain(
 }
 
 /// Feedback of an episode, read after everything that decides it was noted down.
-async fn feedback_of(draft: &mut Draft<'_>, episode: &Located<'_>) -> Result<Vec<Row>, ChangeError> {
+async fn feedback_of(draft: &mut Draft<'_>, episode: &LocatedRow<'_>) -> Result<Vec<Row>, ChangeError> {
     let store = draft.store;
     let named = named_ids(&episode.row, &episode.source.links, Entity::Feedback);
     let back = episode.source.links.iter().any(|l| l.to == Entity::Feedback && l.by == LinkBy::Back);
@@ -475,15 +461,15 @@ async fn feedback_of(draft: &mut Draft<'_>, episode: &Located<'_>) -> Result<Vec
         let table = table_of(source);
         if let Some((column, way)) = plain_column(source, "id").filter(|_| !named.is_empty()) {
             let fitting = named.iter().filter(|id| store.can_be(way, id));
-            let keys: Vec<Vec<Raw>> = fitting.map(|id| vec![Raw::Text(id.to_string())]).collect();
+            let keys: Vec<Vec<FetchedValue>> = fitting.map(|id| vec![FetchedValue::Text(id.to_string())]).collect();
             if !keys.is_empty() {
-                draft.watch(Rows { table: table.clone(), by: vec![column.to_owned()], keys }).await?;
+                draft.watch(StoredRows { table: table.clone(), by: vec![column.to_owned()], keys }).await?;
             }
         }
         if let Some((column, way)) = plain_column(source, "episode_id").filter(|_| back)
             && store.can_be(way, episode.row.id())
         {
-            draft.watch(Rows::with(&table, column, Raw::Text(episode.row.id().to_owned()))).await?;
+            draft.watch(StoredRows::with(&table, column, FetchedValue::Text(episode.row.id().to_owned()))).await?;
         }
     }
     Ok(store.linked(&[&episode.row], &episode.source.links, Entity::Feedback).await?.pop().unwrap_or_default())
@@ -496,11 +482,17 @@ fn aggregate(rows: &[Row]) -> Option<f64> {
 
 /// The stored list with or without an id, in its own storage class and spelling, and the ids in it; none when it stays
 /// as it is.
-fn changed_list(is_array: bool, stored: &Raw, change: &ListChange<'_>) -> Result<Option<(Raw, Vec<String>)>, String> {
+fn changed_list(
+    is_array: bool,
+    stored: &FetchedValue,
+    change: &ListChange<'_>,
+) -> Result<Option<(FetchedValue, Vec<String>)>, String> {
     let text = match stored {
-        Raw::Null => None,
-        Raw::Text(text) => Some(text.as_str()),
-        Raw::Bytes(bytes) => Some(std::str::from_utf8(bytes).map_err(|_| "it is packed or no text".to_owned())?),
+        FetchedValue::Null => None,
+        FetchedValue::Text(text) => Some(text.as_str()),
+        FetchedValue::Bytes(bytes) => {
+            Some(std::str::from_utf8(bytes).map_err(|_| "it is packed or no text".to_owned())?)
+        }
         _ => return Err("it is no list".to_owned()),
     };
     let new = match (change, is_array) {
@@ -512,11 +504,15 @@ fn changed_list(is_array: bool, stored: &Raw, change: &ListChange<'_>) -> Result
     };
     let Some(new) = new else { return Ok(None) };
     let ids = if is_array { id_list::array_texts(&new)? } else { crate::memory::json::read_list(Some(&new)).items };
-    let raw = if matches!(stored, Raw::Bytes(_)) { Raw::Bytes(new.into_bytes()) } else { Raw::Text(new) };
+    let raw = if matches!(stored, FetchedValue::Bytes(_)) {
+        FetchedValue::Bytes(new.into_bytes())
+    } else {
+        FetchedValue::Text(new)
+    };
     Ok(Some((raw, ids)))
 }
 
-fn quoted(raw: &Raw) -> String {
+fn quoted(raw: &FetchedValue) -> String {
     let text = serde_json::to_string(raw).unwrap_or_default();
     match text.char_indices().nth(200) {
         Some((end, _)) => format!("{}…", &text[..end]),

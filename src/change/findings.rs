@@ -10,20 +10,21 @@ use std::time::{Duration, Instant};
 use super::prune::case_source;
 use super::suppress::Erased;
 use super::{ChangeError, anchor};
-use crate::layout::{BoundSource, CatalogTable, Link, LinkBy};
-use crate::memory::entity::{Column, Kind, Personal};
+use crate::layout::{BoundSource, CatalogTable, EpisodeLink, LinkBy};
+use crate::memory::entity::{Column, Personal, ValueKind};
 use crate::memory::findings::{
-    Bank, CLEANED, Finding, KINDS, Named, NotApplicable, Scanner, Story, Tally, UtilityHistories, WORDS, kind_named,
+    CLEANED, CaseBank, Finding, FindingTally, KINDS, LinkedEpisodes, NamedLinks, NotApplicable, TextScanner,
+    UtilityHistories, WORDS, kind_named,
 };
 use crate::memory::query::Query;
 use crate::memory::{Entity, Row};
 use crate::store::encode::plain_column;
-use crate::store::migration::{OWN, Part};
+use crate::store::migration::{OWN, StructurePart};
 use crate::store::{Store, StoreError, named_ids};
 
 /// Something to tell while looking.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Told {
+pub enum FindingNews {
     /// A finding.
     Found(Finding),
     /// A kind that cannot be looked for here.
@@ -36,18 +37,18 @@ pub enum Told {
 
 /// What to look for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Wanted {
+pub struct FindingRequest {
     /// This kind only.
     pub kind: Option<&'static str>,
     /// Examples of each at most.
     pub examples: usize,
     /// How long a look may be; none looks at everything.
-    pub brief: Option<Brief>,
+    pub brief: Option<BriefLimit>,
 }
 
 /// Where a brief look ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Brief {
+pub struct BriefLimit {
     /// Rows read at most.
     pub rows: u64,
     /// Time taken at most.
@@ -63,8 +64,8 @@ const PROGRESS: u64 = 5_000;
 /// The engine's refusal.
 pub async fn look(
     store: &Store,
-    wanted: &Wanted,
-    told: &mut (dyn FnMut(Told) -> ControlFlow<()> + Send),
+    wanted: &FindingRequest,
+    told: &mut (dyn FnMut(FindingNews) -> ControlFlow<()> + Send),
 ) -> Result<(), ChangeError> {
     let mut survey = Survey {
         store,
@@ -75,7 +76,7 @@ pub async fn look(
         begun: Instant::now(),
         left: BTreeSet::new(),
         read: 0,
-        scanner: Scanner::default(),
+        scanner: TextScanner::default(),
         text: BTreeMap::new(),
     };
     survey.structure().await?;
@@ -91,18 +92,18 @@ pub async fn look(
     }
     if !survey.left.is_empty() {
         let left = std::mem::take(&mut survey.left);
-        survey.tell(Told::Left(left.into_iter().collect()));
+        survey.tell(FindingNews::Left(left.into_iter().collect()));
     }
     Ok(())
 }
 
 /// Kinds of text and reading, gathered over all entities.
-type Gathered = BTreeMap<(&'static str, Entity), Tally>;
+type Gathered = BTreeMap<(&'static str, Entity), FindingTally>;
 
 struct Survey<'a> {
     store: &'a Store,
-    wanted: &'a Wanted,
-    told: &'a mut (dyn FnMut(Told) -> ControlFlow<()> + Send),
+    wanted: &'a FindingRequest,
+    told: &'a mut (dyn FnMut(FindingNews) -> ControlFlow<()> + Send),
     /// Nobody wants to hear more.
     stopped: bool,
     /// A brief look is over: no more rows are read.
@@ -110,7 +111,7 @@ struct Survey<'a> {
     begun: Instant,
     left: BTreeSet<&'static str>,
     read: u64,
-    scanner: Scanner,
+    scanner: TextScanner,
     text: Gathered,
 }
 
@@ -176,11 +177,11 @@ fn columns_read(entity: Entity, texts: bool) -> Vec<&'static str> {
     let read = |column: &&Column| match column.kind {
         _ if column.name == "has_vector" => false,
         _ if entity == Entity::Feedback && column.personal != Personal::Content => true,
-        Kind::Text | Kind::Time => {
+        ValueKind::Text | ValueKind::Time => {
             let holds_text = column.personal == Personal::Content || WORDS.contains(&column.name);
             USED.contains(&column.name) || texts && holds_text
         }
-        Kind::Json => texts || column.name == "metadata",
+        ValueKind::Json => texts || column.name == "metadata",
         _ => true,
     };
     entity.columns().iter().filter(read).map(|column| column.name).collect()
@@ -191,13 +192,13 @@ impl Survey<'_> {
         !self.stopped && self.wanted.kind.is_none_or(|kind| kinds.contains(&kind))
     }
 
-    fn tell(&mut self, told: Told) {
+    fn tell(&mut self, told: FindingNews) {
         if !self.stopped {
             self.stopped = (self.told)(told).is_break();
         }
     }
 
-    fn found(&mut self, kind: &str, entity: Option<Entity>, tally: Tally) {
+    fn found(&mut self, kind: &str, entity: Option<Entity>, tally: FindingTally) {
         let Some(kind) = kind_named(kind) else { return };
         if self.spent {
             self.left.insert(kind.name);
@@ -214,7 +215,7 @@ impl Survey<'_> {
             if CLEANING.contains(&kind.remedy) && !entity.is_some_and(|entity| self.cleans(entity)) {
                 finding = finding.only_shown();
             }
-            self.tell(Told::Found(finding));
+            self.tell(FindingNews::Found(finding));
         }
     }
 
@@ -230,11 +231,11 @@ impl Survey<'_> {
     }
 
     fn not_applicable(&mut self, kinds: &[&str], reason: &str) {
-        let known: Vec<&'static crate::memory::findings::Kind> =
+        let known: Vec<&'static crate::memory::findings::FindingKind> =
             KINDS.iter().filter(|k| kinds.contains(&k.name)).collect();
         for kind in known {
             if self.wants(&[kind.name]) {
-                self.tell(Told::NotApplicable(NotApplicable { kind: kind.name, reason: reason.to_owned() }));
+                self.tell(FindingNews::NotApplicable(NotApplicable { kind: kind.name, reason: reason.to_owned() }));
             }
         }
     }
@@ -251,15 +252,16 @@ impl Survey<'_> {
         let structure = self.store.structure().await?;
         let own = self.store.own().await?;
         let standings = self.store.standings(own.as_ref(), &structure);
-        let (mut tables, mut columns, mut indexes) = (Tally::default(), Tally::default(), Tally::default());
+        let (mut tables, mut columns, mut indexes) =
+            (FindingTally::default(), FindingTally::default(), FindingTally::default());
         let most = self.wanted.examples;
         let plain = standings.iter().filter(|s| s.migration.optional.is_none() && s.migration.series != OWN);
         for part in plain.flat_map(|s| &s.steps).filter(|(_, done)| !done).flat_map(|(step, _)| &step.makes) {
             match part {
                 _ if structure.has(part) => {}
-                Part::Table(table) => tables.add(table, most),
-                Part::Column(table, column) => columns.add(&format!("{table}.{column}"), most),
-                Part::Index(index, table) => indexes.add(&format!("{table}.{index}"), most),
+                StructurePart::Table(table) => tables.add(table, most),
+                StructurePart::Column(table, column) => columns.add(&format!("{table}.{column}"), most),
+                StructurePart::Index(index, table) => indexes.add(&format!("{table}.{index}"), most),
                 _ => {}
             }
         }
@@ -273,19 +275,19 @@ impl Survey<'_> {
             self.not_applicable(&["migration_drift"], &format!("{reason}; {remedy}"));
         } else if let Some(own) = own {
             let names = own.drift(self.store.engine()).into_iter().map(|applied| applied.name.clone());
-            self.found("migration_drift", None, Tally::of(names, most));
+            self.found("migration_drift", None, FindingTally::of(names, most));
         }
         Ok(())
     }
 
     /// Tables of the memory that our role may not read, and those of which it may not see every row.
-    fn unread_tables(&self, most: usize) -> (Tally, Tally) {
+    fn unread_tables(&self, most: usize) -> (FindingTally, FindingTally) {
         let used = |t: &&CatalogTable| self.store.recognised().uses(t);
         let tables = || self.store.catalog().tables.iter().filter(used);
         let partly = |t: &&CatalogTable| t.denied || t.columns.iter().any(|c| c.denied);
         let title = |t: &CatalogTable| t.title();
         let hidden = tables().filter(|t| t.hides_rows).map(title);
-        (Tally::of(tables().filter(partly).map(title), most), Tally::of(hidden, most))
+        (FindingTally::of(tables().filter(partly).map(title), most), FindingTally::of(hidden, most))
     }
 
     async fn trail(&mut self) -> Result<(), ChangeError> {
@@ -305,7 +307,7 @@ impl Survey<'_> {
             outcome => outcome?,
         };
         let words = verdict.faults.into_iter().map(|fault| fault.message);
-        self.found("audit_break", None, Tally::of(words, self.wanted.examples));
+        self.found("audit_break", None, FindingTally::of(words, self.wanted.examples));
         Ok(())
     }
 
@@ -327,7 +329,7 @@ impl Survey<'_> {
             erased => erased?,
         };
         let Some(erased) = erased else { return Ok(()) };
-        let (mut back, most) = (Tally::default(), self.wanted.examples);
+        let (mut back, most) = (FindingTally::default(), self.wanted.examples);
         let query = Query { columns: Some(vec!["id", "name", "handles"]), ..Query::new(Entity::Subject) };
         let subject = |row: Row| {
             let named = [row.id()].into_iter().chain(row.text("name")).chain(row.list("handles"));
@@ -359,7 +361,7 @@ impl Survey<'_> {
         Ok(())
     }
 
-    async fn banks(&mut self) -> Result<Option<Bank>, ChangeError> {
+    async fn banks(&mut self) -> Result<Option<CaseBank>, ChangeError> {
         if !self.wants(BANK) && !self.wants(TEXT) {
             return Ok(None);
         }
@@ -369,9 +371,9 @@ impl Survey<'_> {
             return Ok(None);
         }
         let most = self.wanted.examples;
-        let mut bank = Bank::new(most);
+        let mut bank = CaseBank::new(most);
         self.each(Entity::Profile, |row| bank.profile(row)).await?;
-        let mut repeats = Tally::default();
+        let mut repeats = FindingTally::default();
         self.each(Entity::Case, |row| {
             if bank.repeats(row) {
                 repeats.add(row.id(), most);
@@ -424,11 +426,11 @@ impl Survey<'_> {
         let canvas_back = back(Entity::CanvasEvent);
         let [counted, scored] = ["canvas_action_count", "feedback_score"].map(|column| self.stores(column, |_| true));
         let fillable = ["canvas_ids", "feedback_ids"].map(|column| self.stores(column, BoundSource::is_writable));
-        let mut story = Story::new(self.wanted.examples);
+        let mut story = LinkedEpisodes::new(self.wanted.examples);
         let mut utilities = UtilityHistories::default();
         self.each(Entity::Episode, |row| {
             utilities.episode(row);
-            let named = Named {
+            let named = NamedLinks {
                 canvas: named_ids(row, &links, Entity::CanvasEvent),
                 feedback: named_ids(row, &links, Entity::Feedback),
                 canvas_back,
@@ -456,7 +458,7 @@ impl Survey<'_> {
         Ok(())
     }
 
-    fn links(&self) -> Vec<Link> {
+    fn links(&self) -> Vec<EpisodeLink> {
         let episodes = self.store.recognised().sources.iter().filter(|s| s.entity == Entity::Episode);
         episodes.flat_map(|s| s.links.iter().cloned()).collect()
     }
@@ -467,7 +469,7 @@ impl Survey<'_> {
         episodes.any(|source| such(source) && plain_column(source, column).is_some())
     }
 
-    async fn memory_links(&mut self, story: &mut Story) -> Result<(), ChangeError> {
+    async fn memory_links(&mut self, story: &mut LinkedEpisodes) -> Result<(), ChangeError> {
         if self.lacks(Entity::MemoryLink).is_some() || self.lacks(Entity::Memory).is_some() {
             return Ok(());
         }
@@ -548,7 +550,7 @@ impl Survey<'_> {
             }
             each(&row);
             if *read % PROGRESS == 0 {
-                *stopped = told(Told::Read(*read, entity.name())).is_break();
+                *stopped = told(FindingNews::Read(*read, entity.name())).is_break();
             }
             let late = |time: Duration| *read % PROGRESS == 0 && begun.elapsed() >= time;
             *spent = brief.is_some_and(|b| *read >= b.rows || late(b.time));

@@ -4,13 +4,13 @@ use serde_json::{Value, json};
 
 use super::ChangeError;
 use super::draft::{Draft, writable};
-use super::plan::{Danger, Plan};
+use super::plan::{ChangeDanger, Plan};
 use super::purge::subject;
-use crate::layout::Spelling;
+use crate::layout::TimeSpelling;
 use crate::memory::Entity;
 use crate::store::Store;
-use crate::store::session::Raw;
-use crate::store::stored::{Cell, Mutation, Rows};
+use crate::store::session::FetchedValue;
+use crate::store::stored::{Cell, Mutation, StoredRows};
 
 async fn ready(store: &Store) -> Result<(), ChangeError> {
     writable(store).await?;
@@ -38,15 +38,15 @@ pub async fn hold(store: &Store, given: &str, reason: Option<&str>, actor: &str)
     subject::check(given)?;
     ready(store).await?;
     let id = id_of(store, given).await?;
-    let mut draft = Draft::new(store, "hold", Danger::Guarded).await?;
+    let mut draft = Draft::new(store, "hold", ChangeDanger::Guarded).await?;
     let own = writable(store).await?;
     if store.holds().await?.iter().any(|(held, _)| *held == id) {
         return Ok(draft.seal());
     }
-    let text = |t: &str| Cell::Is(Raw::Text(t.to_owned()));
-    let reason_cell = reason.map_or(Cell::Is(Raw::Null), text);
+    let text = |t: &str| Cell::Is(FetchedValue::Text(t.to_owned()));
+    let reason_cell = reason.map_or(Cell::Is(FetchedValue::Null), text);
     let columns = ["subject", "reason", "actor", "created_at"].map(str::to_owned).to_vec();
-    let row = vec![text(&id), reason_cell, text(actor), Cell::Now(Spelling::Canonical)];
+    let row = vec![text(&id), reason_cell, text(actor), Cell::Now(TimeSpelling::Canonical)];
     draft.note(Entity::Subject, &id, Value::Null, json!({ "held": true, "reason": reason }));
     draft
         .effects
@@ -71,9 +71,9 @@ pub async fn unhold(store: &Store, given: &str) -> Result<Plan, ChangeError> {
     if !held.iter().any(|(other, _)| *other == id) {
         return Err(ChangeError::NotFound(format!("no hold stands on `{given}`")));
     }
-    let mut draft = Draft::new(store, "unhold", Danger::Guarded).await?;
+    let mut draft = Draft::new(store, "unhold", ChangeDanger::Guarded).await?;
     let own = writable(store).await?;
-    let rows = Rows::with(&own.table("memory_holds"), "subject", Raw::Text(id.clone()));
+    let rows = StoredRows::with(&own.table("memory_holds"), "subject", FetchedValue::Text(id.clone()));
     draft.watch(rows.clone()).await?;
     draft.note(Entity::Subject, &id, json!({ "held": true }), Value::Null);
     draft.push(Mutation::Delete(rows));

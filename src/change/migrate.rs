@@ -8,17 +8,17 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::audit::{self, NewEntry};
-use super::waiting::Waiting;
+use super::waiting::WaitingTries;
 use super::{Author, ChangeError, new_id, now};
 use crate::layout::Engine;
 use crate::store::bulk::NATIVE_SCHEMA;
 use crate::store::companion;
-use crate::store::migrating::{Foreign, Readable};
-use crate::store::migration::{Migration, Standing, Step};
-use crate::store::own::{Applied, Own};
-use crate::store::session::Raw;
+use crate::store::migrating::{ForeignMigrations, ReadableSource};
+use crate::store::migration::{Migration, MigrationStep, Standing};
+use crate::store::own::{AppliedMigration, OwnTables};
+use crate::store::session::FetchedValue;
 use crate::store::stored::{Cell, Mutation, TableName};
-use crate::store::write::{WriteError, Writer};
+use crate::store::write::{WriteError, WriteTransaction};
 use crate::store::{OpenOptions, Store, Target};
 
 /// How long a step waits in all while others hold a lock that it needs.
@@ -37,7 +37,7 @@ pub struct StepState {
 
 /// A migration that can be applied.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Pending {
+pub struct PendingMigration {
     /// Number, for `--to`.
     pub version: i64,
     /// Name.
@@ -56,12 +56,12 @@ pub struct Pending {
 
 /// A migration that is applied only when its name is said.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Offered {
+pub struct OfferedMigration {
     /// The name to say.
     pub option: String,
     /// The migration.
     #[serde(flatten)]
-    pub migration: Pending,
+    pub migration: PendingMigration,
     /// It has been applied.
     pub applied: bool,
 }
@@ -83,7 +83,7 @@ pub struct Drift {
 
 /// A migration that was applied.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Done {
+pub struct DoneMigration {
     /// Its number.
     pub version: i64,
     /// Its name.
@@ -101,28 +101,28 @@ pub struct Done {
 
 /// The migrations of a database.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct State {
+pub struct MigrationState {
     /// Still to be applied, in order.
-    pub pending: Vec<Pending>,
+    pub pending: Vec<PendingMigration>,
     /// Names of the applied ones, in order.
     pub applied: Vec<String>,
     /// The same with when and what, in order.
-    pub history: Vec<Done>,
+    pub history: Vec<DoneMigration>,
     /// Names of those whose things are all there although they were never applied: the system made them itself.
     pub present: Vec<String>,
     /// Those that are applied only by name.
-    pub optional: Vec<Offered>,
+    pub optional: Vec<OfferedMigration>,
     /// Applied ones whose statements differ from this version's; shown, never stamped over.
     pub drift: Vec<Drift>,
     /// What the memory's own system keeps of its migrations: shown, never touched.
-    pub foreign: Vec<Foreign>,
+    pub foreign: Vec<ForeignMigrations>,
     /// Layouts that fit, each with its variant.
     pub layouts: Vec<String>,
 }
 
 /// Which migrations to apply.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Choice {
+pub struct MigrationChoice {
     /// Up to this number only.
     pub to: Option<i64>,
     /// Optional ones that are wanted, by name.
@@ -131,11 +131,11 @@ pub struct Choice {
 
 /// What was applied, and what is so now.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Outcome {
+pub struct MigrationOutcome {
     /// Names of the migrations that were applied, in order.
     pub applied: Vec<String>,
     /// Each source's rows: those there were, and those that can be read now.
-    pub readable: Vec<Readable>,
+    pub readable: Vec<ReadableSource>,
     /// Whether all rows can be read and everything is there.
     pub verified: bool,
     /// Layouts that fit now, each with its variant.
@@ -146,19 +146,19 @@ pub struct Outcome {
 ///
 /// # Errors
 /// The engine's refusal.
-pub async fn state(store: &Store) -> Result<State, ChangeError> {
+pub async fn state(store: &Store) -> Result<MigrationState, ChangeError> {
     let own = store.own().await?;
     let standings = store.standings(own.as_ref(), &store.structure().await?);
     let (optional, plain): (Vec<&Standing>, Vec<&Standing>) =
         standings.iter().partition(|s| s.migration.optional.is_some());
-    let mut pending: Vec<Pending> = plain.iter().filter(|s| s.is_pending()).map(|s| pending(s)).collect();
+    let mut pending: Vec<PendingMigration> = plain.iter().filter(|s| s.is_pending()).map(|s| pending(s)).collect();
     if let Some(path) = store.missing_companion() {
         pending.insert(0, companion_step(path));
     }
     let known = crate::store::migration::all(store.engine());
-    let done = |a: &Applied| {
+    let done = |a: &AppliedMigration| {
         let migration = known.iter().find(|m| m.name == a.name);
-        Some(Done {
+        Some(DoneMigration {
             version: a.version,
             name: a.name.clone(),
             applied_at: a.applied_at.clone()?,
@@ -167,13 +167,13 @@ pub async fn state(store: &Store) -> Result<State, ChangeError> {
             sql: migration.map(|m| m.sql.to_owned()).unwrap_or_default(),
         })
     };
-    let history: Vec<Done> = own.iter().flat_map(|o| &o.applied).filter_map(done).collect();
-    let offered = |s: &&Standing| Offered {
+    let history: Vec<DoneMigration> = own.iter().flat_map(|o| &o.applied).filter_map(done).collect();
+    let offered = |s: &&Standing| OfferedMigration {
         option: s.migration.optional.clone().unwrap_or_default(),
         applied: !s.is_pending(),
         migration: self::pending(s),
     };
-    Ok(State {
+    Ok(MigrationState {
         pending,
         applied: history.iter().map(|done| done.name.clone()).collect(),
         history,
@@ -185,10 +185,14 @@ pub async fn state(store: &Store) -> Result<State, ChangeError> {
     })
 }
 
-fn pending(standing: &Standing) -> Pending {
+fn pending(standing: &Standing) -> PendingMigration {
     let migration = &standing.migration;
-    let step = |(step, done): &(Step, bool)| StepState { name: step.name.clone(), sql: step.sql.clone(), done: *done };
-    Pending {
+    let step = |(step, done): &(MigrationStep, bool)| StepState {
+        name: step.name.clone(),
+        sql: step.sql.clone(),
+        done: *done,
+    };
+    PendingMigration {
         version: migration.version,
         name: migration.name.clone(),
         sql: migration.sql.to_owned(),
@@ -199,8 +203,8 @@ fn pending(standing: &Standing) -> Pending {
     }
 }
 
-fn companion_step(path: &Path) -> Pending {
-    Pending {
+fn companion_step(path: &Path) -> PendingMigration {
+    PendingMigration {
         version: 0,
         name: companion::STEP.to_owned(),
         sql: NATIVE_SCHEMA.to_owned(),
@@ -219,7 +223,7 @@ fn layouts(store: &Store) -> Vec<String> {
     store.recognised().layouts.iter().map(named).collect()
 }
 
-async fn drift(store: &Store, own: Option<&Own>) -> Result<Vec<Drift>, ChangeError> {
+async fn drift(store: &Store, own: Option<&OwnTables>) -> Result<Vec<Drift>, ChangeError> {
     let Some(own) = own else { return Ok(Vec::new()) };
     let drifted = own.drift(store.engine());
     if drifted.is_empty() {
@@ -231,7 +235,7 @@ async fn drift(store: &Store, own: Option<&Own>) -> Result<Vec<Drift>, ChangeErr
     Ok(drifted.into_iter().map(|applied| explain_drift(applied, text(&applied.name), store.engine())).collect())
 }
 
-fn explain_drift(applied: &Applied, text: Option<&str>, engine: Engine) -> Drift {
+fn explain_drift(applied: &AppliedMigration, text: Option<&str>, engine: Engine) -> Drift {
     let known = crate::store::migration::all(engine).into_iter().find(|m| m.name == applied.name);
     let (message, diff) = match (&known, text) {
         (None, _) => ("this version knows no such migration: another version applied it", String::new()),
@@ -259,7 +263,11 @@ fn explain_drift(applied: &Applied, text: Option<&str>, engine: Engine) -> Drift
 
 /// Applies what is pending to the companion database of a palace, which is made when it is missing. The palace is to be
 /// opened again then.
-async fn apply_to_companion(path: &Path, author: &Author, choice: &Choice) -> Result<Outcome, ChangeError> {
+async fn apply_to_companion(
+    path: &Path,
+    author: &Author,
+    choice: &MigrationChoice,
+) -> Result<MigrationOutcome, ChangeError> {
     let mut made = Vec::new();
     if !path.is_file() {
         companion::make(path).await.map_err(|e| ChangeError::Failed(e.to_string()))?;
@@ -278,7 +286,7 @@ async fn apply_to_companion(path: &Path, author: &Author, choice: &Choice) -> Re
 /// # Errors
 /// As [`apply_chosen`].
 pub async fn apply(store: &Store, author: &Author, to: Option<i64>) -> Result<Vec<String>, ChangeError> {
-    let choice = Choice { to, optional: Vec::new() };
+    let choice = MigrationChoice { to, optional: Vec::new() };
     Ok(apply_chosen(store, author, &choice).await?.applied)
 }
 
@@ -289,7 +297,11 @@ pub async fn apply(store: &Store, author: &Author, to: Option<i64>) -> Result<Ve
 /// # Errors
 /// [`ChangeError::Refused`] where nothing can be written or an applied migration is not what it was;
 /// [`ChangeError::Usage`] for an option that is not offered here; [`ChangeError::Failed`] when a step did not succeed.
-pub async fn apply_chosen(store: &Store, author: &Author, choice: &Choice) -> Result<Outcome, ChangeError> {
+pub async fn apply_chosen(
+    store: &Store,
+    author: &Author,
+    choice: &MigrationChoice,
+) -> Result<MigrationOutcome, ChangeError> {
     if let Some(path) = store.companion_path() {
         return apply_to_companion(path, author, choice).await;
     }
@@ -299,7 +311,7 @@ pub async fn apply_chosen(store: &Store, author: &Author, choice: &Choice) -> Re
             store.location()
         )));
     }
-    let own = store.own().await?.map(Own::read).transpose()?;
+    let own = store.own().await?.map(OwnTables::read).transpose()?;
     if let Some(drifted) = drift(store, own.as_ref()).await?.into_iter().next() {
         return Err(ChangeError::Refused(format!(
             "the migration {} that was applied here is not the one of this version ({}): use the version that applied it, \
@@ -324,11 +336,11 @@ pub async fn apply_chosen(store: &Store, author: &Author, choice: &Choice) -> Re
         readable.extend(more.readable);
     }
     let verified = readable.iter().all(|r| r.read >= r.before);
-    Ok(Outcome { applied, readable, verified, layouts: layouts(&after) })
+    Ok(MigrationOutcome { applied, readable, verified, layouts: layouts(&after) })
 }
 
 /// The migrations of layouts that are to be applied.
-fn choose(standings: &[Standing], choice: &Choice) -> Result<Vec<Migration>, ChangeError> {
+fn choose(standings: &[Standing], choice: &MigrationChoice) -> Result<Vec<Migration>, ChangeError> {
     let offered: Vec<&str> = standings.iter().filter_map(|s| s.migration.optional.as_deref()).collect();
     // By its word, or by the name under which it is listed.
     let named =
@@ -353,14 +365,14 @@ fn choose(standings: &[Standing], choice: &Choice) -> Result<Vec<Migration>, Cha
 /// Runs a transaction again while others are in the way, for as long as locks are waited for.
 macro_rules! in_turn {
     ($store:expr, $at:ident, |$writer:ident| $work:expr) => {{
-        let mut waiting = Waiting::up_to(LOCKS);
+        let mut waiting = WaitingTries::up_to(LOCKS);
         loop {
             let $at = now();
             let patience = waiting.patience();
             let attempt = async {
                 let mut $writer = $store.write_within(&$at, patience).await?;
                 match $work.await {
-                    Ok(done) => $writer.commit().await.map(|()| done).map_err(Failed::Write),
+                    Ok(done) => $writer.commit().await.map(|()| done).map_err(FailedMigration::Write),
                     Err(failed) => {
                         $writer.rollback().await;
                         Err(failed)
@@ -368,7 +380,7 @@ macro_rules! in_turn {
                 }
             };
             match attempt.await {
-                Err(Failed::Write(error @ WriteError::Busy(_))) => {
+                Err(FailedMigration::Write(error @ WriteError::Busy(_))) => {
                     if !waiting.again().await {
                         break Err(waiting.gave_up(&error));
                     }
@@ -384,36 +396,36 @@ async fn apply_own(store: &Store, author: &Author, to: Option<i64>) -> Result<Ve
     in_turn!(store, at, |writer| within(store, &mut writer, author, &at, to))
 }
 
-enum Failed {
+enum FailedMigration {
     Write(WriteError),
     Change(ChangeError),
 }
 
-impl From<WriteError> for Failed {
+impl From<WriteError> for FailedMigration {
     fn from(error: WriteError) -> Self {
-        Failed::Write(error)
+        FailedMigration::Write(error)
     }
 }
 
-impl From<Failed> for ChangeError {
-    fn from(failed: Failed) -> Self {
+impl From<FailedMigration> for ChangeError {
+    fn from(failed: FailedMigration) -> Self {
         match failed {
-            Failed::Write(error) => error.into(),
-            Failed::Change(error) => error,
+            FailedMigration::Write(error) => error.into(),
+            FailedMigration::Change(error) => error,
         }
     }
 }
 
 async fn within(
     store: &Store,
-    writer: &mut Writer<'_>,
+    writer: &mut WriteTransaction<'_>,
     author: &Author,
     at: &str,
     to: Option<i64>,
-) -> Result<Vec<String>, Failed> {
+) -> Result<Vec<String>, FailedMigration> {
     let engine = store.engine();
     let own = writer.own_for_migration(engine).await?;
-    let mut pending = Own::pending(own.as_ref(), engine);
+    let mut pending = OwnTables::pending(own.as_ref(), engine);
     pending.retain(|m| to.is_none_or(|to| m.version <= to));
     if pending.is_empty() {
         return Ok(Vec::new());
@@ -423,35 +435,35 @@ async fn within(
     }
     let schema = writer.own_schema(engine).await?;
     let database_id = own.map_or_else(new_id, |o| o.database_id);
-    let own = Own { database_id, schema, applied: Vec::new(), unread: None };
+    let own = OwnTables { database_id, schema, applied: Vec::new(), unread: None };
     let rows = pending.iter().map(|m| row(writer, &own, m, at)).collect();
     writer.run(&recorded(&own, rows)).await?;
     enter(writer, &own, author, at, &pending, Map::new()).await?;
     Ok(pending.into_iter().map(|m| m.name).collect())
 }
 
-fn recorded(own: &Own, rows: Vec<Vec<Cell>>) -> Mutation {
+fn recorded(own: &OwnTables, rows: Vec<Vec<Cell>>) -> Mutation {
     let columns = ["version", "name", "checksum", "applied_at", "database_id"].map(str::to_owned).to_vec();
     let table: TableName = own.table("memory_migrations");
     Mutation::Insert { table, key: Vec::new(), columns, rows }
 }
 
 /// A row of the list of migrations; without a time the migration is begun.
-fn row(writer: &Writer<'_>, own: &Own, migration: &Migration, at: &str) -> Vec<Cell> {
+fn row(writer: &WriteTransaction<'_>, own: &OwnTables, migration: &Migration, at: &str) -> Vec<Cell> {
     let texts = [&migration.name, &migration.checksum, &at.to_owned(), &own.database_id];
     let version = Cell::Is(writer.number(migration.version));
-    std::iter::once(version).chain(texts.into_iter().map(|t| Cell::Is(Raw::Text(t.clone())))).collect()
+    std::iter::once(version).chain(texts.into_iter().map(|t| Cell::Is(FetchedValue::Text(t.clone())))).collect()
 }
 
 /// Enters migrations into the trail, with their statements: what was run can be compared with what a later version has.
 async fn enter(
-    writer: &mut Writer<'_>,
-    own: &Own,
+    writer: &mut WriteTransaction<'_>,
+    own: &OwnTables,
     author: &Author,
     at: &str,
     migrations: &[Migration],
     mut public: Map<String, Value>,
-) -> Result<(), Failed> {
+) -> Result<(), FailedMigration> {
     let names: Vec<&str> = migrations.iter().map(|m| m.name.as_str()).collect();
     let sql: Map<String, Value> = migrations.iter().map(|m| (m.name.clone(), Value::from(m.sql))).collect();
     public.insert("operation".to_owned(), Value::from("migrate"));
@@ -470,18 +482,22 @@ async fn enter(
         private: author.reason.iter().map(|r| ("reason".to_owned(), Value::from(r.clone()))).collect(),
     };
     audit::append(writer, own, &entry).await.map(drop).map_err(|error| match error {
-        audit::AppendError::Write(error) => Failed::Write(error),
-        head @ audit::AppendError::Head => Failed::Change(head.into()),
+        audit::AppendError::Write(error) => FailedMigration::Write(error),
+        head @ audit::AppendError::Head => FailedMigration::Change(head.into()),
     })
 }
 
 /// Applies a layout's migration: notes that it is begun, runs what is not there yet, verifies, enters it into the trail.
-async fn apply_steps(store: &Store, author: &Author, migration: &Migration) -> Result<Vec<Readable>, ChangeError> {
+async fn apply_steps(
+    store: &Store,
+    author: &Author,
+    migration: &Migration,
+) -> Result<Vec<ReadableSource>, ChangeError> {
     begin(store, migration).await?;
     let before = store.source_counts().await?;
     let structure = store.structure().await?;
     let steps = migration.steps(&structure);
-    let due: Vec<&Step> = steps.iter().filter(|step| !step.done(&structure)).collect();
+    let due: Vec<&MigrationStep> = steps.iter().filter(|step| !step.done(&structure)).collect();
     let together = store.is_blank() && due.iter().all(|step| !step.concurrent);
     if together {
         run(store, migration, &due).await?;
@@ -522,8 +538,8 @@ async fn apply_steps(store: &Store, author: &Author, migration: &Migration) -> R
 }
 
 /// Runs steps that go together, as often as it takes to get their locks.
-async fn run(store: &Store, migration: &Migration, steps: &[&Step]) -> Result<(), ChangeError> {
-    let mut waiting = Waiting::up_to(LOCKS);
+async fn run(store: &Store, migration: &Migration, steps: &[&MigrationStep]) -> Result<(), ChangeError> {
+    let mut waiting = WaitingTries::up_to(LOCKS);
     loop {
         match store.run_steps(steps, &now(), waiting.patience()).await {
             Ok(()) => return Ok(()),
@@ -576,19 +592,19 @@ async fn end(
 
 async fn end_within(
     store: &Store,
-    writer: &mut Writer<'_>,
+    writer: &mut WriteTransaction<'_>,
     author: &Author,
     migration: &Migration,
     at: &str,
     facts: Map<String, Value>,
-) -> Result<(), Failed> {
+) -> Result<(), FailedMigration> {
     let Some(own) = writer.own_for_migration(store.engine()).await? else {
-        return Err(Failed::Change(ChangeError::Refused("our own tables are gone".to_owned())));
+        return Err(FailedMigration::Change(ChangeError::Refused("our own tables are gone".to_owned())));
     };
     // One that was recorded before keeps its record: what was lost of it was made again.
     if own.applied.iter().any(|a| a.name == migration.name && a.applied_at.is_none()) {
         let key = vec![("version".to_owned(), writer.number(migration.version))];
-        let set = vec![("applied_at".to_owned(), Cell::Is(Raw::Text(at.to_owned())))];
+        let set = vec![("applied_at".to_owned(), Cell::Is(FetchedValue::Text(at.to_owned())))];
         writer.run(&Mutation::Update { table: own.table("memory_migrations"), key, set }).await?;
     }
     enter(writer, &own, author, at, std::slice::from_ref(migration), facts).await

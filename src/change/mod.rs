@@ -15,6 +15,7 @@ pub mod findings;
 pub mod hold;
 pub mod import;
 pub mod migrate;
+pub mod operation;
 pub mod plan;
 pub mod policy;
 pub mod profile;
@@ -34,11 +35,12 @@ use std::future::Future;
 
 use crate::store::write::WriteError;
 use crate::store::{Store, StoreError};
-use waiting::Waiting;
+use waiting::WaitingTries;
 
 pub use apply::{Author, apply};
 pub use draft::Draft;
-pub use plan::{Change, Danger, Plan, Receipt};
+pub use operation::Operation;
+pub use plan::{Change, ChangeDanger, Plan, Receipt};
 
 /// Why a change was not made. Nothing was written.
 #[derive(Debug, thiserror::Error)]
@@ -108,7 +110,7 @@ where
     P: Future<Output = Result<Plan, ChangeError>>,
 {
     let planned = plan().await?;
-    let mut waiting = Waiting::begin();
+    let mut waiting = WaitingTries::begin();
     match apply::apply_within(store, &planned, author, &mut waiting).await {
         Err(ChangeError::Conflict { .. }) => {}
         outcome => return outcome.map(|receipt| (planned, receipt)),
@@ -124,6 +126,36 @@ where
             }
             outcome => return outcome,
         }
+    }
+}
+
+/// What an operation would do, by whoever wants it done; nothing is written.
+///
+/// # Errors
+/// As planning that operation.
+pub async fn plan(store: &Store, operation: &Operation, author: &Author) -> Result<Plan, ChangeError> {
+    match operation {
+        Operation::AddFeedback { episode, fields } => feedback::add(store, episode, fields).await,
+        Operation::EditFeedback { id, fields } => feedback::edit(store, id, fields).await,
+        Operation::RemoveFeedback { id } => feedback::remove(store, id).await,
+        Operation::Signal { episode, signal, reason } => {
+            signal::add(store, episode, *signal, &author.actor, reason.as_deref()).await
+        }
+        Operation::Retract { id } => signal::retract(store, id).await,
+        Operation::Link { child, parent } => chain::link(store, child, parent).await,
+        Operation::Unlink { child } => chain::unlink(store, child).await,
+        Operation::Reward { case, reward, outcome } => reward::set(store, case, *reward, outcome.as_deref()).await,
+        Operation::Window { profile, window } => profile::set_window(store, profile, *window).await,
+        Operation::ActivatePolicy { id } => policy::activate(store, id).await,
+        Operation::TrainPolicy { bank, pairs, seed } => policy::train_on(store, bank, pairs.as_ref(), *seed).await,
+        Operation::Prune(rules) => prune::plan(store, rules).await,
+        Operation::Quarantine { cases } => quarantine::hold(store, cases, true).await,
+        Operation::Release { cases } => quarantine::hold(store, cases, false).await,
+        Operation::Hold { person, reason } => hold::hold(store, person, reason.as_deref(), &author.actor).await,
+        Operation::Unhold { person } => hold::unhold(store, person).await,
+        Operation::Record { entity, text } => record::plan(store, *entity, text).await,
+        Operation::Import { format, name, text, skip_bad } => import::plan(store, *format, name, text, *skip_bad).await,
+        Operation::Undo { seq } => undo::undo(store, *seq).await,
     }
 }
 

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use super::ChangeError;
-use crate::store::stored::{Mutation, Watch};
+use crate::store::stored::{Mutation, RowWatch};
 
 /// Changes that a printed plan shows at most.
 pub const SHOWN: usize = 50;
@@ -20,7 +20,7 @@ pub const NO_ANCHOR: &str = "no anchor of it could be kept outside the database"
 /// How much care a change asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Danger {
+pub enum ChangeDanger {
     /// It adds, or is taken back at once.
     Safe,
     /// It alters or removes what somebody wrote.
@@ -54,7 +54,7 @@ pub struct Plan {
     /// What it does, such as `feedback.edit`.
     pub operation: String,
     /// How much care it asks for.
-    pub danger: Danger,
+    pub danger: ChangeDanger,
     /// Rows by table.
     pub counts: Counts,
     /// The first rows before and after.
@@ -78,7 +78,7 @@ pub struct Plan {
     /// The ticket given with the plan.
     pub ticket: Option<String>,
     /// What was read to make it.
-    pub watches: Vec<Watch>,
+    pub watches: Vec<RowWatch>,
     /// The changes themselves.
     pub mutations: Vec<Mutation>,
     /// Rows for the memory's own audit trail, which stay when the change is undone.

@@ -6,21 +6,19 @@ use serde_json::{Value, json};
 use super::batch::{self, NewRow};
 use super::draft::Draft;
 use super::feedback::writable;
-use super::plan::{Danger, Plan};
+use super::operation::PairsFile;
+use super::plan::{ChangeDanger, Plan};
 use super::reward::trail;
 use super::{ChangeError, new_id};
-use crate::lab::training::{self, Pairs};
+use crate::lab::training::{self, TrainingPairs};
 use crate::lab::{LabError, silent};
 use crate::memory::{Entity, Row};
-use crate::recall::learn::assess::{Trained, train_and_hold_out};
+use crate::recall::learn::assess::{TrainedPolicy, train_and_hold_out};
 use crate::recall::learn::version::Version;
 use crate::store::Store;
-use crate::store::encode::{Given, Located, plain_column};
-use crate::store::session::Raw;
-use crate::store::stored::{Cell, Mutation, Rows};
-
-/// Seed of the split when none is given.
-pub const SEED: u64 = 1;
+use crate::store::encode::{GivenValue, LocatedRow, plain_column};
+use crate::store::session::FetchedValue;
+use crate::store::stored::{Cell, Mutation, StoredRows};
 
 impl From<LabError> for ChangeError {
     fn from(error: LabError) -> Self {
@@ -42,7 +40,7 @@ async fn watched_versions(draft: &mut Draft<'_>, profile: &str) -> Result<Vec<Ve
             && store.can_be(way, profile)
         {
             let table = crate::store::encode::table_of(source);
-            draft.watch(Rows::with(&table, name, Raw::Text(profile.to_owned()))).await?;
+            draft.watch(StoredRows::with(&table, name, FetchedValue::Text(profile.to_owned()))).await?;
         }
     }
     Ok(training::versions(store, Some(profile), &silent).await?)
@@ -52,15 +50,27 @@ fn highest(versions: &[Version]) -> i64 {
     versions.iter().filter_map(|v| v.row.get("version").as_i64()).max().unwrap_or(0)
 }
 
+/// Plans a new version of a bank's policy, trained on a file of pairs, else on what the bank's own cases recalled.
+///
+/// # Errors
+/// As [`train`]; [`ChangeError::Usage`] with the line of the file that is no pair.
+pub async fn train_on(store: &Store, profile: &str, file: Option<&PairsFile>, seed: u64) -> Result<Plan, ChangeError> {
+    let pairs = match file {
+        Some(file) => training::from_file(&file.name, &file.text)?,
+        None => training::from_bank(store, Some(profile), &silent).await?,
+    };
+    train(store, profile, &pairs, seed).await
+}
+
 /// Plans a new version of a bank's policy, trained on pairs, stored with the status `training`. It is never put to use
 /// by itself.
 ///
 /// # Errors
 /// [`ChangeError::NotFound`] for a bank that is not there; [`ChangeError::Refused`] for pairs that nothing can be
 /// learned from (none, or all of one kind), and where policies cannot be stored.
-pub async fn train(store: &Store, profile: &str, pairs: &Pairs, seed: u64) -> Result<Plan, ChangeError> {
+pub async fn train(store: &Store, profile: &str, pairs: &TrainingPairs, seed: u64) -> Result<Plan, ChangeError> {
     store.sources_of(Entity::Policy)?;
-    let mut draft = Draft::new(store, "policy.train", Danger::Safe).await?;
+    let mut draft = Draft::new(store, "policy.train", ChangeDanger::Safe).await?;
     let bank = draft.locate(Entity::Profile, profile).await?.row;
     let versions = watched_versions(&mut draft, profile).await?;
     let spelling = training::spelling(store, &versions);
@@ -100,7 +110,7 @@ pub async fn train(store: &Store, profile: &str, pairs: &Pairs, seed: u64) -> Re
 }
 
 /// What is stored of the training beside the weights: metrics on held-out pairs, and what is needed to measure again.
-fn stored_metrics(trained: &Trained, pairs: &Pairs, seed: u64) -> Value {
+fn stored_metrics(trained: &TrainedPolicy, pairs: &TrainingPairs, seed: u64) -> Value {
     let held = &trained.held_out;
     let numbers = &held.metrics;
     let marks: Vec<String> = pairs.cases.iter().map(|id| training::mark(id)).collect();
@@ -113,7 +123,7 @@ fn stored_metrics(trained: &Trained, pairs: &Pairs, seed: u64) -> Value {
     })
 }
 
-fn say(draft: &mut Draft<'_>, trained: &Trained, pairs: &Pairs) {
+fn say(draft: &mut Draft<'_>, trained: &TrainedPolicy, pairs: &TrainingPairs) {
     let held = &trained.held_out;
     let number = |x: Option<f64>| x.map_or("unknown".to_owned(), |x| format!("{x:.3}"));
     draft.effects.push(format!("trained on {} pairs, from {}", trained.n, pairs.source));
@@ -143,7 +153,7 @@ fn say(draft: &mut Draft<'_>, trained: &Trained, pairs: &Pairs) {
 /// stored.
 pub async fn activate(store: &Store, id: &str) -> Result<Plan, ChangeError> {
     store.sources_of(Entity::Policy)?;
-    let mut draft = Draft::new(store, "policy.activate", Danger::Guarded).await?;
+    let mut draft = Draft::new(store, "policy.activate", ChangeDanger::Guarded).await?;
     let located = draft.locate(Entity::Policy, id).await?;
     writable(located.source)?;
     let chosen = located.row.clone();
@@ -169,7 +179,7 @@ pub async fn activate(store: &Store, id: &str) -> Result<Plan, ChangeError> {
     let bank = store.row(Entity::Profile, &profile).await?.unwrap_or_else(|| Row::empty(Entity::Profile));
     let version = if used.as_ref().is_none_or(|u| of(u) < of(&chosen)) {
         let shape = store.shape(&located.table()).await?;
-        let values = [("status", Given::from("active"))];
+        let values = [("status", GivenValue::from("active"))];
         draft.push(located.update(store.engine(), &shape, &values).map_err(ChangeError::Refused)?);
         let mut shown = chosen.clone();
         shown.set("status", Value::from("active"));
@@ -198,7 +208,7 @@ pub async fn activate(store: &Store, id: &str) -> Result<Plan, ChangeError> {
 }
 
 /// Adds a policy as it is stored, to the letter, as an active version with another number.
-fn copy(draft: &mut Draft<'_>, stored: &Located<'_>, version: i64) {
+fn copy(draft: &mut Draft<'_>, stored: &LocatedRow<'_>, version: i64) {
     let id = new_id();
     let mut copy = stored.row.clone();
     copy.set("id", Value::from(id.clone()));
@@ -209,10 +219,10 @@ fn copy(draft: &mut Draft<'_>, stored: &Located<'_>, version: i64) {
     for column in Entity::Policy.columns() {
         let Some((name, _)) = plain_column(stored.source, column.name) else { continue };
         let raw = match column.name {
-            "id" => Raw::Text(id.clone()),
-            "version" => Raw::Integer(version),
-            "status" => Raw::Text("active".to_owned()),
-            _ => stored.image.get(name).cloned().unwrap_or(Raw::Null),
+            "id" => FetchedValue::Text(id.clone()),
+            "version" => FetchedValue::Integer(version),
+            "status" => FetchedValue::Text("active".to_owned()),
+            _ => stored.image.get(name).cloned().unwrap_or(FetchedValue::Null),
         };
         if !columns.iter().any(|known| known == name) {
             columns.push(name.to_owned());

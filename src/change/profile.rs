@@ -5,10 +5,10 @@ use serde_json::Value;
 use super::ChangeError;
 use super::draft::Draft;
 use super::feedback::writable;
-use super::plan::{Danger, Plan};
+use super::plan::{ChangeDanger, Plan};
 use crate::memory::Entity;
 use crate::store::Store;
-use crate::store::encode::Given;
+use crate::store::encode::GivenValue;
 
 /// Plans another window; `None` keeps all cases.
 ///
@@ -20,7 +20,7 @@ pub async fn set_window(store: &Store, profile: &str, window: Option<i64>) -> Re
             "a window of {window} is a mistake: give 1 or more, or `all` to keep every case"
         )));
     }
-    let mut draft = Draft::new(store, "profile.set", Danger::Guarded).await?;
+    let mut draft = Draft::new(store, "profile.set", ChangeDanger::Guarded).await?;
     let found = draft.locate(Entity::Profile, profile).await?;
     writable(found.source)?;
     let window = window.map_or(Value::Null, Value::from);
@@ -28,7 +28,7 @@ pub async fn set_window(store: &Store, profile: &str, window: Option<i64>) -> Re
         return Ok(draft.seal());
     }
     let shape = store.shape(&found.table()).await?;
-    let values = [("window_size", Given::Is(window.clone()))];
+    let values = [("window_size", GivenValue::Is(window.clone()))];
     draft.push(found.update(store.engine(), &shape, &values).map_err(ChangeError::Refused)?);
     let mut shown = found.row.clone();
     shown.set("window_size", window.clone());

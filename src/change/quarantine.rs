@@ -4,11 +4,11 @@ use serde_json::Value;
 
 use super::ChangeError;
 use super::draft::Draft;
-use super::plan::{Danger, Plan};
+use super::plan::{ChangeDanger, Plan};
 use super::prune::case_source;
 use crate::memory::Entity;
 use crate::store::Store;
-use crate::store::encode::{Given, plain_column, table_of};
+use crate::store::encode::{GivenValue, plain_column, table_of};
 
 /// Plans that cases are held back from recall, or no longer are.
 ///
@@ -16,7 +16,7 @@ use crate::store::encode::{Given, plain_column, table_of};
 /// [`ChangeError::NotFound`], or [`ChangeError::Refused`] where the layout has nothing that hides a case.
 pub async fn hold(store: &Store, cases: &[String], held: bool) -> Result<Plan, ChangeError> {
     let operation = if held { "quarantine" } else { "release" };
-    let mut draft = Draft::new(store, operation, Danger::Guarded).await?;
+    let mut draft = Draft::new(store, operation, ChangeDanger::Guarded).await?;
     let source = case_source(store)?;
     if plain_column(source, "quarantined").is_none() {
         return Err(ChangeError::Refused(format!(
@@ -38,7 +38,7 @@ pub async fn hold(store: &Store, cases: &[String], held: bool) -> Result<Plan, C
         }
         draft.push(
             found
-                .update(store.engine(), &shape, &[("quarantined", Given::from(held))])
+                .update(store.engine(), &shape, &[("quarantined", GivenValue::from(held))])
                 .map_err(ChangeError::Refused)?,
         );
         let mut shown = found.row.clone();

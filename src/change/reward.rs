@@ -4,11 +4,11 @@ use serde_json::{Value, json};
 
 use super::draft::Draft;
 use super::feedback::writable;
-use super::plan::{Danger, Plan};
+use super::plan::{ChangeDanger, Plan};
 use super::{ChangeError, new_id};
 use crate::memory::nearest::unknown;
 use crate::memory::{Entity, Row};
-use crate::store::encode::{Given, plain_column};
+use crate::store::encode::{GivenValue, plain_column};
 use crate::store::stored::Mutation;
 use crate::store::{Store, StoreError};
 
@@ -26,7 +26,7 @@ pub async fn set(store: &Store, case: &str, reward: f64, outcome: Option<&str>) 
     if let Some(word) = outcome.filter(|o| !OUTCOMES.contains(o)) {
         return Err(ChangeError::Usage(unknown("outcome of a case", word, OUTCOMES)));
     }
-    let mut draft = Draft::new(store, "reward", Danger::Guarded).await?;
+    let mut draft = Draft::new(store, "reward", ChangeDanger::Guarded).await?;
     let found = draft.locate(Entity::Case, case).await?;
     writable(found.source)?;
     let mut shown = found.row.clone();
@@ -41,7 +41,8 @@ pub async fn set(store: &Store, case: &str, reward: f64, outcome: Option<&str>) 
     if columns.is_empty() {
         return Ok(draft.seal());
     }
-    let values: Vec<(&str, Given)> = columns.into_iter().map(|c| (c, Given::Is(shown.get(c).clone()))).collect();
+    let values: Vec<(&str, GivenValue)> =
+        columns.into_iter().map(|c| (c, GivenValue::Is(shown.get(c).clone()))).collect();
     let shape = store.shape(&found.table()).await?;
     draft.push(found.update(store.engine(), &shape, &values).map_err(ChangeError::Refused)?);
     draft.alters(&found.row, &shown);
@@ -74,13 +75,13 @@ pub(super) async fn trail(
     for source in sources {
         let Some(write) = &source.write else { continue };
         let Some((_, action)) = write.actions.iter().find(|(ours, _)| ours == operation) else { continue };
-        let values: Vec<(&str, Given)> = [
-            ("id", Given::from(new_id())),
-            ("actor", Given::Is(case.get("user_id").clone())),
-            ("agent_id", Given::Is(case.get("agent_id").clone())),
-            ("action", Given::from(action.clone())),
-            ("payload", Given::Is(payload.clone())),
-            ("created_at", Given::Now),
+        let values: Vec<(&str, GivenValue)> = [
+            ("id", GivenValue::from(new_id())),
+            ("actor", GivenValue::Is(case.get("user_id").clone())),
+            ("agent_id", GivenValue::Is(case.get("agent_id").clone())),
+            ("action", GivenValue::from(action.clone())),
+            ("payload", GivenValue::Is(payload.clone())),
+            ("created_at", GivenValue::Now),
         ]
         .into_iter()
         .filter(|(column, _)| plain_column(source, column).is_some())

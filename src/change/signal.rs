@@ -4,39 +4,35 @@ use serde_json::Value;
 
 use super::draft::Draft;
 use super::feedback::{addable, writable};
-use super::plan::{Danger, Plan};
+use super::plan::{ChangeDanger, Plan};
 use super::{ChangeError, new_id, now, uses};
 use crate::layout::BoundSource;
-use crate::memory::nearest::unknown;
 use crate::memory::utility::{self, Signal};
 use crate::memory::{Entity, Row, text_check, time};
 use crate::store::Store;
-use crate::store::encode::{Given, Located, plain_column, table_of};
-use crate::store::session::Raw;
-use crate::store::stored::Rows;
+use crate::store::encode::{GivenValue, LocatedRow, plain_column, table_of};
+use crate::store::session::FetchedValue;
+use crate::store::stored::StoredRows;
 
 /// Plans a new signal about an episode.
 ///
 /// # Errors
-/// [`ChangeError::Usage`] for an unknown word, [`ChangeError::NotFound`], or [`ChangeError::Refused`] where no utility
-/// is kept.
+/// [`ChangeError::NotFound`], or [`ChangeError::Refused`] where no utility is kept.
 pub async fn add(
     store: &Store,
     episode: &str,
-    word: &str,
+    signal: Signal,
     actor: &str,
     reason: Option<&str>,
 ) -> Result<Plan, ChangeError> {
-    let Some(signal) = Signal::parse(word) else {
-        return Err(ChangeError::Usage(unknown("signal", word, Signal::ALL.iter().map(|s| s.word()))));
-    };
-    let mut draft = Draft::new(store, "signal", Danger::Safe).await?;
+    let mut draft = Draft::new(store, "signal", ChangeDanger::Safe).await?;
     let source = target(store)?;
     addable(source)?;
     let found = draft.locate(Entity::Episode, episode).await?;
     let history = history(&mut draft, source, &found).await?;
     let start = start(&history, &found.row);
-    let replay = utility::replay(start, history.iter().map(|e| e.text("signal").unwrap_or_default()).chain([word]));
+    let replay =
+        utility::replay(start, history.iter().map(|e| e.text("signal").unwrap_or_default()).chain([signal.word()]));
     let Some(step) = replay.steps.last() else { return Ok(draft.seal()) };
     let mut row = Row::empty(Entity::UtilityEvent);
     row.set("id", Value::from(new_id()));
@@ -53,10 +49,10 @@ pub async fn add(
     });
     row.set("reason", reason.map_or(Value::Null, Value::from));
     let columns = ["id", "episode_id", "signal", "delta", "before", "after", "actor", "reason"];
-    let mut values: Vec<(&str, Given)> = columns
+    let mut values: Vec<(&str, GivenValue)> = columns
         .into_iter()
         .filter(|c| plain_column(source, c).is_some())
-        .map(|c| (c, Given::Is(row.get(c).clone())))
+        .map(|c| (c, GivenValue::Is(row.get(c).clone())))
         .collect();
     values.push(("created_at", moment_after(&history)));
     let insertion = store.insertion(source, &values, Some(&found.image)).await?;
@@ -71,7 +67,7 @@ pub async fn add(
 /// # Errors
 /// As [`add`].
 pub async fn retract(store: &Store, id: &str) -> Result<Plan, ChangeError> {
-    let mut draft = Draft::new(store, "signal.retract", Danger::Guarded).await?;
+    let mut draft = Draft::new(store, "signal.retract", ChangeDanger::Guarded).await?;
     let gone = draft.locate(Entity::UtilityEvent, id).await?;
     writable(gone.source)?;
     let Some(episode) = gone.row.text("episode_id") else {
@@ -99,9 +95,15 @@ fn target(store: &Store) -> Result<&BoundSource, ChangeError> {
 }
 
 /// The signals of an episode, oldest first, read after they were noted down.
-async fn history(draft: &mut Draft<'_>, source: &BoundSource, episode: &Located<'_>) -> Result<Vec<Row>, ChangeError> {
+async fn history(
+    draft: &mut Draft<'_>,
+    source: &BoundSource,
+    episode: &LocatedRow<'_>,
+) -> Result<Vec<Row>, ChangeError> {
     if let Some((column, _)) = plain_column(source, "episode_id") {
-        draft.watch(Rows::with(&table_of(source), column, Raw::Text(episode.row.id().to_owned()))).await?;
+        draft
+            .watch(StoredRows::with(&table_of(source), column, FetchedValue::Text(episode.row.id().to_owned())))
+            .await?;
     }
     let id = [episode.row.id().to_owned()];
     Ok(draft.store.related(Entity::UtilityEvent, "episode_id", &id).await?)
@@ -117,14 +119,14 @@ fn start(history: &[Row], episode: &Row) -> f64 {
 }
 
 /// The time of a new signal: now, or just after the latest one where a clock ran ahead, so that it comes last.
-fn moment_after(history: &[Row]) -> Given {
+fn moment_after(history: &[Row]) -> GivenValue {
     let latest = history.iter().filter_map(|e| e.text("created_at")).max();
     match latest.filter(|latest| *latest >= now().as_str()).and_then(time::epoch_micros) {
         Some(micros) => match time::from_epoch(micros + 1, time::EpochUnit::Microseconds) {
-            Some(moment) => Given::from(moment),
-            None => Given::Now,
+            Some(moment) => GivenValue::from(moment),
+            None => GivenValue::Now,
         },
-        None => Given::Now,
+        None => GivenValue::Now,
     }
 }
 
@@ -132,9 +134,9 @@ fn moment_after(history: &[Row]) -> Given {
 async fn settle(
     draft: &mut Draft<'_>,
     source: &BoundSource,
-    episode: &Located<'_>,
+    episode: &LocatedRow<'_>,
     history: &[Row],
-    replay: &utility::Replay,
+    replay: &utility::UtilityReplay,
 ) -> Result<(), ChangeError> {
     let store = draft.store;
     let mut moved = 0;
@@ -144,7 +146,7 @@ async fn settle(
         }
         let found = draft.locate(Entity::UtilityEvent, event.id()).await?;
         let shape = store.shape(&table_of(source)).await?;
-        let values = [("before", Given::from(step.before)), ("after", Given::from(step.after))];
+        let values = [("before", GivenValue::from(step.before)), ("after", GivenValue::from(step.after))];
         let update = found.update(store.engine(), &shape, &values).map_err(ChangeError::Refused)?;
         let mut after = found.row.clone();
         after.set("before", Value::from(step.before));
@@ -167,7 +169,7 @@ async fn settle(
     writable(episode.source)?;
     let shape = store.shape(&episode.table()).await?;
     let update =
-        episode.update(store.engine(), &shape, &[("utility", Given::from(new))]).map_err(ChangeError::Refused)?;
+        episode.update(store.engine(), &shape, &[("utility", GivenValue::from(new))]).map_err(ChangeError::Refused)?;
     let mut shown = episode.row.clone();
     shown.set("utility", Value::from(new));
     let word = stored.map_or("unknown".to_owned(), |x| format!("{x:.3}"));

@@ -10,7 +10,7 @@ use unicode_normalization::UnicodeNormalization as _;
 use super::{ChangeError, Plan};
 use crate::memory::Row;
 use crate::store::Store;
-use crate::store::session::Raw;
+use crate::store::session::FetchedValue;
 use crate::store::stored::Mutation;
 
 const TAG: &[u8] = b"mnemoscope suppression 1\n";
@@ -107,7 +107,7 @@ pub async fn check(store: &Store, plan: &Plan) -> Result<(), ChangeError> {
         let Mutation::Insert { rows, .. } = mutation else { continue };
         for row in rows {
             let texts = row.iter().filter_map(|cell| match cell.at("") {
-                Raw::Text(text) => Some(text),
+                FetchedValue::Text(text) => Some(text),
                 _ => None,
             });
             let back = texts.into_iter().any(|text| erased.is_in(&text));

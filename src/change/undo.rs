@@ -4,16 +4,16 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use serde_json::{Value, json};
 
-use super::apply::{Inverse, describe};
-use super::audit::{self, Opened};
+use super::apply::{InverseMutation, describe};
+use super::audit::{self, OpenedEntry};
 use super::draft::Draft;
-use super::plan::{Change, Danger, Plan};
+use super::plan::{Change, ChangeDanger, Plan};
 use super::{ChangeError, new_id};
 use crate::layout::Engine;
 use crate::memory::Entity;
 use crate::store::Store;
-use crate::store::session::Raw;
-use crate::store::stored::{Cell, Image, Mutation, ROW_NUMBER, Revise, Rows, TableName};
+use crate::store::session::FetchedValue;
+use crate::store::stored::{Cell, Image, Mutation, ROW_NUMBER, RowRevisions, StoredRows, TableName};
 
 /// Later entries that are looked through for who changed a row.
 const LOOKED_THROUGH: usize = 1_000;
@@ -24,7 +24,7 @@ const LOOKED_THROUGH: usize = 1_000;
 /// [`ChangeError::NotFound`] without such an entry, [`ChangeError::Refused`] for one that cannot be undone,
 /// [`ChangeError::Conflict`] when rows have changed since, [`ChangeError::Broken`] when the entry was tampered with.
 pub async fn undo(store: &Store, seq: i64) -> Result<Plan, ChangeError> {
-    let mut draft = Draft::new(store, "undo", Danger::Guarded).await?;
+    let mut draft = Draft::new(store, "undo", ChangeDanger::Guarded).await?;
     let opened = audit::open(store, seq).await?.ok_or_else(|| {
         let list = store.invocation().line(["audit", "list"]);
         ChangeError::NotFound(format!("the audit trail has no entry {seq}; `{list}` shows them"))
@@ -39,7 +39,7 @@ pub async fn undo(store: &Store, seq: i64) -> Result<Plan, ChangeError> {
         )));
     };
     let broken = |e: serde_json::Error| ChangeError::Broken(format!("entry {seq} cannot be read: {e}"));
-    let inverses: Vec<Inverse> = serde_json::from_value(kept["inverses"].clone()).map_err(broken)?;
+    let inverses: Vec<InverseMutation> = serde_json::from_value(kept["inverses"].clone()).map_err(broken)?;
     draft.trail = again(serde_json::from_value(kept["trail"].clone()).map_err(broken)?);
     // Entries of earlier versions do not say what the undo of an undo writes.
     let again = kept.get("again").cloned().unwrap_or_else(|| json!([]));
@@ -112,7 +112,7 @@ fn again(trail: Vec<Mutation>) -> Vec<Mutation> {
         Mutation::Insert { table, key, columns, mut rows } => {
             for row in &mut rows {
                 for (_, cell) in columns.iter().zip(row).filter(|(name, _)| key.contains(name)) {
-                    *cell = Cell::Is(Raw::Text(new_id()));
+                    *cell = Cell::Is(FetchedValue::Text(new_id()));
                 }
             }
             Mutation::Insert { table, key, columns, rows }
@@ -123,16 +123,16 @@ fn again(trail: Vec<Mutation>) -> Vec<Mutation> {
 }
 
 /// The rows of a revision that are no longer what it would revise; none when all of them are.
-async fn changed(store: &Store, revise: &Revise) -> Result<Option<Rows>, ChangeError> {
+async fn changed(store: &Store, revise: &RowRevisions) -> Result<Option<StoredRows>, ChangeError> {
     let still: HashSet<String> = store.still(revise).await?.iter().map(|key| json!(key).to_string()).collect();
     let keys = revise.rows.iter().map(|row| row.0.clone());
-    let keys: Vec<Vec<Raw>> = keys.filter(|key| !still.contains(&json!(key).to_string())).collect();
-    Ok((!keys.is_empty()).then(|| Rows { table: revise.table.clone(), by: revise.key.clone(), keys }))
+    let keys: Vec<Vec<FetchedValue>> = keys.filter(|key| !still.contains(&json!(key).to_string())).collect();
+    Ok((!keys.is_empty()).then(|| StoredRows { table: revise.table.clone(), by: revise.key.clone(), keys }))
 }
 
 /// Rows that refer to rows which the undo takes away, and would go with them or be left hanging.
 async fn leaning(draft: &mut Draft<'_>) -> Result<Vec<String>, ChangeError> {
-    let gone: Vec<Rows> = draft.deletions();
+    let gone: Vec<StoredRows> = draft.deletions();
     let mut leaning = Vec::new();
     for rows in &gone {
         for reference in draft.store.references(&rows.table).await? {
@@ -140,11 +140,11 @@ async fn leaning(draft: &mut Draft<'_>) -> Result<Vec<String>, ChangeError> {
             if !reference.to.eq_ignore_ascii_case(column) {
                 continue;
             }
-            let referring = Rows { table: reference.from, by: vec![reference.column], keys: rows.keys.clone() };
+            let referring = StoredRows { table: reference.from, by: vec![reference.column], keys: rows.keys.clone() };
             let going = |image: &Image| {
-                let same = |g: &&Rows| g.table == referring.table;
+                let same = |g: &&StoredRows| g.table == referring.table;
                 gone.iter().filter(same).any(|g| {
-                    let key: Option<Vec<Raw>> = g.by.iter().map(|c| image.get(c).cloned()).collect();
+                    let key: Option<Vec<FetchedValue>> = g.by.iter().map(|c| image.get(c).cloned()).collect();
                     key.is_some_and(|key| g.keys.contains(&key))
                 })
             };
@@ -166,7 +166,7 @@ async fn unsupported(draft: &mut Draft<'_>) -> Result<Vec<String>, ChangeError> 
     if store.engine() != Engine::Postgres {
         return Ok(Vec::new());
     }
-    let mut written: BTreeMap<(TableName, String), Vec<Raw>> = BTreeMap::new();
+    let mut written: BTreeMap<(TableName, String), Vec<FetchedValue>> = BTreeMap::new();
     let mut inserted: HashSet<(TableName, String, String)> = HashSet::new();
     for mutation in draft.mutations_mut() {
         let mut write = |table: &TableName, column: &str, cell: &Cell, new: bool| {
@@ -174,7 +174,7 @@ async fn unsupported(draft: &mut Draft<'_>) -> Result<Vec<String>, ChangeError> 
             if new {
                 inserted.insert((table.clone(), column.to_owned(), json!(value).to_string()));
             }
-            if !matches!(value, Raw::Null) {
+            if !matches!(value, FetchedValue::Null) {
                 written.entry((table.clone(), column.to_owned())).or_default().push(value.clone());
             }
         };
@@ -193,13 +193,16 @@ async fn unsupported(draft: &mut Draft<'_>) -> Result<Vec<String>, ChangeError> 
     for table in tables {
         for key in store.referred(table).await? {
             let Some(values) = written.get(&(table.clone(), key.column.clone())) else { continue };
-            let new = |value: &&Raw| inserted.contains(&(key.table.clone(), key.to.clone(), json!(value).to_string()));
-            let keys: Vec<Vec<Raw>> = values.iter().filter(|value| !new(value)).map(|v| vec![v.clone()]).collect();
-            let rows = Rows { table: key.table.clone(), by: vec![key.to.clone()], keys };
+            let new = |value: &&FetchedValue| {
+                inserted.contains(&(key.table.clone(), key.to.clone(), json!(value).to_string()))
+            };
+            let keys: Vec<Vec<FetchedValue>> =
+                values.iter().filter(|value| !new(value)).map(|v| vec![v.clone()]).collect();
+            let rows = StoredRows { table: key.table.clone(), by: vec![key.to.clone()], keys };
             let there = store.images_of(&rows, &rows.by).await?;
             let there: HashSet<String> =
                 there.iter().filter_map(|image| Some(json!([image.get(&key.to)?]).to_string())).collect();
-            let gone = |key: &&Vec<Raw>| !there.contains(&json!(key).to_string());
+            let gone = |key: &&Vec<FetchedValue>| !there.contains(&json!(key).to_string());
             let missing = rows.keys.iter().filter(gone).count();
             if missing > 0 {
                 lost.push(format!(
@@ -214,13 +217,13 @@ async fn unsupported(draft: &mut Draft<'_>) -> Result<Vec<String>, ChangeError> 
     Ok(lost)
 }
 
-fn changes(opened: &Opened) -> Vec<Change> {
+fn changes(opened: &OpenedEntry) -> Vec<Change> {
     let changes = opened.private.get("changes").cloned().unwrap_or_default();
     serde_json::from_value(changes).unwrap_or_default()
 }
 
 /// The restoring change as it fits now: times that have moved on stay, a row number that is taken is left out.
-async fn fitted(store: &Store, inverse: Inverse, images: &[Image]) -> Result<Mutation, ChangeError> {
+async fn fitted(store: &Store, inverse: InverseMutation, images: &[Image]) -> Result<Mutation, ChangeError> {
     Ok(match inverse.mutation {
         Mutation::Update { table, key, mut set } => {
             let current = |name: &str| images.first().and_then(|image| image.get(name));
@@ -231,8 +234,9 @@ async fn fitted(store: &Store, inverse: Inverse, images: &[Image]) -> Result<Mut
             Mutation::Update { table, key, set }
         }
         Mutation::Insert { table, key, mut columns, mut rows } if columns.first().is_some_and(|c| c == ROW_NUMBER) => {
-            let numbers: Vec<Vec<Raw>> = rows.iter().filter_map(|row| Some(vec![row.first()?.at("")])).collect();
-            let wanted = Rows { table: table.clone(), by: vec![ROW_NUMBER.to_owned()], keys: numbers };
+            let numbers: Vec<Vec<FetchedValue>> =
+                rows.iter().filter_map(|row| Some(vec![row.first()?.at("")])).collect();
+            let wanted = StoredRows { table: table.clone(), by: vec![ROW_NUMBER.to_owned()], keys: numbers };
             if !store.images(&wanted).await?.is_empty() {
                 columns.remove(0);
                 rows.iter_mut().for_each(|row: &mut Vec<Cell>| drop(row.remove(0)));
@@ -244,13 +248,13 @@ async fn fitted(store: &Store, inverse: Inverse, images: &[Image]) -> Result<Mut
 }
 
 /// Which later entries of the trail changed some rows, in words.
-async fn later(store: &Store, seq: i64, rows: &Rows) -> Result<String, ChangeError> {
+async fn later(store: &Store, seq: i64, rows: &StoredRows) -> Result<String, ChangeError> {
     let last = seq + LOOKED_THROUGH as i64;
     let mut names: Vec<i64> = Vec::new();
     for value in store.trail_private(seq + 1, last).await?.into_iter().filter(|v| v.field == "undo") {
         let kept: Value = serde_json::from_str(&value.value).unwrap_or_default();
-        let inverses: Vec<Inverse> = serde_json::from_value(kept["inverses"].clone()).unwrap_or_default();
-        let touches = |inverse: &Inverse| {
+        let inverses: Vec<InverseMutation> = serde_json::from_value(kept["inverses"].clone()).unwrap_or_default();
+        let touches = |inverse: &InverseMutation| {
             inverse
                 .mutation
                 .rows()

@@ -10,9 +10,9 @@ use super::draft::Draft;
 use super::feedback::writable;
 use crate::layout::BoundSource;
 use crate::memory::{Entity, Row, utility};
-use crate::store::encode::{Given, Located, plain_column, table_of};
-use crate::store::session::Raw;
-use crate::store::stored::Rows;
+use crate::store::encode::{GivenValue, LocatedRow, plain_column, table_of};
+use crate::store::session::FetchedValue;
+use crate::store::stored::StoredRows;
 
 /// Differences of utilities that come of adding in another order.
 const ROUNDING: f64 = 1e-9;
@@ -56,14 +56,14 @@ async fn links(draft: &mut Draft<'_>, column: &str, value: &str) -> Result<Vec<R
         if let Some((name, way)) = plain_column(source, column)
             && store.can_be(way, value)
         {
-            draft.watch(Rows::with(&table_of(source), name, Raw::Text(value.to_owned()))).await?;
+            draft.watch(StoredRows::with(&table_of(source), name, FetchedValue::Text(value.to_owned()))).await?;
         }
     }
     Ok(store.related(Entity::MemoryLink, column, &[value.to_owned()]).await?)
 }
 
 /// Sets uses and utility of one memory where they differ from what its episodes give.
-async fn settle(draft: &mut Draft<'_>, memory: &Located<'_>, episode: &Row) -> Result<(), ChangeError> {
+async fn settle(draft: &mut Draft<'_>, memory: &LocatedRow<'_>, episode: &Row) -> Result<(), ChangeError> {
     let store = draft.store;
     let links = links(draft, "memory_id", memory.row.id()).await?;
     let mut users: BTreeSet<String> = links.iter().filter_map(|l| l.text("episode_id").map(str::to_owned)).collect();
@@ -78,14 +78,14 @@ async fn settle(draft: &mut Draft<'_>, memory: &Located<'_>, episode: &Row) -> R
     }
     let utility = utility::of_memory(rows.into_values().rev());
     let mut shown = memory.row.clone();
-    let mut values: Vec<(&str, Given)> = Vec::new();
+    let mut values: Vec<(&str, GivenValue)> = Vec::new();
     let stored = memory.row.number("utility");
     let moved = match (stored, utility) {
         (Some(a), Some(b)) => (a - b).abs() > ROUNDING,
         (a, b) => a != b,
     };
     if moved && plain_column(memory.source, "utility").is_some() {
-        values.push(("utility", Given::Is(utility.map_or(Value::Null, Value::from))));
+        values.push(("utility", GivenValue::Is(utility.map_or(Value::Null, Value::from))));
         let word = |x: Option<f64>| x.map_or("unknown".to_owned(), |x| format!("{x:.3}"));
         draft.effects.push(format!(
             "memory {}: its utility goes from {} to {}, the mean of the latest {} of {} episodes that used it",
@@ -98,12 +98,12 @@ async fn settle(draft: &mut Draft<'_>, memory: &Located<'_>, episode: &Row) -> R
     }
     let uses = users.len() as i64;
     if memory.row.get("uses").as_i64() != Some(uses) && plain_column(memory.source, "uses").is_some() {
-        values.push(("uses", Given::from(uses)));
+        values.push(("uses", GivenValue::from(uses)));
         let before = memory.row.get("uses").as_i64().map_or("unknown".to_owned(), |n| n.to_string());
         draft.effects.push(format!("memory {}: its uses go from {before} to {uses}", memory.row.id()));
     }
     for (column, value) in &values {
-        if let Given::Is(value) = value {
+        if let GivenValue::Is(value) = value {
             shown.set(column, value.clone());
         }
     }

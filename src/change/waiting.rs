@@ -17,14 +17,14 @@ const LEAST: Duration = Duration::from_millis(50);
 /// The tries of one change. What was spent on tries that others kept from succeeding counts, nothing else: a plan that
 /// takes long does not make a change impatient.
 #[derive(Debug)]
-pub struct Waiting {
+pub struct WaitingTries {
     whole: Duration,
     spent: Duration,
     tries: u32,
     began: Instant,
 }
 
-impl Waiting {
+impl WaitingTries {
     /// Waits as long as a person does.
     #[must_use]
     pub fn begin() -> Self {
@@ -34,7 +34,7 @@ impl Waiting {
     /// Waits that long in all.
     #[must_use]
     pub fn up_to(whole: Duration) -> Self {
-        Waiting { whole, spent: Duration::ZERO, tries: 0, began: Instant::now() }
+        WaitingTries { whole, spent: Duration::ZERO, tries: 0, began: Instant::now() }
     }
 
     /// Begins a try: how long it may wait for others.
@@ -71,7 +71,7 @@ mod tests {
 
     #[tokio::test]
     async fn all_tries_together_take_no_longer_than_said() {
-        let mut waiting = Waiting::up_to(Duration::from_secs(12));
+        let mut waiting = WaitingTries::up_to(Duration::from_secs(12));
         assert_eq!(waiting.patience(), ONE_TRY);
         waiting.spent = Duration::from_secs(9);
         assert!((Duration::from_secs(2)..=Duration::from_secs(3)).contains(&waiting.patience()));

@@ -4,18 +4,18 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::plan::Plan;
-use super::purge::{New, PurgePlan};
+use super::purge::{NewValue, PurgePlan};
 use super::{ChangeError, now};
-use crate::lab::what_if::{self, Ahead, Counted};
+use crate::lab::what_if::{self, Counted, PlannedChange};
 use crate::layout::BoundSource;
 use crate::memory::Entity;
 use crate::recall::what_if::WhatIf;
 use crate::store::Store;
 use crate::store::encode::{plain_column, table_of};
-use crate::store::session::Raw;
-use crate::store::stored::{Cell, Mutation, Rows};
+use crate::store::session::FetchedValue;
+use crate::store::stored::{Cell, Mutation, StoredRows};
 
-pub use crate::lab::what_if::{BUDGET, Kept};
+pub use crate::lab::what_if::{BUDGET, KeptQuestion};
 
 /// Time for an answer that somebody asked for by name.
 pub const PATIENCE: Duration = Duration::from_secs(10);
@@ -34,7 +34,7 @@ const PSEUDONYM: &str = "00000000-0000-0000-0000-000000000000";
 pub async fn of_plan(
     store: &Store,
     plan: &Plan,
-    kept: &[Kept],
+    kept: &[KeptQuestion],
     budget: Duration,
     told: Counted<'_>,
 ) -> Result<WhatIf, ChangeError> {
@@ -59,14 +59,14 @@ pub async fn of_plan(
 pub async fn of_purge(
     store: &Store,
     plan: &PurgePlan,
-    kept: &[Kept],
+    kept: &[KeptQuestion],
     budget: Duration,
     told: Counted<'_>,
 ) -> Result<WhatIf, ChangeError> {
-    let cell = |new: &New| match new {
-        New::Is(raw) => Cell::Is(raw.clone()),
-        New::Pseudonym => Cell::Is(Raw::Text(PSEUDONYM.to_owned())),
-        New::Around(parts) => Cell::Is(Raw::Text(parts.join(PSEUDONYM))),
+    let cell = |new: &NewValue| match new {
+        NewValue::Is(raw) => Cell::Is(raw.clone()),
+        NewValue::Pseudonym => Cell::Is(FetchedValue::Text(PSEUDONYM.to_owned())),
+        NewValue::Around(parts) => Cell::Is(FetchedValue::Text(parts.join(PSEUDONYM))),
     };
     let update = plan.updates.iter().map(|altered| Mutation::Update {
         table: altered.table.clone(),
@@ -81,11 +81,11 @@ async fn look(
     store: &Store,
     mutations: &[Mutation],
     touched: &BTreeSet<(Entity, String)>,
-    kept: &[Kept],
+    kept: &[KeptQuestion],
     budget: Duration,
     told: Counted<'_>,
 ) -> Result<WhatIf, ChangeError> {
-    let ahead = Ahead { mutations, touched, kept, at: &now(), budget };
+    let ahead = PlannedChange { mutations, touched, kept, at: &now(), budget };
     Ok(what_if::what_if(store, &ahead, told).await?)
 }
 
@@ -105,11 +105,11 @@ fn touched(store: &Store, mutations: &[Mutation]) -> BTreeSet<(Entity, String)> 
 }
 
 /// The ids of rows that are named by them.
-fn ids(source: &BoundSource, rows: &Rows) -> Vec<String> {
+fn ids(source: &BoundSource, rows: &StoredRows) -> Vec<String> {
     let place = plain_column(source, "id").and_then(|(id, _)| rows.by.iter().position(|by| by == id));
-    let text = |raw: &Raw| match raw {
-        Raw::Text(text) => Some(text.clone()),
-        Raw::Integer(number) => Some(number.to_string()),
+    let text = |raw: &FetchedValue| match raw {
+        FetchedValue::Text(text) => Some(text.clone()),
+        FetchedValue::Integer(number) => Some(number.to_string()),
         _ => None,
     };
     let Some(place) = place else { return Vec::new() };

@@ -5,7 +5,15 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Parser, Subcommand};
+
+use super::console::Look;
+use super::findings::FailOn;
+use super::layouts::LayoutCommand;
+use super::look::Selection;
+use super::options::{Global, at_least_one};
+use super::raw::RawSelection;
+use super::recall::QueriesCommand;
 
 /// Heading of the options that every command takes, so that its own stand together before them.
 const EVERYWHERE: &str = "Options of every command";
@@ -26,121 +34,6 @@ pub struct Cli {
     /// What to do; the console when nothing is said.
     #[command(subcommand)]
     pub command: Option<Command>,
-}
-
-/// Options for every command.
-#[derive(Debug, Clone, Args)]
-pub struct Global {
-    /// Layout by name or file, instead of recognition.
-    #[arg(long, global = true, value_name = "NAME|FILE")]
-    pub layout: Option<String>,
-    /// Profile of the settings file.
-    #[arg(long, global = true)]
-    pub profile: Option<String>,
-    /// Output format; table on a terminal, json when piped.
-    #[arg(long, global = true, value_enum)]
-    pub format: Option<Format>,
-    /// Show stable pseudonyms instead of personal values.
-    #[arg(long, global = true)]
-    pub mask: bool,
-    /// Colours: auto uses them on a terminal, unless NO_COLOR is set, and elsewhere where CLICOLOR_FORCE is.
-    #[arg(long, global = true, value_enum, default_value_t = When::Auto)]
-    pub color: When,
-    /// No progress on standard error.
-    #[arg(long, global = true)]
-    pub no_progress: bool,
-    /// Say more on standard error: -v what is done, -vv each statement. RUST_LOG says it for parts of the program.
-    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
-    pub verbose: u8,
-    /// Add what is done to a file that only you can read.
-    #[arg(long, global = true, value_name = "FILE")]
-    pub log: Option<PathBuf>,
-    /// Say only what failed.
-    #[arg(short, long, global = true)]
-    pub quiet: bool,
-}
-
-/// Output formats.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Format {
-    /// For people.
-    Table,
-    /// One JSON document.
-    Json,
-    /// One JSON document a line.
-    Jsonl,
-    /// Comma-separated values with a header.
-    Csv,
-}
-
-impl Format {
-    /// Whether it is JSON, in one document or several.
-    #[must_use]
-    pub fn is_json(self) -> bool {
-        matches!(self, Format::Json | Format::Jsonl)
-    }
-}
-
-/// When to use colours.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum When {
-    /// On a terminal, unless NO_COLOR is set; anywhere where CLICOLOR_FORCE is set.
-    Auto,
-    /// Always.
-    Always,
-    /// Never.
-    Never,
-}
-
-/// Reads a number of rows: none would ask for nothing.
-pub(super) fn at_least_one() -> clap::builder::RangedU64ValueParser<usize> {
-    clap::builder::RangedU64ValueParser::new().range(1..)
-}
-
-/// How the console looks.
-#[derive(Debug, Clone, Default, Args)]
-pub struct Look {
-    /// Theme: dark, light, contrast or mono; asked of the terminal when not said.
-    #[arg(long)]
-    pub theme: Option<String>,
-    /// Draw with ASCII only.
-    #[arg(long)]
-    pub ascii: bool,
-    /// Leave the mouse to the terminal.
-    #[arg(long)]
-    pub no_mouse: bool,
-}
-
-/// Which rows of an entity.
-#[derive(Debug, Clone, Args)]
-pub struct Selection {
-    /// Condition `column OP value` with = != < <= > >= ~ (contains) has (list holds); several must all hold. Times take
-    /// RFC 3339 or an age such as 30d.
-    #[arg(long = "where", value_name = "EXPR")]
-    pub filters: Vec<String>,
-    /// Order, newest first when not said.
-    #[arg(long, value_name = "COLUMN[:asc|:desc]")]
-    pub order: Option<String>,
-    /// Episodes with a canvas event of this type, and of this action.
-    #[arg(long, value_name = "TYPE[:ACTION]")]
-    pub canvas: Option<String>,
-}
-
-/// Which rows of a raw table.
-#[derive(Debug, Clone, Args)]
-pub struct RawSelection {
-    /// Condition `column OP value` with = != < <= > >= ~ (contains); several must all hold. `null` asks for empty ones.
-    #[arg(long = "where", value_name = "EXPR")]
-    pub filters: Vec<String>,
-    /// Order; by the key when not said.
-    #[arg(long, value_name = "COLUMN[:asc|:desc]")]
-    pub order: Option<String>,
-    /// Number of rows; 50 when not said, with jsonl and csv all.
-    #[arg(long, value_parser = at_least_one())]
-    pub limit: Option<usize>,
-    /// Go on after a page, with its `next`.
-    #[arg(long, value_name = "CURSOR")]
-    pub after: Option<String>,
 }
 
 /// The commands.
@@ -304,51 +197,4 @@ pub enum Command {
     },
     /// Print the manual page.
     Man,
-}
-
-/// How severe a finding is that makes a run fail.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum FailOn {
-    /// Severe ones only.
-    High,
-    /// Those of middle weight too.
-    Medium,
-    /// Any.
-    Low,
-}
-
-/// What to do with layouts.
-#[derive(Debug, Subcommand)]
-pub enum LayoutCommand {
-    /// Print a shipped layout file.
-    Show {
-        /// Its name.
-        name: String,
-    },
-    /// Draft a layout for the database: guessed from names, types, keys and sampled rows, each guess with its reason.
-    Draft {
-        /// New file for it; standard output when not said.
-        #[arg(long, value_name = "FILE")]
-        out: Option<PathBuf>,
-    },
-    /// Print the canonical columns of an entity: what layouts map stored columns to.
-    Columns {
-        /// The entity, as in `list`.
-        entity: String,
-    },
-    /// Check a layout file, against the database given with -d if any.
-    Check {
-        /// The file.
-        file: PathBuf,
-    },
-}
-
-/// What to do with kept questions.
-#[derive(Debug, Clone, Subcommand)]
-pub enum QueriesCommand {
-    /// Forget one.
-    Forget {
-        /// Its name.
-        name: String,
-    },
 }

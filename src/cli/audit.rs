@@ -4,23 +4,25 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::args::Format;
 use super::change::{author, read_input};
-use super::change_args::{AuditCommand, By};
+use super::change_args::{AuditCommand, AuthorArgs};
 use super::columns::{cell, zone_of};
-use super::table::{Column, Shape};
-use super::{Failure, Session, look, output};
+use super::context::Session;
+use super::failure::CommandFailure;
+use super::options::Format;
+use super::output;
+use super::table::{CellShape, PrintedColumn};
 use crate::change::anchor;
 use crate::change::audit::{self, Anchor};
 use crate::ground::private_file;
-use crate::memory::Kind;
+use crate::memory::ValueKind;
 use crate::ui::text::SafeText;
 
 /// Bytes that a file of anchors may have.
 const ANCHOR_BYTES: u64 = 64 << 20;
 
 /// Runs the commands on the trail.
-pub async fn run(session: &Session<'_>, command: &AuditCommand) -> Result<(), Failure> {
+pub async fn run(session: &Session<'_>, command: &AuditCommand) -> Result<(), CommandFailure> {
     match command {
         AuditCommand::List { limit, before } => list(session, *limit, *before).await,
         AuditCommand::Verify { anchor } => verify(session, anchor.as_deref()).await,
@@ -29,7 +31,7 @@ pub async fn run(session: &Session<'_>, command: &AuditCommand) -> Result<(), Fa
     }
 }
 
-async fn list(session: &Session<'_>, limit: usize, before: Option<i64>) -> Result<(), Failure> {
+async fn list(session: &Session<'_>, limit: usize, before: Option<i64>) -> Result<(), CommandFailure> {
     let store = session.store().await?;
     let head = audit::anchor(&store).await?.seq;
     let last = before.map_or(head, |before| (before - 1).min(head));
@@ -52,12 +54,12 @@ async fn list(session: &Session<'_>, limit: usize, before: Option<i64>) -> Resul
             let zone = zone_of(times);
             let cells: Vec<Vec<SafeText>> = rows.iter().map(as_cells).collect();
             let columns = [
-                Column::new("Entry", Shape::Number, 0),
-                Column::new("Written", Shape::Word, 0).with(zone),
-                Column::new("Action", Shape::Word, 1),
-                Column::new("Actor", Shape::Word, 2),
-                Column::new("Reason", Shape::Text, 3),
-                Column::new("Rows", Shape::Text, 4),
+                PrintedColumn::new("Entry", CellShape::Number, 0),
+                PrintedColumn::new("Written", CellShape::Word, 0).with(zone),
+                PrintedColumn::new("Action", CellShape::Word, 1),
+                PrintedColumn::new("Actor", CellShape::Word, 2),
+                PrintedColumn::new("Reason", CellShape::Text, 3),
+                PrintedColumn::new("Rows", CellShape::Text, 4),
             ];
             output::table(out, &columns, &cells)
         }),
@@ -66,8 +68,8 @@ async fn list(session: &Session<'_>, limit: usize, before: Option<i64>) -> Resul
 
 fn as_cells(row: &Value) -> Vec<SafeText> {
     let width = output::width();
-    let text = |key: &str| cell(Kind::Text, &row[key], width);
-    let at = cell(Kind::Time, &row["at"], width);
+    let text = |key: &str| cell(ValueKind::Text, &row[key], width);
+    let at = cell(ValueKind::Time, &row["at"], width);
     vec![
         text("seq"),
         at,
@@ -88,46 +90,47 @@ fn counts(counts: &Value) -> String {
     tables.collect::<Vec<_>>().join("; ")
 }
 
-fn read_anchors(file: &Path) -> Result<Vec<Anchor>, Failure> {
+fn read_anchors(file: &Path) -> Result<Vec<Anchor>, CommandFailure> {
     let text = read_input(file, ANCHOR_BYTES)?;
     let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
     let anchors: Vec<Anchor> = lines
         .map(|(number, line)| {
-            serde_json::from_str(line)
-                .map_err(|e| Failure::usage(format!("{}:{}: this is no anchor: {e}", file.display(), number + 1)))
+            serde_json::from_str(line).map_err(|e| {
+                CommandFailure::usage(format!("{}:{}: this is no anchor: {e}", file.display(), number + 1))
+            })
         })
         .collect::<Result<_, _>>()?;
     if anchors.is_empty() {
-        return Err(Failure::usage(format!("{} holds no anchor", file.display())));
+        return Err(CommandFailure::usage(format!("{} holds no anchor", file.display())));
     }
     Ok(anchors)
 }
 
-async fn verify(session: &Session<'_>, anchor: Option<&Path>) -> Result<(), Failure> {
+async fn verify(session: &Session<'_>, anchor: Option<&Path>) -> Result<(), CommandFailure> {
     let anchors = anchor.map(read_anchors).transpose()?.unwrap_or_default();
     let store = session.store().await?;
     let verdict = anchor::verify(&store, &anchors).await?;
-    look::print_value(session, &json!(verdict))?;
+    output::value(session.format(), &json!(verdict))?;
     match verdict.faults.first() {
         None => Ok(()),
-        Some(first) => Err(Failure::new(
+        Some(first) => Err(CommandFailure::new(
             7,
             format!("the audit trail is broken: {} ({} faults in all)", first.message, verdict.faults.len()),
         )),
     }
 }
 
-async fn accept(session: &Session<'_>, reason: &str, actor: Option<String>) -> Result<(), Failure> {
-    let by = By { reason: Some(reason.to_owned()), ticket: None, actor };
+async fn accept(session: &Session<'_>, reason: &str, actor: Option<String>) -> Result<(), CommandFailure> {
+    let by = AuthorArgs { reason: Some(reason.to_owned()), ticket: None, actor };
     let store = session.store().await?;
     let acceptance = anchor::accept(&store, &author(&by)).await?;
-    look::print_value(session, &json!(acceptance))
+    output::value(session.format(), &json!(acceptance))
 }
 
-async fn write_anchor(session: &Session<'_>, file: &Path) -> Result<(), Failure> {
+async fn write_anchor(session: &Session<'_>, file: &Path) -> Result<(), CommandFailure> {
     let store = session.store().await?;
     let anchor = audit::anchor(&store).await?;
     private_file::append(file, &json!(anchor).to_string())
-        .map_err(|e| Failure::failed(format!("{}: the anchor could not be written: {e}", file.display())))?;
-    look::print_value(session, &json!(anchor))
+        .map_err(|e| CommandFailure::failed(format!("{}: the anchor could not be written: {e}", file.display())))?;
+    output::value(session.format(), &json!(anchor))
 }

@@ -7,13 +7,15 @@ use clap::Args;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-use super::args::Format;
 use super::change::author;
-use super::change_args::By;
-use super::{Failure, Session, look, output};
-use crate::job::backfill::{self, ALL, Given, Kind};
-use crate::job::plan::{Beat, Move, Progress, Settings, State, Wish};
-use crate::job::{self, Entry, record};
+use super::change_args::AuthorArgs;
+use super::context::Session;
+use super::failure::CommandFailure;
+use super::options::Format;
+use super::output;
+use crate::job::backfill::{self, ALL, BackfillArguments, BackfillKind};
+use crate::job::plan::{JobBeat, JobMove, JobProgress, JobSettings, JobState, JobWish};
+use crate::job::{self, JobEntry, record};
 use crate::memory::nearest::unknown;
 use crate::store::Store;
 use crate::ui::text::SafeText;
@@ -41,7 +43,7 @@ pub struct Backfill {
     from_feedback: bool,
     /// Who does it, and why.
     #[command(flatten)]
-    by: By,
+    by: AuthorArgs,
 }
 
 fn rate(text: &str) -> Result<f64, String> {
@@ -59,42 +61,45 @@ impl Backfill {
 }
 
 /// Runs the command.
-pub async fn run(session: &Session<'_>, asked: &Backfill) -> Result<(), Failure> {
+pub async fn run(session: &Session<'_>, asked: &Backfill) -> Result<(), CommandFailure> {
     let words: Vec<&str> = asked.words.iter().map(String::as_str).collect();
-    let settings = Settings { batch: asked.batch.map(|n| n as usize), rate: asked.rate, told: Value::Null };
+    let settings = JobSettings { batch: asked.batch.map(|n| n as usize), rate: asked.rate, told: Value::Null };
     match words[..] {
         [] => list(session, given(session, asked)).await,
-        ["pause", name] => tell(session, kind(name)?, Move::AskPause).await,
-        ["cancel", name] => tell(session, kind(name)?, Move::AskCancel).await,
-        ["resume", name] => carry_out(session, kind(name)?, asked, settings, Entry::Resume).await,
+        ["pause", name] => tell(session, kind(name)?, JobMove::AskPause).await,
+        ["cancel", name] => tell(session, kind(name)?, JobMove::AskCancel).await,
+        ["resume", name] => carry_out(session, kind(name)?, asked, settings, JobEntry::Resume).await,
         ["pause" | "cancel" | "resume"] => {
-            Err(Failure::usage(format!("name the backfill: `backfill {} NAME`", words[0])))
+            Err(CommandFailure::usage(format!("name the backfill: `backfill {} NAME`", words[0])))
         }
-        [name] if asked.apply => carry_out(session, kind(name)?, asked, settings, Entry::Begin).await,
+        [name] if asked.apply => carry_out(session, kind(name)?, asked, settings, JobEntry::Begin).await,
         [name] => plan(session, kind(name)?, given(session, asked)).await,
-        _ => Err(Failure::usage("one backfill at a time: `backfill NAME`, or `backfill pause|resume|cancel NAME`")),
+        _ => Err(CommandFailure::usage(
+            "one backfill at a time: `backfill NAME`, or `backfill pause|resume|cancel NAME`",
+        )),
     }
 }
 
 /// What backfills are told by the command line and the profile.
-fn given(session: &Session<'_>, asked: &Backfill) -> Given {
-    let endpoint = session.embedding().map(super::recall::endpoint);
-    Given { from_feedback: asked.from_feedback, ..Given::with(endpoint) }
+fn given(session: &Session<'_>, asked: &Backfill) -> BackfillArguments {
+    let endpoint = session.endpoint(None);
+    BackfillArguments { from_feedback: asked.from_feedback, ..BackfillArguments::with(endpoint) }
 }
 
-fn kind(name: &str) -> Result<&'static Kind, Failure> {
-    Kind::named(name).ok_or_else(|| Failure::usage(unknown("backfill", name, ALL.iter().map(|k| k.name))))
+fn kind(name: &str) -> Result<&'static BackfillKind, CommandFailure> {
+    BackfillKind::named(name)
+        .ok_or_else(|| CommandFailure::usage(unknown("backfill", name, ALL.iter().map(|k| k.name))))
 }
 
-async fn list(session: &Session<'_>, given: Given) -> Result<(), Failure> {
+async fn list(session: &Session<'_>, given: BackfillArguments) -> Result<(), CommandFailure> {
     let store = session.store().await?;
-    let runs: Vec<Progress> = store.jobs().await?.iter().map(record::progress).collect();
+    let runs: Vec<JobProgress> = store.jobs().await?.iter().map(record::progress).collect();
     let states: Vec<Value> = backfill::offers(&store, &given).await?.iter().map(|offer| json!(offer)).collect();
     match session.format() {
         Format::Table => {}
         Format::Csv => return output::csv_table(&states),
         Format::Json | Format::Jsonl => {
-            return look::print_value(session, &json!({ "backfills": states, "runs": runs }));
+            return output::value(session.format(), &json!({ "backfills": states, "runs": runs }));
         }
     }
     output::piped(|out| {
@@ -138,10 +143,10 @@ fn run_words(store: &Store, run: &Value) -> String {
     words
 }
 
-async fn plan(session: &Session<'_>, kind: &Kind, given: Given) -> Result<(), Failure> {
+async fn plan(session: &Session<'_>, kind: &BackfillKind, given: BackfillArguments) -> Result<(), CommandFailure> {
     let store = session.store().await?;
     let job = kind.job_as(&store, &given)?;
-    let mut line = Line::new(session);
+    let mut line = ProgressLine::new(session);
     let plan = job::look(&store, &*job, &mut |seen| line.say(&format!("{seen} rows looked at"))).await?;
     line.clear();
     let mut shown = plan.to_json();
@@ -154,7 +159,7 @@ async fn plan(session: &Session<'_>, kind: &Kind, given: Given) -> Result<(), Fa
         ),
     });
     super::change::mask_changes(session, &mut shown);
-    look::print_value(session, &shown)?;
+    output::value(session.format(), &shown)?;
     if std::io::stderr().is_terminal() {
         output::tell("this is a plan, nothing was written; --apply does it");
     }
@@ -163,22 +168,22 @@ async fn plan(session: &Session<'_>, kind: &Kind, given: Given) -> Result<(), Fa
 
 async fn carry_out(
     session: &Session<'_>,
-    kind: &Kind,
+    kind: &BackfillKind,
     asked: &Backfill,
-    settings: Settings,
-    entry: Entry,
-) -> Result<(), Failure> {
+    settings: JobSettings,
+    entry: JobEntry,
+) -> Result<(), CommandFailure> {
     let store = session.store().await?;
     record::ready(&store).await?;
     let given = given(session, asked).as_begun(&store, kind.name).await?;
     let job = kind.job_as(&store, &given)?;
     let author = author(&asked.by);
-    let (wish, heard) = watch::channel(Wish::GoOn);
+    let (wish, heard) = watch::channel(JobWish::GoOn);
     let listening = tokio::spawn(pause_on_signals(wish));
-    let mut line = Line::new(session);
-    let mut each = |beat: Beat| match beat {
-        Beat::Progress(progress) => line.say(&words(&progress)),
-        Beat::Said(said) => line.keep(&said),
+    let mut line = ProgressLine::new(session);
+    let mut each = |beat: JobBeat| match beat {
+        JobBeat::Progress(progress) => line.say(&words(&progress)),
+        JobBeat::Said(said) => line.keep(&said),
     };
     let outcome = job::run(&store, &*job, &author, &settings, entry, heard, &mut each).await;
     listening.abort();
@@ -187,27 +192,27 @@ async fn carry_out(
     let mut receipt = outcome.to_json();
     super::change::keep_anchor(&store, &mut receipt).await;
     super::change::mask_changes(session, &mut receipt);
-    look::print_value(session, &receipt)?;
+    output::value(session.format(), &receipt)?;
     if outcome.is_complete() {
         return Ok(());
     }
-    if outcome.progress.state == State::Succeeded {
+    if outcome.progress.state == JobState::Succeeded {
         let message =
             format!("{} is done, but looking at the result found what should not be: see `verification`", kind.name);
-        return Err(Failure::incomplete(message));
+        return Err(CommandFailure::incomplete(message));
     }
     let (name, status) = (kind.name, outcome.status());
-    let message = if outcome.progress.state == State::Cancelled {
+    let message = if outcome.progress.state == JobState::Cancelled {
         let again = store.invocation().line(["backfill", name, "--apply"]);
         format!("{name} is {status}, what was done stays: `{again}` starts it again")
     } else {
         format!("{name} is {status}: `{}` resumes it", store.invocation().line(["backfill", "resume", name]))
     };
-    Err(Failure::incomplete(message))
+    Err(CommandFailure::incomplete(message))
 }
 
 /// A job told to stop by a signal pauses at its next checkpoint; a second signal ends the program at once.
-async fn pause_on_signals(wish: watch::Sender<Wish>) {
+async fn pause_on_signals(wish: watch::Sender<JobWish>) {
     use tokio::signal::unix::{SignalKind, signal};
     let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
     let [Ok(mut int), Ok(mut term), Ok(mut hup)] = kinds.map(signal) else { return };
@@ -220,11 +225,11 @@ async fn pause_on_signals(wish: watch::Sender<Wish>) {
         if told > 0 {
             std::process::exit(130);
         }
-        let _ = wish.send(Wish::Pause);
+        let _ = wish.send(JobWish::Pause);
     }
 }
 
-fn words(progress: &Progress) -> String {
+fn words(progress: &JobProgress) -> String {
     let mut words = format!("{} {}", progress.name, progress.state.word());
     match (progress.part(), progress.total) {
         (Some(part), Some(total)) => words.push_str(&format!(" {:3.0} % {} of {total}", part * 100.0, progress.seen)),
@@ -244,17 +249,15 @@ fn words(progress: &Progress) -> String {
 }
 
 /// Progress on standard error: one line that is written over on a terminal, nothing elsewhere.
-struct Line {
+struct ProgressLine {
     shown: bool,
     width: usize,
     last: Option<Instant>,
 }
 
-impl Line {
+impl ProgressLine {
     fn new(session: &Session<'_>) -> Self {
-        let global = session.global();
-        let shown = std::io::stderr().is_terminal() && !global.no_progress && !global.quiet;
-        Line { shown, width: 0, last: None }
+        ProgressLine { shown: session.shows_progress(), width: 0, last: None }
     }
 
     fn say(&mut self, words: &str) {
@@ -284,7 +287,7 @@ impl Line {
 }
 
 /// Asks a running backfill to stop and waits until it has.
-async fn tell(session: &Session<'_>, kind: &Kind, by: Move) -> Result<(), Failure> {
+async fn tell(session: &Session<'_>, kind: &BackfillKind, by: JobMove) -> Result<(), CommandFailure> {
     let store = session.store().await?;
     let asked = job::ask(&store, kind.name, by).await?;
     let started = Instant::now();
@@ -294,5 +297,5 @@ async fn tell(session: &Session<'_>, kind: &Kind, by: Move) -> Result<(), Failur
         let Some(row) = store.jobs().await?.into_iter().find(|j| j.id == asked.id) else { break };
         progress = record::progress(&row);
     }
-    look::print_value(session, &json!({ "job": progress }))
+    output::value(session.format(), &json!({ "job": progress }))
 }

@@ -7,17 +7,21 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::change_args::{By, ChangeCommand, Doing, FeedbackCommand, ProfileCommand, Said, SignalArgs, SignalCommand};
-use super::{Failure, Session, audit, look, output, policy, prune};
-use crate::change::import::{self, Format as ImportFormat};
+use super::change_args::{
+    AuthorArgs, ChangeCommand, Doing, FeedbackArgs, FeedbackCommand, ProfileCommand, SignalArgs, SignalCommand,
+};
+use super::context::Session;
+use super::failure::CommandFailure;
+use super::{audit, output, policy};
+use crate::change::operation::{FeedbackFields, ImportFormat};
 use crate::change::purge::{ANCHOR_PROBLEM, KeptPlan};
 use crate::change::{
-    self, Author, ChangeError, Plan, Receipt, anchor, chain, feedback, hold, migrate::Choice, profile, record, reward,
-    signal, undo, what_if,
+    self, Author, ChangeError, Operation, Plan, Receipt, anchor, migrate::MigrationChoice, record, what_if,
 };
 use crate::ground::input_file::{self, InputError};
 use crate::ground::private_file;
 use crate::memory::nearest::unknown;
+use crate::memory::utility::Signal;
 use crate::memory::{Entity, Row};
 use crate::store::{Store, StoreError};
 
@@ -27,153 +31,125 @@ pub(super) const PLAN_BYTES: u64 = 64 << 20;
 /// Bytes that one recorded memory may have.
 const RECORD_BYTES: u64 = 4 << 20;
 
-async fn signal_command(session: &Session<'_>, args: &SignalArgs) -> Result<(), Failure> {
-    if let Some(SignalCommand::Retract { id, doing }) = &args.command {
-        if args.episode.is_some() || args.doing != Doing::default() {
-            return Err(Failure::usage("what `signal retract` is told follows it: `signal retract ID --apply`"));
-        }
-        let store = session.store().await?;
-        return carry_out(session, &store, doing, || signal::retract(&store, id)).await;
-    }
-    let (episode, word) = (args.episode.as_deref().unwrap_or_default(), args.signal.as_deref().unwrap_or_default());
-    let (actor, reason) = (actor(&args.doing.by), args.doing.by.reason.as_deref());
-    let store = session.store().await?;
-    carry_out(session, &store, &args.doing, || signal::add(&store, episode, word, &actor, reason)).await
-}
-
 /// Runs a command that changes something.
-pub async fn run(session: &Session<'_>, command: &ChangeCommand) -> Result<(), Failure> {
-    match command {
-        ChangeCommand::Feedback { command } => feedback_command(session, command).await,
-        ChangeCommand::Signal(args) => signal_command(session, args).await,
+pub async fn run(session: &Session<'_>, command: &ChangeCommand) -> Result<(), CommandFailure> {
+    let (operation, doing) = match command {
+        ChangeCommand::Feedback { command } => feedback(command)?,
+        ChangeCommand::Signal(args) => signal(args)?,
         ChangeCommand::Link { child, parent, doing } => {
-            let store = session.store().await?;
-            carry_out(session, &store, doing, || chain::link(&store, child, parent)).await
+            (Operation::Link { child: child.clone(), parent: parent.clone() }, doing)
         }
-        ChangeCommand::Unlink { child, doing } => {
-            let store = session.store().await?;
-            carry_out(session, &store, doing, || chain::unlink(&store, child)).await
-        }
+        ChangeCommand::Unlink { child, doing } => (Operation::Unlink { child: child.clone() }, doing),
         ChangeCommand::Reward { case, value, outcome, doing } => {
-            let store = session.store().await?;
-            carry_out(session, &store, doing, || reward::set(&store, case, *value, outcome.as_deref())).await
+            (Operation::Reward { case: case.clone(), reward: *value, outcome: outcome.clone() }, doing)
         }
         ChangeCommand::Profile { command: ProfileCommand::Set { id, window, doing } } => {
-            let window = match window.as_str() {
-                "all" | "none" => None,
-                text => Some(text.parse::<i64>().map_err(|_| Failure::usage("--window is a number, or `all`"))?),
-            };
-            let store = session.store().await?;
-            carry_out(session, &store, doing, || profile::set_window(&store, id, window)).await
+            (Operation::Window { profile: id.clone(), window: window_size(window)? }, doing)
         }
         ChangeCommand::Record { entity, file, doing } => {
-            let is_case = match Entity::parse(entity) {
-                Some(Entity::Case) => true,
-                Some(Entity::Episode) => false,
-                _ => return Err(Failure::usage(unknown("entity to record", entity, ["episode", "case"]))),
-            };
-            let text = read_input(file, RECORD_BYTES)?;
-            let store = session.store().await?;
-            carry_out(session, &store, doing, || async {
-                if is_case { record::case(&store, &text).await } else { record::episode(&store, &text).await }
-            })
-            .await
+            let known = Entity::parse(entity).filter(|entity| record::ENTITIES.contains(entity));
+            let known = known.ok_or_else(|| {
+                CommandFailure::usage(unknown("entity to record", entity, record::ENTITIES.map(Entity::name)))
+            })?;
+            (Operation::Record { entity: known, text: read_input(file, RECORD_BYTES)? }, doing)
         }
         ChangeCommand::Import { kind_of_file, file, skip_bad, doing } => {
-            let format = match kind_of_file.as_str() {
-                "tau-bench" => ImportFormat::TauBench,
-                "memento" => ImportFormat::Memento,
-                "jsonl" => ImportFormat::Jsonl,
-                other => {
-                    let known = ["tau-bench", "memento", "jsonl"];
-                    return Err(Failure::usage(unknown("format to import", other, known)));
+            let name = file.display().to_string();
+            match ImportFormat::parse(kind_of_file) {
+                Some(ImportFormat::Jsonl) => return lines::import(session, file, *skip_bad, doing).await,
+                Some(format) => {
+                    let text = read_input(file, PLAN_BYTES)?;
+                    (Operation::Import { format, name, text, skip_bad: *skip_bad }, doing)
                 }
-            };
-            if format == ImportFormat::Jsonl {
-                return lines::import(session, file, *skip_bad, doing).await;
+                None => {
+                    let known = ImportFormat::ALL.map(ImportFormat::word);
+                    return Err(CommandFailure::usage(unknown("format to import", kind_of_file, known)));
+                }
             }
-            let (name, text) = (file.display().to_string(), read_input(file, PLAN_BYTES)?);
-            let store = session.store().await?;
-            carry_out(session, &store, doing, || import::plan(&store, format, &name, &text, *skip_bad)).await
         }
-        ChangeCommand::Prune(asked) => prune::run(session, asked).await,
-        ChangeCommand::Quarantine(asked) => prune::hold(session, asked, true).await,
-        ChangeCommand::Release(asked) => prune::hold(session, asked, false).await,
-        ChangeCommand::Undo { seq, doing } => {
-            let store = session.store().await?;
-            carry_out(session, &store, doing, || undo::undo(&store, *seq)).await
-        }
-        ChangeCommand::Apply { file, by } => apply_file(session, file, by).await,
-        ChangeCommand::Migrate { apply, to, optional, by } => {
-            let choice = Choice { to: *to, optional: optional.clone() };
-            super::migrate::run(session, *apply, &choice, &author(by)).await
-        }
-        ChangeCommand::Policy { command } => policy::run(session, command).await,
+        ChangeCommand::Prune(asked) => (Operation::Prune(asked.rules()), &asked.doing),
+        ChangeCommand::Quarantine(asked) => (Operation::Quarantine { cases: asked.cases.clone() }, &asked.doing),
+        ChangeCommand::Release(asked) => (Operation::Release { cases: asked.cases.clone() }, &asked.doing),
+        ChangeCommand::Undo { seq, doing } => (Operation::Undo { seq: *seq }, doing),
         ChangeCommand::Hold { subject, doing } => {
-            let (actor, reason) = (actor(&doing.by), doing.by.reason.clone());
-            let store = session.store().await?;
-            carry_out(session, &store, doing, || hold::hold(&store, subject, reason.as_deref(), &actor)).await
+            (Operation::Hold { person: subject.clone(), reason: doing.by.reason.clone() }, doing)
         }
-        ChangeCommand::Unhold { subject, doing } => {
-            let store = session.store().await?;
-            carry_out(session, &store, doing, || hold::unhold(&store, subject)).await
+        ChangeCommand::Unhold { subject, doing } => (Operation::Unhold { person: subject.clone() }, doing),
+        ChangeCommand::Apply { file, by } => return apply_file(session, file, by).await,
+        ChangeCommand::Migrate { apply, to, optional, by } => {
+            let choice = MigrationChoice { to: *to, optional: optional.clone() };
+            return super::migrate::run(session, *apply, &choice, &author(by)).await;
         }
-        ChangeCommand::Purge(args) => super::purge::run(session, args).await,
-        ChangeCommand::Audit { command } => audit::run(session, command).await,
-    }
+        ChangeCommand::Policy { command } => return policy::run(session, command).await,
+        ChangeCommand::Purge(args) => return super::purge::run(session, args).await,
+        ChangeCommand::Audit { command } => return audit::run(session, command).await,
+    };
+    let store = session.store().await?;
+    carry_out(session, &store, doing, &operation).await
 }
 
-async fn feedback_command(session: &Session<'_>, command: &FeedbackCommand) -> Result<(), Failure> {
-    match command {
+fn feedback(command: &FeedbackCommand) -> Result<(Operation, &Doing), CommandFailure> {
+    Ok(match command {
         FeedbackCommand::Add { episode, said, again, doing } => {
-            let said = feedback::Said { again: *again, ..read_said(said)? };
-            let store = session.store().await?;
-            carry_out(session, &store, doing, || feedback::add(&store, episode, &said)).await
+            let fields = FeedbackFields { again: *again, ..fields(said)? };
+            (Operation::AddFeedback { episode: episode.clone(), fields }, doing)
         }
         FeedbackCommand::Edit { id, said, doing } => {
-            let said = read_said(said)?;
-            let store = session.store().await?;
-            carry_out(session, &store, doing, || feedback::edit(&store, id, &said)).await
+            (Operation::EditFeedback { id: id.clone(), fields: fields(said)? }, doing)
         }
-        FeedbackCommand::Remove { id, doing } => {
-            let store = session.store().await?;
-            carry_out(session, &store, doing, || feedback::remove(&store, id)).await
-        }
-    }
-}
-
-fn read_said(said: &Said) -> Result<feedback::Said, Failure> {
-    let correction = match said.correction.as_deref() {
-        Some("-") => Some(read_input(Path::new("-"), feedback::CORRECTION as u64)?),
-        other => other.map(str::to_owned),
-    };
-    Ok(feedback::Said {
-        kind: said.kind.clone(),
-        rating: said.rating,
-        correction,
-        instead_of: None,
-        user: said.user.clone(),
-        again: false,
+        FeedbackCommand::Remove { id, doing } => (Operation::RemoveFeedback { id: id.clone() }, doing),
     })
 }
 
+fn fields(said: &FeedbackArgs) -> Result<FeedbackFields, CommandFailure> {
+    let correction = match said.correction.as_deref() {
+        Some("-") => Some(read_input(Path::new("-"), change::feedback::CORRECTION as u64)?),
+        other => other.map(str::to_owned),
+    };
+    let (kind, user) = (said.kind.clone(), said.user.clone());
+    Ok(FeedbackFields { kind, rating: said.rating, correction, user, ..FeedbackFields::default() })
+}
+
+fn signal(args: &SignalArgs) -> Result<(Operation, &Doing), CommandFailure> {
+    if let Some(SignalCommand::Retract { id, doing }) = &args.command {
+        if args.episode.is_some() || args.doing != Doing::default() {
+            return Err(CommandFailure::usage("what `signal retract` is told follows it: `signal retract ID --apply`"));
+        }
+        return Ok((Operation::Retract { id: id.clone() }, doing));
+    }
+    let word = args.signal.as_deref().unwrap_or_default();
+    let signal = Signal::parse(word).ok_or_else(|| {
+        CommandFailure::usage(unknown("signal", word, Signal::ALL.iter().map(|signal| signal.word())))
+    })?;
+    let (episode, reason) = (args.episode.clone().unwrap_or_default(), args.doing.by.reason.clone());
+    Ok((Operation::Signal { episode, signal, reason }, &args.doing))
+}
+
+/// Number of cases that a bank keeps; none for all.
+fn window_size(text: &str) -> Result<Option<i64>, CommandFailure> {
+    match text {
+        "all" | "none" => Ok(None),
+        number => number.parse().map(Some).map_err(|_| CommandFailure::usage("--window is a number, or `all`")),
+    }
+}
+
 /// A file's text, or standard input's for `-`, up to a number of bytes.
-pub(super) fn read_input(path: &Path, most: u64) -> Result<String, Failure> {
+pub(super) fn read_input(path: &Path, most: u64) -> Result<String, CommandFailure> {
     input_file::read_text(path, most).map_err(|error| unread(path, &error))
 }
 
 /// Why a file was not read.
-fn unread(path: &Path, error: &InputError) -> Failure {
+fn unread(path: &Path, error: &InputError) -> CommandFailure {
     let words = format!("{}: {error}", path.display());
     match error {
-        InputError::NotFound => Failure::not_found(words),
-        InputError::System(_) => Failure::failed(words),
-        _ => Failure::usage(words),
+        InputError::NotFound => CommandFailure::not_found(words),
+        InputError::System(_) => CommandFailure::failed(words),
+        _ => CommandFailure::usage(words),
     }
 }
 
 /// Who does it: as said, else from the environment.
-pub(super) fn actor(by: &By) -> String {
+pub(super) fn actor(by: &AuthorArgs) -> String {
     by.actor.clone().filter(|a| !a.trim().is_empty()).unwrap_or_else(login)
 }
 
@@ -185,22 +161,19 @@ pub(super) fn login() -> String {
     named.or_else(account).unwrap_or_else(|| "unknown".to_owned())
 }
 
-pub(super) fn author(by: &By) -> Author {
+pub(super) fn author(by: &AuthorArgs) -> Author {
     Author { actor: actor(by), reason: by.reason.clone(), ticket: by.ticket.clone() }
 }
 
 /// Prints the plan, or applies it and prints the receipt.
-pub(super) async fn carry_out<F, P>(
+pub(super) async fn carry_out(
     session: &Session<'_>,
     store: &Store,
     doing: &Doing,
-    mut plan: F,
-) -> Result<(), Failure>
-where
-    F: FnMut() -> P,
-    P: Future<Output = Result<Plan, ChangeError>>,
-{
+    operation: &Operation,
+) -> Result<(), CommandFailure> {
     let author = author(&doing.by);
+    let plan = || change::plan(store, operation, &author);
     if doing.apply {
         let (planned, mut receipt) = change::plan_and_apply(store, &author, plan).await?;
         receipt.disclosures.extend(anchor::missed(store).await);
@@ -229,7 +202,7 @@ where
         shown["recall"] = serde_json::json!(found);
     }
     mask_changes(session, &mut shown);
-    look::print_value(session, &shown)?;
+    output::value(session.format(), &shown)?;
     if std::io::stderr().is_terminal() {
         output::tell("this is a plan, nothing was written; --apply does it");
     }
@@ -237,21 +210,21 @@ where
 }
 
 /// Plans hold stored values: nobody else may read them.
-fn keep(file: &Path, plan: &Plan) -> Result<(), Failure> {
+fn keep(file: &Path, plan: &Plan) -> Result<(), CommandFailure> {
     keep_text(file, &plan.to_file())
 }
 
 /// Writes a plan's file, for its owner's eyes only.
-pub(super) fn keep_text(file: &Path, text: &str) -> Result<(), Failure> {
+pub(super) fn keep_text(file: &Path, text: &str) -> Result<(), CommandFailure> {
     if text.len() as u64 > PLAN_BYTES {
-        return Err(Failure::refused(format!(
+        return Err(CommandFailure::refused(format!(
             "{}: the plan is larger than a plan file may be ({} MB); --apply does it without one",
             file.display(),
             PLAN_BYTES >> 20
         )));
     }
     let written = private_file::replace(file, text.as_bytes());
-    written.map_err(|e| Failure::failed(format!("{}: the plan could not be kept: {e}", file.display())))
+    written.map_err(|e| CommandFailure::failed(format!("{}: the plan could not be kept: {e}", file.display())))
 }
 
 /// Keeps an anchor of the audit trail outside the database, as at the end of every session that wrote. What was done is
@@ -262,7 +235,7 @@ pub(super) async fn keep_anchor(store: &Store, receipt: &mut Value) {
     }
 }
 
-async fn apply_file(session: &Session<'_>, file: &Path, by: &By) -> Result<(), Failure> {
+async fn apply_file(session: &Session<'_>, file: &Path, by: &AuthorArgs) -> Result<(), CommandFailure> {
     let text = read_input(file, PLAN_BYTES)?;
     if let Some(kept) = KeptPlan::from_file(&text) {
         return super::purge::apply_kept(session, &kept?, &author(by)).await;
@@ -274,10 +247,10 @@ async fn apply_file(session: &Session<'_>, file: &Path, by: &By) -> Result<(), F
     print_receipt(session, &receipt)
 }
 
-fn print_receipt(session: &Session<'_>, receipt: &Receipt) -> Result<(), Failure> {
+fn print_receipt(session: &Session<'_>, receipt: &Receipt) -> Result<(), CommandFailure> {
     let mut shown = serde_json::to_value(receipt).unwrap_or_default();
     mask_changes(session, &mut shown);
-    look::print_value(session, &shown)
+    output::value(session.format(), &shown)
 }
 
 pub(super) fn mask_changes(session: &Session<'_>, shown: &mut Value) {

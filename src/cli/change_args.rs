@@ -23,12 +23,12 @@ pub struct Doing {
     pub what_if: bool,
     /// Who does it, and why.
     #[command(flatten)]
-    pub by: By,
+    pub by: AuthorArgs,
 }
 
 /// Who does it, and why.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
-pub struct By {
+pub struct AuthorArgs {
     /// Reason, kept among the private values of the audit entry.
     #[arg(long, value_name = "TEXT")]
     pub reason: Option<String>,
@@ -42,7 +42,7 @@ pub struct By {
 
 /// What a feedback row says.
 #[derive(Debug, Clone, Args)]
-pub struct Said {
+pub struct FeedbackArgs {
     /// thumbs_up, thumbs_down or rating.
     #[arg(long)]
     pub kind: Option<String>,
@@ -66,7 +66,7 @@ pub enum FeedbackCommand {
         episode: String,
         /// What it says.
         #[command(flatten)]
-        said: Said,
+        said: FeedbackArgs,
         /// Add it although the episode has the same feedback by the same person already.
         #[arg(long)]
         again: bool,
@@ -80,7 +80,7 @@ pub enum FeedbackCommand {
         id: String,
         /// What it says instead.
         #[command(flatten)]
-        said: Said,
+        said: FeedbackArgs,
         /// What to do.
         #[command(flatten)]
         doing: Doing,
@@ -129,7 +129,7 @@ pub enum PolicyCommand {
         #[arg(long, value_name = "FILE")]
         pairs: Option<PathBuf>,
         /// Seed of the split into training and held-out queries: the same seed gives the same weights.
-        #[arg(long, default_value_t = crate::change::policy::SEED)]
+        #[arg(long, default_value_t = crate::change::operation::TRAINING_SEED)]
         seed: u64,
         /// What to do.
         #[command(flatten)]
@@ -153,7 +153,7 @@ pub enum PolicyCommand {
         #[arg(long, value_name = "FILE")]
         pairs: Option<PathBuf>,
         /// Seed of splits and intervals.
-        #[arg(long, default_value_t = crate::change::policy::SEED)]
+        #[arg(long, default_value_t = crate::change::operation::TRAINING_SEED)]
         seed: u64,
     },
 }
@@ -168,7 +168,7 @@ pub enum AuditCommand {
     /// List entries, newest first.
     List {
         /// Entries at most.
-        #[arg(long, default_value_t = 50, value_parser = super::args::at_least_one())]
+        #[arg(long, default_value_t = 50, value_parser = super::options::at_least_one())]
         limit: usize,
         /// Only entries before this number.
         #[arg(long, value_name = "SEQ")]
@@ -321,7 +321,7 @@ pub enum ChangeCommand {
         file: PathBuf,
         /// Who does it, and why.
         #[command(flatten)]
-        by: By,
+        by: AuthorArgs,
     },
     /// Show the migrations that this database lacks, or apply them.
     Migrate {
@@ -336,7 +336,7 @@ pub enum ChangeCommand {
         optional: Vec<String>,
         /// Who does it, and why.
         #[command(flatten)]
-        by: By,
+        by: AuthorArgs,
     },
     /// Retrieval policies: list, train, activate, evaluate.
     Policy {

@@ -5,21 +5,21 @@ use std::collections::BTreeSet;
 use chrono::{DateTime, FixedOffset, Local};
 use serde_json::Value;
 
-use super::table::{Column, NOTHING, Shape};
+use super::table::{CellShape, NOTHING, PrintedColumn};
 use crate::console::core::columns::json_name;
-use crate::memory::{Entity, Kind, Row};
+use crate::memory::{Entity, Row, ValueKind};
 use crate::ui::text::SafeText;
 
 /// Columns that a free text is read and shown to, where it has a width at all.
 pub const PREVIEW: usize = 400;
 
-/// Canonical column, its heading, its shape, and its rank: see [`Column`].
-type Shown = (&'static str, &'static str, Shape, u8);
+/// Canonical column, its heading, its shape, and its rank: see [`PrintedColumn`].
+type Shown = (&'static str, &'static str, CellShape, u8);
 
 /// The columns of an entity's table, from left to right: what a next command takes first, the widest text last.
 #[must_use]
 pub fn shown(entity: Entity) -> &'static [Shown] {
-    use Shape::{Number, Text, Word};
+    use CellShape::{Number, Text, Word};
     match entity {
         Entity::Agent => &[
             ("id", "Agent", Word, 0),
@@ -155,20 +155,24 @@ pub fn read(entity: Entity) -> Vec<&'static str> {
 
 /// The columns and cells of an entity's table, and the offsets from UTC of the times in it where they differ.
 #[must_use]
-pub fn table(entity: Entity, rows: &[Row], width: Option<usize>) -> (Vec<Column>, Vec<Vec<SafeText>>, Option<String>) {
-    let kind = |column: &str| entity.column(column).map_or(Kind::Text, |found| found.kind);
-    let mut columns: Vec<Column> = Vec::new();
+pub fn table(
+    entity: Entity,
+    rows: &[Row],
+    width: Option<usize>,
+) -> (Vec<PrintedColumn>, Vec<Vec<SafeText>>, Option<String>) {
+    let kind = |column: &str| entity.column(column).map_or(ValueKind::Text, |found| found.kind);
+    let mut columns: Vec<PrintedColumn> = Vec::new();
     for (_, title, shape, rank) in shown(entity) {
-        columns.push(Column::new(title, *shape, *rank));
+        columns.push(PrintedColumn::new(title, *shape, *rank));
     }
     let offsets: BTreeSet<i32> = rows
         .iter()
         .flat_map(|row| shown(entity).iter().map(move |(column, ..)| (*column, row)))
-        .filter(|(column, _)| kind(column) == Kind::Time)
+        .filter(|(column, _)| kind(column) == ValueKind::Time)
         .filter_map(|(column, row)| Some(local(row.get(column).as_str()?)?.offset().local_minus_utc()))
         .collect();
     // The zone is said once, by the time that is dropped last.
-    let first = (0..columns.len()).filter(|at| kind(shown(entity)[*at].0) == Kind::Time);
+    let first = (0..columns.len()).filter(|at| kind(shown(entity)[*at].0) == ValueKind::Time);
     if let Some(at) = first.min_by_key(|at| columns[*at].rank).filter(|_| !offsets.is_empty()) {
         columns[at].unit = Some(zone(&offsets));
     }
@@ -181,11 +185,11 @@ pub fn table(entity: Entity, rows: &[Row], width: Option<usize>) -> (Vec<Column>
 
 /// A value in a table's cell: times local and to the minute, numbers to three places, JSON by what it says.
 #[must_use]
-pub fn cell(kind: Kind, value: &Value, width: Option<usize>) -> SafeText {
+pub fn cell(kind: ValueKind, value: &Value, width: Option<usize>) -> SafeText {
     let text = |text: &str| width.map_or_else(|| SafeText::new(text), |_| SafeText::limited(text, PREVIEW));
     match value {
         Value::Null => SafeText::new(NOTHING),
-        Value::String(time) if kind == Kind::Time => SafeText::new(&short(time)),
+        Value::String(time) if kind == ValueKind::Time => SafeText::new(&short(time)),
         Value::String(words) => text(words),
         Value::Number(n) => match n.as_f64() {
             Some(x) if !n.is_i64() && !n.is_u64() => SafeText::new(&format!("{x:.3}")),
@@ -239,7 +243,7 @@ mod tests {
         for entity in Entity::ALL {
             let shown = shown(*entity);
             assert!(shown.iter().all(|(column, ..)| entity.column(column).is_some()), "{entity}");
-            assert!(shown[0].0.ends_with("id") && shown[0].2 == Shape::Word && shown[0].3 == 0, "{entity}");
+            assert!(shown[0].0.ends_with("id") && shown[0].2 == CellShape::Word && shown[0].3 == 0, "{entity}");
         }
     }
 

@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use chrono::Utc;
 
-use super::Failure;
-use super::args::Global;
+use super::failure::CommandFailure;
+use super::options::Global;
 use crate::change::anchor;
 use crate::config;
-use crate::demo::{self, Options, Progress};
+use crate::demo::{self, DemoOptions, DemoProgress};
 use crate::memory::time;
 use crate::store::bulk;
 use crate::ui::text::SafeText;
@@ -32,15 +32,15 @@ pub async fn make(
     seed: u64,
     at: Option<&str>,
     global: &Global,
-) -> Result<PathBuf, Failure> {
+) -> Result<PathBuf, CommandFailure> {
     let now = Utc::now();
     let anchor = match at {
-        Some(text) => time::parse_moment(text, now)
-            .and_then(|at| at.parse().ok())
-            .ok_or_else(|| Failure::usage(format!("--at: `{text}` is no time; RFC 3339 or an age such as 30d")))?,
+        Some(text) => time::parse_moment(text, now).and_then(|at| at.parse().ok()).ok_or_else(|| {
+            CommandFailure::usage(format!("--at: `{text}` is no time; RFC 3339 or an age such as 30d"))
+        })?,
         None => now,
     };
-    let mut options = Options { episodes, seed, anchor, ..Options::default() };
+    let mut options = DemoOptions { episodes, seed, anchor, ..DemoOptions::default() };
     let path = if let Some(path) = path {
         path.to_owned()
     } else {
@@ -48,15 +48,15 @@ pub async fn make(
         if is_recent(&path) && at.is_none() {
             return Ok(path);
         }
-        options.existing = bulk::Existing::Replace;
+        options.existing = bulk::ExistingTarget::Replace;
         path
     };
     let shows = std::io::stderr().is_terminal() && !global.no_progress && !global.quiet;
     let mut last = u64::MAX;
     let made = demo::build(&path, &options, |progress| {
         let (words, percent) = match progress {
-            Progress::Rows { episodes, of } => ("writing episodes", episodes * 100 / of.max(1)),
-            Progress::Indexes { done, of } => ("building indexes", (done * 100 / of.max(1)) as u64),
+            DemoProgress::Rows { episodes, of } => ("writing episodes", episodes * 100 / of.max(1)),
+            DemoProgress::Indexes { done, of } => ("building indexes", (done * 100 / of.max(1)) as u64),
         };
         if shows && percent != last {
             eprint!("\r{words} {percent:3} %");
@@ -68,14 +68,14 @@ pub async fn make(
         eprint!("\r\x1b[K");
     }
     let summary = made.map_err(|error| match error {
-        bulk::Error::Exists(_) => {
-            Failure::failed(format!("{error}; open it with `mnemoscope PATH`, or name another file"))
+        bulk::BulkError::Exists(_) => {
+            CommandFailure::failed(format!("{error}; open it with `mnemoscope PATH`, or name another file"))
         }
-        other => Failure::failed(other.to_string()),
+        other => CommandFailure::failed(other.to_string()),
     })?;
     if let Some(folder) = config::anchor_folder() {
         let made = anchor::made_again(&folder, &path, &super::change::login(), "the demo was made again");
-        made.map_err(|error| Failure::failed(error.to_string()))?;
+        made.map_err(|error| CommandFailure::failed(error.to_string()))?;
     }
     if !global.quiet {
         let rows: u64 = summary.rows.iter().map(|(_, n)| n).sum();
@@ -92,9 +92,10 @@ fn is_recent(path: &Path) -> bool {
     changed.is_ok_and(|at| at.elapsed().is_ok_and(|age| age < FRESH))
 }
 
-fn default_path(episodes: u64, seed: u64) -> Result<PathBuf, Failure> {
-    let folder = config::state_folder()
-        .ok_or_else(|| Failure::usage("there is no home folder to keep the demo in: name a file, `demo PATH`"))?;
-    std::fs::create_dir_all(&folder).map_err(|e| Failure::failed(format!("{}: {e}", folder.display())))?;
+fn default_path(episodes: u64, seed: u64) -> Result<PathBuf, CommandFailure> {
+    let folder = config::state_folder().ok_or_else(|| {
+        CommandFailure::usage("there is no home folder to keep the demo in: name a file, `demo PATH`")
+    })?;
+    std::fs::create_dir_all(&folder).map_err(|e| CommandFailure::failed(format!("{}: {e}", folder.display())))?;
     Ok(folder.join(format!("demo-{episodes}-{seed}.db")))
 }

@@ -5,50 +5,52 @@ use std::path::Path;
 
 use serde_json::json;
 
-use super::args::Format;
 use super::change::{PLAN_BYTES, read_input};
+use super::context::Session;
+use super::failure::CommandFailure;
+use super::options::Format;
+use super::output;
 use super::policy::with_interval;
 use super::recall_args::EvaluateArgs;
-use super::table::{Column, Shape};
-use super::{Failure, Session, look, output};
-use crate::lab::judge::{self, Ask};
+use super::table::{CellShape, PrintedColumn};
+use crate::lab::judge::{self, EvaluationRequest};
 use crate::lab::silent;
 use crate::memory::Entity;
 use crate::memory::nearest::unknown;
 use crate::recall::judge::file;
-use crate::recall::judge::latency::Times;
-use crate::recall::judge::ranked::Estimate;
+use crate::recall::judge::latency::LatencyTimes;
+use crate::recall::judge::ranked::MeanEstimate;
 use crate::recall::judge::report::Evaluation;
-use crate::recall::judge::spread::Spread;
+use crate::recall::judge::spread::RecallSpread;
 use crate::recall::rank::Ranking;
 use crate::ui::text::SafeText;
 
 /// `evaluate`.
-pub async fn run(session: &Session<'_>, args: &EvaluateArgs) -> Result<(), Failure> {
+pub async fn run(session: &Session<'_>, args: &EvaluateArgs) -> Result<(), CommandFailure> {
     let EvaluateArgs { k, seed, .. } = *args;
     if k == 0 {
-        return Err(Failure::usage("-k 0 recalls nothing: give 1 or more"));
+        return Err(CommandFailure::usage("-k 0 recalls nothing: give 1 or more"));
     }
     let kind = match args.of.as_deref().map(|name| (name, Entity::parse(name))) {
         None => None,
         Some((_, Some(kind @ (Entity::Case | Entity::Episode)))) => Some(kind),
         Some((name, _)) => {
-            return Err(Failure::usage(unknown("entity whose recall is judged", name, ["case", "episode"])));
+            return Err(CommandFailure::usage(unknown("entity whose recall is judged", name, ["case", "episode"])));
         }
     };
     let queries = |path: &Path| {
         let text = read_input(path, PLAN_BYTES)?;
         let shown = path.display();
-        file::parse(&text).map_err(|why| Failure::usage(format!("{shown}: {why}")))
+        file::parse(&text).map_err(|why| CommandFailure::usage(format!("{shown}: {why}")))
     };
     let judged = args.judged.as_deref().map(queries).transpose()?;
     let store = session.store().await?;
     let ranking = args.ranking.map(Ranking::from);
-    let ask = Ask { kind, ranking, policy: args.policy.clone(), k, seed, judged };
+    let ask = EvaluationRequest { kind, ranking, policy: args.policy.clone(), k, seed, judged };
     let found = judge::evaluate(&store, &ask, &silent).await?;
     match session.format() {
         Format::Table => output::piped(|out| print(out, &found)),
-        _ => look::print_value(session, &json!(found)),
+        _ => output::value(session.format(), &json!(found)),
     }
 }
 
@@ -95,7 +97,7 @@ fn print(out: &mut dyn Write, found: &Evaluation) -> io::Result<()> {
     let number = |x: Option<f64>| x.map_or("unknown".to_owned(), |x| format!("{x:.1}"));
     writeln!(out, "  tokens a recall {} (n {}), rows {}", number(trail.tokens), trail.tokens_n, number(trail.rows))?;
     writeln!(out, "\nlatency, ms")?;
-    let row = |times: &Times| {
+    let row = |times: &LatencyTimes| {
         let cells = [
             times.name.clone(),
             times.n.to_string(),
@@ -106,17 +108,17 @@ fn print(out: &mut dyn Write, found: &Evaluation) -> io::Result<()> {
         cells.iter().map(|c| SafeText::new(c)).collect::<Vec<_>>()
     };
     let rows: Vec<_> = trail.stages.iter().chain(&trail.kinds).map(row).collect();
-    let first = Column::new("Stage or kind", Shape::Text, 0);
-    let numbers = ["N", "Mean", "P50", "P95"].map(|title| Column::new(title, Shape::Number, 0));
-    let columns: Vec<Column> = std::iter::once(first).chain(numbers).collect();
+    let first = PrintedColumn::new("Stage or kind", CellShape::Text, 0);
+    let numbers = ["N", "Mean", "P50", "P95"].map(|title| PrintedColumn::new(title, CellShape::Number, 0));
+    let columns: Vec<PrintedColumn> = std::iter::once(first).chain(numbers).collect();
     output::table(out, &columns, &rows)
 }
 
-fn estimate(value: &Estimate) -> String {
+fn estimate(value: &MeanEstimate) -> String {
     format!("{}  n {}", with_interval(value.value, value.interval), value.n)
 }
 
-fn print_spread(out: &mut dyn Write, title: &str, spread: &Spread) -> io::Result<()> {
+fn print_spread(out: &mut dyn Write, title: &str, spread: &RecallSpread) -> io::Result<()> {
     let share = |x: Option<f64>| x.map_or("unknown".to_owned(), |x| format!("{:.1} %", x * 100.0));
     writeln!(out, "\n{title}: {} queries, {} places", spread.queries, spread.places)?;
     writeln!(out, "  coverage {} ({} of {})", share(spread.coverage), spread.recalled, spread.candidates)?;

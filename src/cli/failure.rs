@@ -14,7 +14,7 @@ use crate::ui::text::SafeText;
 
 /// Why a command ended without having done what was asked, with its exit code.
 #[derive(Debug)]
-pub struct Failure {
+pub struct CommandFailure {
     /// Exit code of the contract.
     pub code: u8,
     /// What failed, where, and what to do.
@@ -23,35 +23,35 @@ pub struct Failure {
     pub remedy: Option<String>,
 }
 
-impl Failure {
+impl CommandFailure {
     /// A failure with an exit code of the contract.
     pub fn new(code: u8, message: impl Into<String>) -> Self {
-        Failure { code, message: message.into(), remedy: None }
+        CommandFailure { code, message: message.into(), remedy: None }
     }
 
     /// Something failed.
     pub fn failed(message: impl Into<String>) -> Self {
-        Failure::new(1, message)
+        CommandFailure::new(1, message)
     }
 
     /// The command was used wrongly.
     pub fn usage(message: impl Into<String>) -> Self {
-        Failure::new(2, message)
+        CommandFailure::new(2, message)
     }
 
     /// What was named is not there.
     pub fn not_found(message: impl Into<String>) -> Self {
-        Failure::new(3, message)
+        CommandFailure::new(3, message)
     }
 
     /// The database cannot do that.
     pub fn refused(message: impl Into<String>) -> Self {
-        Failure::new(5, message)
+        CommandFailure::new(5, message)
     }
 
     /// It was done in part, or what was found is not as it should be.
     pub fn incomplete(message: impl Into<String>) -> Self {
-        Failure::new(6, message)
+        CommandFailure::new(6, message)
     }
 
     /// The exit code as a word that stays the same from version to version.
@@ -78,7 +78,7 @@ impl Failure {
         let usage = paragraphs.iter().find(|part| part.starts_with("Usage: ")).map(|part| (*part).to_owned());
         let tips: Vec<&str> = tips.collect();
         let remedy = if tips.is_empty() { usage } else { Some(tips.join("; ")) };
-        Failure { code: 2, message: message.to_owned(), remedy }
+        CommandFailure { code: 2, message: message.to_owned(), remedy }
     }
 
     /// `{"error":{"code","message","remedy"}}`. The remedy is the advised command where there is one, and null where
@@ -127,7 +127,7 @@ pub fn say(before: &str, words: &str) {
     }
 }
 
-impl From<OpenError> for Failure {
+impl From<OpenError> for CommandFailure {
     fn from(error: OpenError) -> Self {
         let code = match error {
             OpenError::NoFile(_) => 3,
@@ -135,11 +135,11 @@ impl From<OpenError> for Failure {
             OpenError::LayoutDoesNotFit(..) => 5,
             _ => 1,
         };
-        Failure::new(code, error.to_string())
+        CommandFailure::new(code, error.to_string())
     }
 }
 
-impl From<StoreError> for Failure {
+impl From<StoreError> for CommandFailure {
     fn from(error: StoreError) -> Self {
         let code = match error {
             StoreError::Missing { .. }
@@ -156,21 +156,21 @@ impl From<StoreError> for Failure {
             StoreError::Denied { remedy, .. } => Some(remedy.clone()),
             _ => None,
         };
-        Failure { code, message: error.to_string(), remedy }
+        CommandFailure { code, message: error.to_string(), remedy }
     }
 }
 
-impl From<shell::Error> for Failure {
-    fn from(error: shell::Error) -> Self {
+impl From<shell::ConsoleError> for CommandFailure {
+    fn from(error: shell::ConsoleError) -> Self {
         match error {
-            shell::Error::Open(error) => error.into(),
-            shell::Error::NoTerminal => Failure::usage(error.to_string()),
-            shell::Error::Terminal(_) => Failure::failed(error.to_string()),
+            shell::ConsoleError::Open(error) => error.into(),
+            shell::ConsoleError::NoTerminal => CommandFailure::usage(error.to_string()),
+            shell::ConsoleError::Terminal(_) => CommandFailure::failed(error.to_string()),
         }
     }
 }
 
-impl From<ChangeError> for Failure {
+impl From<ChangeError> for CommandFailure {
     fn from(error: ChangeError) -> Self {
         let code = match error {
             ChangeError::Store(error) => return error.into(),
@@ -181,11 +181,11 @@ impl From<ChangeError> for Failure {
             ChangeError::Refused(_) => 5,
             ChangeError::Broken(_) => 7,
         };
-        Failure::new(code, error.to_string())
+        CommandFailure::new(code, error.to_string())
     }
 }
 
-impl From<LabError> for Failure {
+impl From<LabError> for CommandFailure {
     fn from(error: LabError) -> Self {
         let code = match error {
             LabError::Store(error) => return error.into(),
@@ -193,12 +193,12 @@ impl From<LabError> for Failure {
             LabError::NotFound(_) => 3,
             LabError::Refused(_) => 5,
         };
-        Failure::new(code, error.to_string())
+        CommandFailure::new(code, error.to_string())
     }
 }
 
-impl From<std::io::Error> for Failure {
+impl From<std::io::Error> for CommandFailure {
     fn from(error: std::io::Error) -> Self {
-        Failure::failed(error.to_string())
+        CommandFailure::failed(error.to_string())
     }
 }

@@ -1,16 +1,33 @@
 //! `findings`: what is wrong or suspicious, told as it is found.
 
-use std::io::{IsTerminal as _, Write};
+// Help texts are shown as they stand: backticks would be.
+#![allow(clippy::doc_markdown)]
+
+use std::io::Write;
 use std::ops::ControlFlow;
 
+use clap::ValueEnum;
 use serde_json::json;
 
-use super::args::{FailOn, Format};
-use super::{Failure, Session, output};
-use crate::change::findings::{Told, Wanted, look};
+use super::context::Session;
+use super::failure::CommandFailure;
+use super::options::Format;
+use super::output;
+use crate::change::findings::{FindingNews, FindingRequest, look};
 use crate::memory::findings::{Finding, KINDS, Severity, kind_named};
 use crate::memory::nearest::unknown;
 use crate::ui::text::SafeText;
+
+/// How severe a finding is that makes a run fail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum FailOn {
+    /// Severe ones only.
+    High,
+    /// Those of middle weight too.
+    Medium,
+    /// Any.
+    Low,
+}
 
 /// Examples of each kind; many where one kind is asked for.
 const EXAMPLES: usize = 10;
@@ -20,17 +37,22 @@ const EXAMPLES_OF_ONE: usize = 1_000;
 ///
 /// # Errors
 /// Code 2 for an unknown kind, code 6 when something as severe as `fail_on` is found; else what the database says.
-pub(super) async fn run(session: &Session<'_>, kind: Option<&str>, fail_on: Option<FailOn>) -> Result<(), Failure> {
+pub(super) async fn run(
+    session: &Session<'_>,
+    kind: Option<&str>,
+    fail_on: Option<FailOn>,
+) -> Result<(), CommandFailure> {
     let kind = kind.map(named).transpose()?;
     let store = session.store().await?;
-    let wanted = Wanted { kind, examples: if kind.is_some() { EXAMPLES_OF_ONE } else { EXAMPLES }, brief: None };
+    let wanted =
+        FindingRequest { kind, examples: if kind.is_some() { EXAMPLES_OF_ONE } else { EXAMPLES }, brief: None };
     let format = session.format();
-    let progress = std::io::stderr().is_terminal() && !session.global().no_progress && !session.global().quiet;
+    let progress = session.shows_progress();
     let (mut found, mut skipped, mut severe) = (Vec::new(), Vec::new(), Vec::new());
     let mut failed = None;
-    let mut told = |told: Told| {
+    let mut told = |told: FindingNews| {
         match told {
-            Told::Found(mut finding) => {
+            FindingNews::Found(mut finding) => {
                 finding.remedy = store.invocation().before(&finding.remedy);
                 if fail_on.is_some_and(|limit| finding.severity <= severity(limit)) {
                     severe.push(finding.kind);
@@ -47,11 +69,11 @@ pub(super) async fn run(session: &Session<'_>, kind: Option<&str>, fail_on: Opti
                     found.push(finding);
                 }
             }
-            Told::NotApplicable(kind) => skipped.push(kind),
-            Told::Read(rows, what) if progress => {
+            FindingNews::NotApplicable(kind) => skipped.push(kind),
+            FindingNews::Read(rows, what) if progress => {
                 let _ = write!(std::io::stderr(), "\r{rows} rows read, now {what}\x1b[K");
             }
-            Told::Read(..) | Told::Left(_) => {}
+            FindingNews::Read(..) | FindingNews::Left(_) => {}
         }
         ControlFlow::Continue(())
     };
@@ -83,7 +105,7 @@ pub(super) async fn run(session: &Session<'_>, kind: Option<&str>, fail_on: Opti
     }
     severe.sort_unstable();
     severe.dedup();
-    if severe.is_empty() { Ok(()) } else { Err(Failure::incomplete(format!("found: {}", severe.join(", ")))) }
+    if severe.is_empty() { Ok(()) } else { Err(CommandFailure::incomplete(format!("found: {}", severe.join(", ")))) }
 }
 
 fn severity(limit: FailOn) -> Severity {
@@ -94,10 +116,10 @@ fn severity(limit: FailOn) -> Severity {
     }
 }
 
-fn named(name: &str) -> Result<&'static str, Failure> {
+fn named(name: &str) -> Result<&'static str, CommandFailure> {
     let asked = name.replace('-', "_");
     let known = KINDS.iter().map(|k| k.name);
-    kind_named(&asked).map(|k| k.name).ok_or_else(|| Failure::usage(unknown("kind of finding", name, known)))
+    kind_named(&asked).map(|k| k.name).ok_or_else(|| CommandFailure::usage(unknown("kind of finding", name, known)))
 }
 
 fn written(out: &mut dyn Write, finding: &Finding) -> std::io::Result<()> {

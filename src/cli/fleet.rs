@@ -6,14 +6,16 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
-use super::args::Format;
 use super::change::{author, keep_anchor, read_input};
-use super::purge::{Progress, desk, group_mentions, hide_handles, options};
+use super::context::Session;
+use super::failure::CommandFailure;
+use super::options::Format;
+use super::output;
+use super::purge::{PurgeProgressLine, desk, group_mentions, hide_handles, options};
 use super::purge_args::PurgeArgs;
-use super::{Failure, Session, look};
-use crate::change::purge::{self, Options, PurgePlan, Sink};
+use crate::change::purge::{self, PurgeOptions, PurgePlan, Sink};
 use crate::change::{Author, ChangeError, new_id, now};
-use crate::config::fleet::{self, Member};
+use crate::config::fleet::{self, FleetMember};
 use crate::config::{anchor_folder, companion, erasure_key, layouts};
 use crate::store::{OpenOptions, Store, Target};
 
@@ -24,7 +26,7 @@ const TELLING: [&str; 3] = ["id", "e-mail", "phone"];
 
 /// A database of the fleet as far as it was reached.
 struct Reached {
-    member: Member,
+    member: FleetMember,
     store: Result<Store, String>,
 }
 
@@ -43,7 +45,7 @@ impl Reached {
 }
 
 /// Runs `purge … --fleet FILE`.
-pub async fn run(session: &Session<'_>, args: &PurgeArgs, file: &Path) -> Result<(), Failure> {
+pub async fn run(session: &Session<'_>, args: &PurgeArgs, file: &Path) -> Result<(), CommandFailure> {
     let fleet = reach(file).await?;
     let options = options(args);
     purge::subject::check(args.subject())?;
@@ -61,7 +63,7 @@ pub async fn run(session: &Session<'_>, args: &PurgeArgs, file: &Path) -> Result
     }
     let plans = plan(session, args, &options, &fleet).await?;
     if plans.iter().all(|plan| matches!(plan, Planned::Absent)) {
-        return Err(Failure::not_found(format!(
+        return Err(CommandFailure::not_found(format!(
             "nobody in any of {} databases is known as `{}`",
             fleet.len(),
             args.subject()
@@ -75,7 +77,7 @@ pub async fn run(session: &Session<'_>, args: &PurgeArgs, file: &Path) -> Result
     for (reached, planned) in fleet.iter().zip(&plans) {
         if let (Ok(store), Planned::Found { plan, .. }) = (&reached.store, planned) {
             purge::check_hold(store, &plan.subject).await.map_err(|error| {
-                Failure::refused(format!("{}: {error}; nothing was erased anywhere", reached.member.label))
+                CommandFailure::refused(format!("{}: {error}; nothing was erased anywhere", reached.member.label))
             })?;
         }
     }
@@ -96,7 +98,7 @@ pub async fn run(session: &Session<'_>, args: &PurgeArgs, file: &Path) -> Result
 }
 
 /// Refuses decisions about mentions that no database has, and those that cannot be done where the mention is.
-fn check_decisions(options: &Options, plans: &[Planned]) -> Result<(), Failure> {
+fn check_decisions(options: &PurgeOptions, plans: &[Planned]) -> Result<(), CommandFailure> {
     let found = || {
         plans.iter().filter_map(|planned| match planned {
             Planned::Found { plan, .. } => Some(plan),
@@ -105,17 +107,17 @@ fn check_decisions(options: &Options, plans: &[Planned]) -> Result<(), Failure> 
     };
     let known = |name: &String| found().any(|plan| plan.met.names.contains(name));
     if let Some(name) = options.each.keys().find(|name| !known(name)) {
-        return Err(Failure::usage(format!(
+        return Err(CommandFailure::usage(format!(
             "no mention in any of the databases has the id `{name}`: the plan of each shows them"
         )));
     }
-    found().try_for_each(|plan| purge::mention::check_possible(plan)).map_err(Failure::from)
+    found().try_for_each(|plan| purge::mention::check_possible(plan)).map_err(CommandFailure::from)
 }
 
 /// The decisions that are about mentions of one database.
-fn of_one(options: &Options, plan: &PurgePlan) -> Options {
+fn of_one(options: &PurgeOptions, plan: &PurgePlan) -> PurgeOptions {
     let each = options.each.iter().filter(|(name, _)| plan.met.names.contains(*name));
-    Options { each: each.map(|(name, decision)| (name.clone(), *decision)).collect(), ..options.clone() }
+    PurgeOptions { each: each.map(|(name, decision)| (name.clone(), *decision)).collect(), ..options.clone() }
 }
 
 /// A name for what is kept between runs, which does not say who it is about.
@@ -125,9 +127,9 @@ fn name(args: &PurgeArgs, file: &Path) -> String {
 }
 
 /// Opens every database; one that cannot be opened is kept with the reason.
-async fn reach(file: &Path) -> Result<Vec<Reached>, Failure> {
+async fn reach(file: &Path) -> Result<Vec<Reached>, CommandFailure> {
     let text = read_input(file, FILE_BYTES)?;
-    let members = fleet::parse(file, &text).map_err(|faults| Failure::usage(faults.join("\n")))?;
+    let members = fleet::parse(file, &text).map_err(|faults| CommandFailure::usage(faults.join("\n")))?;
     let mut fleet = Vec::new();
     for member in members {
         let target = Target::parse(&member.url);
@@ -158,9 +160,9 @@ enum Planned {
 async fn plan(
     session: &Session<'_>,
     args: &PurgeArgs,
-    options: &Options,
+    options: &PurgeOptions,
     fleet: &[Reached],
-) -> Result<Vec<Planned>, Failure> {
+) -> Result<Vec<Planned>, CommandFailure> {
     let mut plans = Vec::new();
     for reached in fleet {
         plans.push(plan_one(session, reached, args.subject(), options).await);
@@ -191,12 +193,12 @@ async fn plan(
     Ok(plans)
 }
 
-async fn plan_one(session: &Session<'_>, reached: &Reached, given: &str, options: &Options) -> Planned {
+async fn plan_one(session: &Session<'_>, reached: &Reached, given: &str, options: &PurgeOptions) -> Planned {
     let store = match &reached.store {
         Ok(store) => store,
         Err(words) => return Planned::Failed("unreachable", words.clone()),
     };
-    let progress = Progress::new(session);
+    let progress = PurgeProgressLine::new(session);
     let label = &reached.member.label;
     let say = |table: &str, values: u64| progress.say(&format!("{label}: {table}"), values);
     let planned = purge::plan_any(store, given, options, &say).await;
@@ -219,17 +221,17 @@ fn status_of(error: &ChangeError) -> &'static str {
 async fn erase(
     session: &Session<'_>,
     args: &PurgeArgs,
-    options: &Options,
+    options: &PurgeOptions,
     reached: &Reached,
     given: &str,
-) -> Result<Value, Failure> {
+) -> Result<Value, CommandFailure> {
     let store = match &reached.store {
         Ok(store) => store,
         Err(words) => return Ok(reached.with("unreachable", "error", Value::from(words.clone()))),
     };
     let label = &reached.member.label;
     let author = author(&args.doing.by);
-    let progress = Progress::new(session);
+    let progress = PurgeProgressLine::new(session);
     let say = |what: &str, count: u64| progress.say(&format!("{label}: {what}"), count);
     let exported = match &args.export {
         Some(folder) => {
@@ -261,7 +263,7 @@ async fn erase(
 }
 
 /// Prints every plan, and one count over all.
-fn show(session: &Session<'_>, file: &Path, fleet: &[Reached], plans: &[Planned]) -> Result<(), Failure> {
+fn show(session: &Session<'_>, file: &Path, fleet: &[Reached], plans: &[Planned]) -> Result<(), CommandFailure> {
     let mut counts = Map::new();
     let mut entries = Vec::new();
     for (reached, planned) in fleet.iter().zip(plans) {
@@ -291,7 +293,7 @@ fn show(session: &Session<'_>, file: &Path, fleet: &[Reached], plans: &[Planned]
         "databases": entries,
         "created_at": now(),
     });
-    look::print_value(session, &shown)?;
+    output::value(session.format(), &shown)?;
     incomplete(&missing, "")
 }
 
@@ -316,18 +318,18 @@ fn not_done(entries: &[Value]) -> Vec<String> {
     missing.map(words).collect()
 }
 
-fn incomplete(missing: &[String], next: &str) -> Result<(), Failure> {
+fn incomplete(missing: &[String], next: &str) -> Result<(), CommandFailure> {
     if missing.is_empty() {
         return Ok(());
     }
-    Err(Failure::incomplete(format!("incomplete: {}{next}", missing.join("\n"))))
+    Err(CommandFailure::incomplete(format!("incomplete: {}{next}", missing.join("\n"))))
 }
 
 /// Keeps and prints one receipt over all.
-fn finish(session: &Session<'_>, args: &PurgeArgs, file: &Path, entries: &[Value]) -> Result<(), Failure> {
+fn finish(session: &Session<'_>, args: &PurgeArgs, file: &Path, entries: &[Value]) -> Result<(), CommandFailure> {
     if entries.iter().all(|entry| entry["status"] == "not found") {
         let words = format!("nothing is left to do in any of {} databases about `{}`", entries.len(), args.subject());
-        return Err(Failure::not_found(words));
+        return Err(CommandFailure::not_found(words));
     }
     let missing = not_done(entries);
     let any = |status: &str| entries.iter().any(|entry| entry["status"] == status);
@@ -362,7 +364,7 @@ fn finish(session: &Session<'_>, args: &PurgeArgs, file: &Path, entries: &[Value
         desk.forget_fleet(&name(args, file));
     }
     receipt["kept_in"] = Value::from(kept.display().to_string());
-    look::print_value(session, &receipt)?;
+    output::value(session.format(), &receipt)?;
     incomplete(&missing, "; --resume resumes it")
 }
 
@@ -384,18 +386,18 @@ fn verification(entries: &[Value]) -> Value {
 }
 
 /// `purge verify RECEIPT --fleet FILE`: looks again in every database that the receipt names.
-pub async fn verify(session: &Session<'_>, named: &str, file: &Path) -> Result<(), Failure> {
+pub async fn verify(session: &Session<'_>, named: &str, file: &Path) -> Result<(), CommandFailure> {
     let fleet = reach(file).await?;
     let author = Author::default();
-    let progress = Progress::new(session);
+    let progress = PurgeProgressLine::new(session);
     let say = |what: &str, count: u64| progress.say(what, count);
     let desk = desk(&author, &say)?;
     let kept = desk.receipts().join(format!("{named}.json"));
     let path = if Path::new(named).is_file() { Path::new(named).to_path_buf() } else { kept };
     let receipt: Value = serde_json::from_str(&read_input(&path, FILE_BYTES)?)
-        .map_err(|error| Failure::usage(format!("{named} is no receipt: {error}")))?;
+        .map_err(|error| CommandFailure::usage(format!("{named} is no receipt: {error}")))?;
     if receipt["operation"] != "purge fleet" {
-        return Err(Failure::usage(format!("{named} is no receipt of a purge with --fleet")));
+        return Err(CommandFailure::usage(format!("{named} is no receipt of a purge with --fleet")));
     }
     let mut entries = Vec::new();
     for erased in receipt["databases"].as_array().into_iter().flatten() {
@@ -427,6 +429,6 @@ pub async fn verify(session: &Session<'_>, named: &str, file: &Path) -> Result<(
     };
     let shown = json!({"receipt_id": receipt["receipt_id"], "operation": "purge verify", "status": status,
         "databases": entries, "checked_at": now()});
-    look::print_value(session, &shown)?;
+    output::value(session.format(), &shown)?;
     incomplete(&missing, "")
 }

@@ -4,7 +4,7 @@ use super::output;
 use crate::memory::filter::{Operand, Operator};
 use crate::memory::nearest::unknown;
 use crate::memory::query::Query;
-use crate::memory::{Entity, Kind};
+use crate::memory::{Entity, ValueKind};
 use crate::store::Store;
 
 /// Rows that are looked at for the values of a column at most, the newest.
@@ -51,7 +51,7 @@ async fn say(store: &Store, entity: Entity, column: &'static str, word: &str) {
 
 /// The values of a column in the newest rows, the most frequent first.
 async fn known(store: &Store, entity: Entity, column: &'static str) -> Option<Vec<String>> {
-    let about = entity.column(column).filter(|about| matches!(about.kind, Kind::Text | Kind::List))?;
+    let about = entity.column(column).filter(|about| matches!(about.kind, ValueKind::Text | ValueKind::List))?;
     let query = Query { columns: Some(vec![about.name]), limit: LOOKED_AT, ..Query::new(entity) };
     let page = store.page(&query).await.ok()?;
     let mut counted: std::collections::BTreeMap<String, usize> = std::collections::BTreeMap::new();

@@ -2,11 +2,11 @@
 
 use std::fmt::Display;
 
-use super::args::When;
+use super::options::When;
 
 /// What the environment says of colours.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Surroundings {
+pub struct ColourSurroundings {
     /// `NO_COLOR` is set to something.
     pub no_color: bool,
     /// `CLICOLOR_FORCE` is set to something other than 0.
@@ -15,12 +15,12 @@ pub struct Surroundings {
     pub dumb: bool,
 }
 
-impl Surroundings {
+impl ColourSurroundings {
     /// Those of this process.
     #[must_use]
     pub fn here() -> Self {
         let value = |name: &str| std::env::var(name).unwrap_or_default();
-        Surroundings {
+        ColourSurroundings {
             no_color: !value("NO_COLOR").is_empty(),
             forced: !matches!(value("CLICOLOR_FORCE").as_str(), "" | "0"),
             dumb: value("TERM") == "dumb",
@@ -30,27 +30,27 @@ impl Surroundings {
 
 /// Whether colours are used, and which.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Ink {
+pub struct OutputInk {
     on: bool,
 }
 
-impl Ink {
+impl OutputInk {
     /// No colours.
     #[must_use]
     pub const fn none() -> Self {
-        Ink { on: false }
+        OutputInk { on: false }
     }
 
     /// Colours for a stream, as asked for: `auto` follows `NO_COLOR`, then `CLICOLOR_FORCE`, then whether the stream is
     /// a terminal that knows colours.
     #[must_use]
-    pub fn of(when: When, is_terminal: bool, here: Surroundings) -> Self {
+    pub fn of(when: When, is_terminal: bool, here: ColourSurroundings) -> Self {
         let on = match when {
             When::Always => true,
             When::Never => false,
             When::Auto => !here.no_color && (here.forced || is_terminal && !here.dumb),
         };
-        Ink { on }
+        OutputInk { on }
     }
 
     /// A heading.
@@ -106,19 +106,20 @@ mod tests {
 
     #[test]
     fn what_is_asked_for_goes_before_what_the_environment_says() {
-        let (plain, none) = (Surroundings::default(), Surroundings { no_color: true, ..Surroundings::default() });
-        let forced = Surroundings { forced: true, ..plain };
+        let (plain, none) =
+            (ColourSurroundings::default(), ColourSurroundings { no_color: true, ..ColourSurroundings::default() });
+        let forced = ColourSurroundings { forced: true, ..plain };
         for (when, terminal, here, expected) in [
             (When::Auto, true, plain, true),
             (When::Auto, false, plain, false),
             (When::Auto, true, none, false),
             (When::Auto, false, forced, true),
-            (When::Auto, true, Surroundings { no_color: true, ..forced }, false),
-            (When::Auto, true, Surroundings { dumb: true, ..plain }, false),
+            (When::Auto, true, ColourSurroundings { no_color: true, ..forced }, false),
+            (When::Auto, true, ColourSurroundings { dumb: true, ..plain }, false),
             (When::Always, false, none, true),
             (When::Never, true, forced, false),
         ] {
-            assert_eq!(Ink::of(when, terminal, here).on, expected, "{when:?} {terminal} {here:?}");
+            assert_eq!(OutputInk::of(when, terminal, here).on, expected, "{when:?} {terminal} {here:?}");
         }
     }
 }

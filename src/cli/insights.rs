@@ -4,20 +4,22 @@ use std::io::{self, Write};
 
 use serde_json::json;
 
-use super::args::Format;
-use super::table::{self, Column, Shape};
-use super::{Failure, Session, hints, look, output};
+use super::context::Session;
+use super::failure::CommandFailure;
+use super::options::Format;
+use super::table::{self, CellShape, PrintedColumn};
+use super::{hints, output};
 use crate::change;
 use crate::lab::{silent, understand};
 use crate::memory::Entity;
-use crate::recall::understand::Mean;
+use crate::recall::understand::WeightedMean;
 use crate::recall::understand::canvas::Engagement;
 use crate::recall::understand::report::{Graduation, Insights, insights_json};
 use crate::recall::understand::usefulness::Usefulness;
 use crate::ui::text::SafeText;
 
 /// `insights`.
-pub async fn insights(session: &Session<'_>, agent: Option<&str>) -> Result<(), Failure> {
+pub async fn insights(session: &Session<'_>, agent: Option<&str>) -> Result<(), CommandFailure> {
     let store = session.store().await?;
     let mask = session.mask();
     // An agent that is in no episode has no insights: it may be misspelt.
@@ -25,17 +27,17 @@ pub async fn insights(session: &Session<'_>, agent: Option<&str>) -> Result<(), 
     let found = understand::insights(&store, agent, &change::now(), mask.as_ref(), &silent).await?;
     match session.format() {
         Format::Table => output::piped(|out| print_insights(out, &found)),
-        _ => look::print_value(session, &insights_json(&found)),
+        _ => output::value(session.format(), &insights_json(&found)),
     }
 }
 
 /// `graduation`.
-pub async fn graduation(session: &Session<'_>, agent: &str) -> Result<(), Failure> {
+pub async fn graduation(session: &Session<'_>, agent: &str) -> Result<(), CommandFailure> {
     let store = session.store().await?;
     let found = understand::graduation(&store, agent, &change::now(), &silent).await?;
     match session.format() {
         Format::Table => output::piped(|out| print_graduation(out, &found)),
-        _ => look::print_value(session, &json!(found)),
+        _ => output::value(session.format(), &json!(found)),
     }
 }
 
@@ -46,10 +48,10 @@ fn print_insights(out: &mut dyn Write, found: &Insights) -> io::Result<()> {
     for (title, groups) in [("by canvas type", &found.types), ("by component", &found.components)] {
         writeln!(out, "\n{title}")?;
         let rows: Vec<Vec<SafeText>> = groups.iter().map(engagement).collect();
-        let words = [("Canvas", Shape::Word, 0), ("Component", Shape::Word, 0), ("Is", Shape::Text, 1)];
+        let words = [("Canvas", CellShape::Word, 0), ("Component", CellShape::Word, 0), ("Is", CellShape::Text, 1)];
         let counts = ["Shown", "Quick", "Slow", "Submit", "Dwell", "Feedback", "Reward"];
-        let counts = (2..).zip(counts).map(|(rank, title)| Column::new(title, Shape::Number, rank));
-        let words = words.into_iter().map(|(title, shape, rank)| Column::new(title, shape, rank));
+        let counts = (2..).zip(counts).map(|(rank, title)| PrintedColumn::new(title, CellShape::Number, rank));
+        let words = words.into_iter().map(|(title, shape, rank)| PrintedColumn::new(title, shape, rank));
         output::table(out, &words.chain(counts).collect::<Vec<_>>(), &rows)?;
     }
     writeln!(out, "\nrules")?;
@@ -68,7 +70,7 @@ fn print_insights(out: &mut dyn Write, found: &Insights) -> io::Result<()> {
             curve.stale, curve.overdue, curve.rule
         )?;
         let number = |x: Option<f64>| SafeText::new(&x.map_or("·".to_owned(), |x| format!("{x:.2}")));
-        let row = |p: &crate::recall::understand::forgetting::Point| {
+        let row = |p: &crate::recall::understand::forgetting::CurvePoint| {
             let age = p.to_days.map_or(format!("{:.0}+", p.from_days), |to| format!("{:.0}-{to:.0}", p.from_days));
             let counts = [age, p.episodes.to_string(), p.put_away.to_string()];
             let mut cells: Vec<SafeText> = counts.iter().map(|c| SafeText::new(c)).collect();
@@ -77,7 +79,7 @@ fn print_insights(out: &mut dyn Write, found: &Insights) -> io::Result<()> {
         };
         let rows: Vec<_> = curve.points.iter().map(row).collect();
         let titles = ["Days", "Episodes", "Put away", "By rule", "Stored", "Recalls"];
-        output::table(out, &titles.map(|title| Column::new(title, Shape::Number, 0)), &rows)?;
+        output::table(out, &titles.map(|title| PrintedColumn::new(title, CellShape::Number, 0)), &rows)?;
     }
     if let Some(judged) = &found.memories {
         writeln!(out, "\nmemories: {} of {} used ones can be judged ({})", judged.judged, judged.used, judged.rule)?;
@@ -146,9 +148,9 @@ fn print_graduation(out: &mut dyn Write, found: &Graduation) -> io::Result<()> {
     Ok(())
 }
 
-fn print_mean(out: &mut dyn Write, title: &str, mean: &Mean) -> io::Result<()> {
+fn print_mean(out: &mut dyn Write, title: &str, mean: &WeightedMean) -> io::Result<()> {
     writeln!(out, "{title}: {}", mean.score.map_or("unknown".to_owned(), |s| format!("{s:.3}")))?;
-    let row = |t: &crate::recall::understand::Weighted| {
+    let row = |t: &crate::recall::understand::WeightedTerm| {
         let value = t.value.map_or_else(|| t.missing.clone().unwrap_or_default(), |v| format!("{v:.3}"));
         let cells = [t.name.to_owned(), value, format!("{:.3}", t.weight_used), format!("{:.3}", t.contribution)];
         let mut cells: Vec<SafeText> = cells.iter().map(|c| SafeText::new(c)).collect();
@@ -157,11 +159,11 @@ fn print_mean(out: &mut dyn Write, title: &str, mean: &Mean) -> io::Result<()> {
     };
     let rows: Vec<_> = mean.terms.iter().map(row).collect();
     let titles = [
-        ("Term", Shape::Word),
-        ("Value", Shape::Text),
-        ("Weight", Shape::Number),
-        ("Gives", Shape::Number),
-        ("N", Shape::Number),
+        ("Term", CellShape::Word),
+        ("Value", CellShape::Text),
+        ("Weight", CellShape::Number),
+        ("Gives", CellShape::Number),
+        ("N", CellShape::Number),
     ];
     output::table(out, &table::columns(&titles), &rows)?;
     if let Some(note) = &mean.note {

@@ -1,25 +1,57 @@
 //! `layouts`: the known ones, one of them, and a new file checked against a database.
 
-use std::path::Path;
+// Help texts are shown as they stand: backticks would be.
+#![allow(clippy::doc_markdown)]
 
+use std::path::{Path, PathBuf};
+
+use clap::Subcommand;
 use serde_json::{Value, json};
 
-use super::args::{Format, LayoutCommand};
 use super::change::read_input;
 use super::columns::cell;
-use super::table::{self, Shape};
-use super::{Failure, Session, output};
+use super::context::Session;
+use super::failure::CommandFailure;
+use super::options::Format;
+use super::output;
+use super::table::{self, CellShape};
 use crate::ground::input_file::SETTINGS_BYTES;
 use crate::ground::private_file;
 use crate::layout::{LayoutError, builtin, draft, parse};
 use crate::memory::entity::{Column, Personal};
 use crate::memory::nearest::unknown;
-use crate::memory::{Entity, Kind};
+use crate::memory::{Entity, ValueKind};
 use crate::store::{OpenError, OpenOptions, Store};
 use crate::ui::text::SafeText;
 
+/// What to do with layouts.
+#[derive(Debug, Subcommand)]
+pub enum LayoutCommand {
+    /// Print a shipped layout file.
+    Show {
+        /// Its name.
+        name: String,
+    },
+    /// Draft a layout for the database: guessed from names, types, keys and sampled rows, each guess with its reason.
+    Draft {
+        /// New file for it; standard output when not said.
+        #[arg(long, value_name = "FILE")]
+        out: Option<PathBuf>,
+    },
+    /// Print the canonical columns of an entity: what layouts map stored columns to.
+    Columns {
+        /// The entity, as in `list`.
+        entity: String,
+    },
+    /// Check a layout file, against the database given with -d if any.
+    Check {
+        /// The file.
+        file: PathBuf,
+    },
+}
+
 /// Runs `layouts` and what stands below it.
-pub async fn run(session: &Session<'_>, command: Option<&LayoutCommand>) -> Result<(), Failure> {
+pub async fn run(session: &Session<'_>, command: Option<&LayoutCommand>) -> Result<(), CommandFailure> {
     match command {
         None => list(session),
         Some(LayoutCommand::Show { name }) => show(name),
@@ -29,7 +61,7 @@ pub async fn run(session: &Session<'_>, command: Option<&LayoutCommand>) -> Resu
     }
 }
 
-fn list(session: &Session<'_>) -> Result<(), Failure> {
+fn list(session: &Session<'_>) -> Result<(), CommandFailure> {
     let layouts = builtin::all().map_err(OpenError::Layout)?;
     let rows: Vec<Value> = layouts
         .iter()
@@ -47,26 +79,26 @@ fn list(session: &Session<'_>) -> Result<(), Failure> {
         Format::Table => output::piped(|out| {
             let cells: Vec<_> = rows
                 .iter()
-                .map(|r| ["name", "engines", "title"].map(|k| cell(Kind::Text, &r[k], output::width())).to_vec())
+                .map(|r| ["name", "engines", "title"].map(|k| cell(ValueKind::Text, &r[k], output::width())).to_vec())
                 .collect();
-            let titles = [("Layout", Shape::Word), ("Engines", Shape::Word), ("What", Shape::Text)];
+            let titles = [("Layout", CellShape::Word), ("Engines", CellShape::Word), ("What", CellShape::Text)];
             output::table(out, &table::columns(&titles), &cells)
         }),
     }
 }
 
-fn show(name: &str) -> Result<(), Failure> {
+fn show(name: &str) -> Result<(), CommandFailure> {
     let texts = builtin::texts();
     let Some((_, text)) = texts.iter().find(|(n, _)| *n == name) else {
-        return Err(Failure::not_found(unknown("layout", name, texts.iter().map(|(n, _)| *n))));
+        return Err(CommandFailure::not_found(unknown("layout", name, texts.iter().map(|(n, _)| *n))));
     };
     output::piped(|out| out.write_all(text.as_bytes()))
 }
 
 /// The canonical columns of an entity.
-fn columns(session: &Session<'_>, name: &str) -> Result<(), Failure> {
+fn columns(session: &Session<'_>, name: &str) -> Result<(), CommandFailure> {
     let Some(entity) = Entity::parse(name) else {
-        return Err(Failure::usage(unknown("entity", name, Entity::ALL.iter().map(|e| e.name()))));
+        return Err(CommandFailure::usage(unknown("entity", name, Entity::ALL.iter().map(|e| e.name()))));
     };
     let row = |column: &Column| {
         let example: Value = serde_json::from_str(column.example()).unwrap_or_default();
@@ -85,27 +117,32 @@ fn columns(session: &Session<'_>, name: &str) -> Result<(), Failure> {
         Format::Csv => output::csv_table(&rows),
         Format::Table => output::piped(|out| {
             let shown = |row: &Value| {
-                let texts = ["column", "type", "unit"].map(|key| cell(Kind::Text, &row[key], output::width()));
-                let example = cell(Kind::Json, &row["example"], output::width());
+                let texts = ["column", "type", "unit"].map(|key| cell(ValueKind::Text, &row[key], output::width()));
+                let example = cell(ValueKind::Json, &row["example"], output::width());
                 texts.into_iter().chain([example]).collect::<Vec<_>>()
             };
-            let titles =
-                [("Column", Shape::Word), ("Type", Shape::Word), ("Unit", Shape::Text), ("Example", Shape::Text)];
+            let titles = [
+                ("Column", CellShape::Word),
+                ("Type", CellShape::Word),
+                ("Unit", CellShape::Text),
+                ("Example", CellShape::Text),
+            ];
             output::table(out, &table::columns(&titles), &rows.iter().map(shown).collect::<Vec<_>>())
         }),
     }
 }
 
 /// Drafts a layout for the database, on standard output or into a new file.
-async fn draft(session: &Session<'_>, out: Option<&Path>) -> Result<(), Failure> {
+async fn draft(session: &Session<'_>, out: Option<&Path>) -> Result<(), CommandFailure> {
     let store = session.store().await?;
     let tables = store.sampled_tables().await?;
     let name = draft_name(store.location());
     let text = draft::draft(&name, &format!("Drafted from {}", store.location()), &tables, &store.engine())
-        .map_err(Failure::failed)?;
+        .map_err(CommandFailure::failed)?;
     let Some(file) = out else { return output::piped(|out| out.write_all(text.as_bytes())) };
-    private_file::create(file, text.as_bytes())
-        .map_err(|e| Failure::failed(format!("{}: {e}; name a new file in a folder that is there", file.display())))?;
+    private_file::create(file, text.as_bytes()).map_err(|e| {
+        CommandFailure::failed(format!("{}: {e}; name a new file in a folder that is there", file.display()))
+    })?;
     output::afterwards(format!("the draft is in {}", file.display()));
     Ok(())
 }
@@ -121,7 +158,7 @@ fn draft_name(location: &str) -> String {
 }
 
 /// Checks a file by itself and, when a database is named, against that.
-async fn check(session: &Session<'_>, file: &str) -> Result<(), Failure> {
+async fn check(session: &Session<'_>, file: &str) -> Result<(), CommandFailure> {
     let text = read_input(Path::new(file), SETTINGS_BYTES)?;
     let mut against = None;
     let errors = match parse(file, &text) {
@@ -139,7 +176,12 @@ async fn check(session: &Session<'_>, file: &str) -> Result<(), Failure> {
     report(session, file, against.as_deref(), &errors)
 }
 
-fn report(session: &Session<'_>, file: &str, against: Option<&str>, errors: &[LayoutError]) -> Result<(), Failure> {
+fn report(
+    session: &Session<'_>,
+    file: &str,
+    against: Option<&str>,
+    errors: &[LayoutError],
+) -> Result<(), CommandFailure> {
     if session.format() == Format::Table {
         output::piped(|out| {
             for error in errors {
@@ -163,7 +205,7 @@ fn report(session: &Session<'_>, file: &str, against: Option<&str>, errors: &[La
     }
     match errors.len() {
         0 => Ok(()),
-        1 => Err(Failure::failed(format!("{file}: 1 error"))),
-        n => Err(Failure::failed(format!("{file}: {n} errors"))),
+        1 => Err(CommandFailure::failed(format!("{file}: 1 error"))),
+        n => Err(CommandFailure::failed(format!("{file}: {n} errors"))),
     }
 }

@@ -12,9 +12,9 @@ use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::fmt::{self, MakeWriter};
 use tracing_subscriber::layer::SubscriberExt as _;
 
-use super::Failure;
-use super::args::Global;
+use super::failure::CommandFailure;
 use super::failure::{harmless, say};
+use super::options::Global;
 use crate::ground::private_file;
 use crate::ui::text::SafeText;
 
@@ -31,11 +31,13 @@ static WAITING: Mutex<Option<Vec<String>>> = Mutex::new(None);
 ///
 /// # Errors
 /// A filter that cannot be read (code 2), or a file that cannot be written.
-pub fn start(global: &Global) -> Result<(), Failure> {
+pub fn start(global: &Global) -> Result<(), CommandFailure> {
     let asked = std::env::var(VARIABLE).ok().filter(|text| !text.trim().is_empty());
     let asked = asked.map(|text| {
         Targets::from_str(&text).map_err(|e| {
-            Failure::usage(format!("{VARIABLE}={text}: {e}; write a level or TARGET=LEVEL, such as mnemoscope=debug"))
+            CommandFailure::usage(format!(
+                "{VARIABLE}={text}: {e}; write a level or TARGET=LEVEL, such as mnemoscope=debug"
+            ))
         })
     });
     let asked = asked.transpose()?;
@@ -48,7 +50,7 @@ pub fn start(global: &Global) -> Result<(), Failure> {
     };
     // Libraries tell of statements and connections, which is for whoever asks for it by name.
     let ours = |level: LevelFilter| asked.clone().unwrap_or_else(|| Targets::new().with_target("mnemoscope", level));
-    let words = fmt::layer().without_time().with_target(global.verbose > 1).with_ansi(false).with_writer(Words);
+    let words = fmt::layer().without_time().with_target(global.verbose > 1).with_ansi(false).with_writer(LogWriter);
     let file = global.log.as_deref().map(kept_in).transpose()?;
     let file = file
         .map(|file| fmt::layer().with_ansi(false).with_writer(file).with_filter(ours(level.max(LevelFilter::INFO))));
@@ -58,26 +60,26 @@ pub fn start(global: &Global) -> Result<(), Failure> {
     Ok(())
 }
 
-fn kept_in(path: &Path) -> Result<Kept, Failure> {
+fn kept_in(path: &Path) -> Result<LogFile, CommandFailure> {
     let file = private_file::appending(path);
     let file =
-        file.map_err(|e| Failure::failed(format!("{}: the log cannot be written there: {e}", path.display())))?;
-    Ok(Kept(Arc::new(file)))
+        file.map_err(|e| CommandFailure::failed(format!("{}: the log cannot be written there: {e}", path.display())))?;
+    Ok(LogFile(Arc::new(file)))
 }
 
 /// Lines for standard error wait from now on, until this is dropped: somebody draws on the screen.
 #[must_use]
-pub struct Held;
+pub struct HeldLines;
 
-impl Held {
+impl HeldLines {
     /// Begins to wait.
     pub fn begin() -> Self {
         *WAITING.lock().unwrap_or_else(PoisonError::into_inner) = Some(Vec::new());
-        Held
+        HeldLines
     }
 }
 
-impl Drop for Held {
+impl Drop for HeldLines {
     fn drop(&mut self) {
         let lines = WAITING.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap_or_default();
         lines.iter().for_each(|line| say("mnemoscope: ", line));
@@ -85,18 +87,18 @@ impl Drop for Held {
 }
 
 /// Writes lines to standard error, or has them wait.
-struct Words;
+struct LogWriter;
 
 /// Appends lines to the file of `--log`.
-struct Kept(Arc<File>);
+struct LogFile(Arc<File>);
 
 /// One event as it is written: handed on when it is whole.
-struct Line<W: FnMut(&str)> {
+struct LogLine<W: FnMut(&str)> {
     bytes: Vec<u8>,
     to: W,
 }
 
-impl<W: FnMut(&str)> Write for Line<W> {
+impl<W: FnMut(&str)> Write for LogLine<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.bytes.extend_from_slice(bytes);
         Ok(bytes.len())
@@ -107,18 +109,18 @@ impl<W: FnMut(&str)> Write for Line<W> {
     }
 }
 
-impl<W: FnMut(&str)> Drop for Line<W> {
+impl<W: FnMut(&str)> Drop for LogLine<W> {
     fn drop(&mut self) {
         let text = String::from_utf8_lossy(&self.bytes);
         (self.to)(text.trim());
     }
 }
 
-impl<'w> MakeWriter<'w> for Words {
-    type Writer = Line<fn(&str)>;
+impl<'w> MakeWriter<'w> for LogWriter {
+    type Writer = LogLine<fn(&str)>;
 
     fn make_writer(&'w self) -> Self::Writer {
-        Line { bytes: Vec::new(), to: tell }
+        LogLine { bytes: Vec::new(), to: tell }
     }
 }
 
@@ -130,12 +132,12 @@ fn tell(line: &str) {
     }
 }
 
-impl<'w> MakeWriter<'w> for Kept {
-    type Writer = Line<Box<dyn FnMut(&str) + 'w>>;
+impl<'w> MakeWriter<'w> for LogFile {
+    type Writer = LogLine<Box<dyn FnMut(&str) + 'w>>;
 
     fn make_writer(&'w self) -> Self::Writer {
         // One write for a line: several processes may append to one file.
         let to = |line: &str| drop((&*self.0).write_all(format!("{}\n", SafeText::new(&harmless(line))).as_bytes()));
-        Line { bytes: Vec::new(), to: Box::new(to) }
+        LogLine { bytes: Vec::new(), to: Box::new(to) }
     }
 }

@@ -1,19 +1,25 @@
 //! The commands that look: status, list, show, chain, export.
 
+// Help texts are shown as they stand: backticks would be.
+#![allow(clippy::doc_markdown)]
+
 use std::io::{IsTerminal as _, Write};
 
 use chrono::Utc;
+use clap::Args;
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::args::{Format, Selection};
-use super::table::{self, Shape};
-use super::{Failure, Session, columns, hints, output};
+use super::context::Session;
+use super::failure::CommandFailure;
+use super::options::Format;
+use super::table::{self, CellShape};
+use super::{columns, hints, output};
 use crate::change::import::ORDER;
 use crate::memory::filter::Filter;
 use crate::memory::nearest::unknown;
 use crate::memory::query::{
-    CanvasFilter, Capability, CountKind, EpisodeContext, Order, PAGE, Query, ShownChain, Start,
+    CanvasFilter, Capability, CountKind, EpisodeContext, Order, PAGE, PageStart, Query, ShownChain,
 };
 use crate::memory::{Entity, Row};
 use crate::store::Store;
@@ -24,24 +30,42 @@ use crate::ui::text::SafeText;
 /// Rows read at a time when all of them are wanted.
 const STRIDE: usize = 500;
 
+/// Which rows of an entity.
+#[derive(Debug, Clone, Args)]
+pub struct Selection {
+    /// Condition `column OP value` with = != < <= > >= ~ (contains) has (list holds); several must all hold. Times take
+    /// RFC 3339 or an age such as 30d.
+    #[arg(long = "where", value_name = "EXPR")]
+    pub filters: Vec<String>,
+    /// Order, newest first when not said.
+    #[arg(long, value_name = "COLUMN[:asc|:desc]")]
+    pub order: Option<String>,
+    /// Episodes with a canvas event of this type, and of this action.
+    #[arg(long, value_name = "TYPE[:ACTION]")]
+    pub canvas: Option<String>,
+}
+
 /// Reads an entity's name.
-fn entity(name: &str) -> Result<Entity, Failure> {
-    Entity::parse(name).ok_or_else(|| Failure::usage(unknown("entity", name, Entity::ALL.iter().map(|e| e.name()))))
+fn entity(name: &str) -> Result<Entity, CommandFailure> {
+    Entity::parse(name)
+        .ok_or_else(|| CommandFailure::usage(unknown("entity", name, Entity::ALL.iter().map(|e| e.name()))))
 }
 
 /// The question behind `--where`, `--order` and `--canvas`.
-fn query(entity: Entity, selection: &Selection) -> Result<Query, Failure> {
+fn query(entity: Entity, selection: &Selection) -> Result<Query, CommandFailure> {
     let now = Utc::now();
     let mut query = Query::new(entity);
     for text in &selection.filters {
-        query.filters.push(Filter::parse(entity, text, now).map_err(|e| Failure::usage(format!("--where: {e}")))?);
+        query
+            .filters
+            .push(Filter::parse(entity, text, now).map_err(|e| CommandFailure::usage(format!("--where: {e}")))?);
     }
     if let Some(text) = &selection.order {
-        query.order = Some(Order::parse(entity, text).map_err(|e| Failure::usage(format!("--order: {e}")))?);
+        query.order = Some(Order::parse(entity, text).map_err(|e| CommandFailure::usage(format!("--order: {e}")))?);
     }
     if let Some(text) = &selection.canvas {
         if entity != Entity::Episode {
-            return Err(Failure::usage("--canvas is for episodes"));
+            return Err(CommandFailure::usage("--canvas is for episodes"));
         }
         query.canvas = Some(CanvasFilter::parse(text));
     }
@@ -49,7 +73,7 @@ fn query(entity: Entity, selection: &Selection) -> Result<Query, Failure> {
 }
 
 /// `status`.
-pub async fn status(session: &Session<'_>, sizes: bool) -> Result<(), Failure> {
+pub async fn status(session: &Session<'_>, sizes: bool) -> Result<(), CommandFailure> {
     let store = session.store().await?;
     let mut status = store.status().await?;
     if sizes {
@@ -59,7 +83,7 @@ pub async fn status(session: &Session<'_>, sizes: bool) -> Result<(), Failure> {
     match session.format() {
         Format::Json => output::json(&value),
         Format::Jsonl => output::piped(|out| output::json_line(out, &value)),
-        Format::Csv => Err(Failure::usage("status is no table of rows: use --format json, jsonl or table")),
+        Format::Csv => Err(CommandFailure::usage("status is no table of rows: use --format json, jsonl or table")),
         Format::Table => output::piped(|out| {
             let database = &status.database;
             writeln!(out, "{} {}  {}", database.engine, database.version, SafeText::new(&database.location))?;
@@ -78,7 +102,7 @@ pub async fn status(session: &Session<'_>, sizes: bool) -> Result<(), Failure> {
                         vec![SafeText::new(name), SafeText::new(&count), SafeText::new(&e.source)]
                     })
                     .collect();
-                let titles = [("Entity", Shape::Word), ("Rows", Shape::Number), ("Source", Shape::Text)];
+                let titles = [("Entity", CellShape::Word), ("Rows", CellShape::Number), ("Source", CellShape::Text)];
                 output::table(out, &table::columns(&titles), &rows)?;
                 for missing in &layout.missing {
                     writeln!(out, "missing: {}", SafeText::new(missing))?;
@@ -89,7 +113,11 @@ pub async fn status(session: &Session<'_>, sizes: bool) -> Result<(), Failure> {
                 let rows: Vec<_> =
                     status.tables.iter().map(|t| vec![SafeText::new(&t.name), SafeText::new(&size(t.bytes))]).collect();
                 writeln!(out)?;
-                output::table(out, &table::columns(&[("Table", Shape::Text), ("Bytes", Shape::Number)]), &rows)?;
+                output::table(
+                    out,
+                    &table::columns(&[("Table", CellShape::Text), ("Bytes", CellShape::Number)]),
+                    &rows,
+                )?;
             }
             if status.layouts.is_empty() {
                 let words = "no known layout fits this database, so it has no entities and is only looked at";
@@ -131,14 +159,14 @@ pub async fn list(
     selection: &Selection,
     limit: Option<usize>,
     after: Option<&str>,
-) -> Result<(), Failure> {
+) -> Result<(), CommandFailure> {
     let mut query = query(entity(name)?, selection)?;
     if limit == Some(0) {
-        return Err(Failure::usage("--limit 0 asks for nothing: give 1 or more"));
+        return Err(CommandFailure::usage("--limit 0 asks for nothing: give 1 or more"));
     }
     query.limit = limit.unwrap_or(PAGE);
     if let Some(cursor) = after {
-        query.start = Start::After(cursor.to_owned());
+        query.start = PageStart::After(cursor.to_owned());
     }
     let format = session.format();
     if format == Format::Table {
@@ -171,7 +199,7 @@ pub async fn list(
             print_table(query.entity, &page.rows)?;
             if let Some(next) = &page.next {
                 // A cursor is long: it is for whoever takes pages one by one, or a program.
-                let is_asked = after.is_some() || session.global().verbose > 0 || !std::io::stdout().is_terminal();
+                let is_asked = after.is_some() || session.global.verbose > 0 || !std::io::stdout().is_terminal();
                 if is_asked {
                     output::tell(&format!("more rows follow: --after {next}"));
                 } else {
@@ -183,7 +211,7 @@ pub async fn list(
     }
 }
 
-fn print_table(entity: Entity, rows: &[Row]) -> Result<(), Failure> {
+fn print_table(entity: Entity, rows: &[Row]) -> Result<(), CommandFailure> {
     let (columns, cells, zones) = columns::table(entity, rows, output::width());
     output::piped(|out| {
         if let Some(zones) = zones {
@@ -207,7 +235,7 @@ async fn stream(
     mut query: Query,
     format: Format,
     tagged: bool,
-) -> Result<usize, Failure> {
+) -> Result<usize, CommandFailure> {
     query.limit = STRIDE;
     let (mut first, mut printed) = (true, 0);
     let mask = session.mask();
@@ -233,7 +261,7 @@ async fn stream(
         first = false;
         printed += page.rows.len();
         match page.next {
-            Some(next) if !closed => query.start = Start::After(next),
+            Some(next) if !closed => query.start = PageStart::After(next),
             _ => return Ok(printed),
         }
     }
@@ -287,7 +315,7 @@ pub async fn export(
     names: &[String],
     selection: &Selection,
     out: Option<&std::path::Path>,
-) -> Result<(), Failure> {
+) -> Result<(), CommandFailure> {
     // Of one person, unless the second word is an entity too.
     if let [first, subject] = names
         && Entity::parse(first) == Some(Entity::Subject)
@@ -296,7 +324,7 @@ pub async fn export(
         return super::purge::export(session, subject, out).await;
     }
     if out.is_some() {
-        return Err(Failure::usage("--out is for `export subject SUBJECT`"));
+        return Err(CommandFailure::usage("--out is for `export subject SUBJECT`"));
     }
     let mut queries = Vec::new();
     for name in names {
@@ -320,25 +348,26 @@ pub async fn export(
 }
 
 /// `show`.
-pub async fn show(session: &Session<'_>, name: &str, id: &str) -> Result<(), Failure> {
+pub async fn show(session: &Session<'_>, name: &str, id: &str) -> Result<(), CommandFailure> {
     let entity = entity(name)?;
     let store = session.store().await?;
-    let missing = || Failure::not_found(format!("there is no {} `{id}` in {}", entity.title(), store.location()));
+    let missing =
+        || CommandFailure::not_found(format!("there is no {} `{id}` in {}", entity.title(), store.location()));
     let value = if entity == Entity::Subject {
         super::purge::show(session, &store, id).await?
     } else if entity == Entity::Episode {
         let mut context = store.episode(id).await?.ok_or_else(missing)?;
         mask_context(session, &mut context);
-        return print_shape(session, &context);
+        return output::shape(session.format(), &context);
     } else {
         let row = store.row(entity, id).await?.ok_or_else(missing)?;
         with_context(session, &store, row).await?
     };
-    print_value(session, &value)
+    output::value(session.format(), &value)
 }
 
 /// A row with what hangs on it, under names of its own beside the canonical columns.
-async fn with_context(session: &Session<'_>, store: &Store, row: Row) -> Result<Value, Failure> {
+async fn with_context(session: &Session<'_>, store: &Store, row: Row) -> Result<Value, CommandFailure> {
     let id = vec![row.id().to_owned()];
     let mut parts: Vec<(&str, Vec<Row>)> = Vec::new();
     match row.entity {
@@ -367,79 +396,15 @@ async fn with_context(session: &Session<'_>, store: &Store, row: Row) -> Result<
 }
 
 /// `chain`.
-pub async fn chain(session: &Session<'_>, id: &str) -> Result<(), Failure> {
+pub async fn chain(session: &Session<'_>, id: &str) -> Result<(), CommandFailure> {
     let store = session.store().await?;
     let found = store.chain(id).await?;
-    let (chain, mut relatives) =
-        found.ok_or_else(|| Failure::not_found(format!("there is no episode `{id}` in {}", store.location())))?;
+    let (chain, mut relatives) = found
+        .ok_or_else(|| CommandFailure::not_found(format!("there is no episode `{id}` in {}", store.location())))?;
     if let Some(mask) = session.mask() {
         relatives.values_mut().for_each(|row| mask.row(row));
     }
-    print_shape(session, &ShownChain::new(&chain, |id| relatives.get(id)))
-}
-
-/// Prints what has a JSON shape; as JSON without a copy of it.
-fn print_shape(session: &Session<'_>, shape: &impl Serialize) -> Result<(), Failure> {
-    match session.format() {
-        Format::Json => output::json(shape),
-        _ => print_value(session, &json!(shape)),
-    }
-}
-
-pub(super) fn print_value(session: &Session<'_>, value: &Value) -> Result<(), Failure> {
-    match session.format() {
-        Format::Json => output::json(value),
-        Format::Jsonl => output::piped(|out| output::json_line(out, value)),
-        Format::Csv => Err(Failure::usage("this is no table of rows: use --format json, jsonl or table")),
-        Format::Table => output::piped(|out| print_fields(out, value, 0)),
-    }
-}
-
-/// A JSON value as indented lines `name: value`, empty ones left out.
-fn print_fields(out: &mut dyn Write, value: &Value, depth: usize) -> std::io::Result<()> {
-    let indent = "  ".repeat(depth);
-    let leaf = |text: &str| SafeText::block(text);
-    match value {
-        Value::Object(object) => {
-            for (name, value) in object {
-                let name = SafeText::new(name);
-                match value {
-                    Value::Null => {}
-                    Value::Array(items) if items.is_empty() => {}
-                    Value::Object(_) | Value::Array(_) => {
-                        let count = value.as_array().map(|a| format!(" ({})", a.len())).unwrap_or_default();
-                        writeln!(out, "{indent}{name}{count}:")?;
-                        print_fields(out, value, depth + 1)?;
-                    }
-                    Value::String(text) => {
-                        let lines = leaf(text);
-                        let (first, rest) =
-                            lines.split_first().map_or((String::new(), &[][..]), |(f, r)| (f.to_string(), r));
-                        writeln!(out, "{indent}{name}: {first}")?;
-                        for line in rest {
-                            writeln!(out, "{indent}    {line}")?;
-                        }
-                    }
-                    other => writeln!(out, "{indent}{name}: {other}")?,
-                }
-            }
-            Ok(())
-        }
-        Value::Array(items) => {
-            for item in items {
-                match item {
-                    Value::Object(_) | Value::Array(_) => {
-                        writeln!(out, "{indent}-")?;
-                        print_fields(out, item, depth + 1)?;
-                    }
-                    Value::String(text) => writeln!(out, "{indent}- {}", SafeText::new(text))?,
-                    other => writeln!(out, "{indent}- {other}")?,
-                }
-            }
-            Ok(())
-        }
-        other => writeln!(out, "{indent}{}", SafeText::new(&other.to_string())),
-    }
+    output::shape(session.format(), &ShownChain::new(&chain, |id| relatives.get(id)))
 }
 
 fn mask_rows(session: &Session<'_>, rows: &mut [Row]) {

@@ -4,9 +4,11 @@ use std::io::Write;
 
 use serde_json::json;
 
-use super::args::Format;
-use super::{Failure, Session, look, output};
-use crate::change::migrate::{self, Choice, Outcome, Pending, State};
+use super::context::Session;
+use super::failure::CommandFailure;
+use super::options::Format;
+use super::output;
+use crate::change::migrate::{self, MigrationChoice, MigrationOutcome, MigrationState, PendingMigration};
 use crate::change::purge::ANCHOR_PROBLEM;
 use crate::change::{Author, anchor};
 use crate::ui::text::SafeText;
@@ -15,7 +17,12 @@ use crate::ui::text::SafeText;
 ///
 /// # Errors
 /// As [`migrate::apply_chosen`]; code 6 when it was applied and not every row can be read.
-pub(super) async fn run(session: &Session<'_>, apply: bool, choice: &Choice, author: &Author) -> Result<(), Failure> {
+pub(super) async fn run(
+    session: &Session<'_>,
+    apply: bool,
+    choice: &MigrationChoice,
+    author: &Author,
+) -> Result<(), CommandFailure> {
     let mut store = session.store().await?;
     let (mut outcome, mut anchored) = (None, None);
     if apply {
@@ -44,10 +51,10 @@ pub(super) async fn run(session: &Session<'_>, apply: bool, choice: &Choice, aut
         shown["applied_now"] = json!(outcome.applied);
         shown["verification"] = json!({ "verified": outcome.verified, "readable": outcome.readable });
     }
-    look::print_value(session, &shown)
+    output::value(session.format(), &shown)
 }
 
-fn told_outcome(out: &mut dyn Write, outcome: &Outcome) -> std::io::Result<()> {
+fn told_outcome(out: &mut dyn Write, outcome: &MigrationOutcome) -> std::io::Result<()> {
     for name in &outcome.applied {
         writeln!(out, "applied {name}")?;
     }
@@ -59,7 +66,7 @@ fn told_outcome(out: &mut dyn Write, outcome: &Outcome) -> std::io::Result<()> {
     Ok(())
 }
 
-fn told(out: &mut dyn Write, state: &State) -> std::io::Result<()> {
+fn told(out: &mut dyn Write, state: &MigrationState) -> std::io::Result<()> {
     for drift in &state.drift {
         writeln!(out, "! {}: {}", SafeText::new(&drift.name), drift.message)?;
         for line in drift.diff.lines() {
@@ -88,7 +95,7 @@ fn told(out: &mut dyn Write, state: &State) -> std::io::Result<()> {
     Ok(())
 }
 
-fn told_migration(out: &mut dyn Write, what: &str, migration: &Pending) -> std::io::Result<()> {
+fn told_migration(out: &mut dyn Write, what: &str, migration: &PendingMigration) -> std::io::Result<()> {
     writeln!(out, "{what} {} (number {})", migration.name, migration.version)?;
     writeln!(out, "  effect: {}", migration.effect)?;
     writeln!(out, "  lock risk: {}", migration.lock_risk)?;

@@ -7,11 +7,10 @@ use serde::Serialize;
 use serde_json::Value;
 use serde_json::ser::Formatter;
 
-use super::Failure;
-use super::args::Global;
-use super::failure::say;
-use super::ink::{Ink, Surroundings};
-use super::table::{self, Column};
+use super::failure::{CommandFailure, say};
+use super::ink::{ColourSurroundings, OutputInk};
+use super::options::{Format, Global};
+use super::table::{self, PrintedColumn};
 use crate::memory::Row;
 use crate::memory::veil::Veil;
 use crate::ui::escaped;
@@ -78,7 +77,7 @@ impl<W: Write> Write for Veiled<W> {
 ///
 /// # Errors
 /// Anything else that keeps the output from being written.
-pub fn piped(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
+pub fn piped(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), CommandFailure> {
     let mut out = BufWriter::with_capacity(64 << 10, io::stdout().lock());
     let veils = veils();
     let written = if veils.is_empty() {
@@ -95,12 +94,12 @@ pub fn piped(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(),
     lines.iter().for_each(|line| tell(line));
     match written {
         Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        Err(e) => Err(Failure::failed(format!("the output could not be written: {e}"))),
+        Err(e) => Err(CommandFailure::failed(format!("the output could not be written: {e}"))),
         Ok(()) => Ok(()),
     }
 }
 
-/// Whether standard output is a terminal, where stored text must do no harm; a program gets it as it is.
+/// Whether standard output is a terminal, where stored text must do no harm; a program gets it is.
 fn is_read_by_people() -> bool {
     io::stdout().is_terminal()
 }
@@ -109,7 +108,7 @@ fn is_read_by_people() -> bool {
 ///
 /// # Errors
 /// As [`piped`].
-pub fn json(value: &impl Serialize) -> Result<(), Failure> {
+pub fn json(value: &impl Serialize) -> Result<(), CommandFailure> {
     piped(|out| {
         if is_read_by_people() {
             return writeln!(out, "{}", escaped(&serde_json::to_string_pretty(value)?));
@@ -147,6 +146,77 @@ impl Formatter for OneLine {
     }
 }
 
+/// Prints what has a JSON shape; as JSON without a copy of it.
+///
+/// # Errors
+/// As [`value`].
+pub fn shape(format: Format, shape: &impl Serialize) -> Result<(), CommandFailure> {
+    match format {
+        Format::Json => json(shape),
+        _ => value(format, &serde_json::json!(shape)),
+    }
+}
+
+/// Prints a JSON value in a format; as a table its fields line by line.
+///
+/// # Errors
+/// Code 2 for CSV; else as [`piped`].
+pub fn value(format: Format, value: &Value) -> Result<(), CommandFailure> {
+    match format {
+        Format::Json => json(value),
+        Format::Jsonl => piped(|out| json_line(out, value)),
+        Format::Csv => Err(CommandFailure::usage("this is no table of rows: use --format json, jsonl or table")),
+        Format::Table => piped(|out| fields(out, value, 0)),
+    }
+}
+
+/// A JSON value as indented lines `name: value`, empty ones left out.
+fn fields(out: &mut dyn Write, value: &Value, depth: usize) -> io::Result<()> {
+    let indent = "  ".repeat(depth);
+    let leaf = |text: &str| SafeText::block(text);
+    match value {
+        Value::Object(object) => {
+            for (name, value) in object {
+                let name = SafeText::new(name);
+                match value {
+                    Value::Null => {}
+                    Value::Array(items) if items.is_empty() => {}
+                    Value::Object(_) | Value::Array(_) => {
+                        let count = value.as_array().map(|a| format!(" ({})", a.len())).unwrap_or_default();
+                        writeln!(out, "{indent}{name}{count}:")?;
+                        fields(out, value, depth + 1)?;
+                    }
+                    Value::String(text) => {
+                        let lines = leaf(text);
+                        let (first, rest) =
+                            lines.split_first().map_or((String::new(), &[][..]), |(f, r)| (f.to_string(), r));
+                        writeln!(out, "{indent}{name}: {first}")?;
+                        for line in rest {
+                            writeln!(out, "{indent}    {line}")?;
+                        }
+                    }
+                    other => writeln!(out, "{indent}{name}: {other}")?,
+                }
+            }
+            Ok(())
+        }
+        Value::Array(items) => {
+            for item in items {
+                match item {
+                    Value::Object(_) | Value::Array(_) => {
+                        writeln!(out, "{indent}-")?;
+                        fields(out, item, depth + 1)?;
+                    }
+                    Value::String(text) => writeln!(out, "{indent}- {}", SafeText::new(text))?,
+                    other => writeln!(out, "{indent}- {other}")?,
+                }
+            }
+            Ok(())
+        }
+        other => writeln!(out, "{indent}{}", SafeText::new(&other.to_string())),
+    }
+}
+
 /// One row as CSV fields: see `csv_field`.
 pub fn csv_fields(row: &Row) -> impl Iterator<Item = String> {
     row.values.iter().map(csv_field)
@@ -180,7 +250,7 @@ fn is_formula(text: &str) -> bool {
 ///
 /// # Errors
 /// As [`piped`].
-pub fn csv_table(rows: &[Value]) -> Result<(), Failure> {
+pub fn csv_table(rows: &[Value]) -> Result<(), CommandFailure> {
     let mut columns: Vec<&str> = Vec::new();
     for key in rows.iter().filter_map(Value::as_object).flat_map(|row| row.keys()) {
         if !columns.contains(&key.as_str()) {
@@ -201,7 +271,7 @@ pub fn csv_table(rows: &[Value]) -> Result<(), Failure> {
 ///
 /// # Errors
 /// The writer's.
-pub fn table(out: &mut dyn Write, columns: &[Column], rows: &[Vec<SafeText>]) -> io::Result<()> {
+pub fn table(out: &mut dyn Write, columns: &[PrintedColumn], rows: &[Vec<SafeText>]) -> io::Result<()> {
     let width = width();
     let fitted = table::write(out, columns, rows, width, ink())?;
     fitted.note(width).into_iter().for_each(afterwards);
@@ -222,7 +292,7 @@ pub fn width() -> Option<usize> {
 /// How the run speaks: set once, when the command line has been read.
 #[derive(Debug, Clone, Copy)]
 struct Manner {
-    out: Ink,
+    out: OutputInk,
     quiet: bool,
 }
 
@@ -230,14 +300,14 @@ static MANNER: OnceLock<Manner> = OnceLock::new();
 
 /// Sets how the run speaks.
 pub fn speak(global: &Global) {
-    let out = Ink::of(global.color, is_read_by_people(), Surroundings::here());
+    let out = OutputInk::of(global.color, is_read_by_people(), ColourSurroundings::here());
     let _ = MANNER.set(Manner { out, quiet: global.quiet });
 }
 
 /// Colours of standard output.
 #[must_use]
-pub fn ink() -> Ink {
-    MANNER.get().map_or(Ink::none(), |manner| manner.out)
+pub fn ink() -> OutputInk {
+    MANNER.get().map_or(OutputInk::none(), |manner| manner.out)
 }
 
 /// Lines that follow on standard error when what is being printed is out.

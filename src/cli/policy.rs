@@ -5,64 +5,61 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::args::Format;
 use super::change::{PLAN_BYTES, carry_out, read_input};
 use super::change_args::PolicyCommand;
 use super::columns::{cell, zone_of};
-use super::table::{Column, Shape};
-use super::{Failure, Session, look, output};
-use crate::change::policy;
+use super::context::Session;
+use super::failure::CommandFailure;
+use super::options::Format;
+use super::output;
+use super::table::{CellShape, PrintedColumn};
+use crate::change::Operation;
+use crate::change::operation::PairsFile;
 use crate::lab::assess;
 use crate::lab::silent;
-use crate::lab::training::{self, Pairs};
-use crate::memory::{Entity, Kind};
-use crate::recall::learn::measured::Measured;
+use crate::lab::training;
+use crate::memory::{Entity, ValueKind};
+use crate::recall::learn::measured::MeasuredAssessment;
 use crate::recall::learn::version::Version;
 use crate::ui::text::SafeText;
 
 /// Runs a command on policies.
-pub async fn run(session: &Session<'_>, command: &PolicyCommand) -> Result<(), Failure> {
+pub async fn run(session: &Session<'_>, command: &PolicyCommand) -> Result<(), CommandFailure> {
     match command {
         PolicyCommand::List { bank } => list(session, bank.as_deref()).await,
         PolicyCommand::Train { bank, pairs, seed, doing } => {
-            let given = pairs.as_deref().map(read_pairs).transpose()?;
-            let store = session.store().await?;
-            carry_out(session, &store, doing, || async {
-                if let Some(pairs) = &given {
-                    return policy::train(&store, bank, pairs, *seed).await;
-                }
-                let pairs = training::from_bank(&store, Some(bank), &silent).await?;
-                policy::train(&store, bank, &pairs, *seed).await
-            })
-            .await
+            let pairs = pairs.as_deref().map(read_pairs).transpose()?;
+            let operation = Operation::TrainPolicy { bank: bank.clone(), pairs, seed: *seed };
+            carry_out(session, &session.store().await?, doing, &operation).await
         }
         PolicyCommand::Activate { id, doing } => {
-            let store = session.store().await?;
-            carry_out(session, &store, doing, || policy::activate(&store, id)).await
+            let operation = Operation::ActivatePolicy { id: id.clone() };
+            carry_out(session, &session.store().await?, doing, &operation).await
         }
         PolicyCommand::Evaluate { id, pairs, seed } => {
             let given = pairs.as_deref().map(read_pairs).transpose()?;
+            let given = given.map(|file| training::from_file(&file.name, &file.text)).transpose()?;
             let store = session.store().await?;
             let measured = assess::measure(&store, id.as_deref(), given, *seed, &silent).await?;
             match session.format() {
                 Format::Table => output::piped(|out| print(out, &measured)),
-                _ => look::print_value(session, &json!(measured)),
+                _ => output::value(session.format(), &json!(measured)),
             }
         }
     }
 }
 
-fn read_pairs(file: &Path) -> Result<Pairs, Failure> {
-    Ok(training::from_file(&file.display().to_string(), &read_input(file, PLAN_BYTES)?)?)
+fn read_pairs(file: &Path) -> Result<PairsFile, CommandFailure> {
+    Ok(PairsFile { name: file.display().to_string(), text: read_input(file, PLAN_BYTES)? })
 }
 
-async fn list(session: &Session<'_>, bank: Option<&str>) -> Result<(), Failure> {
+async fn list(session: &Session<'_>, bank: Option<&str>) -> Result<(), CommandFailure> {
     let store = session.store().await?;
     let versions = training::versions(&store, bank, &silent).await?;
     if let Some(bank) = bank.filter(|_| versions.is_empty())
         && store.row(Entity::Profile, bank).await?.is_none()
     {
-        return Err(Failure::not_found(format!("there is no profile `{bank}` in {}", store.location())));
+        return Err(CommandFailure::not_found(format!("there is no profile `{bank}` in {}", store.location())));
     }
     let rows: Vec<Value> = versions.iter().map(as_json).collect();
     match session.format() {
@@ -71,15 +68,15 @@ async fn list(session: &Session<'_>, bank: Option<&str>) -> Result<(), Failure> 
             let trained = versions.iter().filter_map(|version| version.row.text("trained_at"));
             let zone = zone_of(trained);
             let columns = [
-                Column::new("Policy", Shape::Word, 0),
-                Column::new("Bank", Shape::Word, 1),
-                Column::new("Version", Shape::Number, 2),
-                Column::new("Status", Shape::Word, 1),
-                Column::new("Used", Shape::Word, 3),
-                Column::new("AUC", Shape::Number, 2),
-                Column::new("Trained", Shape::Word, 4).with(zone),
-                Column::new("Cases gone", Shape::Number, 5),
-                Column::new("Weights", Shape::Text, 6),
+                PrintedColumn::new("Policy", CellShape::Word, 0),
+                PrintedColumn::new("Bank", CellShape::Word, 1),
+                PrintedColumn::new("Version", CellShape::Number, 2),
+                PrintedColumn::new("Status", CellShape::Word, 1),
+                PrintedColumn::new("Used", CellShape::Word, 3),
+                PrintedColumn::new("AUC", CellShape::Number, 2),
+                PrintedColumn::new("Trained", CellShape::Word, 4).with(zone),
+                PrintedColumn::new("Cases gone", CellShape::Number, 5),
+                PrintedColumn::new("Weights", CellShape::Text, 6),
             ];
             output::table(out, &columns, &rows)
         }),
@@ -106,7 +103,7 @@ fn as_cells(version: &Version) -> Vec<SafeText> {
         Ok(policy) => policy.weights.map(|w| format!("{w:.2}")).join(" "),
         Err(why) => why.clone(),
     };
-    let plain = |column: &str| cell(Kind::Text, row.get(column), None);
+    let plain = |column: &str| cell(ValueKind::Text, row.get(column), None);
     vec![
         text("id"),
         text("profile_id"),
@@ -114,13 +111,13 @@ fn as_cells(version: &Version) -> Vec<SafeText> {
         text("status"),
         SafeText::new(if version.in_use { "in use" } else { "" }),
         SafeText::new(&auc.map_or("·".to_owned(), |x| format!("{x:.3}"))),
-        cell(Kind::Time, row.get("trained_at"), None),
+        cell(ValueKind::Time, row.get("trained_at"), None),
         SafeText::new(&share),
         SafeText::new(&weights),
     ]
 }
 
-fn print(out: &mut dyn Write, measured: &Measured) -> io::Result<()> {
+fn print(out: &mut dyn Write, measured: &MeasuredAssessment) -> io::Result<()> {
     let found = &measured.assessment;
     writeln!(out, "{}", measured.what)?;
     writeln!(out, "on {}", SafeText::new(&measured.pairs))?;

@@ -2,12 +2,9 @@
 
 use clap::Args;
 
-use super::change::carry_out;
 use super::change_args::Doing;
-use super::{Failure, Session};
-use crate::change::{prune, quarantine};
-use crate::memory::prune::{Rules, Window};
-use crate::memory::time;
+use crate::change::operation::Pruning;
+use crate::memory::prune::PruneWindow;
 
 /// What to prune, and by which rules. Without a rule, each bank's own window counts; a rule that is named applies alone.
 #[derive(Debug, Clone, Args)]
@@ -20,7 +17,7 @@ pub struct Prune {
     pub agent: Option<String>,
     /// Newest cases that each bank keeps, or `own` for each bank's own window beside the other rules.
     #[arg(long, value_name = "N|own", allow_negative_numbers = true, value_parser = window)]
-    pub window: Option<Window>,
+    pub window: Option<PruneWindow>,
     /// Cases older than that: an age such as 90d, or a time.
     #[arg(long, value_name = "AGE")]
     pub older_than: Option<String>,
@@ -49,38 +46,25 @@ pub struct Cases {
     pub doing: Doing,
 }
 
-fn window(text: &str) -> Result<Window, String> {
+fn window(text: &str) -> Result<PruneWindow, String> {
     match text {
-        "own" => Ok(Window::Own),
-        number => number.parse().map(Window::Newest).map_err(|_| "give a number of cases, or `own`".to_owned()),
+        "own" => Ok(PruneWindow::Own),
+        number => number.parse().map(PruneWindow::Newest).map_err(|_| "give a number of cases, or `own`".to_owned()),
     }
 }
 
-/// Prunes banks.
-pub async fn run(session: &Session<'_>, asked: &Prune) -> Result<(), Failure> {
-    let older_than = match &asked.older_than {
-        Some(text) => Some(time::parse_moment(text, chrono::Utc::now()).ok_or_else(|| {
-            Failure::usage(format!("--older-than {text}: give an age such as 90d or 12h, or a time such as 2026-02-04"))
-        })?),
-        None => None,
-    };
-    let ask = prune::Ask {
-        user: asked.user.clone(),
-        agent: asked.agent.clone(),
-        window: asked.window.unwrap_or_default(),
-        rules: Rules {
-            older_than,
-            below_reward: asked.below_reward,
-            duplicates: asked.duplicates,
-            keep_diverse: asked.keep_diverse,
-        },
-    };
-    let store = session.store().await?;
-    carry_out(session, &store, &asked.doing, || prune::plan(&store, &ask)).await
-}
-
-/// Holds cases back from recall, or lets them be recalled again.
-pub async fn hold(session: &Session<'_>, asked: &Cases, held: bool) -> Result<(), Failure> {
-    let store = session.store().await?;
-    carry_out(session, &store, &asked.doing, || quarantine::hold(&store, &asked.cases, held)).await
+impl Prune {
+    /// The rules that are asked for.
+    #[must_use]
+    pub fn rules(&self) -> Pruning {
+        Pruning {
+            user: self.user.clone(),
+            agent: self.agent.clone(),
+            window: self.window.unwrap_or_default(),
+            older_than: self.older_than.clone(),
+            below_reward: self.below_reward,
+            duplicates: self.duplicates,
+            keep_diverse: self.keep_diverse,
+        }
+    }
 }

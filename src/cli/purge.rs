@@ -7,11 +7,13 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
 
-use super::args::Format;
 use super::change::{author, keep_anchor};
+use super::context::Session;
+use super::failure::CommandFailure;
+use super::options::Format;
+use super::output;
 use super::purge_args::{AccountArg, PurgeArgs, PurgeCommand};
-use super::{Failure, Session, look, output};
-use crate::change::purge::{self, Desk, KeptPlan, Mentions, Options, Progress as Say, Sink};
+use crate::change::purge::{self, Desk, KeptPlan, Mentions, Progress as Say, PurgeOptions, Sink};
 use crate::change::{Author, ChangeError, what_if};
 use crate::config;
 use crate::memory::mask::Mask;
@@ -22,10 +24,12 @@ use crate::store::{Store, StoreError};
 const OFTEN: Duration = Duration::from_millis(250);
 
 /// Runs `purge`.
-pub async fn run(session: &Session<'_>, args: &PurgeArgs) -> Result<(), Failure> {
+pub async fn run(session: &Session<'_>, args: &PurgeArgs) -> Result<(), CommandFailure> {
     if let Some(PurgeCommand::Verify { receipt, fleet }) = &args.command {
         if args.asks_to_erase() {
-            return Err(Failure::usage("what `purge verify` is told follows it: `purge verify RECEIPT --fleet FILE`"));
+            return Err(CommandFailure::usage(
+                "what `purge verify` is told follows it: `purge verify RECEIPT --fleet FILE`",
+            ));
         }
         return match fleet {
             Some(file) => super::fleet::verify(session, receipt, file).await,
@@ -37,7 +41,7 @@ pub async fn run(session: &Session<'_>, args: &PurgeArgs) -> Result<(), Failure>
     }
     let options = options(args);
     let store = session.store().await?;
-    let progress = Progress::new(session);
+    let progress = PurgeProgressLine::new(session);
     if args.doing.apply || args.resume {
         return carry_out(session, args, &store, &options, &progress).await;
     }
@@ -69,7 +73,7 @@ pub async fn run(session: &Session<'_>, args: &PurgeArgs) -> Result<(), Failure>
     if session.format() == Format::Table {
         group_mentions(&mut shown);
     }
-    look::print_value(session, &shown)?;
+    output::value(session.format(), &shown)?;
     if std::io::stderr().is_terminal() {
         output::tell("this is a plan, nothing was written; --apply does it");
     }
@@ -123,17 +127,17 @@ pub(super) fn hide_handles(mask: &Mask, shown: &mut Value) {
 }
 
 /// `purge verify RECEIPT`.
-async fn verify(session: &Session<'_>, receipt: &str) -> Result<(), Failure> {
+async fn verify(session: &Session<'_>, receipt: &str) -> Result<(), CommandFailure> {
     let store = session.store().await?;
-    let progress = Progress::new(session);
+    let progress = PurgeProgressLine::new(session);
     let author = Author::default();
     let say = |what: &str, count: u64| progress.say(what, count);
     let answer = purge::recheck(&store, receipt, &desk(&author, &say)?).await?;
     progress.end();
-    look::print_value(session, &answer)?;
+    output::value(session.format(), &answer)?;
     if answer["status"] == "incomplete" {
         let hits = &answer["verification"]["logical"]["hits"];
-        return Err(Failure::incomplete(format!("{hits} values name the person again, or still")));
+        return Err(CommandFailure::incomplete(format!("{hits} values name the person again, or still")));
     }
     Ok(())
 }
@@ -142,9 +146,9 @@ async fn verify(session: &Session<'_>, receipt: &str) -> Result<(), Failure> {
 ///
 /// # Errors
 /// Code 2 with a mask; else what the database says.
-pub async fn export(session: &Session<'_>, subject: &str, out: Option<&Path>) -> Result<(), Failure> {
+pub async fn export(session: &Session<'_>, subject: &str, out: Option<&Path>) -> Result<(), CommandFailure> {
     if session.mask().is_some() {
-        return Err(Failure::usage(
+        return Err(CommandFailure::usage(
             "a person's bundle is for that person and holds what is kept as it stands: it is not made with --mask, nor \
              with a profile that masks",
         ));
@@ -152,7 +156,7 @@ pub async fn export(session: &Session<'_>, subject: &str, out: Option<&Path>) ->
     let store = session.store().await?;
     if let Some(folder) = out {
         let (manifest, hash) = purge::bundle(&store, subject, &[], Sink::Folder(folder)).await?;
-        return look::print_value(session, &json!({ "manifest": manifest, "manifest_sha256": hash }));
+        return output::value(session.format(), &json!({ "manifest": manifest, "manifest_sha256": hash }));
     }
     let mut lines = Vec::new();
     purge::bundle(&store, subject, &[], Sink::Stream(&mut lines)).await?;
@@ -167,9 +171,9 @@ pub async fn export(session: &Session<'_>, subject: &str, out: Option<&Path>) ->
 }
 
 /// `show subject ID`: who it is, what belongs to the person, and what names the person elsewhere.
-pub async fn show(session: &Session<'_>, store: &Store, subject: &str) -> Result<Value, Failure> {
-    let progress = Progress::new(session);
-    let options = Options { account: true, ..Options::default() };
+pub async fn show(session: &Session<'_>, store: &Store, subject: &str) -> Result<Value, CommandFailure> {
+    let progress = PurgeProgressLine::new(session);
+    let options = PurgeOptions { account: true, ..PurgeOptions::default() };
     let plan = purge::plan(store, subject, &options, &|table, values| progress.say(table, values)).await?;
     progress.end();
     let mut shown = plan.to_json();
@@ -206,9 +210,9 @@ async fn carry_out(
     session: &Session<'_>,
     args: &PurgeArgs,
     store: &Store,
-    options: &Options,
-    progress: &Progress,
-) -> Result<(), Failure> {
+    options: &PurgeOptions,
+    progress: &PurgeProgressLine,
+) -> Result<(), CommandFailure> {
     let author = author(&args.doing.by);
     let say = |what: &str, count: u64| progress.say(what, count);
     let exported = match &args.export {
@@ -227,9 +231,9 @@ async fn carry_out(
 }
 
 /// `apply FILE` of a kept plan.
-pub async fn apply_kept(session: &Session<'_>, kept: &KeptPlan, author: &Author) -> Result<(), Failure> {
+pub async fn apply_kept(session: &Session<'_>, kept: &KeptPlan, author: &Author) -> Result<(), CommandFailure> {
     let store = session.store().await?;
-    let progress = Progress::new(session);
+    let progress = PurgeProgressLine::new(session);
     let say = |what: &str, count: u64| progress.say(what, count);
     let again = store.invocation().about(&["purge"], &[&kept.given], &["--resume"]);
     let mut receipt =
@@ -249,28 +253,29 @@ fn with_command(error: ChangeError, again: &str) -> ChangeError {
     }
 }
 
-fn print(session: &Session<'_>, receipt: &Value, again: &str) -> Result<(), Failure> {
-    look::print_value(session, receipt)?;
+fn print(session: &Session<'_>, receipt: &Value, again: &str) -> Result<(), CommandFailure> {
+    output::value(session.format(), receipt)?;
     if receipt["status"] == "incomplete" {
         let reasons: Vec<&str> =
             receipt["incomplete"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
         let message = format!("the purge is incomplete: {}; `{again}` continues it", reasons.join("; "));
-        return Err(Failure::incomplete(message));
+        return Err(CommandFailure::incomplete(message));
     }
     Ok(())
 }
 
 /// The key of the suppression list and the folder for sessions and receipts.
-pub(super) fn desk<'a>(author: &'a Author, progress: Say<'a>) -> Result<Desk<'a>, Failure> {
-    let kept =
-        |e: &dyn std::fmt::Display| Failure::refused(format!("the key of the suppression list cannot be kept: {e}"));
+pub(super) fn desk<'a>(author: &'a Author, progress: Say<'a>) -> Result<Desk<'a>, CommandFailure> {
+    let kept = |e: &dyn std::fmt::Display| {
+        CommandFailure::refused(format!("the key of the suppression list cannot be kept: {e}"))
+    };
     let key = config::erasure_key(true).map_err(|e| kept(&e))?.ok_or_else(|| kept(&"it was not made"))?;
     let folder = config::state_folder().ok_or_else(|| kept(&"there is no state folder: set MNEMOSCOPE_STATE"))?;
     Ok(Desk { folder, key, author, progress })
 }
 
-pub(super) fn options(args: &PurgeArgs) -> Options {
-    Options {
+pub(super) fn options(args: &PurgeArgs) -> PurgeOptions {
+    PurgeOptions {
         aliases: args.alias.clone(),
         mentions: args.mentions.map_or(Mentions::Leave, Into::into),
         each: args.mention.iter().cloned().collect(),
@@ -281,18 +286,16 @@ pub(super) fn options(args: &PurgeArgs) -> Options {
 }
 
 /// Progress on a terminal's standard error.
-pub struct Progress {
+pub struct PurgeProgressLine {
     shown: bool,
     last: Mutex<Option<Instant>>,
 }
 
-impl Progress {
+impl PurgeProgressLine {
     /// Progress, unless it is not wanted or nobody would see it.
     #[must_use]
     pub fn new(session: &Session<'_>) -> Self {
-        let global = session.global();
-        let shown = !global.no_progress && !global.quiet && std::io::stderr().is_terminal();
-        Progress { shown, last: Mutex::new(None) }
+        PurgeProgressLine { shown: session.shows_progress(), last: Mutex::new(None) }
     }
 
     /// Says where the work is.

@@ -1,29 +1,52 @@
 //! `tables` and `table`: what a database holds, whether a layout knows it or not.
 
+// Help texts are shown as they stand: backticks would be.
+#![allow(clippy::doc_markdown)]
+
+use clap::Args;
 use serde_json::{Map, Value, json};
 
-use super::args::{Format, RawSelection};
-use super::table::{self, Column, Shape};
-use super::{Failure, Session, columns, output};
+use super::context::Session;
+use super::failure::CommandFailure;
+use super::options::{Format, at_least_one};
+use super::table::{self, CellShape, PrintedColumn};
+use super::{columns, output};
 use crate::memory::query::CountKind;
 use crate::store::Store;
 use crate::store::raw_table::{RawPage, RawQuery, RawTable, ShownRaw};
 use crate::ui::text::SafeText;
 
+/// Which rows of a raw table.
+#[derive(Debug, Clone, Args)]
+pub struct RawSelection {
+    /// Condition `column OP value` with = != < <= > >= ~ (contains); several must all hold. `null` asks for empty ones.
+    #[arg(long = "where", value_name = "EXPR")]
+    pub filters: Vec<String>,
+    /// Order; by the key when not said.
+    #[arg(long, value_name = "COLUMN[:asc|:desc]")]
+    pub order: Option<String>,
+    /// Number of rows; 50 when not said, with jsonl and csv all.
+    #[arg(long, value_parser = at_least_one())]
+    pub limit: Option<usize>,
+    /// Go on after a page, with its `next`.
+    #[arg(long, value_name = "CURSOR")]
+    pub after: Option<String>,
+}
+
 /// Rows read at a time when all of them are wanted.
 const STRIDE: usize = 500;
 /// Columns of the list of tables.
-const TITLES: [(&str, Shape); 6] = [
-    ("Table", Shape::Word),
-    ("Kind", Shape::Word),
-    ("Rows", Shape::Number),
-    ("Bytes", Shape::Number),
-    ("Key", Shape::Text),
-    ("Entities", Shape::Text),
+const TITLES: [(&str, CellShape); 6] = [
+    ("Table", CellShape::Word),
+    ("Kind", CellShape::Word),
+    ("Rows", CellShape::Number),
+    ("Bytes", CellShape::Number),
+    ("Key", CellShape::Text),
+    ("Entities", CellShape::Text),
 ];
 
 /// `tables`.
-pub async fn tables(session: &Session<'_>) -> Result<(), Failure> {
+pub async fn tables(session: &Session<'_>) -> Result<(), CommandFailure> {
     let tables = session.store().await?.raw_tables().await?;
     let described: Vec<Value> = tables.iter().map(table_json).collect();
     match session.format() {
@@ -81,13 +104,14 @@ fn fields(table: &RawTable) -> [String; 6] {
 }
 
 /// `table NAME`.
-pub async fn table(session: &Session<'_>, name: &str, selection: &RawSelection) -> Result<(), Failure> {
+pub async fn table(session: &Session<'_>, name: &str, selection: &RawSelection) -> Result<(), CommandFailure> {
     let store = session.store().await?;
     let table = store.raw_table(name).await?;
     if let Some(why) = table.unread {
-        return Err(Failure::refused(format!("the rows of {} cannot be read: {why}", table.title)));
+        return Err(CommandFailure::refused(format!("the rows of {} cannot be read: {why}", table.title)));
     }
-    let mut query = RawQuery::parse(table, &selection.filters, selection.order.as_deref()).map_err(Failure::usage)?;
+    let mut query =
+        RawQuery::parse(table, &selection.filters, selection.order.as_deref()).map_err(CommandFailure::usage)?;
     query.after.clone_from(&selection.after);
     let format = session.format();
     let all = selection.limit.is_none() && matches!(format, Format::Jsonl | Format::Csv);
@@ -114,15 +138,15 @@ pub async fn table(session: &Session<'_>, name: &str, selection: &RawSelection) 
 }
 
 /// Headings of a raw table: the key first to stay where there is little room.
-fn titles(table: &RawTable) -> Vec<Column> {
+fn titles(table: &RawTable) -> Vec<PrintedColumn> {
     let titled = |(at, column): (usize, &crate::layout::CatalogColumn)| {
         let rank = if table.key.contains(&column.name) { 0 } else { u8::try_from(at + 1).unwrap_or(u8::MAX) };
-        Column::new(&column.name, Shape::Text, rank)
+        PrintedColumn::new(&column.name, CellShape::Text, rank)
     };
     table.columns.iter().enumerate().map(titled).collect()
 }
 
-async fn page(session: &Session<'_>, store: &Store, query: &RawQuery) -> Result<RawPage, Failure> {
+async fn page(session: &Session<'_>, store: &Store, query: &RawQuery) -> Result<RawPage, CommandFailure> {
     let mut page = store.raw_page(query).await?;
     if let Some(mask) = session.mask() {
         // Nothing is known of these columns: any of them may be personal.
@@ -137,7 +161,7 @@ async fn stream(
     mut query: RawQuery,
     all: bool,
     format: Format,
-) -> Result<(), Failure> {
+) -> Result<(), CommandFailure> {
     let mut begun = false;
     loop {
         let page = page(session, store, &query).await?;

@@ -1,30 +1,45 @@
 //! `recall`, `context`, `replay`, and parent suggestions.
 
+// Help texts are shown as they stand: backticks would be.
+#![allow(clippy::doc_markdown)]
+
 use std::io::Write;
-use std::time::Duration;
 
 use chrono::Utc;
+use clap::Subcommand;
 use serde_json::{Value, json};
 
-use super::args::{Format, QueriesCommand};
+use super::context::Session;
+use super::failure::CommandFailure;
+use super::options::Format;
 use super::recall_args::RecallArgs;
-use super::{Failure, Session, hints, look, output};
-use crate::change::what_if::Kept;
-use crate::config::{Embedding, queries};
-use crate::lab::embed::{self, Endpoint};
-use crate::lab::{self, Answer, Item, parents as lab_parents};
+use super::{hints, output};
+use crate::change::what_if::KeptQuestion;
+use crate::config::queries;
+use crate::lab::embed;
+use crate::lab::{self, RecallAnswer, RecalledItem, parents as lab_parents};
 use crate::memory::invocation::quoted;
 use crate::memory::nearest::unknown;
 use crate::memory::query::EpisodeContext;
 use crate::memory::{Entity, Row, time};
-use crate::recall::context::{self as text, Budget, Told};
-use crate::recall::inquiry::{Inquiry, Saved};
-use crate::recall::rank::{Ranked, Ranking};
+use crate::recall::context::{self as text, Budget, ContextRow};
+use crate::recall::inquiry::{Inquiry, SavedQuestion};
+use crate::recall::rank::{RankedRow, Ranking};
 use crate::store::Store;
 use crate::ui::text::SafeText;
 
+/// What to do with kept questions.
+#[derive(Debug, Clone, Subcommand)]
+pub enum QueriesCommand {
+    /// Forget one.
+    Forget {
+        /// Its name.
+        name: String,
+    },
+}
+
 /// `recall`.
-pub async fn recall(session: &Session<'_>, args: &RecallArgs) -> Result<(), Failure> {
+pub async fn recall(session: &Session<'_>, args: &RecallArgs) -> Result<(), CommandFailure> {
     let store = session.store().await?;
     let answer = answer(session, &store, args).await?;
     match session.format() {
@@ -36,7 +51,7 @@ pub async fn recall(session: &Session<'_>, args: &RecallArgs) -> Result<(), Fail
         }
         Format::Csv => {
             warn_notes(&answer.notes);
-            output::csv_table(&answer.rows.iter().map(Item::to_json).collect::<Vec<_>>())
+            output::csv_table(&answer.rows.iter().map(RecalledItem::to_json).collect::<Vec<_>>())
         }
     }
 }
@@ -47,10 +62,10 @@ pub async fn context(
     args: &RecallArgs,
     tokens: usize,
     per_row: Option<usize>,
-) -> Result<(), Failure> {
+) -> Result<(), CommandFailure> {
     let store = session.store().await?;
     let answer = answer(session, &store, args).await?;
-    let rows: Vec<Told<'_>> = answer.rows.iter().map(Item::told).collect();
+    let rows: Vec<ContextRow<'_>> = answer.rows.iter().map(RecalledItem::told).collect();
     let lessons = answer.request.ranking == Ranking::Similar;
     let made = text::context(&rows, Budget { tokens, per_row }, lessons);
     if session.format() == Format::Table {
@@ -75,11 +90,16 @@ pub async fn context(
         "omitted": made.omitted,
         "query": answer.query_json(),
     });
-    look::print_value(session, &shown)
+    output::value(session.format(), &shown)
 }
 
 /// `replay`.
-pub async fn replay(session: &Session<'_>, topic: &str, agent: Option<&str>, limit: usize) -> Result<(), Failure> {
+pub async fn replay(
+    session: &Session<'_>,
+    topic: &str,
+    agent: Option<&str>,
+    limit: usize,
+) -> Result<(), CommandFailure> {
     let store = session.store().await?;
     store.sources_of(Entity::Episode)?;
     let (vector, note) = vector_of(session, &store, Entity::Episode, topic).await?;
@@ -135,7 +155,7 @@ pub async fn replay(session: &Session<'_>, topic: &str, agent: Option<&str>, lim
 }
 
 /// A replayed episode with its context.
-type Replayed = (Ranked, EpisodeContext);
+type Replayed = (RankedRow, EpisodeContext);
 
 fn replayed_json((shown, context): &Replayed) -> Value {
     let all = |rows: &[Row]| rows.iter().map(Row::to_json).collect::<Vec<_>>();
@@ -149,9 +169,9 @@ fn replayed_json((shown, context): &Replayed) -> Value {
 }
 
 /// `chain EPISODE --suggest-parents`.
-pub async fn parents(session: &Session<'_>, id: &str) -> Result<(), Failure> {
+pub async fn parents(session: &Session<'_>, id: &str) -> Result<(), CommandFailure> {
     let store = session.store().await?;
-    let missing = || Failure::not_found(format!("there is no episode `{id}` in {}", store.location()));
+    let missing = || CommandFailure::not_found(format!("there is no episode `{id}` in {}", store.location()));
     let episode = store.row(Entity::Episode, id).await?.ok_or_else(missing)?;
     let has_vector = !store.vectors(Entity::Episode, &[id.to_owned()]).await?.is_empty();
     let mut found = lab_parents::suggest(&store, &episode, None).await?;
@@ -179,18 +199,19 @@ pub async fn parents(session: &Session<'_>, id: &str) -> Result<(), Failure> {
     let shown = json!({
         "episode": id, "parent_id": episode.get("parent_id"), "suggestions": suggestions, "reason": reason,
     });
-    look::print_value(session, &shown)
+    output::value(session.format(), &shown)
 }
 
-async fn answer(session: &Session<'_>, store: &Store, args: &RecallArgs) -> Result<Answer, Failure> {
+async fn answer(session: &Session<'_>, store: &Store, args: &RecallArgs) -> Result<RecallAnswer, CommandFailure> {
     let now = Utc::now();
     let at = match &args.at {
-        Some(text) => time::parse_moment(text, now)
-            .ok_or_else(|| Failure::usage(format!("--at: `{text}` is no time; RFC 3339 or an age such as 30d")))?,
+        Some(text) => time::parse_moment(text, now).ok_or_else(|| {
+            CommandFailure::usage(format!("--at: `{text}` is no time; RFC 3339 or an age such as 30d"))
+        })?,
         None => time::spell_utc(now).unwrap_or_default(),
     };
     if args.k == Some(0) {
-        return Err(Failure::usage("-k 0 asks for nothing: name one row at least"));
+        return Err(CommandFailure::usage("-k 0 asks for nothing: name one row at least"));
     }
     let kept = match &args.saved {
         Some(name) => Some(saved(store, name)?),
@@ -199,7 +220,7 @@ async fn answer(session: &Session<'_>, store: &Store, args: &RecallArgs) -> Resu
     let asked = args.inquiry(kept);
     if !asked.is_enough() {
         let words = "say what is asked: a text, or --like ID of an episode, a case or a memory";
-        return Err(Failure::usage(words));
+        return Err(CommandFailure::usage(words));
     }
     let request = request_of(session, store, &asked, &at).await?;
     let mut answer = lab::recall(store, &request).await?;
@@ -213,16 +234,21 @@ async fn answer(session: &Session<'_>, store: &Store, args: &RecallArgs) -> Resu
     }
     if let Some(name) = &args.save {
         if name.trim().is_empty() {
-            return Err(Failure::usage("--save: name the question"));
+            return Err(CommandFailure::usage("--save: name the question"));
         }
-        let kept = Saved { name: name.clone(), inquiry: asked };
-        queries::save(store.location(), &kept).map_err(Failure::failed)?;
+        let kept = SavedQuestion { name: name.clone(), inquiry: asked };
+        queries::save(store.location(), &kept).map_err(CommandFailure::failed)?;
     }
     Ok(answer)
 }
 
 /// What a question asks at a moment, with the vector of its text.
-async fn request_of(session: &Session<'_>, store: &Store, asked: &Inquiry, at: &str) -> Result<lab::Request, Failure> {
+async fn request_of(
+    session: &Session<'_>,
+    store: &Store,
+    asked: &Inquiry,
+    at: &str,
+) -> Result<lab::RecallRequest, CommandFailure> {
     let mut request = asked.request(at);
     if let Some(text) = asked.text_to_embed() {
         let kind = if asked.ranking == Ranking::Cases { Entity::Case } else { Entity::Episode };
@@ -233,16 +259,16 @@ async fn request_of(session: &Session<'_>, store: &Store, asked: &Inquiry, at: &
 
 /// The questions that are kept for a database, ready to be asked before and after a change. What cannot be asked is
 /// said on standard error, and is no reason to show no plan.
-pub async fn kept(session: &Session<'_>, store: &Store) -> Vec<Kept> {
+pub async fn kept(session: &Session<'_>, store: &Store) -> Vec<KeptQuestion> {
     let at = time::spell_utc(Utc::now()).unwrap_or_default();
     let saved = queries::load(store.location()).unwrap_or_else(|why| {
         warn_notes(&[format!("kept questions are not looked at: {why}")]);
         Vec::new()
     });
     let mut kept = Vec::new();
-    for Saved { name, inquiry } in saved {
+    for SavedQuestion { name, inquiry } in saved {
         match request_of(session, store, &inquiry, &at).await {
-            Ok(request) => kept.push(Kept { name, inquiry, request }),
+            Ok(request) => kept.push(KeptQuestion { name, inquiry, request }),
             Err(why) => warn_notes(&[format!("the kept question {name} is not looked at: {}", why.message)]),
         }
     }
@@ -250,24 +276,24 @@ pub async fn kept(session: &Session<'_>, store: &Store) -> Vec<Kept> {
 }
 
 /// The question of that name.
-fn saved(store: &Store, name: &str) -> Result<Inquiry, Failure> {
-    let kept = queries::load(store.location()).map_err(Failure::failed)?;
+fn saved(store: &Store, name: &str) -> Result<Inquiry, CommandFailure> {
+    let kept = queries::load(store.location()).map_err(CommandFailure::failed)?;
     let known: Vec<String> = kept.iter().map(|saved| saved.name.clone()).collect();
     let place = store.location();
     kept.into_iter().find(|saved| saved.name == name).map(|saved| saved.inquiry).ok_or_else(|| {
         let what = format!("question kept for {place} with the name");
-        Failure::not_found(unknown(&what, name, known.iter().map(String::as_str)))
+        CommandFailure::not_found(unknown(&what, name, known.iter().map(String::as_str)))
     })
 }
 
 /// `queries`.
-pub async fn queries(session: &Session<'_>, command: Option<&QueriesCommand>) -> Result<(), Failure> {
+pub async fn queries(session: &Session<'_>, command: Option<&QueriesCommand>) -> Result<(), CommandFailure> {
     let store = session.store().await?;
     let mut kept = match command {
-        None => queries::load(store.location()).map_err(Failure::failed)?,
+        None => queries::load(store.location()).map_err(CommandFailure::failed)?,
         Some(QueriesCommand::Forget { name }) => {
             saved(&store, name)?;
-            queries::forget(store.location(), name).map_err(Failure::failed)?
+            queries::forget(store.location(), name).map_err(CommandFailure::failed)?
         }
     };
     if let Some(mask) = session.mask() {
@@ -296,10 +322,10 @@ async fn vector_of(
     store: &Store,
     kind: Entity,
     text: &str,
-) -> Result<(Option<Vec<f32>>, Option<String>), Failure> {
-    let endpoint = session.embedding().map(endpoint);
+) -> Result<(Option<Vec<f32>>, Option<String>), CommandFailure> {
+    let endpoint = session.endpoint(None);
     if let (true, Some(Err(why))) = (store.has_vectors(kind), &endpoint) {
-        return Err(Failure::usage(why));
+        return Err(CommandFailure::usage(why));
     }
     let named = endpoint.is_some();
     match embed::vector_of(store, kind, endpoint.as_ref(), text).await {
@@ -313,22 +339,6 @@ async fn vector_of(
     }
 }
 
-/// The endpoint that the settings name; its key comes from the environment.
-///
-/// # Errors
-/// The variable is not set.
-pub fn endpoint(settings: &Embedding) -> Result<Endpoint, String> {
-    let missing = |name: &String| format!("the key of the embedding endpoint is to be in ${name}, which is not set");
-    let key = settings.key_env.as_ref().map(|name| std::env::var(name).map_err(|_| missing(name))).transpose()?;
-    Ok(Endpoint {
-        url: settings.url.clone(),
-        model: settings.model.clone(),
-        key,
-        timeout: Duration::from_secs(settings.timeout_seconds.max(1)),
-        retries: settings.retries,
-    })
-}
-
 fn warn_notes(notes: &[String]) {
     let mut out = std::io::stderr().lock();
     for note in notes {
@@ -340,7 +350,7 @@ fn print_notes(out: &mut dyn Write, notes: &[String]) -> std::io::Result<()> {
     notes.iter().try_for_each(|note| writeln!(out, "! {}", SafeText::new(note)))
 }
 
-fn print_answer(out: &mut dyn Write, answer: &Answer) -> std::io::Result<()> {
+fn print_answer(out: &mut dyn Write, answer: &RecallAnswer) -> std::io::Result<()> {
     let formula = answer.request.ranking.formula();
     writeln!(out, "{} by {}: {formula}", answer.request.ranking.name(), answer.used)?;
     if answer.request.ranking == Ranking::Cases {
@@ -373,7 +383,7 @@ fn print_answer(out: &mut dyn Write, answer: &Answer) -> std::io::Result<()> {
     print_notes(out, &answer.notes)
 }
 
-fn print_item(out: &mut dyn Write, number: usize, item: &Item) -> std::io::Result<()> {
+fn print_item(out: &mut dyn Write, number: usize, item: &RecalledItem) -> std::io::Result<()> {
     let row = &item.ranked.row;
     let told = match row.entity {
         Entity::Case => crate::recall::features::case_text(row),

@@ -9,7 +9,7 @@ use crate::recall::rank;
 
 /// How memories are ranked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Ranking {
+pub enum RankingChoice {
     /// Episodes by time and likeness, boosted by canvas and feedback.
     Boosted,
     /// Memories and episodes by domain, topic, utility and age.
@@ -20,13 +20,13 @@ pub enum Ranking {
     Similar,
 }
 
-impl From<Ranking> for rank::Ranking {
-    fn from(ranking: Ranking) -> Self {
+impl From<RankingChoice> for rank::Ranking {
+    fn from(ranking: RankingChoice) -> Self {
         match ranking {
-            Ranking::Boosted => rank::Ranking::Boosted,
-            Ranking::Proven => rank::Ranking::Proven,
-            Ranking::Cases => rank::Ranking::Cases,
-            Ranking::Similar => rank::Ranking::Similar,
+            RankingChoice::Boosted => rank::Ranking::Boosted,
+            RankingChoice::Proven => rank::Ranking::Proven,
+            RankingChoice::Cases => rank::Ranking::Cases,
+            RankingChoice::Similar => rank::Ranking::Similar,
         }
     }
 }
@@ -41,7 +41,7 @@ pub struct RecallArgs {
     pub like: Option<String>,
     /// How to rank.
     #[arg(long, value_enum, required_unless_present = "saved")]
-    pub ranking: Option<Ranking>,
+    pub ranking: Option<RankingChoice>,
     /// Ask a question that was kept for this database; what else is said here takes the place of its parts.
     #[arg(long, value_name = "NAME")]
     pub saved: Option<String>,
@@ -122,7 +122,7 @@ pub struct EvaluateArgs {
     pub of: Option<String>,
     /// The ranking that is judged: `cases` for cases, `boosted` for episodes when not said.
     #[arg(long, value_enum)]
-    pub ranking: Option<Ranking>,
+    pub ranking: Option<RankingChoice>,
     /// Rank cases by this policy; `none` by likeness alone. The policies in use in the banks when not said.
     #[arg(long, value_name = "ID")]
     pub policy: Option<String>,
@@ -130,6 +130,6 @@ pub struct EvaluateArgs {
     #[arg(short, value_name = "N", default_value_t = crate::recall::judge::ranked::K)]
     pub k: usize,
     /// Seed of samples, nonsense and intervals.
-    #[arg(long, default_value_t = crate::change::policy::SEED)]
+    #[arg(long, default_value_t = crate::change::operation::TRAINING_SEED)]
     pub seed: u64,
 }

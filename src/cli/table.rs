@@ -3,7 +3,7 @@
 
 use std::io::{self, Write};
 
-use super::ink::Ink;
+use super::ink::OutputInk;
 use crate::ui::text::{Align, SafeText};
 
 /// Width that a free text gets before another column is dropped for it, in terminal columns.
@@ -17,7 +17,7 @@ pub const NOTHING: &str = "·";
 
 /// How a column is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shape {
+pub enum CellShape {
     /// Whole, at the left: ids, times, words out of a few.
     Word,
     /// Whole, at the right.
@@ -28,28 +28,28 @@ pub enum Shape {
 
 /// A column of a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Column {
+pub struct PrintedColumn {
     /// Its heading.
     pub title: String,
     /// What follows the heading in brackets: a unit, a zone.
     pub unit: Option<String>,
     /// How it is written.
-    pub shape: Shape,
+    pub shape: CellShape,
     /// 0 is never dropped; the greatest number is dropped first.
     pub rank: u8,
 }
 
-impl Column {
+impl PrintedColumn {
     /// A column with a heading.
     #[must_use]
-    pub fn new(title: &str, shape: Shape, rank: u8) -> Self {
-        Column { title: title.to_owned(), unit: None, shape, rank }
+    pub fn new(title: &str, shape: CellShape, rank: u8) -> Self {
+        PrintedColumn { title: title.to_owned(), unit: None, shape, rank }
     }
 
     /// The same with a unit.
     #[must_use]
     pub fn with(self, unit: Option<String>) -> Self {
-        Column { unit, ..self }
+        PrintedColumn { unit, ..self }
     }
 
     fn heading(&self) -> SafeText {
@@ -58,26 +58,26 @@ impl Column {
     }
 
     fn align(&self) -> Align {
-        if self.shape == Shape::Number { Align::Right } else { Align::Left }
+        if self.shape == CellShape::Number { Align::Right } else { Align::Left }
     }
 }
 
 /// Columns that are never dropped, from their headings and shapes.
 #[must_use]
-pub fn columns(all: &[(&str, Shape)]) -> Vec<Column> {
-    all.iter().map(|(title, shape)| Column::new(title, *shape, 0)).collect()
+pub fn columns(all: &[(&str, CellShape)]) -> Vec<PrintedColumn> {
+    all.iter().map(|(title, shape)| PrintedColumn::new(title, *shape, 0)).collect()
 }
 
 /// What the table does not show.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Fitted {
+pub struct FittedTable {
     /// Headings of the columns that were dropped.
     pub dropped: Vec<String>,
     /// Whether a text was cut.
     pub cut: bool,
 }
 
-impl Fitted {
+impl FittedTable {
     /// What is not shown, in one line; none where everything is.
     #[must_use]
     pub fn note(&self, width: Option<usize>) -> Option<String> {
@@ -96,11 +96,11 @@ impl Fitted {
 /// The writer's.
 pub fn write(
     out: &mut dyn Write,
-    columns: &[Column],
+    columns: &[PrintedColumn],
     rows: &[Vec<SafeText>],
     width: Option<usize>,
-    ink: Ink,
-) -> io::Result<Fitted> {
+    ink: OutputInk,
+) -> io::Result<FittedTable> {
     let natural: Vec<usize> = columns
         .iter()
         .enumerate()
@@ -111,7 +111,7 @@ pub fn write(
         .collect();
     let is_empty = |at: usize| !rows.is_empty() && rows.iter().all(|row| row.get(at).is_none_or(is_nothing));
     let places = places(columns, &natural, &is_empty, width);
-    let mut fitted = Fitted::default();
+    let mut fitted = FittedTable::default();
     let is_kept = |at: usize| places.iter().any(|place| place.0 == at);
     fitted.dropped.extend((0..columns.len()).filter(|at| !is_kept(*at)).map(|at| columns[at].title.clone()));
     let last = places.last().map(|place| place.0);
@@ -142,14 +142,14 @@ fn is_nothing(cell: &SafeText) -> bool {
 
 /// The columns that are shown, each with its width.
 fn places(
-    columns: &[Column],
+    columns: &[PrintedColumn],
     natural: &[usize],
     is_empty: &dyn Fn(usize) -> bool,
     width: Option<usize>,
 ) -> Vec<(usize, usize)> {
     let mut kept: Vec<usize> = (0..columns.len()).collect();
     let Some(room) = width else { return kept.into_iter().map(|at| (at, natural[at])).collect() };
-    let is_text = |at: &usize| columns[*at].shape == Shape::Text;
+    let is_text = |at: &usize| columns[*at].shape == CellShape::Text;
     let least = |at: &usize| if is_text(at) { natural[*at].min(LEAST_TEXT) } else { natural[*at] };
     let gaps = |kept: &[usize]| GAP * kept.len().saturating_sub(1);
     while kept.iter().map(least).sum::<usize>() + gaps(&kept) > room {
@@ -179,12 +179,12 @@ fn places(
 mod tests {
     use super::*;
 
-    fn drawn(width: Option<usize>) -> (String, Fitted) {
+    fn drawn(width: Option<usize>) -> (String, FittedTable) {
         let columns = [
-            Column::new("Episode", Shape::Word, 0),
-            Column::new("Score", Shape::Number, 1),
-            Column::new("Agent", Shape::Word, 2),
-            Column::new("Title", Shape::Text, 0),
+            PrintedColumn::new("Episode", CellShape::Word, 0),
+            PrintedColumn::new("Score", CellShape::Number, 1),
+            PrintedColumn::new("Agent", CellShape::Word, 2),
+            PrintedColumn::new("Title", CellShape::Text, 0),
         ];
         let row = |cells: [&str; 4]| cells.map(SafeText::new).to_vec();
         let rows = [
@@ -192,7 +192,7 @@ mod tests {
             row(["ep_1", "12", NOTHING, "🦊 short"]),
         ];
         let mut out = Vec::new();
-        let fitted = write(&mut out, &columns, &rows, width, Ink::none()).unwrap();
+        let fitted = write(&mut out, &columns, &rows, width, OutputInk::none()).unwrap();
         (String::from_utf8(out).unwrap(), fitted)
     }
 
@@ -200,7 +200,7 @@ mod tests {
     fn without_a_width_everything_is_shown() {
         let (text, fitted) = drawn(None);
         assert!(text.contains("meeting begins") && text.contains("agent-books"), "{text}");
-        assert_eq!(fitted, Fitted::default());
+        assert_eq!(fitted, FittedTable::default());
     }
 
     #[test]

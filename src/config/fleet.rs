@@ -9,7 +9,7 @@ use crate::ground::{location, server_words};
 
 /// A database of the fleet.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Member {
+pub struct FleetMember {
     /// Path, folder or URL; a path is made relative to the file's folder.
     pub url: String,
     /// Layout name or file, instead of recognition.
@@ -20,14 +20,14 @@ pub struct Member {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
+struct FleetFile {
     #[serde(default)]
-    database: Vec<toml::Spanned<Entry>>,
+    database: Vec<toml::Spanned<FleetEntry>>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Entry {
+struct FleetEntry {
     url: String,
     layout: Option<String>,
     label: Option<String>,
@@ -37,10 +37,11 @@ struct Entry {
 ///
 /// # Errors
 /// Every fault with its line; never a URL, which may hold a password.
-pub fn parse(path: &Path, text: &str) -> Result<Vec<Member>, Vec<String>> {
+pub fn parse(path: &Path, text: &str) -> Result<Vec<FleetMember>, Vec<String>> {
     let line = |at: usize| text[..at.min(text.len())].matches('\n').count() + 1;
     let fault = |at: usize, words: &str| format!("{}:{}: {words}", path.display(), line(at));
-    let file: File = toml::from_str(text).map_err(|e| vec![fault(e.span().map_or(0, |s| s.start), e.message())])?;
+    let file: FleetFile =
+        toml::from_str(text).map_err(|e| vec![fault(e.span().map_or(0, |s| s.start), e.message())])?;
     if file.database.is_empty() {
         return Err(vec![fault(0, "it names no database; each one is a [[database]] with a url")]);
     }
@@ -48,7 +49,7 @@ pub fn parse(path: &Path, text: &str) -> Result<Vec<Member>, Vec<String>> {
     let (mut labels, mut urls) = (BTreeSet::new(), BTreeSet::new());
     for (number, entry) in file.database.into_iter().enumerate() {
         let at = entry.span().start;
-        let Entry { url, layout, label } = entry.into_inner();
+        let FleetEntry { url, layout, label } = entry.into_inner();
         if url.trim().is_empty() {
             faults.push(fault(at, "the url is empty"));
             continue;
@@ -65,7 +66,7 @@ pub fn parse(path: &Path, text: &str) -> Result<Vec<Member>, Vec<String>> {
             faults.push(fault(at, &format!("there are two databases labelled `{label}`")));
         }
         let layout = layout.map(|layout| if is_file(&layout) { located(path, &layout) } else { layout });
-        members.push(Member { url, layout, label });
+        members.push(FleetMember { url, layout, label });
     }
     if faults.is_empty() { Ok(members) } else { Err(faults) }
 }
@@ -90,7 +91,7 @@ fn located(file: &Path, text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn read(text: &str) -> Result<Vec<Member>, Vec<String>> {
+    fn read(text: &str) -> Result<Vec<FleetMember>, Vec<String>> {
         parse(Path::new("/etc/fleet.toml"), text)
     }
 

@@ -14,7 +14,7 @@ use crate::ground::private_file;
 /// A named database with its settings.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Profile {
+pub struct DatabaseProfile {
     /// Path, folder, URL, or libpq's words. A password is better kept in `.pgpass` or PGPASSWORD.
     pub database: String,
     /// Seconds that a server may take to let us in, where `database` says nothing; 0 is as long as it takes.
@@ -73,7 +73,7 @@ pub struct Config {
     pub no_mouse: bool,
     /// Databases by name.
     #[serde(default)]
-    pub profile: BTreeMap<String, Profile>,
+    pub profile: BTreeMap<String, DatabaseProfile>,
 }
 
 /// Bytes of a key.

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::state_folder;
 use crate::ground::input_file::{self, InputError};
 use crate::ground::private_file;
-use crate::recall::inquiry::Saved;
+use crate::recall::inquiry::SavedQuestion;
 
 /// Bytes that the file may have.
 const MOST: u64 = 4 << 20;
@@ -17,17 +17,17 @@ const HEADING: &str = "# Questions that were kept in mnemoscope; their texts may
 
 /// A question with the database that it is for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Entry {
+struct QuestionEntry {
     database: String,
     #[serde(flatten)]
-    saved: Saved,
+    saved: SavedQuestion,
 }
 
 /// The file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Book {
     #[serde(default)]
-    query: Vec<Entry>,
+    query: Vec<QuestionEntry>,
 }
 
 /// Where kept questions are: `queries.toml` in the state folder.
@@ -40,7 +40,7 @@ pub fn path() -> Option<PathBuf> {
 ///
 /// # Errors
 /// What is wrong with the file, with its name.
-pub fn load(database: &str) -> Result<Vec<Saved>, String> {
+pub fn load(database: &str) -> Result<Vec<SavedQuestion>, String> {
     let Some(path) = path() else { return Ok(Vec::new()) };
     read(&path).map(|book| of(&book, &key(database)))
 }
@@ -49,10 +49,10 @@ pub fn load(database: &str) -> Result<Vec<Saved>, String> {
 ///
 /// # Errors
 /// The file is damaged or cannot be written.
-pub fn save(database: &str, saved: &Saved) -> Result<Vec<Saved>, String> {
+pub fn save(database: &str, saved: &SavedQuestion) -> Result<Vec<SavedQuestion>, String> {
     change(database, |book, database| {
         book.query.retain(|entry| entry.database != database || entry.saved.name != saved.name);
-        book.query.push(Entry { database: database.to_owned(), saved: saved.clone() });
+        book.query.push(QuestionEntry { database: database.to_owned(), saved: saved.clone() });
     })
 }
 
@@ -60,13 +60,13 @@ pub fn save(database: &str, saved: &Saved) -> Result<Vec<Saved>, String> {
 ///
 /// # Errors
 /// The file is damaged or cannot be written.
-pub fn forget(database: &str, name: &str) -> Result<Vec<Saved>, String> {
+pub fn forget(database: &str, name: &str) -> Result<Vec<SavedQuestion>, String> {
     change(database, |book, database| {
         book.query.retain(|entry| entry.database != database || entry.saved.name != name);
     })
 }
 
-fn change(database: &str, edit: impl FnOnce(&mut Book, &str)) -> Result<Vec<Saved>, String> {
+fn change(database: &str, edit: impl FnOnce(&mut Book, &str)) -> Result<Vec<SavedQuestion>, String> {
     let path = path().ok_or("there is no folder to keep questions in: set MNEMOSCOPE_STATE")?;
     let database = key(database);
     let mut book = read(&path)?;
@@ -77,8 +77,8 @@ fn change(database: &str, edit: impl FnOnce(&mut Book, &str)) -> Result<Vec<Save
     Ok(of(&book, &database))
 }
 
-fn of(book: &Book, database: &str) -> Vec<Saved> {
-    let mut found: Vec<Saved> =
+fn of(book: &Book, database: &str) -> Vec<SavedQuestion> {
+    let mut found: Vec<SavedQuestion> =
         book.query.iter().filter(|entry| entry.database == database).map(|entry| entry.saved.clone()).collect();
     found.sort_by(|a, b| a.name.cmp(&b.name));
     found

@@ -5,13 +5,13 @@
 use serde_json::json;
 
 use super::calendar::{naive, zoned};
-use super::rows::{ACCESS, AUDIT, CASES, LINKS, MEMORIES, POLICIES, Row, SEGMENTS, list};
+use super::rows::{ACCESS, AUDIT, CASES, DemoRow, LINKS, MEMORIES, POLICIES, SEGMENTS, list};
 use super::scene::Scene;
-use crate::store::bulk::{Table, Value};
+use crate::store::bulk::{BulkTable, BulkValue};
 
 /// What an awkward episode needs to know of the rest of the world.
 #[derive(Debug)]
-pub struct Around {
+pub struct AwkwardContext {
     /// Its own id.
     pub id: String,
     /// When it began and ended, in microseconds since 1970.
@@ -37,7 +37,7 @@ enum Trick {
     /// This is stored in a column of the episode.
     Column(&'static str, &'static str),
     /// Anything else.
-    Scene(fn(&mut Scene, &Around)),
+    Scene(fn(&mut Scene, &AwkwardContext)),
 }
 
 use Trick::{Bytes, Column, Text};
@@ -121,7 +121,7 @@ const TRICKS: &[(&str, Trick)] = &[
     ("shared_canvas", Trick::Scene(|s, a| add_to_list(s, "canvas_ids", "canvas", &a.other_canvas))),
     ("wrong_aggregate", Trick::Scene(|s, _| s.episode.set("feedback_score", -0.75))),
     ("wrong_count", Trick::Scene(|s, _| s.episode.set("canvas_action_count", 41))),
-    ("null_started", Trick::Scene(|s, _| s.episode.set("started_at", Value::Null))),
+    ("null_started", Trick::Scene(|s, _| s.episode.set("started_at", BulkValue::Null))),
     ("time_naive", Trick::Scene(time_naive)),
     ("time_zoned", Trick::Scene(time_zoned)),
     ("time_impossible", Column("ended_at", "2026-02-30T25:61:00Z")),
@@ -134,7 +134,7 @@ const TRICKS: &[(&str, Trick)] = &[
     ("unknown_status", Column("status", "hibernating")),
     ("unknown_outcome", Column("outcome", "so-so")),
     ("missing_agent", Column("agent_id", "agent_retired_2019")),
-    ("missing_user", Trick::Scene(|s, _| s.episode.set("user_id", Value::Null))),
+    ("missing_user", Trick::Scene(|s, _| s.episode.set("user_id", BulkValue::Null))),
     ("hostile_user", Column("user_id", "\u{1b}[35mmallory\u{1b}[0m\u{202e}")),
     ("hostile_session", Column("session_id", "sess_\t\u{1b}]0;x\u{7}")),
     ("no_execution", Column("execution_ids", "[]")),
@@ -166,7 +166,7 @@ const TRICKS: &[(&str, Trick)] = &[
     ("case_reward_text", Trick::Scene(|s, _| each(s, &CASES, "reward", "n/a"))),
     ("case_reward_range", Trick::Scene(|s, _| each(s, &CASES, "reward", 3.5))),
     ("case_dangling", Trick::Scene(|s, _| each(s, &CASES, "reference_case_ids", "[\"case_nowhere\", 4]"))),
-    ("case_ownerless", Trick::Scene(|s, _| each(s, &CASES, "profile_id", Value::Null))),
+    ("case_ownerless", Trick::Scene(|s, _| each(s, &CASES, "profile_id", BulkValue::Null))),
     ("dangling_memory", Trick::Scene(|s, a| s.others.push(link(a, "drawer_nowhere", 9)))),
     ("access_invalid", Trick::Scene(access_invalid)),
     ("audit_not_json", Trick::Scene(|s, _| each(s, &AUDIT, "payload", "caseId=17"))),
@@ -185,13 +185,13 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 }
 
 /// Makes an episode awkward in the way of that number (below [`count`]).
-pub fn apply(number: u64, scene: &mut Scene, around: &Around) {
+pub fn apply(number: u64, scene: &mut Scene, around: &AwkwardContext) {
     let Some((name, trick)) = TRICKS.get(number as usize) else { return };
     scene.episode.set("tags", list(&["awkward".to_owned(), format!("awkward:{name}")]));
     match trick {
-        Text(text) => everywhere(scene, around, number, &Value::from(*text), text),
+        Text(text) => everywhere(scene, around, number, &BulkValue::from(*text), text),
         Bytes(bytes) => {
-            everywhere(scene, around, number, &Value::RawText(bytes.to_vec()), &String::from_utf8_lossy(bytes));
+            everywhere(scene, around, number, &BulkValue::RawText(bytes.to_vec()), &String::from_utf8_lossy(bytes));
         }
         Column(column, value) => scene.episode.set(column, *value),
         Trick::Scene(change) => change(scene, around),
@@ -199,7 +199,7 @@ pub fn apply(number: u64, scene: &mut Scene, around: &Around) {
 }
 
 /// Puts a text wherever people or models write; `json` is the same text where it stands within JSON.
-fn everywhere(scene: &mut Scene, around: &Around, number: u64, text: &Value, within: &str) {
+fn everywhere(scene: &mut Scene, around: &AwkwardContext, number: u64, text: &BulkValue, within: &str) {
     for column in ["title", "summary", "observation", "insight"] {
         scene.episode.set(column, text.clone());
     }
@@ -218,7 +218,7 @@ fn everywhere(scene: &mut Scene, around: &Around, number: u64, text: &Value, wit
     let memory = format!("drawer_odd_{number}");
     scene.others.push(link(around, &memory, 9));
     scene.others.push(
-        Row::new(&MEMORIES)
+        DemoRow::new(&MEMORIES)
             .with("id", memory)
             .with("kind", "drawer")
             .with("collection", "mempalace_drawers")
@@ -230,19 +230,19 @@ fn everywhere(scene: &mut Scene, around: &Around, number: u64, text: &Value, wit
     );
 }
 
-fn first(rows: &mut [Row], column: &str, value: impl Into<Value>) {
+fn first(rows: &mut [DemoRow], column: &str, value: impl Into<BulkValue>) {
     if let Some(row) = rows.first_mut() {
         row.set(column, value);
     }
 }
 
-fn each(scene: &mut Scene, table: &'static Table, column: &str, value: impl Into<Value>) {
+fn each(scene: &mut Scene, table: &'static BulkTable, column: &str, value: impl Into<BulkValue>) {
     let value = value.into();
     scene.others.iter_mut().filter(|row| row.table() == table).for_each(|row| row.set(column, value.clone()));
 }
 
-fn link(around: &Around, memory: &str, rank: i64) -> Row {
-    Row::new(&LINKS)
+fn link(around: &AwkwardContext, memory: &str, rank: i64) -> DemoRow {
+    DemoRow::new(&LINKS)
         .with("episode_id", &around.id)
         .with("memory_id", memory.to_owned())
         .with("kind", "drawer")
@@ -264,7 +264,7 @@ fn long_text(bytes: usize) -> String {
     text
 }
 
-fn ids(rows: &[Row]) -> Vec<String> {
+fn ids(rows: &[DemoRow]) -> Vec<String> {
     rows.iter().map(|row| row.text("id").to_owned()).collect()
 }
 
@@ -274,82 +274,82 @@ fn add_to_list(scene: &mut Scene, column: &str, of: &str, id: &str) {
     scene.episode.set(column, list(&all));
 }
 
-fn list_sql_null(scene: &mut Scene, _: &Around) {
+fn list_sql_null(scene: &mut Scene, _: &AwkwardContext) {
     for column in ["execution_ids", "participants", "entities", "canvas_ids", "canvas_action_count", "feedback_ids"] {
-        scene.episode.set(column, Value::Null);
+        scene.episode.set(column, BulkValue::Null);
     }
 }
 
-fn list_blob(scene: &mut Scene, _: &Around) {
+fn list_blob(scene: &mut Scene, _: &AwkwardContext) {
     let json = serde_json::Value::from(ids(&scene.canvas)).to_string();
     scene.episode.set("canvas_ids", json.into_bytes());
 }
 
-fn list_twice(scene: &mut Scene, _: &Around) {
+fn list_twice(scene: &mut Scene, _: &AwkwardContext) {
     let mut all = ids(&scene.canvas);
     all.extend(all.clone());
     scene.episode.set("canvas_action_count", all.len() as i64);
     scene.episode.set("canvas_ids", list(&all));
 }
 
-fn listed_only(scene: &mut Scene, _: &Around) {
+fn listed_only(scene: &mut Scene, _: &AwkwardContext) {
     for row in scene.canvas.iter_mut().chain(&mut scene.feedback) {
-        row.set("episode_id", Value::Null);
+        row.set("episode_id", BulkValue::Null);
     }
 }
 
-fn back_link_only(scene: &mut Scene, _: &Around) {
+fn back_link_only(scene: &mut Scene, _: &AwkwardContext) {
     for column in ["canvas_ids", "feedback_ids"] {
         scene.episode.set(column, "[]");
     }
 }
 
-fn wrong_back_link(scene: &mut Scene, around: &Around) {
+fn wrong_back_link(scene: &mut Scene, around: &AwkwardContext) {
     first(&mut scene.canvas, "episode_id", &around.before);
     first(&mut scene.feedback, "episode_id", &around.before);
 }
 
 /// Other spellings stand in a column that orders no list: the layout promises one spelling in those that do.
-fn time_naive(scene: &mut Scene, around: &Around) {
+fn time_naive(scene: &mut Scene, around: &AwkwardContext) {
     scene.episode.set("ended_at", naive(around.times.1));
 }
 
-fn time_zoned(scene: &mut Scene, around: &Around) {
+fn time_zoned(scene: &mut Scene, around: &AwkwardContext) {
     scene.episode.set("ended_at", zoned(around.times.1));
 }
 
-fn rating_out_of_range(scene: &mut Scene, _: &Around) {
+fn rating_out_of_range(scene: &mut Scene, _: &AwkwardContext) {
     first(&mut scene.feedback, "kind", "rating");
     first(&mut scene.feedback, "rating", 9);
 }
 
-fn feedback_too_early(scene: &mut Scene, around: &Around) {
+fn feedback_too_early(scene: &mut Scene, around: &AwkwardContext) {
     first(&mut scene.feedback, "created_at", super::calendar::stamp(around.times.0 - super::calendar::DAY));
 }
 
-fn unknown_canvas(scene: &mut Scene, _: &Around) {
+fn unknown_canvas(scene: &mut Scene, _: &AwkwardContext) {
     first(&mut scene.canvas, "canvas_type", "hologram");
     first(&mut scene.canvas, "component_type", "wave");
     first(&mut scene.canvas, "action", "beckon");
 }
 
-fn canvas_null_columns(scene: &mut Scene, _: &Around) {
+fn canvas_null_columns(scene: &mut Scene, _: &AwkwardContext) {
     for column in ["canvas_type", "component_type", "component_name", "action", "metadata", "session_id", "user_id"] {
-        first(&mut scene.canvas, column, Value::Null);
+        first(&mut scene.canvas, column, BulkValue::Null);
     }
 }
 
-fn many_canvas_events(scene: &mut Scene, _: &Around) {
+fn many_canvas_events(scene: &mut Scene, _: &AwkwardContext) {
     let Some(event) = scene.canvas.first().cloned() else { return };
     let id = event.text("id").to_owned();
     scene.canvas.extend((1..=140).map(|n| event.clone().with("id", format!("{id}_{n}")).with("action", "update")));
     scene.list_links();
 }
 
-fn many_segments(scene: &mut Scene, around: &Around) {
+fn many_segments(scene: &mut Scene, around: &AwkwardContext) {
     let next = scene.segments.len() as i64;
     scene.segments.extend((next..next + 250).map(|n| {
-        Row::new(&SEGMENTS)
+        DemoRow::new(&SEGMENTS)
             .with("id", format!("seg_{}_{n}", around.id))
             .with("episode_id", &around.id)
             .with("sequence", n)
@@ -360,14 +360,14 @@ fn many_segments(scene: &mut Scene, around: &Around) {
     }));
 }
 
-fn access_invalid(scene: &mut Scene, _: &Around) {
+fn access_invalid(scene: &mut Scene, _: &AwkwardContext) {
     each(scene, &ACCESS, "ids", "ep_1,ep_2");
     each(scene, &ACCESS, "latency_ms", "fast");
 }
 
-fn policy_not_json(scene: &mut Scene, around: &Around) {
+fn policy_not_json(scene: &mut Scene, around: &AwkwardContext) {
     scene.others.push(
-        Row::new(&POLICIES)
+        DemoRow::new(&POLICIES)
             .with("id", "pol_odd")
             .with("version", 1)
             .with("weights", "{\"bias\": NaN, \"similarity\": ")

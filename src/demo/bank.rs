@@ -8,10 +8,10 @@ use sha2::{Digest, Sha256};
 use super::calendar::{DAY, HOUR, stamp};
 use super::chance::Chance;
 use super::log::summary;
-use super::moment::{Counters, Moment, Outcome};
-use super::rows::{AUDIT, CASE_VECTORS, CASES, POLICIES, PROFILES, Row, list};
+use super::moment::{EpisodeEnd, EpisodeFacts, IdCounters};
+use super::rows::{AUDIT, CASE_VECTORS, CASES, DemoRow, POLICIES, PROFILES, list};
 use super::vectors;
-use super::world::{AGENTS, Person};
+use super::world::{AGENTS, DemoPerson};
 use crate::memory::reward::reward;
 
 /// Most cases that a story has, however long it is.
@@ -24,7 +24,7 @@ const MOST_OWNERS: usize = 120;
 const REMEMBERED: usize = 8;
 
 #[derive(Debug)]
-struct Profile {
+struct DemoProfile {
     id: String,
     created: i64,
     updated: i64,
@@ -36,20 +36,20 @@ struct Profile {
 
 /// All banks.
 #[derive(Debug)]
-pub struct Bank {
+pub struct DemoBanks {
     seed: u64,
     share: f64,
     owners: usize,
     /// By position of the person and of the agent.
-    profiles: BTreeMap<(usize, usize), Profile>,
+    profiles: BTreeMap<(usize, usize), DemoProfile>,
 }
 
-impl Bank {
+impl DemoBanks {
     /// Banks for a story of that many episodes; `owned` is the share (0..=1) of them whose people have banks at all.
     #[must_use]
-    pub fn new(seed: u64, episodes: u64, owned: f64) -> Bank {
+    pub fn new(seed: u64, episodes: u64, owned: f64) -> DemoBanks {
         let share = (MOST_CASES / (episodes as f64 * owned).max(1.0)).min(0.6);
-        Bank { seed, share, owners: MOST_OWNERS, profiles: BTreeMap::new() }
+        DemoBanks { seed, share, owners: MOST_OWNERS, profiles: BTreeMap::new() }
     }
 
     /// How many people of that many have banks.
@@ -65,14 +65,20 @@ impl Bank {
     }
 
     /// The rows of the case that an episode leaves, if it leaves one.
-    pub fn retain(&mut self, moment: &Moment<'_>, person: usize, score: Option<f64>, ids: &mut Counters) -> Vec<Row> {
+    pub fn retain(
+        &mut self,
+        moment: &EpisodeFacts<'_>,
+        person: usize,
+        score: Option<f64>,
+        ids: &mut IdCounters,
+    ) -> Vec<DemoRow> {
         let mut chance = moment.chance("case");
         let Some(value) = reward(moment.outcome.word(), score) else { return Vec::new() };
         let wanted = chance.is(self.share) || moment.rich;
         if person >= self.owners || !wanted || moment.ended > moment.anchor {
             return Vec::new();
         }
-        let profile = self.profiles.entry((person, moment.topic.agent)).or_insert_with(|| Profile {
+        let profile = self.profiles.entry((person, moment.topic.agent)).or_insert_with(|| DemoProfile {
             id: ids.profile.next(),
             created: moment.ended,
             updated: moment.ended,
@@ -96,7 +102,7 @@ impl Bank {
         if !chance.is(0.06) {
             let number = moment.number | 1 << 40;
             let vector = vectors::vector(self.seed, moment.topic.agent, moment.topic_number, moment.story, number);
-            rows.push(Row::new(&CASE_VECTORS).with("case_id", &id).with("embedding", vector));
+            rows.push(DemoRow::new(&CASE_VECTORS).with("case_id", &id).with("embedding", vector));
         }
         let payload = json!({"caseId": id, "profileId": profile.id, "reward": value, "references": references.len()});
         rows.push(audit(ids, &moment.person.id, moment.topic.agent, "insert_case", payload, moment.ended));
@@ -118,14 +124,14 @@ impl Bank {
     }
 
     /// The rows of the banks themselves, their policies and what was done to both.
-    pub fn rows(&self, people: &[Person], anchor: i64, ids: &mut Counters) -> Vec<Row> {
+    pub fn rows(&self, people: &[DemoPerson], anchor: i64, ids: &mut IdCounters) -> Vec<DemoRow> {
         let mut rows = Vec::new();
         for (number, ((person, agent), profile)) in self.profiles.iter().enumerate() {
             let mut chance = Chance::new(self.seed, "bank", number as u64);
             let owner = people.get(*person).map_or("", |p| p.id.as_str());
             let window = *chance.pick(&[None, None, Some(200), Some(200), Some(100), Some(25)]);
             rows.push(
-                Row::new(&PROFILES)
+                DemoRow::new(&PROFILES)
                     .with("id", &profile.id)
                     .with("user_id", owner.to_owned())
                     .with("agent_id", AGENTS[*agent].id)
@@ -147,11 +153,11 @@ impl Bank {
 
 /// The versions that were learned from a bank: the newest may still be training, older ones stay active.
 fn policies(
-    rows: &mut Vec<Row>,
-    profile: &Profile,
+    rows: &mut Vec<DemoRow>,
+    profile: &DemoProfile,
     agent: usize,
     anchor: i64,
-    ids: &mut Counters,
+    ids: &mut IdCounters,
     chance: &mut Chance,
 ) {
     let versions = chance.between(1, 4);
@@ -175,7 +181,7 @@ fn policies(
         };
         let id = ids.policy.next();
         rows.push(
-            Row::new(&POLICIES)
+            DemoRow::new(&POLICIES)
                 .with("id", &id)
                 .with("profile_id", &profile.id)
                 .with("version", version)
@@ -193,8 +199,8 @@ fn round(number: f64) -> f64 {
     (number * 10_000.0).round() / 10_000.0
 }
 
-fn audit(ids: &mut Counters, actor: &str, agent: usize, action: &'static str, payload: Json, at: i64) -> Row {
-    Row::new(&AUDIT)
+fn audit(ids: &mut IdCounters, actor: &str, agent: usize, action: &'static str, payload: Json, at: i64) -> DemoRow {
+    DemoRow::new(&AUDIT)
         .with("id", ids.audit.next())
         .with("actor", actor.to_owned())
         .with("agent_id", AGENTS[agent].id)
@@ -204,20 +210,20 @@ fn audit(ids: &mut Counters, actor: &str, agent: usize, action: &'static str, pa
 }
 
 fn case(
-    moment: &Moment<'_>,
-    profile: &Profile,
+    moment: &EpisodeFacts<'_>,
+    profile: &DemoProfile,
     id: &str,
     references: &[String],
     reward: f64,
     chance: &mut Chance,
-) -> Row {
+) -> DemoRow {
     let (words, topic) = (moment.words, moment.topic);
     let prompt = json!({
         "message": profile.message,
         "context": {"user": moment.person.name, "customer": words.customer, "topic": topic.name},
         "locale": "en",
     });
-    let step = |(position, step): (usize, &super::topics::Step)| {
+    let step = |(position, step): (usize, &super::topics::TopicStep)| {
         let named = if position == 0 { references } else { &[] };
         json!({"id": position + 1, "description": step.name.replace('_', " "), "tool": step.name,
             "referenceCaseIds": named})
@@ -232,14 +238,14 @@ fn case(
         .iter()
         .enumerate()
         .map(|(position, step)| {
-            let failed = position == last && moment.outcome == Outcome::Failure;
+            let failed = position == last && moment.outcome == EpisodeEnd::Failure;
             let output = words.fill(if failed { step.error } else { step.result }, chance);
             json!({"tool": step.name, "input": {"reference": words.reference},
                 "status": if failed { "error" } else { "ok" }, "durationMs": chance.between(20, 9_000), "output": output})
         })
         .collect();
     let traces = json!({"steps": traces, "answer": summary(moment, chance)});
-    Row::new(&CASES)
+    DemoRow::new(&CASES)
         .with("id", id.to_owned())
         .with("profile_id", &profile.id)
         .with("user_id", &moment.person.id)

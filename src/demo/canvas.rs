@@ -4,37 +4,37 @@ use serde_json::{Value as Json, json};
 
 use super::calendar::{SECOND, stamp};
 use super::chance::Chance;
-use super::moment::{Counters, Moment, Outcome};
-use super::rows::{CANVAS, Row};
-use super::topics::Show;
+use super::moment::{EpisodeEnd, EpisodeFacts, IdCounters};
+use super::rows::{CANVAS, DemoRow};
+use super::topics::CanvasShow;
 
 const FIELDS: [&str; 5] = ["name", "email", "phone", "city", "amount"];
 
 /// Canvas type, component type and how long it stays open, in seconds.
-struct Look {
+struct CanvasKind {
     canvas: &'static str,
     component: &'static str,
     open: (i64, i64),
 }
 
-fn look(show: Show) -> Look {
+fn look(show: CanvasShow) -> CanvasKind {
     let (canvas, component, open) = match show {
-        Show::Sheet => ("sheets", "table", (5, 25)),
-        Show::Line => ("charts", "line_chart", (18, 95)),
-        Show::Bar => ("charts", "bar_chart", (15, 80)),
-        Show::Doc => ("docs", "rich_text", (8, 120)),
-        Show::Mail => ("email", "draft", (10, 60)),
-        Show::Form => ("forms", "form", (30, 240)),
-        Show::Shell => ("terminal", "shell", (20, 300)),
-        Show::Diff => ("coding", "diff", (25, 200)),
-        Show::Board => ("orchestration", "board", (10, 90)),
-        Show::Custom => ("generic", "heat_map", (12, 70)),
+        CanvasShow::Sheet => ("sheets", "table", (5, 25)),
+        CanvasShow::Line => ("charts", "line_chart", (18, 95)),
+        CanvasShow::Bar => ("charts", "bar_chart", (15, 80)),
+        CanvasShow::Doc => ("docs", "rich_text", (8, 120)),
+        CanvasShow::Mail => ("email", "draft", (10, 60)),
+        CanvasShow::Form => ("forms", "form", (30, 240)),
+        CanvasShow::Shell => ("terminal", "shell", (20, 300)),
+        CanvasShow::Diff => ("coding", "diff", (25, 200)),
+        CanvasShow::Board => ("orchestration", "board", (10, 90)),
+        CanvasShow::Custom => ("generic", "heat_map", (12, 70)),
     };
-    Look { canvas, component, open }
+    CanvasKind { canvas, component, open }
 }
 
 /// The canvas events of an episode, in time order.
-pub fn events(moment: &Moment<'_>, ids: &mut Counters) -> Vec<Row> {
+pub fn events(moment: &EpisodeFacts<'_>, ids: &mut IdCounters) -> Vec<DemoRow> {
     let mut chance = moment.chance("canvas");
     let count = chance.weighted(&[0.45, 0.4, 0.15]).max(usize::from(moment.rich));
     let mut rows = Vec::new();
@@ -49,7 +49,7 @@ pub fn events(moment: &Moment<'_>, ids: &mut Counters) -> Vec<Row> {
             }
             let look = look(show);
             rows.push(
-                Row::new(&CANVAS)
+                DemoRow::new(&CANVAS)
                     .with("id", ids.canvas_event.next())
                     .with("episode_id", &moment.id)
                     .with("session_id", &moment.session)
@@ -70,7 +70,7 @@ pub fn events(moment: &Moment<'_>, ids: &mut Counters) -> Vec<Row> {
 }
 
 /// What happens on one canvas: action, time since the one before, and what is noted of it.
-fn session(moment: &Moment<'_>, show: Show, chance: &mut Chance) -> Vec<(&'static str, i64, Json)> {
+fn session(moment: &EpisodeFacts<'_>, show: CanvasShow, chance: &mut Chance) -> Vec<(&'static str, i64, Json)> {
     let look = look(show);
     let mut happens = vec![("present", 0, presented(moment, show, chance))];
     let corrected = !moment.outcome.pleases() && chance.is(0.45);
@@ -81,12 +81,12 @@ fn session(moment: &Moment<'_>, show: Show, chance: &mut Chance) -> Vec<(&'stati
     }
     let mut open = chance.between(look.open.0, look.open.1);
     // A glance is all that a table gets, mostly.
-    let glance = show == Show::Sheet && chance.is(0.75) || chance.is(0.04);
+    let glance = show == CanvasShow::Sheet && chance.is(0.75) || chance.is(0.04);
     let acts = match show {
-        Show::Form => chance.is(0.75),
-        Show::Mail => moment.outcome.pleases() || chance.is(0.4),
-        Show::Shell | Show::Diff => chance.is(0.7),
-        Show::Board => chance.is(0.4),
+        CanvasShow::Form => chance.is(0.75),
+        CanvasShow::Mail => moment.outcome.pleases() || chance.is(0.4),
+        CanvasShow::Shell | CanvasShow::Diff => chance.is(0.7),
+        CanvasShow::Board => chance.is(0.4),
         _ => false,
     };
     if glance {
@@ -106,26 +106,26 @@ fn session(moment: &Moment<'_>, show: Show, chance: &mut Chance) -> Vec<(&'stati
     happens
 }
 
-fn presented(moment: &Moment<'_>, show: Show, chance: &mut Chance) -> Json {
+fn presented(moment: &EpisodeFacts<'_>, show: CanvasShow, chance: &mut Chance) -> Json {
     match show {
-        Show::Sheet => json!({"rows": chance.between(12, 900), "columns": chance.between(3, 14)}),
-        Show::Line | Show::Bar => json!({"data_points": chance.between(7, 180), "title": moment.title}),
-        Show::Doc => json!({"words": chance.between(80, 1_400), "title": moment.title}),
-        Show::Mail => {
+        CanvasShow::Sheet => json!({"rows": chance.between(12, 900), "columns": chance.between(3, 14)}),
+        CanvasShow::Line | CanvasShow::Bar => json!({"data_points": chance.between(7, 180), "title": moment.title}),
+        CanvasShow::Doc => json!({"words": chance.between(80, 1_400), "title": moment.title}),
+        CanvasShow::Mail => {
             json!({"to": moment.words.fill("{colleague_mail}", chance), "subject": moment.title})
         }
-        Show::Form => json!({"form_fields": FIELDS, "prefilled": ["name", "email"]}),
-        Show::Shell => json!({"command": format!("{} --for {}", moment.topic.workflow, moment.words.reference)}),
-        Show::Diff => json!({"files": chance.between(1, 9), "added": chance.between(2, 160),
+        CanvasShow::Form => json!({"form_fields": FIELDS, "prefilled": ["name", "email"]}),
+        CanvasShow::Shell => json!({"command": format!("{} --for {}", moment.topic.workflow, moment.words.reference)}),
+        CanvasShow::Diff => json!({"files": chance.between(1, 9), "added": chance.between(2, 160),
             "removed": chance.between(0, 90)}),
-        Show::Board => json!({"steps": moment.topic.steps.len(), "waiting_for": moment.words.colleague}),
-        Show::Custom => json!({"component": "heat-map-by-region", "version": chance.between(1, 4)}),
+        CanvasShow::Board => json!({"steps": moment.topic.steps.len(), "waiting_for": moment.words.colleague}),
+        CanvasShow::Custom => json!({"component": "heat-map-by-region", "version": chance.between(1, 4)}),
     }
 }
 
-fn acted(moment: &Moment<'_>, show: Show, chance: &mut Chance) -> (&'static str, Json) {
+fn acted(moment: &EpisodeFacts<'_>, show: CanvasShow, chance: &mut Chance) -> (&'static str, Json) {
     match show {
-        Show::Form => {
+        CanvasShow::Form => {
             let person = moment.person;
             let done = if moment.outcome.pleases() { 5 } else { chance.between(2, 4) as usize };
             let all = [
@@ -139,9 +139,9 @@ fn acted(moment: &Moment<'_>, show: Show, chance: &mut Chance) -> (&'static str,
                 FIELDS.iter().map(|f| (*f).to_owned()).zip(all).take(done).collect();
             ("submit", json!({"form_fields": FIELDS, "completed": FIELDS[..done.min(5)], "values": values}))
         }
-        Show::Mail => ("submit", json!({"approved": true, "edited": chance.is(0.3)})),
-        Show::Board => ("submit", json!({"approved_steps": moment.topic.steps.len()})),
-        _ if moment.outcome == Outcome::Failure => {
+        CanvasShow::Mail => ("submit", json!({"approved": true, "edited": chance.is(0.3)})),
+        CanvasShow::Board => ("submit", json!({"approved_steps": moment.topic.steps.len()})),
+        _ if moment.outcome == EpisodeEnd::Failure => {
             ("execute", json!({"exit_code": 1, "error": "stopped with an error"}))
         }
         _ => ("execute", json!({"exit_code": 0, "duration_ms": chance.between(40, 90_000)})),

@@ -4,14 +4,14 @@ use serde_json::{Value as Json, json};
 
 use super::calendar::{SECOND, stamp};
 use super::chance::Chance;
-use super::moment::{Counters, Moment, Outcome};
-use super::rows::{EVENTS, Row};
+use super::moment::{EpisodeEnd, EpisodeFacts, IdCounters};
+use super::rows::{DemoRow, EVENTS};
 
 /// A log and what was derived from it.
 #[derive(Debug)]
-pub struct Log {
+pub struct EventLog {
     /// Events in order.
-    pub rows: Vec<Row>,
+    pub rows: Vec<DemoRow>,
     /// What the agent said that it considered.
     pub thoughts: Vec<String>,
     /// One for each completed or failed step.
@@ -22,20 +22,20 @@ pub struct Log {
     pub interventions: i64,
 }
 
-struct Writer<'a, 'm> {
-    moment: &'a Moment<'m>,
-    ids: &'a mut Counters,
+struct EventLogWriter<'a, 'm> {
+    moment: &'a EpisodeFacts<'m>,
+    ids: &'a mut IdCounters,
     clock: i64,
-    rows: Vec<Row>,
+    rows: Vec<DemoRow>,
 }
 
-impl Writer<'_, '_> {
+impl EventLogWriter<'_, '_> {
     /// Adds an event `wait` microseconds after the one before; its time.
     fn add(&mut self, kind: &'static str, wait: i64, data: Json) -> String {
         self.clock += wait;
         let at = stamp(self.clock.min(self.moment.anchor));
         self.rows.push(
-            Row::new(&EVENTS)
+            DemoRow::new(&EVENTS)
                 .with("id", self.ids.event.next())
                 .with("run_id", self.moment.run().to_owned())
                 .with("sequence", self.rows.len() as i64 + 1)
@@ -48,15 +48,16 @@ impl Writer<'_, '_> {
 }
 
 /// The log of the episode's run.
-pub fn write(moment: &Moment<'_>, ids: &mut Counters) -> Log {
+pub fn write(moment: &EpisodeFacts<'_>, ids: &mut IdCounters) -> EventLog {
     let mut chance = moment.chance("log");
     let words = moment.words;
     let steps = moment.topic.steps;
-    let mut log = Log { rows: Vec::new(), thoughts: Vec::new(), actions: Vec::new(), result: None, interventions: 0 };
+    let mut log =
+        EventLog { rows: Vec::new(), thoughts: Vec::new(), actions: Vec::new(), result: None, interventions: 0 };
     // Long episodes spend their time waiting for people, not in the log.
     let pace = ((moment.ended - moment.started) / 16).clamp(SECOND, 90 * SECOND);
     let wait = move |chance: &mut Chance| chance.between(pace / 20, pace);
-    let mut writer = Writer { moment, ids, clock: moment.started, rows: Vec::new() };
+    let mut writer = EventLogWriter { moment, ids, clock: moment.started, rows: Vec::new() };
 
     let kwargs = json!({"user": moment.person.id, "channel": "chat"});
     let args = json!([moment.title, words.reference]);
@@ -73,7 +74,7 @@ pub fn write(moment: &Moment<'_>, ids: &mut Counters) -> Log {
         let w = wait(&mut chance);
         let started = json!({"step_id": id, "step_name": step.name, "args": [words.reference], "attempt": 1});
         writer.add("step.started", w, started);
-        let fails = last && moment.outcome == Outcome::Failure;
+        let fails = last && moment.outcome == EpisodeEnd::Failure;
         let retries = !fails && chance.is(0.08);
         if fails || retries {
             let error = words.fill(step.error, &mut chance);
@@ -87,7 +88,7 @@ pub fn write(moment: &Moment<'_>, ids: &mut Counters) -> Log {
             }
             writer.add("step.retrying", SECOND, json!({"step_id": id, "attempt": 2, "error": error}));
         }
-        if last && matches!(moment.outcome, Outcome::Ongoing | Outcome::Aborted) {
+        if last && matches!(moment.outcome, EpisodeEnd::Ongoing | EpisodeEnd::Aborted) {
             break;
         }
         let result = words.fill(step.result, &mut chance);
@@ -102,12 +103,12 @@ pub fn write(moment: &Moment<'_>, ids: &mut Counters) -> Log {
     }
     let end = wait(&mut chance);
     match moment.outcome {
-        Outcome::Ongoing => {}
-        Outcome::Failure => {
+        EpisodeEnd::Ongoing => {}
+        EpisodeEnd::Failure => {
             let error = log.actions.last().map_or(Json::Null, |a| a["error"].clone());
             writer.add("workflow.failed", end, json!({"error": error, "error_type": "StepError"}));
         }
-        Outcome::Aborted => {
+        EpisodeEnd::Aborted => {
             writer.add("workflow.cancelled", end, json!({"reason": "stopped by the user"}));
         }
         _ => {
@@ -122,12 +123,12 @@ pub fn write(moment: &Moment<'_>, ids: &mut Counters) -> Log {
 }
 
 /// How the episode ended, in words.
-pub fn summary(moment: &Moment<'_>, chance: &mut Chance) -> String {
+pub fn summary(moment: &EpisodeFacts<'_>, chance: &mut Chance) -> String {
     let phrases = if moment.outcome.pleases() { moment.topic.successes } else { moment.topic.failures };
     moment.words.say(phrases, chance)
 }
 
-fn ask_person(writer: &mut Writer<'_, '_>, chance: &mut Chance, pace: i64) {
+fn ask_person(writer: &mut EventLogWriter<'_, '_>, chance: &mut Chance, pace: i64) {
     let moment = writer.moment;
     let hook = "hook_approval_1";
     writer.add("hook.created", SECOND, json!({"hook_id": hook, "name": "approval"}));

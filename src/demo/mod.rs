@@ -27,16 +27,16 @@ use std::path::Path;
 use chrono::{DateTime, Utc};
 use tokio::sync::mpsc;
 
-use crate::store::bulk::{Batch, Error, Existing, Loader, NATIVE_SCHEMA};
-use rows::{Batches, EPISODES, TABLES};
-use story::Story;
+use crate::store::bulk::{BulkBatch, BulkError, ExistingTarget, Loader, NATIVE_SCHEMA};
+use rows::{EPISODES, RowBatches, TABLES};
+use story::StoryTeller;
 
 /// Batches that wait for the database at most: enough that neither side waits for the other, little in memory.
 const WAITING: usize = 16;
 
 /// What the story is to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Options {
+pub struct DemoOptions {
     /// Number of episodes, awkward ones included; segments, canvas events, feedback and so on come in proportion.
     pub episodes: u64,
     /// Seed: another one tells another story.
@@ -44,20 +44,20 @@ pub struct Options {
     /// When the story ends; it began 120 days earlier.
     pub anchor: DateTime<Utc>,
     /// What to do with a file that is there already.
-    pub existing: Existing,
+    pub existing: ExistingTarget,
 }
 
-impl Default for Options {
+impl Default for DemoOptions {
     /// 2,000 episodes up to 2026-06-15, and nothing overwritten.
-    fn default() -> Options {
+    fn default() -> DemoOptions {
         let anchor = DateTime::from_timestamp(1_781_539_200, 0).unwrap_or_default();
-        Options { episodes: 2_000, seed: 1, anchor, existing: Existing::Refuse }
+        DemoOptions { episodes: 2_000, seed: 1, anchor, existing: ExistingTarget::Refuse }
     }
 }
 
 /// How far it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Progress {
+pub enum DemoProgress {
     /// Rows are being written.
     Rows {
         /// Episodes that are written.
@@ -92,9 +92,13 @@ pub fn awkward_names() -> impl Iterator<Item = &'static str> {
 /// Makes the demo database at `path`: a SQLite file with the native layout. It appears there only when it is whole.
 ///
 /// # Errors
-/// [`Error::Exists`] when something is there and `options` do not say to replace it; else what the file system or
+/// [`BulkError::Exists`] when something is there and `options` do not say to replace it; else what the file system or
 /// SQLite says.
-pub async fn build(path: &Path, options: &Options, mut progress: impl FnMut(Progress)) -> Result<Summary, Error> {
+pub async fn build(
+    path: &Path,
+    options: &DemoOptions,
+    mut progress: impl FnMut(DemoProgress),
+) -> Result<Summary, BulkError> {
     let mut loader = Loader::create(path, NATIVE_SCHEMA, options.existing).await?;
     let (sender, mut receiver) = mpsc::channel(WAITING);
     let told = *options;
@@ -107,7 +111,7 @@ pub async fn build(path: &Path, options: &Options, mut progress: impl FnMut(Prog
         if let Some((_, sum)) = rows.iter_mut().find(|(name, _)| *name == table.name) {
             *sum += count;
             if table == &EPISODES {
-                progress(Progress::Rows { episodes: *sum, of: options.episodes });
+                progress(DemoProgress::Rows { episodes: *sum, of: options.episodes });
             }
         }
     }
@@ -116,14 +120,14 @@ pub async fn build(path: &Path, options: &Options, mut progress: impl FnMut(Prog
     {
         std::panic::resume_unwind(panic);
     }
-    let bytes = loader.finish(|done, of| progress(Progress::Indexes { done, of })).await?;
+    let bytes = loader.finish(|done, of| progress(DemoProgress::Indexes { done, of })).await?;
     Ok(Summary { rows, bytes })
 }
 
 /// Tells the whole story to `send`, table by table in batches, until that says that nobody listens any more.
-fn tell(options: &Options, mut send: impl FnMut(Batch) -> bool) {
-    let mut story = Story::new(options.seed, options.episodes, options.anchor.timestamp_micros());
-    let mut batches = Batches::new();
+fn tell(options: &DemoOptions, mut send: impl FnMut(BulkBatch) -> bool) {
+    let mut story = StoryTeller::new(options.seed, options.episodes, options.anchor.timestamp_micros());
+    let mut batches = RowBatches::new();
     for number in 0..options.episodes {
         for row in story.scene(number).into_rows() {
             if !batches.add(row, &mut send) {

@@ -2,13 +2,13 @@
 
 use super::chance::Chance;
 use super::ids::Ids;
-use super::phrase::Words;
+use super::phrase::StoryWords;
 use super::topics::Topic;
-use super::world::{AGENTS, Agent, Person};
+use super::world::{AGENTS, DemoAgent, DemoPerson};
 
 /// How an episode ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
+pub enum EpisodeEnd {
     /// It did what was wanted.
     Success,
     /// It did some of it.
@@ -23,17 +23,17 @@ pub enum Outcome {
     Unknown,
 }
 
-impl Outcome {
+impl EpisodeEnd {
     /// The stored word.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
-            Outcome::Success => "success",
-            Outcome::Partial => "partial",
-            Outcome::Failure => "failure",
-            Outcome::Aborted => "aborted",
-            Outcome::Ongoing => "ongoing",
-            Outcome::Unknown => "unknown",
+            EpisodeEnd::Success => "success",
+            EpisodeEnd::Partial => "partial",
+            EpisodeEnd::Failure => "failure",
+            EpisodeEnd::Aborted => "aborted",
+            EpisodeEnd::Ongoing => "ongoing",
+            EpisodeEnd::Unknown => "unknown",
         }
     }
 
@@ -41,22 +41,22 @@ impl Outcome {
     #[must_use]
     pub fn success(self) -> Option<bool> {
         match self {
-            Outcome::Success => Some(true),
-            Outcome::Failure | Outcome::Aborted => Some(false),
-            Outcome::Partial | Outcome::Ongoing | Outcome::Unknown => None,
+            EpisodeEnd::Success => Some(true),
+            EpisodeEnd::Failure | EpisodeEnd::Aborted => Some(false),
+            EpisodeEnd::Partial | EpisodeEnd::Ongoing | EpisodeEnd::Unknown => None,
         }
     }
 
     /// Whether people have reason to be content.
     #[must_use]
     pub fn pleases(self) -> bool {
-        matches!(self, Outcome::Success | Outcome::Unknown)
+        matches!(self, EpisodeEnd::Success | EpisodeEnd::Unknown)
     }
 }
 
 /// The facts of one episode. Times are microseconds since 1970.
 #[derive(Debug)]
-pub struct Moment<'a> {
+pub struct EpisodeFacts<'a> {
     /// Seed of the world.
     pub seed: u64,
     /// Its number.
@@ -70,9 +70,9 @@ pub struct Moment<'a> {
     /// Position of the topic.
     pub topic_number: usize,
     /// Whom it is for.
-    pub person: &'a Person,
+    pub person: &'a DemoPerson,
     /// The words of its story.
-    pub words: &'a Words,
+    pub words: &'a StoryWords,
     /// Its title.
     pub title: String,
     /// Its session.
@@ -86,15 +86,15 @@ pub struct Moment<'a> {
     /// The end of the story: nothing is later.
     pub anchor: i64,
     /// How it ended.
-    pub outcome: Outcome,
+    pub outcome: EpisodeEnd,
     /// Whether an awkward row is made of it: it gets at least one of everything that can hang on an episode.
     pub rich: bool,
 }
 
-impl Moment<'_> {
+impl EpisodeFacts<'_> {
     /// Its agent.
     #[must_use]
-    pub fn agent(&self) -> &'static Agent {
+    pub fn agent(&self) -> &'static DemoAgent {
         &AGENTS[self.topic.agent]
     }
 
@@ -119,7 +119,7 @@ impl Moment<'_> {
 
 /// The next id of each sort.
 #[derive(Debug)]
-pub struct Counters {
+pub struct IdCounters {
     /// Episodes, by number.
     pub episode: Ids,
     /// Sessions.
@@ -152,12 +152,12 @@ pub struct Counters {
     pub audit: Ids,
 }
 
-impl Counters {
+impl IdCounters {
     /// All at their beginning.
     #[must_use]
-    pub fn new(seed: u64) -> Counters {
+    pub fn new(seed: u64) -> IdCounters {
         let ids = |prefix| Ids::new(prefix, seed);
-        Counters {
+        IdCounters {
             episode: ids("ep"),
             session: ids("sess"),
             execution: ids("run"),

@@ -2,7 +2,7 @@
 
 use super::chance::Chance;
 use super::topics::Topic;
-use super::world::Person;
+use super::world::DemoPerson;
 
 const CUSTOMERS: &[&str] = &[
     "Alder & Sons",
@@ -77,7 +77,7 @@ pub const DAYS: &[&str] = &["Monday", "Tuesday", "Wednesday", "Thursday", "Frida
 
 /// What the slots of one story hold.
 #[derive(Debug, Clone)]
-pub struct Words {
+pub struct StoryWords {
     /// The customer that it is about.
     pub customer: &'static str,
     /// Where it happens.
@@ -100,13 +100,19 @@ pub struct Words {
     colleague_mail: String,
 }
 
-impl Words {
+impl StoryWords {
     /// The words of a story about `topic` for `user` that names `colleague` and happens in `month` (0..12).
-    pub fn new(chance: &mut Chance, topic: &Topic, user: &Person, colleague: &Person, month: usize) -> Words {
+    pub fn new(
+        chance: &mut Chance,
+        topic: &Topic,
+        user: &DemoPerson,
+        colleague: &DemoPerson,
+        month: usize,
+    ) -> StoryWords {
         let city = chance.below(CITIES.len() as u64) as usize;
         let other = (city + 1 + chance.below(CITIES.len() as u64 - 1) as usize) % CITIES.len();
         let amount = chance.between(40, 99_999);
-        Words {
+        StoryWords {
             customer: chance.pick::<&str>(CUSTOMERS),
             city: CITIES[city],
             city2: CITIES[other],
@@ -185,7 +191,7 @@ mod tests {
         let (user, colleague) = (world::person(1, 1), world::person(2, 1));
         let mut chance = Chance::new(1, "test", 1);
         for topic in TOPICS {
-            let words = Words::new(&mut chance, topic, &user, &colleague, 4);
+            let words = StoryWords::new(&mut chance, topic, &user, &colleague, 4);
             let steps = topic.steps.iter().flat_map(|s| [s.result, s.error]);
             let phrases = [
                 topic.titles,

@@ -1,8 +1,8 @@
 //! What people say of an episode, and the signals that move its utility.
 
 use super::calendar::{DAY, HOUR, MINUTE, stamp};
-use super::moment::{Counters, Moment, Outcome};
-use super::rows::{FEEDBACK, Row, UTILITY};
+use super::moment::{EpisodeEnd, EpisodeFacts, IdCounters};
+use super::rows::{DemoRow, FEEDBACK, UTILITY};
 use crate::memory::feedback::{self, RATING, THUMBS_DOWN, THUMBS_UP};
 use crate::memory::utility::{self, Signal};
 
@@ -17,15 +17,15 @@ const REASONS: [&str; 5] = [
 
 /// Feedback with the score that it gives the episode: -1..=1, none when nothing counts.
 #[derive(Debug)]
-pub struct Feedback {
+pub struct DemoFeedback {
     /// Rows in time order.
-    pub rows: Vec<Row>,
+    pub rows: Vec<DemoRow>,
     /// Mean of the scores that count.
     pub score: Option<f64>,
 }
 
 /// What people say of an episode after its end.
-pub fn feedback(moment: &Moment<'_>, ids: &mut Counters) -> Feedback {
+pub fn feedback(moment: &EpisodeFacts<'_>, ids: &mut IdCounters) -> DemoFeedback {
     let mut chance = moment.chance("feedback");
     let mut rows = Vec::new();
     let mut scores = Vec::new();
@@ -48,7 +48,7 @@ pub fn feedback(moment: &Moment<'_>, ids: &mut Counters) -> Feedback {
         scores.extend(feedback::score(kind, rating));
         let corrects = kind == "correction" || !content && chance.is(0.55) || content && chance.is(0.08);
         rows.push(
-            Row::new(&FEEDBACK)
+            DemoRow::new(&FEEDBACK)
                 .with("id", ids.feedback.next())
                 .with("episode_id", &moment.id)
                 .with("execution_id", moment.run().to_owned())
@@ -60,25 +60,25 @@ pub fn feedback(moment: &Moment<'_>, ids: &mut Counters) -> Feedback {
                 .with("created_at", stamp(clock)),
         );
     }
-    Feedback { rows, score: feedback::aggregate(scores) }
+    DemoFeedback { rows, score: feedback::aggregate(scores) }
 }
 
 /// Signals with the utility that they lead to, 0..=1.
 #[derive(Debug)]
-pub struct Signals {
+pub struct DemoSignals {
     /// Rows in time order.
-    pub rows: Vec<Row>,
+    pub rows: Vec<DemoRow>,
     /// Utility after the last.
     pub utility: f64,
 }
 
 /// The signals that an episode got.
-pub fn signals(moment: &Moment<'_>, ids: &mut Counters) -> Signals {
+pub fn signals(moment: &EpisodeFacts<'_>, ids: &mut IdCounters) -> DemoSignals {
     let mut chance = moment.chance("signals");
     let weights = match moment.outcome {
-        Outcome::Success => [0.78, 0.1, 0.02, 0.01, 0.09],
-        Outcome::Partial => [0.25, 0.5, 0.1, 0.05, 0.1],
-        Outcome::Failure => [0.04, 0.2, 0.42, 0.3, 0.04],
+        EpisodeEnd::Success => [0.78, 0.1, 0.02, 0.01, 0.09],
+        EpisodeEnd::Partial => [0.25, 0.5, 0.1, 0.05, 0.1],
+        EpisodeEnd::Failure => [0.04, 0.2, 0.42, 0.3, 0.04],
         _ => [0.15, 0.15, 0.2, 0.05, 0.45],
     };
     let mut heard = Vec::new();
@@ -99,9 +99,9 @@ pub fn signals(moment: &Moment<'_>, ids: &mut Counters) -> Signals {
         heard.push((clock, Signal::ALL[which], REASONS[which]));
     }
     let replay = utility::replay(utility::START, heard.iter().map(|(_, signal, _)| signal.word()));
-    let row = |((clock, signal, reason), step): (&(i64, Signal, &'static str), &utility::Step)| {
+    let row = |((clock, signal, reason), step): (&(i64, Signal, &'static str), &utility::UtilityStep)| {
         let actor = if *signal == Signal::Ignored { "system".to_owned() } else { moment.person.id.clone() };
-        Row::new(&UTILITY)
+        DemoRow::new(&UTILITY)
             .with("id", ids.utility.next())
             .with("episode_id", &moment.id)
             .with("signal", signal.word())
@@ -112,5 +112,5 @@ pub fn signals(moment: &Moment<'_>, ids: &mut Counters) -> Signals {
             .with("reason", *reason)
             .with("created_at", stamp(*clock))
     };
-    Signals { rows: heard.iter().zip(&replay.steps).map(row).collect(), utility: replay.utility() }
+    DemoSignals { rows: heard.iter().zip(&replay.steps).map(row).collect(), utility: replay.utility() }
 }

@@ -2,14 +2,14 @@
 
 use std::borrow::Cow;
 
-use crate::store::bulk::{Batch, Table, Value};
+use crate::store::bulk::{BulkBatch, BulkTable, BulkValue};
 
 macro_rules! tables {
     ($($(#[$doc:meta])* $name:ident = $table:literal: $($column:literal)*;)*) => {
-        $($(#[$doc])* pub static $name: Table = Table { name: $table, columns: &[$($column),*] };)*
+        $($(#[$doc])* pub static $name: BulkTable = BulkTable { name: $table, columns: &[$($column),*] };)*
 
         /// Every table that the demo fills.
-        pub static TABLES: &[&Table] = &[$(&$name),*];
+        pub static TABLES: &[&BulkTable] = &[$(&$name),*];
     };
 }
 
@@ -61,27 +61,27 @@ tables! {
 
 /// A row of one of the tables.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Row {
-    table: &'static Table,
-    values: Vec<Value>,
+pub struct DemoRow {
+    table: &'static BulkTable,
+    values: Vec<BulkValue>,
 }
 
-impl Row {
+impl DemoRow {
     /// A row of NULLs.
     #[must_use]
-    pub fn new(table: &'static Table) -> Row {
-        Row { table, values: vec![Value::Null; table.columns.len()] }
+    pub fn new(table: &'static BulkTable) -> DemoRow {
+        DemoRow { table, values: vec![BulkValue::Null; table.columns.len()] }
     }
 
     /// The row with a column set.
     #[must_use]
-    pub fn with(mut self, column: &str, value: impl Into<Value>) -> Row {
+    pub fn with(mut self, column: &str, value: impl Into<BulkValue>) -> DemoRow {
         self.set(column, value);
         self
     }
 
     /// Sets a column.
-    pub fn set(&mut self, column: &str, value: impl Into<Value>) {
+    pub fn set(&mut self, column: &str, value: impl Into<BulkValue>) {
         let position = self.table.columns.iter().position(|c| *c == column);
         debug_assert!(position.is_some(), "{} has no column {column}", self.table.name);
         if let Some(slot) = position.and_then(|p| self.values.get_mut(p)) {
@@ -93,103 +93,103 @@ impl Row {
     #[must_use]
     pub fn text(&self, column: &str) -> &str {
         match self.table.columns.iter().position(|c| *c == column).and_then(|p| self.values.get(p)) {
-            Some(Value::Text(text)) => text,
+            Some(BulkValue::Text(text)) => text,
             _ => "",
         }
     }
 
     /// The row's table.
     #[must_use]
-    pub fn table(&self) -> &'static Table {
+    pub fn table(&self) -> &'static BulkTable {
         self.table
     }
 }
 
 /// Gathers rows into batches, one for each table.
 #[derive(Debug)]
-pub struct Batches(Vec<Batch>);
+pub struct RowBatches(Vec<BulkBatch>);
 
-impl Batches {
+impl RowBatches {
     /// No rows yet.
     #[must_use]
-    pub fn new() -> Batches {
-        Batches(TABLES.iter().map(|table| Batch { table, values: Vec::new() }).collect())
+    pub fn new() -> RowBatches {
+        RowBatches(TABLES.iter().map(|table| BulkBatch { table, values: Vec::new() }).collect())
     }
 
     /// Adds a row; a batch that is full then goes to `send`. False when that says that nobody wants more.
-    pub fn add(&mut self, row: Row, send: &mut impl FnMut(Batch) -> bool) -> bool {
+    pub fn add(&mut self, row: DemoRow, send: &mut impl FnMut(BulkBatch) -> bool) -> bool {
         let Some(batch) = self.0.iter_mut().find(|batch| batch.table == row.table) else { return true };
         batch.values.extend(row.values);
         if batch.rows() < batch.table.rows_per_statement() {
             return true;
         }
         let room = Vec::with_capacity(batch.values.len());
-        send(Batch { table: batch.table, values: std::mem::replace(&mut batch.values, room) })
+        send(BulkBatch { table: batch.table, values: std::mem::replace(&mut batch.values, room) })
     }
 
     /// Sends what is left.
-    pub fn flush(self, send: &mut impl FnMut(Batch) -> bool) {
+    pub fn flush(self, send: &mut impl FnMut(BulkBatch) -> bool) {
         self.0.into_iter().filter(|batch| !batch.values.is_empty()).all(send);
     }
 }
 
 /// A JSON list of strings.
 #[must_use]
-pub fn list<T: AsRef<str>>(items: &[T]) -> Value {
+pub fn list<T: AsRef<str>>(items: &[T]) -> BulkValue {
     let items: Vec<serde_json::Value> = items.iter().map(|item| item.as_ref().into()).collect();
     serde_json::Value::Array(items).into()
 }
 
-impl From<&'static str> for Value {
-    fn from(text: &'static str) -> Value {
-        Value::Text(Cow::Borrowed(text))
+impl From<&'static str> for BulkValue {
+    fn from(text: &'static str) -> BulkValue {
+        BulkValue::Text(Cow::Borrowed(text))
     }
 }
 
-impl From<String> for Value {
-    fn from(text: String) -> Value {
-        Value::Text(Cow::Owned(text))
+impl From<String> for BulkValue {
+    fn from(text: String) -> BulkValue {
+        BulkValue::Text(Cow::Owned(text))
     }
 }
 
-impl From<&String> for Value {
-    fn from(text: &String) -> Value {
+impl From<&String> for BulkValue {
+    fn from(text: &String) -> BulkValue {
         text.clone().into()
     }
 }
 
-impl From<i64> for Value {
-    fn from(number: i64) -> Value {
-        Value::Integer(number)
+impl From<i64> for BulkValue {
+    fn from(number: i64) -> BulkValue {
+        BulkValue::Integer(number)
     }
 }
 
-impl From<f64> for Value {
-    fn from(number: f64) -> Value {
-        Value::Real(number)
+impl From<f64> for BulkValue {
+    fn from(number: f64) -> BulkValue {
+        BulkValue::Real(number)
     }
 }
 
-impl From<bool> for Value {
-    fn from(yes: bool) -> Value {
-        Value::Integer(i64::from(yes))
+impl From<bool> for BulkValue {
+    fn from(yes: bool) -> BulkValue {
+        BulkValue::Integer(i64::from(yes))
     }
 }
 
-impl From<Vec<u8>> for Value {
-    fn from(bytes: Vec<u8>) -> Value {
-        Value::Blob(bytes)
+impl From<Vec<u8>> for BulkValue {
+    fn from(bytes: Vec<u8>) -> BulkValue {
+        BulkValue::Blob(bytes)
     }
 }
 
-impl From<serde_json::Value> for Value {
-    fn from(json: serde_json::Value) -> Value {
-        Value::Text(Cow::Owned(json.to_string()))
+impl From<serde_json::Value> for BulkValue {
+    fn from(json: serde_json::Value) -> BulkValue {
+        BulkValue::Text(Cow::Owned(json.to_string()))
     }
 }
 
-impl<T: Into<Value>> From<Option<T>> for Value {
-    fn from(value: Option<T>) -> Value {
-        value.map_or(Value::Null, Into::into)
+impl<T: Into<BulkValue>> From<Option<T>> for BulkValue {
+    fn from(value: Option<T>) -> BulkValue {
+        value.map_or(BulkValue::Null, Into::into)
     }
 }

@@ -4,11 +4,11 @@ use serde_json::{Value as Json, json};
 
 use super::calendar::{DAY, part_of_day, stamp, weekday};
 use super::chance::Chance;
-use super::log::{Log, summary};
-use super::moment::{Moment, Outcome};
-use super::rows::{EPISODES, Row, list};
+use super::log::{EventLog, summary};
+use super::moment::{EpisodeEnd, EpisodeFacts};
+use super::rows::{DemoRow, EPISODES, list};
 use super::world::ORGANISATIONS;
-use crate::store::bulk::Value;
+use crate::store::bulk::BulkValue;
 
 /// Age from which retention looks at an episode, in days.
 const OLD: f64 = 90.0;
@@ -17,25 +17,25 @@ const OLD: f64 = 90.0;
 #[derive(Debug)]
 pub struct Scene {
     /// The episode.
-    pub episode: Row,
+    pub episode: DemoRow,
     /// Its segments.
-    pub segments: Vec<Row>,
+    pub segments: Vec<DemoRow>,
     /// Its canvas events.
-    pub canvas: Vec<Row>,
+    pub canvas: Vec<DemoRow>,
     /// Its feedback.
-    pub feedback: Vec<Row>,
+    pub feedback: Vec<DemoRow>,
     /// The history of its utility.
-    pub signals: Vec<Row>,
+    pub signals: Vec<DemoRow>,
     /// The log of its run.
-    pub events: Vec<Row>,
+    pub events: Vec<DemoRow>,
     /// Its links, vectors, accesses and cases, and whatever else there is.
-    pub others: Vec<Row>,
+    pub others: Vec<DemoRow>,
 }
 
 impl Scene {
     /// Names the canvas events and the feedback in the episode's lists.
     pub fn list_links(&mut self) {
-        let ids = |rows: &[Row]| list(&rows.iter().map(|row| row.text("id")).collect::<Vec<_>>());
+        let ids = |rows: &[DemoRow]| list(&rows.iter().map(|row| row.text("id")).collect::<Vec<_>>());
         let (canvas, feedback) = (ids(&self.canvas), ids(&self.feedback));
         self.episode.set("canvas_ids", canvas);
         self.episode.set("canvas_action_count", self.canvas.len() as i64);
@@ -43,7 +43,7 @@ impl Scene {
     }
 
     /// All rows, the episode first.
-    pub fn into_rows(self) -> impl Iterator<Item = Row> {
+    pub fn into_rows(self) -> impl Iterator<Item = DemoRow> {
         let parts = [self.segments, self.canvas, self.feedback, self.signals, self.events, self.others];
         std::iter::once(self.episode).chain(parts.into_iter().flatten())
     }
@@ -51,7 +51,7 @@ impl Scene {
 
 /// What an episode is within its story, and what became of it.
 #[derive(Debug, Default)]
-pub struct Fate {
+pub struct EpisodeFate {
     /// The episode before it.
     pub parent: Option<String>,
     /// How many episodes of its story were before it.
@@ -65,12 +65,12 @@ pub struct Fate {
     /// Utility, 0..=1.
     pub utility: f64,
     /// What was recorded of its run, if that was recorded.
-    pub log: Option<Log>,
+    pub log: Option<EventLog>,
 }
 
 /// The row of an episode.
 #[must_use]
-pub fn episode(moment: &Moment<'_>, fate: &Fate) -> Row {
+pub fn episode(moment: &EpisodeFacts<'_>, fate: &EpisodeFate) -> DemoRow {
     let mut chance = moment.chance("episode");
     let (words, topic, person) = (moment.words, moment.topic, moment.person);
     let over = moment.ended <= moment.anchor;
@@ -79,8 +79,8 @@ pub fn episode(moment: &Moment<'_>, fate: &Fate) -> Row {
     let status = match moment.outcome {
         _ if fate.consolidated_into.is_some() => "summarized",
         _ if archived => "archived",
-        Outcome::Ongoing => "active",
-        Outcome::Aborted if chance.is(0.5) => "abandoned",
+        EpisodeEnd::Ongoing => "active",
+        EpisodeEnd::Aborted if chance.is(0.5) => "abandoned",
         _ if age < 1.5 && chance.is(0.5) => "active",
         _ => "closed",
     };
@@ -99,7 +99,7 @@ pub fn episode(moment: &Moment<'_>, fate: &Fate) -> Row {
     let age_now = age.max(0.0);
     // As written by the systems that decay: untouched for 90 days, then down to 0 at 180.
     let decay = if age_now < OLD { 1.0 } else { (1.0 - age_now / 180.0).max(0.0) };
-    Row::new(&EPISODES)
+    DemoRow::new(&EPISODES)
         .with("id", &moment.id)
         .with("agent_id", moment.agent().id)
         .with("user_id", &person.id)
@@ -123,7 +123,7 @@ pub fn episode(moment: &Moment<'_>, fate: &Fate) -> Row {
         .with("participants", list(&participants(moment, &mut chance)))
         .with("tools_used", list(&tools(moment, &mut chance)))
         .with("entities", list(&[words.customer, words.city, words.reference.as_str()]))
-        .with("key_decisions", if chance.is(0.75) { list(&[decision]) } else { Value::Null })
+        .with("key_decisions", if chance.is(0.75) { list(&[decision]) } else { BulkValue::Null })
         .with("metadata", metadata(moment, fate, &mut chance))
         .with("feedback_score", fate.score)
         .with("utility", fate.utility)
@@ -154,14 +154,14 @@ fn tenths(number: f64) -> f64 {
     (number * 100.0).round() / 100.0
 }
 
-fn tags(moment: &Moment<'_>, chance: &mut Chance) -> Vec<&'static str> {
+fn tags(moment: &EpisodeFacts<'_>, chance: &mut Chance) -> Vec<&'static str> {
     let count = 1 + chance.below(2) as usize;
     let mut tags = vec![moment.agent().domain];
     tags.extend(chance.some(moment.topic.tags, count));
     tags
 }
 
-fn tools(moment: &Moment<'_>, chance: &mut Chance) -> Vec<&'static str> {
+fn tools(moment: &EpisodeFacts<'_>, chance: &mut Chance) -> Vec<&'static str> {
     let count = 1 + chance.below(3) as usize;
     let steps: Vec<&'static str> = moment.topic.steps.iter().map(|step| step.name).collect();
     let mut tools: Vec<&'static str> = chance.some(&steps, count).into_iter().copied().collect();
@@ -169,7 +169,7 @@ fn tools(moment: &Moment<'_>, chance: &mut Chance) -> Vec<&'static str> {
     tools
 }
 
-fn participants(moment: &Moment<'_>, chance: &mut Chance) -> Vec<String> {
+fn participants(moment: &EpisodeFacts<'_>, chance: &mut Chance) -> Vec<String> {
     let person = moment.person;
     let mut all = vec![if chance.is(0.2) { format!("{} <{}>", person.name, person.mail) } else { person.name.clone() }];
     if chance.is(0.3) {
@@ -178,7 +178,7 @@ fn participants(moment: &Moment<'_>, chance: &mut Chance) -> Vec<String> {
     all
 }
 
-fn context(moment: &Moment<'_>, chance: &mut Chance) -> Json {
+fn context(moment: &EpisodeFacts<'_>, chance: &mut Chance) -> Json {
     let person = moment.person;
     let patterns = if chance.is(0.6) { person.patterns.as_slice() } else { &[] };
     json!({
@@ -189,7 +189,7 @@ fn context(moment: &Moment<'_>, chance: &mut Chance) -> Json {
     })
 }
 
-fn metadata(moment: &Moment<'_>, fate: &Fate, chance: &mut Chance) -> Json {
+fn metadata(moment: &EpisodeFacts<'_>, fate: &EpisodeFate, chance: &mut Chance) -> Json {
     let mut metadata = json!({
         "organisation": ORGANISATIONS[moment.person.organisation].name,
         "channel": chance.pick(&["chat", "chat", "mail", "voice", "api"]),
@@ -204,7 +204,7 @@ fn metadata(moment: &Moment<'_>, fate: &Fate, chance: &mut Chance) -> Json {
     metadata
 }
 
-fn maturity(moment: &Moment<'_>) -> &'static str {
+fn maturity(moment: &EpisodeFacts<'_>) -> &'static str {
     let left = (moment.anchor - moment.started) / (30 * DAY);
     moment.agent().maturity[3 - left.clamp(0, 3) as usize]
 }

@@ -1,11 +1,11 @@
 //! The pieces of an episode: what was said, what was run, what changed on a canvas.
 
 use super::calendar::stamp;
-use super::moment::{Counters, Moment, Outcome};
-use super::rows::{Row, SEGMENTS};
+use super::moment::{EpisodeEnd, EpisodeFacts, IdCounters};
+use super::rows::{DemoRow, SEGMENTS};
 
 /// The segments of an episode, in order; `canvas` are its canvas events.
-pub fn write(moment: &Moment<'_>, canvas: &[Row], ids: &mut Counters) -> Vec<Row> {
+pub fn write(moment: &EpisodeFacts<'_>, canvas: &[DemoRow], ids: &mut IdCounters) -> Vec<DemoRow> {
     let mut chance = moment.chance("segments");
     let (words, topic) = (moment.words, moment.topic);
     let ask = words.say(topic.asks, &mut chance);
@@ -23,7 +23,7 @@ pub fn write(moment: &Moment<'_>, canvas: &[Row], ids: &mut Counters) -> Vec<Row
     }
     if chance.is(0.55) {
         let (replies, ends) = match moment.outcome {
-            Outcome::Ongoing => (topic.asks, topic.answers),
+            EpisodeEnd::Ongoing => (topic.asks, topic.answers),
             outcome if outcome.pleases() => (topic.decisions, topic.successes),
             _ => (topic.corrections, topic.failures),
         };
@@ -34,7 +34,7 @@ pub fn write(moment: &Moment<'_>, canvas: &[Row], ids: &mut Counters) -> Vec<Row
     let count = pieces.len() as f64;
     let piece =
         |(position, (kind, content, source, source_id)): (usize, (&'static str, String, &'static str, String))| {
-            Row::new(&SEGMENTS)
+            DemoRow::new(&SEGMENTS)
                 .with("id", ids.segment.next())
                 .with("episode_id", &moment.id)
                 .with("sequence", position as i64)

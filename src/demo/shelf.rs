@@ -7,10 +7,10 @@ use serde_json::json;
 use super::calendar::{DAY, LENGTH, month, stamp};
 use super::chance::{Chance, mix};
 use super::ids::Ids;
-use super::phrase::Words;
-use super::rows::{MEMORIES, Row};
+use super::phrase::StoryWords;
+use super::rows::{DemoRow, MEMORIES};
 use super::topics::TOPICS;
-use super::world::{AGENTS, Person};
+use super::world::{AGENTS, DemoPerson};
 
 /// How many of the latest episodes decide a memory's utility.
 const LATEST: usize = 20;
@@ -21,34 +21,34 @@ const BEFORE: i64 = 30 * DAY;
 const HALLS: &[&str] = &["facts", "preferences", "events", "advice"];
 
 #[derive(Debug, Clone, Default)]
-struct Use {
+struct ShelfUse {
     times: i64,
     latest: VecDeque<f64>,
 }
 
 /// All memories, in order of topic and, within it, of time.
 #[derive(Debug)]
-pub struct Shelf {
+pub struct MemoryShelf {
     seed: u64,
     start: i64,
     per_topic: usize,
     drawers: Ids,
     closets: Ids,
-    uses: Vec<Use>,
+    uses: Vec<ShelfUse>,
 }
 
-impl Shelf {
+impl MemoryShelf {
     /// The memories of a story of that many episodes that begins at `start`.
     #[must_use]
-    pub fn new(seed: u64, start: i64, episodes: u64) -> Shelf {
+    pub fn new(seed: u64, start: i64, episodes: u64) -> MemoryShelf {
         let per_topic = (episodes / 80).clamp(8, 1_000) as usize;
-        Shelf {
+        MemoryShelf {
             seed,
             start: start - BEFORE,
             per_topic,
             drawers: Ids::new("drawer", seed),
             closets: Ids::new("closet", seed),
-            uses: vec![Use::default(); per_topic * TOPICS.len()],
+            uses: vec![ShelfUse::default(); per_topic * TOPICS.len()],
         }
     }
 
@@ -100,16 +100,16 @@ impl Shelf {
     }
 
     /// The rows of all memories.
-    pub fn rows<'a>(&'a self, people: &'a [Person]) -> impl Iterator<Item = Row> + 'a {
+    pub fn rows<'a>(&'a self, people: &'a [DemoPerson]) -> impl Iterator<Item = DemoRow> + 'a {
         (0..self.uses.len()).map(|number| self.row(number, people))
     }
 
-    fn row(&self, number: usize, people: &[Person]) -> Row {
+    fn row(&self, number: usize, people: &[DemoPerson]) -> DemoRow {
         let topic = TOPICS[number / self.per_topic];
         let at = self.stored_at(number % self.per_topic);
         let mut chance = Chance::new(self.seed, "memory", number as u64);
         let (author, colleague) = (chance.pick(people), chance.pick(people));
-        let words = Words::new(&mut chance, topic, author, colleague, month(at));
+        let words = StoryWords::new(&mut chance, topic, author, colleague, month(at));
         let kind = Self::kind(number);
         let fact = words.say(topic.facts, &mut chance);
         let (title, text) = if kind == "closet" {
@@ -124,7 +124,7 @@ impl Shelf {
         });
         let used = &self.uses[number];
         let mean = used.latest.iter().sum::<f64>() / used.latest.len() as f64;
-        Row::new(&MEMORIES)
+        DemoRow::new(&MEMORIES)
             .with("id", self.id(number))
             .with("kind", kind)
             .with("collection", if kind == "closet" { "mempalace_closets" } else { "mempalace_drawers" })

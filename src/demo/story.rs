@@ -2,17 +2,17 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::awkward::{self, Around};
-use super::bank::Bank;
+use super::awkward::{self, AwkwardContext};
+use super::bank::DemoBanks;
 use super::calendar::{Calendar, DAY, HOUR, MINUTE, SECOND, month, stamp};
 use super::chance::{Chance, mix};
-use super::moment::{Counters, Moment, Outcome};
-use super::phrase::Words;
-use super::rows::{ACCESS, AGENTS, EPISODE_VECTORS, LINKS, Row, SUBJECTS, list};
-use super::scene::{self, Fate, Scene};
-use super::shelf::Shelf;
+use super::moment::{EpisodeEnd, EpisodeFacts, IdCounters};
+use super::phrase::StoryWords;
+use super::rows::{ACCESS, AGENTS, DemoRow, EPISODE_VECTORS, LINKS, SUBJECTS, list};
+use super::scene::{self, EpisodeFate, Scene};
+use super::shelf::MemoryShelf;
 use super::topics::TOPICS;
-use super::world::{self, MOST_PEOPLE, Person};
+use super::world::{self, DemoPerson, MOST_PEOPLE};
 use super::{canvas, log, reaction, segments, vectors};
 
 /// How many of the newest episodes have vectors.
@@ -40,7 +40,7 @@ struct Thread {
     story: u64,
     topic: usize,
     person: usize,
-    words: Words,
+    words: StoryWords,
     title: String,
     session: String,
     step: u32,
@@ -63,15 +63,15 @@ struct Cue {
 
 /// The teller.
 #[derive(Debug)]
-pub struct Story {
+pub struct StoryTeller {
     seed: u64,
     episodes: u64,
     anchor: i64,
     calendar: Calendar,
-    people: Vec<Person>,
-    ids: Counters,
-    shelf: Shelf,
-    bank: Bank,
+    people: Vec<DemoPerson>,
+    ids: IdCounters,
+    shelf: MemoryShelf,
+    bank: DemoBanks,
     /// Stories that go on, by when.
     pending: BTreeMap<(i64, u64), Thread>,
     stories: u64,
@@ -86,23 +86,23 @@ pub struct Story {
     other_canvas: String,
 }
 
-impl Story {
+impl StoryTeller {
     /// A story of that many episodes up to `anchor` (microseconds since 1970).
     #[must_use]
-    pub fn new(seed: u64, episodes: u64, anchor: i64) -> Story {
+    pub fn new(seed: u64, episodes: u64, anchor: i64) -> StoryTeller {
         let calendar = Calendar::new(anchor);
-        let people: Vec<Person> =
+        let people: Vec<DemoPerson> =
             (0..(episodes / 500).clamp(40, MOST_PEOPLE)).map(|number| world::person(number, seed)).collect();
-        let owned = share_of_first(Bank::owners(people.len()), people.len());
-        Story {
+        let owned = share_of_first(DemoBanks::owners(people.len()), people.len());
+        StoryTeller {
             seed,
             episodes,
             anchor,
-            shelf: Shelf::new(seed, calendar.start(), episodes),
-            bank: Bank::new(seed, episodes, owned),
+            shelf: MemoryShelf::new(seed, calendar.start(), episodes),
+            bank: DemoBanks::new(seed, episodes, owned),
             calendar,
             people,
-            ids: Counters::new(seed),
+            ids: IdCounters::new(seed),
             pending: BTreeMap::new(),
             stories: 0,
             sure: 0,
@@ -126,7 +126,7 @@ impl Story {
             // Awkward episodes leave cases too, which only some people have.
             (Some(_), _) => {
                 let topic = any_topic(&mut chance);
-                self.new_thread(started, topic, Bank::owners(everybody), Some(1), &mut chance)
+                self.new_thread(started, topic, DemoBanks::owners(everybody), Some(1), &mut chance)
             }
             (None, Some(agent)) => self.digest_thread(agent, started, &mut chance),
             (None, None) => self.next_thread(cue, &mut chance),
@@ -141,13 +141,13 @@ impl Story {
     }
 
     /// The rows that come once everything is told.
-    pub fn ending(&mut self) -> Vec<Row> {
+    pub fn ending(&mut self) -> Vec<DemoRow> {
         let mut rows = self.bank.rows(&self.people, self.anchor, &mut self.ids);
         rows.extend(self.shelf.rows(&self.people));
         let start = self.calendar.start();
         for (agent, (_, seen)) in world::AGENTS.iter().zip(&self.latest) {
             rows.push(
-                Row::new(&AGENTS)
+                DemoRow::new(&AGENTS)
                     .with("id", agent.id)
                     .with("name", agent.name)
                     .with("status", agent.status)
@@ -157,7 +157,7 @@ impl Story {
         }
         for (number, person) in self.people.iter().enumerate() {
             rows.push(
-                Row::new(&SUBJECTS)
+                DemoRow::new(&SUBJECTS)
                     .with("id", &person.id)
                     .with("name", &person.name)
                     .with("handles", list(&[&person.mail, &person.phone]))
@@ -206,12 +206,12 @@ impl Story {
         }
     }
 
-    fn words(&self, topic: usize, person: usize, now: i64, chance: &mut Chance) -> Words {
+    fn words(&self, topic: usize, person: usize, now: i64, chance: &mut Chance) -> StoryWords {
         let user = &self.people[person];
-        let colleagues: Vec<&Person> =
+        let colleagues: Vec<&DemoPerson> =
             self.people.iter().take(200).filter(|p| p.organisation == user.organisation && p.id != user.id).collect();
         let colleague = if colleagues.is_empty() { user } else { chance.pick(&colleagues) };
-        Words::new(chance, TOPICS[topic], user, colleague, month(now))
+        StoryWords::new(chance, TOPICS[topic], user, colleague, month(now))
     }
 
     /// The agent whose digest has that number; one a week and agent.
@@ -260,7 +260,7 @@ impl Story {
         }
     }
 
-    fn tell(&mut self, cue: Cue, thread: &Thread, person: &Person, chance: &mut Chance) -> Scene {
+    fn tell(&mut self, cue: Cue, thread: &Thread, person: &DemoPerson, chance: &mut Chance) -> Scene {
         let Cue { number, started, trick, digest } = cue;
         let topic = TOPICS[thread.topic];
         let rich = trick.is_some();
@@ -274,7 +274,7 @@ impl Story {
         };
         let misleading = misled.first().is_some_and(|memory| self.shelf.misleads(*memory));
         let runs = 1 + usize::from(chance.is(0.25));
-        let moment = Moment {
+        let moment = EpisodeFacts {
             seed: self.seed,
             number,
             id: self.ids.episode.at(number),
@@ -289,14 +289,14 @@ impl Story {
             started,
             ended,
             anchor: self.anchor,
-            outcome: if ended > self.anchor { Outcome::Ongoing } else { outcome(thread, misleading, chance) },
+            outcome: if ended > self.anchor { EpisodeEnd::Ongoing } else { outcome(thread, misleading, chance) },
             rich,
         };
         let canvas = canvas::events(&moment, &mut self.ids);
         let said = reaction::feedback(&moment, &mut self.ids);
         let signals = reaction::signals(&moment, &mut self.ids);
         let sources = digest.map(|agent| std::mem::take(&mut self.digested[agent])).unwrap_or_default();
-        let fate = Fate {
+        let fate = EpisodeFate {
             parent: thread.parent.clone(),
             step: thread.step,
             consolidated_into: self.consolidate(&moment, digest.is_some() || rich, chance),
@@ -310,7 +310,7 @@ impl Story {
         others.extend(self.bank.retain(&moment, thread.person, fate.score, &mut self.ids));
         if number + WITH_VECTORS >= self.episodes {
             let vector = vectors::vector(self.seed, topic.agent, thread.topic, thread.story, number);
-            others.push(Row::new(&EPISODE_VECTORS).with("episode_id", &moment.id).with("embedding", vector));
+            others.push(DemoRow::new(&EPISODE_VECTORS).with("episode_id", &moment.id).with("embedding", vector));
         }
         let mut scene = Scene {
             episode: scene::episode(&moment, &fate),
@@ -331,9 +331,9 @@ impl Story {
     }
 
     /// The digest that the episode goes into, if it does.
-    fn consolidate(&mut self, moment: &Moment<'_>, stays: bool, chance: &mut Chance) -> Option<String> {
+    fn consolidate(&mut self, moment: &EpisodeFacts<'_>, stays: bool, chance: &mut Chance) -> Option<String> {
         let agent = moment.topic.agent;
-        let open = self.digested[agent].len() < DIGESTED && moment.outcome != Outcome::Ongoing;
+        let open = self.digested[agent].len() < DIGESTED && moment.outcome != EpisodeEnd::Ongoing;
         if stays || !open || !chance.is(0.08) {
             return None;
         }
@@ -344,14 +344,14 @@ impl Story {
 
     fn links(
         &mut self,
-        moment: &Moment<'_>,
+        moment: &EpisodeFacts<'_>,
         person: usize,
         memories: &[usize],
         utility: f64,
         chance: &mut Chance,
-    ) -> Vec<Row> {
+    ) -> Vec<DemoRow> {
         let link = |memory: String, kind: &'static str, rank: usize| {
-            Row::new(&LINKS)
+            DemoRow::new(&LINKS)
                 .with("episode_id", &moment.id)
                 .with("memory_id", memory)
                 .with("kind", kind)
@@ -360,7 +360,7 @@ impl Story {
         let mut rows = Vec::new();
         for (rank, memory) in memories.iter().enumerate() {
             self.shelf.used(*memory, utility);
-            rows.push(link(self.shelf.id(*memory), Shelf::kind(*memory), rank));
+            rows.push(link(self.shelf.id(*memory), MemoryShelf::kind(*memory), rank));
         }
         if chance.is(0.12)
             && let Some(case) = self.bank.recent(person, moment.topic.agent).pop()
@@ -371,7 +371,7 @@ impl Story {
     }
 
     /// What the agent recalled before it began.
-    fn access(&mut self, moment: &Moment<'_>, person: usize, chance: &mut Chance) -> Option<Row> {
+    fn access(&mut self, moment: &EpisodeFacts<'_>, person: usize, chance: &mut Chance) -> Option<DemoRow> {
         if !moment.rich && !chance.is(0.2) {
             return None;
         }
@@ -383,7 +383,7 @@ impl Story {
         };
         let policy = (kind == "cases" && chance.is(0.4)).then(|| chance.between(1, 3));
         Some(
-            Row::new(&ACCESS)
+            DemoRow::new(&ACCESS)
                 .with("id", self.ids.access.next())
                 .with("agent_id", moment.agent().id)
                 .with("user_id", &moment.person.id)
@@ -397,10 +397,10 @@ impl Story {
         )
     }
 
-    fn around(&self, moment: &Moment<'_>, trick: u64) -> Around {
+    fn around(&self, moment: &EpisodeFacts<'_>, trick: u64) -> AwkwardContext {
         let odd = |trick: u64| self.ids.episode.at(number_of_trick(trick, self.episodes));
         let others = (moment.topic.agent + 1) % world::AGENTS.len();
-        Around {
+        AwkwardContext {
             id: moment.id.clone(),
             times: (moment.started, moment.ended),
             before: odd(trick.saturating_sub(1)),
@@ -411,7 +411,7 @@ impl Story {
         }
     }
 
-    fn remember(&mut self, moment: &Moment<'_>, scene: &Scene) {
+    fn remember(&mut self, moment: &EpisodeFacts<'_>, scene: &Scene) {
         let recent = &mut self.recent[moment.topic_number];
         recent.push_back(moment.id.clone());
         if recent.len() > 8 {
@@ -438,13 +438,13 @@ fn title(thread: &Thread, digest: Option<usize>) -> String {
     format!("{}: {phase}", thread.title)
 }
 
-fn outcome(thread: &Thread, misleading: bool, chance: &mut Chance) -> Outcome {
+fn outcome(thread: &Thread, misleading: bool, chance: &mut Chance) -> EpisodeEnd {
     let weights = match (misleading, thread.left > 1) {
         (true, _) => [0.2, 0.25, 0.35, 0.15, 0.05],
         (false, true) => [0.25, 0.5, 0.2, 0.03, 0.02],
         (false, false) => [0.74, 0.1, 0.08, 0.05, 0.03],
     };
-    [Outcome::Success, Outcome::Partial, Outcome::Failure, Outcome::Aborted, Outcome::Unknown]
+    [EpisodeEnd::Success, EpisodeEnd::Partial, EpisodeEnd::Failure, EpisodeEnd::Aborted, EpisodeEnd::Unknown]
         [chance.weighted(&weights)]
 }
 

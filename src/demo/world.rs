@@ -4,7 +4,7 @@ use super::chance::Chance;
 
 /// One of the agents.
 #[derive(Debug)]
-pub struct Agent {
+pub struct DemoAgent {
     /// Id, as in `agent_id`.
     pub id: &'static str,
     /// Name for people.
@@ -20,8 +20,8 @@ pub struct Agent {
 }
 
 /// The agents, in the order in which topics name them.
-pub const AGENTS: &[Agent] = &[
-    Agent {
+pub const AGENTS: &[DemoAgent] = &[
+    DemoAgent {
         id: "agent_support",
         name: "Support desk",
         domain: "support",
@@ -29,7 +29,7 @@ pub const AGENTS: &[Agent] = &[
         weight: 0.27,
         maturity: ["supervised", "supervised", "autonomous", "autonomous"],
     },
-    Agent {
+    DemoAgent {
         id: "agent_data_steward",
         name: "Data steward",
         domain: "data",
@@ -37,7 +37,7 @@ pub const AGENTS: &[Agent] = &[
         weight: 0.19,
         maturity: ["intern", "supervised", "supervised", "supervised"],
     },
-    Agent {
+    DemoAgent {
         id: "agent_release",
         name: "Release engineer",
         domain: "engineering",
@@ -45,7 +45,7 @@ pub const AGENTS: &[Agent] = &[
         weight: 0.18,
         maturity: ["supervised", "supervised", "supervised", "autonomous"],
     },
-    Agent {
+    DemoAgent {
         id: "agent_travel",
         name: "Travel desk",
         domain: "travel",
@@ -53,7 +53,7 @@ pub const AGENTS: &[Agent] = &[
         weight: 0.14,
         maturity: ["student", "intern", "intern", "supervised"],
     },
-    Agent {
+    DemoAgent {
         id: "agent_research",
         name: "Research scout",
         domain: "research",
@@ -61,7 +61,7 @@ pub const AGENTS: &[Agent] = &[
         weight: 0.09,
         maturity: ["student", "student", "intern", "intern"],
     },
-    Agent {
+    DemoAgent {
         id: "agent_finance",
         name: "Finance clerk",
         domain: "finance",
@@ -89,7 +89,7 @@ pub const ORGANISATIONS: &[Organisation] = &[
 
 /// A person.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Person {
+pub struct DemoPerson {
     /// Id, as in `user_id`.
     pub id: String,
     /// First name.
@@ -235,7 +235,7 @@ pub const MOST_PEOPLE: u64 = (FIRST.len() * LAST.len()) as u64;
 
 /// The person of that number (below [`MOST_PEOPLE`]).
 #[must_use]
-pub fn person(number: u64, seed: u64) -> Person {
+pub fn person(number: u64, seed: u64) -> DemoPerson {
     let (first, last) = (FIRST.len() as u64, LAST.len() as u64);
     let (given, given_id) = FIRST[(number % first) as usize];
     // Every round over the first names moves the family names on by one, so that no two people share both.
@@ -248,7 +248,7 @@ pub fn person(number: u64, seed: u64) -> Person {
         (_, serial) => format!("+49 {} {serial:03}", if number < 1000 { "30 23125" } else { "40 66969" }),
     };
     let liked = 1 + chance.below(3) as usize;
-    Person {
+    DemoPerson {
         id: format!("{given_id}.{family_id}"),
         first: given,
         name: format!("{given} {family}"),

@@ -7,13 +7,13 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use super::look::{add_facts, look};
-use super::outcome::Outcome;
+use super::outcome::JobOutcome;
 use super::pace::{Pace, Sizing, rest};
-use super::plan::{Bad, Beat, Check, Move, Settings, State, Wish, undo_reason};
-use super::record::{self, Entry, Held, Lost, Opening, PATIENCE};
-use super::{Ask, Batch, Job, backfill, drift};
+use super::plan::{BadRow, JobBeat, JobCheck, JobMove, JobSettings, JobState, JobWish, undo_reason};
+use super::record::{self, HeldJob, JobEntry, LostHold, PATIENCE, RunOpening};
+use super::{BatchAsk, Job, JobBatch, backfill, drift};
 use crate::change::anchor;
-use crate::change::apply::{Failed, apply_batch};
+use crate::change::apply::{FailedTransaction, apply_batch};
 use crate::change::plan::{Counts, SHOWN};
 use crate::change::{Author, Change, ChangeError, now, suppress};
 use crate::layout::Engine;
@@ -45,15 +45,15 @@ pub async fn run(
     store: &Store,
     job: &dyn Job,
     author: &Author,
-    settings: &Settings,
-    entry: Entry,
-    wish: watch::Receiver<Wish>,
-    each: &mut (dyn FnMut(Beat) + Send),
-) -> Result<Outcome, ChangeError> {
+    settings: &JobSettings,
+    entry: JobEntry,
+    wish: watch::Receiver<JobWish>,
+    each: &mut (dyn FnMut(JobBeat) + Send),
+) -> Result<JobOutcome, ChangeError> {
     record::ready(store).await?;
-    let opening = Opening {
+    let opening = RunOpening {
         name: job.name().to_owned(),
-        settings: Settings { told: job.told(), ..settings.clone() },
+        settings: JobSettings { told: job.told(), ..settings.clone() },
         relies_on: drift::columns(store, &job.relies_on(store)).await?,
         total: job.total(store).await?,
         place: json!({ "at": job.begin() }),
@@ -61,7 +61,7 @@ pub async fn run(
     let held = record::hold(store, author, &opening, entry).await?;
     let settings = held.settings();
     if held.resumed {
-        each(Beat::Said(format!("resumed after {} batches", held.row.batches)));
+        each(JobBeat::Said(format!("resumed after {} batches", held.row.batches)));
     }
     let mut runner = Runner {
         store,
@@ -117,7 +117,7 @@ where
 }
 
 /// What became of a batch.
-enum Applied {
+enum BatchOutcome {
     /// It is written.
     Done,
     /// Somebody else was in the way.
@@ -132,15 +132,15 @@ struct Runner<'a> {
     store: &'a Store,
     job: &'a dyn Job,
     author: &'a Author,
-    held: Held,
+    held: HeldJob,
     sizing: Sizing,
     rate: Option<f64>,
     pace: Pace,
-    wish: watch::Receiver<Wish>,
-    each: &'a mut (dyn FnMut(Beat) + Send),
+    wish: watch::Receiver<JobWish>,
+    each: &'a mut (dyn FnMut(JobBeat) + Send),
     operation: String,
     changes: Vec<Change>,
-    checks: Vec<Check>,
+    checks: Vec<JobCheck>,
     last_batch: usize,
     pulse: Option<Instant>,
     /// Rows of the next batches while a row is searched that cannot be written.
@@ -148,7 +148,7 @@ struct Runner<'a> {
     /// Batches are planned while the one before is being written.
     plans_ahead: bool,
     /// The batch that was planned so, and the place it begins at.
-    ahead: Option<(Value, Batch)>,
+    ahead: Option<(Value, JobBatch)>,
 }
 
 impl Runner<'_> {
@@ -157,7 +157,7 @@ impl Runner<'_> {
         let mut passes = 0;
         loop {
             self.all_batches().await?;
-            if self.held.state() != State::Running {
+            if self.held.state() != JobState::Running {
                 return Ok(());
             }
             self.tell(Some("looks at the result".to_owned()));
@@ -167,7 +167,7 @@ impl Runner<'_> {
                 return self.finish(left).await;
             }
             passes += 1;
-            (self.each)(Beat::Said(format!("{left} rows came meanwhile or were skipped: going through again")));
+            (self.each)(JobBeat::Said(format!("{left} rows came meanwhile or were skipped: going through again")));
             let mut sums = self.held.sums();
             // They are counted again.
             backfill::LEFT_OUT.iter().for_each(|why| drop(sums.remove(*why)));
@@ -192,7 +192,7 @@ impl Runner<'_> {
                 return self.stop_here().await;
             };
             let took = started.elapsed();
-            if self.held.state() != State::Running {
+            if self.held.state() != JobState::Running {
                 self.tell(None);
                 return Ok(());
             }
@@ -213,14 +213,14 @@ impl Runner<'_> {
             let Some(mut batch) = self.planned(place, size).await? else { return Ok(None) };
             batch.plan.undo_reason = batch.plan.undo_reason.or_else(|| self.undo_reason());
             match self.apply_and_plan_ahead(&batch).await? {
-                Applied::Done => {
+                BatchOutcome::Done => {
                     if waited.is_zero() && self.narrowed.is_none() {
                         self.sizing.took(batch.seen, started.elapsed());
                     }
                     self.narrowed = self.narrowed.map(|n| n * 2).filter(|n| *n < self.sizing.size());
                     return Ok(Some(batch.seen));
                 }
-                Applied::Busy(why) => {
+                BatchOutcome::Busy(why) => {
                     self.sizing.in_the_way();
                     if waited > ENDURANCE {
                         let words = format!("somebody has been in the way for {} s: {why}", waited.as_secs());
@@ -233,7 +233,7 @@ impl Runner<'_> {
                         return Ok(None);
                     }
                 }
-                Applied::Moved(error) => {
+                BatchOutcome::Moved(error) => {
                     planned += 1;
                     if planned == PLANNED_AT_MOST && size == 1 {
                         self.skip(&batch, "somebody keeps changing it").await?;
@@ -242,56 +242,56 @@ impl Runner<'_> {
                     if planned == PLANNED_AT_MOST {
                         self.narrowed = Some(size / 4).map(|n| n.max(1));
                         planned = 0;
-                        (self.each)(Beat::Said(format!("rows keep changing: {error}")));
+                        (self.each)(JobBeat::Said(format!("rows keep changing: {error}")));
                     }
                 }
-                Applied::Rejected(why) if size == 1 => {
-                    (self.each)(Beat::Said(format!("a row is set aside: {why}")));
+                BatchOutcome::Rejected(why) if size == 1 => {
+                    (self.each)(JobBeat::Said(format!("a row is set aside: {why}")));
                     self.skip(&batch, "the database does not accept the new value").await?;
                     return Ok(Some(batch.seen));
                 }
-                Applied::Rejected(_) => self.narrowed = Some((size.min(batch.seen) / 4).max(1)),
+                BatchOutcome::Rejected(_) => self.narrowed = Some((size.min(batch.seen) / 4).max(1)),
             }
         }
     }
 
     /// The batch at a place: as it was planned ahead, else planned now. None when told to stop meanwhile.
-    async fn planned(&mut self, place: &Value, size: usize) -> Result<Option<Batch>, Stop> {
+    async fn planned(&mut self, place: &Value, size: usize) -> Result<Option<JobBatch>, Stop> {
         match self.ahead.take() {
             Some((at, batch)) if at == *place && self.narrowed.is_none() => return Ok(Some(batch)),
             _ => {}
         }
         let own = self.held.own.clone();
-        let planning = self.job.batch(Ask { store: self.store, own: Some(&own), place, size, dry: false });
+        let planning = self.job.batch(BatchAsk { store: self.store, own: Some(&own), place, size, dry: false });
         self.beating(planning).await
     }
 
     /// Writes a batch, and plans the next one meanwhile where that may be done. A plan that fails so is made again when its
     /// turn comes.
-    async fn apply_and_plan_ahead(&mut self, batch: &Batch) -> Result<Applied, Stop> {
+    async fn apply_and_plan_ahead(&mut self, batch: &JobBatch) -> Result<BatchOutcome, Stop> {
         let Some(place) = batch.next.as_ref().filter(|_| self.plans_ahead && self.narrowed.is_none()) else {
             return self.apply(batch).await;
         };
         let (store, job, own, size) = (self.store, self.job, self.held.own.clone(), self.sizing.size());
-        let planning = job.batch(Ask { store, own: Some(&own), place, size, dry: false });
+        let planning = job.batch(BatchAsk { store, own: Some(&own), place, size, dry: false });
         let (applied, planned) = tokio::join!(self.apply(batch), planning);
         self.ahead = planned.ok().map(|batch| (place.clone(), batch));
         let applied = applied?;
-        if !matches!(applied, Applied::Done) {
+        if !matches!(applied, BatchOutcome::Done) {
             self.ahead = None;
         }
         Ok(applied)
     }
 
     /// Sets the one row of a batch aside and goes on behind it.
-    async fn skip(&mut self, batch: &Batch, problem: &str) -> Result<(), Stop> {
+    async fn skip(&mut self, batch: &JobBatch, problem: &str) -> Result<(), Stop> {
         let mut without = batch.clone();
         without.plan.mutations.clear();
         without.plan.trail.clear();
         without.plan.changes_total = 0;
         without.plan.counts.clear();
         let row = batch.plan.changes.first();
-        without.bad.push(Bad {
+        without.bad.push(BadRow {
             entity: row.map(|c| c.entity.clone()).unwrap_or_default(),
             id: row.map(|c| c.id.clone()).unwrap_or_default(),
             problem: problem.to_owned(),
@@ -299,28 +299,28 @@ impl Runner<'_> {
         without.plan.changes.clear();
         loop {
             match self.apply(&without).await? {
-                Applied::Done => return Ok(()),
-                Applied::Busy(_) => self.wait(Duration::from_millis(100), None).await,
-                Applied::Moved(error) => return Err(Stop::Failed(error)),
-                Applied::Rejected(why) => return Err(Stop::Failed(ChangeError::Failed(why))),
+                BatchOutcome::Done => return Ok(()),
+                BatchOutcome::Busy(_) => self.wait(Duration::from_millis(100), None).await,
+                BatchOutcome::Moved(error) => return Err(Stop::Failed(error)),
+                BatchOutcome::Rejected(why) => return Err(Stop::Failed(ChangeError::Failed(why))),
             }
         }
     }
 
     /// Writes a batch, its entry and the checkpoint in one transaction.
-    async fn apply(&mut self, batch: &Batch) -> Result<Applied, Stop> {
+    async fn apply(&mut self, batch: &JobBatch) -> Result<BatchOutcome, Stop> {
         let at = now();
         let mut writer = match self.store.write_within(&at, PATIENCE).await {
             Ok(writer) => writer,
-            Err(error @ WriteError::Busy(_)) => return Ok(Applied::Busy(error.to_string())),
+            Err(error @ WriteError::Busy(_)) => return Ok(BatchOutcome::Busy(error.to_string())),
             Err(error) => return Err(error.into()),
         };
         let mut next = self.held.clone();
         let outcome = async {
             writer.ends_when_silent().await.map_err(|e| Inside::Failed(e.into()))?;
             let state = next.fence(&mut writer).await.map_err(|lost| match lost {
-                Lost::Taken => Inside::Taken,
-                Lost::Write(error) => Inside::Failed(Failed::Write(error)),
+                LostHold::Taken => Inside::Taken,
+                LostHold::Write(error) => Inside::Failed(FailedTransaction::Write(error)),
             })?;
             // Whoever was erased since the batch was planned does not come back.
             suppress::check(self.store, &batch.plan).await.map_err(|e| Inside::Failed(e.into()))?;
@@ -328,9 +328,9 @@ impl Runner<'_> {
                 apply_batch(&mut writer, &next.own, &batch.plan, self.author, &at).await.map_err(Inside::Failed)?;
             next.set_aside(&mut writer, &batch.bad, &at).await.map_err(|e| Inside::Failed(e.into()))?;
             note(&mut next, batch, seq, &at);
-            let asked = if *self.wish.borrow() == Wish::Cancel { State::Cancelling } else { state };
-            if asked == State::Pausing || asked == State::Cancelling || *self.wish.borrow() == Wish::Pause {
-                next.moved(asked, Move::Stop, &at);
+            let asked = if *self.wish.borrow() == JobWish::Cancel { JobState::Cancelling } else { state };
+            if asked == JobState::Pausing || asked == JobState::Cancelling || *self.wish.borrow() == JobWish::Pause {
+                next.moved(asked, JobMove::Stop, &at);
             }
             next.write(&mut writer).await.map_err(|e| Inside::Failed(e.into()))
         };
@@ -341,10 +341,10 @@ impl Runner<'_> {
                     // Lost at the end: the checkpoint says whether it was done.
                     let stored = self.store.job(&self.held.row.name).await?;
                     if stored.is_none_or(|row| row.batches != next.row.batches || row.token != next.row.token) {
-                        return Ok(Applied::Busy(error.to_string()));
+                        return Ok(BatchOutcome::Busy(error.to_string()));
                     }
                 }
-                Err(error @ WriteError::Busy(_)) => return Ok(Applied::Busy(error.to_string())),
+                Err(error @ WriteError::Busy(_)) => return Ok(BatchOutcome::Busy(error.to_string())),
                 Err(error) => return Err(error.into()),
             },
             Err(inside) => {
@@ -369,7 +369,7 @@ impl Runner<'_> {
                 self.store.invocation().line(["backfill"])
             ))));
         }
-        Ok(Applied::Done)
+        Ok(BatchOutcome::Done)
     }
 
     /// Lets others go first where the database suffers.
@@ -391,7 +391,7 @@ impl Runner<'_> {
             };
             self.wait(Duration::from_millis(500), Some(why)).await;
             self.beat().await?;
-            if self.asked_here() || self.held.state() != State::Running {
+            if self.asked_here() || self.held.state() != JobState::Running {
                 return Ok(());
             }
         }
@@ -425,7 +425,7 @@ impl Runner<'_> {
             if let Some(done) = done {
                 return done.map(Some).map_err(Stop::Failed);
             }
-            if self.held.state() != State::Running {
+            if self.held.state() != JobState::Running {
                 return Ok(None);
             }
         }
@@ -442,11 +442,11 @@ impl Runner<'_> {
         let mut next = self.held.clone();
         let state = match next.fence(&mut writer).await {
             Ok(state) => state,
-            Err(Lost::Taken) => {
+            Err(LostHold::Taken) => {
                 writer.rollback().await;
                 return Err(Stop::Taken);
             }
-            Err(Lost::Write(_)) => {
+            Err(LostHold::Write(_)) => {
                 writer.rollback().await;
                 return Ok(());
             }
@@ -479,21 +479,21 @@ impl Runner<'_> {
     }
 
     fn asked_here(&self) -> bool {
-        *self.wish.borrow() != Wish::GoOn
+        *self.wish.borrow() != JobWish::GoOn
     }
 
     /// Stops between two batches, as this process was told to.
     async fn stop_here(&mut self) -> Result<(), Stop> {
-        let cancel = *self.wish.borrow() == Wish::Cancel;
+        let cancel = *self.wish.borrow() == JobWish::Cancel;
         self.settle(|held, state, at| {
-            let from = if cancel { State::Cancelling } else { state };
-            held.moved(from, Move::Stop, at);
+            let from = if cancel { JobState::Cancelling } else { state };
+            held.moved(from, JobMove::Stop, at);
         })
         .await
     }
 
     /// Writes the row after a change of it, as often as it takes.
-    async fn settle(&mut self, change: impl Fn(&mut Held, State, &str)) -> Result<(), Stop> {
+    async fn settle(&mut self, change: impl Fn(&mut HeldJob, JobState, &str)) -> Result<(), Stop> {
         let mut waited = Duration::ZERO;
         loop {
             let at = now();
@@ -521,12 +521,12 @@ impl Runner<'_> {
                     self.tell(None);
                     return Ok(());
                 }
-                Err(Lost::Taken) => return Err(Stop::Taken),
-                Err(Lost::Write(WriteError::Busy(_))) if waited < ENDURANCE => {
+                Err(LostHold::Taken) => return Err(Stop::Taken),
+                Err(LostHold::Write(WriteError::Busy(_))) if waited < ENDURANCE => {
                     tokio::time::sleep(Duration::from_millis(50)).await;
                     waited += PATIENCE;
                 }
-                Err(Lost::Write(error)) => return Err(error.into()),
+                Err(LostHold::Write(error)) => return Err(error.into()),
             }
         }
     }
@@ -554,14 +554,14 @@ impl Runner<'_> {
                 (0, false) => "none that this job writes".to_owned(),
                 _ => format!("{left}: they changed again meanwhile"),
             };
-            checks.push(Check { what: "rows that still need it".to_owned(), ok: left == 0, found: words });
+            checks.push(JobCheck { what: "rows that still need it".to_owned(), ok: left == 0, found: words });
         }
         checks.extend(found);
         let verification = json!(checks).to_string();
         self.checks = checks;
         self.settle(move |held, state, at| {
             held.row.verification = Some(verification.clone());
-            held.moved(state, Move::Finish, at);
+            held.moved(state, JobMove::Finish, at);
         })
         .await
     }
@@ -572,7 +572,7 @@ impl Runner<'_> {
         let words = error.to_string();
         let settled = self
             .settle(move |held, state, at| {
-                held.moved(state, Move::Fail, at);
+                held.moved(state, JobMove::Fail, at);
                 held.row.problem = Some(words.clone());
             })
             .await;
@@ -586,15 +586,15 @@ impl Runner<'_> {
         let left = progress.total.map(|total| total.saturating_sub(progress.seen));
         progress.eta_seconds = left.and_then(|left| self.pace.eta(left));
         progress.throttle = throttle;
-        (self.each)(Beat::Progress(Box::new(progress)));
+        (self.each)(JobBeat::Progress(Box::new(progress)));
     }
 
-    async fn outcome(self) -> Result<Outcome, ChangeError> {
+    async fn outcome(self) -> Result<JobOutcome, ChangeError> {
         let row = &self.held.row;
         let undo_reason = self.undo_reason();
         let mut effects = self.job.effects();
         effects.extend(self.job.summed(&self.held.sums()));
-        Ok(Outcome {
+        Ok(JobOutcome {
             operation: if self.operation.is_empty() { self.job.name().to_owned() } else { self.operation },
             progress: record::progress(row),
             counts: serde_json::from_str(&row.counts).unwrap_or_default(),
@@ -611,21 +611,21 @@ impl Runner<'_> {
 }
 
 /// Comes to its end when somebody wishes that the job stops; never when nobody can wish any more.
-async fn told_to_stop(wish: &mut watch::Receiver<Wish>) {
-    if wish.wait_for(|wish| *wish != Wish::GoOn).await.is_err() {
+async fn told_to_stop(wish: &mut watch::Receiver<JobWish>) {
+    if wish.wait_for(|wish| *wish != JobWish::GoOn).await.is_err() {
         std::future::pending::<()>().await;
     }
 }
 
 /// Comes to its end when somebody wishes something; never when nobody can any more: then only time ends a wait.
-async fn changed(wish: &mut watch::Receiver<Wish>) {
+async fn changed(wish: &mut watch::Receiver<JobWish>) {
     if wish.changed().await.is_err() {
         std::future::pending::<()>().await;
     }
 }
 
 /// What a batch adds to the checkpoint.
-fn note(held: &mut Held, batch: &Batch, seq: Option<i64>, at: &str) {
+fn note(held: &mut HeldJob, batch: &JobBatch, seq: Option<i64>, at: &str) {
     let mut sums = held.sums();
     add_facts(&mut sums, &batch.plan.facts);
     let row = &mut held.row;
@@ -652,21 +652,25 @@ fn note(held: &mut Held, batch: &Batch, seq: Option<i64>, at: &str) {
 /// What went wrong inside of a batch's transaction.
 enum Inside {
     Taken,
-    Failed(Failed),
+    Failed(FailedTransaction),
 }
 
 impl Inside {
-    fn sorted(self) -> Result<Applied, Stop> {
+    fn sorted(self) -> Result<BatchOutcome, Stop> {
         match self {
             Inside::Taken => Err(Stop::Taken),
-            Inside::Failed(Failed::Write(error @ WriteError::Busy(_))) => Ok(Applied::Busy(error.to_string())),
-            Inside::Failed(Failed::Write(error @ WriteError::Missed { .. })) => Ok(Applied::Moved(error.into())),
-            Inside::Failed(Failed::Write(WriteError::Rejected(why))) => Ok(Applied::Rejected(why)),
-            Inside::Failed(Failed::Change(error @ (ChangeError::Conflict { .. } | ChangeError::Refused(_)))) => {
-                Ok(Applied::Moved(error))
+            Inside::Failed(FailedTransaction::Write(error @ WriteError::Busy(_))) => {
+                Ok(BatchOutcome::Busy(error.to_string()))
             }
-            Inside::Failed(Failed::Write(error) | Failed::Unknown(_, error)) => Err(error.into()),
-            Inside::Failed(Failed::Change(error)) => Err(Stop::Failed(error)),
+            Inside::Failed(FailedTransaction::Write(error @ WriteError::Missed { .. })) => {
+                Ok(BatchOutcome::Moved(error.into()))
+            }
+            Inside::Failed(FailedTransaction::Write(WriteError::Rejected(why))) => Ok(BatchOutcome::Rejected(why)),
+            Inside::Failed(FailedTransaction::Change(
+                error @ (ChangeError::Conflict { .. } | ChangeError::Refused(_)),
+            )) => Ok(BatchOutcome::Moved(error)),
+            Inside::Failed(FailedTransaction::Write(error) | FailedTransaction::Unknown(_, error)) => Err(error.into()),
+            Inside::Failed(FailedTransaction::Change(error)) => Err(Stop::Failed(error)),
         }
     }
 }

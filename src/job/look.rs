@@ -3,9 +3,9 @@
 use serde_json::{Map, Value, json};
 
 use super::plan::undo_reason;
-use super::{Ask, Job};
+use super::{BatchAsk, Job};
 use crate::change::plan::SHOWN;
-use crate::change::{ChangeError, Danger, Plan, now};
+use crate::change::{ChangeDanger, ChangeError, Plan, now};
 use crate::store::Store;
 
 /// Rows that are planned at a time.
@@ -22,7 +22,7 @@ pub async fn look(store: &Store, job: &dyn Job, each: &mut (dyn FnMut(u64) + Sen
     let mut sums = Map::new();
     let (mut seen, mut bad) = (0_u64, 0_u64);
     loop {
-        let batch = job.batch(Ask { store, own: own.as_ref(), place: &place, size: STRIDE, dry: true }).await?;
+        let batch = job.batch(BatchAsk { store, own: own.as_ref(), place: &place, size: STRIDE, dry: true }).await?;
         seen += batch.seen as u64;
         bad += batch.bad.len() as u64;
         add_facts(&mut sums, &batch.plan.facts);
@@ -48,7 +48,7 @@ fn empty(job: &dyn Job, total: Option<u64>, database_id: String) -> Plan {
     Plan {
         plan_id: String::new(),
         operation: job.name().to_owned(),
-        danger: Danger::Safe,
+        danger: ChangeDanger::Safe,
         counts: crate::change::plan::Counts::new(),
         changes: Vec::new(),
         changes_total: 0,

@@ -18,22 +18,22 @@ use serde_json::{Map, Value};
 
 use crate::change::{ChangeError, Plan};
 use crate::store::Store;
-use crate::store::own::Own;
+use crate::store::own::OwnTables;
 use crate::store::stored::TableName;
 
 pub use engine::run;
 pub use look::look;
-pub use outcome::Outcome;
-use plan::{Bad, Check};
-pub use record::{Entry, ask};
+pub use outcome::JobOutcome;
+use plan::{BadRow, JobCheck};
+pub use record::{JobEntry, ask};
 
 /// What a batch is asked for.
 #[derive(Debug, Clone, Copy)]
-pub struct Ask<'a> {
+pub struct BatchAsk<'a> {
     /// The database.
     pub store: &'a Store,
     /// Our tables; none where the job is only looked at.
-    pub own: Option<&'a Own>,
+    pub own: Option<&'a OwnTables>,
     /// Where the batch begins: what [`Job::begin`] or the batch before gave.
     pub place: &'a Value,
     /// Rows to look at, at most.
@@ -44,7 +44,7 @@ pub struct Ask<'a> {
 
 /// One batch: what changes, and where the next one begins.
 #[derive(Debug, Clone)]
-pub struct Batch {
+pub struct JobBatch {
     /// What changes, closed by [`crate::change::Draft::seal_batch`]; it may be empty.
     pub plan: Plan,
     /// Where the next batch begins; none when this was the last.
@@ -52,7 +52,7 @@ pub struct Batch {
     /// Rows that were looked at.
     pub seen: usize,
     /// Rows that cannot be handled: written down, and passed over.
-    pub bad: Vec<Bad>,
+    pub bad: Vec<BadRow>,
 }
 
 /// A long change.
@@ -80,7 +80,7 @@ pub trait Job: Send + Sync {
     }
 
     /// Plans one batch.
-    fn batch<'a>(&'a self, ask: Ask<'a>) -> BoxFuture<'a, Result<Batch, ChangeError>>;
+    fn batch<'a>(&'a self, ask: BatchAsk<'a>) -> BoxFuture<'a, Result<JobBatch, ChangeError>>;
 
     /// What comes of it besides the rows, for people; shown with the plan and the receipt.
     fn effects(&self) -> Vec<String> {
@@ -104,7 +104,7 @@ pub trait Job: Send + Sync {
 
     /// Looks at the result when everything is done. Rows that still need the job are found by planning it again; this is
     /// for what else must hold.
-    fn verify<'a>(&'a self, store: &'a Store) -> BoxFuture<'a, Result<Vec<Check>, ChangeError>> {
+    fn verify<'a>(&'a self, store: &'a Store) -> BoxFuture<'a, Result<Vec<JobCheck>, ChangeError>> {
         let _ = store;
         Box::pin(async { Ok(Vec::new()) })
     }

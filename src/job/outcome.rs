@@ -2,18 +2,18 @@
 
 use serde_json::{Value, json};
 
-use super::plan::{Check, Progress, State};
+use super::plan::{JobCheck, JobProgress, JobState};
 use crate::change::plan::{Counts, SHOWN};
 use crate::change::{Change, new_id, now};
 use crate::memory::invocation::Invocation;
 
 /// What a run of a job did, from its start to where it is now.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Outcome {
+pub struct JobOutcome {
     /// What it does, as in the audit trail.
     pub operation: String,
     /// Where it stands.
-    pub progress: Progress,
+    pub progress: JobProgress,
     /// Rows by table, over all its runners.
     pub counts: Counts,
     /// The first changes that this runner made.
@@ -23,7 +23,7 @@ pub struct Outcome {
     /// What should be known, for people.
     pub disclosures: Vec<String>,
     /// What looking at the result gave; empty unless it is done.
-    pub checks: Vec<Check>,
+    pub checks: Vec<JobCheck>,
     /// Rows that could not be handled: entity, id and problem.
     pub set_aside: Vec<[String; 3]>,
     /// Numbers of its first and last audit entry.
@@ -34,20 +34,20 @@ pub struct Outcome {
     pub undo_reason: Option<String>,
 }
 
-impl Outcome {
+impl JobOutcome {
     /// Everything is done, and looking at the result found nothing wrong.
     #[must_use]
     pub fn is_complete(&self) -> bool {
-        self.progress.state == State::Succeeded && self.checks.iter().all(|c| c.ok)
+        self.progress.state == JobState::Succeeded && self.checks.iter().all(|c| c.ok)
     }
 
     /// `applied`, `nothing to do`, `incomplete`, or the state that it stopped in.
     #[must_use]
     pub fn status(&self) -> &'static str {
         match self.progress.state {
-            State::Succeeded if !self.is_complete() => "incomplete",
-            State::Succeeded if self.counts.is_empty() => "nothing to do",
-            State::Succeeded => "applied",
+            JobState::Succeeded if !self.is_complete() => "incomplete",
+            JobState::Succeeded if self.counts.is_empty() => "nothing to do",
+            JobState::Succeeded => "applied",
             other => other.word(),
         }
     }

@@ -26,7 +26,7 @@ pub fn undo_reason(own: Option<String>, total: Option<u64>) -> Option<String> {
 /// Where a job stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum State {
+pub enum JobState {
     /// Nobody has begun it yet.
     Queued,
     /// Somebody works on it.
@@ -47,7 +47,7 @@ pub enum State {
 
 /// What moves a job from one state to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Move {
+pub enum JobMove {
     /// Somebody begins to work on it, or resumes it.
     Start,
     /// Somebody takes it over from a runner that is gone.
@@ -64,11 +64,11 @@ pub enum Move {
     Fail,
 }
 
-use Move::{AskCancel, AskPause, Fail, Finish, Start, Stop, TakeOver};
-use State::{Cancelled, Cancelling, Failed, Paused, Pausing, Queued, Running, Succeeded};
+use JobMove::{AskCancel, AskPause, Fail, Finish, Start, Stop, TakeOver};
+use JobState::{Cancelled, Cancelling, Failed, Paused, Pausing, Queued, Running, Succeeded};
 
 /// Every move that is possible: from, by, to. What is not here is refused.
-pub const MOVES: &[(State, Move, State)] = &[
+pub const MOVES: &[(JobState, JobMove, JobState)] = &[
     (Queued, Start, Running),
     (Queued, AskPause, Paused),
     (Queued, AskCancel, Cancelled),
@@ -94,13 +94,13 @@ pub const MOVES: &[(State, Move, State)] = &[
     (Failed, AskCancel, Cancelled),
 ];
 
-impl State {
+impl JobState {
     /// Every state.
-    pub const ALL: &'static [State] = &[Queued, Running, Pausing, Paused, Cancelling, Cancelled, Succeeded, Failed];
+    pub const ALL: &'static [JobState] = &[Queued, Running, Pausing, Paused, Cancelling, Cancelled, Succeeded, Failed];
 
     /// The state after a move; none when it cannot be made from here.
     #[must_use]
-    pub fn after(self, by: Move) -> Option<State> {
+    pub fn after(self, by: JobMove) -> Option<JobState> {
         MOVES.iter().find(|(from, with, _)| *from == self && *with == by).map(|(_, _, to)| *to)
     }
 
@@ -121,8 +121,8 @@ impl State {
 
     /// The state of that word.
     #[must_use]
-    pub fn parse(word: &str) -> Option<State> {
-        State::ALL.iter().copied().find(|s| s.word() == word)
+    pub fn parse(word: &str) -> Option<JobState> {
+        JobState::ALL.iter().copied().find(|s| s.word() == word)
     }
 
     /// Nothing leads out of it.
@@ -140,7 +140,7 @@ impl State {
 
 /// What the operator wants of a job that runs in this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Wish {
+pub enum JobWish {
     /// To go on.
     #[default]
     GoOn,
@@ -152,13 +152,13 @@ pub enum Wish {
 
 /// How far a job is.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Progress {
+pub struct JobProgress {
     /// Identity of the run.
     pub id: String,
     /// Name of the job.
     pub name: String,
     /// Where it stands.
-    pub state: State,
+    pub state: JobState,
     /// Rows to be looked at, as counted at the start; none when that is not known.
     pub total: Option<u64>,
     /// Rows that were looked at.
@@ -187,12 +187,12 @@ pub struct Progress {
     pub updated_at: String,
 }
 
-impl Progress {
+impl JobProgress {
     /// Part that is done, in 0..1; none when the total is not known.
     #[must_use]
     pub fn part(&self) -> Option<f64> {
         match (self.state, self.total) {
-            (State::Succeeded, _) => Some(1.0),
+            (JobState::Succeeded, _) => Some(1.0),
             (_, Some(0) | None) => None,
             (_, Some(total)) => Some((self.seen as f64 / total as f64).min(1.0)),
         }
@@ -201,7 +201,7 @@ impl Progress {
 
 /// A row that a job could not handle, and passes over.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Bad {
+pub struct BadRow {
     /// What it is.
     pub entity: String,
     /// Its id.
@@ -212,7 +212,7 @@ pub struct Bad {
 
 /// Something that is found out when a job has ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Check {
+pub struct JobCheck {
     /// What was looked at.
     pub what: String,
     /// It is as it should be.
@@ -223,16 +223,16 @@ pub struct Check {
 
 /// Something that happened while a job ran, for whoever watches.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Beat {
+pub enum JobBeat {
     /// It is that far.
-    Progress(Box<Progress>),
+    Progress(Box<JobProgress>),
     /// A line for the log.
     Said(String),
 }
 
 /// A job that there is, and how it stands here.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Offer {
+pub struct JobOffer {
     /// Its name.
     pub name: String,
     /// What it does, in a sentence.
@@ -244,12 +244,12 @@ pub struct Offer {
     /// Rows that it would look at; none when that is not known.
     pub looks_at: Option<u64>,
     /// Its latest run; none when it never ran.
-    pub run: Option<Progress>,
+    pub run: Option<JobProgress>,
 }
 
 /// The settings of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
-pub struct Settings {
+pub struct JobSettings {
     /// Rows of every batch; chosen by how long batches take when not said.
     #[serde(default)]
     pub batch: Option<usize>,
@@ -261,7 +261,7 @@ pub struct Settings {
     pub told: Value,
 }
 
-impl Settings {
+impl JobSettings {
     /// The settings as they are stored.
     #[must_use]
     pub fn to_json(&self) -> Value {
@@ -275,9 +275,9 @@ mod tests {
 
     use super::*;
 
-    const ALL_MOVES: [Move; 7] = [Start, TakeOver, AskPause, Stop, AskCancel, Finish, Fail];
+    const ALL_MOVES: [JobMove; 7] = [Start, TakeOver, AskPause, Stop, AskCancel, Finish, Fail];
 
-    fn any_move() -> impl Strategy<Value = Move> {
+    fn any_move() -> impl Strategy<Value = JobMove> {
         proptest::sample::select(&ALL_MOVES[..])
     }
 
@@ -290,7 +290,7 @@ mod tests {
 
     #[test]
     fn whatever_is_not_over_can_be_ended_and_gone_on_with() {
-        for state in State::ALL {
+        for state in JobState::ALL {
             let out = ALL_MOVES.iter().filter(|m| state.after(**m).is_some()).count();
             assert_eq!(out == 0, state.is_over(), "{state:?}");
             if state.is_active() {
@@ -303,8 +303,8 @@ mod tests {
 
     #[test]
     fn words_are_read_back() {
-        for state in State::ALL {
-            assert_eq!(State::parse(state.word()), Some(*state));
+        for state in JobState::ALL {
+            assert_eq!(JobState::parse(state.word()), Some(*state));
             assert_eq!(json!(state), json!(state.word()));
         }
     }
@@ -312,7 +312,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_row_of_moves_leaves_the_table_or_revives_what_is_over(moves in prop::collection::vec(any_move(), 0..40)) {
-            let mut state = State::Queued;
+            let mut state = JobState::Queued;
             for by in moves {
                 match state.after(by) {
                     Some(next) => {
@@ -322,16 +322,16 @@ mod tests {
                     None => prop_assert!(!MOVES.iter().any(|(f, b, _)| *f == state && *b == by)),
                 }
             }
-            prop_assert!(State::ALL.contains(&state));
+            prop_assert!(JobState::ALL.contains(&state));
         }
 
         #[test]
         fn asked_to_end_nothing_but_the_end_follows(moves in prop::collection::vec(any_move(), 0..10)) {
             // A runner that was asked to end never goes on working, unless it broke off and somebody starts it again.
-            let mut state = State::Cancelling;
+            let mut state = JobState::Cancelling;
             for by in moves.into_iter().filter(|m| *m != Start) {
                 state = state.after(by).unwrap_or(state);
-                prop_assert!(matches!(state, State::Cancelling | State::Cancelled | State::Succeeded | State::Failed));
+                prop_assert!(matches!(state, JobState::Cancelling | JobState::Cancelled | JobState::Succeeded | JobState::Failed));
             }
         }
     }

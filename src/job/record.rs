@@ -4,18 +4,18 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::plan::{Bad, Move, Progress, Settings, State};
-use crate::change::waiting::Waiting;
+use super::plan::{BadRow, JobMove, JobProgress, JobSettings, JobState};
+use crate::change::waiting::WaitingTries;
 use crate::change::{Author, ChangeError, new_id, now};
 use crate::layout::Engine;
 use crate::memory::invocation::Invocation;
 use crate::memory::time;
 use crate::store::Store;
 use crate::store::jobs::{self, JobRow};
-use crate::store::own::Own;
-use crate::store::session::Raw;
+use crate::store::own::OwnTables;
+use crate::store::session::FetchedValue;
 use crate::store::stored::{Cell, Mutation};
-use crate::store::write::{WriteError, Writer};
+use crate::store::write::{WriteError, WriteTransaction};
 
 /// How long a runner may be silent before it counts as gone.
 pub const LEASE: Duration = Duration::from_secs(15);
@@ -27,11 +27,11 @@ pub const PATIENCE: Duration = Duration::from_millis(500);
 ///
 /// # Errors
 /// [`ChangeError::Refused`] with the command that would help.
-pub async fn ready(store: &Store) -> Result<Own, ChangeError> {
+pub async fn ready(store: &Store) -> Result<OwnTables, ChangeError> {
     if let Some(reason) = store.why_not_writable() {
         return Err(ChangeError::Refused(format!("{} cannot be written: {reason}", store.location())));
     }
-    store.own().await?.map(Own::read).transpose()?.filter(Own::has_jobs).ok_or_else(|| {
+    store.own().await?.map(OwnTables::read).transpose()?.filter(OwnTables::has_jobs).ok_or_else(|| {
         ChangeError::Refused(format!(
             "{} has no tables for jobs yet; `{}` adds them, and without --apply shows what would be added",
             store.location(),
@@ -86,12 +86,12 @@ pub fn alive(row: &JobRow) -> bool {
 
 /// How far a stored job is. What only its runner knows (rate, time left) is not in it.
 #[must_use]
-pub fn progress(row: &JobRow) -> Progress {
+pub fn progress(row: &JobRow) -> JobProgress {
     let count = |n: i64| n.max(0) as u64;
-    Progress {
+    JobProgress {
         id: row.id.clone(),
         name: row.name.clone(),
-        state: State::parse(&row.state).unwrap_or(State::Failed),
+        state: JobState::parse(&row.state).unwrap_or(JobState::Failed),
         total: row.total.map(count),
         seen: count(row.seen),
         changed: count(row.changed),
@@ -110,9 +110,9 @@ pub fn progress(row: &JobRow) -> Progress {
 
 /// A job that this process holds.
 #[derive(Debug, Clone)]
-pub struct Held {
+pub struct HeldJob {
     /// Our tables.
-    pub own: Own,
+    pub own: OwnTables,
     /// The row as this runner last wrote it.
     pub row: JobRow,
     /// It was there before and is resumed.
@@ -121,11 +121,11 @@ pub struct Held {
 
 /// What a new run needs to be told.
 #[derive(Debug, Clone)]
-pub struct Opening {
+pub struct RunOpening {
     /// Name of the job.
     pub name: String,
     /// How it is run.
-    pub settings: Settings,
+    pub settings: JobSettings,
     /// The columns it relies on.
     pub relies_on: Value,
     /// Rows to be looked at.
@@ -136,7 +136,7 @@ pub struct Opening {
 
 /// How somebody comes to a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Entry {
+pub enum JobEntry {
     /// To start it; an unfinished run is resumed unless somebody paused it.
     Begin,
     /// To resume an unfinished run.
@@ -149,11 +149,16 @@ pub enum Entry {
 /// # Errors
 /// [`ChangeError::Conflict`] when somebody else is at work on it, [`ChangeError::NotFound`] when there is nothing to
 /// resume.
-pub async fn hold(store: &Store, author: &Author, opening: &Opening, entry: Entry) -> Result<Held, ChangeError> {
+pub async fn hold(
+    store: &Store,
+    author: &Author,
+    opening: &RunOpening,
+    entry: JobEntry,
+) -> Result<HeldJob, ChangeError> {
     let own = ready(store).await?;
     let name = &opening.name;
     let mut tries = 0;
-    let mut waiting = Waiting::begin();
+    let mut waiting = WaitingTries::begin();
     loop {
         let at = now();
         let patience = waiting.patience().min(PATIENCE);
@@ -174,7 +179,7 @@ pub async fn hold(store: &Store, author: &Author, opening: &Opening, entry: Entr
                 return Err(error);
             }
             writer.commit().await?;
-            Ok(Ok(Held { own: own.clone(), row, resumed }))
+            Ok(Ok(HeldJob { own: own.clone(), row, resumed }))
         };
         match attempt.await {
             Ok(outcome) => return outcome,
@@ -193,15 +198,15 @@ pub async fn hold(store: &Store, author: &Author, opening: &Opening, entry: Entr
 /// The row as this runner takes it, and whether it was there.
 fn taken(
     open: Option<JobRow>,
-    opening: &Opening,
+    opening: &RunOpening,
     author: &Author,
     at: &str,
-    entry: Entry,
+    entry: JobEntry,
     invocation: &Invocation,
 ) -> Result<(JobRow, bool), ChangeError> {
     let name = &opening.name;
     let Some(mut row) = open else {
-        if entry == Entry::Resume {
+        if entry == JobEntry::Resume {
             return Err(ChangeError::NotFound(format!(
                 "there is no unfinished run of {name}; `{}` starts one",
                 invocation.line(["backfill", name, "--apply"])
@@ -210,7 +215,7 @@ fn taken(
         let row = JobRow {
             id: new_id(),
             name: name.clone(),
-            state: State::Running.word().to_owned(),
+            state: JobState::Running.word().to_owned(),
             token: 1,
             owner: Some(this_runner()),
             heartbeat_at: Some(at.to_owned()),
@@ -227,7 +232,7 @@ fn taken(
         };
         return Ok((row, false));
     };
-    let state = State::parse(&row.state).unwrap_or(State::Failed);
+    let state = JobState::parse(&row.state).unwrap_or(JobState::Failed);
     let conflict = |message: String| ChangeError::Conflict { message, rows: Vec::new() };
     if state.is_active() && alive(&row) {
         let by = row.owner.as_deref().map(runner_title).unwrap_or_default();
@@ -236,21 +241,21 @@ fn taken(
             invocation.line(["backfill"])
         )));
     }
-    if state == State::Paused && entry == Entry::Begin {
+    if state == JobState::Paused && entry == JobEntry::Begin {
         return Err(conflict(format!(
             "{name} was paused: `{}` resumes it, `{}` ends it",
             invocation.line(["backfill", "resume", name]),
             invocation.line(["backfill", "cancel", name])
         )));
     }
-    let by = if state.is_active() { Move::TakeOver } else { Move::Start };
+    let by = if state.is_active() { JobMove::TakeOver } else { JobMove::Start };
     let Some(next) = state.after(by) else {
         return Err(conflict(format!("{name} is {} and cannot be resumed", state.word())));
     };
     let now: Value = opening.relies_on.clone();
     let then: Value = serde_json::from_str(&row.relies_on).unwrap_or_default();
     let differences = super::drift::differences(&then, &now);
-    if !differences.is_empty() && next == State::Running {
+    if !differences.is_empty() && next == JobState::Running {
         return Err(ChangeError::Conflict {
             message: format!(
                 "the database has changed under {name} since it was started: it cannot be resumed from its checkpoint. \
@@ -270,14 +275,14 @@ fn taken(
     if author.ticket.is_some() {
         row.ticket.clone_from(&author.ticket);
     }
-    let mut settings: Settings = serde_json::from_str(&row.settings).unwrap_or_default();
+    let mut settings: JobSettings = serde_json::from_str(&row.settings).unwrap_or_default();
     settings.batch = opening.settings.batch.or(settings.batch);
     settings.rate = opening.settings.rate.or(settings.rate);
     row.settings = settings.to_json().to_string();
     Ok((row, true))
 }
 
-fn move_to(row: &mut JobRow, state: State, at: &str) {
+fn move_to(row: &mut JobRow, state: JobState, at: &str) {
     state.word().clone_into(&mut row.state);
     at.clone_into(&mut row.updated_at);
     row.ended_at = state.is_over().then(|| at.to_owned());
@@ -286,16 +291,16 @@ fn move_to(row: &mut JobRow, state: State, at: &str) {
     }
 }
 
-impl Held {
+impl HeldJob {
     /// Where it stands.
     #[must_use]
-    pub fn state(&self) -> State {
-        State::parse(&self.row.state).unwrap_or(State::Failed)
+    pub fn state(&self) -> JobState {
+        JobState::parse(&self.row.state).unwrap_or(JobState::Failed)
     }
 
     /// How it is run.
     #[must_use]
-    pub fn settings(&self) -> Settings {
+    pub fn settings(&self) -> JobSettings {
         serde_json::from_str(&self.row.settings).unwrap_or_default()
     }
 
@@ -315,26 +320,26 @@ impl Held {
     /// nothing of this transaction may stand. Gives the state, which others may have moved to ask for a pause.
     ///
     /// # Errors
-    /// [`Lost::Taken`] when somebody else holds it now.
-    pub async fn fence(&self, writer: &mut Writer<'_>) -> Result<State, Lost> {
+    /// [`LostHold::Taken`] when somebody else holds it now.
+    pub async fn fence(&self, writer: &mut WriteTransaction<'_>) -> Result<JobState, LostHold> {
         let row = writer.job_by_id(&self.own, &self.row.id).await?;
         let Some(row) = row.filter(|r| r.token == self.row.token && r.ended_at.is_none()) else {
-            return Err(Lost::Taken);
+            return Err(LostHold::Taken);
         };
-        Ok(State::parse(&row.state).unwrap_or(State::Failed))
+        Ok(JobState::parse(&row.state).unwrap_or(JobState::Failed))
     }
 
     /// Writes the row as it is now, within a transaction that fenced it.
     ///
     /// # Errors
     /// The engine's refusal.
-    pub async fn write(&self, writer: &mut Writer<'_>) -> Result<(), WriteError> {
+    pub async fn write(&self, writer: &mut WriteTransaction<'_>) -> Result<(), WriteError> {
         let mutation = update(writer, &self.own, &self.row);
         writer.run(&mutation).await
     }
 
     /// Notes a move of the job in its row.
-    pub fn moved(&mut self, state: State, by: Move, at: &str) {
+    pub fn moved(&mut self, state: JobState, by: JobMove, at: &str) {
         move_to(&mut self.row, state.after(by).unwrap_or(state), at);
     }
 
@@ -342,15 +347,21 @@ impl Held {
     ///
     /// # Errors
     /// The engine's refusal.
-    pub async fn set_aside(&mut self, writer: &mut Writer<'_>, bad: &[Bad], at: &str) -> Result<(), WriteError> {
+    pub async fn set_aside(
+        &mut self,
+        writer: &mut WriteTransaction<'_>,
+        bad: &[BadRow],
+        at: &str,
+    ) -> Result<(), WriteError> {
         if bad.is_empty() {
             return Ok(());
         }
         let first = self.row.quarantined;
-        let texts = |b: &Bad| [b.entity.clone(), b.id.clone(), b.problem.clone(), at.to_owned()];
+        let texts = |b: &BadRow| [b.entity.clone(), b.id.clone(), b.problem.clone(), at.to_owned()];
         let rows = bad.iter().enumerate().map(|(i, b)| {
-            let keys = [Cell::Is(Raw::Text(self.row.id.clone())), Cell::Is(writer.number(first + 1 + i as i64))];
-            keys.into_iter().chain(texts(b).map(|t| Cell::Is(Raw::Text(t)))).collect()
+            let keys =
+                [Cell::Is(FetchedValue::Text(self.row.id.clone())), Cell::Is(writer.number(first + 1 + i as i64))];
+            keys.into_iter().chain(texts(b).map(|t| Cell::Is(FetchedValue::Text(t)))).collect()
         });
         let columns = ["job_id", "number", "entity", "row_id", "problem", "at"].map(str::to_owned).to_vec();
         let table = jobs::quarantine(&self.own);
@@ -362,16 +373,16 @@ impl Held {
 
 /// Why a runner must stop at once.
 #[derive(Debug)]
-pub enum Lost {
+pub enum LostHold {
     /// Somebody else holds the job now.
     Taken,
     /// The engine refused.
     Write(WriteError),
 }
 
-impl From<WriteError> for Lost {
+impl From<WriteError> for LostHold {
     fn from(error: WriteError) -> Self {
-        Lost::Write(error)
+        LostHold::Write(error)
     }
 }
 
@@ -379,9 +390,9 @@ impl From<WriteError> for Lost {
 ///
 /// # Errors
 /// [`ChangeError::NotFound`] when there is no unfinished run, [`ChangeError::Conflict`] when the move cannot be made.
-pub async fn ask(store: &Store, name: &str, by: Move) -> Result<JobRow, ChangeError> {
+pub async fn ask(store: &Store, name: &str, by: JobMove) -> Result<JobRow, ChangeError> {
     let own = ready(store).await?;
-    let mut waiting = Waiting::begin();
+    let mut waiting = WaitingTries::begin();
     loop {
         let at = now();
         let patience = waiting.patience().min(PATIENCE);
@@ -392,18 +403,18 @@ pub async fn ask(store: &Store, name: &str, by: Move) -> Result<JobRow, ChangeEr
                 writer.rollback().await;
                 return Ok(Err(ChangeError::NotFound(format!("there is no unfinished run of {name}"))));
             };
-            let mut state = State::parse(&row.state).unwrap_or(State::Failed);
+            let mut state = JobState::parse(&row.state).unwrap_or(JobState::Failed);
             let Some(next) = state.after(by) else {
                 writer.rollback().await;
                 // Asking twice is no mistake.
-                let asked = matches!((state, by), (State::Pausing | State::Paused, Move::AskPause))
-                    || matches!((state, by), (State::Cancelling, Move::AskCancel));
+                let asked = matches!((state, by), (JobState::Pausing | JobState::Paused, JobMove::AskPause))
+                    || matches!((state, by), (JobState::Cancelling, JobMove::AskCancel));
                 let message = format!("{name} is {}: that cannot be asked of it now", state.word());
                 return Ok(if asked { Ok(row) } else { Err(ChangeError::Conflict { message, rows: Vec::new() }) });
             };
             state = next;
             if state.is_active() && !alive(&row) {
-                state = state.after(Move::Stop).unwrap_or(state);
+                state = state.after(JobMove::Stop).unwrap_or(state);
                 // Whoever comes back from the dead is refused.
                 row.token += 1;
             }
@@ -430,13 +441,13 @@ pub async fn ask(store: &Store, name: &str, by: Move) -> Result<JobRow, ChangeEr
 
 /// Columns that are written, with their values.
 fn cells(engine: Engine, row: &JobRow) -> Vec<(String, Cell)> {
-    let text = |t: &str| Raw::Text(t.to_owned());
-    let maybe = |t: &Option<String>| t.as_deref().map_or(Raw::Null, text);
+    let text = |t: &str| FetchedValue::Text(t.to_owned());
+    let maybe = |t: &Option<String>| t.as_deref().map_or(FetchedValue::Null, text);
     let number = |n: i64| match engine {
-        Engine::Sqlite => Raw::Integer(n),
-        Engine::Postgres => Raw::Text(n.to_string()),
+        Engine::Sqlite => FetchedValue::Integer(n),
+        Engine::Postgres => FetchedValue::Text(n.to_string()),
     };
-    let perhaps = |n: Option<i64>| n.map_or(Raw::Null, number);
+    let perhaps = |n: Option<i64>| n.map_or(FetchedValue::Null, number);
     let values = [
         ("name", text(&row.name)),
         ("state", text(&row.state)),
@@ -466,14 +477,14 @@ fn cells(engine: Engine, row: &JobRow) -> Vec<(String, Cell)> {
     values.into_iter().map(|(name, value)| (name.to_owned(), Cell::Is(value))).collect()
 }
 
-fn insert(writer: &Writer<'_>, own: &Own, row: &JobRow) -> Mutation {
+fn insert(writer: &WriteTransaction<'_>, own: &OwnTables, row: &JobRow) -> Mutation {
     let (mut columns, mut values): (Vec<String>, Vec<Cell>) = cells(writer.engine(), row).into_iter().unzip();
     columns.push("id".to_owned());
-    values.push(Cell::Is(Raw::Text(row.id.clone())));
+    values.push(Cell::Is(FetchedValue::Text(row.id.clone())));
     Mutation::Insert { table: jobs::table(own), key: vec!["id".to_owned()], columns, rows: vec![values] }
 }
 
-fn update(writer: &Writer<'_>, own: &Own, row: &JobRow) -> Mutation {
-    let key = vec![("id".to_owned(), Raw::Text(row.id.clone()))];
+fn update(writer: &WriteTransaction<'_>, own: &OwnTables, row: &JobRow) -> Mutation {
+    let key = vec![("id".to_owned(), FetchedValue::Text(row.id.clone()))];
     Mutation::Update { table: jobs::table(own), key, set: cells(writer.engine(), row) }
 }

@@ -4,13 +4,13 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use super::training::{self, Pairs};
+use super::training::{self, TrainingPairs};
 use super::{LabError, Told};
 use crate::memory::{Entity, Row};
 use crate::recall::learn::assess::{self, Assessment, cross_validate, hold_out};
-use crate::recall::learn::measured::Measured;
+use crate::recall::learn::measured::MeasuredAssessment;
 use crate::recall::learn::version::Version;
-use crate::recall::learn::{Example, LearnError, check};
+use crate::recall::learn::{LearnError, TrainingExample, check};
 use crate::recall::policy::Policy;
 use crate::store::Store;
 
@@ -23,10 +23,10 @@ use crate::store::Store;
 pub async fn measure(
     store: &Store,
     id: Option<&str>,
-    given: Option<Pairs>,
+    given: Option<TrainingPairs>,
     seed: u64,
     told: Told<'_>,
-) -> Result<Measured, LabError> {
+) -> Result<MeasuredAssessment, LabError> {
     match (id, given) {
         (Some(id), given) => one(store, id, given, seed, told).await,
         (None, Some(pairs)) => training_on(&pairs, seed),
@@ -35,15 +35,21 @@ pub async fn measure(
 }
 
 /// Pairs of one kind have no AUC, but a loss and a calibration.
-fn some(pairs: &Pairs) -> Result<(), LabError> {
+fn some(pairs: &TrainingPairs) -> Result<(), LabError> {
     if pairs.examples.is_empty() { Err(refused(pairs)(LearnError::Empty)) } else { Ok(()) }
 }
 
-fn refused(pairs: &Pairs) -> impl Fn(LearnError) -> LabError + '_ {
+fn refused(pairs: &TrainingPairs) -> impl Fn(LearnError) -> LabError + '_ {
     |why| LabError::Refused(format!("nothing can be measured by {}: {why}", pairs.source))
 }
 
-async fn one(store: &Store, id: &str, given: Option<Pairs>, seed: u64, told: Told<'_>) -> Result<Measured, LabError> {
+async fn one(
+    store: &Store,
+    id: &str,
+    given: Option<TrainingPairs>,
+    seed: u64,
+    told: Told<'_>,
+) -> Result<MeasuredAssessment, LabError> {
     let stored = store.row(Entity::Policy, id).await?;
     let row = stored.ok_or_else(|| {
         let list = store.invocation().line(["policy", "list"]);
@@ -76,7 +82,7 @@ async fn one(store: &Store, id: &str, given: Option<Pairs>, seed: u64, told: Tol
         }
         None => (pairs.examples.clone(), None),
     };
-    Ok(Measured {
+    Ok(MeasuredAssessment {
         policy: Some(id.to_owned()),
         version: row.get("version").as_i64(),
         what: "this version".to_owned(),
@@ -89,13 +95,13 @@ async fn one(store: &Store, id: &str, given: Option<Pairs>, seed: u64, told: Tol
     })
 }
 
-fn score_all(examples: &[Example], policy: &Policy, seed: u64) -> Assessment {
+fn score_all(examples: &[TrainingExample], policy: &Policy, seed: u64) -> Assessment {
     let scores: Vec<f64> = examples.iter().map(|e| policy.score(&e.features)).collect();
     assess::assess(examples, &scores, Some(policy), seed)
 }
 
 /// The pairs that were held out when the policy was trained on just these pairs; none when it was not.
-fn held_out(policy: &Row, pairs: &Pairs) -> Option<Vec<Example>> {
+fn held_out(policy: &Row, pairs: &TrainingPairs) -> Option<Vec<TrainingExample>> {
     let metrics = policy.get("metrics");
     let seed = metrics.get("seed")?.as_u64()?;
     let same = if let Some(print) = &pairs.fingerprint {
@@ -108,9 +114,9 @@ fn held_out(policy: &Row, pairs: &Pairs) -> Option<Vec<Example>> {
     (same && check(&held).is_ok()).then_some(held)
 }
 
-fn training_on(pairs: &Pairs, seed: u64) -> Result<Measured, LabError> {
+fn training_on(pairs: &TrainingPairs, seed: u64) -> Result<MeasuredAssessment, LabError> {
     let assessment = cross_validate(&pairs.examples, seed).map_err(refused(pairs))?;
-    Ok(Measured {
+    Ok(MeasuredAssessment {
         policy: None,
         version: None,
         profile_id: None,
@@ -124,7 +130,7 @@ fn training_on(pairs: &Pairs, seed: u64) -> Result<Measured, LabError> {
     })
 }
 
-async fn in_use(store: &Store, seed: u64, told: Told<'_>) -> Result<Measured, LabError> {
+async fn in_use(store: &Store, seed: u64, told: Told<'_>) -> Result<MeasuredAssessment, LabError> {
     let used: HashMap<String, Policy> = training::versions(store, None, told)
         .await?
         .into_iter()
@@ -148,7 +154,7 @@ async fn in_use(store: &Store, seed: u64, told: Told<'_>) -> Result<Measured, La
     some(&pairs)?;
     let mut notes = pairs.notes.clone();
     notes.push("the versions may have been trained on some of these pairs: the numbers may flatter them".to_owned());
-    Ok(Measured {
+    Ok(MeasuredAssessment {
         policy: None,
         version: None,
         profile_id: None,

@@ -1,16 +1,16 @@
 //! Whose cases are ranked and how: the bank, the policy that its readers use, the number of rows it is set to.
 
-use super::situation::Asked;
+use super::situation::ResolvedQuestion;
 use super::{LabError, equal, owner};
 use crate::memory::filter::Filter;
 use crate::memory::query::Query;
 use crate::memory::{Entity, Row};
-use crate::recall::answer::{Choice, Request, UsedPolicy};
+use crate::recall::answer::{PolicyChoice, RecallRequest, UsedPolicy};
 use crate::recall::policy::Policy;
 use crate::store::Store;
 
 /// What a request for cases comes to.
-pub(super) struct Banked {
+pub(super) struct BankedCases {
     /// The cases that are ranked.
     pub filters: Vec<Filter>,
     /// The policy that ranks them; none means likeness.
@@ -19,14 +19,18 @@ pub(super) struct Banked {
     pub k: Option<usize>,
 }
 
-impl Banked {
+impl BankedCases {
     /// Finds the bank: that of the named policy, that of the case whose situation it is, or the only one of the named
     /// user and agent. Several banks have no policy in common.
-    pub async fn of(store: &Store, request: &Request, asked: &mut Asked) -> Result<Banked, LabError> {
+    pub async fn of(
+        store: &Store,
+        request: &RecallRequest,
+        asked: &mut ResolvedQuestion,
+    ) -> Result<BankedCases, LabError> {
         let mut filters = owner(request.agent.as_deref(), request.user.as_deref());
         let named = match request.choice() {
-            Choice::Named(id) => Some(named(store, id).await?),
-            Choice::InUse | Choice::Likeness => None,
+            PolicyChoice::Named(id) => Some(named(store, id).await?),
+            PolicyChoice::InUse | PolicyChoice::Likeness => None,
         };
         let of_policy = named.as_ref().and_then(|(_, _, profile)| profile.clone());
         let of_case = asked.row.as_ref().filter(|r| r.entity == Entity::Case).and_then(|r| r.text("profile_id"));
@@ -43,10 +47,10 @@ impl Banked {
         }
         let policy = match (named, request.choice(), &bank) {
             (Some((used, policy, _)), ..) => Some((used, policy)),
-            (None, Choice::InUse, Some(bank)) => in_use(store, bank, asked).await?,
+            (None, PolicyChoice::InUse, Some(bank)) => in_use(store, bank, asked).await?,
             _ => None,
         };
-        Ok(Banked { filters, policy, k: rows_of(store, bank.as_deref()).await? })
+        Ok(BankedCases { filters, policy, k: rows_of(store, bank.as_deref()).await? })
     }
 }
 
@@ -74,7 +78,11 @@ async fn rows_of(store: &Store, bank: Option<&str>) -> Result<Option<usize>, Lab
 }
 
 /// The policy that readers of a bank use: its highest active version.
-async fn in_use(store: &Store, bank: &str, asked: &mut Asked) -> Result<Option<(UsedPolicy, Policy)>, LabError> {
+async fn in_use(
+    store: &Store,
+    bank: &str,
+    asked: &mut ResolvedQuestion,
+) -> Result<Option<(UsedPolicy, Policy)>, LabError> {
     let rows = store.related(Entity::Policy, "profile_id", &[bank.to_owned()]).await?;
     let Some(row) = highest_active(&rows) else { return Ok(None) };
     match Policy::parse(row.get("weights")) {

@@ -85,7 +85,7 @@ pub async fn vector_of(
     }
 }
 
-enum Failure {
+enum EmbedFailure {
     /// Another try may help, after that time if it said one.
     Passing(String, Option<Duration>),
     /// It would not.
@@ -127,8 +127,8 @@ fn ask_again(endpoint: &Endpoint, texts: &[String], limit: Duration) -> Result<V
         let left = end.saturating_duration_since(Instant::now());
         match ask(endpoint, texts, left) {
             Ok(vectors) => return Ok(vectors),
-            Err(Failure::Lasting(why)) => return Err(why),
-            Err(Failure::Passing(why, asked)) => {
+            Err(EmbedFailure::Lasting(why)) => return Err(why),
+            Err(EmbedFailure::Passing(why, asked)) => {
                 tries += 1;
                 let left = end.saturating_duration_since(Instant::now());
                 let pause = asked.unwrap_or(wait).max(wait);
@@ -142,7 +142,7 @@ fn ask_again(endpoint: &Endpoint, texts: &[String], limit: Duration) -> Result<V
     }
 }
 
-fn ask(endpoint: &Endpoint, texts: &[String], left: Duration) -> Result<Vec<Vec<f32>>, Failure> {
+fn ask(endpoint: &Endpoint, texts: &[String], left: Duration) -> Result<Vec<Vec<f32>>, EmbedFailure> {
     let config = ureq::Agent::config_builder().timeout_global(Some(left)).http_status_as_error(false).build();
     let agent: ureq::Agent = config.into();
     let mut request = agent.post(&endpoint.url).header("content-type", "application/json");
@@ -152,7 +152,7 @@ fn ask(endpoint: &Endpoint, texts: &[String], left: Duration) -> Result<Vec<Vec<
     // One text is asked for as such: not every server takes lists.
     let input = if let [one] = texts { json!(one) } else { json!(texts) };
     let body = json!({"model": endpoint.model, "input": input, "encoding_format": "float"}).to_string();
-    let mut response = request.send(body).map_err(|e| Failure::Passing(told(endpoint, &e), None))?;
+    let mut response = request.send(body).map_err(|e| EmbedFailure::Passing(told(endpoint, &e), None))?;
     let status = response.status().as_u16();
     let wait = response.headers().get("retry-after").and_then(|v| v.to_str().ok()?.trim().parse().ok());
     let answer = response
@@ -160,7 +160,7 @@ fn ask(endpoint: &Endpoint, texts: &[String], left: Duration) -> Result<Vec<Vec<
         .with_config()
         .limit(ANSWER)
         .read_to_string()
-        .map_err(|e| Failure::Passing(told(endpoint, &e), None))?;
+        .map_err(|e| EmbedFailure::Passing(told(endpoint, &e), None))?;
     if status != 200 {
         let said: Value = serde_json::from_str(&answer).unwrap_or_default();
         let said = said["error"]["message"].as_str().or(said["error"].as_str()).unwrap_or_default();
@@ -168,15 +168,15 @@ fn ask(endpoint: &Endpoint, texts: &[String], left: Duration) -> Result<Vec<Vec<
         let why = format!("{} answered {status} {said}", endpoint.host());
         let why = why.trim_end().to_owned();
         return Err(if matches!(status, 408 | 409 | 429 | 500..) {
-            Failure::Passing(why, wait.map(Duration::from_secs))
+            EmbedFailure::Passing(why, wait.map(Duration::from_secs))
         } else {
-            Failure::Lasting(why)
+            EmbedFailure::Lasting(why)
         });
     }
     let host = endpoint.host();
     let value: Value =
-        serde_json::from_str(&answer).map_err(|_| Failure::Lasting(format!("the answer of {host} is no JSON")))?;
-    vectors(&value, texts.len()).map_err(|why| Failure::Lasting(format!("the answer of {host} {why}")))
+        serde_json::from_str(&answer).map_err(|_| EmbedFailure::Lasting(format!("the answer of {host} is no JSON")))?;
+    vectors(&value, texts.len()).map_err(|why| EmbedFailure::Lasting(format!("the answer of {host} {why}")))
 }
 
 /// The vectors of an answer, in the order of the texts.

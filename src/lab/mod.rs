@@ -21,7 +21,7 @@ use crate::memory::query::Query;
 use crate::memory::{Entity, Row};
 use crate::store::{Store, StoreError};
 
-pub use crate::recall::answer::{Answer, Item, Request};
+pub use crate::recall::answer::{RecallAnswer, RecallRequest, RecalledItem};
 pub use recall::{recall, timed};
 
 /// Why the lab has no answer.
@@ -91,9 +91,9 @@ async fn each(store: &Store, query: &Query, told: Told<'_>, mut row: impl FnMut(
 
 /// Means by key, as they come.
 #[derive(Debug, Default)]
-struct Means(HashMap<String, (f64, usize)>);
+struct KeyedMeans(HashMap<String, (f64, usize)>);
 
-impl Means {
+impl KeyedMeans {
     fn add(&mut self, key: &str, value: f64) {
         let entry = self.0.entry(key.to_owned()).or_default();
         entry.0 += value;

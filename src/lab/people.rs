@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::memory::Entity;
-use crate::memory::query::{Query, Start};
+use crate::memory::query::{PageStart, Query};
 use crate::store::{Store, StoreError};
 
 /// Handles that are read at most: further people are masked in their rows only.
@@ -28,7 +28,7 @@ pub async fn handles(store: &Store) -> Result<Vec<String>, StoreError> {
             handles.extend(row.list("handles").into_iter().map(str::to_owned));
         }
         match page.next {
-            Some(next) => query.start = Start::After(next),
+            Some(next) => query.start = PageStart::After(next),
             None => break,
         }
     }
@@ -50,7 +50,7 @@ async fn owners(store: &Store) -> Result<Vec<String>, StoreError> {
             read += page.rows.len();
             owners.extend(page.rows.iter().filter_map(|row| row.text("user_id").map(str::to_owned)));
             match page.next {
-                Some(next) => query.start = Start::After(next),
+                Some(next) => query.start = PageStart::After(next),
                 None => break,
             }
         }

@@ -3,20 +3,20 @@
 use std::collections::HashMap;
 use std::time::Instant;
 
-use super::banked::Banked;
-use super::situation::Asked;
+use super::banked::BankedCases;
+use super::situation::ResolvedQuestion;
 use super::{LabError, equal, owner};
 use crate::memory::filter::Filter;
 use crate::memory::findings::is_poison;
-use crate::memory::vector::{By, Tally, cosine_of};
+use crate::memory::vector::{ComparedBy, VectorTally, cosine_of};
 use crate::memory::{Entity, Row};
-use crate::recall::among::{self, Way};
-use crate::recall::answer::{Answer, Item, Request, Stages, UsedPolicy, WordsBy};
+use crate::recall::among::{self, RankingInput};
+use crate::recall::answer::{RecallAnswer, RecallRequest, RecalledItem, StageTimes, UsedPolicy, WordsBy};
 use crate::recall::features::{features, overlap, words};
 use crate::recall::keyword;
-use crate::recall::rank::{self, LATEST_USES, LeftOut, Ranked, Ranking, Sought};
+use crate::recall::rank::{self, LATEST_USES, LeftOut, ProvenQuery, RankedRow, Ranking};
 use crate::store::Store;
-use crate::store::vector::Compared;
+use crate::store::vector::ComparedVectors;
 
 /// Rows below the chosen ones that are listed.
 const BEYOND: usize = 3;
@@ -24,22 +24,22 @@ const BEYOND: usize = 3;
 const MOST: usize = 1 << 31;
 
 /// Rows in order with what was found out on the way.
-struct Found {
-    rows: Vec<Ranked>,
+struct RankedFind {
+    rows: Vec<RankedRow>,
     left_out: Vec<LeftOut>,
-    compared: Option<(Tally, By)>,
+    compared: Option<(VectorTally, ComparedBy)>,
     candidates: usize,
     k: usize,
     policy: Option<UsedPolicy>,
 }
 
 /// A situation ranked: the rows in order as far as rankings look at them, without what hangs on them.
-pub struct Ranks {
+pub struct RankedSituation {
     /// The rows in order.
-    pub rows: Vec<Ranked>,
+    pub rows: Vec<RankedRow>,
     /// The policy that ranked them.
     pub policy: Option<UsedPolicy>,
-    found: Answer,
+    found: RecallAnswer,
 }
 
 /// Recalls. The same request on the same data gives the same answer.
@@ -47,7 +47,7 @@ pub struct Ranks {
 /// # Errors
 /// A row or policy that is not there, weights that are none, an entity that the database does not hold, or the engine's
 /// refusal.
-pub async fn recall(store: &Store, request: &Request) -> Result<Answer, LabError> {
+pub async fn recall(store: &Store, request: &RecallRequest) -> Result<RecallAnswer, LabError> {
     timed(store, request).await.map(|(answer, _)| answer)
 }
 
@@ -55,24 +55,24 @@ pub async fn recall(store: &Store, request: &Request) -> Result<Answer, LabError
 ///
 /// # Errors
 /// As [`recall`].
-pub async fn timed(store: &Store, request: &Request) -> Result<(Answer, Stages), LabError> {
+pub async fn timed(store: &Store, request: &RecallRequest) -> Result<(RecallAnswer, StageTimes), LabError> {
     let (ranks, stages) = ranked(store, request).await?;
     let begun = Instant::now();
     let rows = enriched(store, ranks.rows).await?;
-    Ok((Answer { rows, ..ranks.found }, Stages { context: millis_since(begun), ..stages }))
+    Ok((RecallAnswer { rows, ..ranks.found }, StageTimes { context: millis_since(begun), ..stages }))
 }
 
 /// Ranks a situation, as [`recall`] does before it fetches what hangs on the rows.
 ///
 /// # Errors
 /// As [`recall`].
-pub async fn ranked(store: &Store, request: &Request) -> Result<(Ranks, Stages), LabError> {
+pub async fn ranked(store: &Store, request: &RecallRequest) -> Result<(RankedSituation, StageTimes), LabError> {
     let kind = kind_of(store, request.ranking);
     if request.ranking != Ranking::Proven {
         store.sources_of(kind)?;
     }
     let begun = Instant::now();
-    let mut asked = Asked::of(store, request, kind).await?;
+    let mut asked = ResolvedQuestion::of(store, request, kind).await?;
     let situation = millis_since(begun);
     let begun = Instant::now();
     let known = asked.notes.len();
@@ -96,7 +96,7 @@ pub async fn ranked(store: &Store, request: &Request) -> Result<(Ranks, Stages),
     let narrowed = matches!(request.ranking, Ranking::Cases | Ranking::Similar) && found.policy.is_none();
     let by_index = narrowed && store.has_word_index(kind);
     let words_by = (used == "keyword").then_some(if by_index { WordsBy::Index } else { WordsBy::Read });
-    let answer = Answer {
+    let answer = RecallAnswer {
         rows: Vec::new(),
         left_out: found.left_out,
         used,
@@ -109,8 +109,8 @@ pub async fn ranked(store: &Store, request: &Request) -> Result<(Ranks, Stages),
         like: asked.row,
         request: request.clone(),
     };
-    let ranks = Ranks { rows: found.rows, policy: found.policy, found: answer };
-    Ok((ranks, Stages { embedding: 0.0, situation, ranking, context: 0.0 }))
+    let ranks = RankedSituation { rows: found.rows, policy: found.policy, found: answer };
+    Ok((ranks, StageTimes { embedding: 0.0, situation, ranking, context: 0.0 }))
 }
 
 /// What a ranking is over: cases, or episodes, or memories where a database keeps no episodes.
@@ -124,7 +124,7 @@ fn kind_of(store: &Store, ranking: Ranking) -> Entity {
 }
 
 /// What asks for one agent's and one person's rows, as far as the database says whose they are.
-fn owned(store: &Store, kind: Entity, request: &Request) -> Vec<Filter> {
+fn owned(store: &Store, kind: Entity, request: &RecallRequest) -> Vec<Filter> {
     let mut filters = owner(request.agent.as_deref(), request.user.as_deref());
     if kind == Entity::Memory {
         let sources = store.sources_of(kind).unwrap_or_default();
@@ -138,7 +138,7 @@ const OF_MEMORY: &[&str] =
     &["title", "text", "collection", "tags", "status", "metadata", "created_at", "utility", "user_id", "agent_id"];
 
 /// The rows of the ranking that is asked for.
-async fn find(store: &Store, request: &Request, asked: &mut Asked) -> Result<Found, LabError> {
+async fn find(store: &Store, request: &RecallRequest, asked: &mut ResolvedQuestion) -> Result<RankedFind, LabError> {
     match request.ranking {
         Ranking::Boosted => boosted(store, request, asked).await,
         Ranking::Proven => proven(store, request, asked).await,
@@ -148,12 +148,12 @@ async fn find(store: &Store, request: &Request, asked: &mut Asked) -> Result<Fou
 }
 
 /// Why not one of the stored vectors could be compared, where there are some.
-fn nothing_compared(tally: &Tally) -> Option<&'static str> {
+fn nothing_compared(tally: &VectorTally) -> Option<&'static str> {
     match tally {
-        Tally { compared: 0, other_dimensions: 1.., .. } => {
+        VectorTally { compared: 0, other_dimensions: 1.., .. } => {
             Some("fits no stored one: is it of the model that made them?")
         }
-        Tally { compared: 0, no_direction: 1.., .. } => Some("or the stored ones have no length"),
+        VectorTally { compared: 0, no_direction: 1.., .. } => Some("or the stored ones have no length"),
         _ => None,
     }
 }
@@ -163,7 +163,7 @@ fn millis_since(begun: Instant) -> f64 {
 }
 
 /// Fetches the whole rows with canvas and feedback context of every episode.
-async fn enriched(store: &Store, rows: Vec<Ranked>) -> Result<Vec<Item>, LabError> {
+async fn enriched(store: &Store, rows: Vec<RankedRow>) -> Result<Vec<RecalledItem>, LabError> {
     let mut whole: HashMap<(Entity, String), Row> = HashMap::new();
     for kind in [Entity::Episode, Entity::Case, Entity::Memory] {
         let ids: Vec<String> = rows.iter().filter(|r| r.row.entity == kind).map(|r| r.row.id().to_owned()).collect();
@@ -171,12 +171,12 @@ async fn enriched(store: &Store, rows: Vec<Ranked>) -> Result<Vec<Item>, LabErro
             whole.insert((kind, row.id().to_owned()), row);
         }
     }
-    let mut items: Vec<Item> = Vec::with_capacity(rows.len());
+    let mut items: Vec<RecalledItem> = Vec::with_capacity(rows.len());
     for mut ranked in rows {
         if let Some(row) = whole.remove(&(ranked.row.entity, ranked.row.id().to_owned())) {
             ranked.row = row;
         }
-        items.push(Item { ranked, canvas: Vec::new(), feedback: Vec::new(), findings: Vec::new() });
+        items.push(RecalledItem { ranked, canvas: Vec::new(), feedback: Vec::new(), findings: Vec::new() });
     }
     let episodes: Vec<Row> =
         items.iter().map(|i| &i.ranked.row).filter(|r| r.entity == Entity::Episode).cloned().collect();
@@ -190,7 +190,7 @@ async fn enriched(store: &Store, rows: Vec<Ranked>) -> Result<Vec<Item>, LabErro
 }
 
 /// Leaves the row out that the query itself is.
-fn without_itself(rows: &mut Vec<Row>, asked: &Asked, left_out: &mut Vec<LeftOut>) {
+fn without_itself(rows: &mut Vec<Row>, asked: &ResolvedQuestion, left_out: &mut Vec<LeftOut>) {
     let Some(itself) = &asked.row else { return };
     let before = rows.len();
     rows.retain(|row| row.entity != itself.entity || row.id() != itself.id());
@@ -222,7 +222,7 @@ fn without_quarantined(rows: &mut Vec<Row>, left_out: &mut Vec<LeftOut>) {
     });
 }
 
-async fn boosted(store: &Store, request: &Request, asked: &Asked) -> Result<Found, LabError> {
+async fn boosted(store: &Store, request: &RecallRequest, asked: &ResolvedQuestion) -> Result<RankedFind, LabError> {
     let kind = kind_of(store, request.ranking);
     let filters = owned(store, kind, request);
     let columns: &[&'static str] = if kind == Entity::Memory {
@@ -251,26 +251,26 @@ async fn boosted(store: &Store, request: &Request, asked: &Asked) -> Result<Foun
     without_itself(&mut rows, asked, &mut left_out);
     let candidates = rows.len();
     let (likeness, name, compared) = likeness(store, kind, &filters, asked, &rows, keyword::text_of).await?;
-    let way = Way::Boosted { asked: asked.is_something(), name, at: &request.at };
+    let way = RankingInput::Boosted { asked: asked.is_something(), name, at: &request.at };
     let ranked = among::ranked(rows.into_iter().zip(likeness), &way);
     let (rows, more) = rank::choose(ranked, request.rows(), BEYOND, |_, _| None);
     left_out.extend(more);
-    Ok(Found { rows, left_out, compared, candidates, k: request.rows(), policy: None })
+    Ok(RankedFind { rows, left_out, compared, candidates, k: request.rows(), policy: None })
 }
 
 /// How like each row is to what is asked, the name of that, and what became of the vectors.
-type Likenesses = (Vec<Option<f64>>, &'static str, Option<(Tally, By)>);
+type Likenesses = (Vec<Option<f64>>, &'static str, Option<(VectorTally, ComparedBy)>);
 
 async fn likeness(
     store: &Store,
     kind: Entity,
     filters: &[Filter],
-    asked: &Asked,
+    asked: &ResolvedQuestion,
     rows: &[Row],
     text: impl Fn(&Row) -> String,
 ) -> Result<Likenesses, LabError> {
     if let Some(vector) = &asked.vector {
-        let Compared { near, tally, by } = store.nearest(kind, filters, vector, usize::MAX).await?;
+        let ComparedVectors { near, tally, by } = store.nearest(kind, filters, vector, usize::MAX).await?;
         // A row may have several vectors: the nearest of them counts.
         let cosines: HashMap<String, f64> = near.into_iter().rev().map(|n| (n.id, n.cosine)).collect();
         let found = rows.iter().map(|row| cosines.get(row.id()).copied()).collect();
@@ -280,8 +280,8 @@ async fn likeness(
     Ok((keyword::shares(&asked.words, &texts).into_iter().map(Some).collect(), "keywords", None))
 }
 
-async fn proven(store: &Store, request: &Request, asked: &mut Asked) -> Result<Found, LabError> {
-    let mut sought = Sought { domain: request.domain.clone(), topic: request.topic.clone() };
+async fn proven(store: &Store, request: &RecallRequest, asked: &mut ResolvedQuestion) -> Result<RankedFind, LabError> {
+    let mut sought = ProvenQuery { domain: request.domain.clone(), topic: request.topic.clone() };
     if let Some(row) = &asked.row {
         sought = sought.or_that_of(row);
     }
@@ -299,12 +299,12 @@ async fn proven(store: &Store, request: &Request, asked: &mut Asked) -> Result<F
         store.sources_of(Entity::Memory)?;
     }
     let mut rows = Vec::new();
-    let mut used_by = Uses::default();
+    let mut used_by = MemoryUses::default();
     if episodes {
         let columns = ["started_at", "domain", "topic", "utility", "agent_id", "user_id"];
         rows = store.candidates(Entity::Episode, &[], &columns, &[]).await?;
         if memories && store.sources_of(Entity::MemoryLink).is_ok() {
-            used_by = Uses::read(store, &rows).await?;
+            used_by = MemoryUses::read(store, &rows).await?;
         }
         let filters = owner(request.agent.as_deref(), request.user.as_deref());
         rows.retain(|row| filters.iter().all(|f| f.matches(row)));
@@ -318,25 +318,25 @@ async fn proven(store: &Store, request: &Request, asked: &mut Asked) -> Result<F
     without_itself(&mut rows, asked, &mut left_out);
     let candidates = rows.len();
     let utility = |row: &Row| used_by.utility(row);
-    let mut way = Way::Proven { sought: &sought, like: None, utility: &utility, at: &request.at };
+    let mut way = RankingInput::Proven { sought: &sought, like: None, utility: &utility, at: &request.at };
     let (mut found, mut compared) = (vec![None; rows.len()], None);
     if by_text {
         let filters = owned(store, Entity::Memory, request);
         let name;
         (found, name, compared) = likeness(store, Entity::Memory, &filters, asked, &rows, keyword::text_of).await?;
-        way = Way::Proven { sought: &sought, like: Some(name), utility: &utility, at: &request.at };
+        way = RankingInput::Proven { sought: &sought, like: Some(name), utility: &utility, at: &request.at };
     }
     let ranked = among::ranked(rows.into_iter().zip(found), &way);
     let (rows, more) = rank::choose(ranked, request.rows(), BEYOND, |_, _| None);
     left_out.extend(more);
-    Ok(Found { rows, left_out, compared, candidates, k: request.rows(), policy: None })
+    Ok(RankedFind { rows, left_out, compared, candidates, k: request.rows(), policy: None })
 }
 
 /// For each memory the start and utility of the episodes that used it.
 #[derive(Default)]
-pub(super) struct Uses(HashMap<String, Vec<(String, f64)>>);
+pub(super) struct MemoryUses(HashMap<String, Vec<(String, f64)>>);
 
-impl Uses {
+impl MemoryUses {
     /// Reads the links of memories to these episodes.
     pub(super) async fn read(store: &Store, episodes: &[Row]) -> Result<Self, LabError> {
         let known: HashMap<&str, &Row> = episodes.iter().map(|e| (e.id(), e)).collect();
@@ -352,7 +352,7 @@ impl Uses {
             uses.sort_by(|a, b| b.0.cmp(&a.0).then(b.1.total_cmp(&a.1)));
             uses.truncate(LATEST_USES);
         }
-        Ok(Uses(used_by))
+        Ok(MemoryUses(used_by))
     }
 
     /// Utility of a row: of a memory the mean of the latest 20 episodes that used it, else its own.
@@ -363,7 +363,7 @@ impl Uses {
     }
 }
 
-async fn similar(store: &Store, request: &Request, asked: &Asked) -> Result<Found, LabError> {
+async fn similar(store: &Store, request: &RecallRequest, asked: &ResolvedQuestion) -> Result<RankedFind, LabError> {
     let kind = kind_of(store, request.ranking);
     let mut filters = owned(store, kind, request);
     let mut columns = OF_MEMORY;
@@ -378,19 +378,19 @@ async fn similar(store: &Store, request: &Request, asked: &Asked) -> Result<Foun
     let candidates = rows.len();
     let text = if kind == Entity::Memory { keyword::text_of } else { keyword::situation_and_outcome };
     let (likeness, name, compared) = likeness(store, kind, &filters, asked, &rows, text).await?;
-    let ranked = among::ranked(rows.into_iter().zip(likeness), &Way::Likeness { name });
+    let ranked = among::ranked(rows.into_iter().zip(likeness), &RankingInput::Likeness { name });
     let (rows, more) = rank::choose(ranked, request.rows(), BEYOND, |_, _| None);
     left_out.extend(more);
-    Ok(Found { rows, left_out, compared, candidates, k: request.rows(), policy: None })
+    Ok(RankedFind { rows, left_out, compared, candidates, k: request.rows(), policy: None })
 }
 
 /// Words to look up in an index; none where vectors are compared.
-fn asking_words(asked: &Asked) -> Vec<String> {
+fn asking_words(asked: &ResolvedQuestion) -> Vec<String> {
     if asked.vector.is_some() { Vec::new() } else { asked.words.iter().cloned().collect() }
 }
 
-async fn cases(store: &Store, request: &Request, asked: &mut Asked) -> Result<Found, LabError> {
-    let Banked { filters, policy, k } = Banked::of(store, request, asked).await?;
+async fn cases(store: &Store, request: &RecallRequest, asked: &mut ResolvedQuestion) -> Result<RankedFind, LabError> {
+    let BankedCases { filters, policy, k } = BankedCases::of(store, request, asked).await?;
     let k = request.k.or(k).unwrap_or_else(|| request.rows());
     if let (None, false, Some(vector)) = (&policy, request.downweight, asked.vector.clone()) {
         return nearest_cases(store, k, asked, &filters, &vector).await;
@@ -407,8 +407,8 @@ async fn cases(store: &Store, request: &Request, asked: &mut Asked) -> Result<Fo
     let seen =
         |row: &Row, likeness: Option<f64>| features(&situation, row, likeness.filter(|_| asked.vector.is_some()));
     let way = match &policy {
-        Some((_, policy)) => Way::Policy { policy, features: &seen, name },
-        None => Way::Likeness { name },
+        Some((_, policy)) => RankingInput::Policy { policy, features: &seen, name },
+        None => RankingInput::Likeness { name },
     };
     let mut ranked = among::ranked(rows.into_iter().zip(likeness), &way);
     if request.downweight {
@@ -425,11 +425,15 @@ async fn cases(store: &Store, request: &Request, asked: &mut Asked) -> Result<Fo
     let (mut rows, more) = rank::choose(ranked, k, BEYOND, |a, b| alike(&vectors, a, b));
     rank::sort(&mut rows);
     left_out.extend(more);
-    Ok(Found { rows, left_out, compared, candidates, k, policy: policy.map(|(used, _)| used) })
+    Ok(RankedFind { rows, left_out, compared, candidates, k, policy: policy.map(|(used, _)| used) })
 }
 
 /// How often each case was recalled, as far as the memory records it.
-async fn recalls(store: &Store, request: &Request, asked: &mut Asked) -> Result<HashMap<String, u32>, LabError> {
+async fn recalls(
+    store: &Store,
+    request: &RecallRequest,
+    asked: &mut ResolvedQuestion,
+) -> Result<HashMap<String, u32>, LabError> {
     let mut recalls = HashMap::new();
     if store.sources_of(Entity::Access).is_err() {
         asked.notes.push("nothing is weighed down: this database does not record what was recalled".to_owned());
@@ -456,13 +460,13 @@ fn alike(vectors: &HashMap<String, Vec<f32>>, a: &Row, b: &Row) -> Option<f64> {
 async fn nearest_cases(
     store: &Store,
     k: usize,
-    asked: &Asked,
+    asked: &ResolvedQuestion,
     filters: &[Filter],
     vector: &[f32],
-) -> Result<Found, LabError> {
+) -> Result<RankedFind, LabError> {
     let mut most = k.saturating_mul(4).saturating_add(16).min(MOST);
     loop {
-        let Compared { near, tally, by } = store.nearest(Entity::Case, filters, vector, most).await?;
+        let ComparedVectors { near, tally, by } = store.nearest(Entity::Case, filters, vector, most).await?;
         let ids: Vec<String> = near.iter().map(|n| n.id.clone()).collect();
         let vectors = store.vectors(Entity::Case, &ids).await?;
         let mut rows = store.related(Entity::Case, "id", &ids).await?;
@@ -473,7 +477,7 @@ async fn nearest_cases(
         // The exact cosine, the same whoever found the row.
         let exact = |row: &Row| vectors.get(row.id()).and_then(|v| cosine_of(vector, v));
         let likeness: Vec<Option<f64>> = rows.iter().map(exact).collect();
-        let ranked = among::ranked(rows.into_iter().zip(likeness), &Way::Likeness { name: "similarity" });
+        let ranked = among::ranked(rows.into_iter().zip(likeness), &RankingInput::Likeness { name: "similarity" });
         let (chosen, more) = rank::choose(ranked, k, BEYOND, |a, b| alike(&vectors, a, b));
         // A row just beyond the edge may be as near as the last chosen one.
         let edge = near.last().map(|n| n.cosine + 1e-5);
@@ -481,7 +485,7 @@ async fn nearest_cases(
         if near.len() < most || settled || most == MOST {
             left_out.extend(more);
             let (compared, candidates) = (Some((tally, by)), tally.compared);
-            return Ok(Found { rows: chosen, left_out, compared, candidates, k, policy: None });
+            return Ok(RankedFind { rows: chosen, left_out, compared, candidates, k, policy: None });
         }
         most = most.saturating_mul(4).min(MOST);
     }

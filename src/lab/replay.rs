@@ -4,7 +4,7 @@ use super::{LabError, owner};
 use crate::memory::{Entity, Row};
 use crate::recall::features::{name_match, words};
 use crate::recall::keyword;
-use crate::recall::rank::{self, Ranked};
+use crate::recall::rank::{self, RankedRow};
 use crate::recall::sequence::sequence;
 use crate::store::Store;
 
@@ -13,9 +13,9 @@ pub const LIMIT: usize = 10;
 
 /// The history of a topic.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Replay {
+pub struct TopicReplay {
     /// The episodes by start time, each with its relevance in 0..1.
-    pub rows: Vec<Ranked>,
+    pub rows: Vec<RankedRow>,
     /// `vector` or `keyword`.
     pub used: &'static str,
     /// Episodes that were looked at.
@@ -35,14 +35,14 @@ pub async fn replay(
     vector: Option<&[f32]>,
     agent: Option<&str>,
     limit: usize,
-) -> Result<Replay, LabError> {
+) -> Result<TopicReplay, LabError> {
     let filters = owner(agent, None);
     let columns =
         ["started_at", "title", "summary", "detail", "observation", "topic", "domain", "tags", "workflow_name"];
     let rows = store.candidates(Entity::Episode, &filters, &columns, &[]).await?;
     let candidates = rows.len();
     let vector = vector.filter(|_| store.has_vectors(Entity::Episode));
-    let mut ranked: Vec<Ranked> = if let Some(vector) = vector {
+    let mut ranked: Vec<RankedRow> = if let Some(vector) = vector {
         let near = store.nearest(Entity::Episode, &filters, vector, usize::MAX).await?.near;
         let cosines: std::collections::HashMap<String, f64> = near.into_iter().map(|n| (n.id, n.cosine)).collect();
         rows.into_iter()
@@ -71,5 +71,5 @@ pub async fn replay(
             shown.row = whole;
         }
     }
-    Ok(Replay { rows, used: if vector.is_some() { "vector" } else { "keyword" }, candidates })
+    Ok(TopicReplay { rows, used: if vector.is_some() { "vector" } else { "keyword" }, candidates })
 }

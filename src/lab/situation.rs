@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::LabError;
-use super::Request;
+use super::RecallRequest;
 use crate::memory::{Entity, Row};
 use crate::recall::features::{Situation, tags, words};
 use crate::recall::keyword;
@@ -12,7 +12,7 @@ use crate::store::Store;
 
 /// What is asked, looked up.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Asked {
+pub(super) struct ResolvedQuestion {
     /// The stored row that was pointed at.
     pub row: Option<Row>,
     /// Distinct words; empty when nothing is asked.
@@ -25,7 +25,7 @@ pub(super) struct Asked {
     pub notes: Vec<String>,
 }
 
-impl Asked {
+impl ResolvedQuestion {
     /// Whether anything is asked at all.
     pub fn is_something(&self) -> bool {
         self.vector.is_some() || !self.words.is_empty()
@@ -44,8 +44,8 @@ impl Asked {
     }
 
     /// Looks up what a request asks.
-    pub async fn of(store: &Store, request: &Request, compared: Entity) -> Result<Asked, LabError> {
-        let mut asked = Asked::default();
+    pub async fn of(store: &Store, request: &RecallRequest, compared: Entity) -> Result<ResolvedQuestion, LabError> {
+        let mut asked = ResolvedQuestion::default();
         if let Some(text) = &request.text {
             asked.words = words(text);
             asked.vector.clone_from(&request.vector);

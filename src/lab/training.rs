@@ -10,10 +10,10 @@ use crate::memory::query::Query;
 use crate::memory::vector::cosine_of;
 use crate::memory::{Entity, Row, reward};
 use crate::recall::features::{Situation, features};
-use crate::recall::learn::Example;
+use crate::recall::learn::TrainingExample;
 use crate::recall::learn::pairs;
-use crate::recall::learn::version::{Purged, Version};
-use crate::recall::policy::{Policy, Spelling};
+use crate::recall::learn::version::{PurgedCases, Version};
+use crate::recall::policy::{Policy, WeightSpelling};
 use crate::store::{Store, StoreError};
 
 /// Vectors that are held at most.
@@ -21,9 +21,9 @@ const VECTORS: usize = 20_000;
 
 /// Pairs with where they come from.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Pairs {
+pub struct TrainingPairs {
     /// The pairs as numbers.
-    pub examples: Vec<Example>,
+    pub examples: Vec<TrainingExample>,
     /// The bank of each pair; empty for those of a file.
     pub banks: Vec<String>,
     /// Where they come from, for people.
@@ -40,7 +40,7 @@ pub struct Pairs {
 ///
 /// # Errors
 /// [`LabError::Usage`] with the line that is no pair.
-pub fn from_file(name: &str, text: &str) -> Result<Pairs, LabError> {
+pub fn from_file(name: &str, text: &str) -> Result<TrainingPairs, LabError> {
     let read = pairs::parse(text).map_err(|why| LabError::Usage(format!("{name}: {why}")))?;
     let mut queries: HashMap<usize, Situation> = HashMap::new();
     let mut examples = Vec::with_capacity(read.len());
@@ -51,14 +51,18 @@ pub fn from_file(name: &str, text: &str) -> Result<Pairs, LabError> {
         case.set("reward", pair.reward.map_or(Value::Null, Value::from));
         let word = |well: bool| Value::from(if well { "success" } else { "failure" });
         case.set("outcome", pair.case_went_well.map_or(Value::Null, word));
-        examples.push(Example { query: pair.query, features: features(situation, &case, None), label: pair.label });
+        examples.push(TrainingExample {
+            query: pair.query,
+            features: features(situation, &case, None),
+            label: pair.label,
+        });
     }
-    Ok(Pairs {
+    Ok(TrainingPairs {
         examples,
         source: format!("the pairs of {name}"),
         fingerprint: Some(hex::encode(Sha256::digest(text.as_bytes()))),
         notes: vec!["the file holds no vectors, tags or times: similarity, tag_overlap and recency are 0".to_owned()],
-        ..Pairs::default()
+        ..TrainingPairs::default()
     })
 }
 
@@ -68,9 +72,9 @@ pub fn from_file(name: &str, text: &str) -> Result<Pairs, LabError> {
 ///
 /// # Errors
 /// A database without cases, or the engine's refusal.
-pub async fn from_bank(store: &Store, profile: Option<&str>, told: Told<'_>) -> Result<Pairs, LabError> {
+pub async fn from_bank(store: &Store, profile: Option<&str>, told: Told<'_>) -> Result<TrainingPairs, LabError> {
     store.sources_of(Entity::Case)?;
-    let mut cases: BTreeMap<String, Case> = BTreeMap::new();
+    let mut cases: BTreeMap<String, TrainingCase> = BTreeMap::new();
     let mut query = Query::new(Entity::Case);
     query.columns = Some(vec![
         "profile_id",
@@ -85,15 +89,15 @@ pub async fn from_bank(store: &Store, profile: Option<&str>, told: Told<'_>) -> 
     query.filters.extend(profile.map(|id| equal("profile_id", id)));
     each(store, &query, told, |row| {
         if row.get("quarantined").as_bool() != Some(true) {
-            cases.insert(row.id().to_owned(), Case::of(row));
+            cases.insert(row.id().to_owned(), TrainingCase::of(row));
         }
     })
     .await?;
-    let mut found = Pairs {
+    let mut found = TrainingPairs {
         source: profile.map_or("what the cases of all banks recalled".to_owned(), |id| {
             format!("what the cases of the bank {id} recalled")
         }),
-        ..Pairs::default()
+        ..TrainingPairs::default()
     };
     let named: BTreeSet<&String> = cases.values().flat_map(|case| &case.references).collect();
     let asking = cases.iter().filter(|(_, case)| !case.references.is_empty()).map(|(id, _)| id);
@@ -123,7 +127,7 @@ pub async fn from_bank(store: &Store, profile: Option<&str>, told: Told<'_>) -> 
             };
             used.extend([id.as_str(), known.as_str()]);
             let features = features(&situation, &recalled.row, cosine(id, known));
-            found.examples.push(Example { query: number, features, label });
+            found.examples.push(TrainingExample { query: number, features, label });
             found.banks.push(case.profile.clone());
         }
     }
@@ -138,19 +142,19 @@ pub async fn from_bank(store: &Store, profile: Option<&str>, told: Told<'_>) -> 
     Ok(found)
 }
 
-struct Case {
+struct TrainingCase {
     profile: String,
     row: Row,
     references: Vec<String>,
 }
 
-impl Case {
+impl TrainingCase {
     fn of(row: Row) -> Self {
         let mut references: Vec<String> = row.list("reference_case_ids").into_iter().map(str::to_owned).collect();
         references.sort_unstable();
         references.dedup();
         references.retain(|id| id != row.id());
-        Case { profile: row.text("profile_id").unwrap_or_default().to_owned(), row, references }
+        TrainingCase { profile: row.text("profile_id").unwrap_or_default().to_owned(), row, references }
     }
 }
 
@@ -207,7 +211,7 @@ fn trained_on(policy: &Row) -> Vec<&str> {
     marks.map(|all| all.iter().filter_map(|m| m.as_str()).collect()).unwrap_or_default()
 }
 
-fn purged(policy: &Row, there: &HashSet<String>) -> Purged {
+fn purged(policy: &Row, there: &HashSet<String>) -> PurgedCases {
     let marks = trained_on(policy);
     if marks.is_empty() {
         let from_file = policy.get("metrics").get("pairs_sha256").is_some_and(Value::is_string);
@@ -216,21 +220,21 @@ fn purged(policy: &Row, there: &HashSet<String>) -> Purged {
         } else {
             "which cases it was trained on is not recorded"
         };
-        return Purged { cases: None, gone: None, share: None, reason: Some(reason) };
+        return PurgedCases { cases: None, gone: None, share: None, reason: Some(reason) };
     }
     let gone = marks.iter().filter(|m| !there.contains(**m)).count();
     let share = gone as f64 / marks.len() as f64;
-    Purged { cases: Some(marks.len()), gone: Some(gone), share: Some(share), reason: None }
+    PurgedCases { cases: Some(marks.len()), gone: Some(gone), share: Some(share), reason: None }
 }
 
 /// The spelling in which the database's readers expect weights: that of the newest policy that can be read, else the
 /// layout's own.
 #[must_use]
-pub fn spelling(store: &Store, versions: &[Version]) -> Spelling {
+pub fn spelling(store: &Store, versions: &[Version]) -> WeightSpelling {
     let newest = versions.iter().filter(|v| v.policy.is_ok()).max_by_key(|v| v.row.text("trained_at"));
     match newest.map(|v| &v.policy) {
         Some(Ok(policy)) => policy.spelling,
-        _ if store.recognised().layouts.iter().any(|l| l.name == "ennube") => Spelling::Camel,
-        _ => Spelling::Snake,
+        _ if store.recognised().layouts.iter().any(|l| l.name == "ennube") => WeightSpelling::Camel,
+        _ => WeightSpelling::Snake,
     }
 }

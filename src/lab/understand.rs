@@ -4,17 +4,17 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use super::{LabError, Means, Told, each, of_agent, silent};
+use super::{KeyedMeans, LabError, Told, each, of_agent, silent};
 use crate::layout::LinkBy;
 use crate::memory::mask::Mask;
 use crate::memory::query::Query;
 use crate::memory::{Entity, Row, feedback, time};
-use crate::recall::understand::canvas::{self, Canvases, Event};
-use crate::recall::understand::forgetting::{self, Aged};
+use crate::recall::understand::canvas::{self, CanvasSummary, CanvasUse};
+use crate::recall::understand::forgetting::{self, AgedEpisode};
 use crate::recall::understand::graduation;
-use crate::recall::understand::quality::{self, Decision, Worked};
-use crate::recall::understand::report::{Graduation, Insights, Pattern, Rule};
-use crate::recall::understand::usefulness::{self, Judged, Use};
+use crate::recall::understand::quality::{self, ProposalDecision, WorkedEpisode};
+use crate::recall::understand::report::{CanvasPattern, Graduation, InsightRule, Insights};
+use crate::recall::understand::usefulness::{self, JudgedMemories, MemoryUse};
 use crate::store::{Store, StoreError, named_ids};
 
 /// Memories shown that mislead, and that help.
@@ -23,8 +23,8 @@ const SHOWN: usize = 10;
 /// Episodes with what canvases and figures need of them.
 #[derive(Default)]
 struct Episodes {
-    worked: Vec<Worked>,
-    aged: Vec<Aged>,
+    worked: Vec<WorkedEpisode>,
+    aged: Vec<AgedEpisode>,
     /// Known feedback aggregates, by episode.
     feedback: HashMap<String, f64>,
     /// Utility and start, by episode.
@@ -36,17 +36,17 @@ struct Episodes {
 
 /// What feedback says.
 #[derive(Default)]
-struct Said {
+struct FeedbackCounts {
     rows: usize,
     thumbs_up: usize,
     thumbs_down: usize,
     corrections: usize,
-    scores: Means,
+    scores: KeyedMeans,
     there: bool,
 }
 
-async fn read_feedback(store: &Store, agent: Option<&str>, told: Told<'_>) -> Result<Said, StoreError> {
-    let mut said = Said::default();
+async fn read_feedback(store: &Store, agent: Option<&str>, told: Told<'_>) -> Result<FeedbackCounts, StoreError> {
+    let mut said = FeedbackCounts::default();
     let columns = ["kind", "rating", "correction", "episode_id", "score", "counts"];
     said.there = each(store, &of_agent(Entity::Feedback, &columns, agent), told, |row| {
         said.rows += 1;
@@ -68,7 +68,7 @@ async fn read_feedback(store: &Store, agent: Option<&str>, told: Told<'_>) -> Re
 async fn read_episodes(
     store: &Store,
     agent: Option<&str>,
-    said: &Said,
+    said: &FeedbackCounts,
     now: &str,
     coded: bool,
     told: Told<'_>,
@@ -112,7 +112,7 @@ async fn read_episodes(
             || !row.get("consolidated_into").is_null()
             || matches!(row.text("status"), Some("archived" | "summarized"));
         if let (Some(today), Some(at)) = (today, started.as_deref().and_then(time::epoch_micros)) {
-            found.aged.push(Aged {
+            found.aged.push(AgedEpisode {
                 days: (today - at) as f64 / 86_400e6,
                 decay: row.number("decay_score"),
                 accesses: row.get("access_count").as_i64(),
@@ -125,7 +125,7 @@ async fn read_episodes(
         if let Some(utility) = row.number("utility") {
             found.utility.insert(id.clone(), (utility, started.clone()));
         }
-        found.worked.push(Worked {
+        found.worked.push(WorkedEpisode {
             outcome: row.text("outcome").map(str::to_owned),
             started_at: started,
             feedback: aggregate,
@@ -146,9 +146,12 @@ async fn read_episodes(
 }
 
 /// What supervisors decided, by episode.
-async fn decisions(store: &Store, agent: &str) -> Result<HashMap<String, Decision>, StoreError> {
+async fn decisions(store: &Store, agent: &str) -> Result<HashMap<String, ProposalDecision>, StoreError> {
     let supervised = store.supervised(agent).await?.unwrap_or_default();
-    Ok(supervised.into_iter().map(|s| (s.episode, Decision { approved: s.approved, followed: s.followed })).collect())
+    Ok(supervised
+        .into_iter()
+        .map(|s| (s.episode, ProposalDecision { approved: s.approved, followed: s.followed }))
+        .collect())
 }
 
 /// The skill that an episode was an execution of.
@@ -168,7 +171,7 @@ async fn read_canvases(
     agent: Option<&str>,
     episodes: &Episodes,
     told: Told<'_>,
-) -> Result<Option<Canvases>, StoreError> {
+) -> Result<Option<CanvasSummary>, StoreError> {
     let columns = ["canvas_id", "canvas_type", "component_type", "action", "created_at", "episode_id", "metadata"];
     let mut events = Vec::new();
     let there = each(store, &of_agent(Entity::CanvasEvent, &columns, agent), told, |row| {
@@ -176,7 +179,7 @@ async fn read_canvases(
         let metadata = row.get("metadata");
         let open = ["open_seconds", "dwell_seconds", "open_duration_seconds"];
         let by = ["by", "actor", "updated_by"].iter().find_map(|key| metadata.get(key)?.as_str());
-        events.push(Event {
+        events.push(CanvasUse {
             id: row.id().to_owned(),
             canvas: text("canvas_id"),
             canvas_type: text("canvas_type").unwrap_or_default(),
@@ -198,7 +201,7 @@ async fn read_uses(
     agent: Option<&str>,
     episodes: &Episodes,
     told: Told<'_>,
-) -> Result<Option<Vec<Use>>, StoreError> {
+) -> Result<Option<Vec<MemoryUse>>, StoreError> {
     let mut uses = Vec::new();
     let mut links = Query::new(Entity::MemoryLink);
     links.columns = Some(vec!["episode_id", "memory_id"]);
@@ -206,7 +209,7 @@ async fn read_uses(
         && each(store, &links, told, |row| {
             let known = row.text("episode_id").and_then(|id| episodes.utility.get(id));
             if let (Some(memory), Some((utility, at))) = (row.text("memory_id"), known) {
-                uses.push(Use { memory: memory.to_owned(), utility: *utility, at: at.clone() });
+                uses.push(MemoryUse { memory: memory.to_owned(), utility: *utility, at: at.clone() });
             }
         })
         .await?;
@@ -214,7 +217,7 @@ async fn read_uses(
     let referred = each(store, &cases, told, |row| {
         let Some(reward) = row.number("reward") else { return };
         let at = row.text("created_at").map(str::to_owned);
-        uses.extend(row.list("reference_case_ids").into_iter().map(|memory| Use {
+        uses.extend(row.list("reference_case_ids").into_iter().map(|memory| MemoryUse {
             memory: memory.to_owned(),
             utility: reward,
             at: at.clone(),
@@ -224,7 +227,7 @@ async fn read_uses(
     Ok((linked || referred).then_some(uses))
 }
 
-async fn name_memories(store: &Store, judged: &mut Judged, mask: Option<&Mask>) -> Result<(), StoreError> {
+async fn name_memories(store: &Store, judged: &mut JudgedMemories, mask: Option<&Mask>) -> Result<(), StoreError> {
     let ids: Vec<String> = judged.mislead.iter().chain(&judged.help).map(|m| m.id.clone()).collect();
     let mut rows = store.memories(&ids).await?;
     if let Some(mask) = mask {
@@ -274,15 +277,17 @@ pub async fn insights(
         let untimed: usize = canvases.types.iter().map(|t| t.closed_untimed).sum();
         notes.push(format!("{untimed} closes have no time to tell by: they count neither as quick nor as slow"));
     }
-    let mut rules: Vec<Rule> =
-        canvas::RULES.iter().map(|(name, rule)| Rule { name: (*name).to_owned(), rule: (*rule).to_owned() }).collect();
+    let mut rules: Vec<InsightRule> = canvas::RULES
+        .iter()
+        .map(|(name, rule)| InsightRule { name: (*name).to_owned(), rule: (*rule).to_owned() })
+        .collect();
     if has_code(store) {
         let closed: Vec<&str> =
             canvases.types.iter().filter(|t| t.closed > 0).map(|t| t.canvas_type.as_str()).collect();
         let words = format!("in this system's code every close counts as closes_quickly: {}", closed.join(", "));
-        rules.push(Rule { name: "closes_quickly as coded".to_owned(), rule: words });
+        rules.push(InsightRule { name: "closes_quickly as coded".to_owned(), rule: words });
     }
-    let pattern = |word: &'static str| Pattern {
+    let pattern = |word: &'static str| CanvasPattern {
         pattern: word,
         canvas_types: canvases.with(word).into_iter().map(str::to_owned).collect(),
     };
@@ -324,7 +329,7 @@ pub async fn graduation(store: &Store, agent: &str, now: &str, told: Told<'_>) -
     let quality = quality::quality(&episodes.worked, &outcomes);
     let canvas_periods = quality::periods(&outcomes);
     let chat = said.there.then_some(said.corrections);
-    let on_canvas = canvases.as_ref().map(Canvases::corrections);
+    let on_canvas = canvases.as_ref().map(CanvasSummary::corrections);
     let interventions = quality::interventions(&episodes.worked, chat, on_canvas);
     let text = |column: &str| known.as_ref().and_then(|a| a.text(column)).map(str::to_owned);
     let status = text("status");

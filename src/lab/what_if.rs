@@ -4,15 +4,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-use super::recall::{Ranks, ranked};
+use super::recall::{RankedSituation, ranked};
 use super::{LabError, equal};
 use crate::memory::query::Query;
 use crate::memory::vector::CONSOLE_BYTES;
 use crate::memory::{Entity, Row};
-use crate::recall::answer::{NO_POLICY, Request};
+use crate::recall::answer::{NO_POLICY, RecallRequest};
 use crate::recall::inquiry::Inquiry;
 use crate::recall::rank::{Ranking, place_of};
-use crate::recall::what_if::{Asked, Move, Ordered, Question, WhatIf, moves};
+use crate::recall::what_if::{OrderedAnswer, PlaceMove, QuestionOutcome, WhatIf, WhatIfQuestion, moves};
 use crate::store::Store;
 use crate::store::stored::Mutation;
 
@@ -38,24 +38,24 @@ pub type Counted<'a> = &'a (dyn Fn(usize) + Send + Sync);
 
 /// A kept question, with the request that asks it: its text has its vector already.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Kept {
+pub struct KeptQuestion {
     /// Its name.
     pub name: String,
     /// What it asks.
     pub inquiry: Inquiry,
     /// The same, ready to be asked.
-    pub request: Request,
+    pub request: RecallRequest,
 }
 
 /// A change that somebody wants to know more of.
 #[derive(Debug, Clone)]
-pub struct Ahead<'a> {
+pub struct PlannedChange<'a> {
     /// What it does to stored rows.
     pub mutations: &'a [Mutation],
     /// The episodes, memories, cases and policies that it touches.
     pub touched: &'a BTreeSet<(Entity, String)>,
     /// Questions that are kept for this database.
-    pub kept: &'a [Kept],
+    pub kept: &'a [KeptQuestion],
     /// The moment of all recalls, canonical.
     pub at: &'a str,
     /// How long it may take.
@@ -67,7 +67,7 @@ pub struct Ahead<'a> {
 ///
 /// # Errors
 /// The engine's refusal.
-pub async fn what_if(store: &Store, ahead: &Ahead<'_>, told: Counted<'_>) -> Result<WhatIf, LabError> {
+pub async fn what_if(store: &Store, ahead: &PlannedChange<'_>, told: Counted<'_>) -> Result<WhatIf, LabError> {
     let start = Instant::now();
     let mut found = WhatIf::default();
     let ended = tokio::time::timeout(ahead.budget, look(store, ahead, told, &mut found)).await;
@@ -89,18 +89,23 @@ fn ended_early(found: &WhatIf, start: Instant, budget: Duration) -> bool {
 }
 
 /// Looks at everything; whether everything was seen.
-async fn look(store: &Store, ahead: &Ahead<'_>, told: Counted<'_>, found: &mut WhatIf) -> Result<bool, LabError> {
+async fn look(
+    store: &Store,
+    ahead: &PlannedChange<'_>,
+    told: Counted<'_>,
+    found: &mut WhatIf,
+) -> Result<bool, LabError> {
     let (before, _) = store.foreseeing(&[], ahead.at).await?;
     let (after, unseen) = store.foreseeing(ahead.mutations, ahead.at).await?;
     for view in [&before, &after] {
         view.keep_vectors(CONSOLE_BYTES);
     }
-    let mut look = Look { before, after, ahead, told, found };
+    let mut look = WhatIfLook { before, after, ahead, told, found };
     if unseen > 0 {
         look.note(format!("{unseen} changed rows are too many to be looked at"));
     }
     for kept in ahead.kept {
-        let question = Question { situation: kept.name.clone(), inquiry: kept.inquiry.clone(), is_kept: true };
+        let question = WhatIfQuestion { situation: kept.name.clone(), inquiry: kept.inquiry.clone(), is_kept: true };
         look.ask_kept(&question, &kept.request).await?;
     }
     look.rooms().await?;
@@ -110,10 +115,10 @@ async fn look(store: &Store, ahead: &Ahead<'_>, told: Counted<'_>, found: &mut W
 }
 
 /// A look under way.
-struct Look<'a> {
+struct WhatIfLook<'a> {
     before: Store,
     after: Store,
-    ahead: &'a Ahead<'a>,
+    ahead: &'a PlannedChange<'a>,
     told: Counted<'a>,
     found: &'a mut WhatIf,
 }
@@ -121,7 +126,7 @@ struct Look<'a> {
 /// An agent or a bank, none for rows that name none; with its changed rows.
 type Owners = Vec<(Option<String>, Vec<Row>)>;
 
-impl Look<'_> {
+impl WhatIfLook<'_> {
     fn note(&mut self, words: String) {
         if !self.found.notes.contains(&words) {
             self.found.notes.push(words);
@@ -146,7 +151,7 @@ impl Look<'_> {
     }
 
     /// A kept question may ask for what is gone by now.
-    async fn ask_kept(&mut self, question: &Question, request: &Request) -> Result<(), LabError> {
+    async fn ask_kept(&mut self, question: &WhatIfQuestion, request: &RecallRequest) -> Result<(), LabError> {
         match self.ask(question, request).await {
             Err(LabError::Store(error)) => Err(LabError::Store(error)),
             Err(why) => {
@@ -161,14 +166,14 @@ impl Look<'_> {
     }
 
     /// Asks before and after; whether the answers differ.
-    async fn ask(&mut self, question: &Question, request: &Request) -> Result<bool, LabError> {
+    async fn ask(&mut self, question: &WhatIfQuestion, request: &RecallRequest) -> Result<bool, LabError> {
         let (before, _) = ranked(&self.before, request).await?;
         let (after, _) = ranked(&self.after, request).await?;
         let (moved, rescored) = moves(question, ordered(&before), ordered(&after));
         let changed = !moved.is_empty();
         let recall = question.repeated(after.policy.as_ref());
-        self.found.asked.push(Asked { situation: question.situation.clone(), recall });
-        let ids = |of: &[Move]| of.iter().map(|m| m.id.clone()).collect::<BTreeSet<_>>();
+        self.found.asked.push(QuestionOutcome { situation: question.situation.clone(), recall });
+        let ids = |of: &[PlaceMove]| of.iter().map(|m| m.id.clone()).collect::<BTreeSet<_>>();
         let named = &ids(&moved) | &ids(&rescored);
         let room = TOLD.saturating_sub(self.found.moves.len());
         self.found.moves.extend(moved.into_iter().take(room));
@@ -236,7 +241,7 @@ impl Look<'_> {
             let situation = parts.join(" / ");
             let inquiry = Inquiry { domain, topic, ..Inquiry::new(Ranking::Proven) };
             let request = inquiry.request(self.ahead.at);
-            let changed = self.ask(&Question { situation, inquiry, is_kept: false }, &request).await?;
+            let changed = self.ask(&WhatIfQuestion { situation, inquiry, is_kept: false }, &request).await?;
             self.counted(changed).await;
         }
         Ok(())
@@ -331,7 +336,8 @@ impl Look<'_> {
                 let agent = likeness.agent.clone();
                 let inquiry = Inquiry { like: Some(id.clone()), agent, ..Inquiry::new(*ranking) };
                 let request = inquiry.request(self.ahead.at);
-                changed |= self.ask(&Question { situation: id.clone(), inquiry, is_kept: false }, &request).await?;
+                changed |=
+                    self.ask(&WhatIfQuestion { situation: id.clone(), inquiry, is_kept: false }, &request).await?;
             }
             if changed {
                 self.name(BTreeSet::from([(kind, id)])).await?;
@@ -365,8 +371,8 @@ impl Look<'_> {
     }
 }
 
-fn ordered(ranks: &Ranks) -> Ordered<'_> {
-    Ordered { rows: &ranks.rows, policy: ranks.policy.as_ref() }
+fn ordered(ranks: &RankedSituation) -> OrderedAnswer<'_> {
+    OrderedAnswer { rows: &ranks.rows, policy: ranks.policy.as_ref() }
 }
 
 /// The column that says whose a row is.

@@ -7,7 +7,7 @@ use super::{Catalog, Engine, Inside, Layout, Need, Sql};
 
 /// A column by which a person is known.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Handle {
+pub struct HandleColumn {
     /// Table.
     pub table: String,
     /// Column with the person's id.
@@ -33,7 +33,7 @@ pub enum HandleValue {
 
 /// What erasing does to a row or a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Action {
+pub enum EraseAction {
     /// The row goes.
     Delete,
     /// Columns are emptied, the row stays.
@@ -48,15 +48,15 @@ pub enum Action {
     Stale,
 }
 
-impl Action {
+impl EraseAction {
     /// The words of layout files.
-    pub const WORDS: &'static [(&'static str, Action)] = &[
-        ("delete", Action::Delete),
-        ("empty", Action::Empty),
-        ("pseudonym", Action::Pseudonym),
-        ("reparent", Action::Reparent),
-        ("remove", Action::Remove),
-        ("stale", Action::Stale),
+    pub const WORDS: &'static [(&'static str, EraseAction)] = &[
+        ("delete", EraseAction::Delete),
+        ("empty", EraseAction::Empty),
+        ("pseudonym", EraseAction::Pseudonym),
+        ("reparent", EraseAction::Reparent),
+        ("remove", EraseAction::Remove),
+        ("stale", EraseAction::Stale),
     ];
 }
 
@@ -79,7 +79,7 @@ impl Recompute {
 
 /// One way in which rows belong to, or name, a person.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Rule {
+pub struct EraseRule {
     /// Table.
     pub table: String,
     /// Column that names the person, or a row of `of`.
@@ -95,7 +95,7 @@ pub struct Rule {
     /// Further condition; the table's alias is `t`, `$subject` stands for the person's ids.
     pub when: Option<Sql>,
     /// What happens.
-    pub action: Action,
+    pub action: EraseAction,
     /// Columns that are emptied instead of `column`.
     pub columns: Vec<String>,
     /// What emptied or stale columns get instead of NULL.
@@ -171,7 +171,7 @@ pub struct BoundRule {
     /// Further condition.
     pub when: Option<String>,
     /// What happens.
-    pub action: Action,
+    pub action: EraseAction,
     /// Columns that are emptied; `column` alone unless the layout says others.
     pub columns: Vec<String>,
     /// What they get instead of NULL.
@@ -216,7 +216,7 @@ pub fn bind(layout: &Layout, engine: Engine, catalog: &Catalog, erasure: &mut Er
         requires.iter().all(|n| catalog.has(n)) && !forbids.iter().any(|n| catalog.has(n))
     };
     for handle in layout.handles.iter().filter(|h| met(&h.requires, &[])) {
-        let mut find = Finder { catalog, line: handle.line, key: "handle", missing: &mut erasure.missing };
+        let mut find = RuleFinder { catalog, line: handle.line, key: "handle", missing: &mut erasure.missing };
         let Some((table, name)) = find.table(&handle.table) else { continue };
         let Some(id) = find.column(&name, &handle.id) else { continue };
         let value = match &handle.value {
@@ -230,7 +230,7 @@ pub fn bind(layout: &Layout, engine: Engine, catalog: &Catalog, erasure: &mut Er
         }
     }
     for rule in layout.rules.iter().filter(|r| met(&r.requires, &r.forbids)) {
-        let mut find = Finder { catalog, line: rule.line, key: "erase", missing: &mut erasure.missing };
+        let mut find = RuleFinder { catalog, line: rule.line, key: "erase", missing: &mut erasure.missing };
         let Some(bound) = bind_rule(rule, engine, &mut find) else { continue };
         let there = rule.never_empty.iter().filter_map(|column| find.column(&rule.table, column));
         let there: Vec<(TableKey, String)> = there.map(|column| (bound.table.clone(), column)).collect();
@@ -242,7 +242,7 @@ pub fn bind(layout: &Layout, engine: Engine, catalog: &Catalog, erasure: &mut Er
     let follows = layout.follows.iter().filter_map(|name| catalog.table(name));
     erasure.follows.extend(follows.map(|table| (table.schema.clone(), table.name.clone())));
     if let Some(account) = &layout.account {
-        let mut find = Finder { catalog, line: account.line, key: "account", missing: &mut erasure.missing };
+        let mut find = RuleFinder { catalog, line: account.line, key: "account", missing: &mut erasure.missing };
         if let Some((table, name)) = find.table(&account.table)
             && let Some(id) = find.column(&name, &account.id)
         {
@@ -254,7 +254,7 @@ pub fn bind(layout: &Layout, engine: Engine, catalog: &Catalog, erasure: &mut Er
     }
 }
 
-fn bind_rule(rule: &Rule, engine: Engine, find: &mut Finder<'_>) -> Option<BoundRule> {
+fn bind_rule(rule: &EraseRule, engine: Engine, find: &mut RuleFinder<'_>) -> Option<BoundRule> {
     let (table, name) = find.table(&rule.table)?;
     let of = match &rule.of {
         Some(of) => Some(find.table(of)?),
@@ -295,14 +295,14 @@ fn need(table: &str, column: &str) -> Need {
     Need { table: table.to_owned(), column: Some(column.to_owned()), types: Vec::new(), line: 0 }
 }
 
-struct Finder<'a> {
+struct RuleFinder<'a> {
     catalog: &'a Catalog,
     line: usize,
     key: &'static str,
     missing: &'a mut Vec<(usize, String, String)>,
 }
 
-impl Finder<'_> {
+impl RuleFinder<'_> {
     /// A table that may not be there: systems grow and shrink.
     fn table(&self, name: &str) -> Option<(TableKey, String)> {
         let table = self.catalog.table(name)?;

@@ -49,7 +49,7 @@ impl Codec {
 
 /// Which part of a text is meant.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
-pub enum Part {
+pub enum TextPart {
     /// Every one of them.
     #[default]
     Any,
@@ -69,7 +69,7 @@ pub struct Inside {
     /// What separates the parts of a text; none where the text is taken whole.
     pub by: Option<String>,
     /// Which part.
-    pub part: Part,
+    pub part: TextPart,
     /// Parts that do not count.
     pub except: Vec<String>,
 }
@@ -93,9 +93,9 @@ impl Inside {
         let Some(by) = &self.by else { return vec![text] };
         let mut parts = text.split(by.as_str()).filter(|part| !self.except.iter().any(|other| other == part));
         match &self.part {
-            Part::Any => parts.filter(|part| !part.is_empty()).collect(),
-            Part::At(place) => parts.nth(*place).into_iter().collect(),
-            Part::After(start) => parts.find_map(|part| part.strip_prefix(start.as_str())).into_iter().collect(),
+            TextPart::Any => parts.filter(|part| !part.is_empty()).collect(),
+            TextPart::At(place) => parts.nth(*place).into_iter().collect(),
+            TextPart::After(start) => parts.find_map(|part| part.strip_prefix(start.as_str())).into_iter().collect(),
         }
     }
 }
@@ -112,12 +112,12 @@ mod tests {
             except: except.iter().map(|e| (*e).to_owned()).collect(),
             ..Inside::default()
         };
-        let person = inside(".", Part::At(0), &["memories", "langmem", "profile"]);
+        let person = inside(".", TextPart::At(0), &["memories", "langmem", "profile"]);
         assert_eq!(person.parts("memories.hiro-t.s1"), ["hiro-t"]);
         assert_eq!(person.parts("hiro.profile"), ["hiro"]);
         assert_eq!(person.parts("memories"), Vec::<&str>::new());
-        assert_eq!(inside("&", Part::After("user_id=".into()), &[]).parts("agent_id=a&user_id=b%26"), ["b%26"]);
-        assert_eq!(inside(",", Part::Any, &[]).parts("a,,b"), ["a", "b"]);
+        assert_eq!(inside("&", TextPart::After("user_id=".into()), &[]).parts("agent_id=a&user_id=b%26"), ["b%26"]);
+        assert_eq!(inside(",", TextPart::Any, &[]).parts("a,,b"), ["a", "b"]);
         assert_eq!(Inside::default().parts("a.b"), ["a.b"]);
     }
 }

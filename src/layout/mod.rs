@@ -22,13 +22,15 @@ pub use crate::memory::nearest::nearest;
 use crate::memory::Entity;
 
 pub use catalog::{Catalog, CatalogColumn, CatalogTable};
-pub use inside::{Codec, Inside, Part};
+pub use inside::{Codec, Inside, TextPart};
 pub use parse::{LayoutError, parse};
-pub use write::{Fill, Spelling, Write};
+pub use write::{Fill, TimeSpelling, Write};
 
 pub use vector::{BoundVector, VectorSpec};
 
-pub use recognise::{Attachment, BoundColumn, BoundFrom, BoundOrigin, BoundSource, Recognised, Withheld, recognise};
+pub use recognise::{
+    Attachment, BoundColumn, BoundFrom, BoundOrigin, BoundSource, RecognisedLayouts, WithheldPart, recognise,
+};
 
 /// The two kinds of database that can be opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,13 +76,13 @@ pub struct Layout {
     /// Sources of the entities; one entity may have several.
     pub sources: Vec<Source>,
     /// Kinds of tables of any name.
-    pub patterns: Vec<Pattern>,
+    pub patterns: Vec<TablePattern>,
     /// What the layout cannot hold, and what to do about it: entity and sentence.
     pub absent: Vec<(Entity, String)>,
     /// By what people are known.
-    pub handles: Vec<erase::Handle>,
+    pub handles: Vec<erase::HandleColumn>,
     /// Whose rows are, and what erasing does to them.
-    pub rules: Vec<erase::Rule>,
+    pub rules: Vec<erase::EraseRule>,
     /// The table of accounts.
     pub account: Option<erase::Account>,
     /// Tables that triggers keep in step with others: erasing leaves them to those.
@@ -105,7 +107,7 @@ pub struct Need {
 /// Tables of any name that are told by their columns, such as one for each collection. Whatever names a table of the
 /// layout may say `{name}` for each of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Pattern {
+pub struct TablePattern {
     /// Name under which the rest of the layout speaks of such a table.
     pub name: String,
     /// What its columns must be, and what must not be among them.
@@ -166,7 +168,7 @@ pub struct Source {
     /// Name of the source for people: the table, or what the author says.
     pub label: String,
     /// The FROM clause: a table under the alias `t`, or the author's own.
-    pub from: From,
+    pub from: FromClause,
     /// Condition that leaves bookkeeping rows out.
     pub keep: Option<Sql>,
     /// What must be there for this source to be used.
@@ -176,9 +178,9 @@ pub struct Source {
     /// Canonical columns: name and the ways to get it, the first one that gives a value wins.
     pub columns: Vec<(String, Vec<ColumnSpec>)>,
     /// How canvas events and feedback hang on an episode.
-    pub links: Vec<Link>,
+    pub links: Vec<EpisodeLink>,
     /// Rust derivation that completes the rows.
-    pub derive: Option<Derive>,
+    pub derive: Option<Derivation>,
     /// How its rows are written; none when they are only read.
     pub write: Option<Write>,
     /// Times are all in the one canonical spelling, so that their text orders them.
@@ -194,7 +196,7 @@ pub struct Source {
 
 /// The FROM clause of a source.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum From {
+pub enum FromClause {
     /// One table.
     Table(String),
     /// The elements of a list in a column of a table's rows: the table, the column, and where in it the list is.
@@ -219,13 +221,13 @@ pub enum From {
 #[derive(Debug, Clone, PartialEq)]
 pub struct ColumnSpec {
     /// Where the value is.
-    pub value: Origin,
+    pub value: ColumnOrigin,
     /// Where in it.
     pub inside: Inside,
     /// Stored word to canonical word.
     pub map: Vec<(String, String)>,
     /// How the value is stored, where its type does not say.
-    pub stored: Stored,
+    pub stored: StoredAs,
     /// What must be there for this way to be open.
     pub requires: Vec<Need>,
     /// Condition that finds the rows whose list holds one of some ids; `$ids` stands for the list of ids.
@@ -240,7 +242,7 @@ pub struct ColumnSpec {
 
 /// Where a column's value is.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Origin {
+pub enum ColumnOrigin {
     /// A column, perhaps `alias.column`.
     Column(String),
     /// Several columns that make one value together: the id of a row whose key they are.
@@ -253,7 +255,7 @@ pub enum Origin {
 
 /// How a value is stored where the column's type does not tell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Stored {
+pub enum StoredAs {
     /// As the type and the first bytes say: text, JSON text, zlib, array, any spelling of time.
     #[default]
     Plain,
@@ -269,7 +271,7 @@ pub enum Stored {
 
 /// How rows of another entity hang on an episode.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Link {
+pub struct EpisodeLink {
     /// What hangs.
     pub to: Entity,
     /// How.
@@ -289,22 +291,22 @@ pub enum LinkBy {
 
 /// Rust code that completes rows where data is not enough.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Derive {
+pub enum Derivation {
     /// Episodes out of the event log of their workflow run.
     WorkflowEvents,
     /// The episode of feedback that names none: the only one of its execution, else the one that lists it.
     EpisodeLinks,
 }
 
-impl Derive {
+impl Derivation {
     /// Canonical columns that it may fill.
     #[must_use]
     pub fn fills(self) -> &'static [&'static str] {
         match self {
-            Derive::WorkflowEvents => {
+            Derivation::WorkflowEvents => {
                 &["observation", "thoughts", "actions", "result", "success", "insight", "ended_at", "duration_seconds"]
             }
-            Derive::EpisodeLinks => &["episode_id"],
+            Derivation::EpisodeLinks => &["episode_id"],
         }
     }
 
@@ -312,8 +314,8 @@ impl Derive {
     #[must_use]
     pub fn reads(self) -> &'static [&'static str] {
         match self {
-            Derive::WorkflowEvents => &["status", "started_at", "parent_id", "ended_at"],
-            Derive::EpisodeLinks => &["source", "agent_id", "execution_id", "episode_id"],
+            Derivation::WorkflowEvents => &["status", "started_at", "parent_id", "ended_at"],
+            Derivation::EpisodeLinks => &["source", "agent_id", "execution_id", "episode_id"],
         }
     }
 }

@@ -10,8 +10,8 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::{
-    AttachedFile, ColumnSpec, Derive, Engine, Fill, From, Inside, Layout, Link, LinkBy, Need, Origin, Source, Spelling,
-    Sql, Stored, Variant, VectorSpec, Write, nearest,
+    AttachedFile, ColumnOrigin, ColumnSpec, Derivation, Engine, EpisodeLink, Fill, FromClause, Inside, Layout, LinkBy,
+    Need, Source, Sql, StoredAs, TimeSpelling, Variant, VectorSpec, Write, nearest,
 };
 use crate::memory::Entity;
 
@@ -73,7 +73,7 @@ const COLUMN_KEYS: &[&str] = &[
 /// # Errors
 /// All that is wrong with it, in the order of the lines.
 pub fn parse(file: &str, text: &str) -> Result<Layout, Vec<LayoutError>> {
-    let mut reader = Reader { file, text, errors: Vec::new() };
+    let mut reader = LayoutReader { file, text, errors: Vec::new() };
     let layout = match DeTable::parse(text) {
         Ok(root) => Some(reader.layout(root.get_ref())),
         Err(error) => {
@@ -89,13 +89,13 @@ pub fn parse(file: &str, text: &str) -> Result<Layout, Vec<LayoutError>> {
     }
 }
 
-struct Reader<'a> {
+struct LayoutReader<'a> {
     file: &'a str,
     text: &'a str,
     errors: Vec<LayoutError>,
 }
 
-impl Reader<'_> {
+impl LayoutReader<'_> {
     fn line(&self, at: usize) -> usize {
         self.text.get(..at).unwrap_or(self.text).matches('\n').count() + 1
     }
@@ -259,8 +259,8 @@ impl Reader<'_> {
         let source = Source {
             entity,
             label: label.or_else(|| match &from {
-                Some(From::Table(name) | From::Each { table: name, .. }) => Some(name.clone()),
-                Some(From::Query { tables, .. }) => {
+                Some(FromClause::Table(name) | FromClause::Each { table: name, .. }) => Some(name.clone()),
+                Some(FromClause::Query { tables, .. }) => {
                     tables.iter().find(|(alias, _)| alias == "t").or(tables.first()).map(|(_, table)| table.clone())
                 }
                 None => None,
@@ -281,7 +281,7 @@ impl Reader<'_> {
         Some(source)
     }
 
-    fn from(&mut self, table: &DeTable<'_>, prefix: &str, at: usize) -> Option<From> {
+    fn from(&mut self, table: &DeTable<'_>, prefix: &str, at: usize) -> Option<FromClause> {
         let name = self.text(table, prefix, "table");
         if let (Some(name), Some(node), None) = (&name, table.get("each"), table.get("from")) {
             let each = self.text(table, prefix, "each")?;
@@ -289,10 +289,10 @@ impl Reader<'_> {
             if path.split('.').any(|step| step == "*") {
                 self.error(node.span().start, &join(prefix, "each"), "names one list: it has no `*`");
             }
-            return Some(From::Each { table: name.clone(), column: column.to_owned(), path: path.to_owned() });
+            return Some(FromClause::Each { table: name.clone(), column: column.to_owned(), path: path.to_owned() });
         }
         match (name, table.get("from")) {
-            (Some(name), None) => Some(From::Table(name)),
+            (Some(name), None) => Some(FromClause::Table(name)),
             (None, Some(node)) => {
                 let sql = self.sql(node, &join(prefix, "from"))?;
                 let key = join(prefix, "tables");
@@ -305,7 +305,7 @@ impl Reader<'_> {
                     return None;
                 };
                 let tables = self.pairs(tables, &key);
-                Some(From::Query { sql, tables })
+                Some(FromClause::Query { sql, tables })
             }
             (Some(_), Some(node)) => {
                 self.error(node.span().start, &join(prefix, "from"), "a source has a `table` or a `from`, not both");
@@ -356,10 +356,10 @@ impl Reader<'_> {
     fn column(&mut self, node: &Node<'_>, key: &str) -> Option<ColumnSpec> {
         let at = node.span().start;
         let mut spec = ColumnSpec {
-            value: Origin::Value(Value::Null),
+            value: ColumnOrigin::Value(Value::Null),
             inside: Inside::default(),
             map: Vec::new(),
-            stored: Stored::Plain,
+            stored: StoredAs::Plain,
             requires: Vec::new(),
             lookup: None,
             forbids: Vec::new(),
@@ -367,7 +367,7 @@ impl Reader<'_> {
             line: self.line(at),
         };
         if let Some(name) = node.get_ref().as_str() {
-            spec.value = Origin::Column(name.to_owned());
+            spec.value = ColumnOrigin::Column(name.to_owned());
             return Some(spec);
         }
         let table = self.table(node, key)?;
@@ -375,10 +375,10 @@ impl Reader<'_> {
         let origins: Vec<&str> =
             ["column", "columns", "sql", "value"].into_iter().filter(|k| table.get(*k).is_some()).collect();
         spec.value = match origins[..] {
-            ["column"] => Origin::Column(self.text(table, key, "column")?),
-            ["columns"] => Origin::Columns(self.plain_texts(table, key, "columns")),
-            ["sql"] => Origin::Sql(self.sql(table.get("sql")?, &join(key, "sql"))?),
-            ["value"] => Origin::Value(self.constant(table.get("value")?, &join(key, "value"))?),
+            ["column"] => ColumnOrigin::Column(self.text(table, key, "column")?),
+            ["columns"] => ColumnOrigin::Columns(self.plain_texts(table, key, "columns")),
+            ["sql"] => ColumnOrigin::Sql(self.sql(table.get("sql")?, &join(key, "sql"))?),
+            ["value"] => ColumnOrigin::Value(self.constant(table.get("value")?, &join(key, "value"))?),
             _ => {
                 self.error(at, key, "say exactly one of `column`, `columns`, `sql` and `value`");
                 return None;
@@ -394,28 +394,28 @@ impl Reader<'_> {
         Some(spec)
     }
 
-    fn stored(&mut self, table: &DeTable<'_>, prefix: &str) -> Stored {
-        const WORDS: &[(&str, Stored)] = &[
-            ("plain", Stored::Plain),
-            ("epoch", Stored::Epoch),
-            ("epoch-millis", Stored::EpochMillis),
-            ("one", Stored::One),
-            ("nested", Stored::Nested),
+    fn stored(&mut self, table: &DeTable<'_>, prefix: &str) -> StoredAs {
+        const WORDS: &[(&str, StoredAs)] = &[
+            ("plain", StoredAs::Plain),
+            ("epoch", StoredAs::Epoch),
+            ("epoch-millis", StoredAs::EpochMillis),
+            ("one", StoredAs::One),
+            ("nested", StoredAs::Nested),
         ];
-        let Some(word) = self.text(table, prefix, "stored") else { return Stored::Plain };
+        let Some(word) = self.text(table, prefix, "stored") else { return StoredAs::Plain };
         if let Some((_, stored)) = WORDS.iter().find(|(w, _)| *w == word) {
             return *stored;
         }
         let at = table.get("stored").map_or(0, |n| n.span().start);
         self.unknown(at, &join(prefix, "stored"), &word, "way of storing", WORDS.iter().map(|(w, _)| *w));
-        Stored::Plain
+        StoredAs::Plain
     }
 
-    fn derive(&mut self, table: &DeTable<'_>, prefix: &str) -> Option<Derive> {
+    fn derive(&mut self, table: &DeTable<'_>, prefix: &str) -> Option<Derivation> {
         let word = self.text(table, prefix, "derive")?;
         match word.as_str() {
-            "workflow-events" => return Some(Derive::WorkflowEvents),
-            "episode-links" => return Some(Derive::EpisodeLinks),
+            "workflow-events" => return Some(Derivation::WorkflowEvents),
+            "episode-links" => return Some(Derivation::EpisodeLinks),
             _ => {}
         }
         let at = table.get("derive").map_or(0, |n| n.span().start);
@@ -496,24 +496,24 @@ impl Reader<'_> {
         fills
     }
 
-    fn times(&mut self, table: &DeTable<'_>, prefix: &str) -> Spelling {
-        const WORDS: &[(&str, Spelling)] = &[
-            ("canonical", Spelling::Canonical),
-            ("naive", Spelling::Naive),
-            ("offset", Spelling::Offset),
-            ("epoch", Spelling::Epoch),
-            ("epoch-millis", Spelling::EpochMillis),
+    fn times(&mut self, table: &DeTable<'_>, prefix: &str) -> TimeSpelling {
+        const WORDS: &[(&str, TimeSpelling)] = &[
+            ("canonical", TimeSpelling::Canonical),
+            ("naive", TimeSpelling::Naive),
+            ("offset", TimeSpelling::Offset),
+            ("epoch", TimeSpelling::Epoch),
+            ("epoch-millis", TimeSpelling::EpochMillis),
         ];
-        let Some(word) = self.text(table, prefix, "times") else { return Spelling::Canonical };
+        let Some(word) = self.text(table, prefix, "times") else { return TimeSpelling::Canonical };
         if let Some((_, spelling)) = WORDS.iter().find(|(w, _)| *w == word) {
             return *spelling;
         }
         let at = table.get("times").map_or(0, |n| n.span().start);
         self.unknown(at, &join(prefix, "times"), &word, "spelling of times", WORDS.iter().map(|(w, _)| *w));
-        Spelling::Canonical
+        TimeSpelling::Canonical
     }
 
-    fn links(&mut self, entity: Entity, table: &DeTable<'_>, prefix: &str) -> Vec<Link> {
+    fn links(&mut self, entity: Entity, table: &DeTable<'_>, prefix: &str) -> Vec<EpisodeLink> {
         let mut links = Vec::new();
         for (i, (at, table)) in self.tables(table, prefix, "links").into_iter().enumerate() {
             let key = format!("{prefix}.links[{i}]");
@@ -544,7 +544,7 @@ impl Reader<'_> {
                     continue;
                 }
             };
-            links.push(Link { to, by });
+            links.push(EpisodeLink { to, by });
         }
         links
     }

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use super::erase::{HandleValue, Rule};
-use super::{Catalog, CatalogTable, ColumnSpec, From, Layout, Need, Origin, Pattern, Source, Sql};
+use super::erase::{EraseRule, HandleValue};
+use super::{Catalog, CatalogTable, ColumnOrigin, ColumnSpec, FromClause, Layout, Need, Source, Sql, TablePattern};
 
 /// The layout with every source and rule that names a pattern written once for each table of that kind. The same where
 /// it has no patterns, and with a need that nothing meets where no table is of the kind.
@@ -42,13 +42,13 @@ pub fn spelled_out<'l>(layout: &'l Layout, catalog: &Catalog) -> Cow<'l, Layout>
 
 fn table_of(source: &Source) -> &str {
     match &source.from {
-        From::Table(name) | From::Each { table: name, .. } => name,
-        From::Query { tables, .. } => tables.first().map_or("", |(_, table)| table),
+        FromClause::Table(name) | FromClause::Each { table: name, .. } => name,
+        FromClause::Query { tables, .. } => tables.first().map_or("", |(_, table)| table),
     }
 }
 
 /// Whether a table is of the kind.
-fn fits(pattern: &Pattern, table: &CatalogTable) -> bool {
+fn fits(pattern: &TablePattern, table: &CatalogTable) -> bool {
     let has = |(name, types): &(String, Vec<String>)| {
         let of_type = |declared: &str| types.is_empty() || types.iter().any(|t| declared.contains(t.as_str()));
         table.column(name).is_some_and(|c| of_type(&c.declared))
@@ -117,8 +117,8 @@ impl Put<'_> {
     fn source(&self, source: &mut Source) {
         self.text(&mut source.label);
         match &mut source.from {
-            From::Table(name) | From::Each { table: name, .. } => self.text(name),
-            From::Query { sql, tables } => {
+            FromClause::Table(name) | FromClause::Each { table: name, .. } => self.text(name),
+            FromClause::Query { sql, tables } => {
                 self.sql(sql);
                 tables.iter_mut().for_each(|(_, table)| self.text(table));
             }
@@ -135,8 +135,8 @@ impl Put<'_> {
 
     fn column(&self, way: &mut ColumnSpec) {
         match &mut way.value {
-            Origin::Sql(sql) => self.sql(sql),
-            Origin::Value(serde_json::Value::String(text)) => self.text(text),
+            ColumnOrigin::Sql(sql) => self.sql(sql),
+            ColumnOrigin::Value(serde_json::Value::String(text)) => self.text(text),
             _ => {}
         }
         self.needs(&mut way.requires);
@@ -144,7 +144,7 @@ impl Put<'_> {
         way.lookup.iter_mut().for_each(|sql| self.sql(sql));
     }
 
-    fn rule(&self, rule: &mut Rule) {
+    fn rule(&self, rule: &mut EraseRule) {
         self.text(&mut rule.table);
         rule.of.iter_mut().for_each(|of| self.text(of));
         rule.when.iter_mut().for_each(|sql| self.sql(sql));

@@ -5,14 +5,15 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use super::{
-    BoundVector, Catalog, ColumnSpec, Derive, Engine, From, Inside, Layout, Link, Need, Origin, Source, Stored, Write,
+    BoundVector, Catalog, ColumnOrigin, ColumnSpec, Derivation, Engine, EpisodeLink, FromClause, Inside, Layout, Need,
+    Source, StoredAs, Write,
     catalog::{CatalogColumn, CatalogTable},
 };
 use crate::memory::Entity;
 
 /// The outcome of recognition.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Recognised {
+pub struct RecognisedLayouts {
     /// Layouts that fit, the most specific first.
     pub layouts: Vec<Attachment>,
     /// Sources of all of them; a table serves one layout only.
@@ -20,12 +21,12 @@ pub struct Recognised {
     /// Whose rows are, and what erasing a person does to them.
     pub erasure: super::erase::Erasure,
     /// What our role has no right to read, and what is left out for that.
-    pub withheld: Vec<Withheld>,
+    pub withheld: Vec<WithheldPart>,
 }
 
 /// Something that is left out because our role may not read it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Withheld {
+pub struct WithheldPart {
     /// Entity that lacks it.
     pub entity: Entity,
     /// Column of the entity that is null; none where rows are left out.
@@ -52,12 +53,12 @@ pub struct Attachment {
     /// Entities that it cannot hold, with the reason.
     pub absent: Vec<(Entity, String)>,
     /// Columns of the layout that this database lacks: line of the file, key, and what is missing.
-    pub missing: Vec<Missing>,
+    pub missing: Vec<MissingColumn>,
 }
 
 /// A column that a layout names and the database lacks.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Missing {
+pub struct MissingColumn {
     /// Line in the layout file.
     pub line: usize,
     /// Key in the layout file.
@@ -92,9 +93,9 @@ pub struct BoundSource {
     /// The stored word behind `outcome`.
     pub raw_outcome: Vec<BoundColumn>,
     /// How canvas events and feedback hang on an episode.
-    pub links: Vec<Link>,
+    pub links: Vec<EpisodeLink>,
     /// Rust derivation that completes the rows.
-    pub derive: Option<Derive>,
+    pub derive: Option<Derivation>,
     /// How its rows are written; none when they are only read.
     pub write: Option<Write>,
     /// The times' text orders them.
@@ -137,7 +138,7 @@ pub struct BoundColumn {
     /// Stored word to canonical word.
     pub map: Vec<(String, String)>,
     /// How it is stored.
-    pub stored: Stored,
+    pub stored: StoredAs,
     /// Condition that finds the rows whose list holds one of `$ids`.
     pub lookup: Option<String>,
     /// Tables and columns that its value comes from besides what it names itself.
@@ -173,7 +174,7 @@ pub enum BoundOrigin {
     Value(Value),
 }
 
-impl Recognised {
+impl RecognisedLayouts {
     /// Why nothing may be changed or erased: a layout that fits says so. None where all may be written.
     #[must_use]
     pub fn closed(&self) -> Option<String> {
@@ -235,11 +236,11 @@ pub fn unmet(layout: &Layout, engine: Engine, catalog: &Catalog) -> Vec<String> 
 
 /// Finds the layouts that fit and binds their sources, whatever our role may read of them.
 #[must_use]
-pub fn recognise(layouts: &[Layout], engine: Engine, catalog: &Catalog) -> Recognised {
+pub fn recognise(layouts: &[Layout], engine: Engine, catalog: &Catalog) -> RecognisedLayouts {
     let mut fitting: Vec<_> = layouts.iter().map(|l| super::pattern::spelled_out(l, catalog)).collect();
     fitting.retain(|l| unmet(l, engine, catalog).is_empty());
     fitting.sort_by_key(|l| (std::cmp::Reverse(l.requires.len()), l.name.clone()));
-    let mut found = Recognised::default();
+    let mut found = RecognisedLayouts::default();
     let mut winners: HashMap<(String, String), String> = HashMap::new();
     for layout in fitting.iter().map(|layout| &**layout) {
         let variant = layout.variants.iter().find(|v| met(&v.requires, &v.forbids, catalog)).map(|v| v.name.clone());
@@ -274,17 +275,17 @@ fn bind(
     source: &Source,
     engine: Engine,
     catalog: &Catalog,
-    missing: &mut Vec<Missing>,
+    missing: &mut Vec<MissingColumn>,
 ) -> Option<BoundSource> {
     let mut aliases: Vec<(String, &CatalogTable)> = Vec::new();
     let wanted: Vec<(String, String)> = match &source.from {
-        From::Table(name) | From::Each { table: name, .. } => vec![("t".to_owned(), name.clone())],
-        From::Query { tables, .. } => tables.clone(),
+        FromClause::Table(name) | FromClause::Each { table: name, .. } => vec![("t".to_owned(), name.clone())],
+        FromClause::Query { tables, .. } => tables.clone(),
     };
     for (alias, name) in wanted {
         let Some(table) = catalog.table(&name) else {
             let known = catalog.tables.iter().map(|t| t.name.as_str());
-            missing.push(Missing {
+            missing.push(MissingColumn {
                 line: source.line,
                 key: format!("{}.table", source.entity),
                 message: with_nearest(format!("table `{name}` is not there"), &name, known),
@@ -299,11 +300,11 @@ fn bind(
     let main = aliases.iter().find(|(a, _)| a == "t").or(aliases.first())?.1;
     let mut items = None;
     let from = match &source.from {
-        From::Table(_) => BoundFrom::Table(main.schema.clone(), main.name.clone()),
-        From::Each { column, path, .. } => {
+        FromClause::Table(_) => BoundFrom::Table(main.schema.clone(), main.name.clone()),
+        FromClause::Each { column, path, .. } => {
             let lists = |declared: &str| engine == Engine::Sqlite || declared.starts_with("json");
             let Some(column) = main.column(column).filter(|c| lists(&c.declared)) else {
-                missing.push(Missing {
+                missing.push(MissingColumn {
                     line: source.line,
                     key: format!("{}.each", source.entity),
                     message: format!("{} has no column `{column}` of JSON", main.title()),
@@ -320,7 +321,7 @@ fn bind(
                 path,
             }
         }
-        From::Query { sql, .. } => BoundFrom::Query(sql.on(engine)?.to_owned()),
+        FromClause::Query { sql, .. } => BoundFrom::Query(sql.on(engine)?.to_owned()),
     };
     let mut columns = vec![Vec::new(); source.entity.columns().len()];
     let (mut raw_status, mut raw_outcome) = (Vec::new(), Vec::new());
@@ -362,14 +363,14 @@ fn bind_column(
     aliases: &[(String, &CatalogTable)],
     engine: Engine,
     catalog: &Catalog,
-    missing: &mut Vec<Missing>,
+    missing: &mut Vec<MissingColumn>,
 ) -> Vec<BoundColumn> {
     let mut bound = Vec::new();
-    let mut lost: Option<Missing> = None;
+    let mut lost: Option<MissingColumn> = None;
     for spec in specs {
         let key = format!("{entity}.columns.{name}");
         let lose = |message: String, optional: bool| {
-            lost.get_or_insert(Missing { line: spec.line, key, message, optional: optional || spec.optional });
+            lost.get_or_insert(MissingColumn { line: spec.line, key, message, optional: optional || spec.optional });
         };
         if let Some(need) = spec.requires.iter().find(|n| !catalog.has(n)) {
             lose(format!("needs {}", need.table), true);
@@ -380,8 +381,8 @@ fn bind_column(
             continue;
         }
         let origin = match &spec.value {
-            Origin::Value(value) => BoundOrigin::Value(value.clone()),
-            Origin::Sql(sql) => {
+            ColumnOrigin::Value(value) => BoundOrigin::Value(value.clone()),
+            ColumnOrigin::Sql(sql) => {
                 if let Some(text) = sql.on(engine) {
                     BoundOrigin::Sql(text.to_owned())
                 } else {
@@ -389,14 +390,14 @@ fn bind_column(
                     continue;
                 }
             }
-            Origin::Column(column) => match find_column(column, aliases) {
+            ColumnOrigin::Column(column) => match find_column(column, aliases) {
                 Ok(origin) => origin,
                 Err(message) => {
                     lose(message, false);
                     continue;
                 }
             },
-            Origin::Columns(columns) => {
+            ColumnOrigin::Columns(columns) => {
                 match columns.iter().map(|column| find_column(column, aliases)).collect::<Result<Vec<_>, _>>() {
                     Ok(parts) => BoundOrigin::Key { engine, parts },
                     Err(message) => {

@@ -21,7 +21,7 @@ pub struct VectorSpec {
 
 /// A table of vectors beside the rows'.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Beside {
+pub struct VectorsBeside {
     /// The table: schema and name; none where a query stands in its place.
     pub table: Option<(String, String)>,
     /// That query.
@@ -34,7 +34,7 @@ pub struct Beside {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BoundVector {
     /// Where they are beside the rows; none where the rows themselves hold them.
-    pub beside: Option<Beside>,
+    pub beside: Option<VectorsBeside>,
     /// Alias of the table that holds the column.
     pub alias: String,
     /// Column of the vector.
@@ -68,7 +68,7 @@ impl VectorSpec {
             // The table that it reads may not be there.
             catalog.table(self.table.as_deref()?)?;
             let key = self.key.iter().map(|key| (key.clone(), String::new())).collect();
-            let beside = Beside { table: None, query: Some(query.on(engine)?.to_owned()), key };
+            let beside = VectorsBeside { table: None, query: Some(query.on(engine)?.to_owned()), key };
             return Some(found(beside, &self.column, "bytea"));
         }
         if let Some(table) = self.table.as_ref().filter(|_| !self.key.is_empty()) {
@@ -76,7 +76,7 @@ impl VectorSpec {
             let key = |name: &String| table.column(name).map(|key| (key.name.clone(), key.declared.clone()));
             let key = self.key.iter().map(key).collect::<Option<Vec<_>>>()?;
             let column = table.column(&self.column)?;
-            let beside = Beside { table: Some((table.schema.clone(), table.name.clone())), query: None, key };
+            let beside = VectorsBeside { table: Some((table.schema.clone(), table.name.clone())), query: None, key };
             return Some(found(beside, &column.name, &column.declared));
         }
         let (alias, table) = aliases.iter().find(|(alias, _)| alias == "t").or(aliases.first())?;

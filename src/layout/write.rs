@@ -17,7 +17,7 @@ pub struct Write {
     /// What taking a row away means.
     pub remove: Removal,
     /// How times are spelled where their column is text.
-    pub times: Spelling,
+    pub times: TimeSpelling,
     /// The engine numbers the rows; otherwise a new row gets a UUID.
     pub numbered: bool,
     /// Episodes: a new one is no row of its own; it is appended to its run's event log as an event of this kind.
@@ -61,7 +61,7 @@ pub enum Fill {
 /// How a database spells the times that are written to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Spelling {
+pub enum TimeSpelling {
     /// `2026-02-04T10:00:00.000000Z`
     #[default]
     Canonical,

@@ -18,10 +18,10 @@ pub struct Chain {
 
 /// Walks up to the root, one look-up after the other, wherever the rows may be.
 ///
-/// Until [`Walk::wanted`] is `None`, look that row up and tell its parent to [`Walk::found`], or say
-/// [`Walk::not_found`]. A row is asked for at most once, so the walk ends in any graph.
+/// Until [`ChainWalk::wanted`] is `None`, look that row up and tell its parent to [`ChainWalk::found`], or say
+/// [`ChainWalk::not_found`]. A row is asked for at most once, so the walk ends in any graph.
 #[derive(Debug, Clone)]
-pub struct Walk {
+pub struct ChainWalk {
     upwards: Vec<String>,
     seen: HashSet<String>,
     wanted: Option<String>,
@@ -29,11 +29,17 @@ pub struct Walk {
     missing: Option<String>,
 }
 
-impl Walk {
+impl ChainWalk {
     /// A walk that starts at a row.
     #[must_use]
     pub fn from(id: &str) -> Self {
-        Walk { upwards: Vec::new(), seen: HashSet::new(), wanted: Some(id.to_owned()), cycle: false, missing: None }
+        ChainWalk {
+            upwards: Vec::new(),
+            seen: HashSet::new(),
+            wanted: Some(id.to_owned()),
+            cycle: false,
+            missing: None,
+        }
     }
 
     /// The row to look up next; `None` at the end of the walk.
@@ -71,17 +77,17 @@ impl Walk {
 
 /// Rows with their parents, all in memory.
 #[derive(Debug, Clone, Default)]
-pub struct Links {
+pub struct ParentLinks {
     rows: Vec<(String, Option<String>)>,
     positions: HashMap<String, usize>,
     children: HashMap<String, Vec<usize>>,
 }
 
-impl Links {
+impl ParentLinks {
     /// Takes (id, parent) pairs; children keep this order. Of an id that comes twice the first pair holds.
     #[must_use]
     pub fn new(pairs: impl IntoIterator<Item = (String, Option<String>)>) -> Self {
-        let mut links = Links::default();
+        let mut links = ParentLinks::default();
         for (id, parent) in pairs {
             let position = links.rows.len();
             if links.positions.contains_key(&id) {
@@ -105,7 +111,7 @@ impl Links {
     /// The chain of a row; `None` when there is no such row.
     #[must_use]
     pub fn chain(&self, id: &str) -> Option<Chain> {
-        let mut walk = Walk::from(id);
+        let mut walk = ChainWalk::from(id);
         while let Some(wanted) = walk.wanted() {
             match self.row(wanted) {
                 Some((_, parent)) => walk.found(parent.as_deref()),
@@ -216,7 +222,7 @@ impl Tree {
 
 /// What a chain needs to know of a row to judge a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Member<'a> {
+pub struct ChainMember<'a> {
     /// Its id.
     pub id: &'a str,
     /// Who remembers it.
@@ -228,7 +234,7 @@ pub struct Member<'a> {
 /// What is odd about the link from a child to its parent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Fault {
+pub enum LinkFault {
     /// The row is its own parent.
     SelfParent,
     /// The parent does not exist.
@@ -241,14 +247,14 @@ pub enum Fault {
 
 /// The faults of one link; `parent` is `None` when the row it names does not exist. What is not known is no fault.
 #[must_use]
-pub fn faults(child: Member, parent: Option<Member>) -> Vec<Fault> {
-    let Some(parent) = parent else { return vec![Fault::MissingParent] };
+pub fn faults(child: ChainMember, parent: Option<ChainMember>) -> Vec<LinkFault> {
+    let Some(parent) = parent else { return vec![LinkFault::MissingParent] };
     if child.id == parent.id {
-        return vec![Fault::SelfParent];
+        return vec![LinkFault::SelfParent];
     }
     let younger = parent.started_at.zip(child.started_at).is_some_and(|(parent, child)| parent > child);
     let foreign = parent.agent_id.zip(child.agent_id).is_some_and(|(parent, child)| parent != child);
-    [(younger, Fault::YoungerParent), (foreign, Fault::ForeignParent)]
+    [(younger, LinkFault::YoungerParent), (foreign, LinkFault::ForeignParent)]
         .into_iter()
         .filter_map(|(found, fault)| found.then_some(fault))
         .collect()
@@ -261,9 +267,9 @@ mod tests {
 
     use super::*;
 
-    fn links(pairs: &[(&str, &str)]) -> Links {
+    fn links(pairs: &[(&str, &str)]) -> ParentLinks {
         let parent = |p: &str| (!p.is_empty()).then(|| p.to_owned());
-        Links::new(pairs.iter().map(|(id, p)| ((*id).to_owned(), parent(p))))
+        ParentLinks::new(pairs.iter().map(|(id, p)| ((*id).to_owned(), parent(p))))
     }
 
     fn chain(pairs: &[(&str, &str)], id: &str) -> serde_json::Value {
@@ -347,7 +353,7 @@ mod tests {
     fn long_chains_need_no_stack() {
         let count = 100_000;
         let id = |i: usize| format!("n{i}");
-        let links = Links::new((0..count).map(|i| (id(i), (i > 0).then(|| id(i - 1)))));
+        let links = ParentLinks::new((0..count).map(|i| (id(i), (i > 0).then(|| id(i - 1)))));
         let last = id(count - 1);
         assert_eq!(links.chain(&last).unwrap().ids.len(), count);
         let tree = links.tree(&last).unwrap();
@@ -358,14 +364,14 @@ mod tests {
 
     #[test]
     fn faults_of_a_link() {
-        let member = |id, agent_id, started_at| Member { id, agent_id, started_at };
+        let member = |id, agent_id, started_at| ChainMember { id, agent_id, started_at };
         let child = member("c", Some("x"), Some("2026-02-04T10:00:00.000000Z"));
         let later = Some("2026-02-05T10:00:00.000000Z");
         for (parent, expected) in [
-            (None, vec![Fault::MissingParent]),
-            (Some(child), vec![Fault::SelfParent]),
+            (None, vec![LinkFault::MissingParent]),
+            (Some(child), vec![LinkFault::SelfParent]),
             (Some(member("p", Some("x"), child.started_at)), vec![]),
-            (Some(member("p", Some("y"), later)), vec![Fault::YoungerParent, Fault::ForeignParent]),
+            (Some(member("p", Some("y"), later)), vec![LinkFault::YoungerParent, LinkFault::ForeignParent]),
             (Some(member("p", None, None)), vec![]),
         ] {
             assert_eq!(faults(child, parent), expected, "{parent:?}");
@@ -383,7 +389,7 @@ mod tests {
         #[test]
         fn chains_hold_in_any_graph(pairs in any_links()) {
             let parents: HashMap<_, _> = pairs.iter().cloned().collect();
-            let links = Links::new(pairs.clone());
+            let links = ParentLinks::new(pairs.clone());
             let on_cycle: HashSet<String> = links.cycles().into_iter().flatten().collect();
             for (id, _) in &pairs {
                 let chain = links.chain(id).unwrap();

@@ -4,7 +4,7 @@ use std::fmt;
 
 /// What kind of value a canonical column holds once it has been read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum ValueKind {
     /// Unicode text; ids are text too.
     Text,
     /// A whole number within 64 bits.
@@ -21,18 +21,18 @@ pub enum Kind {
     List,
 }
 
-impl Kind {
+impl ValueKind {
     /// Its name for people, with the spelling in which it is shown.
     #[must_use]
     pub fn title(self) -> &'static str {
         match self {
-            Kind::Text => "text",
-            Kind::Integer => "whole number",
-            Kind::Real => "number",
-            Kind::Boolean => "true or false",
-            Kind::Time => "time (RFC 3339, UTC)",
-            Kind::Json => "JSON",
-            Kind::List => "list of texts",
+            ValueKind::Text => "text",
+            ValueKind::Integer => "whole number",
+            ValueKind::Real => "number",
+            ValueKind::Boolean => "true or false",
+            ValueKind::Time => "time (RFC 3339, UTC)",
+            ValueKind::Json => "JSON",
+            ValueKind::List => "list of texts",
         }
     }
 }
@@ -54,14 +54,14 @@ pub struct Column {
     /// Name, as in JSON output and in `--where`.
     pub name: &'static str,
     /// Kind of its values.
-    pub kind: Kind,
+    pub kind: ValueKind,
     /// How personal its values are.
     pub personal: Personal,
 }
 
 macro_rules! columns {
     ($($name:ident: $kind:ident $($personal:ident)?),* $(,)?) => {
-        &[$(Column { name: stringify!($name), kind: Kind::$kind, personal: columns!(@ $($personal)?) }),*]
+        &[$(Column { name: stringify!($name), kind: ValueKind::$kind, personal: columns!(@ $($personal)?) }),*]
     };
     (@) => { Personal::No };
     (@ $personal:ident) => { Personal::$personal };
@@ -70,8 +70,8 @@ macro_rules! columns {
 macro_rules! entities {
     ($($(#[$doc:meta])* $variant:ident $name:literal time $time:ident $columns:tt)*) => {
         /// A kind of thing that a memory database holds.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum Entity { $($(#[$doc])* $variant),* }
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+        pub enum Entity { $($(#[$doc])* #[serde(rename = $name)] $variant),* }
 
         impl Entity {
             /// Every entity, in the order in which they are listed to people.
@@ -226,13 +226,13 @@ impl Column {
             ("agent_id", _) => "\"travel_desk\"",
             ("rating", _) => "4",
             ("window_size", _) => "50",
-            (_, Kind::Text) => "\"window seats on morning trains\"",
-            (_, Kind::Integer) => "3",
-            (_, Kind::Real) => "0.75",
-            (_, Kind::Boolean) => "true",
-            (_, Kind::Time) => "\"2026-02-04T10:00:00.000000Z\"",
-            (_, Kind::Json) => "{\"source\":\"chat\"}",
-            (_, Kind::List) => "[\"travel\",\"food\"]",
+            (_, ValueKind::Text) => "\"window seats on morning trains\"",
+            (_, ValueKind::Integer) => "3",
+            (_, ValueKind::Real) => "0.75",
+            (_, ValueKind::Boolean) => "true",
+            (_, ValueKind::Time) => "\"2026-02-04T10:00:00.000000Z\"",
+            (_, ValueKind::Json) => "{\"source\":\"chat\"}",
+            (_, ValueKind::List) => "[\"travel\",\"food\"]",
         }
     }
 }

@@ -6,7 +6,7 @@ use std::fmt;
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 
-use super::entity::{Column, Entity, Kind};
+use super::entity::{Column, Entity, ValueKind};
 use super::nearest::nearest;
 use super::row::Row;
 use super::time;
@@ -330,14 +330,16 @@ fn unquote(raw: &str) -> Result<(String, bool), FilterError> {
 fn check_operator(column: &Column, op: Operator) -> Result<(), FilterError> {
     let contains = op == Operator::Contains;
     let (fits, holds, fitting) = match column.kind {
-        Kind::Text => (op != Operator::Has, "is a text", "= != < <= > >= or ~"),
-        Kind::Time => (op != Operator::Has, "is a time", "= != < <= > >= or ~"),
-        Kind::Integer | Kind::Real => (!contains && op != Operator::Has, "is a number", "= != < <= > or >="),
-        Kind::Boolean => (matches!(op, Operator::Equal | Operator::NotEqual), "is true or false", "= or !="),
-        Kind::List => {
+        ValueKind::Text => (op != Operator::Has, "is a text", "= != < <= > >= or ~"),
+        ValueKind::Time => (op != Operator::Has, "is a time", "= != < <= > >= or ~"),
+        ValueKind::Integer | ValueKind::Real => (!contains && op != Operator::Has, "is a number", "= != < <= > or >="),
+        ValueKind::Boolean => (matches!(op, Operator::Equal | Operator::NotEqual), "is true or false", "= or !="),
+        ValueKind::List => {
             (contains || op == Operator::Has, "is a list", "`has` for an element or ~ for a part of its text")
         }
-        Kind::Json => (contains || op == Operator::Has, "is JSON", "~ for a part of its text or `has` for an element"),
+        ValueKind::Json => {
+            (contains || op == Operator::Has, "is JSON", "~ for a part of its text or `has` for an element")
+        }
     };
     if fits { Ok(()) } else { Err(FilterError::WrongOperator { column: column.name, op, holds, fitting }) }
 }
@@ -347,11 +349,11 @@ fn operand(column: &Column, op: Operator, value: &str, now: DateTime<Utc>) -> Re
         return Ok(Operand::Text(value.to_owned()));
     }
     let (operand, expected) = match column.kind {
-        Kind::Text | Kind::Json | Kind::List => (Some(Operand::Text(value.to_owned())), "holds text"),
-        Kind::Integer => (integer(value), "holds whole numbers"),
-        Kind::Real => (real(value).map(Operand::Real), "holds numbers"),
-        Kind::Boolean => (boolean(value).map(Operand::Boolean), "is true or false"),
-        Kind::Time => (
+        ValueKind::Text | ValueKind::Json | ValueKind::List => (Some(Operand::Text(value.to_owned())), "holds text"),
+        ValueKind::Integer => (integer(value), "holds whole numbers"),
+        ValueKind::Real => (real(value).map(Operand::Real), "holds numbers"),
+        ValueKind::Boolean => (boolean(value).map(Operand::Boolean), "is true or false"),
+        ValueKind::Time => (
             time::parse_moment(value, now).map(Operand::Time),
             "takes a time (2026-02-04 or 2026-02-04T10:00:00Z) or an age (30d, 12h, 15m, 45s, 2w)",
         ),
@@ -558,15 +560,15 @@ mod tests {
             .prop_map(|((entity, column), op, text, whole, real)| {
                 let value = match column.kind {
                     _ if matches!(op, Operator::Contains | Operator::Has) => Operand::Text(text),
-                    Kind::Text => Operand::Text(text),
-                    Kind::Integer => Operand::Integer(whole),
-                    Kind::Real => Operand::Real(if real.is_finite() { real } else { 0.25 }),
-                    Kind::Boolean => Operand::Boolean(whole % 2 == 0),
-                    Kind::Time => Operand::Time(
+                    ValueKind::Text => Operand::Text(text),
+                    ValueKind::Integer => Operand::Integer(whole),
+                    ValueKind::Real => Operand::Real(if real.is_finite() { real } else { 0.25 }),
+                    ValueKind::Boolean => Operand::Boolean(whole % 2 == 0),
+                    ValueKind::Time => Operand::Time(
                         time::from_epoch(whole.rem_euclid(200_000_000_000), time::EpochUnit::Seconds)
                             .expect("within years 1 to 9999"),
                     ),
-                    Kind::Json | Kind::List => Operand::Null,
+                    ValueKind::Json | ValueKind::List => Operand::Null,
                 };
                 (entity, column, Filter { column: column.name, op, value })
             })

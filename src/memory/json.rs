@@ -15,7 +15,7 @@ pub const MAX_DEPTH: usize = 128;
 
 /// What could be read of a JSON text.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Reading {
+pub struct JsonReading {
     /// The value; null when nothing at all could be read (then `problems` says why).
     pub value: Value,
     /// What is not strict JSON, for people, with byte offsets counted from 0; empty for strict JSON.
@@ -59,7 +59,7 @@ impl From<TextsReading> for ListReading {
 ///
 /// Takes time in proportion to the text, and a bounded stack however deep the text nests.
 #[must_use]
-pub fn read(text: &str) -> Reading {
+pub fn read(text: &str) -> JsonReading {
     read_with(text, WideNumber::Digits)
 }
 
@@ -74,7 +74,7 @@ pub fn read_list(text: Option<&str>) -> ListReading {
 /// As [`read_list`], with the texts as JSON strings.
 #[must_use]
 pub fn read_texts(text: &str) -> TextsReading {
-    let Reading { value, problems } = read_with(text, WideNumber::Null);
+    let JsonReading { value, problems } = read_with(text, WideNumber::Null);
     if value.is_null() {
         return TextsReading { items: Vec::new(), problems };
     }
@@ -257,7 +257,7 @@ mod tests {
     fn strict_json_has_no_problems() {
         let text =
             r#" {"a":[1,-2.5e3,true,false,null,"\u00e9\n\ud83d\ude00"],"b":{},"c":[],"d":18446744073709551615} "#;
-        assert_eq!(read(text), Reading { value: serde_json::from_str(text).unwrap(), problems: vec![] });
+        assert_eq!(read(text), JsonReading { value: serde_json::from_str(text).unwrap(), problems: vec![] });
     }
 
     #[test]
@@ -416,8 +416,8 @@ mod tests {
     proptest! {
         #[test]
         fn reads_back_what_was_written(value in any_json()) {
-            prop_assert_eq!(read(&value.to_string()), Reading { value: value.clone(), problems: vec![] });
-            prop_assert_eq!(read(&format!("{value:#}")), Reading { value, problems: vec![] });
+            prop_assert_eq!(read(&value.to_string()), JsonReading { value: value.clone(), problems: vec![] });
+            prop_assert_eq!(read(&format!("{value:#}")), JsonReading { value, problems: vec![] });
         }
 
         #[test]

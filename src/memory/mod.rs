@@ -24,5 +24,5 @@ pub mod vector;
 pub mod veil;
 pub mod workflow;
 
-pub use entity::{Column, Entity, Kind, Personal};
+pub use entity::{Column, Entity, Personal, ValueKind};
 pub use row::{Problem, Row};

@@ -25,8 +25,9 @@ pub struct Candidate {
 }
 
 /// Which window a bank is held to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Window {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PruneWindow {
     /// Each bank's own where no other rule is named, none beside one.
     #[default]
     Unsaid,
@@ -36,14 +37,14 @@ pub enum Window {
     Newest(i64),
 }
 
-impl Window {
+impl PruneWindow {
     /// The number of newest cases that a bank keeps, given its own window; none keeps all.
     #[must_use]
     pub fn of(self, own: Option<i64>, rules: &Rules) -> Option<i64> {
         match self {
-            Window::Newest(window) => Some(window),
-            Window::Unsaid if rules.names_one() => None,
-            Window::Unsaid | Window::Own => own,
+            PruneWindow::Newest(window) => Some(window),
+            PruneWindow::Unsaid if rules.names_one() => None,
+            PruneWindow::Unsaid | PruneWindow::Own => own,
         }
     }
 }
@@ -72,7 +73,7 @@ impl Rules {
 
 /// Why a case goes: the first rule that says so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Why {
+pub enum PruneReason {
     /// It is not among the newest that the window keeps.
     Window,
     /// The window keeps a newer one that says the same.
@@ -85,16 +86,16 @@ pub enum Why {
     Duplicate,
 }
 
-impl Why {
+impl PruneReason {
     /// The reason in a word or two.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
-            Why::Window => "outside the window",
-            Why::Alike => "like a newer one",
-            Why::Age => "too old",
-            Why::Reward => "low reward",
-            Why::Duplicate => "duplicate",
+            PruneReason::Window => "outside the window",
+            PruneReason::Alike => "like a newer one",
+            PruneReason::Age => "too old",
+            PruneReason::Reward => "low reward",
+            PruneReason::Duplicate => "duplicate",
         }
     }
 }
@@ -107,25 +108,27 @@ pub fn newest_first(a: &Candidate, b: &Candidate) -> Ordering {
 
 /// Which cases of a bank go, in the order given, which must be newest first. A window of none keeps all.
 #[must_use]
-pub fn judge(bank: &[Candidate], window: Option<usize>, rules: &Rules) -> Vec<Option<Why>> {
+pub fn judge(bank: &[Candidate], window: Option<usize>, rules: &Rules) -> Vec<Option<PruneReason>> {
     let mut verdicts = within_window(bank, window, rules.keep_diverse);
     let mut seen: HashSet<&str> = HashSet::new();
     for (case, verdict) in bank.iter().zip(&mut verdicts) {
         let old = rules.older_than.as_ref().is_some_and(|limit| case.created_at.as_ref().is_some_and(|at| at < limit));
         let low = rules.below_reward.is_some_and(|limit| case.reward.is_some_and(|reward| reward < limit));
         let twice = rules.duplicates && case.hash.as_deref().is_some_and(|hash| !seen.insert(hash));
-        let why = [(old, Why::Age), (low, Why::Reward), (twice, Why::Duplicate)].into_iter().find(|(holds, _)| *holds);
+        let why = [(old, PruneReason::Age), (low, PruneReason::Reward), (twice, PruneReason::Duplicate)]
+            .into_iter()
+            .find(|(holds, _)| *holds);
         *verdict = verdict.or(why.map(|(_, why)| why));
     }
     verdicts
 }
 
-fn within_window(bank: &[Candidate], window: Option<usize>, diverse: bool) -> Vec<Option<Why>> {
+fn within_window(bank: &[Candidate], window: Option<usize>, diverse: bool) -> Vec<Option<PruneReason>> {
     let Some(window) = window.filter(|window| *window < bank.len()) else { return vec![None; bank.len()] };
     if !diverse {
-        return (0..bank.len()).map(|i| (i >= window).then_some(Why::Window)).collect();
+        return (0..bank.len()).map(|i| (i >= window).then_some(PruneReason::Window)).collect();
     }
-    let mut verdicts = vec![Some(Why::Window); bank.len()];
+    let mut verdicts = vec![Some(PruneReason::Window); bank.len()];
     let mut kept: Vec<&[f32]> = Vec::new();
     let mut free = window;
     for (case, verdict) in bank.iter().zip(&mut verdicts) {
@@ -134,7 +137,7 @@ fn within_window(bank: &[Candidate], window: Option<usize>, diverse: bool) -> Ve
         }
         let vector = case.vector.as_deref();
         if vector.is_some_and(|vector| kept.iter().any(|other| cosine(vector, other) > NEAR)) {
-            *verdict = Some(Why::Alike);
+            *verdict = Some(PruneReason::Alike);
             continue;
         }
         kept.extend(vector);
@@ -142,7 +145,7 @@ fn within_window(bank: &[Candidate], window: Option<usize>, diverse: bool) -> Ve
         free -= 1;
     }
     // Places that nothing different is there for go to the newest of the others.
-    for verdict in verdicts.iter_mut().filter(|verdict| **verdict == Some(Why::Alike)).take(free) {
+    for verdict in verdicts.iter_mut().filter(|verdict| **verdict == Some(PruneReason::Alike)).take(free) {
         *verdict = None;
     }
     verdicts
@@ -173,7 +176,7 @@ mod tests {
         Candidate { id: format!("c{n:02}"), created_at: Some(at), reward, hash: Some(hash.to_owned()), vector }
     }
 
-    fn kept(verdicts: &[Option<Why>]) -> Vec<usize> {
+    fn kept(verdicts: &[Option<PruneReason>]) -> Vec<usize> {
         verdicts.iter().enumerate().filter(|(_, v)| v.is_none()).map(|(i, _)| i).collect()
     }
 
@@ -193,7 +196,10 @@ mod tests {
             keep_diverse: false,
         };
         let verdicts = judge(&bank, Some(4), &rules);
-        assert_eq!(verdicts, [None, Some(Why::Reward), Some(Why::Duplicate), None, Some(Why::Window)]);
+        assert_eq!(
+            verdicts,
+            [None, Some(PruneReason::Reward), Some(PruneReason::Duplicate), None, Some(PruneReason::Window)]
+        );
         assert_eq!(kept(&judge(&bank, None, &Rules::default())), [0, 1, 2, 3, 4]);
     }
 
@@ -209,7 +215,7 @@ mod tests {
         ];
         let diverse = Rules { keep_diverse: true, ..Rules::default() };
         let verdicts = judge(&bank, Some(3), &diverse);
-        assert_eq!(verdicts, [None, Some(Why::Alike), None, None, Some(Why::Window)]);
+        assert_eq!(verdicts, [None, Some(PruneReason::Alike), None, None, Some(PruneReason::Window)]);
         assert_eq!(kept(&judge(&bank[..3], Some(2), &diverse)), [0, 2]);
         let alike = [bank[0].clone(), bank[1].clone(), bank[1].clone()];
         assert_eq!(kept(&judge(&alike, Some(2), &diverse)), [0, 1]);

@@ -30,7 +30,7 @@ pub struct Query {
     /// Rows at most.
     pub limit: usize,
     /// Where the page begins.
-    pub start: Start,
+    pub start: PageStart,
     /// Canonical columns to read; none means all. The id and what filters and order need are always read.
     pub columns: Option<Vec<&'static str>>,
     /// Characters of a text that are enough; none means whole values.
@@ -49,7 +49,7 @@ impl Query {
             canvas: None,
             order: None,
             limit: PAGE,
-            start: Start::First,
+            start: PageStart::First,
             columns: None,
             preview: None,
             unparsed: false,
@@ -118,7 +118,7 @@ impl Order {
 
 /// Where a page begins. Cursors are opaque: they hold the stored keys of the rows at a page's edge.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Start {
+pub enum PageStart {
     /// At the first row.
     #[default]
     First,
@@ -135,15 +135,15 @@ pub enum Start {
 pub struct Page {
     /// The rows.
     pub rows: Vec<Row>,
-    /// Cursor for [`Start::After`]; none at the end.
+    /// Cursor for [`PageStart::After`]; none at the end.
     pub next: Option<String>,
-    /// Cursor for [`Start::Before`]; none at the beginning.
+    /// Cursor for [`PageStart::Before`]; none at the beginning.
     pub previous: Option<String>,
 }
 
 /// Something worth knowing about what was shown: a fact, not an error.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Finding {
+pub struct ShownFinding {
     /// Short stable word, such as `dangling_id`.
     pub kind: String,
     /// Sentence for people.
@@ -178,7 +178,7 @@ pub struct EpisodeContext {
     /// Who recalled it.
     pub accesses: Vec<Row>,
     /// Why something is empty, what dangles, what disagrees.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<ShownFinding>,
 }
 
 impl EpisodeContext {
@@ -343,7 +343,7 @@ pub struct DatabaseStatus {
 
 /// The state of an opened database: the shape that `status` prints.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Status {
+pub struct StoreStatus {
     /// Where and what it is.
     pub database: DatabaseStatus,
     /// Layouts that fit.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 /// An episode of a session: its id and its time span, times in the canonical spelling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Span<'a> {
+pub struct EpisodeSpan<'a> {
     /// Id.
     pub id: &'a str,
     /// When it started.
@@ -15,7 +15,7 @@ pub struct Span<'a> {
 
 /// A canvas event of that session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Moment<'a> {
+pub struct CanvasEventTime<'a> {
     /// When it happened.
     pub at: Option<&'a str>,
     /// The episode that it names already.
@@ -25,7 +25,7 @@ pub struct Moment<'a> {
 /// The episodes of one session, ready to be asked whose an event is: that takes as many steps as their number has binary
 /// digits, however many there are.
 #[derive(Debug)]
-pub struct Spans<'a> {
+pub struct SessionSpans<'a> {
     /// Position by id.
     by_id: HashMap<&'a str, usize>,
     /// Start and position of those that have started, in the order in which they did.
@@ -36,10 +36,10 @@ pub struct Spans<'a> {
     leaves: usize,
 }
 
-impl<'a> Spans<'a> {
+impl<'a> SessionSpans<'a> {
     /// The episodes of a session.
     #[must_use]
-    pub fn new(episodes: &[Span<'a>]) -> Self {
+    pub fn new(episodes: &[EpisodeSpan<'a>]) -> Self {
         let mut by_id = HashMap::new();
         for (position, episode) in episodes.iter().enumerate() {
             by_id.entry(episode.id).or_insert(position);
@@ -56,14 +56,14 @@ impl<'a> Spans<'a> {
             ends[node] = ends[2 * node].max(ends[2 * node + 1]);
         }
         let started = order.into_iter().map(|(start, _, position)| (start, position)).collect();
-        Spans { by_id, started, ends, leaves }
+        SessionSpans { by_id, started, ends, leaves }
     }
 
     /// The position of the episode that an event belongs to; none when it belongs to none of them. An event that names an
     /// episode belongs to that one. In a session with one episode all others belong to it; with several, to the one whose
     /// time span holds it (of overlapping ones the last that started), else to the last that started before it.
     #[must_use]
-    pub fn owner(&self, event: Moment<'_>) -> Option<usize> {
+    pub fn owner(&self, event: CanvasEventTime<'_>) -> Option<usize> {
         if let Some(named) = event.names {
             return self.by_id.get(named).copied();
         }
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     /// The rule word by word, episode by episode.
-    fn plainly(episodes: &[Span<'_>], event: Moment<'_>) -> Option<usize> {
+    fn plainly(episodes: &[EpisodeSpan<'_>], event: CanvasEventTime<'_>) -> Option<usize> {
         if let Some(named) = event.names {
             return episodes.iter().position(|e| e.id == named);
         }
@@ -111,22 +111,24 @@ mod tests {
         }
         let at = event.at?;
         let before = || episodes.iter().enumerate().filter(|(_, e)| e.started.is_some_and(|s| s <= at));
-        let last = |(_, a): &(usize, &Span<'_>), (_, b): &(usize, &Span<'_>)| (a.started, a.id).cmp(&(b.started, b.id));
-        let holds = |(_, e): &(usize, &Span<'_>)| e.ended.is_some_and(|end| at <= end);
+        let last = |(_, a): &(usize, &EpisodeSpan<'_>), (_, b): &(usize, &EpisodeSpan<'_>)| {
+            (a.started, a.id).cmp(&(b.started, b.id))
+        };
+        let holds = |(_, e): &(usize, &EpisodeSpan<'_>)| e.ended.is_some_and(|end| at <= end);
         before().filter(holds).max_by(last).or_else(|| before().max_by(last)).map(|(i, _)| i)
     }
 
-    fn owner(episodes: &[Span<'_>], event: Moment<'_>) -> Option<usize> {
-        Spans::new(episodes).owner(event)
+    fn owner(episodes: &[EpisodeSpan<'_>], event: CanvasEventTime<'_>) -> Option<usize> {
+        SessionSpans::new(episodes).owner(event)
     }
 
-    fn span<'a>(id: &'a str, started: &'a str, ended: &'a str) -> Span<'a> {
+    fn span<'a>(id: &'a str, started: &'a str, ended: &'a str) -> EpisodeSpan<'a> {
         let some = |t: &'a str| Some(t).filter(|t| !t.is_empty());
-        Span { id, started: some(started), ended: some(ended) }
+        EpisodeSpan { id, started: some(started), ended: some(ended) }
     }
 
-    fn at(at: &str) -> Moment<'_> {
-        Moment { at: Some(at), names: None }
+    fn at(at: &str) -> CanvasEventTime<'_> {
+        CanvasEventTime { at: Some(at), names: None }
     }
 
     #[test]
@@ -147,15 +149,15 @@ mod tests {
         ] {
             assert_eq!(owner(&three, at(moment)), wanted, "{moment}");
         }
-        assert_eq!(owner(&three, Moment { at: None, names: None }), None);
+        assert_eq!(owner(&three, CanvasEventTime { at: None, names: None }), None);
     }
 
     #[test]
     fn what_an_event_names_counts_whatever_its_time() {
         let two = [span("a", "10", "20"), span("b", "30", "40")];
-        assert_eq!(owner(&two, Moment { at: Some("15"), names: Some("b") }), Some(1));
-        assert_eq!(owner(&two, Moment { at: Some("15"), names: Some("elsewhere") }), None);
-        assert_eq!(owner(&two[..1], Moment { at: Some("15"), names: Some("elsewhere") }), None);
+        assert_eq!(owner(&two, CanvasEventTime { at: Some("15"), names: Some("b") }), Some(1));
+        assert_eq!(owner(&two, CanvasEventTime { at: Some("15"), names: Some("elsewhere") }), None);
+        assert_eq!(owner(&two[..1], CanvasEventTime { at: Some("15"), names: Some("elsewhere") }), None);
     }
 
     proptest! {
@@ -165,13 +167,13 @@ mod tests {
             moments in prop::collection::vec("[0-9]{0,2}", 1..20),
             names in "[a-z]{0,2}",
         ) {
-            let spans: Vec<Span> = spans.iter().map(|(id, (s, e))| span(id, s, e)).collect();
-            let tree = Spans::new(&spans);
+            let spans: Vec<EpisodeSpan> = spans.iter().map(|(id, (s, e))| span(id, s, e)).collect();
+            let tree = SessionSpans::new(&spans);
             for moment in &moments {
-                let moment = Moment { at: Some(moment.as_str()).filter(|at| !at.is_empty()), names: None };
+                let moment = CanvasEventTime { at: Some(moment.as_str()).filter(|at| !at.is_empty()), names: None };
                 prop_assert_eq!(tree.owner(moment), plainly(&spans, moment));
             }
-            let named = Moment { at: None, names: Some(&names) };
+            let named = CanvasEventTime { at: None, names: Some(&names) };
             prop_assert_eq!(tree.owner(named), plainly(&spans, named));
         }
 
@@ -180,9 +182,9 @@ mod tests {
             spans in prop::collection::btree_map("[a-f]", ("[0-9]{2}", "[0-9]{0,2}"), 1..5),
             moment in "[0-9]{2}",
         ) {
-            let spans: Vec<Span> = spans.iter().map(|(id, (s, e))| span(id, s, e)).collect();
-            let turned: Vec<Span> = spans.iter().rev().copied().collect();
-            let id = |all: &[Span], i: Option<usize>| i.map(|i| all[i].id.to_owned());
+            let spans: Vec<EpisodeSpan> = spans.iter().map(|(id, (s, e))| span(id, s, e)).collect();
+            let turned: Vec<EpisodeSpan> = spans.iter().rev().copied().collect();
+            let id = |all: &[EpisodeSpan], i: Option<usize>| i.map(|i| all[i].id.to_owned());
             prop_assert_eq!(id(&spans, owner(&spans, at(&moment))), id(&turned, owner(&turned, at(&moment))));
         }
     }

@@ -8,16 +8,16 @@ use serde_json::{Map, Value};
 
 /// What was found in text that enters.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
-pub struct Found {
+pub struct TextOddities {
     /// Secrets that were taken out, by kind.
     pub secrets: BTreeMap<&'static str, usize>,
     /// What is suspicious, by kind.
     pub flags: BTreeMap<&'static str, usize>,
 }
 
-impl Found {
+impl TextOddities {
     /// Adds what was found elsewhere.
-    pub fn add(&mut self, other: &Found) {
+    pub fn add(&mut self, other: &TextOddities) {
         for (kind, count) in &other.secrets {
             *self.secrets.entry(kind).or_default() += count;
         }
@@ -158,8 +158,8 @@ pub(super) const INSTRUCTIONS: &[&str] = &[
 
 /// Takes secrets out of a text and says what is odd about it.
 #[must_use]
-pub fn check(text: &str) -> (String, Found) {
-    let mut found = Found::default();
+pub fn check(text: &str) -> (String, TextOddities) {
+    let mut found = TextOddities::default();
     let clean = without_secrets(text, &mut found.secrets);
     let hidden = hidden_characters(&clean);
     if hidden > 0 {
@@ -177,7 +177,7 @@ pub fn check(text: &str) -> (String, Found) {
 /// [`check`] for every text within a JSON value, keys among them. What stands under a key such as `password` is a secret as
 /// it would be after `password=`.
 #[must_use]
-pub fn check_value(value: &Value, found: &mut Found) -> Value {
+pub fn check_value(value: &Value, found: &mut TextOddities) -> Value {
     let mut checked = |text: &str| {
         let (clean, more) = check(text);
         found.add(&more);
@@ -388,7 +388,7 @@ mod tests {
             "a secret plan",
             "",
         ] {
-            assert_eq!(check(text), (text.to_owned(), Found::default()), "{text}");
+            assert_eq!(check(text), (text.to_owned(), TextOddities::default()), "{text}");
         }
     }
 
@@ -406,7 +406,7 @@ mod tests {
 
     #[test]
     fn every_text_of_a_value_is_checked() {
-        let mut found = Found::default();
+        let mut found = TextOddities::default();
         let value = json!({"a": ["password=Abcdef1", 5], "b": {"c": "a\u{200b}"}});
         let clean = check_value(&value, &mut found);
         assert_eq!((found.secrets.values().sum::<usize>(), found.flags.len()), (1, 1));
@@ -416,7 +416,7 @@ mod tests {
 
     #[test]
     fn keys_are_texts_too_and_no_member_is_lost() {
-        let mut found = Found::default();
+        let mut found = TextOddities::default();
         let value =
             json!({"AKIAIOSFODNN7EXAMPLE": 1, "AKIAIOSFODNN7EXAMPLF": {"Password": "Hunter22", "pwd": "please"}});
         let clean = check_value(&value, &mut found);
@@ -425,7 +425,7 @@ mod tests {
             json!({"[secret removed]": 1, "[secret removed] 2": {"Password": "[secret removed]", "pwd": "please"}})
         );
         assert_eq!(found.secrets, BTreeMap::from([("AWS access key", 2), ("password or key", 1)]));
-        assert_eq!(check_value(&clean, &mut Found::default()), clean);
+        assert_eq!(check_value(&clean, &mut TextOddities::default()), clean);
         let hidden = with_texts(&json!({"a\u{200b}b": ["x\u{200b}"]}), &mut |text| visible(text));
         assert_eq!(hidden, json!({"ab": ["x"]}));
     }

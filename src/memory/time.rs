@@ -124,7 +124,7 @@ fn spell(moment: NaiveDateTime) -> Option<String> {
 }
 
 fn parse(text: &str) -> Option<NaiveDateTime> {
-    let mut scanner = Scanner { rest: text.trim().as_bytes() };
+    let mut scanner = TimeScanner { rest: text.trim().as_bytes() };
     let year = scanner.number(4)?;
     scanner.expect(b"-")?;
     let month = scanner.number(2)?;
@@ -144,11 +144,11 @@ fn parse(text: &str) -> Option<NaiveDateTime> {
     date.and_time(NaiveTime::from_hms_micro_opt(hour, minute, second, micros)?).checked_sub_signed(offset)
 }
 
-struct Scanner<'a> {
+struct TimeScanner<'a> {
     rest: &'a [u8],
 }
 
-impl Scanner<'_> {
+impl TimeScanner<'_> {
     fn expect(&mut self, word: &[u8]) -> Option<()> {
         self.rest = self.rest.strip_prefix(word)?;
         Some(())

@@ -18,7 +18,8 @@ pub fn of_memory(newest_first: impl IntoIterator<Item = f64>) -> Option<f64> {
 }
 
 /// What the outcome of using an episode said of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Signal {
     /// The user confirmed what was done.
     Confirmed,
@@ -76,7 +77,7 @@ impl fmt::Display for Signal {
 
 /// What one signal did in a replay.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Step {
+pub struct UtilityStep {
     /// The signal; `None` when its word is unknown, which leaves the utility as it is.
     pub signal: Option<Signal>,
     /// Utility before it, in 0..1.
@@ -87,14 +88,14 @@ pub struct Step {
 
 /// A history of signals, replayed.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Replay {
+pub struct UtilityReplay {
     /// Utility before the first signal.
     pub start: f64,
     /// One step a signal, in their order.
-    pub steps: Vec<Step>,
+    pub steps: Vec<UtilityStep>,
 }
 
-impl Replay {
+impl UtilityReplay {
     /// Utility after the last signal, in 0..1.
     #[must_use]
     pub fn utility(&self) -> f64 {
@@ -104,7 +105,7 @@ impl Replay {
     /// Positions of the signals whose word is unknown.
     #[must_use]
     pub fn unknown(&self) -> Vec<usize> {
-        let unknown = |(position, step): (usize, &Step)| step.signal.is_none().then_some(position);
+        let unknown = |(position, step): (usize, &UtilityStep)| step.signal.is_none().then_some(position);
         self.steps.iter().enumerate().filter_map(unknown).collect()
     }
 }
@@ -114,7 +115,7 @@ impl Replay {
 /// Every step is clamped to 0..1, so order matters: a signal is taken back or changed by replaying the history
 /// without it or with the new one, never by adding the opposite delta.
 #[must_use]
-pub fn replay<'a>(start: f64, words: impl IntoIterator<Item = &'a str>) -> Replay {
+pub fn replay<'a>(start: f64, words: impl IntoIterator<Item = &'a str>) -> UtilityReplay {
     let start = if start.is_nan() { START } else { start.clamp(0.0, 1.0) };
     let mut utility = start;
     let steps = words
@@ -122,10 +123,10 @@ pub fn replay<'a>(start: f64, words: impl IntoIterator<Item = &'a str>) -> Repla
         .map(|word| {
             let (signal, before) = (Signal::parse(word), utility);
             utility = signal.map_or(before, |s| (before + s.delta()).clamp(0.0, 1.0));
-            Step { signal, before, after: utility }
+            UtilityStep { signal, before, after: utility }
         })
         .collect();
-    Replay { start, steps }
+    UtilityReplay { start, steps }
 }
 
 #[cfg(test)]

@@ -80,7 +80,7 @@ pub fn dot(a: &[f32], b: &[f32]) -> f32 {
 
 /// A query made ready for many comparisons.
 #[derive(Debug, Clone)]
-pub struct Probe<'q> {
+pub struct VectorProbe<'q> {
     vector: &'q [f32],
     length: f32,
 }
@@ -96,11 +96,11 @@ pub enum Likeness {
     OtherDimensions,
 }
 
-impl<'q> Probe<'q> {
+impl<'q> VectorProbe<'q> {
     /// A query.
     #[must_use]
     pub fn new(vector: &'q [f32]) -> Self {
-        Probe { vector, length: dot(vector, vector).sqrt() }
+        VectorProbe { vector, length: dot(vector, vector).sqrt() }
     }
 
     /// Compares fast, to about six digits.
@@ -139,7 +139,7 @@ pub fn cosine_of(a: &[f32], b: &[f32]) -> Option<f64> {
 
 /// What became of the rows that were looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-pub struct Tally {
+pub struct VectorTally {
     /// Rows of the owner.
     pub rows: usize,
     /// Rows whose vector was compared.
@@ -157,7 +157,7 @@ pub struct Tally {
 /// Who compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum By {
+pub enum ComparedBy {
     /// pgvector, over the owner's materialised rows.
     Pgvector,
     /// The program, over rows as they came.
@@ -168,23 +168,23 @@ pub enum By {
 
 /// A row with its cosine.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Near {
+pub struct NearRow {
     /// Id of the row.
     pub id: String,
     /// Cosine to the query, in -1..1.
     pub cosine: f64,
 }
 
-impl Eq for Near {}
+impl Eq for NearRow {}
 
-impl Ord for Near {
+impl Ord for NearRow {
     /// The nearer is less, so that the heap drops the farthest first.
     fn cmp(&self, other: &Self) -> Ordering {
         other.cosine.total_cmp(&self.cosine).then_with(|| self.id.cmp(&other.id))
     }
 }
 
-impl PartialOrd for Near {
+impl PartialOrd for NearRow {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
@@ -194,7 +194,7 @@ impl PartialOrd for Near {
 #[derive(Debug)]
 pub struct Nearest {
     most: usize,
-    heap: BinaryHeap<Near>,
+    heap: BinaryHeap<NearRow>,
 }
 
 impl Nearest {
@@ -207,16 +207,16 @@ impl Nearest {
     /// Offers a row; its id is only made when it is kept.
     pub fn offer(&mut self, cosine: f64, id: impl FnOnce() -> String) {
         if self.heap.len() < self.most {
-            self.heap.push(Near { id: id(), cosine });
+            self.heap.push(NearRow { id: id(), cosine });
         } else if self.heap.peek().is_some_and(|farthest| cosine >= farthest.cosine) {
-            self.heap.push(Near { id: id(), cosine });
+            self.heap.push(NearRow { id: id(), cosine });
             self.heap.pop();
         }
     }
 
     /// The kept rows, nearest first, ties by id.
     #[must_use]
-    pub fn into_sorted(self) -> Vec<Near> {
+    pub fn into_sorted(self) -> Vec<NearRow> {
         self.heap.into_sorted_vec()
     }
 }
@@ -246,7 +246,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_compared_is_told_apart() {
-        let probe = Probe::new(&[1.0, 0.0]);
+        let probe = VectorProbe::new(&[1.0, 0.0]);
         assert_eq!(probe.compare(&[2.0, 0.0]), Likeness::Cosine(1.0));
         assert_eq!(probe.compare(&[0.0, 0.0]), Likeness::NoDirection);
         assert_eq!(probe.compare(&[f32::NAN, 0.0]), Likeness::NoDirection);
@@ -263,7 +263,7 @@ mod tests {
         #[test]
         fn lanes_agree_with_plain_sums(all in (1usize..70).prop_flat_map(vectors)) {
             for pair in all.windows(2) {
-                match (Probe::new(&pair[0]).compare(&pair[1]), cosine_of(&pair[0], &pair[1])) {
+                match (VectorProbe::new(&pair[0]).compare(&pair[1]), cosine_of(&pair[0], &pair[1])) {
                     (Likeness::Cosine(fast), Some(exact)) => prop_assert!((fast - exact).abs() < 1e-5),
                     (fast, exact) => prop_assert_eq!((fast, exact), (Likeness::NoDirection, None)),
                 }
@@ -273,11 +273,11 @@ mod tests {
         #[test]
         fn the_nearest_are_those_of_a_full_sort(cosines in prop::collection::vec(-9i32..9, 0..60), most in 0usize..9) {
             let mut nearest = Nearest::new(most);
-            let mut all: Vec<Near> = Vec::new();
+            let mut all: Vec<NearRow> = Vec::new();
             for (i, cosine) in cosines.iter().enumerate() {
                 let cosine = f64::from(*cosine) / 9.0;
                 nearest.offer(cosine, || format!("{i:03}"));
-                all.push(Near { id: format!("{i:03}"), cosine });
+                all.push(NearRow { id: format!("{i:03}"), cosine });
             }
             all.sort();
             all.truncate(most);

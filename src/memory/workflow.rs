@@ -11,7 +11,7 @@ use super::time;
 
 /// A run, as its table keeps it. JSON columns have been read once; the values inside may be JSON strings still.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Run {
+pub struct WorkflowRun {
     /// `completed`, `failed`, `cancelled`, `continued_as_new`, `suspended`, `running`, …
     pub status: String,
     /// When it was created, in any spelling of time.
@@ -32,7 +32,7 @@ pub struct Run {
 
 /// An entry of a run's log.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Event {
+pub struct WorkflowEvent {
     /// Its type, such as `step.completed`; an underscore for the dot means the same.
     pub kind: String,
     /// Its data; the values inside may be JSON strings.
@@ -43,11 +43,11 @@ pub struct Event {
     pub step_id: Option<String>,
 }
 
-impl Event {
+impl WorkflowEvent {
     /// The entry that a row of a log is.
     #[must_use]
-    pub fn of(row: &Row) -> Event {
-        Event {
+    pub fn of(row: &Row) -> WorkflowEvent {
+        WorkflowEvent {
             kind: row.text("kind").unwrap_or_default().to_owned(),
             data: row.get("data").clone(),
             created_at: row.text("created_at").map(str::to_owned),
@@ -58,7 +58,7 @@ impl Event {
 
 /// A step that completed or failed; a step that was tried again is there once for each try.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Action {
+pub struct StepAction {
     /// Name of the step; `None` when neither the log nor its id tells.
     pub step_name: Option<String>,
     /// `completed` or `failed`.
@@ -76,13 +76,13 @@ pub struct Action {
 
 /// What a run's log tells of it as an episode.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Derived {
+pub struct DerivedEpisode {
     /// The start arguments as text, one to a line; `None` when there are none.
     pub observation: Option<String>,
     /// What the agent thought, in order.
     pub thoughts: Vec<String>,
     /// Completed and failed steps, in order.
-    pub actions: Vec<Action>,
+    pub actions: Vec<StepAction>,
     /// What the run returned; typed values as stored, pickles as a marker.
     pub result: Value,
     /// True for a completed run, false for a failed or cancelled one, else unknown.
@@ -95,7 +95,7 @@ pub struct Derived {
     pub duration_seconds: Option<f64>,
 }
 
-impl Derived {
+impl DerivedEpisode {
     /// Puts what was derived into the columns of an episode row.
     pub fn fill(self, row: &mut Row) {
         row.set("observation", json!(self.observation));
@@ -111,10 +111,10 @@ impl Derived {
 
 /// Derives an episode from a run and its events, which are in the order of their sequence.
 #[must_use]
-pub fn derive(run: &Run, events: &[Event]) -> Derived {
+pub fn derive(run: &WorkflowRun, events: &[WorkflowEvent]) -> DerivedEpisode {
     let ended_at = ended_at(run, events);
     let begun = run.created_at.as_deref().or(run.started_at.as_deref());
-    Derived {
+    DerivedEpisode {
         observation: observation(run, events),
         thoughts: thoughts(events),
         actions: actions(events),
@@ -136,15 +136,15 @@ pub fn success(status: &str) -> Option<bool> {
     }
 }
 
-fn is(event: &Event, kind: &str) -> bool {
+fn is(event: &WorkflowEvent, kind: &str) -> bool {
     event.kind.replace('.', "_") == kind
 }
 
-fn field<'a>(event: &'a Event, name: &str) -> Option<&'a Value> {
+fn field<'a>(event: &'a WorkflowEvent, name: &str) -> Option<&'a Value> {
     event.data.get(name).filter(|value| !value.is_null())
 }
 
-fn text_field(event: &Event, name: &str) -> Option<String> {
+fn text_field(event: &WorkflowEvent, name: &str) -> Option<String> {
     field(event, name).and_then(Value::as_str).map(str::to_owned)
 }
 
@@ -155,7 +155,7 @@ fn stored(value: &Value) -> Value {
     if reading.value.is_null() && !reading.problems.is_empty() { value.clone() } else { reading.value }
 }
 
-fn ended_at(run: &Run, events: &[Event]) -> Option<String> {
+fn ended_at(run: &WorkflowRun, events: &[WorkflowEvent]) -> Option<String> {
     if let Some(completed) = run.completed_at.as_deref().and_then(time::canonical) {
         return Some(completed);
     }
@@ -166,7 +166,7 @@ fn ended_at(run: &Run, events: &[Event]) -> Option<String> {
     if has_ended { last() } else { None }
 }
 
-fn result(run: &Run, events: &[Event]) -> Value {
+fn result(run: &WorkflowRun, events: &[WorkflowEvent]) -> Value {
     match (&run.result, run.parent_run_id.is_some()) {
         (Value::Null, _) => {
             let completion = events.iter().rev().find(|event| is(event, "workflow_completed"));
@@ -180,12 +180,12 @@ fn result(run: &Run, events: &[Event]) -> Value {
     }
 }
 
-fn insight(events: &[Event]) -> Option<String> {
+fn insight(events: &[WorkflowEvent]) -> Option<String> {
     let stored = events.iter().rev().filter(|event| is(event, "episode_created"));
     stored.filter_map(|event| text_field(event, "why_it_worked")).find(|insight| !insight.trim().is_empty())
 }
 
-fn observation(run: &Run, events: &[Event]) -> Option<String> {
+fn observation(run: &WorkflowRun, events: &[WorkflowEvent]) -> Option<String> {
     let started = events.iter().find(|event| is(event, "workflow_started"));
     let logged = |name| started.and_then(|event| field(event, name)).map(stored);
     let (args, kwargs) = match (logged("args"), logged("kwargs")) {
@@ -224,7 +224,7 @@ fn one_line(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-fn thoughts(events: &[Event]) -> Vec<String> {
+fn thoughts(events: &[WorkflowEvent]) -> Vec<String> {
     let said: Vec<String> = events.iter().filter_map(spoken_thought).collect();
     if !said.is_empty() {
         return said;
@@ -233,7 +233,7 @@ fn thoughts(events: &[Event]) -> Vec<String> {
     results.flat_map(|result| reasoning(&stored(result))).collect()
 }
 
-fn spoken_thought(event: &Event) -> Option<String> {
+fn spoken_thought(event: &WorkflowEvent) -> Option<String> {
     let key = match event.kind.replace('.', "_").as_str() {
         "agent_message" if field(event, "role").and_then(Value::as_str) == Some("assistant") => "content",
         "agent_thought" => "thought",
@@ -262,19 +262,19 @@ fn own_reasoning(holder: &Value) -> Vec<String> {
     .collect()
 }
 
-fn actions(events: &[Event]) -> Vec<Action> {
+fn actions(events: &[WorkflowEvent]) -> Vec<StepAction> {
     let names = step_names(events);
     events.iter().filter_map(|event| action(event, &names)).collect()
 }
 
-fn action(event: &Event, names: &HashMap<String, String>) -> Option<Action> {
+fn action(event: &WorkflowEvent, names: &HashMap<String, String>) -> Option<StepAction> {
     let status = match event.kind.replace('.', "_").as_str() {
         "step_completed" => "completed",
         "step_failed" => "failed",
         _ => return None,
     };
     let known_name = |id: String| names.get(&id).cloned().or_else(|| name_in_id(&id));
-    Some(Action {
+    Some(StepAction {
         step_name: text_field(event, "step_name").or_else(|| step_id(event).and_then(known_name)),
         status,
         result: field(event, "result").map(|value| without_pickles(&stored(value))).unwrap_or_default(),
@@ -286,8 +286,8 @@ fn action(event: &Event, names: &HashMap<String, String>) -> Option<Action> {
 
 /// A run's actions as an `episode_created` event keeps them: each with the id of its step.
 #[must_use]
-pub fn actions_to_store(events: &[Event]) -> Value {
-    let stored = |action: Action| {
+pub fn actions_to_store(events: &[WorkflowEvent]) -> Value {
+    let stored = |action: StepAction| {
         let mut value = json!(action);
         value["step_id"] = json!(action.step_id);
         value
@@ -295,12 +295,12 @@ pub fn actions_to_store(events: &[Event]) -> Value {
     actions(events).into_iter().map(stored).collect()
 }
 
-fn step_id(event: &Event) -> Option<String> {
+fn step_id(event: &WorkflowEvent) -> Option<String> {
     event.step_id.clone().or_else(|| text_field(event, "step_id"))
 }
 
 /// Name of each step that any event of the run names: a failure does not, and ids repeat across runs only.
-fn step_names(events: &[Event]) -> HashMap<String, String> {
+fn step_names(events: &[WorkflowEvent]) -> HashMap<String, String> {
     events.iter().filter_map(|event| step_id(event).zip(text_field(event, "step_name"))).collect()
 }
 
@@ -316,18 +316,18 @@ mod tests {
     use super::super::entity::Entity;
     use super::*;
 
-    fn event(kind: &str, at: &str, data: Value) -> Event {
-        Event { kind: kind.to_owned(), data, created_at: Some(at.to_owned()), step_id: None }
+    fn event(kind: &str, at: &str, data: Value) -> WorkflowEvent {
+        WorkflowEvent { kind: kind.to_owned(), data, created_at: Some(at.to_owned()), step_id: None }
     }
 
-    fn run(status: &str) -> Run {
+    fn run(status: &str) -> WorkflowRun {
         let created_at = Some("2026-10-20T10:00:00.000000+00:00".to_owned());
-        Run { status: status.to_owned(), created_at, ..Run::default() }
+        WorkflowRun { status: status.to_owned(), created_at, ..WorkflowRun::default() }
     }
 
     #[test]
     fn a_completed_run_tells_its_whole_story() {
-        let run = Run {
+        let run = WorkflowRun {
             completed_at: Some("2026-10-20T10:00:02.500000+00:00".to_owned()),
             input_args: json!(["ignored, the log says more"]),
             result: json!([{"answer": "42", "cost": {"__type__": "decimal", "value": "0.1"}}]),
@@ -362,7 +362,7 @@ mod tests {
     #[test]
     fn only_a_top_level_result_is_wrapped() {
         let with = |result: Value, parent: Option<&str>| {
-            let run = Run { result, parent_run_id: parent.map(str::to_owned), ..run("completed") };
+            let run = WorkflowRun { result, parent_run_id: parent.map(str::to_owned), ..run("completed") };
             derive(&run, &[event("workflow.completed", "", json!({"result": "[\"logged\"]"}))]).result
         };
         assert_eq!(with(json!([{"a": 1}]), None), json!({"a": 1}));
@@ -397,7 +397,7 @@ mod tests {
 
     #[test]
     fn a_failure_finds_its_steps_name() {
-        let failed = |id: &str| Event {
+        let failed = |id: &str| WorkflowEvent {
             step_id: Some(id.to_owned()),
             ..event("step.failed", "", json!({"error": "timed out", "attempt": 1}))
         };
@@ -449,7 +449,7 @@ mod tests {
     #[test]
     fn the_runs_own_arguments_stand_in_for_a_missing_start() {
         let with = |args: Value, kwargs: Value| {
-            derive(&Run { input_args: args, input_kwargs: kwargs, ..run("running") }, &[]).observation
+            derive(&WorkflowRun { input_args: args, input_kwargs: kwargs, ..run("running") }, &[]).observation
         };
         assert_eq!(
             with(json!(["C-0", 5]), json!({"bad": false, "_engine": null})).as_deref(),
@@ -496,7 +496,7 @@ mod tests {
     fn data_that_is_no_object_harms_nothing() {
         for data in [Value::Null, json!("text"), json!([1]), json!({"result": "{broken", "step_id": 5, "role": 1})] {
             let kinds = ["workflow.started", "step.completed", "step.failed", "agent_message", "episode_created"];
-            let events: Vec<Event> = kinds.iter().map(|kind| event(kind, "never", data.clone())).collect();
+            let events: Vec<WorkflowEvent> = kinds.iter().map(|kind| event(kind, "never", data.clone())).collect();
             assert_eq!(derive(&run("completed"), &events).actions.len(), 2, "{data}");
         }
     }

@@ -7,11 +7,11 @@ use serde_json::Value;
 
 use super::Term;
 use super::policy::Policy;
-use super::rank::{self, Ranked, Ranking, Sought};
+use super::rank::{self, ProvenQuery, RankedRow, Ranking};
 use crate::memory::{Entity, Row};
 
 /// What rows are ranked by, with what each ranking needs to know.
-pub enum Way<'a, R> {
+pub enum RankingInput<'a, R> {
     /// Base, canvas and feedback.
     Boosted {
         /// Whether anything is asked; else time alone makes the base.
@@ -24,7 +24,7 @@ pub enum Way<'a, R> {
     /// Domain, topic, utility and age.
     Proven {
         /// What is asked for.
-        sought: &'a Sought,
+        sought: &'a ProvenQuery,
         /// What the likeness is that stands in for domain and topic: `similarity` or `keywords`; none where it does not.
         like: Option<&'static str>,
         /// Utility of a row, where one is known.
@@ -55,10 +55,15 @@ pub fn likeness_name(by_vector: bool) -> &'static str {
 }
 
 /// Rows in order, each with its likeness to what is asked where there is one.
-pub fn ranked<R: Borrow<Row>>(rows: impl IntoIterator<Item = (R, Option<f64>)>, way: &Way<'_, R>) -> Vec<Ranked<R>> {
+pub fn ranked<R: Borrow<Row>>(
+    rows: impl IntoIterator<Item = (R, Option<f64>)>,
+    way: &RankingInput<'_, R>,
+) -> Vec<RankedRow<R>> {
     let place = |(row, likeness): (R, Option<f64>)| match way {
-        Way::Boosted { asked, name, at } => Some(rank::boosted(row, asked.then(|| likeness.unwrap_or(0.0)), name, at)),
-        Way::Proven { sought, like, utility, at } => {
+        RankingInput::Boosted { asked, name, at } => {
+            Some(rank::boosted(row, asked.then(|| likeness.unwrap_or(0.0)), name, at))
+        }
+        RankingInput::Proven { sought, like, utility, at } => {
             let utility = utility(&row);
             let mut ranked = rank::proven(row, sought, utility, at);
             if let Some(name) = like {
@@ -66,21 +71,21 @@ pub fn ranked<R: Borrow<Row>>(rows: impl IntoIterator<Item = (R, Option<f64>)>, 
             }
             Some(ranked)
         }
-        Way::Likeness { name } => {
+        RankingInput::Likeness { name } => {
             let by_words = *name == likeness_name(false);
             let likeness = likeness.filter(|l| !by_words || *l > 0.0)?;
             Some(rank::by_likeness(row, likeness, name))
         }
-        Way::Policy { policy, features, name } => {
+        RankingInput::Policy { policy, features, name } => {
             let found = features(&row, likeness);
             let by_words = *name == likeness_name(false);
             let likeness = likeness.filter(|l| !by_words || *l > 0.0);
-            Some(Ranked { likeness, ..rank::by_policy(row, found, policy) })
+            Some(RankedRow { likeness, ..rank::by_policy(row, found, policy) })
         }
     };
-    let mut ranked: Vec<Ranked<R>> = rows.into_iter().filter_map(place).collect();
+    let mut ranked: Vec<RankedRow<R>> = rows.into_iter().filter_map(place).collect();
     rank::sort(&mut ranked);
-    if let Way::Policy { .. } = way {
+    if let RankingInput::Policy { .. } = way {
         rank::softmax(&mut ranked);
     }
     ranked
@@ -89,7 +94,7 @@ pub fn ranked<R: Borrow<Row>>(rows: impl IntoIterator<Item = (R, Option<f64>)>, 
 /// Candidates of a policy, for `k` places: the first 2 x `k` by the policy and the 2 x `k` most like what is asked come
 /// before all others, each saying which of them it is. Within both the policy's order holds.
 #[must_use]
-pub fn merged<R>(mut ranked: Vec<Ranked<R>>, k: usize, name: &'static str) -> Vec<Ranked<R>> {
+pub fn merged<R>(mut ranked: Vec<RankedRow<R>>, k: usize, name: &'static str) -> Vec<RankedRow<R>> {
     let each = k.saturating_mul(2);
     let mut like: Vec<(usize, f64)> = ranked.iter().enumerate().filter_map(|(at, r)| Some((at, r.likeness?))).collect();
     like.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
@@ -107,7 +112,7 @@ const POISON: f64 = -1.0;
 
 /// Takes `POISON` off the score of every row that looks like poison, in a term of its own, and puts the rows in order
 /// again.
-pub fn weigh_down<R: Borrow<Row>>(ranked: &mut [Ranked<R>], is_poison: impl Fn(&Row) -> bool) {
+pub fn weigh_down<R: Borrow<Row>>(ranked: &mut [RankedRow<R>], is_poison: impl Fn(&Row) -> bool) {
     for row in ranked.iter_mut() {
         let value = f64::from(u8::from(is_poison(row.row.borrow())));
         row.add(Term::new("poison", value, POISON));
@@ -156,14 +161,14 @@ mod tests {
         };
         let rows = || [(row("a"), Some(0.0)), (row("b"), None), (row("c"), Some(0.5))];
         let ids = |name: &'static str| {
-            let found = ranked(rows(), &Way::Likeness { name });
+            let found = ranked(rows(), &RankingInput::Likeness { name });
             found.iter().map(|r| r.row.id().to_owned()).collect::<Vec<_>>()
         };
         assert_eq!((ids("keywords"), ids("similarity")), (vec!["c".to_owned()], vec!["c".to_owned(), "a".to_owned()]));
     }
 
     /// Cases of falling reward and rising likeness, ranked by their reward alone.
-    fn by_reward() -> Vec<Ranked> {
+    fn by_reward() -> Vec<RankedRow> {
         let policy = Policy::parse(&json!({"bias": 0.0, "reward": 1.0})).unwrap();
         let rows = (0..12).map(|n| {
             let mut row = Row::empty(Entity::Case);
@@ -173,7 +178,7 @@ mod tests {
         });
         let seen =
             |row: &Row, likeness: Option<f64>| [likeness.unwrap_or(0.0), row.number("reward").unwrap(), 0., 0., 0., 0.];
-        ranked(rows, &Way::Policy { policy: &policy, features: &seen, name: "similarity" })
+        ranked(rows, &RankingInput::Policy { policy: &policy, features: &seen, name: "similarity" })
     }
 
     #[test]

@@ -3,10 +3,10 @@
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::context::Told;
-use super::rank::{LeftOut, Ranked, Ranking};
-use crate::memory::query::Finding;
-use crate::memory::vector::{By, Tally};
+use super::context::ContextRow;
+use super::rank::{LeftOut, RankedRow, Ranking};
+use crate::memory::query::ShownFinding;
+use crate::memory::vector::{ComparedBy, VectorTally};
 use crate::memory::{Entity, Row};
 
 /// The word that turns policies off.
@@ -14,7 +14,7 @@ pub const NO_POLICY: &str = "none";
 
 /// Which policy ranks cases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Choice<'r> {
+pub enum PolicyChoice<'r> {
     /// The one that readers of the bank use, where there is one.
     InUse,
     /// None: likeness decides.
@@ -25,7 +25,7 @@ pub enum Choice<'r> {
 
 /// What is asked.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Request {
+pub struct RecallRequest {
     /// How to rank.
     pub ranking: Ranking,
     /// Situation in words.
@@ -58,11 +58,11 @@ pub struct Request {
     pub at: String,
 }
 
-impl Request {
+impl RecallRequest {
     /// A request for nothing in particular.
     #[must_use]
     pub fn new(ranking: Ranking, at: &str) -> Self {
-        Request {
+        RecallRequest {
             ranking,
             text: None,
             vector: None,
@@ -89,18 +89,18 @@ impl Request {
 
     /// Which policy is asked for.
     #[must_use]
-    pub fn choice(&self) -> Choice<'_> {
+    pub fn choice(&self) -> PolicyChoice<'_> {
         choice(self.policy.as_deref())
     }
 }
 
 /// Which policy a word asks for.
 #[must_use]
-pub fn choice(policy: Option<&str>) -> Choice<'_> {
+pub fn choice(policy: Option<&str>) -> PolicyChoice<'_> {
     match policy {
-        None => Choice::InUse,
-        Some(NO_POLICY) => Choice::Likeness,
-        Some(id) => Choice::Named(id),
+        None => PolicyChoice::InUse,
+        Some(NO_POLICY) => PolicyChoice::Likeness,
+        Some(id) => PolicyChoice::Named(id),
     }
 }
 
@@ -125,22 +125,22 @@ impl UsedPolicy {
 
 /// A recalled row with its context.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Item {
+pub struct RecalledItem {
     /// The row in its place.
-    pub ranked: Ranked,
+    pub ranked: RankedRow,
     /// Canvas events of an episode.
     pub canvas: Vec<Row>,
     /// Feedback on an episode.
     pub feedback: Vec<Row>,
     /// Why context is empty, where stored and resolved differ.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<ShownFinding>,
 }
 
 /// What would be recalled, and how that was found out.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Answer {
+pub struct RecallAnswer {
     /// The rows in order.
-    pub rows: Vec<Item>,
+    pub rows: Vec<RecalledItem>,
     /// What was left out, and why.
     pub left_out: Vec<LeftOut>,
     /// `vector`, `keyword`, or `none` when nothing was asked.
@@ -150,7 +150,7 @@ pub struct Answer {
     /// Rows at most.
     pub k: usize,
     /// What became of all rows' vectors.
-    pub compared: Option<(Tally, By)>,
+    pub compared: Option<(VectorTally, ComparedBy)>,
     /// Who looked for words, where words were compared.
     pub words_by: Option<WordsBy>,
     /// Number of candidates.
@@ -160,7 +160,7 @@ pub struct Answer {
     /// The stored row whose situation it is.
     pub like: Option<Row>,
     /// What was asked.
-    pub request: Request,
+    pub request: RecallRequest,
 }
 
 /// Who looked for words.
@@ -175,7 +175,7 @@ pub enum WordsBy {
 
 /// How long the parts of a recall took, in milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Stages {
+pub struct StageTimes {
     /// Asking for the vector of a text; 0 where none was asked for.
     pub embedding: f64,
     /// Looking up what is asked.
@@ -186,7 +186,7 @@ pub struct Stages {
     pub context: f64,
 }
 
-impl Answer {
+impl RecallAnswer {
     /// The rows, to be masked.
     pub fn rows_mut(&mut self) -> impl Iterator<Item = &mut Row> {
         self.rows
@@ -199,7 +199,7 @@ impl Answer {
     #[must_use]
     pub fn to_json(&self) -> Value {
         json!({
-            "rows": self.rows.iter().map(Item::to_json).collect::<Vec<_>>(),
+            "rows": self.rows.iter().map(RecalledItem::to_json).collect::<Vec<_>>(),
             "left_out": self.left_out,
             "query": self.query_json(),
         })
@@ -236,17 +236,17 @@ impl Answer {
     }
 }
 
-impl Item {
+impl RecalledItem {
     /// The row as the text for an agent tells it.
     #[must_use]
-    pub fn told(&self) -> Told<'_> {
-        Told { row: &self.ranked.row, canvas: &self.canvas, feedback: &self.feedback }
+    pub fn told(&self) -> ContextRow<'_> {
+        ContextRow { row: &self.ranked.row, canvas: &self.canvas, feedback: &self.feedback }
     }
 
     /// The shape of a row that `recall` prints.
     #[must_use]
     pub fn to_json(&self) -> Value {
-        let Ranked { row, score, base, probability, found_by, .. } = &self.ranked;
+        let RankedRow { row, score, base, probability, found_by, .. } = &self.ranked;
         let mut object = Map::new();
         object.insert("id".to_owned(), json!(row.id()));
         object.insert("entity".to_owned(), json!(row.entity.name()));

@@ -14,7 +14,7 @@ pub const TOKENS: usize = 1_000;
 
 /// A recalled row with what hangs on it.
 #[derive(Debug, Clone, Copy)]
-pub struct Told<'a> {
+pub struct ContextRow<'a> {
     /// The row.
     pub row: &'a Row,
     /// Canvas events of an episode, in time order.
@@ -34,7 +34,7 @@ pub struct Budget {
 
 /// A text with its size.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Context {
+pub struct RecallContext {
     /// The text.
     pub text: String,
     /// Tokens by the rough count of four characters each.
@@ -58,10 +58,10 @@ pub fn tokens(text: &str) -> usize {
 
 /// The text of recalled rows, in their order. Lessons where `lessons` is set, else a snippet a row.
 #[must_use]
-pub fn context(rows: &[Told<'_>], budget: Budget, lessons: bool) -> Context {
+pub fn context(rows: &[ContextRow<'_>], budget: Budget, lessons: bool) -> RecallContext {
     let heading = if lessons { "Lessons from past similar situations:" } else { "Relevant past experience:" };
     let mut made =
-        Context { text: String::new(), tokens: 0, rows: vec![], parts: vec![], cut: vec![], omitted: vec![] };
+        RecallContext { text: String::new(), tokens: 0, rows: vec![], parts: vec![], cut: vec![], omitted: vec![] };
     if rows.is_empty() {
         return made;
     }
@@ -115,7 +115,7 @@ fn fitted(text: &str, lines: &str, room: usize) -> (String, bool) {
 }
 
 /// The lines about an episode's canvas and feedback; nothing for other rows.
-fn around(told: &Told<'_>, indent: &str) -> String {
+fn around(told: &ContextRow<'_>, indent: &str) -> String {
     if told.row.entity != Entity::Episode {
         return String::new();
     }
@@ -252,8 +252,8 @@ mod tests {
         row
     }
 
-    fn bare(row: &Row) -> Told<'_> {
-        Told { row, canvas: &[], feedback: &[] }
+    fn bare(row: &Row) -> ContextRow<'_> {
+        ContextRow { row, canvas: &[], feedback: &[] }
     }
 
     #[test]
@@ -272,7 +272,7 @@ mod tests {
         said.set("kind", json!("thumbs_down"));
         said.set("correction", json!("row 14 counts twice"));
         let (canvas, feedback) = ([event("present"), event("close"), event("present")], [said]);
-        let told = [Told { row: &row, canvas: &canvas, feedback: &feedback }];
+        let told = [ContextRow { row: &row, canvas: &canvas, feedback: &feedback }];
         for (lessons, per_row) in [(false, None), (true, None), (false, Some(80))] {
             let made = context(&told, Budget { tokens: 100, per_row }, lessons);
             assert!(made.text.contains("Feedback: corrected: \"row 14 counts twice\"; thumbs_down"), "{}", made.text);
@@ -310,7 +310,7 @@ mod tests {
         #[test]
         fn no_text_exceeds_its_budget(texts in prop::collection::vec(".{0,300}", 0..6), all in 0usize..300, each in prop::option::of(0usize..90)) {
             let rows: Vec<Row> = texts.iter().enumerate().map(|(i, t)| case(&i.to_string(), t)).collect();
-            let rows: Vec<Told<'_>> = rows.iter().map(bare).collect();
+            let rows: Vec<ContextRow<'_>> = rows.iter().map(bare).collect();
             let made = context(&rows, Budget { tokens: all, per_row: each }, false);
             prop_assert!(tokens(&made.text) <= all && made.tokens <= all);
             prop_assert_eq!(made.rows.len() + made.omitted.len(), rows.len());

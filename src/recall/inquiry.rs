@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::answer::Request;
+use super::answer::RecallRequest;
 use super::rank::Ranking;
 
 /// What is asked.
@@ -93,12 +93,12 @@ impl Inquiry {
 
     /// The request at a moment.
     #[must_use]
-    pub fn request(&self, at: &str) -> Request {
+    pub fn request(&self, at: &str) -> RecallRequest {
         let Inquiry { ranking, policy, text, like, agent, user, k, domain, topic, workflow, .. } = self.clone();
         let (all_outcomes, downweight) = (self.all_outcomes, self.downweight);
         let text = text.filter(|text| !text.trim().is_empty());
-        let fresh = Request::new(ranking, at);
-        Request { text, like, agent, user, k, domain, topic, workflow, all_outcomes, policy, downweight, ..fresh }
+        let fresh = RecallRequest::new(ranking, at);
+        RecallRequest { text, like, agent, user, k, domain, topic, workflow, all_outcomes, policy, downweight, ..fresh }
     }
 
     /// The words of the command line that asks the same, in order.
@@ -135,7 +135,7 @@ impl Inquiry {
 
 /// A question that was kept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Saved {
+pub struct SavedQuestion {
     /// Its name, unique among those of a database.
     pub name: String,
     /// What it asks.

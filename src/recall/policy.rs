@@ -11,7 +11,7 @@ const CAMEL: [&str; 6] =
 
 /// How the names of the weights are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Spelling {
+pub enum WeightSpelling {
     /// `text_overlap`: the native layout.
     #[default]
     Snake,
@@ -19,11 +19,11 @@ pub enum Spelling {
     Camel,
 }
 
-impl Spelling {
+impl WeightSpelling {
     fn names(self) -> &'static [&'static str; 6] {
         match self {
-            Spelling::Snake => &FEATURES,
-            Spelling::Camel => &CAMEL,
+            WeightSpelling::Snake => &FEATURES,
+            WeightSpelling::Camel => &CAMEL,
         }
     }
 }
@@ -36,7 +36,7 @@ pub struct Policy {
     /// One weight for each of [`FEATURES`]; 0 where none is stored.
     pub weights: [f64; 6],
     /// How they were written.
-    pub spelling: Spelling,
+    pub spelling: WeightSpelling,
     /// Stored names that are none of our features: their weights count for nothing here, and whoever shows a score says
     /// so.
     pub unknown: Vec<String>,
@@ -53,11 +53,11 @@ impl Policy {
             Value::Object(object) => object,
             _ => return Err("the stored weights are no JSON object of names and numbers".to_owned()),
         };
-        let mut policy = Policy { bias: 0.0, weights: [0.0; 6], spelling: Spelling::Snake, unknown: Vec::new() };
+        let mut policy = Policy { bias: 0.0, weights: [0.0; 6], spelling: WeightSpelling::Snake, unknown: Vec::new() };
         let mut known = 0;
         for (name, value) in object {
             let number = value.as_f64().filter(|x| x.is_finite());
-            let place = [Spelling::Snake, Spelling::Camel]
+            let place = [WeightSpelling::Snake, WeightSpelling::Camel]
                 .into_iter()
                 .find_map(|s| Some((s, s.names().iter().position(|n| n == name)?)));
             match (name.as_str(), place, number) {
@@ -128,7 +128,7 @@ mod tests {
             "outcomeWeight": 1.5, "recencyWeight": 0.5, "semanticWeight": 0.25});
         let policy = Policy::parse(&camel).unwrap();
         assert_eq!(policy.weights, [0.25, 2.5, 1.5, 0.5, 1.0, 0.8]);
-        assert_eq!((policy.bias, policy.spelling), (-2.0, Spelling::Camel));
+        assert_eq!((policy.bias, policy.spelling), (-2.0, WeightSpelling::Camel));
         let snake = json!({"bias": 1, "similarity": 2, "kernel": [1]});
         let policy = Policy::parse(&snake).unwrap();
         assert_eq!((policy.weights[0], policy.unknown), (2.0, vec!["kernel".to_owned()]));
@@ -154,7 +154,7 @@ mod tests {
             bias in -9.0..9.0f64, weights in prop::array::uniform6(-9.0..9.0f64), camel: bool,
             features in prop::array::uniform6(0.0..1.0f64),
         ) {
-            let spelling = if camel { Spelling::Camel } else { Spelling::Snake };
+            let spelling = if camel { WeightSpelling::Camel } else { WeightSpelling::Snake };
             let policy = Policy { bias, weights, spelling, unknown: Vec::new() };
             let text = policy.to_json().to_string();
             prop_assert_eq!(&Policy::parse(&serde_json::from_str(&text).unwrap()).unwrap(), &policy);

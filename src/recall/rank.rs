@@ -87,7 +87,7 @@ impl Ranking {
 
 /// A row in its place; `R` is the row, or something that has it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Ranked<R = Row> {
+pub struct RankedRow<R = Row> {
     /// The row.
     pub row: R,
     /// Its score with its terms.
@@ -103,10 +103,10 @@ pub struct Ranked<R = Row> {
     pub found_by: Vec<&'static str>,
 }
 
-impl<R> Ranked<R> {
+impl<R> RankedRow<R> {
     fn new(row: R, terms: Vec<Term>) -> Self {
         let score = Score::of(terms);
-        Ranked { row, score, base: Vec::new(), probability: None, likeness: None, found_by: Vec::new() }
+        RankedRow { row, score, base: Vec::new(), probability: None, likeness: None, found_by: Vec::new() }
     }
 
     /// The same with a further term of its score.
@@ -147,7 +147,7 @@ fn base(likeness: Option<f64>, name: &'static str, recency: f64) -> Vec<Term> {
 ///
 /// `name` says what the likeness is: `similarity` or `keywords`; none where nothing was asked.
 #[must_use]
-pub fn boosted<R: Borrow<Row>>(episode: R, likeness: Option<f64>, name: &'static str, now: &str) -> Ranked<R> {
+pub fn boosted<R: Borrow<Row>>(episode: R, likeness: Option<f64>, name: &'static str, now: &str) -> RankedRow<R> {
     let row: &Row = episode.borrow();
     let parts = base(likeness, name, features::recency(time_of(row), now));
     let canvas = row.get("canvas_action_count").as_i64().is_some_and(|count| count > 0);
@@ -162,31 +162,31 @@ pub fn boosted<R: Borrow<Row>>(episode: R, likeness: Option<f64>, name: &'static
         Term::new("canvas", f64::from(u8::from(canvas)), CANVAS_BOOST),
         Term::new("feedback", felt, weight),
     ];
-    Ranked { base: parts, ..Ranked::new(episode, terms) }
+    RankedRow { base: parts, ..RankedRow::new(episode, terms) }
 }
 
 /// What proven relevance is asked for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Sought {
+pub struct ProvenQuery {
     /// Domain; a memory's wing.
     pub domain: Option<String>,
     /// Topic; a memory's room.
     pub topic: Option<String>,
 }
 
-impl Sought {
+impl ProvenQuery {
     /// The same, where nothing is asked for what a row is about.
     #[must_use]
     pub fn or_that_of(self, row: &Row) -> Self {
         let (domain, topic) = place_of(row);
-        Sought { domain: self.domain.or(domain), topic: self.topic.or(topic) }
+        ProvenQuery { domain: self.domain.or(domain), topic: self.topic.or(topic) }
     }
 }
 
 /// Proven relevance of a memory or an episode: 0.3 domain + 0.3 topic + 0.2 utility + 0.1 if younger than 7 days + 0.1 if
 /// younger than 24 hours. `utility` in 0..1, [`UTILITY_START`] where nothing says otherwise.
 #[must_use]
-pub fn proven<R: Borrow<Row>>(row: R, sought: &Sought, utility: Option<f64>, now: &str) -> Ranked<R> {
+pub fn proven<R: Borrow<Row>>(row: R, sought: &ProvenQuery, utility: Option<f64>, now: &str) -> RankedRow<R> {
     let stored: &Row = row.borrow();
     let (domain, topic) = place_of(stored);
     let age = age_days(stored.text(stored.entity.time_column()), now);
@@ -198,7 +198,7 @@ pub fn proven<R: Borrow<Row>>(row: R, sought: &Sought, utility: Option<f64>, now
         Term::new("week", younger(7.0), 0.1),
         Term::new("day", younger(1.0), 0.1),
     ];
-    Ranked::new(row, terms)
+    RankedRow::new(row, terms)
 }
 
 /// Domain and topic of an episode; wing and room of a memory, whose collection stands in for a wing it does not name.
@@ -215,22 +215,22 @@ pub fn place_of(row: &Row) -> (Option<String>, Option<String>) {
 
 /// A row whose likeness is its score, in one term.
 #[must_use]
-pub fn by_likeness<R>(row: R, likeness: f64, name: &'static str) -> Ranked<R> {
-    Ranked::new(row, vec![Term::new(name, likeness, 1.0)])
+pub fn by_likeness<R>(row: R, likeness: f64, name: &'static str) -> RankedRow<R> {
+    RankedRow::new(row, vec![Term::new(name, likeness, 1.0)])
 }
 
 /// A case by a policy: the score is the logit of Q, its terms are the bias and weight x feature. `found` are the
 /// [`features`] of the case in the situation.
 #[must_use]
-pub fn by_policy<R>(case: R, found: [f64; 6], policy: &Policy) -> Ranked<R> {
+pub fn by_policy<R>(case: R, found: [f64; 6], policy: &Policy) -> RankedRow<R> {
     let weighed = features::NAMES.iter().zip(found).zip(policy.weights);
     let terms = std::iter::once(Term::new("bias", 1.0, policy.bias))
         .chain(weighed.map(|((name, value), weight)| Term::new(name, value, weight)));
-    Ranked::new(case, terms.collect())
+    RankedRow::new(case, terms.collect())
 }
 
 /// Puts rows in order: greatest score first, ties newer first, then by id.
-pub fn sort<R: Borrow<Row>>(rows: &mut [Ranked<R>]) {
+pub fn sort<R: Borrow<Row>>(rows: &mut [RankedRow<R>]) {
     rows.sort_by(|a, b| {
         let (one, other): (&Row, &Row) = (a.row.borrow(), b.row.borrow());
         b.score
@@ -246,7 +246,7 @@ fn time_of(row: &Row) -> Option<&str> {
 }
 
 /// Gives each row its share by softmax over the scores.
-pub fn softmax<R>(rows: &mut [Ranked<R>]) {
+pub fn softmax<R>(rows: &mut [RankedRow<R>]) {
     let top = rows.iter().map(|r| r.score.total).fold(f64::NEG_INFINITY, f64::max);
     let sum: f64 = rows.iter().map(|r| (r.score.total - top).exp()).sum();
     for row in rows {
@@ -259,13 +259,13 @@ pub fn softmax<R>(rows: &mut [Ranked<R>]) {
 ///
 /// `likeness` of two ids is a cosine, or the word overlap where there are no vectors.
 pub fn choose<R: Borrow<Row>>(
-    rows: Vec<Ranked<R>>,
+    rows: Vec<RankedRow<R>>,
     k: usize,
     beyond: usize,
     likeness: impl Fn(&R, &R) -> Option<f64>,
-) -> (Vec<Ranked<R>>, Vec<LeftOut>) {
-    let id = |ranked: &Ranked<R>| Borrow::<Row>::borrow(&ranked.row).id().to_owned();
-    let mut chosen: Vec<Ranked<R>> = Vec::new();
+) -> (Vec<RankedRow<R>>, Vec<LeftOut>) {
+    let id = |ranked: &RankedRow<R>| Borrow::<Row>::borrow(&ranked.row).id().to_owned();
+    let mut chosen: Vec<RankedRow<R>> = Vec::new();
     let mut left = Vec::new();
     let mut below = 0;
     for row in rows {
@@ -341,7 +341,7 @@ mod tests {
 
     #[test]
     fn one_of_the_last_day_has_both_bonuses() {
-        let sought = Sought { domain: Some("Travel".into()), topic: Some("visa rules".into()) };
+        let sought = ProvenQuery { domain: Some("Travel".into()), topic: Some("visa rules".into()) };
         let episode = row(
             Entity::Episode,
             &[
@@ -365,7 +365,7 @@ mod tests {
 
     #[test]
     fn a_near_duplicate_gives_way_and_says_to_whom() {
-        let rows: Vec<Ranked> = [("a", 0.9), ("b", 0.8), ("c", 0.7), ("d", 0.6), ("e", 0.5)]
+        let rows: Vec<RankedRow> = [("a", 0.9), ("b", 0.8), ("c", 0.7), ("d", 0.6), ("e", 0.5)]
             .map(|(id, score)| by_likeness(row(Entity::Case, &[("id", json!(id))]), score, "similarity"))
             .to_vec();
         let alike = |a: &Row, b: &Row| Some(if (a.id(), b.id()) == ("a", "b") { 0.96 } else { 0.95 });
@@ -378,7 +378,7 @@ mod tests {
     proptest! {
         #[test]
         fn the_order_does_not_depend_on_how_rows_came(parts in prop::collection::vec((0u8..4, 0u8..3), 1..20), turn in 0usize..20) {
-            let mut rows: Vec<Ranked> = parts.iter().enumerate().map(|(i, (score, day))| {
+            let mut rows: Vec<RankedRow> = parts.iter().enumerate().map(|(i, (score, day))| {
                 let at = (*day > 0).then(|| format!("2026-01-0{day}T00:00:00.000000Z"));
                 let row = row(Entity::Case, &[("id", json!(format!("{i:02}"))), ("created_at", json!(at))]);
                 by_likeness(row, f64::from(*score), "similarity")
@@ -393,7 +393,7 @@ mod tests {
             prop_assert!((sum - 1.0).abs() < 1e-9);
             for pair in rows.windows(2) {
                 let (a, b) = (&pair[0], &pair[1]);
-                let key = |r: &Ranked| (r.score.total, r.row.text("created_at").map(str::to_owned));
+                let key = |r: &RankedRow| (r.score.total, r.row.text("created_at").map(str::to_owned));
                 prop_assert!(key(a) > key(b) || key(a) == key(b) && a.row.id() < b.row.id());
             }
         }

@@ -1,6 +1,6 @@
 //! The history of a topic: the most relevant episodes, shown in the order in which they happened.
 
-use super::rank::Ranked;
+use super::rank::RankedRow;
 
 /// Relevance that an episode must exceed to belong to a topic.
 pub const RELEVANT: f64 = 0.5;
@@ -10,9 +10,9 @@ pub const OVERFETCH: usize = 2;
 /// The sequence of a topic: of the 2 x `limit` best, those of relevance above 0.5, the most relevant `limit` of them, by
 /// start time. Cut before it is put in order of time: cutting afterwards would drop the newest. `ranked` is in order.
 #[must_use]
-pub fn sequence(ranked: Vec<Ranked>, limit: usize) -> Vec<Ranked> {
+pub fn sequence(ranked: Vec<RankedRow>, limit: usize) -> Vec<RankedRow> {
     let relevant = ranked.into_iter().take(limit.saturating_mul(OVERFETCH)).filter(|r| r.score.total > RELEVANT);
-    let mut shown: Vec<Ranked> = relevant.take(limit).collect();
+    let mut shown: Vec<RankedRow> = relevant.take(limit).collect();
     shown.sort_by(|a, b| (a.row.text("started_at"), a.row.id()).cmp(&(b.row.text("started_at"), b.row.id())));
     shown
 }
@@ -27,7 +27,7 @@ mod tests {
 
     #[test]
     fn the_most_relevant_are_shown_in_order_of_time() {
-        let ranked: Vec<Ranked> = [
+        let ranked: Vec<RankedRow> = [
             ("new", 0.9, "2026-03-01"),
             ("old", 0.8, "2026-01-01"),
             ("mid", 0.7, "2026-02-01"),

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::answer::UsedPolicy;
 use super::inquiry::Inquiry;
-use super::rank::{Ranked, Ranking};
+use super::rank::{RankedRow, Ranking};
 use crate::memory::Row;
 
 /// Difference of two scores below which they are the same.
@@ -22,11 +22,11 @@ pub struct WhatIf {
     /// Whether the time was over before that.
     pub stopped: bool,
     /// What was asked before and after, in order.
-    pub asked: Vec<Asked>,
+    pub asked: Vec<QuestionOutcome>,
     /// The rows that come, go or have another place, by situation and ranking.
-    pub moves: Vec<Move>,
+    pub moves: Vec<PlaceMove>,
     /// The rows that keep their place with another score.
-    pub rescored: Vec<Move>,
+    pub rescored: Vec<PlaceMove>,
     /// What was left out of it, and why.
     pub notes: Vec<String>,
     /// Situations and moved rows, as far as people need to know them by.
@@ -47,7 +47,7 @@ impl WhatIf {
 
 /// A question that was asked before and after.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Asked {
+pub struct QuestionOutcome {
     /// The row whose situation it is, the name of a kept question, or a room.
     pub situation: String,
     /// What `recall` is asked to see the same: its arguments, with the policy that is in use after the change.
@@ -56,7 +56,7 @@ pub struct Asked {
 
 /// A question that is asked before and after.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Question {
+pub struct WhatIfQuestion {
     /// The row whose situation it is, the name of a kept question, or a room.
     pub situation: String,
     /// What is asked.
@@ -67,7 +67,7 @@ pub struct Question {
 
 /// A row that has another place after the change.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Move {
+pub struct PlaceMove {
     /// The ranking.
     pub ranking: Ranking,
     /// The row whose situation was asked, the name of a kept question, or a room.
@@ -92,14 +92,14 @@ pub struct Move {
 
 /// An answer: the rows in order, and the policy that ranked them.
 #[derive(Debug, Clone, Copy)]
-pub struct Ordered<'a> {
+pub struct OrderedAnswer<'a> {
     /// The rows.
-    pub rows: &'a [Ranked],
+    pub rows: &'a [RankedRow],
     /// The policy.
     pub policy: Option<&'a UsedPolicy>,
 }
 
-impl Question {
+impl WhatIfQuestion {
     /// What `recall` is asked to see what is seen after the change.
     #[must_use]
     pub fn repeated(&self, policy: Option<&UsedPolicy>) -> Vec<String> {
@@ -116,8 +116,12 @@ impl Question {
 /// The rows that have another place, or are recalled only before or only after, in order of their place after; and those
 /// that keep their place with another score.
 #[must_use]
-pub fn moves(question: &Question, before: Ordered<'_>, after: Ordered<'_>) -> (Vec<Move>, Vec<Move>) {
-    let place = |rows: &[Ranked], row: &Row| {
+pub fn moves(
+    question: &WhatIfQuestion,
+    before: OrderedAnswer<'_>,
+    after: OrderedAnswer<'_>,
+) -> (Vec<PlaceMove>, Vec<PlaceMove>) {
+    let place = |rows: &[RankedRow], row: &Row| {
         let at = rows.iter().position(|r| r.row.entity == row.entity && r.row.id() == row.id());
         (at.map(|at| at + 1), at.and_then(|at| rows.get(at)).map(|r| r.score.total))
     };
@@ -125,13 +129,13 @@ pub fn moves(question: &Question, before: Ordered<'_>, after: Ordered<'_>) -> (V
     let recall = question.repeated(after.policy);
     let gone = before.rows.iter().filter(|r| place(after.rows, &r.row).0.is_none());
     let (mut moved, mut rescored) = (Vec::new(), Vec::new());
-    for Ranked { row, .. } in after.rows.iter().chain(gone) {
+    for RankedRow { row, .. } in after.rows.iter().chain(gone) {
         let ((was, score_before), (is, score_after)) = (place(before.rows, row), place(after.rows, row));
         let same_score = score_before.zip(score_after).is_some_and(|(was, is)| (was - is).abs() < SAME_SCORE);
         if was == is && same_score {
             continue;
         }
-        let found = Move {
+        let found = PlaceMove {
             ranking: question.inquiry.ranking,
             situation: question.situation.clone(),
             recall: recall.clone(),
@@ -162,9 +166,9 @@ mod tests {
         row
     }
 
-    fn question() -> Question {
+    fn question() -> WhatIfQuestion {
         let inquiry = Inquiry { like: Some("q".to_owned()), ..Inquiry::new(Ranking::Cases) };
-        Question { situation: "q".to_owned(), inquiry, is_kept: false }
+        WhatIfQuestion { situation: "q".to_owned(), inquiry, is_kept: false }
     }
 
     #[test]
@@ -174,8 +178,8 @@ mod tests {
         let (before, after) = (ranked(&["a", "b", "c"]), ranked(&["a", "c", "d"]));
         let (found, rescored) = moves(
             &question(),
-            Ordered { rows: &before, policy: None },
-            Ordered { rows: &after, policy: Some(&policy) },
+            OrderedAnswer { rows: &before, policy: None },
+            OrderedAnswer { rows: &after, policy: Some(&policy) },
         );
         let told: Vec<_> = found.iter().map(|m| (m.id.as_str(), m.before, m.after)).collect();
         assert_eq!(told, [("c", Some(3), Some(2)), ("d", None, Some(3)), ("b", Some(2), None)]);
@@ -188,8 +192,11 @@ mod tests {
     fn another_score_in_the_same_place_is_told_apart() {
         let ranked = |score| vec![by_likeness(row("a"), score, "similarity")];
         let (before, after) = (ranked(0.9), ranked(0.8));
-        let (moved, rescored) =
-            moves(&question(), Ordered { rows: &before, policy: None }, Ordered { rows: &after, policy: None });
+        let (moved, rescored) = moves(
+            &question(),
+            OrderedAnswer { rows: &before, policy: None },
+            OrderedAnswer { rows: &after, policy: None },
+        );
         assert!(moved.is_empty());
         assert_eq!(rescored.iter().map(|m| (m.before, m.score_after)).collect::<Vec<_>>(), [(Some(1), Some(0.8))]);
     }

@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use super::answer::Request;
+use super::answer::RecallRequest;
 use super::features::age_days;
-use super::rank::{Ranked, place_of};
+use super::rank::{RankedRow, place_of};
 use super::{Score, Term};
 use crate::memory::Row;
 
@@ -23,7 +23,7 @@ pub fn letters(score: &Score) -> Vec<char> {
 
 /// Why a term of a ranked row has its value; `like` is the stored row whose situation was asked.
 #[must_use]
-pub fn why(term: &Term, ranked: &Ranked, request: &Request, like: Option<&Row>) -> String {
+pub fn why(term: &Term, ranked: &RankedRow, request: &RecallRequest, like: Option<&Row>) -> String {
     let row = &ranked.row;
     let sought = like.map(place_of).unwrap_or_default();
     match term.name {
@@ -71,7 +71,7 @@ fn likeness(name: &str) -> &'static str {
     }
 }
 
-fn age(row: &Row, request: &Request) -> String {
+fn age(row: &Row, request: &RecallRequest) -> String {
     match age_days(row.text(row.entity.time_column()), &request.at) {
         Some(days) if days < 0.0 => "it is of the future".to_owned(),
         Some(days) if days < 1.0 => format!("{:.1} hours old", days * 24.0),
@@ -103,7 +103,7 @@ mod tests {
 
     use super::*;
     use crate::memory::Entity;
-    use crate::recall::rank::{Ranking, Sought, boosted, proven};
+    use crate::recall::rank::{ProvenQuery, Ranking, boosted, proven};
 
     const NOW: &str = "2026-02-04T10:00:00.000000Z";
 
@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn every_term_has_a_letter_of_its_own() {
-        let found = proven(episode(), &Sought::default(), None, NOW);
+        let found = proven(episode(), &ProvenQuery::default(), None, NOW);
         assert_eq!(letters(&found.score), ['D', 'T', 'U', 'W', 'A']);
         let twice = Score::of(vec![Term::new("aa", 1.0, 1.0), Term::new("aa", 1.0, 1.0)]);
         assert_eq!(letters(&twice), ['A', 'B']);
@@ -127,7 +127,7 @@ mod tests {
     #[test]
     fn a_reason_says_what_the_row_says() {
         let found = boosted(episode(), Some(0.5), "similarity", NOW);
-        let request = Request::new(Ranking::Boosted, NOW);
+        let request = RecallRequest::new(Ranking::Boosted, NOW);
         let told: Vec<String> = found.score.terms.iter().map(|term| why(term, &found, &request, None)).collect();
         assert!(told[0].starts_with("0.7 x similarity 0.500 (cosine") && told[0].contains("6.0 hours old"), "{told:?}");
         assert_eq!(told[1], "3 canvas interactions are stored: + 0.1");

@@ -6,42 +6,36 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde_json::Value;
 
 use super::erase::Erasures;
-use crate::change::plan::{Change, Danger, Plan};
-use crate::change::{
-    self, Author, ChangeError, anchor, audit, chain, feedback, hold, migrate, policy, profile, prune, quarantine,
-    reward, signal, undo, what_if,
-};
-use crate::console::core::change::{Applied, Refusal};
-use crate::console::core::operation::Pruning;
-use crate::console::core::{Failure, Operation, Said, Ticket};
-use crate::console::overlays::unlock::{Pending, Writable};
-use crate::console::screens::receipts::{ENTRIES, Entry};
+use crate::change::plan::{Change, ChangeDanger, Plan};
+use crate::change::{self, Author, ChangeError, Operation, anchor, audit, migrate, what_if};
+use crate::console::core::change::{AppliedPlan, Refusal};
+use crate::console::core::{Proposal, RequestFailure, Ticket};
+use crate::console::overlays::unlock::{PendingStep, WriteState};
+use crate::console::screens::receipts::{ENTRIES, ReceiptEntry};
 use crate::console::screens::trail::{TrailFault, TrailVerdict};
-use crate::job::backfill::Given;
-use crate::lab::{silent, training};
-use crate::memory::prune::Rules;
-use crate::memory::{Entity, Row, time};
+use crate::job::backfill::BackfillArguments;
+use crate::memory::{Entity, Row};
 use crate::recall::what_if::WhatIf;
 use crate::store::Store;
 
 /// Plans that wait for a yes, by the number of the request that made them.
 #[derive(Clone, Default)]
-pub struct Plans(Arc<Mutex<HashMap<Ticket, (Operation, Plan)>>>, Given);
+pub struct Plans(Arc<Mutex<HashMap<Ticket, (Proposal, Plan)>>>, BackfillArguments);
 
 impl Plans {
     /// None yet; what backfills are told.
-    pub fn new(given: Given) -> Self {
+    pub fn new(given: BackfillArguments) -> Self {
         Plans(Arc::default(), given)
     }
 
     /// What backfills are told.
-    pub fn given(&self) -> &Given {
+    pub fn given(&self) -> &BackfillArguments {
         &self.1
     }
 
     /// Keeps a plan.
-    fn keep(&self, ticket: Ticket, operation: Operation, plan: Plan) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(ticket, (operation, plan));
+    fn keep(&self, ticket: Ticket, proposal: Proposal, plan: Plan) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(ticket, (proposal, plan));
     }
 
     /// A plan as it is kept.
@@ -50,32 +44,14 @@ impl Plans {
     }
 
     /// Hands a plan over; it is kept no longer.
-    pub fn take(&self, ticket: Ticket) -> Option<(Operation, Plan)> {
+    pub fn take(&self, ticket: Ticket) -> Option<(Proposal, Plan)> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&ticket)
     }
 }
 
-fn said(said: &Said) -> feedback::Said {
-    let Said { kind, rating, correction, instead_of, user } = said.clone();
-    feedback::Said { kind, rating, correction, instead_of, user, again: false }
-}
-
-/// The rules as the change knows them; ages count from now.
-fn pruning(rules: &Pruning) -> prune::Ask {
-    let older_than = rules.older_days.and_then(|days| time::parse_moment(&format!("{days}d"), chrono::Utc::now()));
-    let (window, user, agent) = (rules.window, rules.user.clone(), rules.agent.clone());
-    let rules = Rules {
-        older_than,
-        below_reward: rules.below_tenths.map(|tenths| f64::from(tenths) / 10.0),
-        duplicates: rules.duplicates,
-        keep_diverse: rules.keep_diverse,
-    };
-    prune::Ask { user, agent, window, rules }
-}
-
 /// What an operation would come to; nothing is kept.
-pub async fn preview(store: &Store, operation: &Operation, author: &Author) -> Result<Box<Plan>, Failure> {
-    let planned = plan_one(store, operation, author).await;
+pub async fn preview(store: &Store, operation: &Operation, author: &Author) -> Result<Box<Plan>, RequestFailure> {
+    let planned = change::plan(store, operation, author).await;
     planned.map(Box::new).map_err(|error| failure(&operation.title(), &error))
 }
 
@@ -84,91 +60,59 @@ pub async fn what_if(
     store: &Store,
     (plans, erasures): (&Plans, &Erasures),
     planned: Ticket,
-    kept: &[what_if::Kept],
+    kept: &[what_if::KeptQuestion],
     patient: bool,
     told: &(dyn Fn(usize) + Send + Sync),
-) -> Result<Box<WhatIf>, Failure> {
+) -> Result<Box<WhatIf>, RequestFailure> {
     let budget = if patient { what_if::PATIENCE } else { what_if::BUDGET };
     let found = match (plans.kept(planned), erasures.kept(planned)) {
         (Some(plan), _) => what_if::of_plan(store, &plan, kept, budget, told).await,
         (None, Some(plan)) => what_if::of_purge(store, &plan, kept, budget, told).await,
         (None, None) => {
-            return Err(Failure::new("Recall was not looked at", "the plan is gone", "ask for it again"));
+            return Err(RequestFailure::new("Recall was not looked at", "the plan is gone", "ask for it again"));
         }
     };
     found.map(Box::new).map_err(|error| failure("Recall was not looked at", &error))
 }
 
-/// The plan of a single operation.
-async fn plan_one(store: &Store, operation: &Operation, author: &Author) -> Result<Plan, ChangeError> {
-    match operation {
-        Operation::AddFeedback { episode, said: what } => feedback::add(store, episode, &said(what)).await,
-        Operation::EditFeedback { id, said: what } => feedback::edit(store, id, &said(what)).await,
-        Operation::RemoveFeedback { id } => feedback::remove(store, id).await,
-        Operation::Signal { episode, signal, reason } => {
-            signal::add(store, episode, signal.word(), &author.actor, reason.as_deref()).await
-        }
-        Operation::Retract { id } => signal::retract(store, id).await,
-        Operation::Link { child, parent } => chain::link(store, child, parent).await,
-        Operation::Unlink { child } => chain::unlink(store, child).await,
-        Operation::Reward { case, reward, outcome } => reward::set(store, case, *reward, outcome.as_deref()).await,
-        Operation::Window { profile, window } => profile::set_window(store, profile, *window).await,
-        Operation::ActivatePolicy { id } => policy::activate(store, id).await,
-        Operation::TrainPolicy { bank } => {
-            let pairs = training::from_bank(store, Some(bank), &silent).await?;
-            policy::train(store, bank, &pairs, policy::SEED).await
-        }
-        Operation::Prune(rules) => prune::plan(store, &pruning(rules)).await,
-        Operation::Hold { cases, held } => quarantine::hold(store, cases, *held).await,
-        Operation::LegalHold { person, reason: Some(reason) } => {
-            hold::hold(store, person, Some(reason), &author.actor).await
-        }
-        Operation::LegalHold { person, reason: None } => hold::unhold(store, person).await,
-        Operation::Undo { seq } => undo::undo(store, *seq).await,
-        Operation::Backfill { name, .. } => super::job::plan(store, name, &Given::default()).await,
-        Operation::Each(_) => Err(ChangeError::Usage("several changes are planned one by one".to_owned())),
-    }
-}
-
-/// Plans an operation, keeps the plan, and gives it to be shown.
+/// Plans what is proposed, keeps the plan, and gives it to be shown.
 pub async fn plan(
     store: &Store,
     plans: &Plans,
     ticket: Ticket,
-    operation: Operation,
+    proposal: Proposal,
     author: &Author,
 ) -> Result<Box<Plan>, Refusal> {
-    let planned = match &operation {
-        Operation::Each(each) => plan_each(store, each, author).await,
-        Operation::Backfill { name, .. } => {
-            super::job::plan(store, name, plans.given()).await.map_err(|e| (operation.clone(), e))
+    let planned = match &proposal {
+        Proposal::Changes(changes) => plan_each(store, changes, author).await,
+        Proposal::Backfill { name, .. } => {
+            super::job::plan(store, name, plans.given()).await.map_err(|error| (proposal.title(), error))
         }
-        single => plan_one(store, single, author).await.map_err(|e| (single.clone(), e)),
     };
     match planned {
         Ok(plan) => {
             let shown = Box::new(plan.clone());
-            plans.keep(ticket, operation, plan);
+            plans.keep(ticket, proposal, plan);
             Ok(shown)
         }
-        Err((single, error)) => Err(refusal(store, &single, &[], error).await),
+        Err((title, error)) => Err(refusal(store, &title, &[], error).await),
     }
 }
 
 /// Several plans as one to look at: what they come to together. Each is planned again when it is its turn.
-async fn plan_each(store: &Store, each: &[Operation], author: &Author) -> Result<Plan, (Operation, ChangeError)> {
+async fn plan_each(store: &Store, each: &[Operation], author: &Author) -> Result<Plan, (String, ChangeError)> {
     let mut whole: Option<Plan> = None;
     for operation in each {
-        let plan = plan_one(store, operation, author).await.map_err(|e| (operation.clone(), e))?;
+        let plan = change::plan(store, operation, author).await.map_err(|error| (operation.title(), error))?;
         whole = Some(match whole {
             None => plan,
             Some(whole) => joined(whole, plan),
         });
     }
-    let mut whole =
-        whole.ok_or_else(|| (Operation::Each(Vec::new()), ChangeError::Usage("nothing was asked for".to_owned())))?;
+    let nothing = || ("Nothing".to_owned(), ChangeError::Usage("nothing was asked for".to_owned()));
+    let mut whole = whole.ok_or_else(nothing)?;
     if each.len() > 1 {
-        whole.danger = whole.danger.max(Danger::Guarded);
+        whole.danger = whole.danger.max(ChangeDanger::Guarded);
         let words = format!(
             "these are {} changes, each planned again in its turn, with an audit entry of its own: when one is refused, those \
              before it stay and can be undone one by one",
@@ -200,7 +144,7 @@ fn joined(mut whole: Plan, next: Plan) -> Plan {
 }
 
 /// Applies a kept plan, and keeps an anchor of the trail outside the database: a session may end without notice.
-pub async fn apply(store: &Store, kept: Option<(Operation, Plan)>, author: &Author) -> Applied {
+pub async fn apply(store: &Store, kept: Option<(Proposal, Plan)>, author: &Author) -> AppliedPlan {
     let mut applied = carry_out(store, kept, author).await;
     if let Some((_, last)) = applied.receipts.last_mut() {
         last.disclosures.extend(anchor::missed(store).await);
@@ -208,27 +152,28 @@ pub async fn apply(store: &Store, kept: Option<(Operation, Plan)>, author: &Auth
     applied
 }
 
-/// Of several operations each is planned and applied in its turn, up to the first refusal.
-async fn carry_out(store: &Store, kept: Option<(Operation, Plan)>, author: &Author) -> Applied {
-    let Some((operation, plan)) = kept else {
-        let failure = Failure::new("The change was not made", "its plan is gone", "ask for it again");
-        return Applied { receipts: Vec::new(), refusal: Some(Refusal::Failed(failure)) };
+/// Of several changes each is planned and applied in its turn, up to the first refusal.
+async fn carry_out(store: &Store, kept: Option<(Proposal, Plan)>, author: &Author) -> AppliedPlan {
+    let Some((proposal, plan)) = kept else {
+        let failure = RequestFailure::new("The change was not made", "its plan is gone", "ask for it again");
+        return AppliedPlan { receipts: Vec::new(), refusal: Some(Refusal::Failed(failure)) };
     };
-    let Operation::Each(each) = &operation else {
+    let each = proposal.changes();
+    if each.len() <= 1 {
         return match change::apply(store, &plan, author).await {
-            Ok(receipt) => Applied { receipts: vec![(0, receipt)], refusal: None },
+            Ok(receipt) => AppliedPlan { receipts: vec![(0, receipt)], refusal: None },
             Err(error) => {
-                let refusal = refusal(store, &operation, &plan.changes, error).await;
-                Applied { receipts: Vec::new(), refusal: Some(refusal) }
+                let refusal = refusal(store, &proposal.title(), &plan.changes, error).await;
+                AppliedPlan { receipts: Vec::new(), refusal: Some(refusal) }
             }
         };
-    };
-    let mut applied = Applied::default();
+    }
+    let mut applied = AppliedPlan::default();
     for (position, single) in each.iter().enumerate() {
-        match change::plan_and_apply(store, author, || plan_one(store, single, author)).await {
+        match change::plan_and_apply(store, author, || change::plan(store, single, author)).await {
             Ok((_, receipt)) => applied.receipts.push((position, receipt)),
             Err(error) => {
-                applied.refusal = Some(refusal(store, single, &[], error).await);
+                applied.refusal = Some(refusal(store, &single.title(), &[], error).await);
                 break;
             }
         }
@@ -237,12 +182,12 @@ async fn carry_out(store: &Store, kept: Option<(Operation, Plan)>, author: &Auth
 }
 
 /// Why it was not done, for people; where rows have moved, with what they are now.
-async fn refusal(store: &Store, operation: &Operation, changes: &[Change], error: ChangeError) -> Refusal {
+async fn refusal(store: &Store, title: &str, changes: &[Change], error: ChangeError) -> Refusal {
     match error {
         ChangeError::Conflict { message, rows } => {
             Refusal::Conflict { message, rows, now: rows_now(store, changes).await }
         }
-        error => Refusal::Failed(failure(&operation.title(), &error)),
+        error => Refusal::Failed(failure(title, &error)),
     }
 }
 
@@ -261,7 +206,7 @@ async fn rows_now(store: &Store, changes: &[Change]) -> Vec<Option<Row>> {
 }
 
 /// A refusal of the change for people.
-pub fn failure(what: &str, error: &ChangeError) -> Failure {
+pub fn failure(what: &str, error: &ChangeError) -> RequestFailure {
     let what = format!("{what}: not done");
     let remedy = match error {
         ChangeError::Store(error) => return super::load::failure(&what, error),
@@ -272,37 +217,40 @@ pub fn failure(what: &str, error: &ChangeError) -> Failure {
         ChangeError::Broken(_) => "look at the trail with: audit verify",
         ChangeError::Failed(_) => "try again",
     };
-    Failure::new(what, error.to_string(), remedy)
+    RequestFailure::new(what, error.to_string(), remedy)
 }
 
 /// Whether and how the database can be written.
-pub async fn writable(store: &Store) -> Result<Writable, Failure> {
+pub async fn writable(store: &Store) -> Result<WriteState, RequestFailure> {
     if let Some(reason) = store.why_not_writable() {
-        return Ok(Writable { blocked: Some(reason.to_owned()), ..Writable::default() });
+        return Ok(WriteState { blocked: Some(reason.to_owned()), ..WriteState::default() });
     }
     let what = "Whether the database can be changed";
     let state = migrate::state(store).await.map_err(|e| failure(what, &e))?;
-    let pending = state.pending.into_iter().map(|m| Pending {
+    let pending = state.pending.into_iter().map(|m| PendingStep {
         name: m.name,
         sql: m.sql,
         lock_risk: m.lock_risk,
         effect: m.effect,
     });
-    Ok(Writable { blocked: None, audited: !state.applied.is_empty(), pending: pending.collect() })
+    Ok(WriteState { blocked: None, audited: !state.applied.is_empty(), pending: pending.collect() })
 }
 
 /// Applies the pending migrations, and the optional ones of these names; what was applied.
-pub async fn migrate(store: &Store, author: &Author, optional: Vec<String>) -> Result<Vec<String>, Failure> {
-    let choice = migrate::Choice { to: None, optional };
+pub async fn migrate(store: &Store, author: &Author, optional: Vec<String>) -> Result<Vec<String>, RequestFailure> {
+    let choice = migrate::MigrationChoice { to: None, optional };
     let outcome = migrate::apply_chosen(store, author, &choice).await;
     Ok(outcome.map_err(|e| failure("The migration", &e))?.applied)
 }
 
 /// What our trail is worth, with the anchors that are kept of it; `told` hears how many entries were read.
-pub async fn verify_trail(store: &Store, told: &(dyn Fn(usize) + Sync)) -> Result<Box<TrailVerdict>, Failure> {
+pub async fn verify_trail(store: &Store, told: &(dyn Fn(usize) + Sync)) -> Result<Box<TrailVerdict>, RequestFailure> {
     let verdict = anchor::walk(store, &[], told).await.map_err(|e| failure("The audit trail", &e))?;
-    let fault =
-        |fault: audit::Fault| TrailFault { kind: fault.kind.replace('_', " "), seq: fault.seq, message: fault.message };
+    let fault = |fault: audit::AuditFault| TrailFault {
+        kind: fault.kind.replace('_', " "),
+        seq: fault.seq,
+        message: fault.message,
+    };
     Ok(Box::new(TrailVerdict {
         entries: verdict.entries,
         database_id: verdict.database_id,
@@ -315,9 +263,11 @@ pub async fn verify_trail(store: &Store, told: &(dyn Fn(usize) + Sync)) -> Resul
 }
 
 /// Entries of our trail, newest first.
-pub async fn trail(store: &Store, before: Option<i64>) -> Result<Vec<Entry>, Failure> {
+pub async fn trail(store: &Store, before: Option<i64>) -> Result<Vec<ReceiptEntry>, RequestFailure> {
     let failed = |e: ChangeError| match e {
-        ChangeError::Refused(reason) => Failure::new("No change was made here yet", reason, "U adds the audit trail"),
+        ChangeError::Refused(reason) => {
+            RequestFailure::new("No change was made here yet", reason, "U adds the audit trail")
+        }
         e => failure("The list of changes", &e),
     };
     let head = audit::anchor(store).await.map_err(failed)?.seq;
@@ -328,10 +278,10 @@ pub async fn trail(store: &Store, before: Option<i64>) -> Result<Vec<Entry>, Fai
     Ok(rows.iter().map(entry).collect())
 }
 
-fn entry(row: &Value) -> Entry {
+fn entry(row: &Value) -> ReceiptEntry {
     let text = |value: &Value| value.as_str().map(str::to_owned);
     let public = &row["public"];
-    Entry {
+    ReceiptEntry {
         seq: row["seq"].as_i64().unwrap_or_default(),
         at: text(&row["at"]).unwrap_or_default(),
         actor: text(&row["actor"]).unwrap_or_default(),

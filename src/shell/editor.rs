@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::path::PathBuf;
 
-use crate::console::core::Failure;
+use crate::console::core::RequestFailure;
 use crate::ground::private_file;
 use crate::ui::escaped;
 
@@ -14,15 +14,16 @@ const DEFAULT: &str = "less";
 
 /// Shows a text in `$VISUAL` or `$EDITOR`, else `less`; returns when that is closed. The terminal must be given back
 /// first. Dropped before its end, it ends the editor.
-pub async fn view(ending: &str, text: &str) -> Result<(), Failure> {
+pub async fn view(ending: &str, text: &str) -> Result<(), RequestFailure> {
     let command = ["VISUAL", "EDITOR"].iter().find_map(|name| env::var(name).ok().filter(|v| !v.trim().is_empty()));
     let command = command.unwrap_or_else(|| DEFAULT.to_owned());
     let failed = |e: io::Error| {
-        let mut failure = Failure::new("The editor was not opened", e.to_string(), "set VISUAL or EDITOR to an editor");
+        let mut failure =
+            RequestFailure::new("The editor was not opened", e.to_string(), "set VISUAL or EDITOR to an editor");
         failure.code = Some(command.clone());
         failure
     };
-    let shown = Shown::write(ending, &escaped(text)).map_err(failed)?;
+    let shown = EditedFile::write(ending, &escaped(text)).map_err(failed)?;
     let mut words = command.split_whitespace();
     let mut editor = tokio::process::Command::new(words.next().unwrap_or(DEFAULT));
     editor.args(words).arg(&shown.0).kill_on_drop(true).status().await.map_err(failed)?;
@@ -30,17 +31,17 @@ pub async fn view(ending: &str, text: &str) -> Result<(), Failure> {
 }
 
 /// A file that only its owner may read, there as long as this is.
-struct Shown(PathBuf);
+struct EditedFile(PathBuf);
 
-impl Shown {
+impl EditedFile {
     fn write(ending: &str, text: &str) -> io::Result<Self> {
         let path = env::temp_dir().join(format!("mnemoscope-{:016x}.{ending}", rand::random::<u64>()));
         private_file::create(&path, text.as_bytes())?;
-        Ok(Shown(path))
+        Ok(EditedFile(path))
     }
 }
 
-impl Drop for Shown {
+impl Drop for EditedFile {
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.0);
     }

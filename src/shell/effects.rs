@@ -10,11 +10,11 @@ use tokio::task::JoinHandle;
 
 use super::change::{self, Plans};
 use super::erase::Erasures;
-use super::{Embedding, Opener, Options, erase, export, health, job, load, recall, replay, study};
+use super::{ConsoleOptions, Embedding, Opener, erase, export, health, job, load, recall, replay, study};
 use crate::change::Author;
-use crate::console::core::{Effect, Failure, Message, Reply, Request, Ticket};
-use crate::job::backfill::Given;
-use crate::job::plan::Wish;
+use crate::console::core::{Effect, Message, Reply, Request, RequestFailure, Ticket};
+use crate::job::backfill::BackfillArguments;
+use crate::job::plan::JobWish;
 use crate::lab::people;
 use crate::memory::mask::Mask;
 use crate::store::Store;
@@ -59,8 +59,8 @@ impl Worker {
             Request::LoadPage(query) => Reply::Page(load::page(store, &query).await),
             Request::LoadDetail(entity, id, key) => Reply::Detail(load::detail(store, entity, &id, &key).await),
             Request::LoadRelated(relations) => Reply::Related(load::related(store, relations).await),
-            Request::Plan(operation) => {
-                let planned = change::plan(store, &self.plans, self.ticket, *operation, &self.author(None)).await;
+            Request::Plan(proposal) => {
+                let planned = change::plan(store, &self.plans, self.ticket, *proposal, &self.author(None)).await;
                 Reply::Planned(planned)
             }
             Request::Apply { planned, reason } => {
@@ -142,19 +142,19 @@ pub struct Tasks {
     replies: UnboundedSender<Message>,
     running: HashMap<Ticket, JoinHandle<()>>,
     /// How to stop the jobs that run here.
-    jobs: HashMap<Ticket, watch::Sender<Wish>>,
+    jobs: HashMap<Ticket, watch::Sender<JobWish>>,
 }
 
 impl Tasks {
     /// No tasks yet; what they find goes to `replies`.
-    pub fn new(store: Arc<Store>, open: Opener, options: Options, replies: UnboundedSender<Message>) -> Self {
+    pub fn new(store: Arc<Store>, open: Opener, options: ConsoleOptions, replies: UnboundedSender<Message>) -> Self {
         store.keep_vectors(CONSOLE_BYTES);
         Tasks {
             store: Arc::new(Mutex::new(store)),
             open,
             profile: (options.profile, options.production),
             actor: options.actor,
-            plans: Plans::new(Given::with(options.embedding.clone())),
+            plans: Plans::new(BackfillArguments::with(options.embedding.clone())),
             erasures: Erasures::default(),
             mask: options.mask,
             embedding: Arc::new(options.embedding),
@@ -238,11 +238,11 @@ impl Tasks {
     }
 
     fn run_job(&mut self, ticket: Ticket, name: String, resume: bool, reason: Option<String>) {
-        let (wish, heard) = watch::channel(Wish::GoOn);
+        let (wish, heard) = watch::channel(JobWish::GoOn);
         self.jobs.insert(ticket, wish);
         let worker = self.worker(ticket);
         let given = self.plans.given().clone();
-        let run = job::Run { ticket, name, resume, given, author: worker.author(reason) };
+        let run = job::ShellRun { ticket, name, resume, given, author: worker.author(reason) };
         self.spawn(ticket, async move {
             let ended = job::run(Arc::clone(&worker.store), run, heard, worker.replies.clone()).await;
             Message::Reply(ticket, Reply::JobEnded(ended))
@@ -257,7 +257,7 @@ impl Tasks {
             let migrated = async {
                 let names = change::migrate(&worker.store, &worker.author(None), optional).await?;
                 let fresh = open().await.map_err(|e| {
-                    Failure::new(
+                    RequestFailure::new(
                         "The database was not opened again",
                         e.to_string(),
                         "end the console and open it again",
@@ -278,7 +278,7 @@ impl Tasks {
         const PATIENCE: Duration = Duration::from_secs(2);
         let until = tokio::time::Instant::now() + PATIENCE;
         for wish in self.jobs.values() {
-            let _ = wish.send(Wish::Pause);
+            let _ = wish.send(JobWish::Pause);
         }
         for ticket in self.jobs.keys() {
             if let Some(task) = self.running.get_mut(ticket) {
@@ -302,7 +302,7 @@ impl Tasks {
 pub async fn people(store: &Store) -> Message {
     match people::handles(store).await {
         Ok(handles) => Message::People(handles),
-        Err(error) => Message::Failed(Failure::new(
+        Err(error) => Message::Failed(RequestFailure::new(
             "The names of people could not be read",
             format!("{error}; rows are masked, but an error may name somebody"),
             "turn masking off and on to try again",

@@ -5,16 +5,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde_json::Value;
 
 use super::change::failure;
-use crate::change::plan::erasure::{Choice, Outcome, Preview, Unfinished};
-use crate::change::purge::{self, Desk, NewDecisions, Options, PurgePlan, Session, Sink};
+use crate::change::plan::erasure::{ErasureChoice, ErasureOutcome, Preview, UnfinishedErasure};
+use crate::change::purge::{self, Desk, KeptSession, NewDecisions, PurgeOptions, PurgePlan, Sink};
 use crate::change::{Author, ChangeError, anchor, suppress};
 use crate::config;
-use crate::console::core::{Failure, Ticket};
+use crate::console::core::{RequestFailure, Ticket};
 use crate::store::Store;
 
-fn options(choice: &Choice) -> Options {
-    let Choice { mentions, each, account, full, .. } = choice.clone();
-    Options { mentions, each, account, full, ..Options::default() }
+fn options(choice: &ErasureChoice) -> PurgeOptions {
+    let ErasureChoice { mentions, each, account, full, .. } = choice.clone();
+    PurgeOptions { mentions, each, account, full, ..PurgeOptions::default() }
 }
 
 /// The last plan to erase somebody, as long as somebody looks at it. It is only looked at: erasing plans again.
@@ -42,7 +42,7 @@ impl Erasures {
 }
 
 /// Sessions of this database that are kept in the state folder and have not ended verified.
-async fn kept(store: &Store) -> Result<Vec<Session>, ChangeError> {
+async fn kept(store: &Store) -> Result<Vec<KeptSession>, ChangeError> {
     let own = store.own().await?.filter(|own| own.unread.is_none() && store.can_erase());
     let key = config::erasure_key(false).ok().flatten();
     let (Some(folder), Some(key), Some(own)) = (config::state_folder(), key, own) else { return Ok(Vec::new()) };
@@ -50,13 +50,13 @@ async fn kept(store: &Store) -> Result<Vec<Session>, ChangeError> {
 }
 
 /// Erasures that have not ended verified, to be resumed.
-pub async fn unfinished(store: &Store) -> Vec<Unfinished> {
+pub async fn unfinished(store: &Store) -> Vec<UnfinishedErasure> {
     let kept = kept(store).await.unwrap_or_default().into_iter();
-    kept.map(|kept| Unfinished { given: kept.subject.given, started_at: kept.started_at }).collect()
+    kept.map(|kept| UnfinishedErasure { given: kept.subject.given, started_at: kept.started_at }).collect()
 }
 
 /// The session about that person that has not ended verified, if there is one here.
-async fn begun(store: &Store, given: &str) -> Result<Option<Session>, ChangeError> {
+async fn begun(store: &Store, given: &str) -> Result<Option<KeptSession>, ChangeError> {
     let Some(key) = config::erasure_key(false).ok().flatten() else { return Ok(None) };
     let Some(session) = store.purge_of(&suppress::hmac(&key, given)).await? else { return Ok(None) };
     let is_open = matches!(session.status.as_str(), "running" | "incomplete");
@@ -69,9 +69,9 @@ pub async fn plan(
     erasures: &Erasures,
     ticket: Ticket,
     given: &str,
-    choice: &Choice,
+    choice: &ErasureChoice,
     told: &(dyn Fn(&str, u64) + Sync),
-) -> Result<Box<Preview>, Failure> {
+) -> Result<Box<Preview>, RequestFailure> {
     let planned = async {
         let begun = if store.can_erase() { begun(store, given).await? } else { None };
         let plan = match (purge::plan_any(store, given, &options(choice), told).await, begun) {
@@ -85,7 +85,9 @@ pub async fn plan(
         Ok(Preview { unfinished: preview.unfinished || began.is_some(), began, ..preview })
     };
     planned.await.map(Box::new).map_err(|error| match error {
-        ChangeError::NotFound(words) => Failure::new("Nobody is known so", words, "name the person in another way: /"),
+        ChangeError::NotFound(words) => {
+            RequestFailure::new("Nobody is known so", words, "name the person in another way: /")
+        }
         error => failure("The erasure was not planned", &error),
     })
 }
@@ -95,9 +97,9 @@ pub async fn whereabouts(
     store: &Store,
     given: &str,
     told: &(dyn Fn(&str, u64) + Sync),
-) -> Result<Box<Preview>, Failure> {
+) -> Result<Box<Preview>, RequestFailure> {
     let found = async {
-        let all = Options { account: true, ..Options::default() };
+        let all = PurgeOptions { account: true, ..PurgeOptions::default() };
         purge::preview(store, &purge::plan(store, given, &all, told).await?).await
     };
     found.await.map(Box::new).map_err(|error| failure("It is not known where the person is", &error))
@@ -107,11 +109,11 @@ pub async fn whereabouts(
 pub async fn run(
     store: &Store,
     given: &str,
-    choice: &Choice,
+    choice: &ErasureChoice,
     resume: bool,
     author: &Author,
     told: &(dyn Fn(&str, u64) + Sync),
-) -> Result<Box<Outcome>, Failure> {
+) -> Result<Box<ErasureOutcome>, RequestFailure> {
     let done = async {
         let kept = |e: &dyn std::fmt::Display| {
             ChangeError::Refused(format!("the key of the suppression list cannot be kept: {e}"))

@@ -5,12 +5,12 @@ use std::io::{self, Write as _};
 use std::path::PathBuf;
 
 use super::load;
-use crate::console::core::Failure;
+use crate::console::core::RequestFailure;
 use crate::console::core::request::Export;
 use crate::console::core::window::row_key;
 use crate::ground::private_file::PrivateFile;
 use crate::memory::mask::Mask;
-use crate::memory::query::{Query, Start};
+use crate::memory::query::{PageStart, Query};
 use crate::memory::{Entity, Row};
 use crate::store::Store;
 
@@ -23,10 +23,10 @@ pub async fn write(
     export: &Export,
     mask: Option<&Mask>,
     told: impl Fn(usize),
-) -> Result<(usize, String), Failure> {
+) -> Result<(usize, String), RequestFailure> {
     let path = expanded(&export.path);
     let failed = |e: io::Error| {
-        let mut failure = Failure::new("The rows were not written", e.to_string(), remedy(&e));
+        let mut failure = RequestFailure::new("The rows were not written", e.to_string(), remedy(&e));
         failure.code = Some(path.display().to_string());
         failure
     };
@@ -49,14 +49,14 @@ pub async fn write(
         }
         only => {
             let wanted: Option<HashSet<&str>> = only.as_ref().map(|keys| keys.iter().map(String::as_str).collect());
-            let mut query = Query { limit: BATCH, start: Start::First, ..export.query.clone() };
+            let mut query = Query { limit: BATCH, start: PageStart::First, ..export.query.clone() };
             loop {
                 let page = load::page(store, &query).await?;
                 let is_wanted = |row: &Row| wanted.as_ref().is_none_or(|keys| keys.contains(row_key(row).as_str()));
                 out.rows(page.rows, is_wanted).map_err(failed)?;
                 told(out.rows);
                 match page.next {
-                    Some(next) => query.start = Start::After(next),
+                    Some(next) => query.start = PageStart::After(next),
                     None => break,
                 }
             }

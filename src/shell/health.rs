@@ -3,83 +3,84 @@
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use crate::change::findings::{self, Brief, Told, Wanted};
-use crate::change::migrate::{self, Done, Pending, State};
-use crate::console::core::Failure;
+use crate::change::findings::{self, BriefLimit, FindingNews, FindingRequest};
+use crate::change::migrate::{self, DoneMigration, MigrationState, PendingMigration};
+use crate::console::core::RequestFailure;
 use crate::console::core::request::Reply;
-use crate::console::screens::findings::News;
-use crate::console::screens::migrations::{Item, Listed, Standing};
+use crate::console::screens::findings::LookNews;
+use crate::console::screens::migrations::{MigrationItem, MigrationList, MigrationStanding};
 use crate::store::Store;
 
 /// Examples of each finding.
 const EXAMPLES: usize = 50;
 
 /// What a look beside other work may cost: a hundred thousand episodes are within it.
-const BRIEF: Brief = Brief { rows: 2_000_000, time: Duration::from_secs(30) };
+const BRIEF: BriefLimit = BriefLimit { rows: 2_000_000, time: Duration::from_secs(30) };
 
 /// Looks through the database; `replies` hear what is found as it is found.
-pub async fn look(store: &Store, brief: bool, replies: impl Fn(Reply) + Sync) -> Result<News, Failure> {
-    let mut told = |told: Told| {
+pub async fn look(store: &Store, brief: bool, replies: impl Fn(Reply) + Sync) -> Result<LookNews, RequestFailure> {
+    let mut told = |told: FindingNews| {
         let news = match told {
-            Told::Found(finding) => News::Found(Box::new(finding)),
-            Told::NotApplicable(kind) => News::NotApplicable(kind),
-            Told::Read(rows, entity) => News::Read(rows, entity),
-            Told::Left(kinds) => News::Left(kinds),
+            FindingNews::Found(finding) => LookNews::Found(Box::new(finding)),
+            FindingNews::NotApplicable(kind) => LookNews::NotApplicable(kind),
+            FindingNews::Read(rows, entity) => LookNews::Read(rows, entity),
+            FindingNews::Left(kinds) => LookNews::Left(kinds),
         };
         replies(Reply::Finding(Ok(news)));
         ControlFlow::Continue(())
     };
-    let wanted = Wanted { kind: None, examples: EXAMPLES, brief: brief.then_some(BRIEF) };
+    let wanted = FindingRequest { kind: None, examples: EXAMPLES, brief: brief.then_some(BRIEF) };
     let remedy = "r looks again; findings of one kind: findings --kind K";
     let failed =
-        |e: crate::change::ChangeError| Failure::new("Looking for findings ended early", e.to_string(), remedy);
-    findings::look(store, &wanted, &mut told).await.map(|()| News::Done).map_err(failed)
+        |e: crate::change::ChangeError| RequestFailure::new("Looking for findings ended early", e.to_string(), remedy);
+    findings::look(store, &wanted, &mut told).await.map(|()| LookNews::Done).map_err(failed)
 }
 
 /// How the migrations stand.
-pub async fn migrations(store: &Store) -> Result<Box<Listed>, Failure> {
+pub async fn migrations(store: &Store) -> Result<Box<MigrationList>, RequestFailure> {
     let state = migrate::state(store).await;
-    let state = state.map_err(|e| Failure::new("The migrations could not be read", e.to_string(), "r reads again"))?;
+    let state =
+        state.map_err(|e| RequestFailure::new("The migrations could not be read", e.to_string(), "r reads again"))?;
     Ok(Box::new(listed(state)))
 }
 
-fn listed(state: State) -> Listed {
+fn listed(state: MigrationState) -> MigrationList {
     let mut items = Vec::new();
     for drift in state.drift {
         let note = Some(drift.message);
-        items.push(Item { note, diff: drift.diff, ..named(drift.name, Standing::Drifted) });
+        items.push(MigrationItem { note, diff: drift.diff, ..named(drift.name, MigrationStanding::Drifted) });
     }
-    items.extend(state.pending.into_iter().map(|p| item(p, Standing::Pending)));
+    items.extend(state.pending.into_iter().map(|p| item(p, MigrationStanding::Pending)));
     for offered in state.optional {
-        let standing = if offered.applied { Standing::Applied } else { Standing::Optional };
-        items.push(Item { option: Some(offered.option), ..item(offered.migration, standing) });
+        let standing = if offered.applied { MigrationStanding::Applied } else { MigrationStanding::Optional };
+        items.push(MigrationItem { option: Some(offered.option), ..item(offered.migration, standing) });
     }
     for done in state.history {
         match items.iter_mut().find(|i| i.name == done.name) {
             Some(item) if item.note.is_none() => item.note = Some(record(&done)),
             Some(_) => {}
-            None => items.push(Item {
+            None => items.push(MigrationItem {
                 note: Some(record(&done)),
                 effect: done.effect,
                 sql: done.sql,
-                ..named(done.name, Standing::Applied)
+                ..named(done.name, MigrationStanding::Applied)
             }),
         }
     }
-    items.extend(state.present.into_iter().map(|name| named(name, Standing::Present)));
+    items.extend(state.present.into_iter().map(|name| named(name, MigrationStanding::Present)));
     let line = |row: Vec<Option<String>>| row.into_iter().map(Option::unwrap_or_default).collect::<Vec<_>>().join("  ");
     let foreign = state.foreign.into_iter().map(|f| (f.table, f.rows.into_iter().map(line).collect())).collect();
-    Listed { items, layouts: state.layouts, foreign }
+    MigrationList { items, layouts: state.layouts, foreign }
 }
 
 /// When a migration was applied, and the beginning of what tells its statements from others.
-fn record(done: &Done) -> String {
+fn record(done: &DoneMigration) -> String {
     let checksum: String = done.checksum.chars().take(12).collect();
     format!("on {}, checksum {checksum}…", done.applied_at.get(..16).unwrap_or(&done.applied_at).replace('T', " "))
 }
 
-fn named(name: String, standing: Standing) -> Item {
-    Item {
+fn named(name: String, standing: MigrationStanding) -> MigrationItem {
+    MigrationItem {
         name,
         standing,
         effect: String::new(),
@@ -92,8 +93,8 @@ fn named(name: String, standing: Standing) -> Item {
     }
 }
 
-fn item(pending: Pending, standing: Standing) -> Item {
-    Item {
+fn item(pending: PendingMigration, standing: MigrationStanding) -> MigrationItem {
+    MigrationItem {
         effect: pending.effect,
         lock_risk: pending.lock_risk,
         sql: pending.sql,

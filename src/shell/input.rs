@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 
 use crate::console::Hits;
-use crate::console::core::{Code, Key, Message, Target};
+use crate::console::core::{ClickTarget, Code, Key, Message};
 
 /// Two clicks within this time at one place are a double click.
 const TWICE: Duration = Duration::from_millis(400);
@@ -61,7 +61,7 @@ impl Pointer {
 
     fn mouse(&mut self, event: MouseEvent, hits: &Hits) -> Option<Message> {
         let (x, y) = (event.column, event.row);
-        let target = || hits.at(x, y).cloned().unwrap_or(Target::List);
+        let target = || hits.at(x, y).cloned().unwrap_or(ClickTarget::List);
         match event.kind {
             MouseEventKind::Down(MouseButton::Left) => {
                 let now = Instant::now();

@@ -9,24 +9,24 @@ use tokio::sync::watch;
 use super::change::failure;
 use crate::change::{Author, ChangeError, Plan, anchor};
 use crate::console::core::request::Reply;
-use crate::console::core::{Failure, Message, Ticket};
+use crate::console::core::{Message, RequestFailure, Ticket};
 use crate::console::screens::jobs::JobAsk;
-use crate::job::backfill::{self, Given, Kind};
-use crate::job::plan::{Beat, Move, Offer, Progress, Settings, Wish};
-use crate::job::{self, Entry, record};
+use crate::job::backfill::{self, BackfillArguments, BackfillKind};
+use crate::job::plan::{JobBeat, JobMove, JobOffer, JobProgress, JobSettings, JobWish};
+use crate::job::{self, JobEntry, record};
 use crate::store::Store;
 
 /// What there is.
-pub async fn offers(store: &Store, given: &Given) -> Result<Vec<Offer>, Failure> {
+pub async fn offers(store: &Store, given: &BackfillArguments) -> Result<Vec<JobOffer>, RequestFailure> {
     backfill::offers(store, given).await.map_err(|e| failure("The list of jobs", &e))
 }
 
-fn named(name: &str) -> Result<&'static Kind, ChangeError> {
-    Kind::named(name).ok_or_else(|| ChangeError::NotFound(format!("there is no backfill {name}")))
+fn named(name: &str) -> Result<&'static BackfillKind, ChangeError> {
+    BackfillKind::named(name).ok_or_else(|| ChangeError::NotFound(format!("there is no backfill {name}")))
 }
 
 /// What a backfill would do.
-pub async fn plan(store: &Store, name: &str, given: &Given) -> Result<Plan, ChangeError> {
+pub async fn plan(store: &Store, name: &str, given: &BackfillArguments) -> Result<Plan, ChangeError> {
     record::ready(store).await?;
     let given = given.clone().as_begun(store, name).await?;
     let job = named(name)?.job_as(store, &given)?;
@@ -34,7 +34,7 @@ pub async fn plan(store: &Store, name: &str, given: &Given) -> Result<Plan, Chan
 }
 
 /// A run that a task is to do.
-pub struct Run {
+pub struct ShellRun {
     /// Number of the request.
     pub ticket: Ticket,
     /// Name of the backfill.
@@ -42,7 +42,7 @@ pub struct Run {
     /// An unfinished run is resumed.
     pub resume: bool,
     /// What it is told.
-    pub given: Given,
+    pub given: BackfillArguments,
     /// Who does it, and why.
     pub author: Author,
 }
@@ -50,20 +50,20 @@ pub struct Run {
 /// Runs a backfill and tells how it goes; its receipt.
 pub async fn run(
     store: Arc<Store>,
-    run: Run,
-    wish: watch::Receiver<Wish>,
+    run: ShellRun,
+    wish: watch::Receiver<JobWish>,
     replies: UnboundedSender<Message>,
-) -> Result<Value, Failure> {
-    let Run { ticket, name, resume, given, author } = run;
+) -> Result<Value, RequestFailure> {
+    let ShellRun { ticket, name, resume, given, author } = run;
     let failed = |e: ChangeError| failure(&name, &e);
     let given = given.as_begun(&store, &name).await.map_err(failed)?;
     let job = named(&name).and_then(|kind| kind.job_as(&store, &given)).map_err(failed)?;
-    let entry = if resume { Entry::Resume } else { Entry::Begin };
-    let mut each = |beat: Beat| {
+    let entry = if resume { JobEntry::Resume } else { JobEntry::Begin };
+    let mut each = |beat: JobBeat| {
         // Nobody listens only when the console has ended.
         let _ = replies.send(Message::Reply(ticket, Reply::JobBeat(beat)));
     };
-    let outcome = job::run(&store, &*job, &author, &Settings::default(), entry, wish, &mut each).await;
+    let outcome = job::run(&store, &*job, &author, &JobSettings::default(), entry, wish, &mut each).await;
     let mut receipt = outcome.map_err(failed)?.to_json();
     if let (Some(words), Some(said)) = (anchor::missed(&store).await, receipt["disclosures"].as_array_mut()) {
         said.push(Value::from(words));
@@ -72,7 +72,7 @@ pub async fn run(
 }
 
 /// Asks a run of another process to stop.
-pub async fn ask(store: &Store, name: &str, ask: JobAsk) -> Result<Progress, Failure> {
-    let by = if ask == JobAsk::Cancel { Move::AskCancel } else { Move::AskPause };
+pub async fn ask(store: &Store, name: &str, ask: JobAsk) -> Result<JobProgress, RequestFailure> {
+    let by = if ask == JobAsk::Cancel { JobMove::AskCancel } else { JobMove::AskPause };
     job::ask(store, name, by).await.map(|row| record::progress(&row)).map_err(|e| failure(name, &e))
 }

@@ -2,15 +2,15 @@
 
 use std::collections::HashSet;
 
-use crate::console::core::Failure;
+use crate::console::core::RequestFailure;
 use crate::console::core::request::{Content, Related, Relation};
 use crate::console::core::window::row_key;
-use crate::memory::query::{Page, Query, Status};
+use crate::memory::query::{Page, Query, StoreStatus};
 use crate::memory::{Entity, Row};
 use crate::store::{Store, StoreError};
 
 /// A failure of the store for people.
-pub fn failure(what: &str, error: &StoreError) -> Failure {
+pub fn failure(what: &str, error: &StoreError) -> RequestFailure {
     let (code, remedy) = match error {
         StoreError::Missing { remedy, .. } => (None, remedy.clone()),
         StoreError::Denied { remedy, .. } => (None, Some(remedy.clone())),
@@ -22,21 +22,21 @@ pub fn failure(what: &str, error: &StoreError) -> Failure {
             (code, Some("r tries again; a narrower filter or another order may be quicker".to_owned()))
         }
     };
-    Failure { what: what.to_owned(), message: error.to_string(), code, remedy }
+    RequestFailure { what: what.to_owned(), message: error.to_string(), code, remedy }
 }
 
 /// The state of the database.
-pub async fn status(store: &Store) -> Result<Box<Status>, Failure> {
+pub async fn status(store: &Store) -> Result<Box<StoreStatus>, RequestFailure> {
     store.status().await.map(Box::new).map_err(|e| failure("The state of the database could not be read", &e))
 }
 
 /// A page of a list.
-pub async fn page(store: &Store, query: &Query) -> Result<Page, Failure> {
+pub async fn page(store: &Store, query: &Query) -> Result<Page, RequestFailure> {
     store.page(query).await.map_err(|e| failure("The list could not be read", &e))
 }
 
 /// A row with everything about it.
-pub async fn detail(store: &Store, entity: Entity, id: &str, key: &str) -> Result<Option<Content>, Failure> {
+pub async fn detail(store: &Store, entity: Entity, id: &str, key: &str) -> Result<Option<Content>, RequestFailure> {
     let failed = |e: StoreError| failure(&format!("The {} could not be read", entity.title()), &e);
     if entity == Entity::Episode {
         let context = store.episode(id).await.map_err(failed)?;
@@ -52,7 +52,7 @@ pub async fn detail(store: &Store, entity: Entity, id: &str, key: &str) -> Resul
 }
 
 /// Rows related to one.
-pub async fn related(store: &Store, relations: Vec<(String, Relation)>) -> Result<Vec<Related>, Failure> {
+pub async fn related(store: &Store, relations: Vec<(String, Relation)>) -> Result<Vec<Related>, RequestFailure> {
     let failed = |e: StoreError| failure("Related rows could not be read", &e);
     let mut groups = Vec::new();
     for (title, relation) in relations {

@@ -10,7 +10,7 @@ const ANSWER: Duration = Duration::from_millis(80);
 const REMOTE_ANSWER: Duration = Duration::from_millis(400);
 
 /// The looks that can be chosen while the console runs.
-pub struct Looks {
+pub struct LookChoices {
     name: String,
     depth: Depth,
     glyphs: &'static Glyphs,
@@ -18,7 +18,7 @@ pub struct Looks {
     guessed: bool,
 }
 
-impl Looks {
+impl LookChoices {
     /// The look to begin with; without a theme that is named, one for a dark background.
     pub fn new(theme: Option<&str>, ascii: bool, colour: Option<bool>) -> Self {
         let variable = |name: &str| env::var(name).ok();
@@ -35,7 +35,7 @@ impl Looks {
         };
         let glyphs = if ascii || !is_utf8() { Glyphs::ascii() } else { Glyphs::unicode() };
         let look = look_of(name, depth, glyphs);
-        Looks { name: name.to_owned(), depth, glyphs, look, guessed }
+        LookChoices { name: name.to_owned(), depth, glyphs, look, guessed }
     }
 
     /// How long to wait for the terminal to tell its background; none when the theme does not depend on it.

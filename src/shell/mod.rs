@@ -28,7 +28,7 @@ use futures::StreamExt as _;
 use futures::future::BoxFuture;
 use tokio::sync::mpsc;
 
-use crate::console::core::{Effect, Failure, Message, Opened, Settings};
+use crate::console::core::{ConsoleSettings, Effect, Message, OpenedDatabase, RequestFailure};
 use crate::console::{Drawn, Model, Painter, update};
 use crate::layout::recognise::Attachment;
 use crate::memory::Entity;
@@ -38,8 +38,8 @@ use crate::ui::SafeText;
 use background::{Background, Listener, QUESTION};
 use effects::Tasks;
 use input::Pointer;
-use look::Looks;
-use terminal::{Screen, Signal, Signals};
+use look::LookChoices;
+use terminal::{SignalListener, TerminalScreen, TerminalSignal};
 
 pub use recall::Embedding;
 
@@ -52,7 +52,7 @@ const TICK: Duration = Duration::from_secs(30);
 
 /// How to show it.
 #[derive(Debug)]
-pub struct Options {
+pub struct ConsoleOptions {
     /// Name of the theme; none asks the terminal for its background.
     pub theme: Option<String>,
     /// Only ASCII is drawn.
@@ -80,7 +80,7 @@ pub type Opener = Arc<dyn Fn() -> BoxFuture<'static, Result<Store, OpenError>> +
 
 /// Why there was no console, or why it broke off.
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
+pub enum ConsoleError {
     /// Nobody sits in front of it.
     #[error("the console needs a terminal; in a script use a command such as `mnemoscope -d DATABASE status`")]
     NoTerminal,
@@ -112,19 +112,19 @@ impl End {
 ///
 /// # Errors
 /// There is no terminal, it can no longer be used, or the database is not opened.
-pub async fn run(open: Opener, options: Options) -> Result<u8, Error> {
+pub async fn run(open: Opener, options: ConsoleOptions) -> Result<u8, ConsoleError> {
     if !terminal::is_there() {
         // What is wrong with the database is wrong in a script too.
         open().await?;
-        return Err(Error::NoTerminal);
+        return Err(ConsoleError::NoTerminal);
     }
-    let mut signals = Signals::listen()?;
-    let looks = Looks::new(options.theme.as_deref(), options.ascii, options.colour);
+    let mut signals = SignalListener::listen()?;
+    let looks = LookChoices::new(options.theme.as_deref(), options.ascii, options.colour);
     let store = match signals.beside(open(), true).await {
         Ok(store) => store?,
         Err(signal) => return Ok(End::Signal(signal).code()),
     };
-    let mut screen = Screen::open(options.mouse)?;
+    let mut screen = TerminalScreen::open(options.mouse)?;
     let ended = Box::pin(Console::new(store, open, options, looks, &mut screen, signals).run()).await;
     screen.close();
     let (end, told) = ended?;
@@ -136,12 +136,12 @@ pub async fn run(open: Opener, options: Options) -> Result<u8, Error> {
 }
 
 /// What was opened, for the core.
-fn opened(store: &Store, profile: Option<&String>, production: bool) -> Opened {
+fn opened(store: &Store, profile: Option<&String>, production: bool) -> OpenedDatabase {
     let named = |layout: &Attachment| match &layout.variant {
         Some(variant) => format!("{} ({variant})", layout.name),
         None => layout.name.clone(),
     };
-    Opened {
+    OpenedDatabase {
         location: store.location().to_owned(),
         invocation: store.invocation().clone(),
         layouts: store.recognised().layouts.iter().map(named).collect(),
@@ -166,14 +166,14 @@ fn unfilled(store: &Store) -> BTreeSet<(Entity, &'static str)> {
 
 struct Console<'s> {
     model: Model,
-    looks: Looks,
+    looks: LookChoices,
     painter: Painter,
     drawn: Drawn,
     pointer: Pointer,
     tasks: Tasks,
     replies: mpsc::UnboundedReceiver<Message>,
-    screen: &'s mut Screen,
-    signals: Signals,
+    screen: &'s mut TerminalScreen,
+    signals: SignalListener,
     /// None while the terminal is not ours.
     events: Option<EventStream>,
     /// Hears the terminal's answer about its background among the keys.
@@ -197,13 +197,13 @@ impl<'s> Console<'s> {
     fn new(
         store: Store,
         open: Opener,
-        options: Options,
-        looks: Looks,
-        screen: &'s mut Screen,
-        signals: Signals,
+        options: ConsoleOptions,
+        looks: LookChoices,
+        screen: &'s mut TerminalScreen,
+        signals: SignalListener,
     ) -> Self {
         let (sender, replies) = mpsc::unbounded_channel();
-        let settings = Settings { theme: looks.name().to_owned(), mouse: options.mouse, wrap: true };
+        let settings = ConsoleSettings { theme: looks.name().to_owned(), mouse: options.mouse, wrap: true };
         let seen = opened(&store, options.profile.as_ref(), options.production);
         let model = Model::new(seen, settings, options.mask.clone(), options.masked);
         Console {
@@ -305,13 +305,13 @@ impl<'s> Console<'s> {
         }
     }
 
-    fn signal(&mut self, signal: Signal) -> io::Result<()> {
+    fn signal(&mut self, signal: TerminalSignal) -> io::Result<()> {
         match signal {
-            Signal::Interrupt(_) if self.edited.is_some_and(|closed| closed.elapsed() < LATE) => {}
-            Signal::End(number) | Signal::Interrupt(number) => self.ended = Some(End::Signal(number)),
-            Signal::Stop => self.suspend()?,
-            Signal::Continued if self.continued => self.continued = false,
-            Signal::Continued => {
+            TerminalSignal::Interrupt(_) if self.edited.is_some_and(|closed| closed.elapsed() < LATE) => {}
+            TerminalSignal::End(number) | TerminalSignal::Interrupt(number) => self.ended = Some(End::Signal(number)),
+            TerminalSignal::Stop => self.suspend()?,
+            TerminalSignal::Continued if self.continued => self.continued = false,
+            TerminalSignal::Continued => {
                 // Stopped without being asked: whoever had the terminal meanwhile left it in a state of its own.
                 self.screen.leave()?;
                 self.resume()?;
@@ -325,7 +325,7 @@ impl<'s> Console<'s> {
         let effects = update(&mut self.model, message);
         for effect in effects {
             if let Err(error) = self.perform(effect).await {
-                let failure = Failure::new("That was not done", error.to_string(), "try again");
+                let failure = RequestFailure::new("That was not done", error.to_string(), "try again");
                 let more = update(&mut self.model, Message::Failed(failure));
                 self.tasks.start_all(more);
             }

@@ -2,14 +2,14 @@
 
 use std::time::Instant;
 
-use crate::change::what_if::Kept;
+use crate::change::what_if::KeptQuestion;
 use crate::config::queries;
-use crate::console::core::Failure;
+use crate::console::core::RequestFailure;
 use crate::lab::embed::{self, Endpoint};
 use crate::lab::{self, LabError};
 use crate::memory::{Entity, time};
-use crate::recall::answer::{Answer, Request, Stages};
-use crate::recall::inquiry::{Inquiry, Saved};
+use crate::recall::answer::{RecallAnswer, RecallRequest, StageTimes};
+use crate::recall::inquiry::{Inquiry, SavedQuestion};
 use crate::recall::rank::Ranking;
 use crate::store::Store;
 
@@ -23,7 +23,7 @@ pub async fn rank(
     inquiry: &Inquiry,
     at: &str,
     told: impl Fn(&'static str),
-) -> Result<Box<(Answer, Stages)>, Failure> {
+) -> Result<Box<(RecallAnswer, StageTimes)>, RequestFailure> {
     let begun = Instant::now();
     if inquiry.text_to_embed().is_some() {
         told("asking for the vector of the text");
@@ -34,11 +34,11 @@ pub async fn rank(
     let (mut answer, stages) = lab::timed(store, &request).await.map_err(|error| failure(&error))?;
     // Nobody looks at it any more.
     answer.request.vector = None;
-    Ok(Box::new((answer, Stages { embedding: asked, ..stages })))
+    Ok(Box::new((answer, StageTimes { embedding: asked, ..stages })))
 }
 
 /// What a question asks at a moment, with the vector of its text.
-async fn request(store: &Store, embedding: &Embedding, inquiry: &Inquiry, at: &str) -> Request {
+async fn request(store: &Store, embedding: &Embedding, inquiry: &Inquiry, at: &str) -> RecallRequest {
     let mut request = inquiry.request(at);
     if let Some(text) = inquiry.text_to_embed() {
         let kind = if inquiry.ranking == Ranking::Cases { Entity::Case } else { Entity::Episode };
@@ -52,42 +52,42 @@ async fn request(store: &Store, embedding: &Embedding, inquiry: &Inquiry, at: &s
 
 /// The questions that are kept for a database, ready to be asked before and after a change. In a hurry those are left
 /// out whose texts an endpoint would have to be asked for.
-pub async fn kept(store: &Store, embedding: &Embedding, patient: bool) -> Vec<Kept> {
+pub async fn kept(store: &Store, embedding: &Embedding, patient: bool) -> Vec<KeptQuestion> {
     let at = time::spell_utc(chrono::Utc::now()).unwrap_or_default();
     let mut kept = Vec::new();
     // What cannot be read is said where questions are asked by name.
-    for Saved { name, inquiry } in queries::load(store.location()).unwrap_or_default() {
+    for SavedQuestion { name, inquiry } in queries::load(store.location()).unwrap_or_default() {
         if patient || embedding.is_none() || inquiry.text_to_embed().is_none() {
             let request = request(store, embedding, &inquiry, &at).await;
-            kept.push(Kept { name, inquiry, request });
+            kept.push(KeptQuestion { name, inquiry, request });
         }
     }
     kept
 }
 
-fn failure(error: &LabError) -> Failure {
+fn failure(error: &LabError) -> RequestFailure {
     let what = "The situation was not ranked";
     match error {
         LabError::Store(error) => super::load::failure(what, error),
-        other => Failure { what: what.to_owned(), message: other.to_string(), code: None, remedy: None },
+        other => RequestFailure { what: what.to_owned(), message: other.to_string(), code: None, remedy: None },
     }
 }
 
 /// The questions that are kept for a database.
-pub fn saved(store: &Store) -> Result<Vec<Saved>, Failure> {
+pub fn saved(store: &Store) -> Result<Vec<SavedQuestion>, RequestFailure> {
     queries::load(store.location()).map_err(|why| unkept("The kept questions were not read", why))
 }
 
 /// Keeps a question; all that are kept then.
-pub fn save(store: &Store, saved: &Saved) -> Result<Vec<Saved>, Failure> {
+pub fn save(store: &Store, saved: &SavedQuestion) -> Result<Vec<SavedQuestion>, RequestFailure> {
     queries::save(store.location(), saved).map_err(|why| unkept("The question was not kept", why))
 }
 
 /// Forgets a question; all that are kept then.
-pub fn forget(store: &Store, name: &str) -> Result<Vec<Saved>, Failure> {
+pub fn forget(store: &Store, name: &str) -> Result<Vec<SavedQuestion>, RequestFailure> {
     queries::forget(store.location(), name).map_err(|why| unkept("The question was not forgotten", why))
 }
 
-fn unkept(what: &str, why: String) -> Failure {
-    Failure::new(what, why, "fix or remove that file; databases are not touched by it")
+fn unkept(what: &str, why: String) -> RequestFailure {
+    RequestFailure::new(what, why, "fix or remove that file; databases are not touched by it")
 }

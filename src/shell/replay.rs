@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::console::core::Failure;
-use crate::console::screens::replay::{About, Step, Told};
+use crate::console::core::RequestFailure;
+use crate::console::screens::replay::{ReplayStep, ReplaySubject, ReplayedTopic};
 use crate::lab::{LabError, parents, replay};
 use crate::memory::{Entity, Row};
 use crate::store::Store;
@@ -12,29 +12,29 @@ use crate::store::Store;
 const PARENTS: usize = 2;
 
 /// The episodes in order of time, with the parents that some of them probably have.
-pub async fn told(store: &Store, about: &About, limit: usize) -> Result<Box<Told>, Failure> {
+pub async fn told(store: &Store, about: &ReplaySubject, limit: usize) -> Result<Box<ReplayedTopic>, RequestFailure> {
     let told = match about {
-        About::Topic(topic) => of_topic(store, topic, None, limit).await,
-        About::Episode(id) => around(store, id, limit).await,
+        ReplaySubject::Topic(topic) => of_topic(store, topic, None, limit).await,
+        ReplaySubject::Episode(id) => around(store, id, limit).await,
     };
     told.map(Box::new).map_err(|error| match error {
         LabError::Store(error) => super::load::failure("It was not replayed", &error),
-        error => Failure::new("It was not replayed", error.to_string(), "name another topic with /"),
+        error => RequestFailure::new("It was not replayed", error.to_string(), "name another topic with /"),
     })
 }
 
-async fn of_topic(store: &Store, topic: &str, agent: Option<&str>, limit: usize) -> Result<Told, LabError> {
+async fn of_topic(store: &Store, topic: &str, agent: Option<&str>, limit: usize) -> Result<ReplayedTopic, LabError> {
     store.sources_of(Entity::Episode)?;
     let found = replay::replay(store, topic, None, agent, limit).await?;
     let mut steps = Vec::new();
     for ranked in found.rows {
         steps.push(step(store, ranked.row, Some(ranked.score.total)).await?);
     }
-    Ok(Told { topic: topic.to_owned(), steps, used: found.used.to_owned(), candidates: found.candidates })
+    Ok(ReplayedTopic { topic: topic.to_owned(), steps, used: found.used.to_owned(), candidates: found.candidates })
 }
 
 /// The chain of an episode with its children, and what else its agent did of the same topic.
-async fn around(store: &Store, id: &str, limit: usize) -> Result<Told, LabError> {
+async fn around(store: &Store, id: &str, limit: usize) -> Result<ReplayedTopic, LabError> {
     let missing = || LabError::NotFound(format!("there is no episode `{id}` in {}", store.location()));
     let episode = store.row(Entity::Episode, id).await?.ok_or_else(missing)?;
     let topic = episode.text("topic").or(episode.text("title")).unwrap_or_default().to_owned();
@@ -55,11 +55,11 @@ async fn around(store: &Store, id: &str, limit: usize) -> Result<Told, LabError>
     Ok(told)
 }
 
-async fn step(store: &Store, row: Row, relevance: Option<f64>) -> Result<Step, LabError> {
+async fn step(store: &Store, row: Row, relevance: Option<f64>) -> Result<ReplayStep, LabError> {
     let mut suggested = Vec::new();
     if row.text("parent_id").is_none() {
         suggested = parents::suggest(store, &row, None).await?;
         suggested.truncate(PARENTS);
     }
-    Ok(Step { row, relevance, parents: suggested })
+    Ok(ReplayStep { row, relevance, parents: suggested })
 }

@@ -124,7 +124,7 @@ pub fn panic_if_asked(place: &str) {
 }
 
 /// The screen while it is ours.
-pub struct Screen {
+pub struct TerminalScreen {
     /// Never dropped: it would show the cursor when the terminal is no longer ours, and tell of a failure to where nobody
     /// hears it.
     terminal: ManuallyDrop<Terminal<CrosstermBackend<BufWriter<Output>>>>,
@@ -134,12 +134,12 @@ pub struct Screen {
     covered: Vec<Position>,
 }
 
-impl Screen {
+impl TerminalScreen {
     /// Takes the terminal.
     pub fn open(mouse: bool) -> io::Result<Self> {
         on_panic();
         let backend = CrosstermBackend::new(BufWriter::with_capacity(BUFFER, Output));
-        let mut screen = Screen {
+        let mut screen = TerminalScreen {
             terminal: ManuallyDrop::new(Terminal::new(backend)?),
             mouse,
             title: SafeText::new("mnemoscope"),
@@ -250,7 +250,7 @@ fn uncover(covered: &mut Vec<Position>, buf: &mut Buffer) {
     }
 }
 
-impl Drop for Screen {
+impl Drop for TerminalScreen {
     fn drop(&mut self) {
         give_back();
     }
@@ -263,7 +263,7 @@ pub fn stop() -> io::Result<()> {
 
 /// A signal that means something to the console.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Signal {
+pub enum TerminalSignal {
     /// It shall end; the signal's number.
     End(i32),
     /// The interrupt or quit key of a terminal that is not in raw mode, with its number.
@@ -275,7 +275,7 @@ pub enum Signal {
 }
 
 /// Listens for signals.
-pub struct Signals {
+pub struct SignalListener {
     terminate: Listener,
     hangup: Listener,
     interrupt: Listener,
@@ -284,11 +284,11 @@ pub struct Signals {
     continued: Listener,
 }
 
-impl Signals {
+impl SignalListener {
     /// Begins to listen; from then on no signal ends or stops the program by itself.
     pub fn listen() -> io::Result<Self> {
         use signal_hook::consts::{SIGCONT, SIGTSTP};
-        Ok(Signals {
+        Ok(SignalListener {
             terminate: signal(SignalKind::terminate())?,
             hangup: signal(SignalKind::hangup())?,
             interrupt: signal(SignalKind::interrupt())?,
@@ -299,15 +299,15 @@ impl Signals {
     }
 
     /// The next signal.
-    pub async fn next(&mut self) -> Signal {
+    pub async fn next(&mut self) -> TerminalSignal {
         use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
         tokio::select! {
-            _ = self.terminate.recv() => Signal::End(SIGTERM),
-            _ = self.hangup.recv() => Signal::End(SIGHUP),
-            _ = self.interrupt.recv() => Signal::Interrupt(SIGINT),
-            _ = self.quit.recv() => Signal::Interrupt(SIGQUIT),
-            _ = self.stop.recv() => Signal::Stop,
-            _ = self.continued.recv() => Signal::Continued,
+            _ = self.terminate.recv() => TerminalSignal::End(SIGTERM),
+            _ = self.hangup.recv() => TerminalSignal::End(SIGHUP),
+            _ = self.interrupt.recv() => TerminalSignal::Interrupt(SIGINT),
+            _ = self.quit.recv() => TerminalSignal::Interrupt(SIGQUIT),
+            _ = self.stop.recv() => TerminalSignal::Stop,
+            _ = self.continued.recv() => TerminalSignal::Continued,
         }
     }
 
@@ -325,13 +325,13 @@ impl Signals {
                 signal = self.next() => signal,
             };
             match signal {
-                Signal::End(number) => return Err(number),
-                Signal::Interrupt(number) if keys_are_ours => return Err(number),
-                Signal::Stop => {
+                TerminalSignal::End(number) => return Err(number),
+                TerminalSignal::Interrupt(number) if keys_are_ours => return Err(number),
+                TerminalSignal::Stop => {
                     // Where we cannot be stopped we go on.
                     let _ = stop();
                 }
-                Signal::Interrupt(_) | Signal::Continued => {}
+                TerminalSignal::Interrupt(_) | TerminalSignal::Continued => {}
             }
         }
     }

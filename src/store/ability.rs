@@ -7,13 +7,13 @@ use std::sync::{Mutex, PoisonError};
 use super::connect::explain;
 use super::session::{Param, RawRow, Sessions};
 use super::snapshot::Snapshot;
-use super::write::{WriteError, Writer};
+use super::write::{WriteError, WriteTransaction};
 use super::{Store, StoreError};
 use crate::memory::query::Capability;
 
 /// Something that PostgreSQL does and servers that speak its language may not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Ability {
+pub enum ServerAbility {
     /// How many bytes a table takes: `pg_total_relation_size`.
     Sizes,
     /// What our role may read: `has_table_privilege` and the like.
@@ -40,40 +40,44 @@ pub enum Ability {
     LargeObjects,
 }
 
-impl Ability {
+impl ServerAbility {
     /// Name among the capabilities, and what is so without it.
     fn words(self) -> (&'static str, &'static str) {
         match self {
-            Ability::Sizes => ("table_sizes", "sizes of tables are not shown"),
-            Ability::Rights => {
+            ServerAbility::Sizes => ("table_sizes", "sizes of tables are not shown"),
+            ServerAbility::Rights => {
                 ("rights", "what your role may read is found out by reading, and a refusal ends that command")
             }
-            Ability::RowSecurity => {
+            ServerAbility::RowSecurity => {
                 ("row_security", "every table with row-level security is said to hide rows, whether it does or not")
             }
-            Ability::Indexes => ("index_columns", "pages are ordered without knowing which columns have an index"),
-            Ability::Parts => ("table_parts", "partitions and tables that inherit are taken for tables of their own"),
-            Ability::Standby => ("standby", "whether the server takes writes shows only when one is tried"),
-            Ability::Extensions => ("extensions", "steps of migrations that need an extension are left out"),
-            Ability::Policies => ("policies", "whether row-level security is set up is not known"),
-            Ability::Activity => ("activity", "jobs do not slow down when others wait"),
-            Ability::MigrationLock => {
+            ServerAbility::Indexes => {
+                ("index_columns", "pages are ordered without knowing which columns have an index")
+            }
+            ServerAbility::Parts => {
+                ("table_parts", "partitions and tables that inherit are taken for tables of their own")
+            }
+            ServerAbility::Standby => ("standby", "whether the server takes writes shows only when one is tried"),
+            ServerAbility::Extensions => ("extensions", "steps of migrations that need an extension are left out"),
+            ServerAbility::Policies => ("policies", "whether row-level security is set up is not known"),
+            ServerAbility::Activity => ("activity", "jobs do not slow down when others wait"),
+            ServerAbility::MigrationLock => {
                 ("migration_lock", "two migrations at once are kept apart by their tables' keys only")
             }
-            Ability::ConcurrentIndexes => ("concurrent_indexes", "indexes are built while writers wait"),
-            Ability::LargeObjects => ("large_objects", "objects outside of tables are not searched"),
+            ServerAbility::ConcurrentIndexes => ("concurrent_indexes", "indexes are built while writers wait"),
+            ServerAbility::LargeObjects => ("large_objects", "objects outside of tables are not searched"),
         }
     }
 }
 
 /// What a server refused so far.
 #[derive(Debug, Default)]
-pub struct Refusals(Mutex<BTreeMap<Ability, String>>);
+pub struct RefusedAbilities(Mutex<BTreeMap<ServerAbility, String>>);
 
-impl Refusals {
+impl RefusedAbilities {
     /// Whether something was refused before: it is not asked for again.
     #[must_use]
-    pub fn has(&self, ability: Ability) -> bool {
+    pub fn has(&self, ability: ServerAbility) -> bool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).contains_key(&ability)
     }
 
@@ -81,7 +85,7 @@ impl Refusals {
     ///
     /// # Errors
     /// The connection was lost, or the server was busy: another try may succeed.
-    pub fn note(&self, ability: Ability, error: sqlx::Error) -> Result<(), sqlx::Error> {
+    pub fn note(&self, ability: ServerAbility, error: sqlx::Error) -> Result<(), sqlx::Error> {
         if !is_refusal(&error) {
             return Err(error);
         }
@@ -89,7 +93,7 @@ impl Refusals {
         Ok(())
     }
 
-    pub(super) fn keep(&self, ability: Ability, words: String) {
+    pub(super) fn keep(&self, ability: ServerAbility, words: String) {
         tracing::info!(?ability, %words, "the server does without");
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(ability, words);
     }
@@ -97,11 +101,11 @@ impl Refusals {
     /// The answer of a server that may not know the question: none where it refuses.
     ///
     /// # Errors
-    /// As [`Refusals::note`].
+    /// As [`RefusedAbilities::note`].
     pub async fn ask(
         &self,
         sessions: &Sessions,
-        ability: Ability,
+        ability: ServerAbility,
         sql: &str,
     ) -> Result<Option<Vec<RawRow>>, sqlx::Error> {
         if self.has(ability) {
@@ -117,7 +121,7 @@ impl Refusals {
     #[must_use]
     pub fn capabilities(&self) -> Vec<Capability> {
         let refused = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let missing = |(ability, reason): (&Ability, &String)| {
+        let missing = |(ability, reason): (&ServerAbility, &String)| {
             let (name, without) = ability.words();
             Capability {
                 name: name.to_owned(),
@@ -143,8 +147,8 @@ impl Store {
     /// The answer of a server that may not know the question; nothing where it refuses.
     ///
     /// # Errors
-    /// As [`Refusals::note`].
-    pub(super) async fn ask(&self, ability: Ability, sql: &str) -> Result<Vec<RawRow>, StoreError> {
+    /// As [`RefusedAbilities::note`].
+    pub(super) async fn ask(&self, ability: ServerAbility, sql: &str) -> Result<Vec<RawRow>, StoreError> {
         Ok(self.refusals.ask(&self.sessions, ability, sql).await?.unwrap_or_default())
     }
 }
@@ -153,8 +157,8 @@ impl Snapshot<'_> {
     /// As [`Store::ask`], within the transaction, which goes on after a refusal.
     ///
     /// # Errors
-    /// As [`Refusals::note`].
-    pub(super) async fn ask(&mut self, ability: Ability, sql: &str) -> Result<Option<Vec<RawRow>>, StoreError> {
+    /// As [`RefusedAbilities::note`].
+    pub(super) async fn ask(&mut self, ability: ServerAbility, sql: &str) -> Result<Option<Vec<RawRow>>, StoreError> {
         if self.store.refusals.has(ability) {
             return Ok(None);
         }
@@ -174,12 +178,12 @@ impl Snapshot<'_> {
     }
 }
 
-impl Writer<'_> {
+impl WriteTransaction<'_> {
     /// Runs a statement that a server may not know, within the transaction, which goes on after a refusal.
     ///
     /// # Errors
-    /// As [`Refusals::note`].
-    pub(super) async fn ask(&mut self, ability: Ability, sql: &str) -> Result<(), WriteError> {
+    /// As [`RefusedAbilities::note`].
+    pub(super) async fn ask(&mut self, ability: ServerAbility, sql: &str) -> Result<(), WriteError> {
         const NONE: [Param; 0] = [];
         if self.store.refusals.has(ability) {
             return Ok(());

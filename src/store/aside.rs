@@ -1,9 +1,9 @@
 //! What PostgreSQL keeps beside the rows of tables: large objects, and statistics with the most common values of columns.
 
 use super::StoreError;
-use super::ability::Ability;
+use super::ability::ServerAbility;
 use super::proof::tables::{number, text};
-use super::session::Raw;
+use super::session::FetchedValue;
 use super::snapshot::Snapshot;
 use super::stored::TableName;
 use crate::layout::Engine;
@@ -32,7 +32,7 @@ const OF_EXPRESSIONS: &str = " UNION ALL SELECT schemaname::text, tablename::tex
 
 /// Statistics of one column, or of several.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Learned {
+pub struct ColumnStatistics {
     /// Table.
     pub table: TableName,
     /// Column, or the statistics' own name.
@@ -50,7 +50,7 @@ impl Snapshot<'_> {
         if self.store.engine() == Engine::Sqlite {
             return Ok(Some(Vec::new()));
         }
-        let objects = self.ask(Ability::LargeObjects, OBJECTS).await?;
+        let objects = self.ask(ServerAbility::LargeObjects, OBJECTS).await?;
         Ok(objects.map(|rows| rows.iter().map(|row| (number(row, 0), number(row, 1) == 1)).collect()))
     }
 
@@ -60,9 +60,9 @@ impl Snapshot<'_> {
     /// The engine's refusal.
     pub async fn large_object(&mut self, id: i64) -> Result<Option<Vec<u8>>, StoreError> {
         let sql = format!("SELECT lo_get($1::oid, 0, {})", OBJECT + 1);
-        let rows = self.fetch(&sql, &[Raw::Text(id.to_string())]).await?;
+        let rows = self.fetch(&sql, &[FetchedValue::Text(id.to_string())]).await?;
         Ok(match rows.into_iter().next().and_then(|row| row.into_iter().next()) {
-            Some(Raw::Bytes(bytes)) if bytes.len() <= OBJECT => Some(bytes),
+            Some(FetchedValue::Bytes(bytes)) if bytes.len() <= OBJECT => Some(bytes),
             _ => None,
         })
     }
@@ -71,14 +71,14 @@ impl Snapshot<'_> {
     ///
     /// # Errors
     /// The engine's refusal.
-    pub async fn statistics(&mut self) -> Result<Vec<Learned>, StoreError> {
+    pub async fn statistics(&mut self) -> Result<Vec<ColumnStatistics>, StoreError> {
         if self.store.engine() == Engine::Sqlite {
             return Ok(Vec::new());
         }
         let version = self.fetch("SELECT current_setting('server_version_num')::int", &[]).await?;
         let recent = version.first().is_some_and(|row| number(row, 0) >= 140_000);
         let sql = format!("{STATISTICS}{}", if recent { OF_EXPRESSIONS } else { "" });
-        let read = |row: &Vec<Raw>| Learned {
+        let read = |row: &Vec<FetchedValue>| ColumnStatistics {
             table: TableName::new(text(row, 0), text(row, 1)),
             column: text(row, 2),
             values: text(row, 3),

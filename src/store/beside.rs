@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use super::proof::keys_of_tables;
-use super::session::Raw;
-use super::stored::{Rows, TableName};
+use super::session::FetchedValue;
+use super::stored::{StoredRows, TableName};
 use super::{Store, StoreError};
 use crate::memory::vector::read_floats;
 
@@ -64,11 +64,11 @@ impl Store {
         ids: &[String],
     ) -> Result<HashMap<String, Vec<f32>>, StoreError> {
         let Some(column) = &hanging.vector else { return Ok(HashMap::new()) };
-        let keys = ids.iter().map(|id| vec![Raw::Text(id.clone())]).collect();
-        let rows = Rows { table: hanging.table.clone(), by: vec![hanging.column.clone()], keys };
+        let keys = ids.iter().map(|id| vec![FetchedValue::Text(id.clone())]).collect();
+        let rows = StoredRows { table: hanging.table.clone(), by: vec![hanging.column.clone()], keys };
         let images = self.images_of(&rows, std::slice::from_ref(column)).await?;
         let read = |image: &super::stored::Image| match image.get(&hanging.column)? {
-            Raw::Text(id) => Some((id.clone(), vector(image.get(column)?)?)),
+            FetchedValue::Text(id) => Some((id.clone(), vector(image.get(column)?)?)),
             _ => None,
         };
         Ok(images.iter().filter_map(read).collect())
@@ -76,13 +76,13 @@ impl Store {
 }
 
 /// A vector as it is stored: float32 numbers, little-endian, or a list in JSON or as PostgreSQL writes an array.
-fn vector(raw: &Raw) -> Option<Vec<f32>> {
+fn vector(raw: &FetchedValue) -> Option<Vec<f32>> {
     match raw {
-        Raw::Bytes(bytes) => {
+        FetchedValue::Bytes(bytes) => {
             let mut numbers = Vec::new();
             read_floats(bytes, &mut numbers).then_some(numbers)
         }
-        Raw::Text(text) => {
+        FetchedValue::Text(text) => {
             let inner = text.trim().strip_prefix(['[', '{'])?.strip_suffix([']', '}'])?;
             inner.split(',').map(|number| number.trim().parse().ok()).collect()
         }

@@ -23,7 +23,7 @@ const CACHE_KIB: u32 = 64 * 1024;
 
 /// A value as it is stored.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Value {
+pub enum BulkValue {
     /// SQL NULL.
     Null,
     /// A whole number.
@@ -40,14 +40,14 @@ pub enum Value {
 
 /// A table with the columns that rows are given for, in order.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Table {
+pub struct BulkTable {
     /// Name of the table.
     pub name: &'static str,
     /// Names of the columns, unquoted.
     pub columns: &'static [&'static str],
 }
 
-impl Table {
+impl BulkTable {
     /// Rows that go into one statement.
     #[must_use]
     pub fn rows_per_statement(&self) -> usize {
@@ -68,14 +68,14 @@ impl Table {
 
 /// Rows of one table.
 #[derive(Debug, PartialEq)]
-pub struct Batch {
+pub struct BulkBatch {
     /// Where they go.
-    pub table: &'static Table,
+    pub table: &'static BulkTable,
     /// Their values, row after row, each in the order of the table's columns.
-    pub values: Vec<Value>,
+    pub values: Vec<BulkValue>,
 }
 
-impl Batch {
+impl BulkBatch {
     /// Number of rows.
     #[must_use]
     pub fn rows(&self) -> usize {
@@ -85,7 +85,7 @@ impl Batch {
 
 /// What to do when something already stands where the database is to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Existing {
+pub enum ExistingTarget {
     /// Refuse, unless it is an empty file.
     Refuse,
     /// Replace it, and whatever journal lies beside it.
@@ -94,7 +94,7 @@ pub enum Existing {
 
 /// Why a file could not be built.
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
+pub enum BulkError {
     /// Something is there already, and was not to be replaced.
     #[error("{0} exists already")]
     Exists(PathBuf),
@@ -121,9 +121,9 @@ pub struct Loader {
     connection: SqliteConnection,
     partial: Partial,
     target: PathBuf,
-    existing: Existing,
+    existing: ExistingTarget,
     indexes: Vec<String>,
-    full: Option<(&'static Table, String)>,
+    full: Option<(&'static BulkTable, String)>,
 }
 
 impl Loader {
@@ -131,9 +131,9 @@ impl Loader {
     /// within a literal. Its indexes wait until the rows are in.
     ///
     /// # Errors
-    /// [`Error::Exists`] when the target holds something and is not to be replaced; else what the file system or
+    /// [`BulkError::Exists`] when the target holds something and is not to be replaced; else what the file system or
     /// SQLite says.
-    pub async fn create(target: &Path, schema: &str, existing: Existing) -> Result<Loader, Error> {
+    pub async fn create(target: &Path, schema: &str, existing: ExistingTarget) -> Result<Loader, BulkError> {
         check_target(target, existing)?;
         let partial = Partial::beside(target)?;
         // No journal and no waiting for the disk: a file that fails is thrown away, and only a whole one is moved.
@@ -156,11 +156,11 @@ impl Loader {
         Ok(Loader { connection, partial, target: target.to_owned(), existing, indexes, full: None })
     }
 
-    /// Adds rows. Batches of [`Table::rows_per_statement`] rows go fastest; larger ones are cut.
+    /// Adds rows. Batches of [`BulkTable::rows_per_statement`] rows go fastest; larger ones are cut.
     ///
     /// # Errors
     /// What SQLite says, for example of a key that is there already.
-    pub async fn insert(&mut self, batch: Batch) -> Result<(), Error> {
+    pub async fn insert(&mut self, batch: BulkBatch) -> Result<(), BulkError> {
         let table = batch.table;
         let width = table.columns.len().max(1);
         let mut values = batch.values;
@@ -172,9 +172,9 @@ impl Loader {
         Ok(())
     }
 
-    async fn insert_some(&mut self, table: &'static Table, values: Vec<Value>) -> Result<(), Error> {
+    async fn insert_some(&mut self, table: &'static BulkTable, values: Vec<BulkValue>) -> Result<(), BulkError> {
         let rows = values.len() / table.columns.len().max(1);
-        let odd: Vec<bool> = values.iter().map(|v| matches!(v, Value::RawText(_))).collect();
+        let odd: Vec<bool> = values.iter().map(|v| matches!(v, BulkValue::RawText(_))).collect();
         let usual = rows == table.rows_per_statement() && !odd.contains(&true);
         let sql = if usual {
             self.full_statement(table)
@@ -188,7 +188,7 @@ impl Loader {
     }
 
     /// The statement of a full batch; the latest is kept, since batches of one table come in a row.
-    fn full_statement(&mut self, table: &'static Table) -> String {
+    fn full_statement(&mut self, table: &'static BulkTable) -> String {
         match &self.full {
             Some((known, sql)) if *known == table => sql.clone(),
             _ => {
@@ -203,8 +203,8 @@ impl Loader {
     /// `progress` gets how many indexes are done, and of how many. Returns the size in bytes.
     ///
     /// # Errors
-    /// [`Error::Exists`] when something came to stand at the target meanwhile; else what the file system or SQLite says.
-    pub async fn finish(mut self, mut progress: impl FnMut(usize, usize)) -> Result<u64, Error> {
+    /// [`BulkError::Exists`] when something came to stand at the target meanwhile; else what the file system or SQLite says.
+    pub async fn finish(mut self, mut progress: impl FnMut(usize, usize)) -> Result<u64, BulkError> {
         run(&mut self.connection, "COMMIT".to_owned()).await?;
         let indexes = std::mem::take(&mut self.indexes);
         let all = indexes.len();
@@ -232,17 +232,17 @@ impl Loader {
     }
 }
 
-fn bind(query: Query<'_, Sqlite, SqliteArguments>, value: Value) -> Query<'_, Sqlite, SqliteArguments> {
+fn bind(query: Query<'_, Sqlite, SqliteArguments>, value: BulkValue) -> Query<'_, Sqlite, SqliteArguments> {
     match value {
-        Value::Null => query.bind(None::<i64>),
-        Value::Integer(number) => query.bind(number),
-        Value::Real(number) => query.bind(number),
-        Value::Text(text) => query.bind(text.into_owned()),
-        Value::Blob(bytes) | Value::RawText(bytes) => query.bind(bytes),
+        BulkValue::Null => query.bind(None::<i64>),
+        BulkValue::Integer(number) => query.bind(number),
+        BulkValue::Real(number) => query.bind(number),
+        BulkValue::Text(text) => query.bind(text.into_owned()),
+        BulkValue::Blob(bytes) | BulkValue::RawText(bytes) => query.bind(bytes),
     }
 }
 
-async fn run(connection: &mut SqliteConnection, sql: String) -> Result<(), Error> {
+async fn run(connection: &mut SqliteConnection, sql: String) -> Result<(), BulkError> {
     sqlx::query(AssertSqlSafe(sql)).persistent(false).execute(connection).await?;
     Ok(())
 }
@@ -268,9 +268,9 @@ struct Partial(PathBuf);
 
 impl Partial {
     /// A new file in the target's folder, under a name of its own.
-    fn beside(target: &Path) -> Result<Partial, Error> {
+    fn beside(target: &Path) -> Result<Partial, BulkError> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
-        let name = target.file_name().ok_or_else(|| Error::NotAFile(target.to_owned()))?;
+        let name = target.file_name().ok_or_else(|| BulkError::NotAFile(target.to_owned()))?;
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let mut partial = OsString::from(".");
         partial.push(name);
@@ -292,14 +292,14 @@ impl Drop for Partial {
 
 /// Refuses a target that holds something, unless it is to be replaced. A journal without a database counts as
 /// something: SQLite would play it back into the new file.
-fn check_target(target: &Path, existing: Existing) -> Result<(), Error> {
+fn check_target(target: &Path, existing: ExistingTarget) -> Result<(), BulkError> {
     if target.is_dir() {
-        return Err(Error::NotAFile(target.to_owned()));
+        return Err(BulkError::NotAFile(target.to_owned()));
     }
     let holds_something = |path: &PathBuf| fs::metadata(path).is_ok_and(|m| m.len() > 0);
     let found = [target.to_owned()].into_iter().chain(journals(target)).find(holds_something);
     match (existing, found) {
-        (Existing::Refuse, Some(path)) => Err(Error::Exists(path)),
+        (ExistingTarget::Refuse, Some(path)) => Err(BulkError::Exists(path)),
         _ => Ok(()),
     }
 }
@@ -314,15 +314,15 @@ fn journals(database: &Path) -> Vec<PathBuf> {
     ["-wal", "-shm", "-journal"].map(beside).to_vec()
 }
 
-fn remove_if_there(path: &Path) -> Result<(), Error> {
+fn remove_if_there(path: &Path) -> Result<(), BulkError> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(at(path)(error)),
         _ => Ok(()),
     }
 }
 
-fn at(path: &Path) -> impl Fn(io::Error) -> Error + '_ {
-    |source| Error::File { path: path.to_owned(), source }
+fn at(path: &Path) -> impl Fn(io::Error) -> BulkError + '_ {
+    |source| BulkError::File { path: path.to_owned(), source }
 }
 
 #[cfg(test)]
@@ -342,7 +342,7 @@ mod tests {
 
     #[test]
     fn statement_casts_only_where_asked() {
-        static TABLE: Table = Table { name: "t", columns: &["a", "after"] };
+        static TABLE: BulkTable = BulkTable { name: "t", columns: &["a", "after"] };
         let sql = TABLE.insert(2, |i| if i == 2 { "CAST(? AS TEXT)" } else { "?" });
         assert_eq!(sql, r#"INSERT INTO "t" ("a","after") VALUES (?,?),(CAST(? AS TEXT),?)"#);
     }

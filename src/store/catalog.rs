@@ -4,15 +4,15 @@ use std::collections::HashMap;
 
 use crate::layout::{Catalog, CatalogColumn, CatalogTable, Engine};
 
-use super::ability::{Ability, Refusals};
+use super::ability::{RefusedAbilities, ServerAbility};
 use super::dialect::quote;
-use super::session::{Raw, RawRow, Sessions};
+use super::session::{FetchedValue, RawRow, Sessions};
 
 /// Reads the catalog of the opened database. What the server refuses to tell is left out and noted.
 ///
 /// # Errors
 /// The engine's, for example when the file is damaged.
-pub async fn read(sessions: &Sessions, refusals: &Refusals) -> Result<Catalog, sqlx::Error> {
+pub async fn read(sessions: &Sessions, refusals: &RefusedAbilities) -> Result<Catalog, sqlx::Error> {
     let mut catalog = Catalog::default();
     match sessions.engine() {
         Engine::Sqlite => {
@@ -99,7 +99,11 @@ const HIDING: &str = "SELECT c.oid::bigint FROM pg_class c WHERE c.relrowsecurit
 /// Whose rows are seen through which other table: partitions, and tables that inherit.
 const PARTS: &str = "SELECT inhparent::bigint, inhrelid::bigint FROM pg_inherits ORDER BY 1, 2";
 
-async fn read_postgres(sessions: &Sessions, refusals: &Refusals, catalog: &mut Catalog) -> Result<(), sqlx::Error> {
+async fn read_postgres(
+    sessions: &Sessions,
+    refusals: &RefusedAbilities,
+    catalog: &mut Catalog,
+) -> Result<(), sqlx::Error> {
     // By their numbers: where they stand among the tables.
     let mut places: HashMap<i64, usize> = HashMap::new();
     let mut secured: Vec<i64> = Vec::new();
@@ -126,7 +130,7 @@ async fn read_postgres(sessions: &Sessions, refusals: &Refusals, catalog: &mut C
         let column = CatalogColumn { name: text(&row, 1), declared, not_null: flag(&row, 3), denied: false };
         catalog.tables[at].columns.push(column);
     }
-    for row in refusals.ask(sessions, Ability::Indexes, INDEXES).await?.unwrap_or_default() {
+    for row in refusals.ask(sessions, ServerAbility::Indexes, INDEXES).await?.unwrap_or_default() {
         let Some(at) = place(&row) else { continue };
         let indexed = &mut catalog.tables[at].indexed;
         let column = text(&row, 1);
@@ -134,25 +138,25 @@ async fn read_postgres(sessions: &Sessions, refusals: &Refusals, catalog: &mut C
             indexed.push(column);
         }
     }
-    for row in refusals.ask(sessions, Ability::Sizes, SIZES).await?.unwrap_or_default() {
+    for row in refusals.ask(sessions, ServerAbility::Sizes, SIZES).await?.unwrap_or_default() {
         if let Some(at) = place(&row) {
             catalog.tables[at].bytes = number(&row, 1);
         }
     }
-    for row in refusals.ask(sessions, Ability::Rights, RIGHTS).await?.unwrap_or_default() {
+    for row in refusals.ask(sessions, ServerAbility::Rights, RIGHTS).await?.unwrap_or_default() {
         match place(&row) {
             None => catalog.role = text(&row, 3),
             Some(at) => deny(&mut catalog.tables[at], &text(&row, 2), flag(&row, 1)),
         }
     }
-    let hiding = match refusals.ask(sessions, Ability::RowSecurity, HIDING).await? {
+    let hiding = match refusals.ask(sessions, ServerAbility::RowSecurity, HIDING).await? {
         Some(rows) => rows.iter().filter_map(|row| number(row, 0)).collect(),
         None => secured,
     };
     for at in hiding.iter().filter_map(|oid| places.get(oid)) {
         catalog.tables[*at].hides_rows = true;
     }
-    let parts = refusals.ask(sessions, Ability::Parts, PARTS).await?.unwrap_or_default();
+    let parts = refusals.ask(sessions, ServerAbility::Parts, PARTS).await?.unwrap_or_default();
     let pair = |row: &RawRow| Some((*places.get(&number(row, 0)?)?, *places.get(&number(row, 1)?)?));
     let parts: Vec<(usize, usize)> = parts.iter().filter_map(pair).collect();
     for at in 0..catalog.tables.len() {
@@ -204,15 +208,15 @@ fn sum_of_parts(catalog: &mut Catalog, parts: &[(usize, usize)], at: usize) {
 
 fn text(row: &RawRow, at: usize) -> String {
     match row.get(at) {
-        Some(Raw::Text(text)) => text.clone(),
-        Some(Raw::Integer(i)) => i.to_string(),
+        Some(FetchedValue::Text(text)) => text.clone(),
+        Some(FetchedValue::Integer(i)) => i.to_string(),
         _ => String::new(),
     }
 }
 
 fn number(row: &RawRow, at: usize) -> Option<i64> {
     match row.get(at) {
-        Some(Raw::Integer(i)) => Some(*i),
+        Some(FetchedValue::Integer(i)) => Some(*i),
         _ => None,
     }
 }

@@ -5,11 +5,11 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
-use super::select::{Projection, Slot, Target};
-use super::session::{Raw, RawRow};
+use super::select::{Projection, Slot, SlotTarget};
+use super::session::{FetchedValue, RawRow};
 use super::{container, within};
-use crate::layout::{BoundColumn, BoundOrigin, BoundSource, Inside, Stored};
-use crate::memory::{Entity, Kind, Problem, Row, feedback, json, time};
+use crate::layout::{BoundColumn, BoundOrigin, BoundSource, Inside, StoredAs};
+use crate::memory::{Entity, Problem, Row, ValueKind, feedback, json, time};
 
 /// Characters of a stored value that a problem quotes.
 const RAW_LIMIT: usize = 65_536;
@@ -21,10 +21,10 @@ pub fn decode(source: &BoundSource, projection: &Projection, raw: &RawRow) -> Ro
     let (mut raw_status, mut raw_outcome) = (None, None);
     for slot in &projection.slots {
         match slot.target {
-            Target::RawStatus => raw_status = raw_status.or_else(|| stored_word(slot, raw)),
-            Target::RawOutcome => raw_outcome = raw_outcome.or_else(|| stored_word(slot, raw)),
+            SlotTarget::RawStatus => raw_status = raw_status.or_else(|| stored_word(slot, raw)),
+            SlotTarget::RawOutcome => raw_outcome = raw_outcome.or_else(|| stored_word(slot, raw)),
             // Of several ways the first that says something counts, and the stored word behind it.
-            Target::Column(i) if says_nothing(&row.values[i]) => {
+            SlotTarget::Column(i) if says_nothing(&row.values[i]) => {
                 match unparsed(projection, slot, row.entity.columns()[i].kind, raw) {
                     Some(text) => row.values[i] = Value::from(text),
                     None => fill(&mut row, i, slot, raw),
@@ -36,7 +36,7 @@ pub fn decode(source: &BoundSource, projection: &Projection, raw: &RawRow) -> Ro
                     _ => {}
                 }
             }
-            Target::Column(_) => {}
+            SlotTarget::Column(_) => {}
         }
     }
     empty_lists(&mut row, projection);
@@ -54,12 +54,12 @@ fn says_nothing(value: &Value) -> bool {
 }
 
 /// The text of a JSON value that need not be read.
-fn unparsed<'a>(projection: &Projection, slot: &Slot, kind: Kind, raw: &'a RawRow) -> Option<&'a str> {
-    let whole = slot.column.inside.is_whole() && !matches!(slot.column.stored, Stored::Nested | Stored::One);
+fn unparsed<'a>(projection: &Projection, slot: &Slot, kind: ValueKind, raw: &'a RawRow) -> Option<&'a str> {
+    let whole = slot.column.inside.is_whole() && !matches!(slot.column.stored, StoredAs::Nested | StoredAs::One);
     match slot.at.and_then(|at| raw.get(at)) {
-        Some(Raw::Text(text))
+        Some(FetchedValue::Text(text))
             if projection.unparsed
-                && kind == Kind::Json
+                && kind == ValueKind::Json
                 && whole
                 && text.starts_with(['{', '['])
                 && json::is_plain(text) =>
@@ -73,12 +73,12 @@ fn unparsed<'a>(projection: &Projection, slot: &Slot, kind: Kind, raw: &'a RawRo
 fn fill(row: &mut Row, i: usize, slot: &Slot, raw: &RawRow) {
     let column = &row.entity.columns()[i];
     let (value, problems, stored) = match (&slot.column.origin, slot.at.and_then(|at| raw.get(at))) {
-        (BoundOrigin::Value(value), _) => (value.clone(), Vec::new(), &Raw::Null),
+        (BoundOrigin::Value(value), _) => (value.clone(), Vec::new(), &FetchedValue::Null),
         (_, Some(stored)) => {
             let (value, problems) = value(column.kind, &slot.column, stored);
             (value, problems, stored)
         }
-        (_, None) => (Value::Null, Vec::new(), &Raw::Null),
+        (_, None) => (Value::Null, Vec::new(), &FetchedValue::Null),
     };
     row.values[i] = value;
     for problem in problems {
@@ -89,8 +89,8 @@ fn fill(row: &mut Row, i: usize, slot: &Slot, raw: &RawRow) {
 /// A list column that the layout maps is a list, if an empty one.
 fn empty_lists(row: &mut Row, projection: &Projection) {
     for slot in &projection.slots {
-        if let Target::Column(i) = slot.target
-            && row.entity.columns()[i].kind == Kind::List
+        if let SlotTarget::Column(i) = slot.target
+            && row.entity.columns()[i].kind == ValueKind::List
             && row.values[i].is_null()
         {
             row.values[i] = Value::Array(Vec::new());
@@ -126,25 +126,25 @@ fn score(row: &mut Row, source: &BoundSource) {
 
 fn stored_word(slot: &Slot, raw: &RawRow) -> Option<String> {
     match raw.get(slot.at?)? {
-        Raw::Text(text) => Some(text.clone()),
-        Raw::Integer(i) => Some(i.to_string()),
+        FetchedValue::Text(text) => Some(text.clone()),
+        FetchedValue::Integer(i) => Some(i.to_string()),
         _ => None,
     }
 }
 
 /// The canonical value of a stored one, and what is wrong with it.
-fn value(kind: Kind, column: &BoundColumn, raw: &Raw) -> (Value, Vec<String>) {
-    if *raw == Raw::Null {
+fn value(kind: ValueKind, column: &BoundColumn, raw: &FetchedValue) -> (Value, Vec<String>) {
+    if *raw == FetchedValue::Null {
         return (Value::Null, Vec::new());
     }
     let (mut value, problems) = match (column.inside.is_whole(), column.stored) {
         (false, stored) => inside(kind, &column.inside, stored, raw),
-        (true, Stored::One) => match text(raw) {
+        (true, StoredAs::One) => match text(raw) {
             (Value::Null, problems) => (Value::Null, problems),
             (one, problems) => (Value::Array(vec![one]), problems),
         },
         (true, _) if matches!(column.origin, BoundOrigin::Key { .. }) => match raw {
-            Raw::Text(key) => (Value::from(key_text(key)), Vec::new()),
+            FetchedValue::Text(key) => (Value::from(key_text(key)), Vec::new()),
             _ => (Value::Null, Vec::new()),
         },
         (true, stored) => by_kind(kind, stored, raw),
@@ -173,76 +173,76 @@ pub(super) fn key_text(stored: &str) -> String {
 
 /// A value within a stored one. Only problems that touch the value are of interest here: the column itself, where it is
 /// mapped, reports its own.
-fn inside(kind: Kind, place: &Inside, stored: Stored, raw: &Raw) -> (Value, Vec<String>) {
+fn inside(kind: ValueKind, place: &Inside, stored: StoredAs, raw: &FetchedValue) -> (Value, Vec<String>) {
     let (found, problems) = within::found(raw, place);
     let Some(found) = found else { return (Value::Null, problems) };
     let every = place.path.as_deref().is_some_and(|path| path.split('.').any(|step| step == "*"));
     match (kind, found) {
-        (Kind::Text, Value::Array(items)) if every => {
+        (ValueKind::Text, Value::Array(items)) if every => {
             let texts = items.iter().map(|item| item.as_str().map_or_else(|| item.to_string(), str::to_owned));
             (Value::from(texts.collect::<Vec<_>>().join("\n")), Vec::new())
         }
-        (Kind::Json, found) => (found, Vec::new()),
-        (Kind::List, found) => {
+        (ValueKind::Json, found) => (found, Vec::new()),
+        (ValueKind::List, found) => {
             let list = json::texts_from(found);
             (Value::Array(list.items), list.problems)
         }
-        (_, Value::String(text)) => by_kind(kind, Stored::Plain, &Raw::Text(text)),
-        (_, Value::Bool(b)) => by_kind(kind, Stored::Plain, &Raw::Text(b.to_string())),
+        (_, Value::String(text)) => by_kind(kind, StoredAs::Plain, &FetchedValue::Text(text)),
+        (_, Value::Bool(b)) => by_kind(kind, StoredAs::Plain, &FetchedValue::Text(b.to_string())),
         (_, Value::Number(n)) => match (n.as_i64(), n.as_f64()) {
-            (Some(i), _) => by_kind(kind, stored, &Raw::Integer(i)),
-            (None, Some(x)) => by_kind(kind, stored, &Raw::Real(x)),
+            (Some(i), _) => by_kind(kind, stored, &FetchedValue::Integer(i)),
+            (None, Some(x)) => by_kind(kind, stored, &FetchedValue::Real(x)),
             (None, None) => (Value::Null, vec![format!("{n} is no number that can be held")]),
         },
-        (Kind::Text, found) => (Value::from(found.to_string()), Vec::new()),
+        (ValueKind::Text, found) => (Value::from(found.to_string()), Vec::new()),
         (_, found) => (Value::Null, vec![format!("{found} is not {}", name(kind))]),
     }
 }
 
-fn by_kind(kind: Kind, stored: Stored, raw: &Raw) -> (Value, Vec<String>) {
+fn by_kind(kind: ValueKind, stored: StoredAs, raw: &FetchedValue) -> (Value, Vec<String>) {
     match kind {
-        Kind::Text => text(raw),
-        Kind::Integer => integer(raw),
-        Kind::Real => real(raw),
-        Kind::Boolean => boolean(raw),
-        Kind::Time => moment(stored, raw),
-        Kind::Json => document(stored, raw),
-        Kind::List => list(raw),
+        ValueKind::Text => text(raw),
+        ValueKind::Integer => integer(raw),
+        ValueKind::Real => real(raw),
+        ValueKind::Boolean => boolean(raw),
+        ValueKind::Time => moment(stored, raw),
+        ValueKind::Json => document(stored, raw),
+        ValueKind::List => list(raw),
     }
 }
 
-fn text(raw: &Raw) -> (Value, Vec<String>) {
+fn text(raw: &FetchedValue) -> (Value, Vec<String>) {
     match raw {
-        Raw::Null => (Value::Null, Vec::new()),
-        Raw::Text(text) => (Value::from(text.clone()), Vec::new()),
-        Raw::BadText(bytes) => {
+        FetchedValue::Null => (Value::Null, Vec::new()),
+        FetchedValue::Text(text) => (Value::from(text.clone()), Vec::new()),
+        FetchedValue::BadText(bytes) => {
             (Value::from(String::from_utf8_lossy(bytes).into_owned()), vec!["is not valid UTF-8".to_owned()])
         }
-        Raw::Bytes(bytes) => match std::str::from_utf8(bytes) {
+        FetchedValue::Bytes(bytes) => match std::str::from_utf8(bytes) {
             Ok(text) => (Value::from(text), Vec::new()),
             Err(_) => (Value::Null, vec![format!("{} bytes that are no text", bytes.len())]),
         },
-        Raw::Integer(i) => (Value::from(i.to_string()), Vec::new()),
-        Raw::Real(x) => (Value::from(x.to_string()), Vec::new()),
+        FetchedValue::Integer(i) => (Value::from(i.to_string()), Vec::new()),
+        FetchedValue::Real(x) => (Value::from(x.to_string()), Vec::new()),
     }
 }
 
-fn integer(raw: &Raw) -> (Value, Vec<String>) {
+fn integer(raw: &FetchedValue) -> (Value, Vec<String>) {
     match raw {
-        Raw::Integer(i) => (Value::from(*i), Vec::new()),
-        Raw::Real(x) if x.fract() == 0.0 && x.abs() < 9.0e15 => (Value::from(*x as i64), Vec::new()),
-        Raw::Text(text) if text.trim().parse::<i64>().is_ok() => {
+        FetchedValue::Integer(i) => (Value::from(*i), Vec::new()),
+        FetchedValue::Real(x) if x.fract() == 0.0 && x.abs() < 9.0e15 => (Value::from(*x as i64), Vec::new()),
+        FetchedValue::Text(text) if text.trim().parse::<i64>().is_ok() => {
             (text.trim().parse::<i64>().map_or(Value::Null, Value::from), Vec::new())
         }
         _ => (Value::Null, vec!["is not a whole number".to_owned()]),
     }
 }
 
-fn real(raw: &Raw) -> (Value, Vec<String>) {
+fn real(raw: &FetchedValue) -> (Value, Vec<String>) {
     let number = match raw {
-        Raw::Integer(i) => Some(*i as f64),
-        Raw::Real(x) => Some(*x),
-        Raw::Text(text) => text.trim().parse().ok(),
+        FetchedValue::Integer(i) => Some(*i as f64),
+        FetchedValue::Real(x) => Some(*x),
+        FetchedValue::Text(text) => text.trim().parse().ok(),
         _ => None,
     };
     match number.filter(|x: &f64| x.is_finite()) {
@@ -251,11 +251,11 @@ fn real(raw: &Raw) -> (Value, Vec<String>) {
     }
 }
 
-fn boolean(raw: &Raw) -> (Value, Vec<String>) {
+fn boolean(raw: &FetchedValue) -> (Value, Vec<String>) {
     let known = match raw {
-        Raw::Integer(0) => Some(false),
-        Raw::Integer(1) => Some(true),
-        Raw::Text(text) => match text.trim().to_ascii_lowercase().as_str() {
+        FetchedValue::Integer(0) => Some(false),
+        FetchedValue::Integer(1) => Some(true),
+        FetchedValue::Text(text) => match text.trim().to_ascii_lowercase().as_str() {
             "true" | "t" | "1" | "yes" => Some(true),
             "false" | "f" | "0" | "no" => Some(false),
             _ => None,
@@ -268,16 +268,16 @@ fn boolean(raw: &Raw) -> (Value, Vec<String>) {
     }
 }
 
-fn moment(stored: Stored, raw: &Raw) -> (Value, Vec<String>) {
+fn moment(stored: StoredAs, raw: &FetchedValue) -> (Value, Vec<String>) {
     let number = match raw {
-        Raw::Integer(i) => Some(*i as f64),
-        Raw::Real(x) => Some(*x),
+        FetchedValue::Integer(i) => Some(*i as f64),
+        FetchedValue::Real(x) => Some(*x),
         _ => None,
     };
     let read = match (stored, number, raw) {
-        (Stored::Epoch, Some(seconds), _) => time::from_epoch_real(seconds),
-        (Stored::EpochMillis, Some(millis), _) => time::from_epoch_real(millis / 1000.0),
-        (_, _, Raw::Text(text)) => time::canonical(text),
+        (StoredAs::Epoch, Some(seconds), _) => time::from_epoch_real(seconds),
+        (StoredAs::EpochMillis, Some(millis), _) => time::from_epoch_real(millis / 1000.0),
+        (_, _, FetchedValue::Text(text)) => time::canonical(text),
         _ => None,
     };
     match read {
@@ -286,16 +286,16 @@ fn moment(stored: Stored, raw: &Raw) -> (Value, Vec<String>) {
     }
 }
 
-fn document(stored: Stored, raw: &Raw) -> (Value, Vec<String>) {
+fn document(stored: StoredAs, raw: &FetchedValue) -> (Value, Vec<String>) {
     let text = match (raw, json_text(raw)) {
-        (Raw::Integer(i), _) => return (Value::from(*i), Vec::new()),
-        (Raw::Real(x), _) => return (Value::from(*x), Vec::new()),
+        (FetchedValue::Integer(i), _) => return (Value::from(*i), Vec::new()),
+        (FetchedValue::Real(x), _) => return (Value::from(*x), Vec::new()),
         (_, Ok(text)) => text,
         (_, Err(problem)) => return (Value::Null, vec![problem]),
     };
     let reading = json::read(&text);
     let value = match stored {
-        Stored::Nested => json::without_pickles(&nested(reading.value)),
+        StoredAs::Nested => json::without_pickles(&nested(reading.value)),
         _ => reading.value,
     };
     (value, reading.problems)
@@ -311,7 +311,7 @@ fn nested(value: Value) -> Value {
     }
 }
 
-fn list(raw: &Raw) -> (Value, Vec<String>) {
+fn list(raw: &FetchedValue) -> (Value, Vec<String>) {
     match json_text(raw) {
         Ok(text) => {
             let list = json::read_texts(&text);
@@ -322,14 +322,14 @@ fn list(raw: &Raw) -> (Value, Vec<String>) {
 }
 
 /// The JSON text behind a stored value: as it is, out of a blob, or inflated.
-pub(super) fn json_text(raw: &Raw) -> Result<Cow<'_, str>, String> {
+pub(super) fn json_text(raw: &FetchedValue) -> Result<Cow<'_, str>, String> {
     match raw {
-        Raw::Null => Ok(Cow::Borrowed("null")),
-        Raw::Text(text) => Ok(Cow::Borrowed(text)),
-        Raw::Integer(i) => Ok(Cow::Owned(i.to_string())),
-        Raw::Real(x) => Ok(Cow::Owned(x.to_string())),
-        Raw::BadText(_) => Err("is not valid UTF-8".to_owned()),
-        Raw::Bytes(bytes) => match container::unpacked(bytes) {
+        FetchedValue::Null => Ok(Cow::Borrowed("null")),
+        FetchedValue::Text(text) => Ok(Cow::Borrowed(text)),
+        FetchedValue::Integer(i) => Ok(Cow::Owned(i.to_string())),
+        FetchedValue::Real(x) => Ok(Cow::Owned(x.to_string())),
+        FetchedValue::BadText(_) => Err("is not valid UTF-8".to_owned()),
+        FetchedValue::Bytes(bytes) => match container::unpacked(bytes) {
             Some(Err(why)) => Err(why.to_owned()),
             Some(Ok((_, text))) => {
                 String::from_utf8(text).map(Cow::Owned).map_err(|_| "unpacks to bytes that are no text".to_owned())
@@ -342,13 +342,15 @@ pub(super) fn json_text(raw: &Raw) -> Result<Cow<'_, str>, String> {
 }
 
 /// The stored value as a problem quotes it.
-fn quoted(raw: &Raw) -> String {
+fn quoted(raw: &FetchedValue) -> String {
     let whole = match raw {
-        Raw::Null => return String::new(),
-        Raw::Text(text) => text.clone(),
-        Raw::BadText(bytes) | Raw::Bytes(bytes) => format!("x'{}'", hex::encode(&bytes[..bytes.len().min(RAW_LIMIT)])),
-        Raw::Integer(i) => i.to_string(),
-        Raw::Real(x) => x.to_string(),
+        FetchedValue::Null => return String::new(),
+        FetchedValue::Text(text) => text.clone(),
+        FetchedValue::BadText(bytes) | FetchedValue::Bytes(bytes) => {
+            format!("x'{}'", hex::encode(&bytes[..bytes.len().min(RAW_LIMIT)]))
+        }
+        FetchedValue::Integer(i) => i.to_string(),
+        FetchedValue::Real(x) => x.to_string(),
     };
     match whole.char_indices().nth(RAW_LIMIT) {
         Some((end, _)) => format!("{}… ({} bytes in all)", &whole[..end], whole.len()),
@@ -356,14 +358,14 @@ fn quoted(raw: &Raw) -> String {
     }
 }
 
-fn name(kind: Kind) -> &'static str {
+fn name(kind: ValueKind) -> &'static str {
     match kind {
-        Kind::Text => "a text",
-        Kind::Integer => "a whole number",
-        Kind::Real => "a number",
-        Kind::Boolean => "true or false",
-        Kind::Time => "a time",
-        Kind::Json => "JSON",
-        Kind::List => "a list",
+        ValueKind::Text => "a text",
+        ValueKind::Integer => "a whole number",
+        ValueKind::Real => "a number",
+        ValueKind::Boolean => "true or false",
+        ValueKind::Time => "a time",
+        ValueKind::Json => "JSON",
+        ValueKind::List => "a list",
     }
 }

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use super::Store;
-use super::bulk::{Error, Existing, Loader, NATIVE_SCHEMA};
+use super::bulk::{BulkError, ExistingTarget, Loader, NATIVE_SCHEMA};
 
 /// Name under which its tables are attached.
 pub const SCHEMA: &str = "companion";
@@ -43,16 +43,16 @@ pub fn uri(path: &Path, parameters: &str) -> String {
 ///
 /// # Errors
 /// What the file system or SQLite says.
-pub async fn make(path: &Path) -> Result<(), Error> {
+pub async fn make(path: &Path) -> Result<(), BulkError> {
     if let Some(folder) = path.parent() {
         let mut builder = std::fs::DirBuilder::new();
         builder.recursive(true);
         #[cfg(unix)]
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-        builder.create(folder).map_err(|source| Error::File { path: folder.to_owned(), source })?;
+        builder.create(folder).map_err(|source| BulkError::File { path: folder.to_owned(), source })?;
     }
-    match Loader::create(path, NATIVE_SCHEMA, Existing::Refuse).await?.finish(|_, _| {}).await {
-        Ok(_) | Err(Error::Exists(_)) => Ok(()),
+    match Loader::create(path, NATIVE_SCHEMA, ExistingTarget::Refuse).await?.finish(|_, _| {}).await {
+        Ok(_) | Err(BulkError::Exists(_)) => Ok(()),
         Err(error) => Err(error),
     }
 }

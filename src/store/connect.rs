@@ -7,13 +7,13 @@ use std::time::Duration;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use sqlx::{ConnectOptions as _, Connection as _};
 
-use super::ability::{Ability, Refusals};
+use super::ability::{RefusedAbilities, ServerAbility};
 use super::companion::{self, Companion};
 use super::file_state::stamp;
 use super::migration::is_blank;
-use super::raw_file::{RawFiles, Unread};
+use super::raw_file::{RawFiles, UnreadBytes};
 use super::server::{self, Server};
-use super::session::{Opener, Raw, Sessions};
+use super::session::{FetchedValue, Opener, Sessions};
 use super::withhold::recognise_readable;
 use super::{Store, catalog};
 use crate::ground::input_file::{self, SETTINGS_BYTES};
@@ -213,7 +213,7 @@ impl Drop for PrivateCopy {
     }
 }
 
-struct Opened {
+struct OpenedConnection {
     sessions: Sessions,
     notes: Vec<String>,
     /// Why nothing can be written, whatever the operator may do.
@@ -237,7 +237,7 @@ impl Store {
         };
         let engine = opened.sessions.engine();
         let failed = |e: sqlx::Error| classify(&location, &e);
-        let refusals = Refusals::default();
+        let refusals = RefusedAbilities::default();
         let catalog = catalog::read(&opened.sessions, &refusals).await.map_err(failed)?;
         if options.layout.is_none() && layouts.iter().all(|l| !unmet(l, engine, &catalog).is_empty()) {
             layouts.extend(own);
@@ -253,7 +253,7 @@ impl Store {
             Engine::Postgres => "SELECT current_setting('server_version')",
         };
         let version = match opened.sessions.fetch(version, &[]).await.map_err(failed)?.first().and_then(|r| r.first()) {
-            Some(Raw::Text(version)) => version.clone(),
+            Some(FetchedValue::Text(version)) => version.clone(),
             _ => String::new(),
         };
         let mut notes = opened.notes;
@@ -285,12 +285,12 @@ impl Store {
             blocked,
             layouts,
             elsewhere: std::sync::OnceLock::new(),
-            shapes: super::shape::Shapes::default(),
+            shapes: super::shape::TableShapes::default(),
             refusals: Arc::new(refusals),
             secret: options.secret,
             raw_files: RawFiles::through(options.program.clone()),
             writer: tokio::sync::Mutex::default(),
-            fault: super::fault::Fault::default(),
+            fault: super::fault::FaultCounter::default(),
             erasing: std::sync::atomic::AtomicBool::default(),
             sortable: std::sync::Mutex::default(),
             vectors: std::sync::Mutex::default(),
@@ -332,7 +332,7 @@ fn layouts_for(options: &OpenOptions, own: &[Layout]) -> Result<Vec<Layout>, Ope
     Err(OpenError::UnknownLayout(name.clone(), hint))
 }
 
-async fn open_file(path: &Path, layouts: &[Layout], options: &OpenOptions) -> Result<Opened, OpenError> {
+async fn open_file(path: &Path, layouts: &[Layout], options: &OpenOptions) -> Result<OpenedConnection, OpenError> {
     let shown = location::shown(&path.display().to_string());
     let about = std::fs::metadata(path).map_err(|e| match e.kind() {
         std::io::ErrorKind::NotFound => OpenError::NoFile(shown.clone()),
@@ -361,7 +361,7 @@ async fn open_file(path: &Path, layouts: &[Layout], options: &OpenOptions) -> Re
     let opened = open_sqlite(&main, attached, there.map(|c| c.path.clone()), options).await?;
     // The companion takes the writes, whatever the folder itself allows.
     let blocked = if there.is_some() { None } else { Some(companion::PALACE.to_owned()) };
-    Ok(Opened { blocked, companion, ..opened })
+    Ok(OpenedConnection { blocked, companion, ..opened })
 }
 
 /// Whether SQLite takes a file for a database, as far as it says.
@@ -396,14 +396,15 @@ async fn open_sqlite(
     attached: Vec<(PathBuf, String)>,
     companion: Option<PathBuf>,
     options: &OpenOptions,
-) -> Result<Opened, OpenError> {
+) -> Result<OpenedConnection, OpenError> {
     let location = location::shown(&path.display().to_string());
     if !may_be_read(path) {
         return Err(OpenError::Denied(location));
     }
     let raw_files = RawFiles::through(options.program.clone());
     let ours = companion.as_deref();
-    let opened = |sessions| Opened { sessions, notes: Vec::new(), blocked: None, copy: None, companion: None };
+    let opened =
+        |sessions| OpenedConnection { sessions, notes: Vec::new(), blocked: None, copy: None, companion: None };
     let first = try_sqlite(path, &attached, ours, options, false).await;
     let error = match first {
         Ok(sessions) => return Ok(opened(sessions)),
@@ -421,13 +422,13 @@ async fn open_sqlite(
     if is_left("-journal") && recover(files()).await.is_ok() {
         let sessions = try_sqlite(path, &attached, ours, options, false).await.map_err(|e| classify(&location, &e))?;
         let note = "a transaction that a killed process had left by half was rolled back".to_owned();
-        return Ok(Opened { notes: vec![note], ..opened(sessions) });
+        return Ok(OpenedConnection { notes: vec![note], ..opened(sessions) });
     }
     // A database in WAL mode needs files beside it that cannot be made in a folder without write access.
     if !is_left("-wal") && !is_left("-journal") {
         let sessions = try_sqlite(path, &attached, ours, options, true).await.map_err(|e| classify(&location, &e))?;
         let note = "opened as immutable: its folder cannot be written and nothing waits in a -wal file".to_owned();
-        return Ok(Opened { notes: vec![note.clone()], blocked: Some(note), ..opened(sessions) });
+        return Ok(OpenedConnection { notes: vec![note.clone()], blocked: Some(note), ..opened(sessions) });
     }
     let copied = private_copy(path, attached, &raw_files).await;
     let (copy, path, attached) =
@@ -438,7 +439,7 @@ async fn open_sqlite(
     let note = "read from a private copy as of now: its folder cannot be written, and rows wait in its -wal file or a \
                 half transaction in its -journal"
         .to_owned();
-    Ok(Opened { notes: vec![note.clone()], blocked: Some(note), copy: Some(copy), ..opened(sessions) })
+    Ok(OpenedConnection { notes: vec![note.clone()], blocked: Some(note), copy: Some(copy), ..opened(sessions) })
 }
 
 async fn try_sqlite(
@@ -509,7 +510,7 @@ async fn private_copy(
     path: &Path,
     attached: Attached,
     raw_files: &RawFiles,
-) -> Result<(PrivateCopy, PathBuf, Attached), Unread> {
+) -> Result<(PrivateCopy, PathBuf, Attached), UnreadBytes> {
     let folder = std::env::temp_dir().join(format!("mnemoscope-{}-{:x}", std::process::id(), path_hash(path)));
     let main = folder.join("main.db");
     let copies: Attached =
@@ -526,14 +527,17 @@ async fn private_copy(
         let mut builder = std::fs::DirBuilder::new();
         #[cfg(unix)]
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-        builder.create(&folder).map_err(|e| Unread::of(&folder.display().to_string(), e))?;
+        builder.create(&folder).map_err(|e| UnreadBytes::of(&folder.display().to_string(), e))?;
         let copy = PrivateCopy(folder.clone());
         raw_files.copy(files.clone()).await?;
         if standing() == before {
             return Ok((copy, main, copies));
         }
     }
-    Err(Unread::of("no copy could be made", format!("others wrote during each of {COPIES} tries; try again later")))
+    Err(UnreadBytes::of(
+        "no copy could be made",
+        format!("others wrote during each of {COPIES} tries; try again later"),
+    ))
 }
 
 fn path_hash(path: &Path) -> u64 {
@@ -554,7 +558,7 @@ fn cannot_open(error: &sqlx::Error) -> bool {
     }
 }
 
-async fn open_postgres(words: &str, options: &OpenOptions) -> Result<Opened, OpenError> {
+async fn open_postgres(words: &str, options: &OpenOptions) -> Result<OpenedConnection, OpenError> {
     let named = Server::named(words, options.connect_timeout, options.statement_timeout);
     let server = Arc::new(named.map_err(OpenError::Url)?);
     let opened = Sessions::open(Opener::Postgres(Arc::clone(&server)), options.connections).await;
@@ -567,16 +571,20 @@ async fn open_postgres(words: &str, options: &OpenOptions) -> Result<Opened, Ope
     })?;
     let mut notes = server.notes.clone();
     notes.extend(server.choice().map(|host| format!("of the hosts that were named, this is {host}")));
-    Ok(Opened { sessions, notes, blocked: None, copy: None, companion: None })
+    Ok(OpenedConnection { sessions, notes, blocked: None, copy: None, companion: None })
 }
 
 const STANDBY: &str = "this server is a standby: it follows another one and takes no writes";
 
 /// Facts about a PostgreSQL server that bear on what is shown.
-async fn server_notes(sessions: &Sessions, refusals: &Refusals, catalog: &Catalog) -> Result<Vec<String>, sqlx::Error> {
-    let rows = refusals.ask(sessions, Ability::Standby, "SELECT pg_is_in_recovery()").await?.unwrap_or_default();
+async fn server_notes(
+    sessions: &Sessions,
+    refusals: &RefusedAbilities,
+    catalog: &Catalog,
+) -> Result<Vec<String>, sqlx::Error> {
+    let rows = refusals.ask(sessions, ServerAbility::Standby, "SELECT pg_is_in_recovery()").await?.unwrap_or_default();
     let mut notes = Vec::new();
-    if rows.first().and_then(|row| row.first()) == Some(&Raw::Integer(1)) {
+    if rows.first().and_then(|row| row.first()) == Some(&FetchedValue::Integer(1)) {
         notes.push(STANDBY.to_owned());
     }
     notes.extend(catalog.hidden_rows());

@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 
 use super::page::named_ids;
 use super::{Store, StoreError};
-use crate::layout::Link;
-use crate::memory::chain::{Chain, Walk};
-use crate::memory::query::{EpisodeContext, Finding};
+use crate::layout::EpisodeLink;
+use crate::memory::chain::{Chain, ChainWalk};
+use crate::memory::query::{EpisodeContext, ShownFinding};
 use crate::memory::{Entity, Row, feedback};
 
 /// Ids that a finding names at most.
@@ -143,7 +143,7 @@ impl Store {
     /// The chain with the rows of all others in it.
     async fn chain_of(&self, episode: &Row) -> Result<(Chain, BTreeMap<String, Row>), StoreError> {
         let mut known: BTreeMap<String, Row> = BTreeMap::new();
-        let mut walk = Walk::from(episode.id());
+        let mut walk = ChainWalk::from(episode.id());
         while let Some(id) = walk.wanted().filter(|_| known.len() + 1 < CHAIN_LIMIT).map(str::to_owned) {
             if id == episode.id() {
                 walk.found(episode.text("parent_id"));
@@ -168,8 +168,8 @@ impl Store {
 
     /// How canvas events and feedback hang on episodes, over all their sources.
     #[must_use]
-    pub fn episode_links(&self) -> Vec<Link> {
-        let mut links: Vec<Link> = Vec::new();
+    pub fn episode_links(&self) -> Vec<EpisodeLink> {
+        let mut links: Vec<EpisodeLink> = Vec::new();
         for source in self.recognised().sources.iter().filter(|s| s.entity == Entity::Episode) {
             for link in &source.links {
                 if !links.contains(link) {
@@ -192,7 +192,7 @@ impl Store {
         Ok(memories)
     }
 
-    async fn linked_to(&self, episode: &Row, links: &[Link], to: Entity) -> Result<Vec<Row>, StoreError> {
+    async fn linked_to(&self, episode: &Row, links: &[EpisodeLink], to: Entity) -> Result<Vec<Row>, StoreError> {
         Ok(self.linked(&[episode], links, to).await?.pop().unwrap_or_default())
     }
 
@@ -221,7 +221,7 @@ impl Store {
         Ok(events)
     }
 
-    async fn findings(&self, context: &EpisodeContext, links: &[Link]) -> Result<Vec<Finding>, StoreError> {
+    async fn findings(&self, context: &EpisodeContext, links: &[EpisodeLink]) -> Result<Vec<ShownFinding>, StoreError> {
         let mut findings = Vec::new();
         link_findings(context, links, Entity::CanvasEvent, &context.canvas, "canvas_ids", &mut findings);
         link_findings(context, links, Entity::Feedback, &context.feedback, "feedback_ids", &mut findings);
@@ -237,7 +237,7 @@ impl Store {
         Ok(findings)
     }
 
-    async fn why_no_canvas(&self, episode: &Row) -> Result<Finding, StoreError> {
+    async fn why_no_canvas(&self, episode: &Row) -> Result<ShownFinding, StoreError> {
         if let Err(StoreError::Missing { reason, .. }) = self.sources_of(Entity::CanvasEvent) {
             return Ok(finding("canvas_absent", format!("no canvas context: {reason}"), &[]));
         }
@@ -256,7 +256,7 @@ impl Store {
         })
     }
 
-    async fn why_no_feedback(&self, episode: &Row) -> Result<Finding, StoreError> {
+    async fn why_no_feedback(&self, episode: &Row) -> Result<ShownFinding, StoreError> {
         if let Err(StoreError::Missing { reason, .. }) = self.sources_of(Entity::Feedback) {
             return Ok(finding("feedback_absent", format!("no feedback context: {reason}"), &[]));
         }
@@ -309,7 +309,7 @@ fn case_as_memory(case: &Row) -> Row {
 }
 
 /// A finding; of many ids it names the first, and says so.
-fn finding(kind: &str, message: impl Into<String>, ids: &[String]) -> Finding {
+fn finding(kind: &str, message: impl Into<String>, ids: &[String]) -> ShownFinding {
     let (count, message) = (ids.len(), message.into());
     some(kind, |_| message, ids.iter().take(IDS).map(String::as_str), count)
 }
@@ -319,7 +319,7 @@ fn finding_of<'i>(
     kind: &str,
     message: impl FnOnce(usize) -> String,
     ids: impl Iterator<Item = &'i str> + Clone,
-) -> Option<Finding> {
+) -> Option<ShownFinding> {
     let count = ids.clone().count();
     (count > 0).then(|| some(kind, message, ids.take(IDS), count))
 }
@@ -329,22 +329,22 @@ fn some<'i>(
     message: impl FnOnce(usize) -> String,
     ids: impl Iterator<Item = &'i str>,
     count: usize,
-) -> Finding {
+) -> ShownFinding {
     let mut message = message(count);
     if count > IDS {
         message = format!("{message} (showing {IDS} of {count})");
     }
-    Finding { kind: kind.to_owned(), message, ids: ids.map(str::to_owned).collect() }
+    ShownFinding { kind: kind.to_owned(), message, ids: ids.map(str::to_owned).collect() }
 }
 
 /// Dangling, repeated and one-way links of one kind.
 fn link_findings(
     context: &EpisodeContext,
-    links: &[Link],
+    links: &[EpisodeLink],
     to: Entity,
     rows: &[Row],
     list: &str,
-    findings: &mut Vec<Finding>,
+    findings: &mut Vec<ShownFinding>,
 ) {
     let named = named_ids(&context.episode, links, to);
     let there: HashSet<&str> = rows.iter().map(Row::id).collect();
@@ -403,7 +403,7 @@ fn in_lists(row: &Row) -> bool {
 }
 
 /// Stored counts and aggregates against the rows themselves.
-fn stored_numbers(context: &EpisodeContext, findings: &mut Vec<Finding>) {
+fn stored_numbers(context: &EpisodeContext, findings: &mut Vec<ShownFinding>) {
     let count = context.episode.get("canvas_action_count").as_i64();
     let listed = context.canvas.len() as i64;
     if let Some(count) = count.filter(|c| *c != listed) {
@@ -430,7 +430,7 @@ fn stored_numbers(context: &EpisodeContext, findings: &mut Vec<Finding>) {
     }
 }
 
-fn chain_findings(context: &EpisodeContext, findings: &mut Vec<Finding>) {
+fn chain_findings(context: &EpisodeContext, findings: &mut Vec<ShownFinding>) {
     let chain = &context.chain;
     if chain.cycle {
         findings.push(finding("chain_cycle", "its chain of parents runs in a circle", &chain.ids));
@@ -453,7 +453,7 @@ fn chain_findings(context: &EpisodeContext, findings: &mut Vec<Finding>) {
     }
 }
 
-fn missing_memories(context: &EpisodeContext, findings: &mut Vec<Finding>) {
+fn missing_memories(context: &EpisodeContext, findings: &mut Vec<ShownFinding>) {
     let there: HashSet<&str> = context.memories.iter().map(Row::id).collect();
     let named = context.links.iter().filter_map(|l| l.text("memory_id"));
     let gone: Vec<String> = named.filter(|id| !there.contains(id)).map(str::to_owned).collect();

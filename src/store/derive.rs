@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use super::{Store, StoreError};
-use crate::layout::Derive;
-use crate::memory::workflow::{self, Event, Run};
+use crate::layout::Derivation;
+use crate::memory::workflow::{self, WorkflowEvent, WorkflowRun};
 use crate::memory::{Entity, Row};
 
 impl Store {
@@ -30,13 +30,13 @@ impl Store {
 }
 
 fn complete(row: &mut Row, log: &[Row]) {
-    let events: Vec<Event> = log.iter().map(Event::of).collect();
+    let events: Vec<WorkflowEvent> = log.iter().map(WorkflowEvent::of).collect();
     // The log holds the result as it was returned; the run keeps a wrapped copy, which serves where the log is cut.
     let logged =
         log.iter().any(|e| e.text("kind") == Some("workflow.completed") && e.get("data").get("result").is_some());
     let text = |column: &str| row.text(column).map(str::to_owned);
     let raw_status = row.get("metadata").get("raw_status").and_then(Value::as_str).map(str::to_owned);
-    let run = Run {
+    let run = WorkflowRun {
         status: raw_status.or_else(|| text("status")).unwrap_or_default(),
         created_at: text("started_at"),
         started_at: None,
@@ -48,7 +48,7 @@ fn complete(row: &mut Row, log: &[Row]) {
     };
     let stored = row.clone();
     workflow::derive(&run, &events).fill(row);
-    for column in Derive::WorkflowEvents.fills() {
+    for column in Derivation::WorkflowEvents.fills() {
         if row.get(column).is_null() {
             row.set(column, stored.get(column).clone());
         }

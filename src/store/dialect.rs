@@ -1,7 +1,7 @@
 //! What differs between the two engines in the text of a statement.
 
 use crate::layout::{BoundColumn, BoundOrigin, Engine};
-use crate::memory::Kind;
+use crate::memory::ValueKind;
 
 /// An identifier in quotes, safe whatever it holds.
 #[must_use]
@@ -125,21 +125,21 @@ impl PgType {
 
 /// The projection that reads a column in a form that the codec knows, cut to `preview` characters if asked.
 #[must_use]
-pub fn project(engine: Engine, column: &BoundColumn, kind: Kind, preview: Option<usize>) -> Option<String> {
+pub fn project(engine: Engine, column: &BoundColumn, kind: ValueKind, preview: Option<usize>) -> Option<String> {
     let bare = expression(&column.origin)?;
     // A part of a document or of a key could not be read.
     let preview = preview.filter(|_| column.inside.is_whole() && !matches!(column.origin, BoundOrigin::Key { .. }));
     if engine == Engine::Sqlite {
         return Some(match preview {
             // Only text is cut: a cut blob or JSON could not be read.
-            Some(n) if kind == Kind::Text => {
+            Some(n) if kind == ValueKind::Text => {
                 format!("CASE WHEN typeof({bare}) = 'text' THEN substr({bare}, 1, {n}) ELSE {bare} END")
             }
             _ => bare,
         });
     }
     let ty = match &column.origin {
-        BoundOrigin::Sql(_) if kind == Kind::Time => PgType::Timestamptz,
+        BoundOrigin::Sql(_) if kind == ValueKind::Time => PgType::Timestamptz,
         origin => PgType::of(declared(origin)),
     };
     // What the author's own SQL reads of encoded bytes comes as it is.
@@ -152,7 +152,7 @@ pub fn project(engine: Engine, column: &BoundColumn, kind: Kind, preview: Option
         PgType::Array => format!("array_to_json({bare})::text"),
         PgType::Bytes | PgType::Integer | PgType::Boolean => bare,
         PgType::Number => format!("({bare})::float8"),
-        PgType::Text if preview.is_some() && kind == Kind::Text => {
+        PgType::Text if preview.is_some() && kind == ValueKind::Text => {
             format!("left(({bare})::text, {})", preview.unwrap_or_default())
         }
         _ => format!("({bare})::text"),

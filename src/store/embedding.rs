@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use super::session::Raw;
+use super::session::FetchedValue;
 use super::stored::TableName;
 use super::{Store, StoreError};
-use crate::layout::vector::Beside;
+use crate::layout::vector::VectorsBeside;
 use crate::layout::{BoundSource, Engine};
 use crate::store::encode::table_of;
 
@@ -15,7 +15,7 @@ const SAMPLE: usize = 5_000;
 
 /// Where the vectors of a source's rows stand.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Shelf {
+pub struct VectorShelf {
     /// The table: the rows' own, or one beside it.
     pub table: TableName,
     /// Column of that table that holds the row's id; none where the vector stands in the row itself.
@@ -26,24 +26,24 @@ pub struct Shelf {
     pub declared: String,
 }
 
-impl Shelf {
+impl VectorShelf {
     /// Where the vectors of a source's rows are written.
     ///
     /// # Errors
     /// Why they cannot be.
-    pub fn of(source: &BoundSource) -> Result<Shelf, String> {
+    pub fn of(source: &BoundSource) -> Result<VectorShelf, String> {
         let Some(place) = &source.vector else { return Err(format!("{} has no place for vectors", source.label)) };
         if place.path.is_some() || place.keep.is_some() {
             return Err(format!("the vectors of {} are a part of other values", source.label));
         }
         let (column, declared) = (place.column.clone(), place.declared.clone());
         Ok(match &place.beside {
-            Some(Beside { table: Some((schema, name)), key, .. }) if key.len() == 1 => {
+            Some(VectorsBeside { table: Some((schema, name)), key, .. }) if key.len() == 1 => {
                 let key = key.first().map(|(name, _)| name.clone());
-                Shelf { table: TableName::new(schema.clone(), name.clone()), key, column, declared }
+                VectorShelf { table: TableName::new(schema.clone(), name.clone()), key, column, declared }
             }
             Some(_) => return Err(format!("the vectors of {} are not kept by one column", source.label)),
-            None => Shelf { table: table_of(source), key: None, column, declared },
+            None => VectorShelf { table: table_of(source), key: None, column, declared },
         })
     }
 
@@ -58,14 +58,14 @@ impl Shelf {
 
 /// A vector as a column of that type takes it.
 #[must_use]
-pub fn spelled(engine: Engine, declared: &str, numbers: &[f32]) -> Raw {
+pub fn spelled(engine: Engine, declared: &str, numbers: &[f32]) -> FetchedValue {
     let items = || numbers.iter().map(f32::to_string).collect::<Vec<_>>().join(",");
     match (engine, declared.to_ascii_lowercase().as_str()) {
         (Engine::Sqlite, "blob" | "") | (Engine::Postgres, "bytea") => {
-            Raw::Bytes(numbers.iter().flat_map(|x| x.to_le_bytes()).collect())
+            FetchedValue::Bytes(numbers.iter().flat_map(|x| x.to_le_bytes()).collect())
         }
-        (Engine::Postgres, array) if array.ends_with("[]") => Raw::Text(format!("{{{}}}", items())),
-        _ => Raw::Text(format!("[{}]", items())),
+        (Engine::Postgres, array) if array.ends_with("[]") => FetchedValue::Text(format!("{{{}}}", items())),
+        _ => FetchedValue::Text(format!("[{}]", items())),
     }
 }
 
@@ -94,13 +94,13 @@ mod tests {
     #[test]
     fn a_vector_is_spelled_as_its_column_takes_it() {
         let numbers = [1.0, -0.5];
-        let bytes = Raw::Bytes(vec![0, 0, 128, 63, 0, 0, 0, 191]);
+        let bytes = FetchedValue::Bytes(vec![0, 0, 128, 63, 0, 0, 0, 191]);
         for (engine, declared, expected) in [
             (Engine::Sqlite, "BLOB", bytes.clone()),
-            (Engine::Sqlite, "JSON", Raw::Text("[1,-0.5]".to_owned())),
+            (Engine::Sqlite, "JSON", FetchedValue::Text("[1,-0.5]".to_owned())),
             (Engine::Postgres, "bytea", bytes),
-            (Engine::Postgres, "vector(2)", Raw::Text("[1,-0.5]".to_owned())),
-            (Engine::Postgres, "real[]", Raw::Text("{1,-0.5}".to_owned())),
+            (Engine::Postgres, "vector(2)", FetchedValue::Text("[1,-0.5]".to_owned())),
+            (Engine::Postgres, "real[]", FetchedValue::Text("{1,-0.5}".to_owned())),
         ] {
             assert_eq!(spelled(engine, declared, &numbers), expected, "{declared}");
         }
@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn a_type_may_fix_the_size() {
-        let shelf = |declared: &str| Shelf {
+        let shelf = |declared: &str| VectorShelf {
             table: TableName::new("main", "t"),
             key: None,
             column: "embedding".to_owned(),

@@ -6,44 +6,44 @@ use serde_json::Value;
 
 use super::dialect::{self, PgType};
 use super::select::{as_stored, is_uuid, key_parts};
-use super::session::Raw;
-use super::shape::Shape;
-use super::stored::{Cell, Image, Mutation, Rows, TableName, spell};
+use super::session::FetchedValue;
+use super::shape::TableShape;
+use super::stored::{Cell, Image, Mutation, StoredRows, TableName, spell};
 use super::surplus::StoredColumns;
 use super::{Store, StoreError, within};
 use crate::layout::write::Removal;
-use crate::layout::{BoundColumn, BoundOrigin, BoundSource, Engine, Fill, Spelling, Stored, Write};
-use crate::memory::{Entity, Kind, Row};
+use crate::layout::{BoundColumn, BoundOrigin, BoundSource, Engine, Fill, StoredAs, TimeSpelling, Write};
+use crate::memory::{Entity, Row, ValueKind};
 
 /// A canonical value to be stored.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Given {
+pub enum GivenValue {
     /// This value.
     Is(Value),
     /// The time of the change.
     Now,
 }
 
-impl<T: Into<Value>> From<T> for Given {
+impl<T: Into<Value>> From<T> for GivenValue {
     fn from(value: T) -> Self {
-        Given::Is(value.into())
+        GivenValue::Is(value.into())
     }
 }
 
 /// One row as it is stored and as it is shown.
 #[derive(Debug, Clone)]
-pub struct Located<'s> {
+pub struct LocatedRow<'s> {
     /// Where it comes from.
     pub source: &'s BoundSource,
     /// Columns and values that find it.
-    pub key: Vec<(String, Raw)>,
+    pub key: Vec<(String, FetchedValue)>,
     /// The stored row.
     pub image: Image,
     /// The same, canonical.
     pub row: Row,
 }
 
-impl Located<'_> {
+impl LocatedRow<'_> {
     /// The table it is in.
     #[must_use]
     pub fn table(&self) -> TableName {
@@ -52,20 +52,25 @@ impl Located<'_> {
 
     /// The row, by its key.
     #[must_use]
-    pub fn rows(&self) -> Rows {
+    pub fn rows(&self) -> StoredRows {
         let (by, values) = self.key.iter().cloned().unzip();
-        Rows { table: self.table(), by, keys: vec![values] }
+        StoredRows { table: self.table(), by, keys: vec![values] }
     }
 
     /// Columns of the row set again, and what the layout sets with every change.
     ///
     /// # Errors
     /// Why a value cannot be stored.
-    pub fn update(&self, engine: Engine, shape: &Shape, values: &[(&str, Given)]) -> Result<Mutation, String> {
+    pub fn update(
+        &self,
+        engine: Engine,
+        shape: &TableShape,
+        values: &[(&str, GivenValue)],
+    ) -> Result<Mutation, String> {
         let mut set: Vec<(String, Cell)> = Vec::new();
         for (column, value) in values {
             match (self.way_in_use(column), value) {
-                (Some((name, way)), Given::Is(value)) => {
+                (Some((name, way)), GivenValue::Is(value)) => {
                     let new = put_within(engine, self.source, column, way, value, current(&set, &self.image, name))?;
                     set.retain(|(known, _)| known != name);
                     set.push((name.to_owned(), Cell::Is(new)));
@@ -74,7 +79,7 @@ impl Located<'_> {
             }
         }
         for (name, cell) in &mut set {
-            if *cell == Cell::Is(Raw::Null) && shape.column(name).is_some_and(|c| c.required) {
+            if *cell == Cell::Is(FetchedValue::Null) && shape.column(name).is_some_and(|c| c.required) {
                 let fill = self.source.write.as_ref().and_then(|w| w.insert.iter().find(|(n, _)| n == name));
                 *cell = match fill {
                     Some((_, Fill::Value(value))) => Cell::Is(constant(engine, value)),
@@ -92,7 +97,11 @@ impl Located<'_> {
         let ways = || self.source.column(column).iter();
         let says = |way: &&BoundColumn| match &way.origin {
             BoundOrigin::Column { alias, name, .. } if alias == "t" => self.image.get(name).is_some_and(|raw| {
-                if way.inside.is_whole() { *raw != Raw::Null } else { within::found(raw, &way.inside).0.is_some() }
+                if way.inside.is_whole() {
+                    *raw != FetchedValue::Null
+                } else {
+                    within::found(raw, &way.inside).0.is_some()
+                }
             }),
             _ => false,
         };
@@ -109,7 +118,7 @@ impl Located<'_> {
     ///
     /// # Errors
     /// Why it cannot be taken away.
-    pub fn removal(&self, engine: Engine, shape: &Shape) -> Result<Mutation, String> {
+    pub fn removal(&self, engine: Engine, shape: &TableShape) -> Result<Mutation, String> {
         let Some(write) = &self.source.write else { return Ok(self.delete()) };
         let mut set: Vec<(String, Cell)> = match &write.remove {
             Removal::Delete => return Ok(self.delete()),
@@ -121,7 +130,7 @@ impl Located<'_> {
                 } else {
                     columns.clone()
                 };
-                named.into_iter().map(|name| (name, Cell::Is(Raw::Null))).collect()
+                named.into_iter().map(|name| (name, Cell::Is(FetchedValue::Null))).collect()
             }
             Removal::Mark(marks) => {
                 let cell = |value: &Option<Value>| match value {
@@ -132,7 +141,7 @@ impl Located<'_> {
             }
         };
         if let Some((name, _)) = set.iter().find(|(name, cell)| {
-            *cell == Cell::Is(Raw::Null) && shape.column(name).is_none_or(|column| column.required)
+            *cell == Cell::Is(FetchedValue::Null) && shape.column(name).is_none_or(|column| column.required)
         }) {
             return Err(format!("{}.{name} cannot be empty", self.table().title()));
         }
@@ -152,12 +161,12 @@ const OF_THE_WHOLE: [&str; 9] =
     ["id", "episode_id", "execution_id", "user_id", "agent_id", "session_id", "created_at", "updated_at", "profile_id"];
 
 /// What a stored column holds, or is about to hold.
-fn current<'c>(set: &'c [(String, Cell)], image: &'c Image, name: &str) -> &'c Raw {
+fn current<'c>(set: &'c [(String, Cell)], image: &'c Image, name: &str) -> &'c FetchedValue {
     let set = set.iter().find_map(|(known, cell)| match cell {
         Cell::Is(raw) if known == name => Some(raw),
         _ => None,
     });
-    set.or(image.get(name)).unwrap_or(&Raw::Null)
+    set.or(image.get(name)).unwrap_or(&FetchedValue::Null)
 }
 
 /// A canonical value put into the stored one that it is read out of.
@@ -167,31 +176,35 @@ fn put_within(
     column: &str,
     way: &BoundColumn,
     value: &Value,
-    old: &Raw,
-) -> Result<Raw, String> {
-    let kind = source.entity.column(column).map_or(Kind::Text, |c| c.kind);
-    let times = source.write.as_ref().map_or(Spelling::Canonical, |w| w.times);
+    old: &FetchedValue,
+) -> Result<FetchedValue, String> {
+    let kind = source.entity.column(column).map_or(ValueKind::Text, |c| c.kind);
+    let times = source.write.as_ref().map_or(TimeSpelling::Canonical, |w| w.times);
     let value = match (kind, &*mapped(way, value, true)) {
-        (Kind::Time, Value::String(time)) => match spell(spelling(engine, way, times), time) {
-            Raw::Text(text) => Value::from(text),
-            Raw::Integer(number) => Value::from(number),
+        (ValueKind::Time, Value::String(time)) => match spell(spelling(engine, way, times), time) {
+            FetchedValue::Text(text) => Value::from(text),
+            FetchedValue::Integer(number) => Value::from(number),
             _ => Value::Null,
         },
         (_, value) => value.clone(),
     };
-    let empty = Raw::Text("{}".to_owned());
-    let old = if *old == Raw::Null && way.inside.decode.is_empty() && way.inside.path.is_some() { &empty } else { old };
+    let empty = FetchedValue::Text("{}".to_owned());
+    let old = if *old == FetchedValue::Null && way.inside.decode.is_empty() && way.inside.path.is_some() {
+        &empty
+    } else {
+        old
+    };
     within::replaced(old, &way.inside, &value).map_err(|why| format!("{}.{column} {why}", table_of(source).title()))
 }
 
 /// Adds what the layout sets with every change of a row.
-pub fn touch(source: &BoundSource, shape: &Shape, set: &mut Vec<(String, Cell)>) {
+pub fn touch(source: &BoundSource, shape: &TableShape, set: &mut Vec<(String, Cell)>) {
     set.extend(touched(source, shape).into_iter().map(|(name, times)| (name, Cell::Now(times))));
 }
 
 /// The stored columns that take the time of every change of a row, with how it is spelled.
 #[must_use]
-pub fn touched(source: &BoundSource, shape: &Shape) -> Vec<(String, Spelling)> {
+pub fn touched(source: &BoundSource, shape: &TableShape) -> Vec<(String, TimeSpelling)> {
     let Some(write) = &source.write else { return Vec::new() };
     let there = write.touch.iter().filter_map(|name| shape.column(name));
     there.map(|column| (column.name.clone(), write.times)).collect()
@@ -243,13 +256,13 @@ fn stored_in_table(way: &BoundColumn) -> Option<&str> {
 pub fn encode(
     engine: Engine,
     source: &BoundSource,
-    shape: &Shape,
+    shape: &TableShape,
     column: &str,
-    given: &Given,
+    given: &GivenValue,
 ) -> Result<Vec<(String, Cell)>, String> {
     match given {
-        Given::Is(value) => encode_value(engine, source, shape, column, Some(value)),
-        Given::Now => encode_value(engine, source, shape, column, None),
+        GivenValue::Is(value) => encode_value(engine, source, shape, column, Some(value)),
+        GivenValue::Now => encode_value(engine, source, shape, column, None),
     }
 }
 
@@ -260,13 +273,13 @@ pub fn encode(
 pub(super) fn encode_value(
     engine: Engine,
     source: &BoundSource,
-    shape: &Shape,
+    shape: &TableShape,
     column: &str,
     value: Option<&Value>,
 ) -> Result<Vec<(String, Cell)>, String> {
     let title = table_of(source).title();
-    let kind = source.entity.column(column).map_or(Kind::Text, |c| c.kind);
-    let times = source.write.as_ref().map_or(Spelling::Canonical, |w| w.times);
+    let kind = source.entity.column(column).map_or(ValueKind::Text, |c| c.kind);
+    let times = source.write.as_ref().map_or(TimeSpelling::Canonical, |w| w.times);
     let mut cells = Vec::new();
     if let ("id", Some(names), Some(Value::String(id))) = (column, key_columns(source), value) {
         let parts = key_parts(id, names.len());
@@ -321,12 +334,12 @@ fn mapped<'v>(way: &BoundColumn, value: &'v Value, first: bool) -> Cow<'v, Value
     }
 }
 
-fn spelling(engine: Engine, way: &BoundColumn, times: Spelling) -> Spelling {
+fn spelling(engine: Engine, way: &BoundColumn, times: TimeSpelling) -> TimeSpelling {
     match (way.stored, engine) {
-        (Stored::Epoch, _) => Spelling::Epoch,
-        (Stored::EpochMillis, _) => Spelling::EpochMillis,
+        (StoredAs::Epoch, _) => TimeSpelling::Epoch,
+        (StoredAs::EpochMillis, _) => TimeSpelling::EpochMillis,
         // PostgreSQL reads any spelling into its own types, and texts hold what the layout says.
-        (_, Engine::Postgres) if PgType::of(dialect::declared(&way.origin)) != PgType::Text => Spelling::Canonical,
+        (_, Engine::Postgres) if PgType::of(dialect::declared(&way.origin)) != PgType::Text => TimeSpelling::Canonical,
         _ => times,
     }
 }
@@ -334,23 +347,23 @@ fn spelling(engine: Engine, way: &BoundColumn, times: Spelling) -> Spelling {
 fn raw(
     engine: Engine,
     way: &BoundColumn,
-    kind: Kind,
+    kind: ValueKind,
     declared: &str,
-    times: Spelling,
+    times: TimeSpelling,
     value: &Value,
-) -> Result<Raw, String> {
+) -> Result<FetchedValue, String> {
     if value.is_null() {
-        return Ok(Raw::Null);
+        return Ok(FetchedValue::Null);
     }
     let text = match (way.stored, kind, value) {
-        (Stored::One, _, Value::Array(items)) => match &items[..] {
-            [] => return Ok(Raw::Null),
+        (StoredAs::One, _, Value::Array(items)) => match &items[..] {
+            [] => return Ok(FetchedValue::Null),
             [Value::String(one)] => one.clone(),
             _ => return Err("holds one id, not a list".to_owned()),
         },
-        (_, Kind::Time, Value::String(time)) => return Ok(spell(spelling(engine, way, times), time)),
-        (_, Kind::List, Value::Array(items)) if declared.ends_with("[]") => array_literal(items),
-        (_, Kind::Json | Kind::List, value) => value.to_string(),
+        (_, ValueKind::Time, Value::String(time)) => return Ok(spell(spelling(engine, way, times), time)),
+        (_, ValueKind::List, Value::Array(items)) if declared.ends_with("[]") => array_literal(items),
+        (_, ValueKind::Json | ValueKind::List, value) => value.to_string(),
         (_, _, Value::String(text)) => text.clone(),
         (_, _, value @ (Value::Bool(_) | Value::Number(_))) => {
             check_scale(declared, value)?;
@@ -366,7 +379,7 @@ fn raw(
             return Err(format!("holds UUIDs, not `{text}`"));
         }
     }
-    Ok(Raw::Text(text))
+    Ok(FetchedValue::Text(text))
 }
 
 /// Whether a text within a value holds NUL, which JSON spells in letters.
@@ -407,17 +420,17 @@ fn check_scale(declared: &str, value: &Value) -> Result<(), String> {
 }
 
 /// A constant as it is stored.
-fn constant(engine: Engine, value: &Value) -> Raw {
+fn constant(engine: Engine, value: &Value) -> FetchedValue {
     match (engine, value) {
-        (_, Value::Null) => Raw::Null,
-        (_, Value::String(text)) => Raw::Text(text.clone()),
-        (Engine::Sqlite, Value::Bool(b)) => Raw::Integer(i64::from(*b)),
+        (_, Value::Null) => FetchedValue::Null,
+        (_, Value::String(text)) => FetchedValue::Text(text.clone()),
+        (Engine::Sqlite, Value::Bool(b)) => FetchedValue::Integer(i64::from(*b)),
         (Engine::Sqlite, Value::Number(n)) => match (n.as_i64(), n.as_f64()) {
-            (Some(i), _) => Raw::Integer(i),
-            (None, Some(x)) => Raw::Real(x),
-            (None, None) => Raw::Text(n.to_string()),
+            (Some(i), _) => FetchedValue::Integer(i),
+            (None, Some(x)) => FetchedValue::Real(x),
+            (None, None) => FetchedValue::Text(n.to_string()),
         },
-        (_, other) => Raw::Text(other.to_string()),
+        (_, other) => FetchedValue::Text(other.to_string()),
     }
 }
 
@@ -443,7 +456,7 @@ impl Store {
     /// # Errors
     /// [`StoreError::Ambiguous`] when several rows have the id, an entity that the database does not hold, or the
     /// engine's refusal.
-    pub async fn locate(&self, entity: Entity, id: &str) -> Result<Option<Located<'_>>, StoreError> {
+    pub async fn locate(&self, entity: Entity, id: &str) -> Result<Option<LocatedRow<'_>>, StoreError> {
         for source in self.sources_of(entity)? {
             if let Some(located) = self.locate_in(source, id).await? {
                 return Ok(Some(located));
@@ -456,26 +469,29 @@ impl Store {
     ///
     /// # Errors
     /// As [`Store::locate`].
-    pub async fn locate_in<'s>(&self, source: &'s BoundSource, id: &str) -> Result<Option<Located<'s>>, StoreError> {
+    pub async fn locate_in<'s>(&self, source: &'s BoundSource, id: &str) -> Result<Option<LocatedRow<'s>>, StoreError> {
         let id = &*as_stored(self.engine(), source, "id", id);
         let (by, values) = match (plain_column(source, "id"), key_columns(source)) {
-            (Some((name, way)), _) if self.can_be(way, id) => (vec![name.to_owned()], vec![Raw::Text(id.to_owned())]),
+            (Some((name, way)), _) if self.can_be(way, id) => {
+                (vec![name.to_owned()], vec![FetchedValue::Text(id.to_owned())])
+            }
             (None, Some(names)) => match key_parts(id, names.len()) {
                 Some(values) => (names.into_iter().map(str::to_owned).collect(), values),
                 None => return Ok(None),
             },
             _ => return Ok(None),
         };
-        let mut images = self.images(&Rows { table: table_of(source), by: by.clone(), keys: vec![values] }).await?;
+        let mut images =
+            self.images(&StoredRows { table: table_of(source), by: by.clone(), keys: vec![values] }).await?;
         let Some(image) = images.pop() else { return Ok(None) };
         if !images.is_empty() {
             return Err(StoreError::Ambiguous(source.entity.title(), id.to_owned()));
         }
-        let key: Option<Vec<(String, Raw)>> =
+        let key: Option<Vec<(String, FetchedValue)>> =
             by.into_iter().map(|name| Some((name.clone(), image.get(&name)?.clone()))).collect();
         let Some(key) = key else { return Ok(None) };
         let Some(row) = self.related_in(source, "id", &[id.to_owned()], None).await?.pop() else { return Ok(None) };
-        Ok(Some(Located { source, key, image, row }))
+        Ok(Some(LocatedRow { source, key, image, row }))
     }
 
     /// Whether a column can hold that id: a text that is no UUID is in no uuid column, and asking would be an error.
@@ -495,10 +511,10 @@ impl Store {
     pub async fn insertion(
         &self,
         source: &BoundSource,
-        values: &[(&str, Given)],
+        values: &[(&str, GivenValue)],
         owner: Option<&Image>,
     ) -> Result<Mutation, StoreError> {
-        let (columns, row): (Vec<&str>, Vec<Given>) = values.iter().cloned().unzip();
+        let (columns, row): (Vec<&str>, Vec<GivenValue>) = values.iter().cloned().unzip();
         self.insertions(source, &columns, &[row], owner).await
     }
 
@@ -510,10 +526,10 @@ impl Store {
         &self,
         source: &BoundSource,
         columns: &[&str],
-        rows: &[Vec<Given>],
+        rows: &[Vec<GivenValue>],
         owner: Option<&Image>,
     ) -> Result<Mutation, StoreError> {
-        let rows: Vec<(&[Given], &StoredColumns)> = rows.iter().map(|row| (row.as_slice(), NOTHING)).collect();
+        let rows: Vec<(&[GivenValue], &StoredColumns)> = rows.iter().map(|row| (row.as_slice(), NOTHING)).collect();
         self.insertions_as_stored(source, columns, &rows, owner).await
     }
 
@@ -525,7 +541,7 @@ impl Store {
         &self,
         source: &BoundSource,
         columns: &[&str],
-        rows: &[(&[Given], &StoredColumns)],
+        rows: &[(&[GivenValue], &StoredColumns)],
         owner: Option<&Image>,
     ) -> Result<Mutation, StoreError> {
         let table = table_of(source);
@@ -534,7 +550,7 @@ impl Store {
         let mut names = Vec::new();
         let mut cells = Vec::with_capacity(rows.len());
         for (row, stored) in rows {
-            let values: Vec<(&str, &Given)> = columns.iter().copied().zip(*row).collect();
+            let values: Vec<(&str, &GivenValue)> = columns.iter().copied().zip(*row).collect();
             let (named, row) = self
                 .new_cells(source, &shape, &write, &values, stored, owner)
                 .map_err(StoreError::CannotHold)?
@@ -554,9 +570,9 @@ impl Store {
     fn new_cells(
         &self,
         source: &BoundSource,
-        shape: &Shape,
+        shape: &TableShape,
         write: &Write,
-        values: &[(&str, &Given)],
+        values: &[(&str, &GivenValue)],
         stored: &StoredColumns,
         owner: Option<&Image>,
     ) -> Result<Vec<(String, Cell)>, String> {
@@ -573,7 +589,7 @@ impl Store {
         for (column, value) in values {
             let ways = source.column(column).iter().filter(|_| is_within(source, column));
             let mut places = ways.filter_map(|way| Some((within_table(way)?, way)));
-            if let (Some((name, way)), Given::Is(value)) = (places.next(), value) {
+            if let (Some((name, way)), GivenValue::Is(value)) = (places.next(), value) {
                 let old = current(&cells, &Image(Vec::new()), name).clone();
                 if value.is_null() || within::found(&old, &way.inside).0.as_ref() == Some(value) {
                     continue;
@@ -585,15 +601,15 @@ impl Store {
         }
         for (name, fill) in &write.insert {
             let Some(column) = shape.column(name) else { continue };
-            if cells.iter().any(|(n, cell)| *n == column.name && *cell != Cell::Is(Raw::Null)) {
+            if cells.iter().any(|(n, cell)| *n == column.name && *cell != Cell::Is(FetchedValue::Null)) {
                 continue;
             }
             let value = match fill {
                 Fill::Value(value) => constant(self.engine(), value),
-                Fill::Owner(from) => owner.and_then(|o| o.get(from)).cloned().unwrap_or(Raw::Null),
+                Fill::Owner(from) => owner.and_then(|o| o.get(from)).cloned().unwrap_or(FetchedValue::Null),
                 Fill::Word { column, words } => {
                     let said = values.iter().find_map(|(c, given)| match given {
-                        Given::Is(Value::String(word)) if c == column => Some(word),
+                        GivenValue::Is(Value::String(word)) if c == column => Some(word),
                         _ => None,
                     });
                     match words.iter().find(|(word, _)| Some(word) == said) {
@@ -609,7 +625,7 @@ impl Store {
             cells.retain(|(n, _)| n != name);
             cells.push((name.clone(), Cell::Is(raw.clone())));
         }
-        let filled = |name: &str| cells.iter().any(|(n, cell)| n == name && *cell != Cell::Is(Raw::Null));
+        let filled = |name: &str| cells.iter().any(|(n, cell)| n == name && *cell != Cell::Is(FetchedValue::Null));
         match shape.columns.iter().find(|c| c.required && !filled(&c.name)) {
             Some(column) => Err(lacking(source, write, &column.name)),
             None => Ok(cells),

@@ -12,10 +12,10 @@ use tokio::sync::OnceCell;
 
 use super::dialect::{self, PgType};
 use super::page::named_ids;
-use super::select::{Projection, Statement, any_of};
-use super::walk::{Narrow, Walk};
+use super::select::{Projection, SelectStatement, any_of};
+use super::walk::{NarrowCondition, RowWalk};
 use super::{Store, StoreError, codec};
-use crate::layout::{BoundColumn, BoundSource, Derive, Engine, Link, LinkBy, Stored};
+use crate::layout::{BoundColumn, BoundSource, Derivation, Engine, EpisodeLink, LinkBy, StoredAs};
 use crate::memory::filter::{Filter, Operand, Operator};
 use crate::memory::{Entity, Row};
 
@@ -33,15 +33,15 @@ const EPISODE: [&str; 4] = ["id", "agent_id", "execution_ids", "started_at"];
 
 /// Where rows that belong to an episode may be found: by the stored back-link, by their id, by their execution.
 #[derive(Debug, Default)]
-pub(super) struct Belonging {
+pub(super) struct EpisodeBelonging {
     episode: String,
     ids: Vec<String>,
     executions: Vec<String>,
 }
 
-impl Belonging {
+impl EpisodeBelonging {
     /// Adds the condition; nothing where the database cannot decide it.
-    pub fn narrow(&self, engine: Engine, source: &BoundSource, statement: &mut Statement) {
+    pub fn narrow(&self, engine: Engine, source: &BoundSource, statement: &mut SelectStatement) {
         let before = statement.params.len();
         let ways = [
             ("episode_id", std::slice::from_ref(&self.episode)),
@@ -70,14 +70,14 @@ impl Store {
         &self,
         source: &BoundSource,
         filters: &[Filter],
-    ) -> Result<Option<Belonging>, StoreError> {
+    ) -> Result<Option<EpisodeBelonging>, StoreError> {
         let asked = filters.iter().find_map(|f| match &f.value {
             Operand::Text(id) if f.column == "episode_id" && f.op == Operator::Equal => Some(id),
             _ => None,
         });
-        let Some(episode) = asked.filter(|_| source.derive == Some(Derive::EpisodeLinks)) else { return Ok(None) };
+        let Some(episode) = asked.filter(|_| source.derive == Some(Derivation::EpisodeLinks)) else { return Ok(None) };
         let links = self.episode_links();
-        let mut belonging = Belonging { episode: episode.clone(), ..Belonging::default() };
+        let mut belonging = EpisodeBelonging { episode: episode.clone(), ..EpisodeBelonging::default() };
         for row in
             self.related_columns(Entity::Episode, "id", std::slice::from_ref(episode), Some(&columns(&links))).await?
         {
@@ -99,7 +99,7 @@ impl Store {
         index: Option<&EpisodeIndex>,
     ) -> Result<(), StoreError> {
         let mut open: Vec<&mut Row> = rows.into_iter().filter(|row| row.text("episode_id").is_none()).collect();
-        if source.derive != Some(Derive::EpisodeLinks) || open.is_empty() {
+        if source.derive != Some(Derivation::EpisodeLinks) || open.is_empty() {
             return Ok(());
         }
         let links = self.episode_links();
@@ -119,8 +119,8 @@ impl Store {
         executions.sort_unstable();
         let mut runs = EpisodeLinks::default();
         for of_runs in self.sources_of(Entity::Episode).unwrap_or_default() {
-            let narrow = vec![Narrow::Names("execution_ids", &executions)];
-            let found = self.walk_all(&Walk { source: of_runs, columns: &columns, stored: &[], narrow }).await?;
+            let narrow = vec![NarrowCondition::Names("execution_ids", &executions)];
+            let found = self.walk_all(&RowWalk { source: of_runs, columns: &columns, stored: &[], narrow }).await?;
             found.iter().for_each(|found| runs.add(&found.row, HashSet::new()));
         }
         open.retain_mut(|row| {
@@ -150,7 +150,7 @@ impl Store {
         executions.sort_unstable();
         let mut found = Vec::new();
         let sources = self.sources_of(to).unwrap_or_default();
-        for source in sources.into_iter().filter(|s| s.derive == Some(Derive::EpisodeLinks)) {
+        for source in sources.into_iter().filter(|s| s.derive == Some(Derivation::EpisodeLinks)) {
             for executions in executions.chunks(IN_LIST) {
                 let mut rows = self.related_in(source, "execution_id", executions, None).await?;
                 self.fill_episodes(source, rows.iter_mut().collect(), None).await?;
@@ -175,7 +175,7 @@ impl Store {
     /// The episodes whose lists name some of the ids, each with those that it names.
     async fn naming(
         &self,
-        links: &[Link],
+        links: &[EpisodeLink],
         to: Entity,
         ids: &[String],
         columns: &[&str],
@@ -203,7 +203,7 @@ impl Store {
     /// The links of all episodes; none where they are too many to be held.
     async fn all_links(
         &self,
-        links: &[Link],
+        links: &[EpisodeLink],
         to: Entity,
         columns: &[&str],
     ) -> Result<Option<EpisodeLinks>, StoreError> {
@@ -282,7 +282,7 @@ impl EpisodeLinks {
 }
 
 /// The episode's columns that the derivation looks at.
-fn columns(links: &[Link]) -> Vec<&'static str> {
+fn columns(links: &[EpisodeLink]) -> Vec<&'static str> {
     let mut columns = EPISODE.to_vec();
     for link in links.iter().filter(|l| l.to == Entity::Feedback) {
         if let LinkBy::List(column) | LinkBy::Path(column, _) = &link.by {
@@ -293,7 +293,7 @@ fn columns(links: &[Link]) -> Vec<&'static str> {
 }
 
 /// Narrows to the episodes whose lists may name one of the ids, where the engine can tell.
-fn narrow_to_naming(engine: Engine, source: &BoundSource, to: Entity, ids: &[String], statement: &mut Statement) {
+fn narrow_to_naming(engine: Engine, source: &BoundSource, to: Entity, ids: &[String], statement: &mut SelectStatement) {
     let mut places = Vec::new();
     for link in source.links.iter().filter(|l| l.to == to) {
         let (column, path) = match &link.by {
@@ -311,7 +311,8 @@ fn narrow_to_naming(engine: Engine, source: &BoundSource, to: Entity, ids: &[Str
         let _ = write!(statement.sql, " AND 1 = 0");
         return;
     }
-    let mark = statement.bind(engine, super::session::Raw::Text(Value::from(ids.to_vec()).to_string()), "text");
+    let mark =
+        statement.bind(engine, super::session::FetchedValue::Text(Value::from(ids.to_vec()).to_string()), "text");
     let conditions: Vec<String> = places
         .iter()
         .map(|items| match engine {
@@ -336,7 +337,7 @@ fn list_text(engine: Engine, way: &BoundColumn, path: Option<&str>) -> Option<St
     // Only plain names: anything else is left to the canonical value.
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let plain_path = path.is_none_or(|p| p.split('.').all(|step| !step.is_empty() && step.chars().all(plain)));
-    if !plain_path || way.stored != Stored::Plain || !way.inside.decode.is_empty() || way.inside.by.is_some() {
+    if !plain_path || way.stored != StoredAs::Plain || !way.inside.decode.is_empty() || way.inside.by.is_some() {
         return None;
     }
     let bare = dialect::expression(&way.origin)?;

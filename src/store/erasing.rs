@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
-use super::session::{Param, Raw, RawRow};
-use super::write::{WriteError, Writer};
+use super::session::{FetchedValue, Param, RawRow};
+use super::write::{WriteError, WriteTransaction};
 use super::{Store, StoreError};
 use crate::layout::Engine;
 
@@ -60,7 +60,7 @@ impl Store {
             return Ok(HashSet::new());
         }
         let sql = "SELECT hmac FROM memory_suppressions WHERE kind <> $1";
-        let rows = self.fetch_own("memory_suppressions", sql, &[Raw::Text(SHARED.to_owned())]).await?;
+        let rows = self.fetch_own("memory_suppressions", sql, &[FetchedValue::Text(SHARED.to_owned())]).await?;
         Ok(rows.iter().map(|row| text(row, 0)).collect())
     }
 
@@ -86,7 +86,7 @@ impl Store {
             "SELECT {PURGE} FROM memory_purges p JOIN memory_suppressions s ON s.session = p.id WHERE s.hmac = $1 \
              ORDER BY p.created_at DESC LIMIT 1"
         );
-        let rows = self.fetch_own("memory_purges", &sql, &[Raw::Text(hmac.to_owned())]).await?;
+        let rows = self.fetch_own("memory_purges", &sql, &[FetchedValue::Text(hmac.to_owned())]).await?;
         Ok(rows.first().map(purge))
     }
 
@@ -96,7 +96,7 @@ impl Store {
     /// The engine's refusal.
     pub async fn purge_session(&self, id: &str) -> Result<Option<PurgeSession>, StoreError> {
         let sql = format!("SELECT {PURGE} FROM memory_purges p WHERE p.id = $1");
-        let rows = self.fetch_own("memory_purges", &sql, &[Raw::Text(id.to_owned())]).await?;
+        let rows = self.fetch_own("memory_purges", &sql, &[FetchedValue::Text(id.to_owned())]).await?;
         Ok(rows.first().map(purge))
     }
 }
@@ -109,7 +109,7 @@ fn purge(row: &RawRow) -> PurgeSession {
         plan_id: text(row, 1),
         status: text(row, 2),
         position: match row.get(3) {
-            Some(Raw::Integer(i)) => *i,
+            Some(FetchedValue::Integer(i)) => *i,
             _ => 0,
         },
         counts: text(row, 4),
@@ -120,7 +120,7 @@ fn purge(row: &RawRow) -> PurgeSession {
 
 const NONE: [Param; 0] = [];
 
-impl Writer<'_> {
+impl WriteTransaction<'_> {
     /// Sees to it that what is deleted in this transaction is overwritten, and triggers run their course. Foreign keys are
     /// not enforced: a cascade would take rows that no plan names, and each one is checked afterwards.
     ///
@@ -145,7 +145,7 @@ impl Writer<'_> {
     pub async fn open_purge_of(&mut self, hmac: &str) -> Result<Option<String>, WriteError> {
         let sql = "SELECT p.id FROM memory_purges p JOIN memory_suppressions s ON s.session = p.id \
              WHERE s.hmac = $1 AND p.status IN ('running', 'incomplete') LIMIT 1";
-        Ok(self.fetch(sql, &[Raw::Text(hmac.to_owned())]).await?.first().map(|row| text(row, 0)))
+        Ok(self.fetch(sql, &[FetchedValue::Text(hmac.to_owned())]).await?.first().map(|row| text(row, 0)))
     }
 
     /// Lists a handle's HMAC; one that does not tell the person from others as [`SHARED`], which a telling one outdoes.
@@ -153,7 +153,7 @@ impl Writer<'_> {
     /// # Errors
     /// The engine's refusal.
     pub async fn suppress(&mut self, hmac: &str, session: &str, kind: &str, at: &str) -> Result<(), WriteError> {
-        let params = [hmac, session, kind, at, SHARED].map(|t| Raw::Text(t.to_owned()));
+        let params = [hmac, session, kind, at, SHARED].map(|t| FetchedValue::Text(t.to_owned()));
         let sql = "INSERT INTO memory_suppressions (hmac, session, kind, created_at) VALUES ($1, $2, $3, $4) \
              ON CONFLICT (hmac) DO UPDATE SET session = excluded.session, kind = CASE WHEN excluded.kind = $5 \
              THEN memory_suppressions.kind ELSE excluded.kind END";
@@ -163,7 +163,7 @@ impl Writer<'_> {
 
 fn text(row: &RawRow, at: usize) -> String {
     match row.get(at) {
-        Some(Raw::Text(text)) => text.clone(),
+        Some(FetchedValue::Text(text)) => text.clone(),
         _ => String::new(),
     }
 }

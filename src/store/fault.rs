@@ -12,15 +12,15 @@ const STOP_AT: &str = "MNEMOSCOPE_STOP_AT_WRITE";
 
 /// Statements that may still be run before one fails; below 0 none fails.
 #[derive(Debug)]
-pub struct Fault(AtomicI64);
+pub struct FaultCounter(AtomicI64);
 
-impl Default for Fault {
+impl Default for FaultCounter {
     fn default() -> Self {
-        Fault(AtomicI64::new(-1))
+        FaultCounter(AtomicI64::new(-1))
     }
 }
 
-impl Fault {
+impl FaultCounter {
     /// Counts a statement that is about to be run.
     ///
     /// # Errors

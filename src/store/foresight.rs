@@ -6,10 +6,10 @@ use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::dialect::quote;
-use super::select::Statement;
-use super::session::{Param, Raw};
+use super::select::SelectStatement;
+use super::session::{FetchedValue, Param};
 use super::shape::qualified;
-use super::stored::{Mutation, ROW_NUMBER, Rows, TableName};
+use super::stored::{Mutation, ROW_NUMBER, StoredRows, TableName};
 use super::{Store, StoreError};
 use crate::layout::Engine;
 use crate::memory::Row;
@@ -32,24 +32,24 @@ pub struct Foresight {
 #[derive(Debug)]
 struct Foreseen {
     table: TableName,
-    columns: Vec<Column>,
+    columns: Vec<ForeseenColumn>,
     /// Rows that go.
-    gone: Vec<Rows>,
+    gone: Vec<StoredRows>,
     /// Rows that stay, by their keys, with what is set.
     altered: BTreeMap<String, (Key, Values)>,
     new: Vec<Values>,
 }
 
 /// Columns and values that find a row.
-type Key = Vec<(String, Raw)>;
+type Key = Vec<(String, FetchedValue)>;
 /// Values by column.
-type Values = BTreeMap<String, Raw>;
+type Values = BTreeMap<String, FetchedValue>;
 
 /// Altered rows by the columns of their keys and the columns that are set.
 type Groups<'a> = BTreeMap<(Vec<&'a str>, Vec<&'a str>), Vec<(&'a Key, &'a Values)>>;
 
 #[derive(Debug)]
-struct Column {
+struct ForeseenColumn {
     name: String,
     declared: String,
     /// What a row gets that says nothing, as the engine spells it.
@@ -86,30 +86,33 @@ impl Store {
     }
 
     async fn foreseen_table(&self, table: &TableName) -> Result<Foreseen, StoreError> {
-        let text = |raw: Option<&Raw>| match raw {
-            Some(Raw::Text(text)) => Some(text.clone()),
+        let text = |raw: Option<&FetchedValue>| match raw {
+            Some(FetchedValue::Text(text)) => Some(text.clone()),
             _ => None,
         };
         let (sql, params) = question(self.engine(), table);
         let rows = self.sessions.fetch(sql, &params).await?;
-        let column = |row: &Vec<Raw>| Column {
+        let column = |row: &Vec<FetchedValue>| ForeseenColumn {
             name: text(row.first()).unwrap_or_default(),
             declared: text(row.get(1)).unwrap_or_default(),
             // A sequence would move, which a reader may not do.
             default: text(row.get(2)).filter(|default| !default.contains("nextval(")),
         };
-        let mut columns: Vec<Column> = rows.iter().map(column).collect();
+        let mut columns: Vec<ForeseenColumn> = rows.iter().map(column).collect();
         if columns.is_empty() {
             return Err(StoreError::NoTable(table.title()));
         }
         if self.shape(table).await?.row_number {
-            columns.insert(0, Column { name: ROW_NUMBER.to_owned(), declared: "INTEGER".to_owned(), default: None });
+            columns.insert(
+                0,
+                ForeseenColumn { name: ROW_NUMBER.to_owned(), declared: "INTEGER".to_owned(), default: None },
+            );
         }
         Ok(Foreseen { table: table.clone(), columns, gone: Vec::new(), altered: BTreeMap::new(), new: Vec::new() })
     }
 
     /// The statement as it reads what is foreseen.
-    pub(super) fn seen(&self, statement: &Statement) -> Option<Statement> {
+    pub(super) fn seen(&self, statement: &SelectStatement) -> Option<SelectStatement> {
         self.foresight.as_ref().and_then(|foresight| foresight.rewritten(self.engine(), statement))
     }
 
@@ -143,7 +146,7 @@ fn values_of(mutation: &Mutation) -> usize {
 /// The statement that lists the columns of a table: name, type, default. Computed ones are among them: readers may look
 /// at them.
 fn question(engine: Engine, table: &TableName) -> (&'static str, Vec<Param>) {
-    let (schema, name) = (Raw::Text(table.schema.clone()), Raw::Text(table.name.clone()));
+    let (schema, name) = (FetchedValue::Text(table.schema.clone()), FetchedValue::Text(table.name.clone()));
     match engine {
         Engine::Sqlite => (
             "SELECT name, type, CASE hidden WHEN 0 THEN dflt_value END FROM pragma_table_xinfo($1, $2) \
@@ -163,7 +166,7 @@ fn question(engine: Engine, table: &TableName) -> (&'static str, Vec<Param>) {
 
 impl Foresight {
     /// The statement over the foreseen tables; none where it names none of them.
-    fn rewritten(&self, engine: Engine, statement: &Statement) -> Option<Statement> {
+    fn rewritten(&self, engine: Engine, statement: &SelectStatement) -> Option<SelectStatement> {
         let lower = statement.sql.to_ascii_lowercase();
         let named: Vec<&Foreseen> =
             self.tables.iter().filter(|t| lower.contains(&t.table.name.to_ascii_lowercase())).collect();
@@ -184,7 +187,7 @@ impl Foresight {
         let body = named.iter().fold(body.to_owned(), |body, table| unqualified(&body, &table.table));
         sql.push_str(if rest.is_some() { ", " } else { " " });
         sql.push_str(&body);
-        Some(Statement { sql, params })
+        Some(SelectStatement { sql, params })
     }
 }
 
@@ -203,7 +206,8 @@ impl Foreseen {
                 self.alter(key.clone(), set.collect());
             }
             Mutation::Delete(rows) => {
-                let holds = |row: &Values, key: &Vec<Raw>| rows.by.iter().zip(key).all(|(c, v)| row.get(c) == Some(v));
+                let holds =
+                    |row: &Values, key: &Vec<FetchedValue>| rows.by.iter().zip(key).all(|(c, v)| row.get(c) == Some(v));
                 self.new.retain(|row| !rows.keys.iter().any(|key| holds(row, key)));
                 self.gone.push(rows.clone());
             }
@@ -231,28 +235,29 @@ impl Foreseen {
     }
 
     /// A value for a column: with the whole type, so that it is rounded as storing it rounds.
-    fn mark(&self, engine: Engine, name: &str, value: &Raw, params: &mut Vec<Param>) -> String {
+    fn mark(&self, engine: Engine, name: &str, value: &FetchedValue, params: &mut Vec<Param>) -> String {
         params.push(value.clone());
         let number = params.len();
         match (engine, value) {
-            (Engine::Sqlite, Raw::BadText(_)) => format!("CAST(${number} AS TEXT)"),
+            (Engine::Sqlite, FetchedValue::BadText(_)) => format!("CAST(${number} AS TEXT)"),
             (Engine::Sqlite, _) => format!("${number}"),
             (Engine::Postgres, _) => format!("${number}::{}", self.declared(name)),
         }
     }
 
-    fn tuple(&self, engine: Engine, values: &[(&str, &Raw)], params: &mut Vec<Param>) -> String {
+    fn tuple(&self, engine: Engine, values: &[(&str, &FetchedValue)], params: &mut Vec<Param>) -> String {
         let marks: Vec<String> = values.iter().map(|(name, value)| self.mark(engine, name, value, params)).collect();
         format!("({})", marks.join(", "))
     }
 
     /// Whether a stored row has one of some keys.
-    fn one_of(&self, engine: Engine, by: &[String], keys: &[Vec<&Raw>], params: &mut Vec<Param>) -> String {
+    fn one_of(&self, engine: Engine, by: &[String], keys: &[Vec<&FetchedValue>], params: &mut Vec<Param>) -> String {
         let columns: Vec<String> = by.iter().map(|name| format!("r.{}", quote(name))).collect();
         let tuples: Vec<String> = keys
             .iter()
             .map(|key| {
-                let pairs: Vec<(&str, &Raw)> = by.iter().map(String::as_str).zip(key.iter().copied()).collect();
+                let pairs: Vec<(&str, &FetchedValue)> =
+                    by.iter().map(String::as_str).zip(key.iter().copied()).collect();
                 self.tuple(engine, &pairs, params)
             })
             .collect();
@@ -263,7 +268,7 @@ impl Foreseen {
     fn goes(&self, engine: Engine, params: &mut Vec<Param>) -> String {
         let mut sql = String::from("1 = 1");
         for rows in self.gone.iter().filter(|rows| !rows.keys.is_empty()) {
-            let keys: Vec<Vec<&Raw>> = rows.keys.iter().map(|key| key.iter().collect()).collect();
+            let keys: Vec<Vec<&FetchedValue>> = rows.keys.iter().map(|key| key.iter().collect()).collect();
             let _ = write!(sql, " AND NOT ({})", self.one_of(engine, &rows.by, &keys, params));
         }
         sql
@@ -289,12 +294,12 @@ impl Foreseen {
         let groups = self.groups();
         for ((by, _), rows) in &groups {
             let by: Vec<String> = by.iter().map(|name| (*name).to_owned()).collect();
-            let keys: Vec<Vec<&Raw>> =
+            let keys: Vec<Vec<&FetchedValue>> =
                 rows.iter().map(|(key, _)| key.iter().map(|(_, value)| value).collect()).collect();
             let _ = write!(sql, " AND NOT ({})", self.one_of(engine, &by, &keys, params));
         }
         for ((by, set), rows) in &groups {
-            let column = |c: &Column| match set.iter().position(|name| name.eq_ignore_ascii_case(&c.name)) {
+            let column = |c: &ForeseenColumn| match set.iter().position(|name| name.eq_ignore_ascii_case(&c.name)) {
                 Some(at) => format!("v.column{}", by.len() + at + 1),
                 None => format!("r.{}", quote(&c.name)),
             };
@@ -327,7 +332,7 @@ impl Foreseen {
 
     /// A row that is not there yet; what it does not say, the table says.
     fn new_row(&self, engine: Engine, row: &Values, params: &mut Vec<Param>) -> String {
-        let value = |c: &Column, params: &mut Vec<Param>| {
+        let value = |c: &ForeseenColumn, params: &mut Vec<Param>| {
             let said = row.iter().find(|(name, _)| name.eq_ignore_ascii_case(&c.name));
             let bare = match (said, &c.default) {
                 (Some((_, value)), _) => return self.mark(engine, &c.name, value, params),

@@ -7,7 +7,7 @@ use std::time::UNIX_EPOCH;
 
 use serde::{Deserialize, Serialize};
 
-use super::session::{Raw, RawRow};
+use super::session::{FetchedValue, RawRow};
 use super::{Store, StoreError};
 use crate::layout::Engine;
 
@@ -71,7 +71,7 @@ impl Store {
             return Ok((identity, unknown.then(|| note.to_owned())));
         }
         let text = |row: &RawRow, at: usize| match row.get(at) {
-            Some(Raw::Text(text)) => Some(text.clone()),
+            Some(FetchedValue::Text(text)) => Some(text.clone()),
             _ => None,
         };
         let server = self.fetch_text(SERVER).await.ok().and_then(|rows| text(rows.first()?, 0));

@@ -3,13 +3,13 @@
 
 use sha2::{Digest as _, Sha256};
 
-use super::ability::{Ability, Refusals};
+use super::ability::{RefusedAbilities, ServerAbility};
 use super::dialect::quote;
 use super::migrating::LOCK_WAIT;
-use super::migration::{Part, Step};
+use super::migration::{MigrationStep, StructurePart};
 use super::proof::tables::{number, text};
 use super::server::ServerLink;
-use super::session::Raw;
+use super::session::FetchedValue;
 use super::shape::qualified;
 use super::stored::TableName;
 use super::structure::Structure;
@@ -31,7 +31,7 @@ pub struct IndexBuilder<'a> {
     /// The connection.
     pub link: &'a mut ServerLink,
     /// What the server cannot do.
-    pub refusals: &'a Refusals,
+    pub refusals: &'a RefusedAbilities,
 }
 
 /// The part of a statement that makes an index, whatever its name and table are.
@@ -62,8 +62,8 @@ impl IndexBuilder<'_> {
     ///
     /// # Errors
     /// The engine's refusal. What was built before it stays, and is not built again.
-    pub async fn build(&mut self, step: &Step, structure: &Structure) -> Result<bool, sqlx::Error> {
-        if let [Part::Index(index, table)] = &step.makes[..]
+    pub async fn build(&mut self, step: &MigrationStep, structure: &Structure) -> Result<bool, sqlx::Error> {
+        if let [StructurePart::Index(index, table)] = &step.makes[..]
             && structure.is_partitioned(table)
             && let (Some(recipe), Some(table)) = (Recipe::of(&step.sql), structure.place_of(table))
         {
@@ -74,11 +74,11 @@ impl IndexBuilder<'_> {
 
     async fn build_below(&mut self, recipe: &Recipe<'_>, index: &str, table: &TableName) -> Result<bool, sqlx::Error> {
         self.within(&recipe.statement("", index, &format!("ONLY {}", qualified(table)))).await?;
-        for row in self.link.read(BELOW, &[Raw::Text(qualified(table))]).await? {
+        for row in self.link.read(BELOW, &[FetchedValue::Text(qualified(table))]).await? {
             let part = TableName::new(text(&row, 0), text(&row, 1));
             let name = name_of_part(index, &part);
             let full = TableName::new(part.schema.clone(), name.clone());
-            let found = self.link.read(INDEX, &[Raw::Text(qualified(&full))]).await?;
+            let found = self.link.read(INDEX, &[FetchedValue::Text(qualified(&full))]).await?;
             let (sound, attached) =
                 found.first().map_or((false, false), |row| (number(row, 0) == 1, number(row, 1) == 1));
             if sound && attached {
@@ -119,13 +119,13 @@ impl IndexBuilder<'_> {
     /// Builds while others write, or, where the server cannot do that, while they wait.
     async fn concurrently(&mut self, sql: &str) -> Result<bool, sqlx::Error> {
         const UNKNOWN: [&str; 2] = ["0A000", "42601"];
-        if self.refusals.has(Ability::ConcurrentIndexes) {
+        if self.refusals.has(ServerAbility::ConcurrentIndexes) {
             return self.within(&sql.replace(" CONCURRENTLY", "")).await.map(|()| true);
         }
         match self.link.alone(sql, LOCK_WAIT).await {
             Err(sqlx::Error::Database(error)) if error.code().is_some_and(|code| UNKNOWN.contains(&code.as_ref())) => {
                 self.within(&sql.replace(" CONCURRENTLY", "")).await?;
-                self.refusals.keep(Ability::ConcurrentIndexes, error.message().to_owned());
+                self.refusals.keep(ServerAbility::ConcurrentIndexes, error.message().to_owned());
                 Ok(true)
             }
             outcome => outcome,

@@ -1,10 +1,10 @@
 //! What is kept of jobs: their rows, and signs that the database is under strain.
 
-use super::ability::Ability;
-use super::own::Own;
-use super::session::{Raw, RawRow};
-use super::stored::{Image, Rows, TableName};
-use super::write::{WriteError, Writer};
+use super::ability::ServerAbility;
+use super::own::OwnTables;
+use super::session::{FetchedValue, RawRow};
+use super::stored::{Image, StoredRows, TableName};
+use super::write::{WriteError, WriteTransaction};
 use super::{Store, StoreError};
 use crate::layout::Engine;
 
@@ -74,8 +74,8 @@ pub struct JobRow {
 impl JobRow {
     fn of(image: &Image) -> Self {
         let text = |name: &str| match image.get(name) {
-            Some(Raw::Text(text)) => Some(text.clone()),
-            Some(Raw::Integer(i)) => Some(i.to_string()),
+            Some(FetchedValue::Text(text)) => Some(text.clone()),
+            Some(FetchedValue::Integer(i)) => Some(i.to_string()),
             _ => None,
         };
         let number = |name: &str| text(name).and_then(|t| t.parse::<i64>().ok());
@@ -123,17 +123,17 @@ const STRAIN: &str = "SELECT (SELECT max(extract(epoch FROM replay_lag))::float8
 
 /// The table of jobs.
 #[must_use]
-pub fn table(own: &Own) -> TableName {
+pub fn table(own: &OwnTables) -> TableName {
     own.table("memory_jobs")
 }
 
 /// The table of rows that jobs could not handle.
 #[must_use]
-pub fn quarantine(own: &Own) -> TableName {
+pub fn quarantine(own: &OwnTables) -> TableName {
     own.table("memory_job_quarantine")
 }
 
-impl Own {
+impl OwnTables {
     /// Whether the tables of jobs are there.
     #[must_use]
     pub fn has_jobs(&self) -> bool {
@@ -175,10 +175,16 @@ impl Store {
     ///
     /// # Errors
     /// The engine's refusal.
-    pub async fn job_quarantine(&self, own: &Own, id: &str, limit: usize) -> Result<Vec<[String; 3]>, StoreError> {
-        let rows = self.images(&Rows::with(&quarantine(own), "job_id", Raw::Text(id.to_owned()))).await?;
+    pub async fn job_quarantine(
+        &self,
+        own: &OwnTables,
+        id: &str,
+        limit: usize,
+    ) -> Result<Vec<[String; 3]>, StoreError> {
+        let rows =
+            self.images(&StoredRows::with(&quarantine(own), "job_id", FetchedValue::Text(id.to_owned()))).await?;
         let text = |image: &Image, name: &str| match image.get(name) {
-            Some(Raw::Text(text)) => text.clone(),
+            Some(FetchedValue::Text(text)) => text.clone(),
             _ => String::new(),
         };
         Ok(rows.iter().take(limit).map(|i| ["entity", "row_id", "problem"].map(|name| text(i, name))).collect())
@@ -192,21 +198,21 @@ impl Store {
         if self.engine() == Engine::Sqlite {
             return Ok(Strain::default());
         }
-        let rows = self.ask(Ability::Activity, STRAIN).await?;
+        let rows = self.ask(ServerAbility::Activity, STRAIN).await?;
         let row = rows.first();
         let replica_lag = match row.and_then(|r| r.first()) {
-            Some(Raw::Real(seconds)) => Some(*seconds),
+            Some(FetchedValue::Real(seconds)) => Some(*seconds),
             _ => None,
         };
         let waiting = match row.and_then(|r| r.get(1)) {
-            Some(Raw::Integer(waiting)) => *waiting,
+            Some(FetchedValue::Integer(waiting)) => *waiting,
             _ => 0,
         };
         Ok(Strain { replica_lag, waiting })
     }
 }
 
-impl Writer<'_> {
+impl WriteTransaction<'_> {
     /// Has the server end this transaction when nothing is heard of it for ten seconds: a runner that was stopped in the
     /// middle of it must not lock others out for longer than its lease. SQLite has no such means.
     ///
@@ -223,8 +229,8 @@ impl Writer<'_> {
     ///
     /// # Errors
     /// The engine's refusal.
-    pub async fn jobs_named(&mut self, own: &Own, name: &str) -> Result<Vec<JobRow>, WriteError> {
-        let rows = self.images(&Rows::with(&table(own), "name", Raw::Text(name.to_owned()))).await?;
+    pub async fn jobs_named(&mut self, own: &OwnTables, name: &str) -> Result<Vec<JobRow>, WriteError> {
+        let rows = self.images(&StoredRows::with(&table(own), "name", FetchedValue::Text(name.to_owned()))).await?;
         Ok(rows.iter().map(JobRow::of).collect())
     }
 
@@ -232,8 +238,8 @@ impl Writer<'_> {
     ///
     /// # Errors
     /// The engine's refusal.
-    pub async fn job_by_id(&mut self, own: &Own, id: &str) -> Result<Option<JobRow>, WriteError> {
-        let rows = self.images(&Rows::with(&table(own), "id", Raw::Text(id.to_owned()))).await?;
+    pub async fn job_by_id(&mut self, own: &OwnTables, id: &str) -> Result<Option<JobRow>, WriteError> {
+        let rows = self.images(&StoredRows::with(&table(own), "id", FetchedValue::Text(id.to_owned()))).await?;
         Ok(rows.first().map(JobRow::of))
     }
 }

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use std::ops::ControlFlow;
 
 use super::codec;
-use super::select::{Projection, Statement, narrow};
-use super::session::Raw;
+use super::select::{Projection, SelectStatement, narrow};
+use super::session::FetchedValue;
 use super::{Store, StoreError};
 use crate::layout::{BoundSource, Engine};
 use crate::memory::filter::Filter;
@@ -66,13 +66,13 @@ impl Store {
 }
 
 /// Adds the layout's own condition for any of the words.
-fn ask_for(engine: Engine, source: &BoundSource, words: &[String], statement: &mut Statement) {
+fn ask_for(engine: Engine, source: &BoundSource, words: &[String], statement: &mut SelectStatement) {
     let Some(search) = source.search.as_ref().filter(|_| !words.is_empty()) else { return };
     let asked: Vec<String> = match engine {
         Engine::Postgres => words.iter().map(|w| format!("'{}'", w.replace('\'', "''").replace('\\', ""))).collect(),
         Engine::Sqlite => words.iter().map(|w| format!("\"{}\"", w.replace('"', ""))).collect(),
     };
     let joined = asked.join(if engine == Engine::Postgres { " | " } else { " OR " });
-    let mark = statement.bind(engine, Raw::Text(joined), "text");
+    let mark = statement.bind(engine, FetchedValue::Text(joined), "text");
     let _ = write!(statement.sql, " AND ({})", search.replace("$words", &mark));
 }

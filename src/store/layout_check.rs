@@ -120,7 +120,8 @@ impl Store {
             let mut statement = projection.select(source, &[]);
             let _ = write!(statement.sql, " LIMIT {ROWS}");
             let rows = self.fetch(&statement).await?;
-            let stored = rows.iter().filter(|row| row.iter().any(|raw| *raw != super::session::Raw::Null)).count();
+            let stored =
+                rows.iter().filter(|row| row.iter().any(|raw| *raw != super::session::FetchedValue::Null)).count();
             let is_there = |row: &super::session::RawRow| {
                 let value = codec::decode(source, &projection, row);
                 let value = value.get(column.name);

@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use super::dialect::quote;
 use super::index_builder::IndexBuilder;
-use super::migration::{self, NATIVE, Standing, Step};
-use super::own::Own;
+use super::migration::{self, MigrationStep, NATIVE, Standing};
+use super::own::OwnTables;
 use super::select::{Projection, from_clause};
 use super::server::ServerLink;
-use super::session::{Opener, Raw, Sessions};
+use super::session::{FetchedValue, Opener, Sessions};
 use super::structure::Structure;
 use super::withhold::recognise_readable;
 use super::write::WriteError;
@@ -40,7 +40,7 @@ const FOREIGN: &[&str] = &[
 
 /// Another system's list of migrations.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
-pub struct Foreign {
+pub struct ForeignMigrations {
     /// Its table.
     pub table: String,
     /// Its columns.
@@ -51,7 +51,7 @@ pub struct Foreign {
 
 /// The rows of one source: how many there are and how many came when all were read.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
-pub struct Readable {
+pub struct ReadableSource {
     /// Kind of rows.
     pub entity: String,
     /// Source.
@@ -65,7 +65,7 @@ pub struct Readable {
 impl Store {
     /// How the migrations that concern this database stand to it.
     #[must_use]
-    pub fn standings(&self, own: Option<&Own>, structure: &Structure) -> Vec<Standing> {
+    pub fn standings(&self, own: Option<&OwnTables>, structure: &Structure) -> Vec<Standing> {
         let blank = migration::is_blank(structure.catalog(), self.engine());
         if blank {
             let series = self.intended.as_deref().unwrap_or(NATIVE);
@@ -97,7 +97,7 @@ impl Store {
     ///
     /// # Errors
     /// [`WriteError::Busy`] when a lock could not be taken in time: nothing was done then, and it can be tried again.
-    pub async fn run_steps(&self, steps: &[&Step], now: &str, patience: Duration) -> Result<(), WriteError> {
+    pub async fn run_steps(&self, steps: &[&MigrationStep], now: &str, patience: Duration) -> Result<(), WriteError> {
         if let [step] = steps
             && step.concurrent
         {
@@ -117,7 +117,7 @@ impl Store {
     }
 
     /// Builds an index while others write. What an attempt left behind that was broken off is taken away first.
-    async fn run_outside(&self, step: &Step) -> Result<(), WriteError> {
+    async fn run_outside(&self, step: &MigrationStep) -> Result<(), WriteError> {
         if let Some(reason) = self.why_not_writable() {
             return Err(WriteError::ReadOnly(reason.to_owned()));
         }
@@ -126,7 +126,7 @@ impl Store {
         let structure = self.structure().await?;
         let mut link = ServerLink::open(server).await?;
         for part in &step.makes {
-            if let (Some(schema), migration::Part::Index(index, table)) = (structure.broken_index(part), part)
+            if let (Some(schema), migration::StructurePart::Index(index, table)) = (structure.broken_index(part), part)
                 && !structure.is_partitioned(table)
             {
                 let drop = format!("DROP INDEX CONCURRENTLY IF EXISTS {}.{}", quote(schema), quote(index));
@@ -142,17 +142,17 @@ impl Store {
     ///
     /// # Errors
     /// The engine's refusal.
-    pub async fn source_counts(&self) -> Result<Vec<Readable>, StoreError> {
+    pub async fn source_counts(&self) -> Result<Vec<ReadableSource>, StoreError> {
         let mut counts = Vec::new();
         for source in &self.recognised.sources {
             let keep = source.keep.as_deref().unwrap_or("1 = 1");
             let sql = format!("SELECT count(*) FROM {} WHERE {keep}", from_clause(source));
             let before = match self.fetch_text(&sql).await?.first().and_then(|row| row.first()) {
-                Some(Raw::Integer(n)) => *n as u64,
+                Some(FetchedValue::Integer(n)) => *n as u64,
                 _ => 0,
             };
             let entity = source.entity.name().to_owned();
-            counts.push(Readable { entity, source: source.label.clone(), before, read: 0 });
+            counts.push(ReadableSource { entity, source: source.label.clone(), before, read: 0 });
         }
         Ok(counts)
     }
@@ -161,7 +161,7 @@ impl Store {
     ///
     /// # Errors
     /// The engine's refusal: then they cannot be read.
-    pub async fn read_all(&self, before: Vec<Readable>) -> Result<Vec<Readable>, StoreError> {
+    pub async fn read_all(&self, before: Vec<ReadableSource>) -> Result<Vec<ReadableSource>, StoreError> {
         let mut counted = Vec::new();
         for mut readable in before {
             let same =
@@ -183,11 +183,11 @@ impl Store {
     ///
     /// # Errors
     /// The engine's refusal.
-    pub async fn foreign_migrations(&self) -> Result<Vec<Foreign>, StoreError> {
+    pub async fn foreign_migrations(&self) -> Result<Vec<ForeignMigrations>, StoreError> {
         let mut found = Vec::new();
         for name in FOREIGN {
             let Some(table) = self.catalog.table(name) else { continue };
-            if found.iter().any(|f: &Foreign| f.table == table.title()) {
+            if found.iter().any(|f: &ForeignMigrations| f.table == table.title()) {
                 continue;
             }
             let columns: Vec<String> = table.columns.iter().map(|c| c.name.clone()).collect();
@@ -199,17 +199,19 @@ impl Store {
                 quote(&table.schema),
                 quote(&table.name)
             );
-            let text = |raw: &Raw| match raw {
-                Raw::Text(text) => Some(text.clone()),
-                Raw::BadText(bytes) | Raw::Bytes(bytes) => Some(String::from_utf8_lossy(bytes).into_owned()),
-                Raw::Integer(i) => Some(i.to_string()),
-                Raw::Real(x) => Some(x.to_string()),
-                Raw::Null => None,
+            let text = |raw: &FetchedValue| match raw {
+                FetchedValue::Text(text) => Some(text.clone()),
+                FetchedValue::BadText(bytes) | FetchedValue::Bytes(bytes) => {
+                    Some(String::from_utf8_lossy(bytes).into_owned())
+                }
+                FetchedValue::Integer(i) => Some(i.to_string()),
+                FetchedValue::Real(x) => Some(x.to_string()),
+                FetchedValue::Null => None,
             };
             // A list that may not be read is still said to be there.
             let rows = self.fetch_text(&sql).await.unwrap_or_default();
             let rows = rows.iter().map(|row| row.iter().map(text).collect()).collect();
-            found.push(Foreign { table: table.title(), columns, rows });
+            found.push(ForeignMigrations { table: table.title(), columns, rows });
         }
         Ok(found)
     }

@@ -7,7 +7,7 @@
 use include_dir::{Dir, include_dir};
 use sha2::{Digest as _, Sha256};
 
-use super::own::Own;
+use super::own::OwnTables;
 use super::structure::Structure;
 use crate::layout::{Catalog, Engine};
 
@@ -52,22 +52,22 @@ pub struct Migration {
 
 /// A part of a migration that is run in one go.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Step {
+pub struct MigrationStep {
     /// Name, for people.
     pub name: String,
     /// What is run.
     pub sql: String,
     /// What is there afterwards.
-    pub makes: Vec<Part>,
+    pub makes: Vec<StructurePart>,
     /// What must be available, or the step is left out.
-    needs: Option<Part>,
+    needs: Option<StructurePart>,
     /// It runs outside a transaction, without keeping writers out.
     pub concurrent: bool,
 }
 
 /// Something of a database's structure.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Part {
+pub enum StructurePart {
     /// A table.
     Table(String),
     /// A column of a table.
@@ -82,15 +82,15 @@ pub enum Part {
     Extension(String),
 }
 
-impl std::fmt::Display for Part {
+impl std::fmt::Display for StructurePart {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Part::Table(table) => write!(f, "table {table}"),
-            Part::Column(table, column) => write!(f, "column {table}.{column}"),
-            Part::Index(index, table) => write!(f, "index {index} of {table}"),
-            Part::Policy(policy, table) => write!(f, "policy {policy} of {table}"),
-            Part::Security(table) => write!(f, "row-level security of {table}"),
-            Part::Extension(extension) => write!(f, "extension {extension}"),
+            StructurePart::Table(table) => write!(f, "table {table}"),
+            StructurePart::Column(table, column) => write!(f, "column {table}.{column}"),
+            StructurePart::Index(index, table) => write!(f, "index {index} of {table}"),
+            StructurePart::Policy(policy, table) => write!(f, "policy {policy} of {table}"),
+            StructurePart::Security(table) => write!(f, "row-level security of {table}"),
+            StructurePart::Extension(extension) => write!(f, "extension {extension}"),
         }
     }
 }
@@ -140,15 +140,15 @@ impl Migration {
     #[must_use]
     pub fn fits(&self, structure: &Structure) -> bool {
         let there = |need: &String| match need.split_once('/') {
-            Some((table, column)) => structure.has(&Part::Column(table.to_owned(), column.to_owned())),
-            None => structure.has(&Part::Table(need.clone())),
+            Some((table, column)) => structure.has(&StructurePart::Column(table.to_owned(), column.to_owned())),
+            None => structure.has(&StructurePart::Table(need.clone())),
         };
         self.requires.iter().all(there)
     }
 
     /// Its steps for a database, those included that are done.
     #[must_use]
-    pub fn steps(&self, structure: &Structure) -> Vec<Step> {
+    pub fn steps(&self, structure: &Structure) -> Vec<MigrationStep> {
         let mut steps = self.written_steps();
         if steps.is_empty() {
             steps = self.steps_of_script(structure);
@@ -156,8 +156,7 @@ impl Migration {
         steps.retain(|step| step.needs.as_ref().is_none_or(|need| structure.can_have(need)));
         for step in &mut steps {
             // A table that is being made has nobody in it yet, and an index on it takes no time.
-            let fresh =
-                |part: &Part| matches!(part, Part::Index(_, table) if !structure.has(&Part::Table(table.clone())));
+            let fresh = |part: &StructurePart| matches!(part, StructurePart::Index(_, table) if !structure.has(&StructurePart::Table(table.clone())));
             if step.concurrent && step.makes.iter().any(fresh) {
                 step.concurrent = false;
                 step.sql = step.sql.replace(" CONCURRENTLY", "");
@@ -167,7 +166,7 @@ impl Migration {
     }
 
     /// The steps that are marked in the file.
-    fn written_steps(&self) -> Vec<Step> {
+    fn written_steps(&self) -> Vec<MigrationStep> {
         let mut steps = Vec::new();
         let begins = |line: &&str| line.starts_with("-- step: ");
         let mut lines = self.sql.lines().skip_while(|line| !begins(line)).peekable();
@@ -177,35 +176,35 @@ impl Migration {
                 body.push_str(line);
                 body.push('\n');
             }
-            steps.push(Step::read(name, body.trim_end()));
+            steps.push(MigrationStep::read(name, body.trim_end()));
         }
         steps
     }
 
     /// The steps of a file without marks: all of it where a table is missing, and each missing index by itself.
-    fn steps_of_script(&self, structure: &Structure) -> Vec<Step> {
-        let whole = Step::read("tables and indexes", self.sql);
-        let lacks_table = |part: &Part| matches!(part, Part::Table(_)) && !structure.has(part);
+    fn steps_of_script(&self, structure: &Structure) -> Vec<MigrationStep> {
+        let whole = MigrationStep::read("tables and indexes", self.sql);
+        let lacks_table = |part: &StructurePart| matches!(part, StructurePart::Table(_)) && !structure.has(part);
         if whole.makes.iter().any(lacks_table) {
             return vec![whole];
         }
         let concurrently = structure.engine() == Engine::Postgres;
         let index = |line: &str| {
-            let step = Step::read("", line);
-            let Some(Part::Index(name, _)) = step.makes.first() else { return None };
+            let step = MigrationStep::read("", line);
+            let Some(StructurePart::Index(name, _)) = step.makes.first() else { return None };
             let sql = if concurrently { line.replacen(" INDEX ", " INDEX CONCURRENTLY ", 1) } else { line.to_owned() };
-            Some(Step { name: format!("index {name}"), concurrent: concurrently, sql, ..step })
+            Some(MigrationStep { name: format!("index {name}"), concurrent: concurrently, sql, ..step })
         };
         self.sql.lines().filter(|line| line.starts_with("CREATE ") && line.ends_with(';')).filter_map(index).collect()
     }
 }
 
-impl Step {
-    fn read(name: &str, sql: &str) -> Step {
+impl MigrationStep {
+    fn read(name: &str, sql: &str) -> MigrationStep {
         let extension = |key: &str| header(sql, key).and_then(named_part);
         let mut makes = made_by(sql);
         makes.extend(extension("makes"));
-        Step {
+        MigrationStep {
             name: name.to_owned(),
             makes,
             needs: extension("needs"),
@@ -222,17 +221,17 @@ impl Step {
 }
 
 /// `table NAME` or `extension NAME`.
-fn named_part(words: &str) -> Option<Part> {
+fn named_part(words: &str) -> Option<StructurePart> {
     let (kind, name) = words.split_once(' ')?;
     match kind {
-        "table" => Some(Part::Table(name.to_owned())),
-        "extension" => Some(Part::Extension(name.to_owned())),
+        "table" => Some(StructurePart::Table(name.to_owned())),
+        "extension" => Some(StructurePart::Extension(name.to_owned())),
         _ => None,
     }
 }
 
 /// What statements make, by their first words.
-fn made_by(sql: &str) -> Vec<Part> {
+fn made_by(sql: &str) -> Vec<StructurePart> {
     let bare: String =
         sql.lines().filter(|line| !line.trim_start().starts_with("--")).flat_map(|l| [l, "\n"]).collect();
     let words: Vec<&str> = bare.split(|c: char| c.is_whitespace() || matches!(c, '(' | ';' | '\'')).collect();
@@ -244,13 +243,17 @@ fn made_by(sql: &str) -> Vec<Part> {
         match rest[..] {
             // The fillers stand between the keyword and the name, never before it.
             _ if FILLERS.contains(&words[at]) => {}
-            ["CREATE", "TABLE", table, ..] => parts.push(Part::Table(owned(table))),
-            ["CREATE", "INDEX", index, "ON", table, ..] => parts.push(Part::Index(owned(index), owned(table))),
-            ["CREATE", "POLICY", policy, "ON", table, ..] => parts.push(Part::Policy(owned(policy), owned(table))),
-            ["ALTER", "TABLE", table, "ADD", "COLUMN", column, ..] => {
-                parts.push(Part::Column(owned(table), owned(column)));
+            ["CREATE", "TABLE", table, ..] => parts.push(StructurePart::Table(owned(table))),
+            ["CREATE", "INDEX", index, "ON", table, ..] => parts.push(StructurePart::Index(owned(index), owned(table))),
+            ["CREATE", "POLICY", policy, "ON", table, ..] => {
+                parts.push(StructurePart::Policy(owned(policy), owned(table)));
             }
-            ["ALTER", "TABLE", table, "ENABLE", "ROW", "LEVEL", ..] => parts.push(Part::Security(owned(table))),
+            ["ALTER", "TABLE", table, "ADD", "COLUMN", column, ..] => {
+                parts.push(StructurePart::Column(owned(table), owned(column)));
+            }
+            ["ALTER", "TABLE", table, "ENABLE", "ROW", "LEVEL", ..] => {
+                parts.push(StructurePart::Security(owned(table)));
+            }
             _ => {}
         }
     }
@@ -262,8 +265,8 @@ const FILLERS: &[&str] = &["IF", "NOT", "EXISTS", "UNIQUE", "CONCURRENTLY"];
 /// Whether a database has no table but, perhaps, ours.
 #[must_use]
 pub fn is_blank(catalog: &Catalog, engine: Engine) -> bool {
-    let ours: Vec<Part> = of(OWN, engine).iter().flat_map(|m| made_by(m.sql)).collect();
-    catalog.tables.iter().all(|t| ours.contains(&Part::Table(t.name.clone())))
+    let ours: Vec<StructurePart> = of(OWN, engine).iter().flat_map(|m| made_by(m.sql)).collect();
+    catalog.tables.iter().all(|t| ours.contains(&StructurePart::Table(t.name.clone())))
 }
 
 /// How a migration stands to a database.
@@ -272,7 +275,7 @@ pub struct Standing {
     /// The migration.
     pub migration: Migration,
     /// Its steps, each with whether it is done.
-    pub steps: Vec<(Step, bool)>,
+    pub steps: Vec<(MigrationStep, bool)>,
     /// It was begun and not ended.
     pub begun: bool,
     /// It is recorded as applied.
@@ -299,7 +302,7 @@ impl Standing {
 
 /// How the migrations that concern a database stand to it: our own first, then those of its layouts.
 #[must_use]
-pub fn standings(series: &[&str], own: Option<&Own>, structure: &Structure, blank: bool) -> Vec<Standing> {
+pub fn standings(series: &[&str], own: Option<&OwnTables>, structure: &Structure, blank: bool) -> Vec<Standing> {
     let engine = structure.engine();
     let wanted = std::iter::once(OWN).chain(series.iter().copied().filter(|s| *s != OWN));
     let fitting = wanted
@@ -338,13 +341,13 @@ mod tests {
 
     #[test]
     fn what_a_statement_makes_is_read_from_it() {
-        let column = |t: &str, c: &str| Part::Column(t.to_owned(), c.to_owned());
+        let column = |t: &str, c: &str| StructurePart::Column(t.to_owned(), c.to_owned());
         assert_eq!(made_by("ALTER TABLE heart.a ADD COLUMN IF NOT EXISTS b uuid"), [column("heart.a", "b")]);
         assert_eq!(
             made_by("-- CREATE TABLE c (\nCREATE INDEX CONCURRENTLY IF NOT EXISTS x ON t (a, b)"),
-            [Part::Index("x".to_owned(), "t".to_owned())]
+            [StructurePart::Index("x".to_owned(), "t".to_owned())]
         );
-        assert_eq!(made_by("CREATE TABLE IF NOT EXISTS t (\n id text)"), [Part::Table("t".to_owned())]);
-        assert_eq!(made_by("EXECUTE format('CREATE TABLE IF NOT EXISTS t (')"), [Part::Table("t".to_owned())]);
+        assert_eq!(made_by("CREATE TABLE IF NOT EXISTS t (\n id text)"), [StructurePart::Table("t".to_owned())]);
+        assert_eq!(made_by("EXECUTE format('CREATE TABLE IF NOT EXISTS t (')"), [StructurePart::Table("t".to_owned())]);
     }
 }

@@ -63,11 +63,11 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use order::Sortable;
-use select::Statement;
+use select::SelectStatement;
 use session::{RawRow, Sessions};
 
 use crate::layout::recognise::unmet;
-use crate::layout::{BoundSource, Catalog, Engine, Layout, Recognised};
+use crate::layout::{BoundSource, Catalog, Engine, Layout, RecognisedLayouts};
 use crate::memory::Entity;
 use crate::memory::invocation::Invocation;
 
@@ -133,7 +133,7 @@ impl StoreError {
 pub struct Store {
     sessions: Arc<Sessions>,
     catalog: Catalog,
-    recognised: Recognised,
+    recognised: RecognisedLayouts,
     location: String,
     invocation: Invocation,
     place: String,
@@ -149,15 +149,15 @@ pub struct Store {
     intended: Option<String>,
     /// What of the tables outside the search path a known layout fits, once it was looked for.
     elsewhere: OnceLock<Option<(String, Option<String>)>>,
-    shapes: shape::Shapes,
+    shapes: shape::TableShapes,
     /// What the server cannot do or does not tell.
-    refusals: Arc<ability::Refusals>,
+    refusals: Arc<ability::RefusedAbilities>,
     /// Key outside the database under which erased people's handles are listed.
     secret: Option<[u8; 32]>,
     /// Reads raw bytes of the database's files.
     raw_files: raw_file::RawFiles,
-    writer: tokio::sync::Mutex<Option<write::Link>>,
-    fault: fault::Fault,
+    writer: tokio::sync::Mutex<Option<write::WriteConnection>>,
+    fault: fault::FaultCounter,
     /// What is deleted is to be overwritten.
     erasing: AtomicBool,
     /// What the stored order of a column is worth, by the statement that found it out.
@@ -179,7 +179,7 @@ impl Store {
 
     /// Layouts and sources that were recognised.
     #[must_use]
-    pub fn recognised(&self) -> &Recognised {
+    pub fn recognised(&self) -> &RecognisedLayouts {
         &self.recognised
     }
 
@@ -236,7 +236,7 @@ impl Store {
             let remedy = "describe it in a layout file and open it with --layout FILE (`layouts check FILE` helps)";
             return ("no known layout fits it".to_owned(), Some(remedy.to_owned()));
         };
-        let rows = |w: &&crate::layout::Withheld| w.entity == entity && w.column.is_none();
+        let rows = |w: &&crate::layout::WithheldPart| w.entity == entity && w.column.is_none();
         if let Some(withheld) = self.recognised.withheld.iter().find(rows) {
             return (withheld.reason.clone(), Some(withheld.remedy.clone()));
         }
@@ -288,7 +288,7 @@ impl Store {
         None
     }
 
-    async fn fetch(&self, statement: &Statement) -> Result<Vec<RawRow>, StoreError> {
+    async fn fetch(&self, statement: &SelectStatement) -> Result<Vec<RawRow>, StoreError> {
         let seen = self.seen(statement);
         let statement = seen.as_ref().unwrap_or(statement);
         tracing::debug!(sql = %statement.sql, "fetch");
@@ -296,10 +296,14 @@ impl Store {
     }
 
     async fn fetch_text(&self, sql: &str) -> Result<Vec<RawRow>, StoreError> {
-        self.fetch(&Statement { sql: sql.to_owned(), params: Vec::new() }).await
+        self.fetch(&SelectStatement { sql: sql.to_owned(), params: Vec::new() }).await
     }
 
-    async fn scan(&self, statement: &Statement, each: impl FnMut(RawRow) -> ControlFlow<()>) -> Result<(), StoreError> {
+    async fn scan(
+        &self,
+        statement: &SelectStatement,
+        each: impl FnMut(RawRow) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
         let seen = self.seen(statement);
         let statement = seen.as_ref().unwrap_or(statement);
         tracing::debug!(sql = %statement.sql, "scan");
@@ -308,7 +312,7 @@ impl Store {
 
     async fn scan_ahead<R: Send + 'static>(
         &self,
-        statement: &Statement,
+        statement: &SelectStatement,
         read: impl Fn(RawRow) -> R + Send + 'static,
         each: impl FnMut(R) -> ControlFlow<()>,
     ) -> Result<(), StoreError> {
@@ -320,7 +324,7 @@ impl Store {
 
     /// The same database through other connections, or as something else is made of its tables: nothing is known of it
     /// yet.
-    fn again(&self, sessions: Arc<Sessions>, catalog: Catalog, recognised: Recognised) -> Store {
+    fn again(&self, sessions: Arc<Sessions>, catalog: Catalog, recognised: RecognisedLayouts) -> Store {
         Store {
             sessions,
             catalog,
@@ -336,12 +340,12 @@ impl Store {
             layouts: self.layouts.clone(),
             intended: self.intended.clone(),
             elsewhere: OnceLock::new(),
-            shapes: shape::Shapes::default(),
+            shapes: shape::TableShapes::default(),
             refusals: Arc::clone(&self.refusals),
             secret: self.secret,
             raw_files: self.raw_files.clone(),
             writer: tokio::sync::Mutex::default(),
-            fault: fault::Fault::default(),
+            fault: fault::FaultCounter::default(),
             erasing: AtomicBool::default(),
             sortable: Mutex::default(),
             vectors: Mutex::default(),

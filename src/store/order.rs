@@ -6,10 +6,10 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::dialect;
-use super::select::Statement;
-use super::session::Raw;
-use crate::layout::{BoundColumn, BoundOrigin, BoundSource, Engine, Stored};
-use crate::memory::Kind;
+use super::select::SelectStatement;
+use super::session::FetchedValue;
+use crate::layout::{BoundColumn, BoundOrigin, BoundSource, Engine, StoredAs};
+use crate::memory::ValueKind;
 
 /// How one source is walked.
 #[derive(Debug, Clone)]
@@ -63,34 +63,34 @@ pub enum RawKey {
 impl RawKey {
     /// The form of a raw value.
     #[must_use]
-    pub fn of(raw: &Raw) -> Self {
+    pub fn of(raw: &FetchedValue) -> Self {
         match raw {
-            Raw::Null => RawKey::Null,
-            Raw::Text(text) => RawKey::Text(text.clone()),
-            Raw::BadText(bytes) => RawKey::Bytes(hex::encode(bytes), true),
-            Raw::Bytes(bytes) => RawKey::Bytes(hex::encode(bytes), false),
-            Raw::Integer(i) => RawKey::Integer(*i),
-            Raw::Real(x) => RawKey::Real(x.to_bits()),
+            FetchedValue::Null => RawKey::Null,
+            FetchedValue::Text(text) => RawKey::Text(text.clone()),
+            FetchedValue::BadText(bytes) => RawKey::Bytes(hex::encode(bytes), true),
+            FetchedValue::Bytes(bytes) => RawKey::Bytes(hex::encode(bytes), false),
+            FetchedValue::Integer(i) => RawKey::Integer(*i),
+            FetchedValue::Real(x) => RawKey::Real(x.to_bits()),
         }
     }
 
     /// The raw value again.
     #[must_use]
-    pub fn raw(&self) -> Raw {
+    pub fn raw(&self) -> FetchedValue {
         match self {
-            RawKey::Null => Raw::Null,
-            RawKey::Text(text) => Raw::Text(text.clone()),
-            RawKey::Bytes(digits, true) => Raw::BadText(hex::decode(digits).unwrap_or_default()),
-            RawKey::Bytes(digits, false) => Raw::Bytes(hex::decode(digits).unwrap_or_default()),
-            RawKey::Integer(i) => Raw::Integer(*i),
-            RawKey::Real(bits) => Raw::Real(f64::from_bits(*bits)),
+            RawKey::Null => FetchedValue::Null,
+            RawKey::Text(text) => FetchedValue::Text(text.clone()),
+            RawKey::Bytes(digits, true) => FetchedValue::BadText(hex::decode(digits).unwrap_or_default()),
+            RawKey::Bytes(digits, false) => FetchedValue::Bytes(hex::decode(digits).unwrap_or_default()),
+            RawKey::Integer(i) => FetchedValue::Integer(*i),
+            RawKey::Real(bits) => FetchedValue::Real(f64::from_bits(*bits)),
         }
     }
 }
 
 /// A cursor: for which list it is, and the edge in each of its sources.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Cursor {
+pub struct ListCursor {
     /// Entity and order, so that a cursor of another list is refused.
     pub list: String,
     /// One edge for each source; empty in a scanned order.
@@ -111,7 +111,7 @@ pub fn place_of<P: DeserializeOwned>(text: &str) -> Option<P> {
     serde_json::from_slice(&URL_SAFE_NO_PAD.decode(text).ok()?).ok()
 }
 
-impl Cursor {
+impl ListCursor {
     /// Opaque text that travels through a command line.
     #[must_use]
     pub fn encode(&self) -> String {
@@ -121,14 +121,14 @@ impl Cursor {
     /// Reads a cursor of the given list; none when it is no such cursor.
     #[must_use]
     pub fn decode(text: &str, list: &str, sources: usize) -> Option<Self> {
-        let cursor: Cursor = place_of(text.trim())?;
+        let cursor: ListCursor = place_of(text.trim())?;
         (cursor.list == list && (cursor.scanned.is_some() || cursor.edges.len() == sources)).then_some(cursor)
     }
 }
 
 /// One run over a part of a source: rows with a key, or rows without.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
+pub enum OrderedPart {
     /// Rows that have a key.
     Keyed,
     /// Rows whose key is NULL.
@@ -151,8 +151,8 @@ impl SourceOrder {
             return None;
         }
         let derived = source.derives(column);
-        let plain = |w: &BoundColumn| w.inside.is_whole() && w.map.is_empty() && w.stored != Stored::One;
-        if ways.is_empty() || derived || !ways.iter().all(plain) || matches!(kind, Kind::Json | Kind::List) {
+        let plain = |w: &BoundColumn| w.inside.is_whole() && w.map.is_empty() && w.stored != StoredAs::One;
+        if ways.is_empty() || derived || !ways.iter().all(plain) || matches!(kind, ValueKind::Json | ValueKind::List) {
             return None;
         }
         let id = id_expression(engine, source)?;
@@ -184,14 +184,15 @@ impl SourceOrder {
 
     /// The parts to walk from an edge on, in order.
     #[must_use]
-    pub fn parts(&self, edge: &Edge, forward: bool) -> Vec<Part> {
-        let mut parts = if self.nullable { vec![Part::Keyed, Part::Unkeyed] } else { vec![Part::Keyed] };
+    pub fn parts(&self, edge: &Edge, forward: bool) -> Vec<OrderedPart> {
+        let mut parts =
+            if self.nullable { vec![OrderedPart::Keyed, OrderedPart::Unkeyed] } else { vec![OrderedPart::Keyed] };
         if !forward {
             parts.reverse();
         }
         match edge {
-            Edge::At { key: RawKey::Null, .. } => parts.retain(|p| *p == Part::Unkeyed || !forward),
-            Edge::At { .. } => parts.retain(|p| *p == Part::Keyed || forward),
+            Edge::At { key: RawKey::Null, .. } => parts.retain(|p| *p == OrderedPart::Unkeyed || !forward),
+            Edge::At { .. } => parts.retain(|p| *p == OrderedPart::Keyed || forward),
             Edge::Begin if !forward => parts.clear(),
             Edge::End if forward => parts.clear(),
             Edge::Begin | Edge::End => {}
@@ -203,8 +204,8 @@ impl SourceOrder {
     pub fn walk(
         &self,
         engine: Engine,
-        statement: &mut Statement,
-        part: Part,
+        statement: &mut SelectStatement,
+        part: OrderedPart,
         edge: &Edge,
         forward: bool,
         limit: usize,
@@ -214,7 +215,7 @@ impl SourceOrder {
         let key = dialect::sort_key(engine, &self.key, &self.key_declared);
         let ids: Vec<String> =
             self.id.iter().map(|(id, _, declared)| dialect::sort_key(engine, id, declared)).collect();
-        let bound = |statement: &mut Statement, at: &[RawKey]| -> String {
+        let bound = |statement: &mut SelectStatement, at: &[RawKey]| -> String {
             let marks = at.iter().zip(&self.id).map(|(at, (.., declared))| statement.bind(engine, at.raw(), declared));
             marks.collect::<Vec<_>>().join(", ")
         };
@@ -222,7 +223,7 @@ impl SourceOrder {
         let order = ids.iter().map(|id| format!("{id} {direction}")).collect::<Vec<_>>().join(", ");
         let mut sql = String::new();
         if self.nullable {
-            let test = if part == Part::Keyed { "IS NOT NULL" } else { "IS NULL" };
+            let test = if part == OrderedPart::Keyed { "IS NOT NULL" } else { "IS NULL" };
             sql += &format!(" AND {} {test}", self.key);
         }
         if let Edge::At { key: key_at, id: id_at, inclusive } = edge {
@@ -233,11 +234,11 @@ impl SourceOrder {
                 (false, true) => ">=",
             };
             match (part, key_at) {
-                (Part::Unkeyed, RawKey::Null) => {
+                (OrderedPart::Unkeyed, RawKey::Null) => {
                     let marks = bound(statement, id_at);
                     sql += &format!(" AND ({id}) {sign} ({marks})");
                 }
-                (Part::Keyed, key_at) if *key_at != RawKey::Null => {
+                (OrderedPart::Keyed, key_at) if *key_at != RawKey::Null => {
                     let key_mark = statement.bind(engine, key_at.raw(), &self.key_declared);
                     let id_marks = bound(statement, id_at);
                     sql += &format!(" AND ({key}, {id}) {sign} ({key_mark}, {id_marks})");
@@ -247,23 +248,23 @@ impl SourceOrder {
             }
         }
         sql += &match part {
-            Part::Keyed => format!(" ORDER BY {key} {direction}, {order} LIMIT {limit}"),
-            Part::Unkeyed => format!(" ORDER BY {order} LIMIT {limit}"),
+            OrderedPart::Keyed => format!(" ORDER BY {key} {direction}, {order} LIMIT {limit}"),
+            OrderedPart::Unkeyed => format!(" ORDER BY {order} LIMIT {limit}"),
         };
         statement.sql += &sql;
     }
 }
 
 /// Expression for sorting, expression for reading, declared type, nullable.
-fn key_expression(engine: Engine, way: &BoundColumn, kind: Kind) -> Option<(String, String, String, bool)> {
+fn key_expression(engine: Engine, way: &BoundColumn, kind: ValueKind) -> Option<(String, String, String, bool)> {
     let bare = dialect::expression(&way.origin)?;
     let read = dialect::project(engine, way, kind, None)?;
     Some(match (&way.origin, engine) {
         (BoundOrigin::Column { declared, not_null, .. }, _) => (bare, read, declared.clone(), !not_null),
-        (_, Engine::Postgres) if kind == Kind::Time => {
+        (_, Engine::Postgres) if kind == ValueKind::Time => {
             (format!("({bare})::timestamptz"), read, "timestamp with time zone".to_owned(), true)
         }
-        (_, Engine::Postgres) if matches!(kind, Kind::Integer | Kind::Real) => {
+        (_, Engine::Postgres) if matches!(kind, ValueKind::Integer | ValueKind::Real) => {
             (format!("({bare})::numeric"), read, "numeric".to_owned(), true)
         }
         _ => (bare, read, String::new(), true),
@@ -278,7 +279,7 @@ fn id_expression(engine: Engine, source: &BoundSource) -> Option<Vec<(String, St
     };
     let part = |origin: &BoundOrigin| {
         let way = BoundColumn { origin: origin.clone(), ..way.clone() };
-        let (key, read, declared, _) = key_expression(engine, &way, Kind::Text)?;
+        let (key, read, declared, _) = key_expression(engine, &way, ValueKind::Text)?;
         Some((key, read, declared))
     };
     parts.iter().map(part).collect()
@@ -305,10 +306,10 @@ pub enum Sortable {
 impl Sortable {
     /// Reads what [`sortable_probe`]'s statement gave.
     #[must_use]
-    pub fn of(probed: Option<&Raw>) -> Self {
+    pub fn of(probed: Option<&FetchedValue>) -> Self {
         match probed {
-            Some(Raw::Integer(0)) => Sortable::AsStored,
-            Some(Raw::Integer(1)) => Sortable::OneSpelling,
+            Some(FetchedValue::Integer(0)) => Sortable::AsStored,
+            Some(FetchedValue::Integer(1)) => Sortable::OneSpelling,
             _ => Sortable::No,
         }
     }
@@ -328,13 +329,13 @@ pub fn sortable_probe(source: &BoundSource, column: &str) -> Option<String> {
         several => format!("coalesce({})", several.join(", ")),
     };
     let from = super::select::from_clause(source);
-    let in_text = kind == Kind::Time && ways.iter().all(|w| w.stored == Stored::Plain);
+    let in_text = kind == ValueKind::Time && ways.iter().all(|w| w.stored == StoredAs::Plain);
     match kind {
-        Kind::Time if in_text => {}
-        Kind::Time | Kind::Integer | Kind::Real | Kind::Boolean => {
+        ValueKind::Time if in_text => {}
+        ValueKind::Time | ValueKind::Integer | ValueKind::Real | ValueKind::Boolean => {
             return Some(format!("SELECT 2 * (typeof(max({value})) IN ('text', 'blob')) FROM {from}"));
         }
-        Kind::Text | Kind::Json | Kind::List => return None,
+        ValueKind::Text | ValueKind::Json | ValueKind::List => return None,
     }
     let [BoundColumn { origin: BoundOrigin::Column { indexed: true, .. }, .. }] = ways else {
         let (spelling, sound) = (spelling(&value), sound_utc(&value));

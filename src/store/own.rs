@@ -1,11 +1,11 @@
 //! Our own tables beside any layout: the migrations that make them, and what is read of the audit trail.
 
-use super::ability::Ability;
+use super::ability::ServerAbility;
 use super::migration::{self, Migration};
-use super::session::{Param, Raw, RawRow};
+use super::session::{FetchedValue, Param, RawRow};
 use super::stored::TableName;
-use super::withhold::Denied;
-use super::write::{WriteError, Writer};
+use super::withhold::DeniedTable;
+use super::write::{WriteError, WriteTransaction};
 use super::{Store, StoreError};
 use crate::layout::{CatalogTable, Engine};
 use crate::memory::query::Capability;
@@ -37,7 +37,7 @@ pub fn migrations(engine: Engine) -> Vec<Migration> {
 
 /// A migration that has been applied.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Applied {
+pub struct AppliedMigration {
     /// Number.
     pub version: i64,
     /// Name.
@@ -50,18 +50,18 @@ pub struct Applied {
 
 /// Our tables in a database.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Own {
+pub struct OwnTables {
     /// Identity of the database, made with the first migration: keeps plans and chains from being swapped.
     pub database_id: String,
     /// Schema they are in.
     pub schema: String,
     /// Migrations that have been applied, in order.
-    pub applied: Vec<Applied>,
+    pub applied: Vec<AppliedMigration>,
     /// Why nothing of that is known, where our role may not read it: reason and remedy.
     pub unread: Option<(String, String)>,
 }
 
-impl Own {
+impl OwnTables {
     /// One of our tables.
     #[must_use]
     pub fn table(&self, name: &str) -> TableName {
@@ -72,7 +72,7 @@ impl Own {
     ///
     /// # Errors
     /// [`StoreError::Denied`] with what would help.
-    pub fn read(self) -> Result<Own, StoreError> {
+    pub fn read(self) -> Result<OwnTables, StoreError> {
         match self.unread {
             Some((reason, remedy)) => Err(StoreError::Denied { reason, remedy }),
             None => Ok(self),
@@ -81,7 +81,7 @@ impl Own {
 
     /// Migrations that are still to be applied.
     #[must_use]
-    pub fn pending(own: Option<&Own>, engine: Engine) -> Vec<Migration> {
+    pub fn pending(own: Option<&OwnTables>, engine: Engine) -> Vec<Migration> {
         let applied =
             |m: &Migration| own.is_some_and(|o| o.unread.is_some() || o.applied.iter().any(|a| a.version == m.version));
         migrations(engine).into_iter().filter(|m| !applied(m)).collect()
@@ -89,10 +89,10 @@ impl Own {
 
     /// Applied migrations whose statements are not those of this version of the product, or that it does not know.
     #[must_use]
-    pub fn drift(&self, engine: Engine) -> Vec<&Applied> {
+    pub fn drift(&self, engine: Engine) -> Vec<&AppliedMigration> {
         let known = migration::all(engine);
-        let same = |m: &Migration, a: &Applied| m.checksum == a.checksum || m.earlier.contains(&a.checksum);
-        let differs = |a: &&Applied| known.iter().find(|m| m.name == a.name).is_none_or(|m| !same(m, a));
+        let same = |m: &Migration, a: &AppliedMigration| m.checksum == a.checksum || m.earlier.contains(&a.checksum);
+        let differs = |a: &&AppliedMigration| known.iter().find(|m| m.name == a.name).is_none_or(|m| !same(m, a));
         self.applied.iter().filter(differs).collect()
     }
 }
@@ -150,17 +150,17 @@ fn exists(engine: Engine) -> &'static str {
     }
 }
 
-fn read_own(schema: String, rows: &[RawRow]) -> Option<Own> {
+fn read_own(schema: String, rows: &[RawRow]) -> Option<OwnTables> {
     let applied = rows
         .iter()
-        .map(|row| Applied {
+        .map(|row| AppliedMigration {
             version: integer(row, 0),
             name: text(row, 1),
             checksum: text(row, 2),
             applied_at: Some(text(row, 4)).filter(|at| !at.is_empty()),
         })
         .collect();
-    Some(Own { database_id: text(rows.first()?, 3), schema, applied, unread: None })
+    Some(OwnTables { database_id: text(rows.first()?, 3), schema, applied, unread: None })
 }
 
 impl Store {
@@ -168,13 +168,13 @@ impl Store {
     ///
     /// # Errors
     /// The engine's refusal.
-    pub async fn own(&self) -> Result<Option<Own>, StoreError> {
+    pub async fn own(&self) -> Result<Option<OwnTables>, StoreError> {
         let there = self.fetch_text(exists(self.engine())).await?;
         let Some(schema) = there.first().map(|row| text(row, 0)) else { return Ok(None) };
         match self.fetch_own("memory_migrations", APPLIED, &[]).await {
             Err(StoreError::Denied { reason, remedy }) => {
                 let (database_id, applied) = (String::new(), Vec::new());
-                Ok(Some(Own { database_id, schema, applied, unread: Some((reason, remedy)) }))
+                Ok(Some(OwnTables { database_id, schema, applied, unread: Some((reason, remedy)) }))
             }
             rows => Ok(read_own(schema, &rows?)),
         }
@@ -186,7 +186,7 @@ impl Store {
     /// [`StoreError::Denied`] with what would help, or the engine's refusal.
     pub(super) async fn fetch_own(&self, name: &str, sql: &str, params: &[Param]) -> Result<Vec<RawRow>, StoreError> {
         let denied = |table: &CatalogTable| {
-            let (denied, role) = (Denied::whole(table), &self.catalog.role);
+            let (denied, role) = (DeniedTable::whole(table), &self.catalog.role);
             StoreError::Denied { reason: denied.reason(role), remedy: denied.remedy(role) }
         };
         let known = self.catalog.table(name);
@@ -205,7 +205,7 @@ impl Store {
 
     /// Our own tables that our role may not read.
     pub(super) fn own_denied(&self) -> Vec<Capability> {
-        let unread = TABLES.iter().filter_map(|name| self.catalog.table(name).and_then(Denied::of));
+        let unread = TABLES.iter().filter_map(|name| self.catalog.table(name).and_then(DeniedTable::of));
         unread.map(|denied| denied.capability(&self.catalog.role)).collect()
     }
 
@@ -242,7 +242,7 @@ impl Store {
             Engine::Postgres => MAY_APPEND,
         };
         // A server that does not tell is found out by trying.
-        let rows = self.refusals.ask(&self.sessions, Ability::Rights, sql).await?;
+        let rows = self.refusals.ask(&self.sessions, ServerAbility::Rights, sql).await?;
         Ok(rows.is_none_or(|rows| rows.first().is_some_and(|row| integer(row, 0) == 1)))
     }
 
@@ -329,15 +329,15 @@ impl Store {
     }
 }
 
-impl Writer<'_> {
+impl WriteTransaction<'_> {
     /// Our tables as the transaction sees them. Keeps others from migrating until it ends.
     ///
     /// # Errors
     /// The engine's refusal.
-    pub async fn own_for_migration(&mut self, engine: Engine) -> Result<Option<Own>, WriteError> {
+    pub async fn own_for_migration(&mut self, engine: Engine) -> Result<Option<OwnTables>, WriteError> {
         if engine == Engine::Postgres {
             let lock = "SELECT pg_advisory_xact_lock(hashtext('mnemoscope migrations'))::text";
-            self.ask(Ability::MigrationLock, lock).await?;
+            self.ask(ServerAbility::MigrationLock, lock).await?;
         }
         let there = self.fetch(exists(engine), &NONE).await?;
         let Some(schema) = there.first().map(|row| text(row, 0)) else { return Ok(None) };
@@ -357,17 +357,17 @@ const NONE: [Param; 0] = [];
 
 fn text(row: &RawRow, at: usize) -> String {
     match row.get(at) {
-        Some(Raw::Text(text)) => text.clone(),
-        Some(Raw::BadText(bytes) | Raw::Bytes(bytes)) => String::from_utf8_lossy(bytes).into_owned(),
-        Some(Raw::Integer(i)) => i.to_string(),
-        Some(Raw::Real(x)) => x.to_string(),
-        Some(Raw::Null) | None => String::new(),
+        Some(FetchedValue::Text(text)) => text.clone(),
+        Some(FetchedValue::BadText(bytes) | FetchedValue::Bytes(bytes)) => String::from_utf8_lossy(bytes).into_owned(),
+        Some(FetchedValue::Integer(i)) => i.to_string(),
+        Some(FetchedValue::Real(x)) => x.to_string(),
+        Some(FetchedValue::Null) | None => String::new(),
     }
 }
 
 fn integer(row: &RawRow, at: usize) -> i64 {
     match row.get(at) {
-        Some(Raw::Integer(i)) => *i,
+        Some(FetchedValue::Integer(i)) => *i,
         _ => 0,
     }
 }

@@ -9,14 +9,14 @@ use serde_json::Value;
 
 use super::codec;
 use super::episode_of::EpisodeIndex;
-use super::order::{Cursor, Edge, RawKey, Sortable, SourceOrder, sortable_probe};
+use super::order::{Edge, ListCursor, RawKey, Sortable, SourceOrder, sortable_probe};
 use super::select::{Projection, as_stored, narrow, narrow_any};
 use super::session::RawRow;
 use super::{Store, StoreError};
-use crate::layout::{BoundSource, Derive, Engine, Link, LinkBy};
+use crate::layout::{BoundSource, Derivation, Engine, EpisodeLink, LinkBy};
 use crate::memory::filter::{Filter, Operand, Operator};
-use crate::memory::query::{Order, Page, Query, Start};
-use crate::memory::{Entity, Kind, Row};
+use crate::memory::query::{Order, Page, PageStart, Query};
+use crate::memory::{Entity, Row, ValueKind};
 
 /// Rows fetched at a time at most where filters let few through.
 const BATCH: usize = 2_000;
@@ -30,7 +30,7 @@ const FEW: usize = 5_000;
 
 /// A question with what was found out beforehand.
 #[derive(Clone, Copy)]
-struct Asked<'a> {
+struct PreparedQuery<'a> {
     query: &'a Query,
     order: &'a Order,
     few: Option<&'a FewCanvasEvents>,
@@ -54,7 +54,7 @@ impl FewCanvasEvents {
         self.ids.is_empty()
     }
 
-    fn hang_on(&self, episode: &Row, links: &[Link]) -> bool {
+    fn hang_on(&self, episode: &Row, links: &[EpisodeLink]) -> bool {
         let back = links.iter().any(|l| l.to == Entity::CanvasEvent && l.by == LinkBy::Back);
         back && self.episodes.contains(episode.id())
             || named_ids(episode, links, Entity::CanvasEvent).iter().any(|id| self.ids.contains(&**id))
@@ -92,16 +92,16 @@ impl Store {
             walks.push(SourceOrder::new(self.engine(), source, order.column, order.descending, sortable));
         }
         let cursor = match &query.start {
-            Start::First | Start::Last => None,
-            Start::After(text) | Start::Before(text) => {
-                Some(Cursor::decode(text, &list, sources.len()).ok_or(StoreError::Cursor)?)
+            PageStart::First | PageStart::Last => None,
+            PageStart::After(text) | PageStart::Before(text) => {
+                Some(ListCursor::decode(text, &list, sources.len()).ok_or(StoreError::Cursor)?)
             }
         };
         let few = self.few_canvas_events(query).await?;
         if few.as_ref().is_some_and(FewCanvasEvents::is_empty) {
             return Ok(Page::default());
         }
-        let asked = Asked { query, order: &order, few: few.as_ref(), index };
+        let asked = PreparedQuery { query, order: &order, few: few.as_ref(), index };
         match walks.into_iter().collect::<Option<Vec<_>>>() {
             Some(walks) if cursor.as_ref().is_none_or(|c| c.scanned.is_none()) => {
                 self.walked(asked, &sources, &walks, list, cursor).await
@@ -112,14 +112,14 @@ impl Store {
 
     async fn walked(
         &self,
-        asked: Asked<'_>,
+        asked: PreparedQuery<'_>,
         sources: &[&BoundSource],
         walks: &[SourceOrder],
         list: String,
-        cursor: Option<Cursor>,
+        cursor: Option<ListCursor>,
     ) -> Result<Page, StoreError> {
-        let Asked { query, order, .. } = asked;
-        let forward = matches!(query.start, Start::First | Start::After(_));
+        let PreparedQuery { query, order, .. } = asked;
+        let forward = matches!(query.start, PageStart::First | PageStart::After(_));
         let edges = match cursor {
             Some(cursor) => cursor.edges,
             None => vec![if forward { Edge::Begin } else { Edge::End }; sources.len()],
@@ -141,7 +141,7 @@ impl Store {
                 *edge = of_source.next_back().map_or_else(|| first.edge.clone(), |p| p.edge.clone());
             }
         }
-        let encode = |edges: Vec<Edge>| Cursor { list: list.clone(), edges, scanned: None }.encode();
+        let encode = |edges: Vec<Edge>| ListCursor { list: list.clone(), edges, scanned: None }.encode();
         let beyond = (!edges.iter().all(|e| *e == if forward { Edge::Begin } else { Edge::End })).then(|| encode(near));
         let onward = more.then(|| encode(far));
         if !forward {
@@ -158,14 +158,14 @@ impl Store {
     /// Up to one row more than the limit of one source, from an edge on.
     async fn chunk(
         &self,
-        asked: Asked<'_>,
+        asked: PreparedQuery<'_>,
         index: usize,
         source: &BoundSource,
         walk: &SourceOrder,
         edge: &Edge,
         forward: bool,
     ) -> Result<Vec<Placed>, StoreError> {
-        let Asked { query, order, .. } = asked;
+        let PreparedQuery { query, order, .. } = asked;
         let engine = self.engine();
         let filters: Vec<Filter> = query.filters.iter().map(|f| spelled_as_stored(engine, source, f)).collect();
         let wanted = wanted_columns(query, order, source);
@@ -217,7 +217,7 @@ impl Store {
     /// Lets through the episodes that have such a canvas event.
     async fn keep_with_canvas(
         &self,
-        asked: Asked<'_>,
+        asked: PreparedQuery<'_>,
         source: &BoundSource,
         placed: &mut Vec<Placed>,
     ) -> Result<(), StoreError> {
@@ -268,27 +268,27 @@ impl Store {
     /// A page in an order that only the canonical values have: every row is looked at, the page's rows are kept.
     async fn scanned(
         &self,
-        asked: Asked<'_>,
+        asked: PreparedQuery<'_>,
         sources: &[&BoundSource],
         list: String,
-        cursor: Option<Cursor>,
+        cursor: Option<ListCursor>,
     ) -> Result<Page, StoreError> {
-        let Asked { query, order, .. } = asked;
-        let forward = matches!(query.start, Start::First | Start::After(_));
+        let PreparedQuery { query, order, .. } = asked;
+        let forward = matches!(query.start, PageStart::First | PageStart::After(_));
         let after = cursor.and_then(|c| c.scanned);
-        let mut heap: BinaryHeap<Ranked> = BinaryHeap::new();
+        let mut heap: BinaryHeap<ScannedRow> = BinaryHeap::new();
         for source in sources {
             let walk = SourceOrder::new(self.engine(), source, id_column(query.entity), false, Sortable::AsStored);
             let walk = walk.ok_or_else(|| StoreError::Unordered(source.label.clone()))?;
-            let all = Query { limit: BATCH, start: Start::First, ..query.clone() };
+            let all = Query { limit: BATCH, start: PageStart::First, ..query.clone() };
             let mut edge = Edge::Begin;
             loop {
-                let placed = self.chunk(Asked { query: &all, ..asked }, 0, source, &walk, &edge, true).await?;
+                let placed = self.chunk(PreparedQuery { query: &all, ..asked }, 0, source, &walk, &edge, true).await?;
                 let Some(last) = placed.last() else { break };
                 edge = last.edge.clone();
                 let ended = placed.len() <= BATCH;
                 for Placed { row, .. } in placed {
-                    let ranked = Ranked { order: order.clone(), forward, row };
+                    let ranked = ScannedRow { order: order.clone(), forward, row };
                     if after.as_ref().is_some_and(|(key, id)| !ranked.lies_beyond(key, id)) {
                         continue;
                     }
@@ -310,7 +310,7 @@ impl Store {
         }
         let cursor_at = |row: Option<&Row>| {
             let scanned = row.map(|r| (r.get(order.column).clone(), identity(r)));
-            Cursor { list: list.clone(), edges: Vec::new(), scanned }.encode()
+            ListCursor { list: list.clone(), edges: Vec::new(), scanned }.encode()
         };
         let (ahead, behind) = if forward { (more, after.is_some()) } else { (after.is_some(), more) };
         let next = (ahead && !rows.is_empty()).then(|| cursor_at(rows.last()));
@@ -405,7 +405,7 @@ impl Store {
         rows: impl Iterator<Item = &'r mut Row>,
     ) -> Result<(), StoreError> {
         let needed = wanted.is_none_or(|w| w.iter().any(|c| source.derives(c)));
-        if source.derive != Some(Derive::WorkflowEvents) || !needed {
+        if source.derive != Some(Derivation::WorkflowEvents) || !needed {
             return Ok(());
         }
         Box::pin(self.derive_from_events(rows.collect())).await
@@ -413,7 +413,7 @@ impl Store {
 
     /// What the stored order of a source's column is worth, found out once.
     async fn sortable(&self, source: &BoundSource, column: &str) -> Result<Sortable, StoreError> {
-        let is_time = source.entity.column(column).is_some_and(|c| c.kind == Kind::Time);
+        let is_time = source.entity.column(column).is_some_and(|c| c.kind == ValueKind::Time);
         if self.engine() != Engine::Sqlite || source.uniform_times && is_time {
             return Ok(Sortable::AsStored);
         }
@@ -431,7 +431,12 @@ impl Store {
     ///
     /// # Errors
     /// The engine's refusal.
-    pub async fn linked(&self, episodes: &[&Row], links: &[Link], to: Entity) -> Result<Vec<Vec<Row>>, StoreError> {
+    pub async fn linked(
+        &self,
+        episodes: &[&Row],
+        links: &[EpisodeLink],
+        to: Entity,
+    ) -> Result<Vec<Vec<Row>>, StoreError> {
         let named: Vec<Vec<Cow<'_, str>>> = episodes.iter().map(|e| named_ids(e, links, to)).collect();
         let mut all: Vec<&str> = named.iter().flatten().map(|id| &**id).collect();
         all.sort_unstable();
@@ -487,7 +492,7 @@ fn spelled_as_stored(engine: Engine, source: &BoundSource, filter: &Filter) -> F
 
 /// The ids that an episode's lists and JSON paths name, in order, once each.
 #[must_use]
-pub fn named_ids<'e>(episode: &'e Row, links: &[Link], to: Entity) -> Vec<Cow<'e, str>> {
+pub fn named_ids<'e>(episode: &'e Row, links: &[EpisodeLink], to: Entity) -> Vec<Cow<'e, str>> {
     let mut ids: Vec<Cow<'_, str>> = Vec::new();
     for link in links.iter().filter(|l| l.to == to) {
         match &link.by {
@@ -601,36 +606,36 @@ fn compare_values(a: &Value, b: &Value) -> Ordering {
 }
 
 /// A row in a scanned order; the greatest is the one that leaves the page first.
-struct Ranked {
+struct ScannedRow {
     order: Order,
     forward: bool,
     row: Row,
 }
 
-impl Ranked {
+impl ScannedRow {
     fn lies_beyond(&self, key: &Value, id: &str) -> bool {
         let natural = compare_keys(&self.order, self.row.get(self.order.column), &identity(&self.row), key, id);
         natural == if self.forward { Ordering::Greater } else { Ordering::Less }
     }
 }
 
-impl Ord for Ranked {
+impl Ord for ScannedRow {
     fn cmp(&self, other: &Self) -> Ordering {
         let natural = compare(&self.order, &self.row, &other.row);
         if self.forward { natural } else { natural.reverse() }
     }
 }
 
-impl PartialOrd for Ranked {
+impl PartialOrd for ScannedRow {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl PartialEq for Ranked {
+impl PartialEq for ScannedRow {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other) == Ordering::Equal
     }
 }
 
-impl Eq for Ranked {}
+impl Eq for ScannedRow {}

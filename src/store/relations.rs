@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::StoreError;
 use super::dialect::quote;
-use super::proof::tables::{self, Holds, Kind, Table, Unread, number, text};
+use super::proof::tables::{self, ColumnContent, SearchedKind, SearchedTable, UnsearchedReason, number, text};
 use super::session::RawRow;
 use super::snapshot::Snapshot;
 use super::stored::{ROW_NUMBER, TableName};
@@ -49,7 +49,7 @@ pub struct Relations {
     /// Of these, views that keep copies of other tables' rows.
     pub copies: HashSet<TableName>,
     /// What each column of PostgreSQL can hold, where that is not words.
-    pub holds: HashMap<(TableName, String), Holds>,
+    pub holds: HashMap<(TableName, String), ColumnContent>,
     /// Tables that inherit, each with the one through which its rows are seen too.
     pub inside: HashMap<TableName, TableName>,
     /// Columns that cannot be empty.
@@ -215,7 +215,7 @@ impl Snapshot<'_> {
             let denied = objects.iter().flatten().filter(|(_, readable)| !readable).count();
             if denied > 0 {
                 let table = TableName::new("pg_catalog", format!("pg_largeobject ({denied} objects)"));
-                relations.unread.push((table, Unread::Denied.words()));
+                relations.unread.push((table, UnsearchedReason::Denied.words()));
             }
         }
         Ok(relations)
@@ -223,7 +223,7 @@ impl Snapshot<'_> {
 }
 
 impl Relations {
-    fn add(&mut self, table: Table) {
+    fn add(&mut self, table: SearchedTable) {
         let name = table.name;
         // A virtual table of a module that is not here cannot be read; its shadows can.
         if table.partition || name.name.starts_with("sqlite_") {
@@ -237,14 +237,16 @@ impl Relations {
             self.inside.insert(name.clone(), whole);
         }
         match table.kind {
-            Kind::Stored | Kind::Index | Kind::Parent => {}
-            Kind::Copies => drop(self.copies.insert(name.clone())),
-            Kind::Unread(Unread::Denied) => {
+            SearchedKind::Stored | SearchedKind::Index | SearchedKind::Parent => {}
+            SearchedKind::Copies => drop(self.copies.insert(name.clone())),
+            SearchedKind::Unread(UnsearchedReason::Denied) => {
                 self.keys.insert(name.clone(), table.key);
-                return self.unread.push((name, Unread::Denied.words()));
+                return self.unread.push((name, UnsearchedReason::Denied.words()));
             }
-            Kind::Unread(Unread::Foreign) => return self.elsewhere.push((name, Unread::Foreign.words())),
-            Kind::Unread(Unread::Virtual | Unread::Empty) => return,
+            SearchedKind::Unread(UnsearchedReason::Foreign) => {
+                return self.elsewhere.push((name, UnsearchedReason::Foreign.words()));
+            }
+            SearchedKind::Unread(UnsearchedReason::Virtual | UnsearchedReason::Empty) => return,
         }
         if table.hidden {
             self.unread.push((name.clone(), "row-level security may hide rows of it from us"));
@@ -255,8 +257,8 @@ impl Relations {
                 self.required.insert(place.clone());
             }
             // What is seen through another table is not looked at twice.
-            let holds = if column.inherited { Holds::Neither } else { column.holds };
-            if holds != Holds::Words {
+            let holds = if column.inherited { ColumnContent::Neither } else { column.holds };
+            if holds != ColumnContent::Words {
                 self.holds.insert(place, holds);
             }
         }

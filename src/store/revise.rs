@@ -1,9 +1,9 @@
 //! Many rows changed by few statements, each row only where it still holds what it held.
 
 use super::dialect::quote;
-use super::session::{Param, Raw, RawRow};
-use super::shape::{self, Shape};
-use super::stored::{Revise, Revision, spell};
+use super::session::{FetchedValue, Param, RawRow};
+use super::shape::{self, TableShape};
+use super::stored::{Revision, RowRevisions, spell};
 use super::{Store, StoreError};
 use crate::layout::Engine;
 
@@ -14,7 +14,7 @@ const ROWS: usize = 5_000;
 
 /// The statements that make the change, each with its values.
 #[must_use]
-pub fn statements(engine: Engine, shape: &Shape, revise: &Revise, now: &str) -> Vec<(String, Vec<Param>)> {
+pub fn statements(engine: Engine, shape: &TableShape, revise: &RowRevisions, now: &str) -> Vec<(String, Vec<Param>)> {
     let statement = |rows: &[Revision]| {
         let mut params = Vec::new();
         let values = values(engine, revise, rows, &mut params);
@@ -44,7 +44,7 @@ pub fn statements(engine: Engine, shape: &Shape, revise: &Revise, now: &str) -> 
     chunks(engine, revise).map(statement).collect()
 }
 
-fn chunks(engine: Engine, revise: &Revise) -> std::slice::Chunks<'_, Revision> {
+fn chunks(engine: Engine, revise: &RowRevisions) -> std::slice::Chunks<'_, Revision> {
     let rows = match engine {
         Engine::Sqlite => VALUES / (revise.key.len() + 2 * revise.columns.len()).max(1),
         Engine::Postgres => ROWS,
@@ -53,7 +53,7 @@ fn chunks(engine: Engine, revise: &Revise) -> std::slice::Chunks<'_, Revision> {
 }
 
 /// The rows as a table `v` with columns k0…, b0… and a0….
-fn values(engine: Engine, revise: &Revise, rows: &[Revision], params: &mut Vec<Param>) -> String {
+fn values(engine: Engine, revise: &RowRevisions, rows: &[Revision], params: &mut Vec<Param>) -> String {
     let numbered = |letter: char, count: usize| (0..count).map(move |i| format!("{letter}{i}"));
     let names: Vec<String> = numbered('k', revise.key.len())
         .chain(numbered('b', revise.columns.len()))
@@ -77,11 +77,11 @@ fn values(engine: Engine, revise: &Revise, rows: &[Revision], params: &mut Vec<P
         Engine::Postgres => {
             let column = |at: usize| {
                 let value = |row: &Revision| row.0.iter().chain(&row.1).chain(&row.2).nth(at).cloned();
-                array(rows.iter().map(|row| value(row).unwrap_or(Raw::Null)))
+                array(rows.iter().map(|row| value(row).unwrap_or(FetchedValue::Null)))
             };
             let marks: Vec<String> = (0..names.len())
                 .map(|at| {
-                    params.push(Raw::Text(column(at)));
+                    params.push(FetchedValue::Text(column(at)));
                     format!("${}::text[]", params.len())
                 })
                 .collect();
@@ -91,12 +91,12 @@ fn values(engine: Engine, revise: &Revise, rows: &[Revision], params: &mut Vec<P
 }
 
 /// A placeholder without a number: SQLite looks numbered ones up by their names, one after the other.
-fn unnumbered(value: &Raw) -> &'static str {
-    if matches!(value, Raw::BadText(_)) { "CAST(? AS TEXT)" } else { "?" }
+fn unnumbered(value: &FetchedValue) -> &'static str {
+    if matches!(value, FetchedValue::BadText(_)) { "CAST(? AS TEXT)" } else { "?" }
 }
 
 /// A value of `v` as the column holds it: PostgreSQL gets texts.
-fn typed(engine: Engine, shape: &Shape, column: &str, letter: char, at: usize) -> String {
+fn typed(engine: Engine, shape: &TableShape, column: &str, letter: char, at: usize) -> String {
     let declared = shape.column(column).map_or("text", |c| c.declared.as_str());
     match engine {
         Engine::Sqlite => format!("v.{letter}{at}"),
@@ -105,7 +105,7 @@ fn typed(engine: Engine, shape: &Shape, column: &str, letter: char, at: usize) -
 }
 
 /// Finds the row by its key and compares its columns with what they were.
-fn condition(engine: Engine, shape: &Shape, revise: &Revise) -> String {
+fn condition(engine: Engine, shape: &TableShape, revise: &RowRevisions) -> String {
     let keys = (0..revise.key.len())
         .map(|i| format!("t.{} = {}", quote(&revise.key[i]), typed(engine, shape, &revise.key[i], 'k', i)));
     let same = (0..revise.columns.len()).map(|i| {
@@ -121,21 +121,21 @@ fn condition(engine: Engine, shape: &Shape, revise: &Revise) -> String {
 }
 
 /// An array of PostgreSQL as text.
-fn array(values: impl Iterator<Item = Raw>) -> String {
+fn array(values: impl Iterator<Item = FetchedValue>) -> String {
     let mut text = String::from("{");
     for (i, value) in values.enumerate() {
         if i > 0 {
             text.push(',');
         }
         let value = match value {
-            Raw::Null => {
+            FetchedValue::Null => {
                 text.push_str("NULL");
                 continue;
             }
-            Raw::Text(value) => value,
-            Raw::Integer(value) => value.to_string(),
-            Raw::Real(value) => value.to_string(),
-            Raw::Bytes(bytes) | Raw::BadText(bytes) => format!("\\x{}", hex::encode(bytes)),
+            FetchedValue::Text(value) => value,
+            FetchedValue::Integer(value) => value.to_string(),
+            FetchedValue::Real(value) => value.to_string(),
+            FetchedValue::Bytes(bytes) | FetchedValue::BadText(bytes) => format!("\\x{}", hex::encode(bytes)),
         };
         text.push('"');
         for c in value.chars() {
@@ -158,7 +158,7 @@ const BY_INDEX: &str =
 impl Store {
     /// The settings under which a change finds its rows by the index of their key; none where they are not needed, or
     /// there is no index.
-    pub(super) fn by_index(&self, revise: &Revise) -> Option<&'static str> {
+    pub(super) fn by_index(&self, revise: &RowRevisions) -> Option<&'static str> {
         let named = |t: &&crate::layout::CatalogTable| t.schema == revise.table.schema && t.name == revise.table.name;
         let table = self.catalog().tables.iter().find(named).filter(|_| self.engine() == Engine::Postgres)?;
         let key = revise.key.first()?;
@@ -169,10 +169,10 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::NoTable`] when the table is not there, or the engine's refusal.
-    pub async fn still(&self, revise: &Revise) -> Result<Vec<Vec<Raw>>, StoreError> {
+    pub async fn still(&self, revise: &RowRevisions) -> Result<Vec<Vec<FetchedValue>>, StoreError> {
         let engine = self.engine();
         let shape = self.shape(&revise.table).await?;
-        let mut keys: Vec<Vec<Raw>> = Vec::new();
+        let mut keys: Vec<Vec<FetchedValue>> = Vec::new();
         let names: Vec<String> = (0..revise.key.len()).map(|i| format!("v.k{i}")).collect();
         for rows in chunks(engine, revise) {
             let mut params = Vec::new();

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use super::dialect::{PgType, quote};
-use super::proof::tables::{self, Kind, Table, Unread};
-use super::session::{Raw, RawRow};
+use super::proof::tables::{self, SearchedKind, SearchedTable, UnsearchedReason};
+use super::session::{FetchedValue, RawRow};
 use super::stored::TableName;
 use super::{Store, StoreError};
 use crate::layout::Engine;
@@ -39,10 +39,10 @@ impl Store {
         let mut sampled = Vec::new();
         let tables = tables::read(self).await?;
         // What a virtual table keeps of its own, also where its module is not part of this program.
-        let virtuals = tables.iter().filter(|t| t.kind == Kind::Unread(Unread::Virtual));
+        let virtuals = tables.iter().filter(|t| t.kind == SearchedKind::Unread(UnsearchedReason::Virtual));
         let shadows: Vec<String> = virtuals.map(|t| format!("{}_", t.name.name)).collect();
         for table in tables {
-            let stored = matches!(table.kind, Kind::Stored | Kind::Parent) && !table.partition;
+            let stored = matches!(table.kind, SearchedKind::Stored | SearchedKind::Parent) && !table.partition;
             let is_ours =
                 !table.name.name.starts_with("sqlite_") && !shadows.iter().any(|s| table.name.name.starts_with(s));
             if !stored || !is_ours {
@@ -81,7 +81,7 @@ impl Store {
     }
 
     /// The first and the last rows by the key, or any where there is none.
-    async fn sample(&self, table: &Table) -> Result<Vec<RawRow>, StoreError> {
+    async fn sample(&self, table: &SearchedTable) -> Result<Vec<RawRow>, StoreError> {
         let columns: Vec<String> =
             table.columns.iter().map(|c| projected(self.engine(), &c.name, &c.declared)).collect();
         let columns = if columns.is_empty() { "1".to_owned() } else { columns.join(", ") };
@@ -116,15 +116,15 @@ impl Store {
     }
 }
 
-fn columns(table: &Table, rows: &[RawRow]) -> Vec<SampledColumn> {
+fn columns(table: &SearchedTable, rows: &[RawRow]) -> Vec<SampledColumn> {
     let value = |row: &RawRow, at: usize| match row.get(at) {
-        None | Some(Raw::Null) => Sample::Null,
-        Some(Raw::Text(text)) => Sample::Text(text.clone()),
-        Some(Raw::BadText(bytes) | Raw::Bytes(bytes)) => Sample::Bytes(bytes.clone()),
-        Some(Raw::Integer(i)) => Sample::Integer(*i),
-        Some(Raw::Real(x)) => Sample::Real(*x),
+        None | Some(FetchedValue::Null) => Sample::Null,
+        Some(FetchedValue::Text(text)) => Sample::Text(text.clone()),
+        Some(FetchedValue::BadText(bytes) | FetchedValue::Bytes(bytes)) => Sample::Bytes(bytes.clone()),
+        Some(FetchedValue::Integer(i)) => Sample::Integer(*i),
+        Some(FetchedValue::Real(x)) => Sample::Real(*x),
     };
-    let column = |(at, column): (usize, &tables::Column)| SampledColumn {
+    let column = |(at, column): (usize, &tables::SearchedColumn)| SampledColumn {
         name: column.name.clone(),
         declared: column.declared.clone(),
         values: rows.iter().map(|row| value(row, at)).collect(),
@@ -132,10 +132,10 @@ fn columns(table: &Table, rows: &[RawRow]) -> Vec<SampledColumn> {
     table.columns.iter().enumerate().map(column).collect()
 }
 
-fn size(raw: &Raw) -> usize {
+fn size(raw: &FetchedValue) -> usize {
     match raw {
-        Raw::Text(text) => text.len(),
-        Raw::BadText(bytes) | Raw::Bytes(bytes) => bytes.len(),
+        FetchedValue::Text(text) => text.len(),
+        FetchedValue::BadText(bytes) | FetchedValue::Bytes(bytes) => bytes.len(),
         _ => 8,
     }
 }

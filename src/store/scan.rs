@@ -5,11 +5,11 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use super::codec;
-use super::select::{Projection, Statement, from_clause, narrow};
-use super::session::{Raw, RawRow};
+use super::select::{Projection, SelectStatement, from_clause, narrow};
+use super::session::{FetchedValue, RawRow};
 use super::{Store, StoreError};
 use crate::layout::{BoundFrom, BoundSource, Engine};
-use crate::memory::query::{Query, Start};
+use crate::memory::query::{PageStart, Query};
 use crate::memory::{Entity, Row};
 
 /// Rows read at a time where a derivation completes them.
@@ -67,7 +67,7 @@ impl Store {
     pub(super) async fn scan_parts<R: Send + 'static>(
         &self,
         source: &BoundSource,
-        all: &Statement,
+        all: &SelectStatement,
         read: impl Fn(RawRow) -> R + Send + Sync + 'static,
         each: &mut impl FnMut(R) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>, StoreError> {
@@ -102,7 +102,7 @@ impl Store {
             return Ok(false);
         }
         let mode = self.fetch_text("PRAGMA journal_mode").await?;
-        Ok(!matches!(mode.first().and_then(|row| row.first()), Some(Raw::Text(mode)) if mode == "wal"))
+        Ok(!matches!(mode.first().and_then(|row| row.first()), Some(FetchedValue::Text(mode)) if mode == "wal"))
     }
 
     async fn part_end(&self, source: &BoundSource, behind: &str) -> Result<Option<i64>, StoreError> {
@@ -111,7 +111,7 @@ impl Store {
             from_clause(source)
         );
         match self.fetch_text(&sql).await?.first().and_then(|row| row.first()) {
-            Some(Raw::Integer(end)) => Ok(Some(*end)),
+            Some(FetchedValue::Integer(end)) => Ok(Some(*end)),
             _ => Ok(None),
         }
     }
@@ -124,7 +124,7 @@ impl Store {
     }
 
     async fn each_paged(&self, query: &Query, mut each: impl FnMut(Row) -> ControlFlow<()>) -> Result<(), StoreError> {
-        let mut query = Query { limit: STRIDE, start: Start::First, order: None, canvas: None, ..query.clone() };
+        let mut query = Query { limit: STRIDE, start: PageStart::First, order: None, canvas: None, ..query.clone() };
         loop {
             let page = self.page(&query).await?;
             for row in page.rows {
@@ -133,7 +133,7 @@ impl Store {
                 }
             }
             match page.next {
-                Some(next) => query.start = Start::After(next),
+                Some(next) => query.start = PageStart::After(next),
                 None => return Ok(()),
             }
         }

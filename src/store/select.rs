@@ -11,21 +11,21 @@ use uuid::Uuid;
 use uuid::fmt::Hyphenated;
 
 use super::dialect::{self, PgType};
-use super::session::{Param, Raw};
-use crate::layout::{BoundColumn, BoundFrom, BoundOrigin, BoundSource, Derive, Engine, Part, Stored};
-use crate::memory::Kind;
+use super::session::{FetchedValue, Param};
+use crate::layout::{BoundColumn, BoundFrom, BoundOrigin, BoundSource, Derivation, Engine, StoredAs, TextPart};
+use crate::memory::ValueKind;
 use crate::memory::filter::{Filter, Operand, Operator as Op};
 
 /// A statement under construction with its parameters.
 #[derive(Debug, Default, Clone)]
-pub struct Statement {
+pub struct SelectStatement {
     /// Text so far.
     pub sql: String,
     /// Parameters so far.
     pub params: Vec<Param>,
 }
 
-impl Statement {
+impl SelectStatement {
     /// Adds a parameter and gives its placeholder with the cast for that declared type.
     pub fn bind(&mut self, engine: Engine, param: Param, declared: &str) -> String {
         // Bytes that were stored as text compare as text again.
@@ -51,7 +51,7 @@ pub struct Projection {
 #[derive(Debug, Clone)]
 pub struct Slot {
     /// What it fills.
-    pub target: Target,
+    pub target: SlotTarget,
     /// How it is read.
     pub column: BoundColumn,
     /// Position in the raw row; none for constants.
@@ -60,7 +60,7 @@ pub struct Slot {
 
 /// What a projected value fills.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Target {
+pub enum SlotTarget {
     /// A canonical column, by position.
     Column(usize),
     /// The stored word behind `status`.
@@ -77,20 +77,27 @@ impl Projection {
         let columns = source.entity.columns();
         for (i, ways) in source.columns.iter().enumerate() {
             if wanted.is_none_or(|w| w.contains(&columns[i].name)) {
-                projection.add(engine, Target::Column(i), columns[i].kind, ways, preview);
+                projection.add(engine, SlotTarget::Column(i), columns[i].kind, ways, preview);
             }
         }
         let asked = |name: &str| wanted.is_none_or(|w| w.contains(&name) || w.contains(&"metadata"));
         if asked("status") {
-            projection.add(engine, Target::RawStatus, Kind::Text, &source.raw_status, None);
+            projection.add(engine, SlotTarget::RawStatus, ValueKind::Text, &source.raw_status, None);
         }
         if asked("outcome") {
-            projection.add(engine, Target::RawOutcome, Kind::Text, &source.raw_outcome, None);
+            projection.add(engine, SlotTarget::RawOutcome, ValueKind::Text, &source.raw_outcome, None);
         }
         projection
     }
 
-    fn add(&mut self, engine: Engine, target: Target, kind: Kind, ways: &[BoundColumn], preview: Option<usize>) {
+    fn add(
+        &mut self,
+        engine: Engine,
+        target: SlotTarget,
+        kind: ValueKind,
+        ways: &[BoundColumn],
+        preview: Option<usize>,
+    ) {
         for column in ways {
             let at = dialect::project(engine, column, kind, preview).map(|sql| self.place(sql));
             self.slots.push(Slot { target, column: column.clone(), at });
@@ -115,7 +122,7 @@ impl Projection {
 
     /// Begins the statement: SELECT, FROM and the condition that leaves bookkeeping out. `keys` are read last.
     #[must_use]
-    pub fn select(&self, source: &BoundSource, keys: &[String]) -> Statement {
+    pub fn select(&self, source: &BoundSource, keys: &[String]) -> SelectStatement {
         let mut sql = String::from("SELECT ");
         for (i, expression) in self.expressions.iter().chain(keys).enumerate() {
             let _ = write!(sql, "{}{expression}", if i == 0 { "" } else { ", " });
@@ -124,7 +131,7 @@ impl Projection {
             sql.push('1');
         }
         let _ = write!(sql, " FROM {} WHERE {}", from_clause(source), source.keep.as_deref().unwrap_or("1 = 1"));
-        Statement { sql, params: Vec::new() }
+        SelectStatement { sql, params: Vec::new() }
     }
 }
 
@@ -142,7 +149,7 @@ pub fn from_clause(source: &BoundSource) -> String {
 }
 
 /// Adds what the database can decide of a filter; nothing when it cannot decide any of it.
-pub fn narrow(engine: Engine, source: &BoundSource, filter: &Filter, statement: &mut Statement) {
+pub fn narrow(engine: Engine, source: &BoundSource, filter: &Filter, statement: &mut SelectStatement) {
     let [column] = source.column(filter.column) else { return };
     if !keeps(source, filter.column) {
         return;
@@ -154,15 +161,15 @@ pub fn narrow(engine: Engine, source: &BoundSource, filter: &Filter, statement: 
         return;
     }
     let Some(bare) = dialect::expression(&column.origin) else { return };
-    let kind = source.entity.column(filter.column).map_or(Kind::Text, |c| c.kind);
+    let kind = source.entity.column(filter.column).map_or(ValueKind::Text, |c| c.kind);
     let condition = match (kind, filter.op, &filter.value) {
-        (Kind::Text, Op::Equal, Operand::Text(value)) => equal_text(engine, column, &bare, value, statement),
-        (Kind::Text, Op::Contains, Operand::Text(value)) => contains(engine, column, &bare, value, statement),
-        (Kind::Json, Op::Contains, Operand::Text(value)) => {
+        (ValueKind::Text, Op::Equal, Operand::Text(value)) => equal_text(engine, column, &bare, value, statement),
+        (ValueKind::Text, Op::Contains, Operand::Text(value)) => contains(engine, column, &bare, value, statement),
+        (ValueKind::Json, Op::Contains, Operand::Text(value)) => {
             json_contains(engine, source, filter.column, &bare, column, value, statement)
         }
-        (Kind::List, Op::Has, Operand::Text(value)) => list_has(engine, column, &bare, value, statement),
-        (Kind::Time, op, Operand::Time(value)) => time_bound(engine, column, &bare, op, value, statement),
+        (ValueKind::List, Op::Has, Operand::Text(value)) => list_has(engine, column, &bare, value, statement),
+        (ValueKind::Time, op, Operand::Time(value)) => time_bound(engine, column, &bare, op, value, statement),
         (_, op, Operand::Integer(value)) => number(engine, column, &bare, op, *value as f64, statement),
         (_, op, Operand::Real(value)) => number(engine, column, &bare, op, *value, statement),
         _ => None,
@@ -177,7 +184,7 @@ fn keeps(source: &BoundSource, column: &str) -> bool {
     let plain = ["id", "workflow_name", "status", "parent_id", "started_at", "user_id", "agent_id"];
     match source.derive {
         None => true,
-        Some(Derive::WorkflowEvents) => plain.contains(&column),
+        Some(Derivation::WorkflowEvents) => plain.contains(&column),
         Some(derive) => !derive.fills().contains(&column),
     }
 }
@@ -196,7 +203,7 @@ fn equal_text(
     column: &BoundColumn,
     bare: &str,
     value: &str,
-    statement: &mut Statement,
+    statement: &mut SelectStatement,
 ) -> Option<String> {
     if let BoundOrigin::Key { parts, .. } = &column.origin {
         return key_is(engine, parts, &[value], statement);
@@ -225,19 +232,19 @@ fn equal_text(
 
 /// The parts of an id of several columns: a JSON list of as many texts and numbers. None for what is no such id.
 #[must_use]
-pub fn key_parts(id: &str, parts: usize) -> Option<Vec<Raw>> {
+pub fn key_parts(id: &str, parts: usize) -> Option<Vec<FetchedValue>> {
     let Ok(Value::Array(items)) = serde_json::from_str::<Value>(id) else { return None };
     let raw = |item: &Value| match item {
-        Value::Null => Some(Raw::Null),
-        Value::String(text) => Some(Raw::Text(text.clone())),
-        Value::Number(number) => number.as_i64().map(Raw::Integer).or(number.as_f64().map(Raw::Real)),
+        Value::Null => Some(FetchedValue::Null),
+        Value::String(text) => Some(FetchedValue::Text(text.clone())),
+        Value::Number(number) => number.as_i64().map(FetchedValue::Integer).or(number.as_f64().map(FetchedValue::Real)),
         _ => None,
     };
     items.iter().map(raw).collect::<Option<Vec<_>>>().filter(|raws| raws.len() == parts)
 }
 
 /// That columns are one of some keys together; what is no such key is no row's.
-fn key_is(engine: Engine, parts: &[BoundOrigin], ids: &[&str], statement: &mut Statement) -> Option<String> {
+fn key_is(engine: Engine, parts: &[BoundOrigin], ids: &[&str], statement: &mut SelectStatement) -> Option<String> {
     let columns = parts.iter().map(|p| Some((dialect::expression(p)?, p))).collect::<Option<Vec<_>>>()?;
     let mut keys = Vec::new();
     for raws in ids.iter().filter_map(|id| key_parts(id, parts.len())) {
@@ -245,15 +252,15 @@ fn key_is(engine: Engine, parts: &[BoundOrigin], ids: &[&str], statement: &mut S
         for ((bare, origin), raw) in columns.iter().zip(raws) {
             let declared = dialect::declared(origin);
             let fits = match (engine, PgType::of(declared), &raw) {
-                (Engine::Postgres, PgType::Uuid, Raw::Text(text)) => is_uuid(&text.to_ascii_lowercase()),
-                (Engine::Postgres, PgType::Integer, raw) => matches!(raw, Raw::Integer(_)),
+                (Engine::Postgres, PgType::Uuid, FetchedValue::Text(text)) => is_uuid(&text.to_ascii_lowercase()),
+                (Engine::Postgres, PgType::Integer, raw) => matches!(raw, FetchedValue::Integer(_)),
                 _ => true,
             };
             same.push(match raw {
-                Raw::Null => format!("{bare} IS NULL"),
+                FetchedValue::Null => format!("{bare} IS NULL"),
                 _ if !fits => "1 = 0".to_owned(),
-                Raw::Integer(number) if engine == Engine::Postgres => {
-                    format!("{bare} = {}", statement.bind(engine, Raw::Text(number.to_string()), declared))
+                FetchedValue::Integer(number) if engine == Engine::Postgres => {
+                    format!("{bare} = {}", statement.bind(engine, FetchedValue::Text(number.to_string()), declared))
                 }
                 raw => format!("{bare} = {}", statement.bind(engine, raw, declared)),
             });
@@ -269,12 +276,12 @@ fn inside_contains(
     source: &BoundSource,
     column: &BoundColumn,
     filter: &Filter,
-    statement: &mut Statement,
+    statement: &mut SelectStatement,
 ) -> Option<String> {
     let kind = source.entity.column(filter.column)?.kind;
-    let (Op::Equal, Operand::Text(value), Kind::Text) = (filter.op, &filter.value, kind) else { return None };
+    let (Op::Equal, Operand::Text(value), ValueKind::Text) = (filter.op, &filter.value, kind) else { return None };
     let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b'@');
-    let escaped = matches!(column.inside.part, Part::After(_));
+    let escaped = matches!(column.inside.part, TextPart::After(_));
     if !column.inside.decode.is_empty()
         || !column.map.is_empty()
         || escaped
@@ -299,7 +306,7 @@ fn inside_contains(
     }
 }
 
-fn equal_uuid(bare: &str, words: &[String], statement: &mut Statement) -> Option<String> {
+fn equal_uuid(bare: &str, words: &[String], statement: &mut SelectStatement) -> Option<String> {
     let [word] = words else { return None };
     let word = &word.to_ascii_lowercase();
     // No stored uuid reads as such a text: nothing matches, and the cast would fail.
@@ -339,7 +346,7 @@ fn contains(
     column: &BoundColumn,
     bare: &str,
     value: &str,
-    statement: &mut Statement,
+    statement: &mut SelectStatement,
 ) -> Option<String> {
     if !value.is_ascii() || !column.map.is_empty() {
         return None;
@@ -363,12 +370,12 @@ fn json_contains(
     bare: &str,
     column: &BoundColumn,
     value: &str,
-    statement: &mut Statement,
+    statement: &mut SelectStatement,
 ) -> Option<String> {
     let mapped = |column: &str| source.column(column).iter().any(|way| !way.map.is_empty());
     let shown_in_it = mapped("status") || mapped("outcome") || !source.raw_status.is_empty();
     let plain = !value.is_empty() && value.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
-    if name == "metadata" && shown_in_it || !plain || column.stored == Stored::Nested {
+    if name == "metadata" && shown_in_it || !plain || column.stored == StoredAs::Nested {
         return None;
     }
     let declared = dialect::declared(&column.origin);
@@ -389,14 +396,14 @@ fn time_bound(
     bare: &str,
     op: Op,
     value: &str,
-    statement: &mut Statement,
+    statement: &mut SelectStatement,
 ) -> Option<String> {
     let lower = match op {
         Op::Greater | Op::GreaterOrEqual => true,
         Op::Less | Op::LessOrEqual => false,
         _ => return None,
     };
-    if column.stored != Stored::Plain {
+    if column.stored != StoredAs::Plain {
         return None;
     }
     if engine == Engine::Postgres {
@@ -420,9 +427,9 @@ fn list_has(
     column: &BoundColumn,
     bare: &str,
     value: &str,
-    statement: &mut Statement,
+    statement: &mut SelectStatement,
 ) -> Option<String> {
-    if column.stored == Stored::One {
+    if column.stored == StoredAs::One {
         return equal_text(engine, column, bare, value, statement);
     }
     let declared = dialect::declared(&column.origin);
@@ -463,7 +470,7 @@ fn number(
     bare: &str,
     op: Op,
     value: f64,
-    statement: &mut Statement,
+    statement: &mut SelectStatement,
 ) -> Option<String> {
     let sign = match op {
         Op::Equal => "=",
@@ -493,7 +500,7 @@ pub fn narrow_any(
     source: &BoundSource,
     name: &str,
     values: &[String],
-    statement: &mut Statement,
+    statement: &mut SelectStatement,
 ) -> bool {
     let Some(condition) = any_of(engine, source, name, values, statement) else { return false };
     let _ = write!(statement.sql, " AND {condition}");
@@ -506,7 +513,7 @@ pub fn any_of(
     source: &BoundSource,
     name: &str,
     values: &[String],
-    statement: &mut Statement,
+    statement: &mut SelectStatement,
 ) -> Option<String> {
     let [column] = source.column(name) else { return None };
     if let Some(lookup) = &column.lookup {
@@ -521,7 +528,7 @@ pub fn any_of(
         return key_is(engine, parts, &values, statement);
     }
     let kind = source.entity.column(name).map(|c| c.kind);
-    if !(kind == Some(Kind::Text) || column.stored == Stored::One) {
+    if !(kind == Some(ValueKind::Text) || column.stored == StoredAs::One) {
         return None;
     }
     let bare = dialect::expression(&column.origin)?;

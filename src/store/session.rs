@@ -22,7 +22,7 @@ use crate::layout::Engine;
 
 /// A value as it came out of a database.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Raw {
+pub enum FetchedValue {
     /// SQL NULL.
     Null,
     /// Text that is valid UTF-8.
@@ -38,10 +38,10 @@ pub enum Raw {
 }
 
 /// A value bound to a placeholder. PostgreSQL always gets text or bytes, with a cast in the statement.
-pub type Param = Raw;
+pub type Param = FetchedValue;
 
 /// One row in the order of the projection.
-pub type RawRow = Vec<Raw>;
+pub type RawRow = Vec<FetchedValue>;
 
 /// How to make another connection.
 #[derive(Debug, Clone)]
@@ -301,11 +301,11 @@ impl Drop for Lease {
 pub(super) fn bound_sqlite(sql: &str, params: &[Param]) -> Query<'static, Sqlite, SqliteArguments> {
     let query = sqlx::query(AssertSqlSafe(sql.to_owned()));
     params.iter().fold(query, |query, param| match param {
-        Raw::Null => query.bind(None::<String>),
-        Raw::Text(text) => query.bind(text.clone()),
-        Raw::BadText(bytes) | Raw::Bytes(bytes) => query.bind(bytes.clone()),
-        Raw::Integer(i) => query.bind(*i),
-        Raw::Real(x) => query.bind(*x),
+        FetchedValue::Null => query.bind(None::<String>),
+        FetchedValue::Text(text) => query.bind(text.clone()),
+        FetchedValue::BadText(bytes) | FetchedValue::Bytes(bytes) => query.bind(bytes.clone()),
+        FetchedValue::Integer(i) => query.bind(*i),
+        FetchedValue::Real(x) => query.bind(*x),
     })
 }
 
@@ -346,18 +346,18 @@ fn read_sqlite(row: &SqliteRow) -> Result<RawRow, sqlx::Error> {
     for i in 0..row.len() {
         let value = row.try_get_raw(i)?;
         if value.is_null() {
-            values.push(Raw::Null);
+            values.push(FetchedValue::Null);
             continue;
         }
         let class = value.type_info().into_owned();
         let read = match class.name() {
-            "INTEGER" => <i64 as Decode<Sqlite>>::decode(value).map(Raw::Integer),
-            "REAL" => <f64 as Decode<Sqlite>>::decode(value).map(Raw::Real),
+            "INTEGER" => <i64 as Decode<Sqlite>>::decode(value).map(FetchedValue::Integer),
+            "REAL" => <f64 as Decode<Sqlite>>::decode(value).map(FetchedValue::Real),
             "TEXT" => <Vec<u8> as Decode<Sqlite>>::decode(value).map(|bytes| match String::from_utf8(bytes) {
-                Ok(text) => Raw::Text(text),
-                Err(bad) => Raw::BadText(bad.into_bytes()),
+                Ok(text) => FetchedValue::Text(text),
+                Err(bad) => FetchedValue::BadText(bad.into_bytes()),
             }),
-            _ => <Vec<u8> as Decode<Sqlite>>::decode(value).map(Raw::Bytes),
+            _ => <Vec<u8> as Decode<Sqlite>>::decode(value).map(FetchedValue::Bytes),
         };
         values.push(read.map_err(sqlx::Error::Decode)?);
     }

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::dialect::quote;
-use super::session::{Param, Raw, RawRow};
-use super::stored::{Image, ROW_NUMBER, Rows, TableName};
+use super::session::{FetchedValue, Param, RawRow};
+use super::stored::{Image, ROW_NUMBER, StoredRows, TableName};
 use super::{Store, StoreError};
 use crate::layout::Engine;
 
@@ -27,14 +27,14 @@ pub struct ShapeColumn {
 
 /// The stored columns of a table, in order; generated ones are left out.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Shape {
+pub struct TableShape {
     /// The columns.
     pub columns: Vec<ShapeColumn>,
     /// SQLite: its rows have a hidden number.
     pub row_number: bool,
 }
 
-impl Shape {
+impl TableShape {
     /// The column of that name.
     #[must_use]
     pub fn column(&self, name: &str) -> Option<&ShapeColumn> {
@@ -43,9 +43,9 @@ impl Shape {
 
     /// The same with some of its columns only, and those that find rows.
     #[must_use]
-    pub fn narrowed(&self, columns: &[String], by: &[String]) -> Shape {
+    pub fn narrowed(&self, columns: &[String], by: &[String]) -> TableShape {
         let wanted = |c: &&ShapeColumn| columns.contains(&c.name) || by.contains(&c.name);
-        Shape { columns: self.columns.iter().filter(wanted).cloned().collect(), row_number: false }
+        TableShape { columns: self.columns.iter().filter(wanted).cloned().collect(), row_number: false }
     }
 
     fn names(&self) -> Vec<String> {
@@ -56,21 +56,21 @@ impl Shape {
 
 /// Shapes that have been looked up.
 #[derive(Debug, Default)]
-pub struct Shapes(Mutex<HashMap<TableName, Arc<Shape>>>);
+pub struct TableShapes(Mutex<HashMap<TableName, Arc<TableShape>>>);
 
-impl Shapes {
+impl TableShapes {
     /// A shape that is known.
-    pub fn known(&self, table: &TableName) -> Option<Arc<Shape>> {
+    pub fn known(&self, table: &TableName) -> Option<Arc<TableShape>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get(table).cloned()
     }
 
     /// Reads a shape out of the answer to [`question`] and keeps it; none when there is no such table.
-    pub fn keep(&self, table: &TableName, rows: &[RawRow]) -> Option<Arc<Shape>> {
-        let text = |raw: Option<&Raw>| match raw {
-            Some(Raw::Text(text)) => text.clone(),
+    pub fn keep(&self, table: &TableName, rows: &[RawRow]) -> Option<Arc<TableShape>> {
+        let text = |raw: Option<&FetchedValue>| match raw {
+            Some(FetchedValue::Text(text)) => text.clone(),
             _ => String::new(),
         };
-        let flag = |raw: Option<&Raw>| raw == Some(&Raw::Integer(1));
+        let flag = |raw: Option<&FetchedValue>| raw == Some(&FetchedValue::Integer(1));
         let columns: Vec<ShapeColumn> = rows
             .iter()
             .map(|row| ShapeColumn {
@@ -81,7 +81,7 @@ impl Shapes {
             })
             .collect();
         let row_number = rows.first().is_some_and(|row| flag(row.get(3)));
-        let shape = Arc::new(Shape { columns, row_number });
+        let shape = Arc::new(TableShape { columns, row_number });
         if shape.columns.is_empty() {
             return None;
         }
@@ -119,7 +119,7 @@ pub fn question(engine: Engine, table: &TableName) -> (String, Vec<Param>) {
              ORDER BY a.attnum"
             .to_owned(),
     };
-    let (schema, name) = (Raw::Text(table.schema.clone()), Raw::Text(table.name.clone()));
+    let (schema, name) = (FetchedValue::Text(table.schema.clone()), FetchedValue::Text(table.name.clone()));
     match engine {
         Engine::Sqlite => (sql, vec![name, schema]),
         Engine::Postgres => (sql, vec![schema, name]),
@@ -142,9 +142,9 @@ pub fn cast(declared: &str) -> String {
 
 /// The placeholder of a value for a column.
 #[must_use]
-pub fn placeholder(engine: Engine, number: usize, value: &Raw, declared: &str) -> String {
+pub fn placeholder(engine: Engine, number: usize, value: &FetchedValue, declared: &str) -> String {
     match (engine, value) {
-        (Engine::Sqlite, Raw::BadText(_)) => format!("CAST(${number} AS TEXT)"),
+        (Engine::Sqlite, FetchedValue::BadText(_)) => format!("CAST(${number} AS TEXT)"),
         (Engine::Sqlite, _) => format!("${number}"),
         (Engine::Postgres, _) => format!("${number}::{}", cast(declared)),
     }
@@ -152,7 +152,7 @@ pub fn placeholder(engine: Engine, number: usize, value: &Raw, declared: &str) -
 
 /// What a column of a table refers to, by a foreign key of that one column.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Referred {
+pub struct ReferredTable {
     /// The column.
     pub column: String,
     /// Table that is referred to.
@@ -174,7 +174,7 @@ const REFERRED_POSTGRES: &str = "SELECT a.attname::text, n.nspname::text, c.reln
 
 /// A foreign key of one column.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reference {
+pub struct ColumnReference {
     /// Table that refers.
     pub from: TableName,
     /// Its column.
@@ -205,13 +205,13 @@ pub fn qualified(table: &TableName) -> String {
 /// The condition that finds some keys, with its values appended to `params`.
 pub fn key_condition(
     engine: Engine,
-    shape: &Shape,
+    shape: &TableShape,
     by: &[String],
-    keys: &[Vec<Raw>],
+    keys: &[Vec<FetchedValue>],
     params: &mut Vec<Param>,
 ) -> String {
     let declared = |name: &str| shape.column(name).map_or(String::new(), |c| c.declared.clone());
-    let mut mark = |name: &str, value: &Raw| {
+    let mut mark = |name: &str, value: &FetchedValue| {
         params.push(value.clone());
         placeholder(engine, params.len(), value, &declared(name))
     };
@@ -219,7 +219,7 @@ pub fn key_condition(
         let marks: Vec<String> = keys.iter().filter_map(|key| key.first()).map(|value| mark(name, value)).collect();
         return format!("{} IN ({})", quote(name), marks.join(", "));
     }
-    let one = |key: &Vec<Raw>, mark: &mut dyn FnMut(&str, &Raw) -> String| {
+    let one = |key: &Vec<FetchedValue>, mark: &mut dyn FnMut(&str, &FetchedValue) -> String| {
         let parts: Vec<String> =
             by.iter().zip(key).map(|(name, value)| format!("{} = {}", quote(name), mark(name, value))).collect();
         format!("({})", parts.join(" AND "))
@@ -230,7 +230,12 @@ pub fn key_condition(
 
 /// The statements that read the whole stored rows.
 #[must_use]
-pub fn image_statements(engine: Engine, shape: &Shape, rows: &Rows, lock: bool) -> Vec<(String, Vec<Param>)> {
+pub fn image_statements(
+    engine: Engine,
+    shape: &TableShape,
+    rows: &StoredRows,
+    lock: bool,
+) -> Vec<(String, Vec<Param>)> {
     let columns: Vec<String> = shape
         .names()
         .iter()
@@ -249,7 +254,7 @@ pub fn image_statements(engine: Engine, shape: &Shape, rows: &Rows, lock: bool) 
     } else {
         String::new()
     };
-    let statement = |keys: &[Vec<Raw>]| {
+    let statement = |keys: &[Vec<FetchedValue>]| {
         let mut params = Vec::new();
         let condition = key_condition(engine, shape, &rows.by, keys, &mut params);
         (format!("SELECT {} FROM {} WHERE {condition}{lock}", columns.join(", "), qualified(&rows.table)), params)
@@ -259,7 +264,7 @@ pub fn image_statements(engine: Engine, shape: &Shape, rows: &Rows, lock: bool) 
 
 /// The rows behind the answers.
 #[must_use]
-pub fn images(shape: &Shape, answers: Vec<RawRow>) -> Vec<Image> {
+pub fn images(shape: &TableShape, answers: Vec<RawRow>) -> Vec<Image> {
     let names = shape.names();
     answers.into_iter().map(|row| Image(names.iter().cloned().zip(row).collect())).collect()
 }
@@ -269,7 +274,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::NoTable`] when it is not there, or the engine's refusal.
-    pub async fn shape(&self, table: &TableName) -> Result<Arc<Shape>, StoreError> {
+    pub async fn shape(&self, table: &TableName) -> Result<Arc<TableShape>, StoreError> {
         match self.shapes.known(table) {
             Some(shape) => Ok(shape),
             None => self.shape_now(table).await,
@@ -280,7 +285,7 @@ impl Store {
     ///
     /// # Errors
     /// As [`Store::shape`].
-    pub async fn shape_now(&self, table: &TableName) -> Result<Arc<Shape>, StoreError> {
+    pub async fn shape_now(&self, table: &TableName) -> Result<Arc<TableShape>, StoreError> {
         let (sql, params) = question(self.engine(), table);
         let rows = self.sessions.fetch(&sql, &params).await?;
         self.shapes.keep(table, &rows).ok_or_else(|| StoreError::NoTable(table.title()))
@@ -290,17 +295,17 @@ impl Store {
     ///
     /// # Errors
     /// The engine's refusal.
-    pub async fn references(&self, table: &TableName) -> Result<Vec<Reference>, StoreError> {
+    pub async fn references(&self, table: &TableName) -> Result<Vec<ColumnReference>, StoreError> {
         let sql = match self.engine() {
             Engine::Sqlite => REFERENCES_SQLITE,
             Engine::Postgres => REFERENCES_POSTGRES,
         };
-        let params = [Raw::Text(table.schema.clone()), Raw::Text(table.name.clone())];
-        let text = |raw: Option<&Raw>| match raw {
-            Some(Raw::Text(text)) => text.clone(),
+        let params = [FetchedValue::Text(table.schema.clone()), FetchedValue::Text(table.name.clone())];
+        let text = |raw: Option<&FetchedValue>| match raw {
+            Some(FetchedValue::Text(text)) => text.clone(),
             _ => String::new(),
         };
-        let reference = |row: &RawRow| Reference {
+        let reference = |row: &RawRow| ColumnReference {
             from: TableName::new(text(row.first()), text(row.get(1))),
             column: text(row.get(2)),
             to: text(row.get(3)),
@@ -312,7 +317,7 @@ impl Store {
     ///
     /// # Errors
     /// As [`Store::shape`].
-    pub async fn images_of(&self, rows: &Rows, columns: &[String]) -> Result<Vec<Image>, StoreError> {
+    pub async fn images_of(&self, rows: &StoredRows, columns: &[String]) -> Result<Vec<Image>, StoreError> {
         let shape = self.shape(&rows.table).await?.narrowed(columns, &rows.by);
         let mut answers = Vec::new();
         for (sql, params) in image_statements(self.engine(), &shape, rows, false) {
@@ -325,17 +330,17 @@ impl Store {
     ///
     /// # Errors
     /// The engine's refusal.
-    pub async fn referred(&self, table: &TableName) -> Result<Vec<Referred>, StoreError> {
+    pub async fn referred(&self, table: &TableName) -> Result<Vec<ReferredTable>, StoreError> {
         let sql = match self.engine() {
             Engine::Sqlite => REFERRED_SQLITE,
             Engine::Postgres => REFERRED_POSTGRES,
         };
-        let params = [Raw::Text(table.schema.clone()), Raw::Text(table.name.clone())];
-        let text = |raw: Option<&Raw>| match raw {
-            Some(Raw::Text(text)) => text.clone(),
+        let params = [FetchedValue::Text(table.schema.clone()), FetchedValue::Text(table.name.clone())];
+        let text = |raw: Option<&FetchedValue>| match raw {
+            Some(FetchedValue::Text(text)) => text.clone(),
             _ => String::new(),
         };
-        let referred = |row: &RawRow| Referred {
+        let referred = |row: &RawRow| ReferredTable {
             column: text(row.first()),
             table: TableName::new(text(row.get(1)), text(row.get(2))),
             to: text(row.get(3)),
@@ -347,7 +352,7 @@ impl Store {
     ///
     /// # Errors
     /// As [`Store::shape`].
-    pub async fn images(&self, rows: &Rows) -> Result<Vec<Image>, StoreError> {
+    pub async fn images(&self, rows: &StoredRows) -> Result<Vec<Image>, StoreError> {
         let shape = self.shape(&rows.table).await?;
         let mut answers = Vec::new();
         for (sql, params) in image_statements(self.engine(), &shape, rows, false) {

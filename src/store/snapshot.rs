@@ -9,8 +9,8 @@ use sqlx::{AssertSqlSafe, Connection as _};
 use super::dialect::{PgType, quote};
 use super::proof::tables::text;
 use super::server::{Isolation, ServerLink};
-use super::session::{self, Opener, Param, Raw, RawRow};
-use super::shape::{self, Shape};
+use super::session::{self, FetchedValue, Opener, Param, RawRow};
+use super::shape::{self, TableShape};
 use super::stored::TableName;
 use super::{Store, StoreError};
 use crate::layout::Engine;
@@ -26,7 +26,7 @@ const DENIED: &str = "SELECT n.nspname::text, c.relname::text FROM pg_class c JO
      WHERE c.relkind IN ('r', 'p', 'm', 'f', 'v') AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema' \
      AND NOT (has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT'))";
 
-enum Link {
+enum SnapshotLink {
     Sqlite(SqliteConnection),
     Postgres(ServerLink),
 }
@@ -35,7 +35,7 @@ enum Link {
 pub struct Snapshot<'s> {
     /// The database.
     pub store: &'s Store,
-    link: Link,
+    link: SnapshotLink,
     /// Tables that cannot be read: nothing is found in them.
     denied: HashSet<TableName>,
 }
@@ -48,7 +48,7 @@ impl std::fmt::Debug for Snapshot<'_> {
 
 /// Which rows of a table are wanted.
 #[derive(Debug, Clone, Copy)]
-pub struct Wanted<'a> {
+pub struct WantedRows<'a> {
     /// Table.
     pub table: &'a TableName,
     /// Columns that are read, in order.
@@ -74,12 +74,12 @@ impl Store {
                     sqlx::query(AssertSqlSafe(sql)).bind(file).execute(&mut link).await?;
                 }
                 sqlx::raw_sql("PRAGMA query_only = 1; BEGIN").execute(&mut link).await?;
-                Link::Sqlite(link)
+                SnapshotLink::Sqlite(link)
             }
             Opener::Postgres(server) => {
                 let mut link = ServerLink::open(server).await?;
                 link.begin_reading(Isolation::Snapshot).await?;
-                Link::Postgres(link)
+                SnapshotLink::Postgres(link)
             }
         };
         let mut snapshot = Snapshot { store: self, link, denied: HashSet::new() };
@@ -114,13 +114,13 @@ impl Snapshot<'_> {
     ) -> Result<(), StoreError> {
         tracing::debug!(%sql, "snapshot");
         match &mut self.link {
-            Link::Sqlite(link) => session::scan_sqlite(link, sql, params, &mut each).await.map(drop)?,
-            Link::Postgres(link) => session::scan_postgres(link, sql, params, &mut each).await.map(drop)?,
+            SnapshotLink::Sqlite(link) => session::scan_sqlite(link, sql, params, &mut each).await.map(drop)?,
+            SnapshotLink::Postgres(link) => session::scan_postgres(link, sql, params, &mut each).await.map(drop)?,
         }
         Ok(())
     }
 
-    fn projection(&self, shape: &Shape, columns: &[String]) -> String {
+    fn projection(&self, shape: &TableShape, columns: &[String]) -> String {
         let one = |name: &String| match (self.engine(), shape.column(name)) {
             (Engine::Postgres, Some(column)) if column.declared == "bytea" => format!("t.{}", quote(name)),
             (Engine::Postgres, _) => format!("t.{}::text", quote(name)),
@@ -130,7 +130,7 @@ impl Snapshot<'_> {
     }
 
     /// A condition with its subject filled in.
-    fn condition(wanted: &Wanted<'_>, params: &mut Vec<Param>) -> String {
+    fn condition(wanted: &WantedRows<'_>, params: &mut Vec<Param>) -> String {
         let Some(when) = wanted.when else { return String::new() };
         if !when.contains("$subject") {
             return format!(" AND ({when})");
@@ -139,7 +139,7 @@ impl Snapshot<'_> {
             .subject
             .iter()
             .map(|id| {
-                params.push(Raw::Text(id.clone()));
+                params.push(FetchedValue::Text(id.clone()));
                 format!("${}", params.len())
             })
             .collect();
@@ -150,8 +150,13 @@ impl Snapshot<'_> {
     ///
     /// # Errors
     /// The engine's refusal.
-    pub async fn select(&mut self, wanted: Wanted<'_>, by: &str, values: &[Raw]) -> Result<Vec<RawRow>, StoreError> {
-        let keys: Vec<Vec<Raw>> = values.iter().map(|value| vec![value.clone()]).collect();
+    pub async fn select(
+        &mut self,
+        wanted: WantedRows<'_>,
+        by: &str,
+        values: &[FetchedValue],
+    ) -> Result<Vec<RawRow>, StoreError> {
+        let keys: Vec<Vec<FetchedValue>> = values.iter().map(|value| vec![value.clone()]).collect();
         self.select_keys(wanted, &[by.to_owned()], &keys).await
     }
 
@@ -161,9 +166,9 @@ impl Snapshot<'_> {
     /// The engine's refusal.
     pub async fn select_keys(
         &mut self,
-        wanted: Wanted<'_>,
+        wanted: WantedRows<'_>,
         by: &[String],
-        keys: &[Vec<Raw>],
+        keys: &[Vec<FetchedValue>],
     ) -> Result<Vec<RawRow>, StoreError> {
         if self.denied.contains(wanted.table) {
             return Ok(Vec::new());
@@ -172,13 +177,13 @@ impl Snapshot<'_> {
         let declared = |name: &String| shape.column(name).map_or(String::new(), |c| c.declared.clone());
         let types: Vec<String> = by.iter().map(declared).collect();
         let engine = self.engine();
-        let fitting = |key: &&Vec<Raw>| {
+        let fitting = |key: &&Vec<FetchedValue>| {
             key.iter().zip(&types).all(|(value, declared)| match engine {
-                Engine::Sqlite => by.len() == 1 || !matches!(value, Raw::Null),
+                Engine::Sqlite => by.len() == 1 || !matches!(value, FetchedValue::Null),
                 Engine::Postgres => fits(declared, value),
             })
         };
-        let fitting: Vec<Vec<Raw>> = keys.iter().filter(fitting).cloned().collect();
+        let fitting: Vec<Vec<FetchedValue>> = keys.iter().filter(fitting).cloned().collect();
         let mut rows = Vec::new();
         for chunk in fitting.chunks(if by.len() == 1 { VALUES } else { KEYS }) {
             let mut params = Vec::new();
@@ -200,7 +205,7 @@ impl Snapshot<'_> {
     /// The engine's refusal.
     pub async fn stream(
         &mut self,
-        wanted: Wanted<'_>,
+        wanted: WantedRows<'_>,
         each: impl FnMut(RawRow) -> ControlFlow<()>,
     ) -> Result<(), StoreError> {
         if self.denied.contains(wanted.table) {
@@ -244,9 +249,9 @@ impl Snapshot<'_> {
         let id = text(&format!("t.{}", quote(id)));
         let condition = match wanted {
             HandlesWanted::Like(value) => {
-                params.push(Raw::Text((*value).to_owned()));
+                params.push(FetchedValue::Text((*value).to_owned()));
                 // A list of handles holds it as one of its elements.
-                params.push(Raw::Text(format!("%\"{}\"%", value.replace(['%', '_'], "_"))));
+                params.push(FetchedValue::Text(format!("%\"{}\"%", value.replace(['%', '_'], "_"))));
                 format!("lower({expression}) = lower($1) OR {expression} LIKE $2")
             }
             HandlesWanted::Of(ids) => format!("{id} IN ({})", marks(ids, &mut params)),
@@ -262,7 +267,7 @@ impl Snapshot<'_> {
                 // One list, however many words: a condition each is more than an engine takes.
                 // SQLite makes letters of ASCII small and no others.
                 let smaller: Vec<String> = words.iter().map(|word| word.to_ascii_lowercase()).collect();
-                params.push(Raw::Text(serde_json::json!(smaller).to_string()));
+                params.push(FetchedValue::Text(serde_json::json!(smaller).to_string()));
                 let list = params.len();
                 let held = match self.engine() {
                     Engine::Sqlite => format!(
@@ -289,7 +294,7 @@ impl Snapshot<'_> {
             shape::qualified(table)
         );
         let pair = |row: RawRow| match (row.first().cloned(), row.get(1).cloned()) {
-            (Some(Raw::Text(id)), Some(Raw::Text(value))) => Some((id, value)),
+            (Some(FetchedValue::Text(id)), Some(FetchedValue::Text(value))) => Some((id, value)),
             _ => None,
         };
         Ok(self.fetch(&sql, &params).await?.into_iter().filter_map(pair).collect())
@@ -306,7 +311,7 @@ impl Snapshot<'_> {
         let empty: Vec<String> = columns.iter().map(|column| format!("t.{} IS NULL", quote(column))).collect();
         let sql = format!("SELECT count(*) FROM {} t WHERE {}", shape::qualified(table), empty.join(" AND "));
         Ok(match self.fetch(&sql, &[]).await?.first().and_then(|row| row.first()) {
-            Some(Raw::Integer(count)) => *count,
+            Some(FetchedValue::Integer(count)) => *count,
             _ => 0,
         })
     }
@@ -315,7 +320,7 @@ impl Snapshot<'_> {
 /// Placeholders for texts, which are bound.
 fn marks(texts: &[String], params: &mut Vec<Param>) -> String {
     let mut mark = |text: &String| {
-        params.push(Raw::Text(text.clone()));
+        params.push(FetchedValue::Text(text.clone()));
         format!("${}", params.len())
     };
     texts.iter().map(&mut mark).collect::<Vec<_>>().join(", ")
@@ -347,8 +352,8 @@ pub enum HandlesWanted<'a> {
 }
 
 /// Whether a value can stand in a column of PostgreSQL: asking otherwise is an error.
-fn fits(declared: &str, value: &Raw) -> bool {
-    let Raw::Text(text) = value else { return !matches!(value, Raw::Null) };
+fn fits(declared: &str, value: &FetchedValue) -> bool {
+    let FetchedValue::Text(text) = value else { return !matches!(value, FetchedValue::Null) };
     match PgType::of(declared) {
         PgType::Uuid => super::select::is_uuid(text),
         PgType::Integer => text.parse::<i64>().is_ok(),

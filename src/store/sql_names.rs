@@ -2,7 +2,7 @@
 
 /// A word of SQL that is no number and no string.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Name {
+pub struct SqlName {
     /// Where it stands in the text: its first byte, and the one after its last.
     pub place: (usize, usize),
     /// Its parts, which dots join, without quotes.
@@ -13,7 +13,7 @@ pub struct Name {
 
 /// A table that is read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Read {
+pub struct ReadTable {
     /// Where its name stands.
     pub place: (usize, usize),
     /// Its name as written, without quotes.
@@ -56,10 +56,10 @@ const KEYWORDS: &[&str] = &[
 
 /// The names in a piece of SQL, in order. What stands in strings and comments is none.
 #[must_use]
-pub fn names(sql: &str) -> Vec<Name> {
+pub fn names(sql: &str) -> Vec<SqlName> {
     let bytes = sql.as_bytes();
     let word = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'$') || b >= 0x80;
-    let mut names: Vec<Name> = Vec::new();
+    let mut names: Vec<SqlName> = Vec::new();
     let mut before = <[String; 4]>::default();
     let mut joined = false;
     let mut at = 0;
@@ -111,7 +111,7 @@ pub fn names(sql: &str) -> Vec<Name> {
             (part, _) => {
                 let text = part.clone().unwrap_or_default();
                 if let Some(part) = part {
-                    names.push(Name { place: (begins, at), parts: vec![part], before: before.clone() });
+                    names.push(SqlName { place: (begins, at), parts: vec![part], before: before.clone() });
                 }
                 before.rotate_right(1);
                 before[0] = text;
@@ -138,13 +138,14 @@ fn after_quote(bytes: &[u8], begins: usize, quote: u8) -> usize {
 /// The tables that a piece of SQL reads: what stands after `FROM` or `JOIN`, and first of all where it is the rest of a
 /// `FROM` itself.
 #[must_use]
-pub fn reads(sql: &str, after_from: bool) -> Vec<Read> {
+pub fn reads(sql: &str, after_from: bool) -> Vec<ReadTable> {
     let names = names(sql);
-    let first = |name: &Name| after_from && name.before[0].is_empty() && name.place.0 == names[0].place.0;
-    let begins = |name: &Name| matches!(name.before[0].as_str(), "from" | "join" | "only") || first(name);
+    let first = |name: &SqlName| after_from && name.before[0].is_empty() && name.place.0 == names[0].place.0;
+    let begins = |name: &SqlName| matches!(name.before[0].as_str(), "from" | "join" | "only") || first(name);
     let mut reads = Vec::new();
     for (at, name) in names.iter().enumerate().filter(|(_, name)| begins(name)) {
-        let nothing_between = |next: &&Name| sql[name.place.1..next.place.0].trim().is_empty() && next.parts.len() == 1;
+        let nothing_between =
+            |next: &&SqlName| sql[name.place.1..next.place.0].trim().is_empty() && next.parts.len() == 1;
         let mut after = names[at + 1..].iter().take(2);
         let mut alias = after.next().filter(nothing_between);
         if alias.is_some_and(|next| next.parts[0] == "as") {
@@ -153,7 +154,7 @@ pub fn reads(sql: &str, after_from: bool) -> Vec<Read> {
         let alias = alias.filter(|next| !KEYWORDS.contains(&next.parts[0].as_str())).map(|next| next.parts[0].clone());
         let outer = name.before[0] == "join"
             && (name.before[1] == "left" || name.before[1] == "outer" && name.before[2] == "left");
-        reads.push(Read {
+        reads.push(ReadTable {
             place: name.place,
             table: name.parts.join("."),
             renamed: alias.is_some(),

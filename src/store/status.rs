@@ -3,15 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::dialect::quote;
-use super::own::Own;
+use super::own::OwnTables;
 use super::select::from_clause;
-use super::session::Raw;
-use super::withhold::Denied;
+use super::session::FetchedValue;
+use super::withhold::DeniedTable;
 use super::{Store, StoreError};
 use crate::layout::{BoundSource, CatalogTable, Engine};
 use crate::memory::Entity;
 use crate::memory::query::{
-    Capability, CountKind, DatabaseStatus, EntityStatus, LayoutStatus, Migrations, Status, TableStatus,
+    Capability, CountKind, DatabaseStatus, EntityStatus, LayoutStatus, Migrations, StoreStatus, TableStatus,
 };
 
 /// Rows up to which a table is counted; beyond that the engine's estimate is taken.
@@ -22,7 +22,7 @@ impl Store {
     ///
     /// # Errors
     /// The engine's refusal.
-    pub async fn status(&self) -> Result<Status, StoreError> {
+    pub async fn status(&self) -> Result<StoreStatus, StoreError> {
         let mut layouts = Vec::new();
         for layout in &self.recognised().layouts {
             let mut entities: BTreeMap<&'static str, EntityStatus> = BTreeMap::new();
@@ -64,7 +64,7 @@ impl Store {
         let pending = due.map(|s| s.migration.name);
         let pending = companion.into_iter().chain(pending).collect();
         let write = self.may_write(own.as_ref()).await?;
-        Ok(Status {
+        Ok(StoreStatus {
             database: DatabaseStatus {
                 engine: self.engine().name().to_owned(),
                 version: self.version.clone(),
@@ -94,7 +94,7 @@ impl Store {
     ///
     /// # Errors
     /// The engine's refusal; an SQLite without `dbstat` leaves the sizes out and says so.
-    pub async fn with_sizes(&self, mut status: Status) -> Result<Status, StoreError> {
+    pub async fn with_sizes(&self, mut status: StoreStatus) -> Result<StoreStatus, StoreError> {
         if self.engine() != Engine::Sqlite {
             return Ok(status);
         }
@@ -108,7 +108,7 @@ impl Store {
                 schema.replace('\'', "''")
             );
             for row in self.fetch_text(&sql).await? {
-                if let [Raw::Text(name), Raw::Integer(bytes)] = &row[..] {
+                if let [FetchedValue::Text(name), FetchedValue::Integer(bytes)] = &row[..] {
                     let table = self.catalog().tables.iter().find(|t| t.schema == schema && t.name == *name);
                     sizes.extend(table.map(|table| (table.title(), *bytes)));
                 }
@@ -122,7 +122,7 @@ impl Store {
     }
 
     /// Whether changes can be made here, and what would make it so.
-    async fn may_write(&self, own: Option<&Own>) -> Result<Capability, StoreError> {
+    async fn may_write(&self, own: Option<&OwnTables>) -> Result<Capability, StoreError> {
         let (reason, remedy) = match (self.why_not_writable(), own) {
             (Some(reason), _) => (Some(reason.to_owned()), self.companion_remedy()),
             (None, _) if self.recognised().layouts.is_empty() && !self.catalog().tables.is_empty() => (
@@ -133,7 +133,9 @@ impl Store {
                 Some("there is no audit trail yet, without which nothing is changed".to_owned()),
                 Some(self.invocation().line(["migrate", "--apply"])),
             ),
-            (None, Some(Own { unread: Some((reason, remedy)), .. })) => (Some(reason.clone()), Some(remedy.clone())),
+            (None, Some(OwnTables { unread: Some((reason, remedy)), .. })) => {
+                (Some(reason.clone()), Some(remedy.clone()))
+            }
             (None, Some(_)) if !self.may_append().await? => (
                 Some("your role may not write the audit trail, without which nothing is changed".to_owned()),
                 Some(super::withhold::to_append(&self.catalog().role)),
@@ -159,7 +161,7 @@ impl Store {
         }
         let mut tables: Vec<Capability> = self.own_denied();
         let used = |t: &&CatalogTable| self.recognised().uses(t) && !super::own::TABLES.contains(&t.name.as_str());
-        let denied = self.catalog().tables.iter().filter(used).filter_map(Denied::of);
+        let denied = self.catalog().tables.iter().filter(used).filter_map(DeniedTable::of);
         tables.extend(denied.map(|denied| denied.capability(&self.catalog().role)));
         capabilities.extend(tables);
         capabilities.extend(self.catalog().hidden_rows().map(|reason| Capability {
@@ -257,9 +259,9 @@ impl Store {
     }
 }
 
-fn integer(rows: &[Vec<Raw>]) -> Option<i64> {
+fn integer(rows: &[Vec<FetchedValue>]) -> Option<i64> {
     match rows.first().and_then(|r| r.first()) {
-        Some(Raw::Integer(i)) => Some(*i),
+        Some(FetchedValue::Integer(i)) => Some(*i),
         _ => None,
     }
 }

@@ -6,8 +6,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use super::session::Raw;
-use crate::layout::Spelling;
+use super::session::FetchedValue;
+use crate::layout::TimeSpelling;
 
 /// The column name under which SQLite's hidden row number stands in an [`Image`].
 pub const ROW_NUMBER: &str = "_rowid_";
@@ -40,31 +40,31 @@ impl TableName {
 
 /// Rows of a table: those whose columns `by` hold one of `keys`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Rows {
+pub struct StoredRows {
     /// The table.
     pub table: TableName,
     /// Columns that are compared.
     pub by: Vec<String>,
     /// Values of these columns, one list a row or group of rows.
-    pub keys: Vec<Vec<Raw>>,
+    pub keys: Vec<Vec<FetchedValue>>,
 }
 
-impl Rows {
+impl StoredRows {
     /// The rows with one value in one column.
     #[must_use]
-    pub fn with(table: &TableName, column: &str, value: Raw) -> Self {
-        Rows { table: table.clone(), by: vec![column.to_owned()], keys: vec![vec![value]] }
+    pub fn with(table: &TableName, column: &str, value: FetchedValue) -> Self {
+        StoredRows { table: table.clone(), by: vec![column.to_owned()], keys: vec![vec![value]] }
     }
 }
 
 /// One stored row, column by column; on SQLite with its row number where it has a hidden one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Image(pub Vec<(String, Raw)>);
+pub struct Image(pub Vec<(String, FetchedValue)>);
 
 impl Image {
     /// Value of a column; none when the row has no such column.
     #[must_use]
-    pub fn get(&self, column: &str) -> Option<&Raw> {
+    pub fn get(&self, column: &str) -> Option<&FetchedValue> {
         self.0.iter().find(|(name, _)| name.eq_ignore_ascii_case(column)).map(|(_, value)| value)
     }
 
@@ -92,7 +92,7 @@ pub fn fingerprint(images: &[Image], columns: &[String]) -> String {
 
 /// What some rows were when they were read.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct State {
+pub struct ReadState {
     /// How many there were.
     pub count: usize,
     /// Columns that matter; empty for all of them.
@@ -101,11 +101,11 @@ pub struct State {
     pub hash: String,
 }
 
-impl State {
+impl ReadState {
     /// The state of rows, as far as the columns go; all of them when none is named.
     #[must_use]
     pub fn of(images: &[Image], columns: Vec<String>) -> Self {
-        State { count: images.len(), hash: fingerprint(images, &columns), columns }
+        ReadState { count: images.len(), hash: fingerprint(images, &columns), columns }
     }
 
     /// Whether rows are in this state.
@@ -117,23 +117,23 @@ impl State {
 
 /// Rows that a plan relies on, and what they were.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Watch {
+pub struct RowWatch {
     /// Which rows.
-    pub rows: Rows,
+    pub rows: StoredRows,
     /// What they were.
-    pub state: State,
+    pub state: ReadState,
 }
 
 /// A canonical time as a database spells it.
 #[must_use]
-pub fn spell(spelling: Spelling, canonical: &str) -> Raw {
+pub fn spell(spelling: TimeSpelling, canonical: &str) -> FetchedValue {
     let micros = || crate::memory::time::epoch_micros(canonical).unwrap_or_default();
     match spelling {
-        Spelling::Canonical => Raw::Text(canonical.to_owned()),
-        Spelling::Naive => Raw::Text(canonical.replace('T', " ").replace('Z', "")),
-        Spelling::Offset => Raw::Text(canonical.replace('Z', "+00:00")),
-        Spelling::Epoch => Raw::Integer(micros() / 1_000_000),
-        Spelling::EpochMillis => Raw::Integer(micros() / 1_000),
+        TimeSpelling::Canonical => FetchedValue::Text(canonical.to_owned()),
+        TimeSpelling::Naive => FetchedValue::Text(canonical.replace('T', " ").replace('Z', "")),
+        TimeSpelling::Offset => FetchedValue::Text(canonical.replace('Z', "+00:00")),
+        TimeSpelling::Epoch => FetchedValue::Integer(micros() / 1_000_000),
+        TimeSpelling::EpochMillis => FetchedValue::Integer(micros() / 1_000),
     }
 }
 
@@ -142,15 +142,15 @@ pub fn spell(spelling: Spelling, canonical: &str) -> Raw {
 #[serde(rename_all = "snake_case")]
 pub enum Cell {
     /// This value.
-    Is(Raw),
+    Is(FetchedValue),
     /// The time at which the change is applied.
-    Now(Spelling),
+    Now(TimeSpelling),
 }
 
 impl Cell {
     /// The value at a time, given in the canonical spelling.
     #[must_use]
-    pub fn at(&self, now: &str) -> Raw {
+    pub fn at(&self, now: &str) -> FetchedValue {
         match self {
             Cell::Is(raw) => raw.clone(),
             Cell::Now(spelling) => spell(*spelling, now),
@@ -158,8 +158,8 @@ impl Cell {
     }
 }
 
-impl From<Raw> for Cell {
-    fn from(raw: Raw) -> Self {
+impl From<FetchedValue> for Cell {
+    fn from(raw: FetchedValue) -> Self {
         Cell::Is(raw)
     }
 }
@@ -184,20 +184,20 @@ pub enum Mutation {
         /// Where.
         table: TableName,
         /// Columns and values that find the row.
-        key: Vec<(String, Raw)>,
+        key: Vec<(String, FetchedValue)>,
         /// Columns and their new values.
         set: Vec<(String, Cell)>,
     },
     /// Rows that go, each of which must be there.
-    Delete(Rows),
+    Delete(StoredRows),
     /// The same columns of many rows, each row only as long as it is what it was.
-    Revise(Revise),
+    Revise(RowRevisions),
 }
 
 /// Many rows whose columns change together. Every row must still hold what it held: one that does not is left as it
 /// is, and the change as a whole then counts as missed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Revise {
+pub struct RowRevisions {
     /// Where.
     pub table: TableName,
     /// Columns that find a row.
@@ -207,33 +207,33 @@ pub struct Revise {
     /// The rows.
     pub rows: Vec<Revision>,
     /// Columns that take the time of the change; not compared and not restored.
-    pub touch: Vec<(String, Spelling)>,
+    pub touch: Vec<(String, TimeSpelling)>,
 }
 
-/// One row of a [`Revise`].
+/// One row of a [`RowRevisions`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Revision(
     /// Values that find it.
-    pub Vec<Raw>,
+    pub Vec<FetchedValue>,
     /// What the columns hold before.
-    pub Vec<Raw>,
+    pub Vec<FetchedValue>,
     /// What they hold after.
-    pub Vec<Raw>,
+    pub Vec<FetchedValue>,
 );
 
-impl Revise {
+impl RowRevisions {
     /// The change that takes it back.
     #[must_use]
-    pub fn inverse(&self) -> Revise {
+    pub fn inverse(&self) -> RowRevisions {
         let rows =
             self.rows.iter().map(|Revision(key, before, after)| Revision(key.clone(), after.clone(), before.clone()));
-        Revise { rows: rows.collect(), ..self.clone_without_rows() }
+        RowRevisions { rows: rows.collect(), ..self.clone_without_rows() }
     }
 
     /// The same without any rows.
     #[must_use]
-    pub fn clone_without_rows(&self) -> Revise {
-        Revise {
+    pub fn clone_without_rows(&self) -> RowRevisions {
+        RowRevisions {
             table: self.table.clone(),
             key: self.key.clone(),
             columns: self.columns.clone(),
@@ -267,16 +267,16 @@ impl Mutation {
 
     /// The rows it is about, by their keys; none for rows that the engine numbers.
     #[must_use]
-    pub fn rows(&self) -> Option<Rows> {
+    pub fn rows(&self) -> Option<StoredRows> {
         match self {
             Mutation::Delete(rows) => Some(rows.clone()),
-            Mutation::Revise(Revise { table, key, rows, .. }) => {
+            Mutation::Revise(RowRevisions { table, key, rows, .. }) => {
                 let keys = rows.iter().map(|row| row.0.clone()).collect();
-                Some(Rows { table: table.clone(), by: key.clone(), keys })
+                Some(StoredRows { table: table.clone(), by: key.clone(), keys })
             }
             Mutation::Update { table, key, .. } => {
                 let (by, values) = key.iter().cloned().unzip();
-                Some(Rows { table: table.clone(), by, keys: vec![values] })
+                Some(StoredRows { table: table.clone(), by, keys: vec![values] })
             }
             Mutation::Insert { table, key, columns, rows } => {
                 let places: Vec<usize> =
@@ -285,7 +285,7 @@ impl Mutation {
                     .iter()
                     .map(|row| places.iter().map(|i| row.get(*i).map(|c| c.at(""))).collect::<Option<Vec<_>>>())
                     .collect::<Option<Vec<_>>>()?;
-                (!key.is_empty()).then(|| Rows { table: table.clone(), by: key.clone(), keys })
+                (!key.is_empty()).then(|| StoredRows { table: table.clone(), by: key.clone(), keys })
             }
         }
     }
@@ -297,16 +297,16 @@ impl Mutation {
     }
 }
 
-impl Serialize for Raw {
+impl Serialize for FetchedValue {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let (kind, value) = match self {
-            Raw::Null => return serializer.serialize_unit(),
-            Raw::Text(text) => return serializer.serialize_str(text),
-            Raw::BadText(bytes) => ("text_bytes", Value::from(hex::encode(bytes))),
-            Raw::Bytes(bytes) => ("bytes", Value::from(hex::encode(bytes))),
-            Raw::Integer(i) => ("integer", Value::from(*i)),
+            FetchedValue::Null => return serializer.serialize_unit(),
+            FetchedValue::Text(text) => return serializer.serialize_str(text),
+            FetchedValue::BadText(bytes) => ("text_bytes", Value::from(hex::encode(bytes))),
+            FetchedValue::Bytes(bytes) => ("bytes", Value::from(hex::encode(bytes))),
+            FetchedValue::Integer(i) => ("integer", Value::from(*i)),
             // As text, which reads back to the same bits.
-            Raw::Real(x) => ("real", Value::from(x.to_string())),
+            FetchedValue::Real(x) => ("real", Value::from(x.to_string())),
         };
         let mut map = serializer.serialize_map(Some(1))?;
         map.serialize_entry(kind, &value)?;
@@ -314,23 +314,23 @@ impl Serialize for Raw {
     }
 }
 
-impl<'de> Deserialize<'de> for Raw {
+impl<'de> Deserialize<'de> for FetchedValue {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let value = Value::deserialize(deserializer)?;
         let unknown = || D::Error::custom("a stored value is null, a text, or one of integer, real, bytes, text_bytes");
         let object = match &value {
-            Value::Null => return Ok(Raw::Null),
-            Value::String(text) => return Ok(Raw::Text(text.clone())),
+            Value::Null => return Ok(FetchedValue::Null),
+            Value::String(text) => return Ok(FetchedValue::Text(text.clone())),
             Value::Object(object) => object,
             _ => return Err(unknown()),
         };
         let (kind, held) = object.iter().next().filter(|_| object.len() == 1).ok_or_else(unknown)?;
         let bytes = || held.as_str().and_then(|text| hex::decode(text).ok());
         match kind.as_str() {
-            "integer" => held.as_i64().map(Raw::Integer),
-            "real" => held.as_str().and_then(|text| text.parse().ok()).map(Raw::Real),
-            "bytes" => bytes().map(Raw::Bytes),
-            "text_bytes" => bytes().map(Raw::BadText),
+            "integer" => held.as_i64().map(FetchedValue::Integer),
+            "real" => held.as_str().and_then(|text| text.parse().ok()).map(FetchedValue::Real),
+            "bytes" => bytes().map(FetchedValue::Bytes),
+            "text_bytes" => bytes().map(FetchedValue::BadText),
             _ => None,
         }
         .ok_or_else(unknown)
@@ -343,14 +343,14 @@ mod tests {
 
     use super::*;
 
-    fn any_raw() -> impl Strategy<Value = Raw> {
+    fn any_raw() -> impl Strategy<Value = FetchedValue> {
         prop_oneof![
-            Just(Raw::Null),
-            any::<String>().prop_map(Raw::Text),
-            prop::collection::vec(any::<u8>(), 0..20).prop_map(Raw::Bytes),
-            prop::collection::vec(any::<u8>(), 0..20).prop_map(Raw::BadText),
-            any::<i64>().prop_map(Raw::Integer),
-            any::<f64>().prop_filter("SQLite stores no NaN", |x| !x.is_nan()).prop_map(Raw::Real),
+            Just(FetchedValue::Null),
+            any::<String>().prop_map(FetchedValue::Text),
+            prop::collection::vec(any::<u8>(), 0..20).prop_map(FetchedValue::Bytes),
+            prop::collection::vec(any::<u8>(), 0..20).prop_map(FetchedValue::BadText),
+            any::<i64>().prop_map(FetchedValue::Integer),
+            any::<f64>().prop_filter("SQLite stores no NaN", |x| !x.is_nan()).prop_map(FetchedValue::Real),
         ]
     }
 
@@ -358,7 +358,7 @@ mod tests {
         #[test]
         fn stored_values_survive_json(raw in any_raw()) {
             let text = serde_json::to_string(&raw).unwrap();
-            let back: Raw = serde_json::from_str(&text).unwrap();
+            let back: FetchedValue = serde_json::from_str(&text).unwrap();
             // The texts tell 0 from -0, which compare equal.
             prop_assert_eq!(serde_json::to_string(&back).unwrap(), text);
             prop_assert_eq!(&raw, &back);
@@ -366,7 +366,7 @@ mod tests {
 
         #[test]
         fn a_fingerprint_knows_no_order_but_every_value(a in any_raw(), b in any_raw()) {
-            let image = |raw: &Raw| Image(vec![("c".to_owned(), raw.clone())]);
+            let image = |raw: &FetchedValue| Image(vec![("c".to_owned(), raw.clone())]);
             let (one, two) = (image(&a), image(&b));
             prop_assert_eq!(fingerprint(&[one.clone(), two.clone()], &[]), fingerprint(&[two.clone(), one.clone()], &[]));
             let same = serde_json::to_string(&a).unwrap() == serde_json::to_string(&b).unwrap();
@@ -376,7 +376,8 @@ mod tests {
 
     #[test]
     fn the_row_number_is_no_part_of_a_fingerprint() {
-        let image = |n| Image(vec![(ROW_NUMBER.to_owned(), Raw::Integer(n)), ("id".to_owned(), Raw::Null)]);
+        let image =
+            |n| Image(vec![(ROW_NUMBER.to_owned(), FetchedValue::Integer(n)), ("id".to_owned(), FetchedValue::Null)]);
         assert_eq!(fingerprint(&[image(1)], &[]), fingerprint(&[image(2)], &[]));
     }
 }

@@ -2,9 +2,9 @@
 
 use std::collections::HashSet;
 
-use super::ability::Ability;
-use super::migration::Part;
-use super::session::{Raw, RawRow};
+use super::ability::ServerAbility;
+use super::migration::StructurePart;
+use super::session::{FetchedValue, RawRow};
 use super::stored::TableName;
 use super::{Store, StoreError, catalog};
 use crate::layout::{Catalog, Engine};
@@ -52,9 +52,11 @@ impl Store {
         if engine == Engine::Sqlite {
             rows = self.fetch_text(SQLITE).await?;
         } else {
-            for (ability, sql) in
-                [(Ability::Indexes, POSTGRES), (Ability::Policies, POLICIES), (Ability::Extensions, EXTENSIONS)]
-            {
+            for (ability, sql) in [
+                (ServerAbility::Indexes, POSTGRES),
+                (ServerAbility::Policies, POLICIES),
+                (ServerAbility::Extensions, EXTENSIONS),
+            ] {
                 rows.extend(self.ask(ability, sql).await?);
             }
         }
@@ -77,7 +79,7 @@ impl Store {
 impl Structure {
     fn note(&mut self, row: &RawRow) {
         let text = |at: usize| match row.get(at) {
-            Some(Raw::Text(text)) => text.clone(),
+            Some(FetchedValue::Text(text)) => text.clone(),
             _ => String::new(),
         };
         let (schema, name) = (text(1), text(2));
@@ -121,26 +123,28 @@ impl Structure {
 
     /// Whether a part is there, and sound.
     #[must_use]
-    pub fn has(&self, part: &Part) -> bool {
+    pub fn has(&self, part: &StructurePart) -> bool {
         let beside = |table: &str, name: &str, set: &HashSet<(String, String)>| {
             self.place(table).is_some_and(|(schema, _)| set.contains(&(schema, name.to_owned())))
         };
         match part {
-            Part::Table(table) => self.catalog.table(table).is_some(),
-            Part::Column(table, column) => self.catalog.table(table).is_some_and(|t| t.column(column).is_some()),
-            Part::Index(index, table) => beside(table, index, &self.indexes),
-            Part::Policy(policy, table) => {
+            StructurePart::Table(table) => self.catalog.table(table).is_some(),
+            StructurePart::Column(table, column) => {
+                self.catalog.table(table).is_some_and(|t| t.column(column).is_some())
+            }
+            StructurePart::Index(index, table) => beside(table, index, &self.indexes),
+            StructurePart::Policy(policy, table) => {
                 self.place(table).is_some_and(|(schema, name)| self.policies.contains(&(schema, name, policy.clone())))
             }
-            Part::Security(table) => self.place(table).is_some_and(|place| self.secured.contains(&place)),
-            Part::Extension(name) => self.extensions.0.contains(name),
+            StructurePart::Security(table) => self.place(table).is_some_and(|place| self.secured.contains(&place)),
+            StructurePart::Extension(name) => self.extensions.0.contains(name),
         }
     }
 
     /// Whether a part is there or can be had.
     #[must_use]
-    pub fn can_have(&self, part: &Part) -> bool {
-        self.has(part) || matches!(part, Part::Extension(name) if self.extensions.1.contains(name))
+    pub fn can_have(&self, part: &StructurePart) -> bool {
+        self.has(part) || matches!(part, StructurePart::Extension(name) if self.extensions.1.contains(name))
     }
 
     /// Whether a table's rows are those of its partitions.
@@ -157,8 +161,8 @@ impl Structure {
 
     /// The schema of an index that was begun and never ended, for example by a process that was killed.
     #[must_use]
-    pub fn broken_index(&self, part: &Part) -> Option<&str> {
-        let Part::Index(index, table) = part else { return None };
+    pub fn broken_index(&self, part: &StructurePart) -> Option<&str> {
+        let StructurePart::Index(index, table) = part else { return None };
         let (schema, _) = self.place(table)?;
         self.broken.get(&(schema, index.clone())).map(|(schema, _)| schema.as_str())
     }

@@ -1,7 +1,7 @@
 //! Decisions of supervisors on an agent's episodes, where a system keeps them beside what every memory has.
 
-use super::select::Statement;
-use super::session::Raw;
+use super::select::SelectStatement;
+use super::session::FetchedValue;
 use super::{Store, StoreError};
 
 /// Where supervised episodes stand, with the columns that say so.
@@ -10,7 +10,7 @@ const COLUMNS: [&str; 3] = ["proposal_id", "supervision_decision", "execution_fo
 
 /// What became of an episode that was proposed to a supervisor.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Supervised {
+pub struct SupervisedOutcome {
     /// Id of the episode.
     pub episode: String,
     /// Whether the proposal was approved.
@@ -24,15 +24,15 @@ impl Store {
     ///
     /// # Errors
     /// The engine's refusal.
-    pub async fn supervised(&self, agent: &str) -> Result<Option<Vec<Supervised>>, StoreError> {
+    pub async fn supervised(&self, agent: &str) -> Result<Option<Vec<SupervisedOutcome>>, StoreError> {
         let table = self.catalog().table(TABLE);
         let Some(table) = table.filter(|t| COLUMNS.iter().chain(&["id", "agent_id"]).all(|c| t.readable(c).is_some()))
         else {
             return Ok(None);
         };
         let declared = table.column("agent_id").map(|c| c.declared.clone()).unwrap_or_default();
-        let mut statement = Statement::default();
-        let agent = statement.bind(self.engine(), Raw::Text(agent.to_owned()), &declared);
+        let mut statement = SelectStatement::default();
+        let agent = statement.bind(self.engine(), FetchedValue::Text(agent.to_owned()), &declared);
         statement.sql = format!(
             "SELECT CAST(id AS text), CASE WHEN supervision_decision = 'approved' THEN 1 ELSE 0 END, \
              CASE WHEN execution_followed_proposal THEN 1 ELSE 0 END \
@@ -40,9 +40,11 @@ impl Store {
         );
         let rows = self.fetch(&statement).await?;
         let supervised = rows.iter().filter_map(|row| {
-            let yes = |i: usize| matches!(row.get(i), Some(Raw::Integer(1)));
+            let yes = |i: usize| matches!(row.get(i), Some(FetchedValue::Integer(1)));
             match row.first() {
-                Some(Raw::Text(id)) => Some(Supervised { episode: id.clone(), approved: yes(1), followed: yes(2) }),
+                Some(FetchedValue::Text(id)) => {
+                    Some(SupervisedOutcome { episode: id.clone(), approved: yes(1), followed: yes(2) })
+                }
                 _ => None,
             }
         });

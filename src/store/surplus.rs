@@ -5,18 +5,18 @@ use std::collections::HashMap;
 
 use serde::{Serialize, Serializer};
 
-use super::embedding::{Shelf, spelled};
+use super::embedding::{VectorShelf, spelled};
 use super::encode::{encode_value, key_columns, plain_column, table_of};
 use super::select::key_parts;
-use super::session::Raw;
-use super::shape::Shape;
-use super::stored::{Cell, Image, ROW_NUMBER, Rows, TableName};
+use super::session::FetchedValue;
+use super::shape::TableShape;
+use super::stored::{Cell, Image, ROW_NUMBER, StoredRows, TableName};
 use super::{Store, StoreError};
 use crate::layout::{BoundFrom, BoundSource, Engine};
 use crate::memory::{Entity, Row, time};
 
 /// Stored values of a table by column.
-pub type StoredColumns = Vec<(String, Raw)>;
+pub type StoredColumns = Vec<(String, FetchedValue)>;
 
 /// What a row holds beside its canonical values.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -74,7 +74,7 @@ fn by_name<S: Serializer>(columns: &StoredColumns, serializer: S) -> Result<S::O
 }
 
 /// A place in which rows of an entity stand.
-struct Found {
+struct EntityPlace {
     table: TableName,
     /// Canonical columns that tell rows apart.
     columns: &'static [&'static str],
@@ -103,12 +103,12 @@ impl Store {
             let open: Vec<(usize, &Row)> = rows.iter().enumerate().filter(of_source).collect();
             let key_of = |row: &Row| found.key_of(row).unwrap_or_default();
             let by = found.by.clone();
-            let keys = open.iter().map(|(_, row)| key_of(row).into_iter().map(Raw::Text).collect()).collect();
-            let images = self.images(&Rows { table: found.table.clone(), by: by.clone(), keys }).await?;
+            let keys = open.iter().map(|(_, row)| key_of(row).into_iter().map(FetchedValue::Text).collect()).collect();
+            let images = self.images(&StoredRows { table: found.table.clone(), by: by.clone(), keys }).await?;
             let images: HashMap<Vec<String>, &Image> = images.iter().map(|image| (key_in(image, &by), image)).collect();
             let ids: Vec<String> = open.iter().map(|(_, row)| row.id().to_owned()).collect();
             let vectors = if source.vector.is_some() { self.vectors(entity, &ids).await? } else { HashMap::new() };
-            let shelf = Shelf::of(source).ok();
+            let shelf = VectorShelf::of(source).ok();
             let beside = self.beside(shelf.as_ref(), &ids).await?;
             for (i, row) in open {
                 let Some(image) = images.get(&key_of(row)) else { continue };
@@ -116,12 +116,13 @@ impl Store {
                 let mut surplus = self.of_row(source, &shape, image, row, &by);
                 surplus.table = Some(found.table.title());
                 surplus.engine = Some(self.engine().name().to_owned());
-                if let Some(Shelf { key, column, declared, .. }) = &shelf {
+                if let Some(VectorShelf { key, column, declared, .. }) = &shelf {
                     let usual = vector.map(|numbers| spelled(self.engine(), declared, numbers));
                     match key {
                         // In the row itself: the vector says it, unless it is stored in another form.
                         None => surplus.hidden.retain(|(name, raw)| {
-                            name != column || *raw != Raw::Null && usual.as_ref().is_none_or(|usual| usual != raw)
+                            name != column
+                                || *raw != FetchedValue::Null && usual.as_ref().is_none_or(|usual| usual != raw)
                         }),
                         Some(key) => {
                             surplus.beside = beside.get(row.id()).and_then(|image| {
@@ -129,7 +130,7 @@ impl Store {
                                     ROW_NUMBER => false,
                                     name if name == key => false,
                                     name if name == column => usual.as_ref() != Some(raw),
-                                    _ => *raw != Raw::Null,
+                                    _ => *raw != FetchedValue::Null,
                                 });
                                 let columns = image.0.iter().filter(|(name, _)| name != ROW_NUMBER).cloned();
                                 more.then(|| (shelf_title(shelf.as_ref()), columns.collect()))
@@ -145,18 +146,18 @@ impl Store {
     }
 
     /// The rows of the table beside that hold the vectors of some ids.
-    async fn beside(&self, shelf: Option<&Shelf>, ids: &[String]) -> Result<HashMap<String, Image>, StoreError> {
+    async fn beside(&self, shelf: Option<&VectorShelf>, ids: &[String]) -> Result<HashMap<String, Image>, StoreError> {
         let Some((shelf, key)) = shelf.and_then(|s| Some((s, s.key.clone()?))).filter(|_| !ids.is_empty()) else {
             return Ok(HashMap::new());
         };
         let by = vec![key];
-        let keys = ids.iter().map(|id| vec![Raw::Text(id.clone())]).collect();
-        let images = self.images(&Rows { table: shelf.table.clone(), by: by.clone(), keys }).await?;
+        let keys = ids.iter().map(|id| vec![FetchedValue::Text(id.clone())]).collect();
+        let images = self.images(&StoredRows { table: shelf.table.clone(), by: by.clone(), keys }).await?;
         Ok(images.into_iter().map(|image| (key_in(&image, &by).join(""), image)).collect())
     }
 
     /// The stored columns of a row that its canonical values would not bring back.
-    fn of_row(&self, source: &BoundSource, shape: &Shape, image: &Image, row: &Row, key: &[String]) -> Surplus {
+    fn of_row(&self, source: &BoundSource, shape: &TableShape, image: &Image, row: &Row, key: &[String]) -> Surplus {
         let mut usual: HashMap<String, Cell> = HashMap::new();
         for column in source.entity.columns() {
             let value = Some(row.get(column.name));
@@ -166,7 +167,7 @@ impl Store {
             let ways = source.entity.columns().iter().filter_map(|c| plain_column(source, c.name));
             usual.contains_key(name) || ways.into_iter().any(|(stored, _)| stored == name)
         };
-        let differs = |(name, raw): &&(String, Raw)| {
+        let differs = |(name, raw): &&(String, FetchedValue)| {
             let declared = shape.column(name).map_or("", |c| c.declared.as_str());
             !matches!(usual.get(name), Some(Cell::Is(cell)) if is_same(self.engine(), declared, cell, raw))
         };
@@ -174,33 +175,33 @@ impl Store {
         let (spelled, hidden): (Vec<_>, Vec<_>) = stored.filter(differs).partition(|(name, _)| mapped(name));
         // Values may be long: the usual ones are gone before these are copied.
         drop(usual);
-        let copied = |columns: Vec<&(String, Raw)>| columns.into_iter().cloned().collect();
+        let copied = |columns: Vec<&(String, FetchedValue)>| columns.into_iter().cloned().collect();
         Surplus { spelled: copied(spelled), hidden: copied(hidden), ..Surplus::default() }
     }
 }
 
-fn shelf_title(shelf: Option<&Shelf>) -> String {
+fn shelf_title(shelf: Option<&VectorShelf>) -> String {
     shelf.map(|s| s.table.title()).unwrap_or_default()
 }
 
-fn found(source: &BoundSource) -> Option<Found> {
+fn found(source: &BoundSource) -> Option<EntityPlace> {
     let is_table = matches!(source.from, BoundFrom::Table(..)) || source.entity == Entity::Subject;
     let columns: &[&'static str] =
         if source.entity.column("id").is_some() { &["id"] } else { &["episode_id", "memory_id"] };
     let plain: Option<Vec<_>> = columns.iter().map(|c| Some(plain_column(source, c)?.0.to_owned())).collect();
     let by = plain.or_else(|| key_columns(source).map(|names| names.into_iter().map(str::to_owned).collect()));
-    Some(Found { table: table_of(source), columns, by: by.filter(|_| is_table)? })
+    Some(EntityPlace { table: table_of(source), columns, by: by.filter(|_| is_table)? })
 }
 
-impl Found {
+impl EntityPlace {
     /// The row's key as texts; none for an id that is none of this table's.
     fn key_of(&self, row: &Row) -> Option<Vec<String>> {
         if self.columns.len() == self.by.len() {
             return Some(self.columns.iter().map(|c| row.text(c).unwrap_or_default().to_owned()).collect());
         }
         let text = |raw| match raw {
-            Raw::Text(text) => text,
-            Raw::Integer(number) => number.to_string(),
+            FetchedValue::Text(text) => text,
+            FetchedValue::Integer(number) => number.to_string(),
             _ => String::new(),
         };
         Some(key_parts(row.id(), self.by.len())?.into_iter().map(text).collect())
@@ -210,19 +211,21 @@ impl Found {
 /// A stored row's key as texts.
 fn key_in(image: &Image, by: &[String]) -> Vec<String> {
     let text = |name: &String| match image.get(name) {
-        Some(Raw::Text(text)) => text.clone(),
-        Some(Raw::Integer(i)) => i.to_string(),
+        Some(FetchedValue::Text(text)) => text.clone(),
+        Some(FetchedValue::Integer(i)) => i.to_string(),
         _ => String::new(),
     };
     by.iter().map(text).collect()
 }
 
 /// Whether a column of that type comes to hold the same, given the one or the other.
-fn is_same(engine: Engine, declared: &str, cell: &Raw, raw: &Raw) -> bool {
+fn is_same(engine: Engine, declared: &str, cell: &FetchedValue, raw: &FetchedValue) -> bool {
     if cell == raw {
         return true;
     }
-    let (Engine::Postgres, Raw::Text(cell), Raw::Text(raw)) = (engine, cell, raw) else { return false };
+    let (Engine::Postgres, FetchedValue::Text(cell), FetchedValue::Text(raw)) = (engine, cell, raw) else {
+        return false;
+    };
     let is_time = declared.starts_with("timestamp");
     is_time && time::canonical(cell).is_some_and(|one| time::canonical(raw) == Some(one))
         || declared == "jsonb" && compact(raw) == *cell

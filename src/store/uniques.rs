@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::StoreError;
-use super::session::Raw;
+use super::session::FetchedValue;
 use super::snapshot::Snapshot;
 use super::stored::TableName;
 use crate::layout::Engine;
@@ -26,11 +26,11 @@ impl Snapshot<'_> {
             Engine::Postgres => POSTGRES,
         };
         let rows = self.fetch(sql, &[]).await?;
-        let text = |raw: Option<&Raw>| match raw {
-            Some(Raw::Text(text)) => text.clone(),
+        let text = |raw: Option<&FetchedValue>| match raw {
+            Some(FetchedValue::Text(text)) => text.clone(),
             _ => String::new(),
         };
-        let column = |row: &Vec<Raw>| (TableName::new(text(row.first()), text(row.get(1))), text(row.get(2)));
+        let column = |row: &Vec<FetchedValue>| (TableName::new(text(row.first()), text(row.get(1))), text(row.get(2)));
         Ok(rows.iter().map(column).collect())
     }
 }

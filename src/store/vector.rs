@@ -6,16 +6,16 @@ use std::fmt::Write as _;
 use std::ops::ControlFlow;
 
 use super::dialect::{self, PgType};
-use super::select::{Statement, from_clause, narrow, narrow_any};
-use super::session::{Raw, RawRow};
-use super::vector_cache::Bank;
+use super::select::{SelectStatement, from_clause, narrow, narrow_any};
+use super::session::{FetchedValue, RawRow};
+use super::vector_cache::CachedBank;
 use super::{Store, StoreError};
 use crate::layout::{BoundColumn, BoundOrigin, BoundSource, BoundVector, Engine};
 use crate::memory::filter::Filter;
-use crate::memory::vector::{self, Likeness, Near, Nearest, Probe};
-use crate::memory::{Entity, Kind, json};
+use crate::memory::vector::{self, Likeness, NearRow, Nearest, VectorProbe};
+use crate::memory::{Entity, ValueKind, json};
 
-pub use crate::memory::vector::{By, CONSOLE_BYTES, Tally};
+pub use crate::memory::vector::{CONSOLE_BYTES, ComparedBy, VectorTally};
 
 /// What pgvector calls a distance between vectors of different dimensions.
 const DATA_EXCEPTION: &str = "22000";
@@ -25,17 +25,17 @@ const IN_LIST: usize = 400;
 
 /// The nearest rows, and what became of the others.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Compared {
+pub struct ComparedVectors {
     /// Nearest first, ties by id.
-    pub near: Vec<Near>,
+    pub near: Vec<NearRow>,
     /// What became of all rows.
-    pub tally: Tally,
+    pub tally: VectorTally,
     /// Who compared.
-    pub by: By,
+    pub by: ComparedBy,
 }
 
 /// What a stored value turned out to be.
-enum Read {
+enum ReadVector {
     Vector,
     Missing,
     Unreadable,
@@ -43,13 +43,13 @@ enum Read {
 
 /// A source with the place of its vectors.
 #[derive(Clone, Copy)]
-pub(super) struct Place<'s> {
+pub(super) struct VectorSource<'s> {
     source: &'s BoundSource,
     vector: &'s BoundVector,
     id: &'s BoundColumn,
 }
 
-impl Place<'_> {
+impl VectorSource<'_> {
     /// Text before a function, type or operator of the extension: its schema, where that must be named.
     fn extension(&self) -> Option<&str> {
         let bare = self.vector.declared.split('(').next().unwrap_or_default();
@@ -61,7 +61,7 @@ impl Place<'_> {
         format!("{}.{}", dialect::quote(&self.vector.alias), dialect::quote(&self.vector.column))
     }
 
-    /// The stored value in a form that [`Place::read`] knows.
+    /// The stored value in a form that [`VectorSource::read`] knows.
     fn value(&self, engine: Engine) -> String {
         let column = self.column();
         match (engine, self.extension()) {
@@ -76,27 +76,27 @@ impl Place<'_> {
     }
 
     /// Reads a stored value into `into`, which is emptied first.
-    fn read(&self, engine: Engine, raw: &Raw, into: &mut Vec<f32>) -> Read {
+    fn read(&self, engine: Engine, raw: &FetchedValue, into: &mut Vec<f32>) -> ReadVector {
         into.clear();
         let sent = engine == Engine::Postgres && self.extension().is_some();
         let found = match raw {
-            Raw::Null => return Read::Missing,
-            Raw::Bytes(bytes) if sent => {
+            FetchedValue::Null => return ReadVector::Missing,
+            FetchedValue::Bytes(bytes) if sent => {
                 let (numbers, _) = bytes.get(4..).unwrap_or_default().as_chunks::<4>();
                 into.extend(numbers.iter().map(|n| f32::from_be_bytes(*n)));
                 !into.is_empty()
             }
-            Raw::Bytes(bytes) => self.read_bytes(bytes, into),
-            Raw::Text(text) => return self.read_text(text, into),
+            FetchedValue::Bytes(bytes) => self.read_bytes(bytes, into),
+            FetchedValue::Text(text) => return self.read_text(text, into),
             _ => false,
         };
-        if found { Read::Vector } else { Read::Unreadable }
+        if found { ReadVector::Vector } else { ReadVector::Unreadable }
     }
 
     fn read_bytes(&self, bytes: &[u8], into: &mut Vec<f32>) -> bool {
         if bytes.first() == Some(&b'[')
             && let Ok(text) = std::str::from_utf8(bytes)
-            && let Read::Vector = self.read_text(text, into)
+            && let ReadVector::Vector = self.read_text(text, into)
         {
             return true;
         }
@@ -104,29 +104,29 @@ impl Place<'_> {
         vector::read_floats(bytes, into)
     }
 
-    fn read_text(&self, text: &str, into: &mut Vec<f32>) -> Read {
+    fn read_text(&self, text: &str, into: &mut Vec<f32>) -> ReadVector {
         if matches!(text.trim(), "" | "null" | "[]") {
-            return Read::Missing;
+            return ReadVector::Missing;
         }
         let Some(path) = &self.vector.path else {
-            return if vector::read_list(text, into) { Read::Vector } else { Read::Unreadable };
+            return if vector::read_list(text, into) { ReadVector::Vector } else { ReadVector::Unreadable };
         };
         let document = json::read(text).value;
         match json::path(&document, path) {
-            None | Some(serde_json::Value::Null) => Read::Missing,
+            None | Some(serde_json::Value::Null) => ReadVector::Missing,
             Some(found) => match vector::of_json(&found) {
                 Some(numbers) => {
                     into.extend(numbers);
-                    Read::Vector
+                    ReadVector::Vector
                 }
-                None => Read::Unreadable,
+                None => ReadVector::Unreadable,
             },
         }
     }
 
     /// Begins the statement that reads ids and `value`, of all rows of the source.
-    fn select(&self, engine: Engine, value: &str) -> Option<Statement> {
-        let id = dialect::project(engine, self.id, Kind::Text, None)?;
+    fn select(&self, engine: Engine, value: &str) -> Option<SelectStatement> {
+        let id = dialect::project(engine, self.id, ValueKind::Text, None)?;
         let mut sql = format!("SELECT {id} AS id, {value} AS value FROM {}", from_clause(self.source));
         if let Some(beside) = &self.vector.beside {
             let table = match (&beside.table, &beside.query) {
@@ -154,28 +154,28 @@ impl Place<'_> {
             }
         }
         let _ = write!(sql, " WHERE {}", self.source.keep.as_deref().unwrap_or("1 = 1"));
-        Some(Statement { sql, params: Vec::new() })
+        Some(SelectStatement { sql, params: Vec::new() })
     }
 }
 
-fn text(raw: Option<&Raw>) -> String {
+fn text(raw: Option<&FetchedValue>) -> String {
     match raw {
         // The id of several columns, which the engines space differently.
-        Some(Raw::Text(text)) if text.starts_with('[') => super::codec::key_text(text),
-        Some(Raw::Text(text)) => text.clone(),
-        Some(Raw::Integer(i)) => i.to_string(),
-        Some(Raw::Bytes(bytes)) => String::from_utf8_lossy(bytes).into_owned(),
+        Some(FetchedValue::Text(text)) if text.starts_with('[') => super::codec::key_text(text),
+        Some(FetchedValue::Text(text)) => text.clone(),
+        Some(FetchedValue::Integer(i)) => i.to_string(),
+        Some(FetchedValue::Bytes(bytes)) => String::from_utf8_lossy(bytes).into_owned(),
         _ => String::new(),
     }
 }
 
 impl Store {
-    fn places(&self, entity: Entity) -> Vec<Place<'_>> {
+    fn places(&self, entity: Entity) -> Vec<VectorSource<'_>> {
         let sources = self.recognised().sources.iter().filter(|s| s.entity == entity);
         sources
             .filter_map(|source| {
                 let [id] = source.column("id") else { return None };
-                Some(Place { source, vector: source.vector.as_ref()?, id })
+                Some(VectorSource { source, vector: source.vector.as_ref()?, id })
             })
             .collect()
     }
@@ -188,13 +188,13 @@ impl Store {
     ) -> Result<(), StoreError> {
         let engine = self.engine();
         let ([id], Some(vector)) = (source.column("id"), source.vector.as_ref()) else { return Ok(()) };
-        let place = Place { source, vector, id };
+        let place = VectorSource { source, vector, id };
         let Some(mut statement) = place.select(engine, &place.value(engine)) else { return Ok(()) };
         let _ = write!(statement.sql, " AND {} IS NOT NULL", place.column());
         let mut numbers = Vec::new();
-        self.scan(&statement, |row| match place.read(engine, row.get(1).unwrap_or(&Raw::Null), &mut numbers) {
-            Read::Vector => each(&numbers),
-            Read::Missing | Read::Unreadable => ControlFlow::Continue(()),
+        self.scan(&statement, |row| match place.read(engine, row.get(1).unwrap_or(&FetchedValue::Null), &mut numbers) {
+            ReadVector::Vector => each(&numbers),
+            ReadVector::Missing | ReadVector::Unreadable => ControlFlow::Continue(()),
         })
         .await
     }
@@ -219,7 +219,8 @@ impl Store {
                 let mut numbers = Vec::new();
                 self.scan(&statement, |row| {
                     let id = text(row.first());
-                    if let Read::Vector = place.read(engine, row.get(1).unwrap_or(&Raw::Null), &mut numbers)
+                    if let ReadVector::Vector =
+                        place.read(engine, row.get(1).unwrap_or(&FetchedValue::Null), &mut numbers)
                         && ids.contains(&id)
                     {
                         found.insert(id, numbers.clone());
@@ -243,7 +244,7 @@ impl Store {
         filters: &[Filter],
         query: &[f32],
         most: usize,
-    ) -> Result<Compared, StoreError> {
+    ) -> Result<ComparedVectors, StoreError> {
         let key = format!("{entity} {filters:?}");
         if let Some(bank) = self.cache().get(&key) {
             return Ok(bank.nearest(query, most));
@@ -258,23 +259,23 @@ impl Store {
         if let Some(place) = own.filter(|_| !self.cache().may_keep(&key)) {
             return self.nearest_there(place, filters, query, most).await;
         }
-        let probe = Probe::new(query);
+        let probe = VectorProbe::new(query);
         let mut nearest = Nearest::new(most);
-        let mut tally = Tally::default();
-        let mut bank = self.cache().may_keep(&key).then(Bank::default);
+        let mut tally = VectorTally::default();
+        let mut bank = self.cache().may_keep(&key).then(CachedBank::default);
         let mut surplus = false;
         let limit = self.cache().limit();
         self.each_vector(&places, filters, |row| {
             tally.rows += 1;
             match row {
-                Stored::Vector(id, numbers) => {
+                StoredVector::Vector(id, numbers) => {
                     tally.count(probe.compare(numbers), |cosine| nearest.offer(cosine, || id.clone()));
                     if let Some(kept) = &mut bank {
                         kept.push(id, numbers);
                     }
                 }
-                Stored::Missing => tally.missing += 1,
-                Stored::Unreadable => tally.unreadable += 1,
+                StoredVector::Missing => tally.missing += 1,
+                StoredVector::Unreadable => tally.unreadable += 1,
             }
             if bank.as_ref().is_some_and(|b| b.bytes() > limit) {
                 bank = None;
@@ -297,14 +298,14 @@ impl Store {
             bank.set_others(tally.missing, tally.unreadable);
             self.cache().put(key, bank);
         }
-        Ok(Compared { near: nearest.into_sorted(), tally, by: By::Streamed })
+        Ok(ComparedVectors { near: nearest.into_sorted(), tally, by: ComparedBy::Streamed })
     }
 
     async fn each_vector(
         &self,
-        places: &[Place<'_>],
+        places: &[VectorSource<'_>],
         filters: &[Filter],
-        mut each: impl FnMut(Stored<'_>) -> ControlFlow<()>,
+        mut each: impl FnMut(StoredVector<'_>) -> ControlFlow<()>,
     ) -> Result<(), StoreError> {
         let engine = self.engine();
         for place in places {
@@ -315,10 +316,10 @@ impl Store {
             let mut numbers = Vec::new();
             self.scan(&statement, |row: RawRow| {
                 let id = text(row.first());
-                match place.read(engine, row.get(1).unwrap_or(&Raw::Null), &mut numbers) {
-                    Read::Vector => each(Stored::Vector(id, &numbers)),
-                    Read::Missing => each(Stored::Missing),
-                    Read::Unreadable => each(Stored::Unreadable),
+                match place.read(engine, row.get(1).unwrap_or(&FetchedValue::Null), &mut numbers) {
+                    ReadVector::Vector => each(StoredVector::Vector(id, &numbers)),
+                    ReadVector::Missing => each(StoredVector::Missing),
+                    ReadVector::Unreadable => each(StoredVector::Unreadable),
                 }
             })
             .await?;
@@ -330,11 +331,11 @@ impl Store {
     /// do differ.
     async fn nearest_there(
         &self,
-        place: Place<'_>,
+        place: VectorSource<'_>,
         filters: &[Filter],
         query: &[f32],
         most: usize,
-    ) -> Result<Compared, StoreError> {
+    ) -> Result<ComparedVectors, StoreError> {
         match self.nearest_by_pgvector(place, filters, query, most, false).await {
             Err(StoreError::Engine(sqlx::Error::Database(e))) if e.code().is_some_and(|c| c == DATA_EXCEPTION) => {
                 self.nearest_by_pgvector(place, filters, query, most, true).await
@@ -346,23 +347,23 @@ impl Store {
     /// Owner first, materialised, then exact order: the index over all owners is left out of it.
     async fn nearest_by_pgvector(
         &self,
-        place: Place<'_>,
+        place: VectorSource<'_>,
         filters: &[Filter],
         query: &[f32],
         most: usize,
         checked: bool,
-    ) -> Result<Compared, StoreError> {
+    ) -> Result<ComparedVectors, StoreError> {
         let engine = Engine::Postgres;
         let schema = place.extension().unwrap_or_default().to_owned();
         let Some(mut statement) = place.select(engine, &format!("{}::{schema}vector", place.column())) else {
             let near = Vec::new();
-            return Ok(Compared { near, tally: Tally::default(), by: By::Pgvector });
+            return Ok(ComparedVectors { near, tally: VectorTally::default(), by: ComparedBy::Pgvector });
         };
         for filter in filters {
             narrow(engine, place.source, filter, &mut statement);
         }
         let numbers: Vec<String> = query.iter().map(f32::to_string).collect();
-        statement.params.push(Raw::Text(format!("[{}]", numbers.join(","))));
+        statement.params.push(FetchedValue::Text(format!("[{}]", numbers.join(","))));
         let (mark, dimensions) = (statement.params.len(), query.len());
         let operator = if schema.is_empty() { "<=>".to_owned() } else { format!("OPERATOR({schema}<=>)") };
         let same = if checked { format!("{schema}vector_dims(value) = {dimensions}") } else { "true".to_owned() };
@@ -376,14 +377,14 @@ impl Store {
              FROM scored ORDER BY distance = 'NaN', distance NULLS LAST, id COLLATE \"C\" LIMIT {most}",
             statement.sql
         );
-        let mut tally = Tally::default();
+        let mut tally = VectorTally::default();
         let mut near = Vec::new();
         for row in self.fetch(&statement).await? {
             let count = |at: usize| match row.get(at) {
-                Some(Raw::Integer(i)) => usize::try_from(*i).unwrap_or_default(),
+                Some(FetchedValue::Integer(i)) => usize::try_from(*i).unwrap_or_default(),
                 _ => 0,
             };
-            tally = Tally {
+            tally = VectorTally {
                 rows: count(2),
                 missing: count(3),
                 other_dimensions: count(4),
@@ -391,24 +392,24 @@ impl Store {
                 compared: count(2).saturating_sub(count(3) + count(4) + count(5)),
                 unreadable: 0,
             };
-            if let Some(Raw::Real(distance)) = row.get(1)
+            if let Some(FetchedValue::Real(distance)) = row.get(1)
                 && distance.is_finite()
             {
-                near.push(Near { id: text(row.first()), cosine: (1.0 - distance).clamp(-1.0, 1.0) });
+                near.push(NearRow { id: text(row.first()), cosine: (1.0 - distance).clamp(-1.0, 1.0) });
             }
         }
-        Ok(Compared { near, tally, by: By::Pgvector })
+        Ok(ComparedVectors { near, tally, by: ComparedBy::Pgvector })
     }
 }
 
 /// A row of [`Store::each_vector`].
-enum Stored<'v> {
+enum StoredVector<'v> {
     Vector(String, &'v [f32]),
     Missing,
     Unreadable,
 }
 
-impl Tally {
+impl VectorTally {
     /// Counts one comparison, and hands its cosine on.
     pub(super) fn count(&mut self, likeness: Likeness, cosine: impl FnOnce(f64)) {
         match likeness {

@@ -5,22 +5,22 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::Store;
-use super::vector::{By, Compared, Tally};
-use crate::memory::vector::{Nearest, Probe};
+use super::vector::{ComparedBy, ComparedVectors, VectorTally};
+use crate::memory::vector::{Nearest, VectorProbe};
 
 /// After this time vectors are read again: others may have written.
 const FRESH: Duration = Duration::from_secs(30);
 
 /// One owner's vectors.
 #[derive(Debug, Default)]
-pub struct Bank {
+pub struct CachedBank {
     ids: Vec<(String, usize)>,
     numbers: Vec<f32>,
     missing: usize,
     unreadable: usize,
 }
 
-impl Bank {
+impl CachedBank {
     /// Takes a row.
     pub fn push(&mut self, id: String, numbers: &[f32]) {
         self.ids.push((id, numbers.len()));
@@ -38,19 +38,19 @@ impl Bank {
     }
 
     /// The nearest rows to a query.
-    pub fn nearest(&self, query: &[f32], most: usize) -> Compared {
+    pub fn nearest(&self, query: &[f32], most: usize) -> ComparedVectors {
         let (missing, unreadable) = (self.missing, self.unreadable);
         let rows = self.ids.len() + missing + unreadable;
-        let mut tally = Tally { rows, missing, unreadable, ..Tally::default() };
+        let mut tally = VectorTally { rows, missing, unreadable, ..VectorTally::default() };
         let mut nearest = Nearest::new(most);
-        let probe = Probe::new(query);
+        let probe = VectorProbe::new(query);
         let mut rest = self.numbers.as_slice();
         for (id, dimensions) in &self.ids {
             let Some((numbers, others)) = rest.split_at_checked(*dimensions) else { break };
             rest = others;
             tally.count(probe.compare(numbers), |cosine| nearest.offer(cosine, || id.clone()));
         }
-        Compared { near: nearest.into_sorted(), tally, by: By::Memory }
+        ComparedVectors { near: nearest.into_sorted(), tally, by: ComparedBy::Memory }
     }
 }
 
@@ -58,7 +58,7 @@ impl Bank {
 #[derive(Debug, Default)]
 pub struct Cache {
     limit: usize,
-    banks: Vec<(String, Instant, Arc<Bank>)>,
+    banks: Vec<(String, Instant, Arc<CachedBank>)>,
     /// What was asked for and found to be more than may be kept.
     refused: HashSet<String>,
 }
@@ -86,7 +86,7 @@ impl Cache {
     }
 
     /// A bank that was kept and is fresh.
-    pub fn get(&mut self, key: &str) -> Option<Arc<Bank>> {
+    pub fn get(&mut self, key: &str) -> Option<Arc<CachedBank>> {
         self.banks.retain(|(_, since, _)| since.elapsed() < FRESH);
         let at = self.banks.iter().position(|(known, ..)| known == key)?;
         let found = self.banks.remove(at);
@@ -96,7 +96,7 @@ impl Cache {
     }
 
     /// Keeps a bank; the ones not asked for longest give way.
-    pub fn put(&mut self, key: String, bank: Bank) {
+    pub fn put(&mut self, key: String, bank: CachedBank) {
         self.banks.retain(|(known, ..)| *known != key);
         self.banks.push((key, Instant::now(), Arc::new(bank)));
         while self.banks.len() > 1 && self.banks.iter().map(|(.., b)| b.bytes()).sum::<usize>() > self.limit {

@@ -2,11 +2,11 @@
 
 use super::dialect::quote;
 use super::encode::plain_column;
-use super::session::Raw;
+use super::session::FetchedValue;
 use super::{Store, StoreError};
 use crate::layout::{CatalogTable, Engine};
 use crate::memory::Entity;
-use crate::memory::findings::Tally;
+use crate::memory::findings::FindingTally;
 
 /// A column of vectors.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,12 +59,12 @@ impl Store {
     ///
     /// # Errors
     /// The engine's refusal.
-    pub async fn vectors_missing(&self, place: &VectorPlace, most: usize) -> Result<Tally, StoreError> {
+    pub async fn vectors_missing(&self, place: &VectorPlace, most: usize) -> Result<FindingTally, StoreError> {
         let (from, column) = (from(place), quote(&place.column));
         // Nobody uses vectors where there is not one.
         let some = self.fetch_text(&format!("SELECT 1 FROM {from} WHERE {column} IS NOT NULL LIMIT 1")).await?;
         if some.is_empty() {
-            return Ok(Tally::default());
+            return Ok(FindingTally::default());
         }
         if place.beside {
             return self.tally(&from, &quote(&place.key), &format!("{column} IS NULL"), most).await;
@@ -72,7 +72,7 @@ impl Store {
         let of = |s: &&crate::layout::BoundSource| s.entity == place.entity;
         let source = self.recognised.sources.iter().find(of);
         let Some((id, source)) = source.and_then(|s| Some((plain_column(s, "id")?.0, s))) else {
-            return Ok(Tally::default());
+            return Ok(FindingTally::default());
         };
         let rows = format!("{}.{} t", quote(&source.table.0), quote(&source.table.1));
         let key = format!("t.{}", quote(id));
@@ -84,10 +84,10 @@ impl Store {
     ///
     /// # Errors
     /// The engine's refusal.
-    pub async fn vectors_of_odd_size(&self, place: &VectorPlace, most: usize) -> Result<Tally, StoreError> {
+    pub async fn vectors_of_odd_size(&self, place: &VectorPlace, most: usize) -> Result<FindingTally, StoreError> {
         let column = quote(&place.column);
         let size = match (self.engine(), place.declared.as_str()) {
-            (_, declared) if declared.starts_with("vector(") => return Ok(Tally::default()),
+            (_, declared) if declared.starts_with("vector(") => return Ok(FindingTally::default()),
             (Engine::Postgres, "vector") => format!("vector_dims({column})"),
             (Engine::Postgres, "bytea") => format!("length({column})"),
             // One column may hold both forms: four bytes a number, or a list of them.
@@ -98,30 +98,30 @@ impl Store {
             (Engine::Postgres, "json" | "jsonb") => format!(
                 "CASE WHEN jsonb_typeof({column}::jsonb) = 'array' THEN jsonb_array_length({column}::jsonb) END"
             ),
-            (Engine::Postgres, _) => return Ok(Tally::default()),
+            (Engine::Postgres, _) => return Ok(FindingTally::default()),
         };
         let from = from(place);
         let common = format!(
             "SELECT {size} FROM {from} WHERE {column} IS NOT NULL GROUP BY 1 ORDER BY count(*) DESC, 1 LIMIT 1"
         );
         let common = match self.fetch_text(&common).await?.first().and_then(|row| row.first()) {
-            Some(Raw::Integer(size)) => *size,
-            _ => return Ok(Tally::default()),
+            Some(FetchedValue::Integer(size)) => *size,
+            _ => return Ok(FindingTally::default()),
         };
         self.tally(&from, &quote(&place.key), &format!("{column} IS NOT NULL AND {size} <> {common}"), most).await
     }
 
-    async fn tally(&self, from: &str, key: &str, condition: &str, most: usize) -> Result<Tally, StoreError> {
+    async fn tally(&self, from: &str, key: &str, condition: &str, most: usize) -> Result<FindingTally, StoreError> {
         let count = self.fetch_text(&format!("SELECT count(*) FROM {from} WHERE {condition}")).await?;
         let count = match count.first().and_then(|row| row.first()) {
-            Some(Raw::Integer(n)) => *n as u64,
+            Some(FetchedValue::Integer(n)) => *n as u64,
             _ => 0,
         };
         let sql = format!("SELECT CAST({key} AS text) FROM {from} WHERE {condition} ORDER BY 1 LIMIT {most}");
-        let id = |raw: &Raw| if let Raw::Text(text) = raw { Some(text.clone()) } else { None };
+        let id = |raw: &FetchedValue| if let FetchedValue::Text(text) = raw { Some(text.clone()) } else { None };
         let rows = self.fetch_text(&sql).await?;
         let examples = rows.iter().filter_map(|row| row.first().and_then(id)).collect();
-        Ok(Tally { count, examples, ..Tally::default() })
+        Ok(FindingTally { count, examples, ..FindingTally::default() })
     }
 }
 

@@ -8,16 +8,16 @@ use serde_json::Value;
 use super::codec;
 use super::dialect::{self, PgType, quote};
 use super::encode::{plain_column, table_of};
-use super::select::{Projection, Statement, from_clause, is_uuid};
-use super::session::Raw;
+use super::select::{Projection, SelectStatement, from_clause, is_uuid};
+use super::session::FetchedValue;
 use super::{Store, StoreError, shape};
-use crate::layout::{BoundSource, Engine, Stored};
+use crate::layout::{BoundSource, Engine, StoredAs};
 use crate::memory::Row;
 
 /// A condition on a canonical column that stands in one stored column. It only narrows: the rows that it lets through are
 /// judged by their canonical values.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Narrow<'a> {
+pub enum NarrowCondition<'a> {
     /// There is a value.
     Present(&'a str),
     /// There is none.
@@ -35,7 +35,7 @@ const SHORT: usize = 16;
 
 /// What is read of which rows.
 #[derive(Debug, Clone)]
-pub struct Walk<'a> {
+pub struct RowWalk<'a> {
     /// Where from.
     pub source: &'a BoundSource,
     /// Canonical columns that are read.
@@ -43,18 +43,18 @@ pub struct Walk<'a> {
     /// Stored columns that are read as they are.
     pub stored: &'a [String],
     /// Which rows.
-    pub narrow: Vec<Narrow<'a>>,
+    pub narrow: Vec<NarrowCondition<'a>>,
 }
 
 /// A row that was found.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Found {
+pub struct WalkedRow {
     /// Canonical values of the columns that were asked for.
     pub row: Row,
     /// The stored id.
-    pub key: Raw,
+    pub key: FetchedValue,
     /// The stored columns that were asked for.
-    pub stored: Vec<Raw>,
+    pub stored: Vec<FetchedValue>,
 }
 
 impl Store {
@@ -62,7 +62,12 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unordered`] where the id is not one plain column of a table, or the engine's refusal.
-    pub async fn walk(&self, walk: &Walk<'_>, after: Option<&Raw>, limit: usize) -> Result<Vec<Found>, StoreError> {
+    pub async fn walk(
+        &self,
+        walk: &RowWalk<'_>,
+        after: Option<&FetchedValue>,
+        limit: usize,
+    ) -> Result<Vec<WalkedRow>, StoreError> {
         let (id, declared) = key_of(walk.source)?;
         let (mut statement, projection) = self.walking(walk, id);
         if let Some(after) = after {
@@ -81,7 +86,7 @@ impl Store {
     ///
     /// # Errors
     /// As [`Store::walk`].
-    pub async fn walk_all(&self, walk: &Walk<'_>) -> Result<Vec<Found>, StoreError> {
+    pub async fn walk_all(&self, walk: &RowWalk<'_>) -> Result<Vec<WalkedRow>, StoreError> {
         let (id, _) = key_of(walk.source)?;
         let (statement, projection) = self.walking(walk, id);
         let rows = self.fetch(&statement).await?;
@@ -92,8 +97,8 @@ impl Store {
     ///
     /// # Errors
     /// As [`Store::walk`].
-    pub async fn walk_count(&self, walk: &Walk<'_>) -> Result<u64, StoreError> {
-        let mut statement = Statement {
+    pub async fn walk_count(&self, walk: &RowWalk<'_>) -> Result<u64, StoreError> {
+        let mut statement = SelectStatement {
             sql: format!(
                 "SELECT count(*) FROM {} WHERE {}",
                 from_clause(walk.source),
@@ -103,7 +108,7 @@ impl Store {
         };
         self.narrow_walk(walk, &mut statement);
         match self.fetch(&statement).await?.first().and_then(|row| row.first()) {
-            Some(Raw::Integer(count)) => Ok((*count).max(0) as u64),
+            Some(FetchedValue::Integer(count)) => Ok((*count).max(0) as u64),
             _ => Ok(0),
         }
     }
@@ -114,7 +119,7 @@ impl Store {
     /// As [`Store::walk`].
     pub async fn walk_count_all<'a>(
         &self,
-        walks: impl IntoIterator<Item = Walk<'a>> + Send,
+        walks: impl IntoIterator<Item = RowWalk<'a>> + Send,
     ) -> Result<u64, StoreError> {
         let mut total = 0;
         for walk in walks.into_iter().collect::<Vec<_>>() {
@@ -127,11 +132,11 @@ impl Store {
     ///
     /// # Errors
     /// As [`Store::walk`].
-    pub async fn walk_shared(&self, walk: &Walk<'_>, column: &str) -> Result<Vec<String>, StoreError> {
+    pub async fn walk_shared(&self, walk: &RowWalk<'_>, column: &str) -> Result<Vec<String>, StoreError> {
         let Some((name, _)) = plain_column(walk.source, column) else { return Ok(Vec::new()) };
         let bare = format!("t.{}", quote(name));
         let read = if self.engine() == Engine::Postgres { format!("{bare}::text") } else { bare.clone() };
-        let mut statement = Statement {
+        let mut statement = SelectStatement {
             sql: format!(
                 "SELECT {read} FROM {} WHERE {}",
                 from_clause(walk.source),
@@ -153,13 +158,13 @@ impl Store {
         &self,
         source: &BoundSource,
         column: &str,
-        after: Option<&Raw>,
+        after: Option<&FetchedValue>,
         limit: usize,
     ) -> Result<Vec<String>, StoreError> {
         let Some((name, way)) = plain_column(source, column) else { return Ok(Vec::new()) };
         let (bare, declared) = (format!("t.{}", quote(name)), dialect::declared(&way.origin));
         let keep = source.keep.as_deref().unwrap_or("1 = 1");
-        let mut statement = Statement {
+        let mut statement = SelectStatement {
             sql: format!("SELECT {bare} FROM {} WHERE {keep} AND {bare} IS NOT NULL", from_clause(source)),
             params: Vec::new(),
         };
@@ -181,12 +186,12 @@ impl Store {
         let keep = source.keep.as_deref().unwrap_or("1 = 1");
         let sql = format!("SELECT count(DISTINCT t.{}) FROM {} WHERE {keep}", quote(name), from_clause(source));
         match self.fetch_text(&sql).await?.first().and_then(|row| row.first()) {
-            Some(Raw::Integer(count)) => Ok((*count).max(0) as u64),
+            Some(FetchedValue::Integer(count)) => Ok((*count).max(0) as u64),
             _ => Ok(0),
         }
     }
 
-    fn walking(&self, walk: &Walk<'_>, id: &str) -> (Statement, Projection) {
+    fn walking(&self, walk: &RowWalk<'_>, id: &str) -> (SelectStatement, Projection) {
         let engine = self.engine();
         let projection = Projection::new(engine, walk.source, Some(walk.columns), None);
         let reads = |name: &str| stored_read(engine, walk.source, name);
@@ -196,7 +201,7 @@ impl Store {
         (statement, projection)
     }
 
-    fn narrow_walk(&self, walk: &Walk<'_>, statement: &mut Statement) {
+    fn narrow_walk(&self, walk: &RowWalk<'_>, statement: &mut SelectStatement) {
         for narrow in &walk.narrow {
             if let Some(condition) = self.condition(walk.source, narrow, statement) {
                 let _ = write!(statement.sql, " AND {condition}");
@@ -204,31 +209,40 @@ impl Store {
         }
     }
 
-    fn condition(&self, source: &BoundSource, narrow: &Narrow<'_>, statement: &mut Statement) -> Option<String> {
+    fn condition(
+        &self,
+        source: &BoundSource,
+        narrow: &NarrowCondition<'_>,
+        statement: &mut SelectStatement,
+    ) -> Option<String> {
         let engine = self.engine();
         let column = match narrow {
-            Narrow::Present(c) | Narrow::Absent(c) | Narrow::Short(c) | Narrow::OneOf(c, _) | Narrow::Names(c, _) => c,
+            NarrowCondition::Present(c)
+            | NarrowCondition::Absent(c)
+            | NarrowCondition::Short(c)
+            | NarrowCondition::OneOf(c, _)
+            | NarrowCondition::Names(c, _) => c,
         };
         // A value that several ways can give is judged by what they give.
         let [way] = source.column(column) else { return None };
         let (name, _) = plain_column(source, column)?;
         let (bare, declared) = (format!("t.{}", quote(name)), dialect::declared(&way.origin));
-        let one = way.stored == Stored::One;
+        let one = way.stored == StoredAs::One;
         Some(match narrow {
-            Narrow::Names(_, values) if !one => return holds_one(engine, declared, &bare, values, statement),
-            Narrow::Present(_) => format!("{bare} IS NOT NULL"),
-            Narrow::Absent(_) => format!("{bare} IS NULL"),
-            Narrow::Short(_) if engine == Engine::Sqlite => {
+            NarrowCondition::Names(_, values) if !one => return holds_one(engine, declared, &bare, values, statement),
+            NarrowCondition::Present(_) => format!("{bare} IS NOT NULL"),
+            NarrowCondition::Absent(_) => format!("{bare} IS NULL"),
+            NarrowCondition::Short(_) if engine == Engine::Sqlite => {
                 format!("({bare} IS NULL OR length(CAST({bare} AS TEXT)) < {SHORT})")
             }
-            Narrow::Short(_) => format!("({bare} IS NULL OR length({bare}::text) < {SHORT})"),
-            Narrow::OneOf(_, values) | Narrow::Names(_, values) => {
+            NarrowCondition::Short(_) => format!("({bare} IS NULL OR length({bare}::text) < {SHORT})"),
+            NarrowCondition::OneOf(_, values) | NarrowCondition::Names(_, values) => {
                 let values: Vec<&String> = match (engine, PgType::of(declared)) {
                     (Engine::Postgres, PgType::Uuid) => values.iter().filter(|v| is_uuid(v)).collect(),
                     _ => values.iter().collect(),
                 };
                 let text = Value::from(values.iter().map(|v| Value::from(v.as_str())).collect::<Vec<_>>()).to_string();
-                statement.params.push(Raw::Text(text));
+                statement.params.push(FetchedValue::Text(text));
                 let at = statement.params.len();
                 match engine {
                     Engine::Sqlite => format!("{bare} IN (SELECT value FROM json_each(${at}))"),
@@ -242,10 +256,10 @@ impl Store {
     }
 }
 
-fn text_of(row: Vec<Raw>) -> Option<String> {
+fn text_of(row: Vec<FetchedValue>) -> Option<String> {
     match row.into_iter().next() {
-        Some(Raw::Text(text)) => Some(text),
-        Some(Raw::Integer(i)) => Some(i.to_string()),
+        Some(FetchedValue::Text(text)) => Some(text),
+        Some(FetchedValue::Integer(i)) => Some(i.to_string()),
         _ => None,
     }
 }
@@ -256,7 +270,7 @@ fn holds_one(
     declared: &str,
     bare: &str,
     values: &[String],
-    statement: &mut Statement,
+    statement: &mut SelectStatement,
 ) -> Option<String> {
     let text = serde_json::json!(values).to_string();
     let mark = format!("${}", statement.params.len() + 1);
@@ -274,7 +288,7 @@ fn holds_one(
         }
         _ => return None,
     };
-    statement.params.push(Raw::Text(text));
+    statement.params.push(FetchedValue::Text(text));
     Some(condition)
 }
 
@@ -300,11 +314,11 @@ fn stored_read(engine: Engine, source: &BoundSource, name: &str) -> String {
     }
 }
 
-fn found(walk: &Walk<'_>, projection: &Projection, mut raw: Vec<Raw>) -> Found {
+fn found(walk: &RowWalk<'_>, projection: &Projection, mut raw: Vec<FetchedValue>) -> WalkedRow {
     let row = codec::decode(walk.source, projection, &raw);
     let mut own = raw.split_off(projection.len().min(raw.len())).into_iter();
-    let key = own.next().unwrap_or(Raw::Null);
-    Found { row, key, stored: own.collect() }
+    let key = own.next().unwrap_or(FetchedValue::Null);
+    WalkedRow { row, key, stored: own.collect() }
 }
 
 /// The table and the stored column of a source's id.

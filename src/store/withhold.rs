@@ -2,40 +2,40 @@
 //! one of several tables are missing, or a source is not there. Each with the reason and the GRANT that would help.
 
 use super::dialect::quote;
-use super::sql_names::{self, Read};
-use crate::layout::vector::Beside;
+use super::sql_names::{self, ReadTable};
+use crate::layout::vector::VectorsBeside;
 use crate::layout::{
-    BoundColumn, BoundFrom, BoundOrigin, BoundSource, Catalog, CatalogTable, Engine, Layout, Need, Recognised,
-    Withheld, recognise,
+    BoundColumn, BoundFrom, BoundOrigin, BoundSource, Catalog, CatalogTable, Engine, Layout, Need, RecognisedLayouts,
+    WithheldPart, recognise,
 };
 use crate::memory::query::Capability;
 
 /// Finds the layouts that fit, with the sources that our role may read.
 #[must_use]
-pub fn recognise_readable(layouts: &[Layout], engine: Engine, catalog: &Catalog) -> Recognised {
+pub fn recognise_readable(layouts: &[Layout], engine: Engine, catalog: &Catalog) -> RecognisedLayouts {
     let mut found = recognise(layouts, engine, catalog);
     if catalog.tables.iter().all(|t| t.columns.iter().all(|c| !c.denied)) {
         return found;
     }
     let mut withheld = Vec::new();
-    found.sources.retain_mut(|source| Reader { catalog, withheld: &mut withheld }.keeps(source));
+    found.sources.retain_mut(|source| RightsReader { catalog, withheld: &mut withheld }.keeps(source));
     found.withheld = withheld;
     found
 }
 
 /// A table, or columns of it, that our role may not read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Denied<'c> {
+pub struct DeniedTable<'c> {
     table: &'c CatalogTable,
     /// The columns; none where it is the whole table.
     columns: Vec<&'c str>,
 }
 
-impl<'c> Denied<'c> {
+impl<'c> DeniedTable<'c> {
     /// A whole table.
     #[must_use]
     pub fn whole(table: &'c CatalogTable) -> Self {
-        Denied { table, columns: Vec::new() }
+        DeniedTable { table, columns: Vec::new() }
     }
 
     /// The columns of a table that may not be read; none where all may.
@@ -43,9 +43,9 @@ impl<'c> Denied<'c> {
     pub fn of(table: &'c CatalogTable) -> Option<Self> {
         let columns: Vec<&str> = table.columns.iter().filter(|c| c.denied).map(|c| c.name.as_str()).collect();
         match (table.denied, columns.is_empty()) {
-            (true, _) => Some(Denied::whole(table)),
+            (true, _) => Some(DeniedTable::whole(table)),
             (false, true) => None,
-            (false, false) => Some(Denied { table, columns }),
+            (false, false) => Some(DeniedTable { table, columns }),
         }
     }
 
@@ -113,12 +113,12 @@ fn plain_or_quoted(name: &str) -> String {
 /// A table under the name that columns are written with.
 type Aliased<'c> = (String, &'c CatalogTable);
 
-struct Reader<'c, 'w> {
+struct RightsReader<'c, 'w> {
     catalog: &'c Catalog,
-    withheld: &'w mut Vec<Withheld>,
+    withheld: &'w mut Vec<WithheldPart>,
 }
 
-impl<'c> Reader<'c, '_> {
+impl<'c> RightsReader<'c, '_> {
     /// Takes out of a source what may not be read; false where nothing of use is left.
     fn keeps(&mut self, source: &mut BoundSource) -> bool {
         let (schema, name) = &source.table;
@@ -130,7 +130,7 @@ impl<'c> Reader<'c, '_> {
             BoundFrom::Query(sql) => self.aliases(&sql_names::reads(sql, true)),
         };
         let lack = if main.denied {
-            Some(Denied::whole(main))
+            Some(DeniedTable::whole(main))
         } else {
             let keep = source.keep.as_deref().and_then(|sql| self.lack_of_sql(sql, &aliases));
             keep.or_else(|| self.lack_of_from(source)).or_else(|| {
@@ -157,8 +157,8 @@ impl<'c> Reader<'c, '_> {
         true
     }
 
-    fn note(&mut self, source: &BoundSource, column: Option<&str>, lack: &Denied<'_>) {
-        let withheld = Withheld {
+    fn note(&mut self, source: &BoundSource, column: Option<&str>, lack: &DeniedTable<'_>) {
+        let withheld = WithheldPart {
             entity: source.entity,
             column: column.map(str::to_owned),
             table: lack.table.title(),
@@ -196,7 +196,7 @@ impl<'c> Reader<'c, '_> {
         open
     }
 
-    fn lack_of_way(&self, way: &BoundColumn, aliases: &[Aliased<'c>]) -> Option<Denied<'c>> {
+    fn lack_of_way(&self, way: &BoundColumn, aliases: &[Aliased<'c>]) -> Option<DeniedTable<'c>> {
         let needed = way.needs.iter().find_map(|need| self.lack_of_need(need));
         needed.or_else(|| match &way.origin {
             BoundOrigin::Value(_) => None,
@@ -213,24 +213,24 @@ impl<'c> Reader<'c, '_> {
         })
     }
 
-    fn lack_of_need(&self, need: &Need) -> Option<Denied<'c>> {
+    fn lack_of_need(&self, need: &Need) -> Option<DeniedTable<'c>> {
         let table = self.catalog.table(&need.table)?;
         match &need.column {
             Some(column) => lack_of_column(table, column),
-            None => table.denied.then(|| Denied::whole(table)),
+            None => table.denied.then(|| DeniedTable::whole(table)),
         }
     }
 
     /// The part of a piece of SQL that may not be read: a table of its own, or a column of one that it names.
-    fn lack_of_sql(&self, sql: &str, outer: &[Aliased<'c>]) -> Option<Denied<'c>> {
+    fn lack_of_sql(&self, sql: &str, outer: &[Aliased<'c>]) -> Option<DeniedTable<'c>> {
         let own = self.aliases(&sql_names::reads(sql, false));
         if let Some((_, table)) = own.iter().find(|(_, table)| table.denied) {
-            return Some(Denied::whole(table));
+            return Some(DeniedTable::whole(table));
         }
         Self::lack_of_columns(sql, &own, outer)
     }
 
-    fn lack_of_columns(sql: &str, own: &[Aliased<'c>], outer: &[Aliased<'c>]) -> Option<Denied<'c>> {
+    fn lack_of_columns(sql: &str, own: &[Aliased<'c>], outer: &[Aliased<'c>]) -> Option<DeniedTable<'c>> {
         let all = || own.iter().chain(outer);
         sql_names::names(sql).iter().find_map(|name| match &name.parts[..] {
             [alias, column] => {
@@ -246,13 +246,13 @@ impl<'c> Reader<'c, '_> {
     }
 
     /// What keeps the rows of a query from being read: a table that others' rows depend on.
-    fn lack_of_from(&self, source: &BoundSource) -> Option<Denied<'c>> {
+    fn lack_of_from(&self, source: &BoundSource) -> Option<DeniedTable<'c>> {
         let BoundFrom::Query(sql) = &source.from else { return None };
         let reads = sql_names::reads(sql, true);
         for read in &reads {
             let Some(table) = self.catalog.table(&read.table) else { continue };
             if table.denied && !can_be_without(source, sql, read) {
-                return Some(Denied::whole(table));
+                return Some(DeniedTable::whole(table));
             }
         }
         let mut open = self.aliases(&reads);
@@ -272,7 +272,7 @@ impl<'c> Reader<'c, '_> {
             let alias = if read.renamed { String::new() } else { format!(" AS {}", quote(&read.alias)) };
             let empty = format!("(SELECT {} WHERE false){alias}", columns.join(", "));
             veiled.replace_range(read.place.0..read.place.1, &empty);
-            lacks.push((Denied::whole(table), read.outer));
+            lacks.push((DeniedTable::whole(table), read.outer));
         }
         source.from = BoundFrom::Query(veiled);
         for (lack, outer) in lacks {
@@ -286,12 +286,12 @@ impl<'c> Reader<'c, '_> {
     fn vector(&mut self, source: &mut BoundSource, main: &'c CatalogTable) {
         let Some(vector) = &source.vector else { return };
         let lack = match &vector.beside {
-            Some(Beside { table: Some((schema, name)), key, .. }) => {
+            Some(VectorsBeside { table: Some((schema, name)), key, .. }) => {
                 let table = self.catalog.tables.iter().find(|t| t.schema == *schema && t.name == *name);
                 let mut named = key.iter().map(|(key, _)| key).chain([&vector.column]);
                 table.and_then(|table| named.find_map(|name| lack_of_column(table, name)))
             }
-            Some(Beside { query, .. }) => query.as_ref().and_then(|sql| self.lack_of_sql(sql, &[])),
+            Some(VectorsBeside { query, .. }) => query.as_ref().and_then(|sql| self.lack_of_sql(sql, &[])),
             None => lack_of_column(main, &vector.column),
         };
         if let Some(lack) = lack {
@@ -300,19 +300,19 @@ impl<'c> Reader<'c, '_> {
         }
     }
 
-    fn aliases(&self, reads: &[Read]) -> Vec<Aliased<'c>> {
+    fn aliases(&self, reads: &[ReadTable]) -> Vec<Aliased<'c>> {
         reads.iter().filter_map(|read| Some((read.alias.clone(), self.catalog.table(&read.table)?))).collect()
     }
 }
 
-fn lack_of_column<'c>(table: &'c CatalogTable, name: &str) -> Option<Denied<'c>> {
+fn lack_of_column<'c>(table: &'c CatalogTable, name: &str) -> Option<DeniedTable<'c>> {
     let column = table.column(name).filter(|c| c.denied)?;
-    Some(if table.denied { Denied::whole(table) } else { Denied { table, columns: vec![&column.name] } })
+    Some(if table.denied { DeniedTable::whole(table) } else { DeniedTable { table, columns: vec![&column.name] } })
 }
 
 /// Whether the rows of a query are right without a table: it is joined from outside, it is one of several whose rows are
 /// listed one after the other, or the layout says which columns come from it.
-fn can_be_without(source: &BoundSource, sql: &str, read: &Read) -> bool {
+fn can_be_without(source: &BoundSource, sql: &str, read: &ReadTable) -> bool {
     let of_it = |need: &Need| need.table.eq_ignore_ascii_case(&read.table);
     read.outer
         || sql_names::names(sql).iter().any(|name| name.parts == ["union"])

@@ -8,12 +8,12 @@ use serde_json::Value;
 
 use super::codec::json_text;
 use super::container::{self, Change, Decoded, Layer, Leaf, LeafKind, Limits, Rewritten};
-use super::session::Raw;
-use crate::layout::{Codec, Inside, Part};
+use super::session::FetchedValue;
+use crate::layout::{Codec, Inside, TextPart};
 use crate::memory::json;
 
 /// The value that stands there, with what is wrong with it; parts of a text are a list, one part is a text.
-pub(super) fn found(raw: &Raw, inside: &Inside) -> (Option<Value>, Vec<String>) {
+pub(super) fn found(raw: &FetchedValue, inside: &Inside) -> (Option<Value>, Vec<String>) {
     let (whole, problems) = match outer(raw, inside) {
         Ok(Some(found)) => found,
         Ok(None) => return (None, Vec::new()),
@@ -30,9 +30,9 @@ pub(super) fn found(raw: &Raw, inside: &Inside) -> (Option<Value>, Vec<String>) 
     let Value::String(text) = &found else { return (Some(found), Vec::new()) };
     let mut parts = inside.parts(text).into_iter();
     let found = match &inside.part {
-        Part::Any => Some(Value::from_iter(parts)),
-        Part::At(_) => parts.next().map(Value::from),
-        Part::After(_) => parts.next().map(|part| Value::from(percent_decode_str(part).decode_utf8_lossy())),
+        TextPart::Any => Some(Value::from_iter(parts)),
+        TextPart::At(_) => parts.next().map(Value::from),
+        TextPart::After(_) => parts.next().map(|part| Value::from(percent_decode_str(part).decode_utf8_lossy())),
     };
     (found, Vec::new())
 }
@@ -40,8 +40,8 @@ pub(super) fn found(raw: &Raw, inside: &Inside) -> (Option<Value>, Vec<String>) 
 /// The document that the encodings give, or the text where they give none; what is wrong where it is nothing.
 type Outer = (Value, Vec<String>);
 
-fn outer(raw: &Raw, inside: &Inside) -> Result<Option<Outer>, String> {
-    if *raw == Raw::Null {
+fn outer(raw: &FetchedValue, inside: &Inside) -> Result<Option<Outer>, String> {
+    if *raw == FetchedValue::Null {
         return Ok(None);
     }
     let raw = if inside.decode.is_empty() {
@@ -50,7 +50,7 @@ fn outer(raw: &Raw, inside: &Inside) -> Result<Option<Outer>, String> {
         match container::decoded(raw, &inside.decode)? {
             None => return Ok(None),
             Some(Decoded::Document(value)) => return Ok(Some((value, Vec::new()))),
-            Some(Decoded::Bytes(bytes)) => Cow::Owned(Raw::Bytes(bytes)),
+            Some(Decoded::Bytes(bytes)) => Cow::Owned(FetchedValue::Bytes(bytes)),
         }
     };
     if inside.path.is_some() {
@@ -59,17 +59,19 @@ fn outer(raw: &Raw, inside: &Inside) -> Result<Option<Outer>, String> {
         return Ok(Some((reading.value, problems)));
     }
     Ok(Some(match &*raw {
-        Raw::Null => return Ok(None),
-        Raw::Text(text) => (Value::from(text.as_str()), Vec::new()),
-        Raw::BadText(bytes) | Raw::Bytes(bytes) => (Value::from(String::from_utf8_lossy(bytes)), Vec::new()),
-        Raw::Integer(number) => (Value::from(*number), Vec::new()),
-        Raw::Real(number) => (Value::from(*number), Vec::new()),
+        FetchedValue::Null => return Ok(None),
+        FetchedValue::Text(text) => (Value::from(text.as_str()), Vec::new()),
+        FetchedValue::BadText(bytes) | FetchedValue::Bytes(bytes) => {
+            (Value::from(String::from_utf8_lossy(bytes)), Vec::new())
+        }
+        FetchedValue::Integer(number) => (Value::from(*number), Vec::new()),
+        FetchedValue::Real(number) => (Value::from(*number), Vec::new()),
     }))
 }
 
 /// The texts that stand there: one, the items of a list, or the parts of a text.
 #[must_use]
-pub fn texts(raw: &Raw, inside: &Inside) -> Vec<String> {
+pub fn texts(raw: &FetchedValue, inside: &Inside) -> Vec<String> {
     match found(raw, inside).0 {
         Some(Value::String(text)) => vec![text],
         Some(Value::Number(number)) => vec![number.to_string()],
@@ -89,15 +91,15 @@ pub fn texts(raw: &Raw, inside: &Inside) -> Vec<String> {
 ///
 /// # Errors
 /// Why it cannot be put there, for people.
-pub fn replaced(raw: &Raw, inside: &Inside, value: &Value) -> Result<Raw, String> {
+pub fn replaced(raw: &FetchedValue, inside: &Inside, value: &Value) -> Result<FetchedValue, String> {
     let value = match &inside.by {
         Some(by) => Cow::Owned(rejoined(raw, inside, by, value)?),
         None => Cow::Borrowed(value),
     };
     if inside.decode.is_empty() && inside.path.is_none() {
         return match (&*value, raw) {
-            (Value::String(text), Raw::Bytes(_)) => Ok(Raw::Bytes(text.clone().into_bytes())),
-            (Value::String(text), _) => Ok(Raw::Text(text.clone())),
+            (Value::String(text), FetchedValue::Bytes(_)) => Ok(FetchedValue::Bytes(text.clone().into_bytes())),
+            (Value::String(text), _) => Ok(FetchedValue::Text(text.clone())),
             (other, _) => Err(format!("takes a text, not {other}")),
         };
     }
@@ -117,14 +119,16 @@ pub fn replaced(raw: &Raw, inside: &Inside, value: &Value) -> Result<Raw, String
     put(&mut document, inside.path.as_deref().unwrap_or_default(), &value)?;
     let new = document.to_string();
     Ok(match raw {
-        Raw::Bytes(bytes) if std::str::from_utf8(bytes).is_ok() => Raw::Bytes(new.into_bytes()),
-        Raw::Bytes(_) => return Err("is compressed, and only texts that are there can be changed in it".to_owned()),
-        _ => Raw::Text(new),
+        FetchedValue::Bytes(bytes) if std::str::from_utf8(bytes).is_ok() => FetchedValue::Bytes(new.into_bytes()),
+        FetchedValue::Bytes(_) => {
+            return Err("is compressed, and only texts that are there can be changed in it".to_owned());
+        }
+        _ => FetchedValue::Text(new),
     })
 }
 
 /// The value with one text in it changed, in its own encodings; none where no such text is there.
-fn leaf_replaced(raw: &Raw, path: &str, text: &str) -> Result<Option<Raw>, String> {
+fn leaf_replaced(raw: &FetchedValue, path: &str, text: &str) -> Result<Option<FetchedValue>, String> {
     let mut seen = 0;
     let mut change = |leaf: &Leaf<'_>| {
         let reread = leaf.layers.last() == Some(&Layer::Escapes);
@@ -144,7 +148,7 @@ fn leaf_replaced(raw: &Raw, path: &str, text: &str) -> Result<Option<Raw>, Strin
 }
 
 /// The text around a part, with another part in its place; of all parts, these and no others.
-fn rejoined(raw: &Raw, inside: &Inside, by: &str, value: &Value) -> Result<Value, String> {
+fn rejoined(raw: &FetchedValue, inside: &Inside, by: &str, value: &Value) -> Result<Value, String> {
     let items: Vec<&str> = match value {
         Value::String(text) => vec![text],
         Value::Array(items) => items.iter().filter_map(Value::as_str).collect(),
@@ -154,7 +158,7 @@ fn rejoined(raw: &Raw, inside: &Inside, by: &str, value: &Value) -> Result<Value
     if let Some(item) = items.iter().find(|item| item.contains(by)) {
         return Err(format!("cannot hold `{item}`: `{by}` stands between its parts"));
     }
-    if inside.part == Part::Any {
+    if inside.part == TextPart::Any {
         return Ok(Value::from(items.join(by)));
     }
     let whole = Inside { by: None, ..inside.clone() };
@@ -191,7 +195,7 @@ mod tests {
 
     use super::*;
 
-    fn inside(decode: &[Codec], path: Option<&str>, by: Option<&str>, part: Part) -> Inside {
+    fn inside(decode: &[Codec], path: Option<&str>, by: Option<&str>, part: TextPart) -> Inside {
         Inside {
             decode: decode.to_vec(),
             path: path.map(str::to_owned),
@@ -203,48 +207,60 @@ mod tests {
 
     #[test]
     fn a_path_leads_through_every_element() {
-        let raw = Raw::Text(r#"{"content":{"parts":[{"text":"a"},{"x":1},{"text":"b"}]}}"#.into());
+        let raw = FetchedValue::Text(r#"{"content":{"parts":[{"text":"a"},{"x":1},{"text":"b"}]}}"#.into());
         assert_eq!(found(&raw, &Inside::at("content.parts.*.text")).0, Some(json!(["a", "b"])));
         assert_eq!(found(&raw, &Inside::at("content.parts.*.none")).0, None);
     }
 
     #[test]
     fn a_new_text_leaves_every_other_byte() {
-        let raw = Raw::Text(r#"{"a": 1.50,  "text": "Gr\u00f6\u00dfe", "b": [ ]}"#.into());
+        let raw = FetchedValue::Text(r#"{"a": 1.50,  "text": "Gr\u00f6\u00dfe", "b": [ ]}"#.into());
         let new = replaced(&raw, &Inside::at("text"), &json!("é\"")).expect("it can be put there");
-        assert_eq!(new, Raw::Text(r#"{"a": 1.50,  "text": "é\"", "b": [ ]}"#.into()));
-        let bytes = Raw::Bytes(br#"{"text":"old"}"#.to_vec());
-        assert_eq!(replaced(&bytes, &Inside::at("text"), &json!("new")), Ok(Raw::Bytes(br#"{"text":"new"}"#.to_vec())));
-        let quoted = Raw::Text(r#""old""#.into());
-        let whole = inside(&[Codec::Json], None, None, Part::Any);
-        assert_eq!(replaced(&quoted, &whole, &json!("new")), Ok(Raw::Text(r#""new""#.into())));
+        assert_eq!(new, FetchedValue::Text(r#"{"a": 1.50,  "text": "é\"", "b": [ ]}"#.into()));
+        let bytes = FetchedValue::Bytes(br#"{"text":"old"}"#.to_vec());
+        assert_eq!(
+            replaced(&bytes, &Inside::at("text"), &json!("new")),
+            Ok(FetchedValue::Bytes(br#"{"text":"new"}"#.to_vec()))
+        );
+        let quoted = FetchedValue::Text(r#""old""#.into());
+        let whole = inside(&[Codec::Json], None, None, TextPart::Any);
+        assert_eq!(replaced(&quoted, &whole, &json!("new")), Ok(FetchedValue::Text(r#""new""#.into())));
         assert_eq!(found(&quoted, &whole).0, Some(json!("old")));
     }
 
     #[test]
     fn what_is_no_text_is_put_into_json_and_nothing_else() {
-        let raw = Raw::Text(r#"{"tags":["a"],"n":null}"#.into());
+        let raw = FetchedValue::Text(r#"{"tags":["a"],"n":null}"#.into());
         let new = replaced(&raw, &Inside::at("tags"), &json!(["b", "c"]));
-        assert_eq!(new, Ok(Raw::Text(r#"{"tags":["b","c"],"n":null}"#.into())));
-        assert_eq!(replaced(&raw, &Inside::at("n"), &json!("x")), Ok(Raw::Text(r#"{"tags":["a"],"n":"x"}"#.into())));
-        let packed = inside(&[Codec::Msgpack], Some("n"), None, Part::Any);
-        assert!(replaced(&Raw::Bytes(vec![0x81, 0xA1, b'n', 0xC0]), &packed, &json!(7)).is_err());
-        let pickle = Raw::Bytes(b"\x80\x04}\x8c\x01n\x8c\x03olds.".to_vec());
-        let pickled = inside(&[Codec::Pickle], Some("n"), None, Part::Any);
+        assert_eq!(new, Ok(FetchedValue::Text(r#"{"tags":["b","c"],"n":null}"#.into())));
+        assert_eq!(
+            replaced(&raw, &Inside::at("n"), &json!("x")),
+            Ok(FetchedValue::Text(r#"{"tags":["a"],"n":"x"}"#.into()))
+        );
+        let packed = inside(&[Codec::Msgpack], Some("n"), None, TextPart::Any);
+        assert!(replaced(&FetchedValue::Bytes(vec![0x81, 0xA1, b'n', 0xC0]), &packed, &json!(7)).is_err());
+        let pickle = FetchedValue::Bytes(b"\x80\x04}\x8c\x01n\x8c\x03olds.".to_vec());
+        let pickled = inside(&[Codec::Pickle], Some("n"), None, TextPart::Any);
         assert_eq!(found(&pickle, &pickled).0, Some(json!("old")));
         assert!(replaced(&pickle, &pickled, &json!("new")).is_err());
     }
 
     #[test]
     fn parts_are_read_and_written() {
-        let scope = Raw::Text("agent_id=a&user_id=ann%26co".into());
-        let user = inside(&[], None, Some("&"), Part::After("user_id=".into()));
+        let scope = FetchedValue::Text("agent_id=a&user_id=ann%26co".into());
+        let user = inside(&[], None, Some("&"), TextPart::After("user_id=".into()));
         assert_eq!(found(&scope, &user).0, Some(json!("ann&co")));
-        let tags = inside(&[], None, Some(","), Part::Any);
-        assert_eq!(texts(&Raw::Text("a,b".into()), &tags), ["a", "b"]);
-        assert_eq!(replaced(&Raw::Text("a,b".into()), &tags, &json!(["c", "d"])), Ok(Raw::Text("c,d".into())));
-        assert!(replaced(&Raw::Text("a".into()), &tags, &json!(["c,d"])).is_err());
-        let second = inside(&[], None, Some("."), Part::At(1));
-        assert_eq!(replaced(&Raw::Text("m.ann.s".into()), &second, &json!("bob")), Ok(Raw::Text("m.bob.s".into())));
+        let tags = inside(&[], None, Some(","), TextPart::Any);
+        assert_eq!(texts(&FetchedValue::Text("a,b".into()), &tags), ["a", "b"]);
+        assert_eq!(
+            replaced(&FetchedValue::Text("a,b".into()), &tags, &json!(["c", "d"])),
+            Ok(FetchedValue::Text("c,d".into()))
+        );
+        assert!(replaced(&FetchedValue::Text("a".into()), &tags, &json!(["c,d"])).is_err());
+        let second = inside(&[], None, Some("."), TextPart::At(1));
+        assert_eq!(
+            replaced(&FetchedValue::Text("m.ann.s".into()), &second, &json!("bob")),
+            Ok(FetchedValue::Text("m.bob.s".into()))
+        );
     }
 }

@@ -11,19 +11,19 @@ use tokio::sync::MutexGuard;
 use super::dialect::quote;
 use super::revise;
 use super::server::ServerLink;
-use super::session::{self, Opener, Param, Raw, RawRow};
-use super::shape::{self, Shape};
-use super::stored::{Cell, Image, Mutation, Rows, TableName};
+use super::session::{self, FetchedValue, Opener, Param, RawRow};
+use super::shape::{self, TableShape};
+use super::stored::{Cell, Image, Mutation, StoredRows, TableName};
 use super::{Store, StoreError, companion, connect::explain};
 use crate::layout::Engine;
 
 /// One row and what it gets.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Update {
+pub struct RowUpdate {
     /// Table.
     pub table: TableName,
     /// Columns and values that find the row.
-    pub key: Vec<(String, Raw)>,
+    pub key: Vec<(String, FetchedValue)>,
     /// Columns and their new values.
     pub set: Vec<(String, Cell)>,
 }
@@ -96,15 +96,15 @@ fn is_refusal(sqlite: Option<i32>, code: &str, message: &str) -> bool {
 
 /// A connection that may write.
 #[derive(Debug)]
-pub enum Link {
+pub enum WriteConnection {
     /// SQLite.
     Sqlite(SqliteConnection),
     /// PostgreSQL.
     Postgres(ServerLink),
 }
 
-impl Link {
-    async fn open(store: &Store) -> Result<Link, sqlx::Error> {
+impl WriteConnection {
+    async fn open(store: &Store) -> Result<WriteConnection, sqlx::Error> {
         if let Some(companion) = &store.companion {
             let options = SqliteConnectOptions::new().in_memory(true).foreign_keys(false).busy_timeout(PATIENCE);
             let mut link = SqliteConnection::connect_with(&options).await?;
@@ -112,16 +112,16 @@ impl Link {
             let attach = format!("ATTACH $1 AS {}", quote(companion::SCHEMA));
             let file = companion::uri(&companion.path, "mode=rw");
             sqlx::query(AssertSqlSafe(attach)).bind(file).execute(&mut link).await?;
-            return Ok(Link::Sqlite(link));
+            return Ok(WriteConnection::Sqlite(link));
         }
         match store.sessions.opener() {
             // Foreign keys are as SQLite has them unless told: not enforced. A cascade would change rows that no plan
             // names. The journal's mode stays as it is.
             Opener::Sqlite(options, _) => {
                 let options = options.clone().read_only(false).foreign_keys(false).busy_timeout(PATIENCE);
-                Ok(Link::Sqlite(SqliteConnection::connect_with(&options).await?))
+                Ok(WriteConnection::Sqlite(SqliteConnection::connect_with(&options).await?))
             }
-            Opener::Postgres(server) => Ok(Link::Postgres(ServerLink::open(server).await?)),
+            Opener::Postgres(server) => Ok(WriteConnection::Postgres(ServerLink::open(server).await?)),
         }
     }
 
@@ -133,8 +133,8 @@ impl Link {
             std::ops::ControlFlow::Continue(())
         };
         match self {
-            Link::Sqlite(link) => session::scan_sqlite(link, sql, params, &mut each).await.map(drop)?,
-            Link::Postgres(link) => session::scan_postgres(link, sql, params, &mut each).await.map(drop)?,
+            WriteConnection::Sqlite(link) => session::scan_sqlite(link, sql, params, &mut each).await.map(drop)?,
+            WriteConnection::Postgres(link) => session::scan_postgres(link, sql, params, &mut each).await.map(drop)?,
         }
         Ok(rows)
     }
@@ -142,18 +142,18 @@ impl Link {
     async fn execute(&mut self, sql: &str, params: &[Param]) -> Result<u64, sqlx::Error> {
         tracing::debug!(%sql, "write");
         match self {
-            Link::Sqlite(link) => {
+            WriteConnection::Sqlite(link) => {
                 session::bound_sqlite(sql, params).execute(link).await.map(|done| done.rows_affected())
             }
-            Link::Postgres(link) => link.execute(sql, params).await,
+            WriteConnection::Postgres(link) => link.execute(sql, params).await,
         }
     }
 
     /// Statements without values, parted by semicolons.
     async fn script(&mut self, sql: &str) -> Result<(), sqlx::Error> {
         match self {
-            Link::Sqlite(link) => sqlx::raw_sql(AssertSqlSafe(sql.to_owned())).execute(link).await.map(drop),
-            Link::Postgres(link) => link.script(sql).await,
+            WriteConnection::Sqlite(link) => sqlx::raw_sql(AssertSqlSafe(sql.to_owned())).execute(link).await.map(drop),
+            WriteConnection::Postgres(link) => link.script(sql).await,
         }
     }
 
@@ -161,24 +161,24 @@ impl Link {
     async fn begin(&mut self, patience: Duration, pragmas: &str) -> Result<(), sqlx::Error> {
         match self {
             // A transaction that reads first and writes later fails at once when another has written meanwhile.
-            Link::Sqlite(_) => {
+            WriteConnection::Sqlite(_) => {
                 let wait = patience.as_millis();
                 self.script(&format!("PRAGMA busy_timeout = {wait}; {pragmas}BEGIN IMMEDIATE")).await
             }
-            Link::Postgres(link) => link.begin_writing(patience).await,
+            WriteConnection::Postgres(link) => link.begin_writing(patience).await,
         }
     }
 }
 
-/// An open transaction that may write. Dropped without [`Writer::commit`], nothing of it remains.
+/// An open transaction that may write. Dropped without [`WriteTransaction::commit`], nothing of it remains.
 #[derive(Debug)]
-pub struct Writer<'a> {
+pub struct WriteTransaction<'a> {
     pub(super) store: &'a Store,
     /// The connection while the transaction is sound.
-    link: Option<Link>,
+    link: Option<WriteConnection>,
     /// When waiting for others ends.
     until: Instant,
-    home: MutexGuard<'a, Option<Link>>,
+    home: MutexGuard<'a, Option<WriteConnection>>,
     now: String,
 }
 
@@ -189,7 +189,7 @@ impl Store {
     /// # Errors
     /// [`WriteError::ReadOnly`] where nothing can be written, [`WriteError::Busy`] when another writer keeps the
     /// database for too long.
-    pub async fn write(&self, now: &str) -> Result<Writer<'_>, WriteError> {
+    pub async fn write(&self, now: &str) -> Result<WriteTransaction<'_>, WriteError> {
         self.write_within(now, PATIENCE).await
     }
 
@@ -197,7 +197,7 @@ impl Store {
     ///
     /// # Errors
     /// As [`Store::write`].
-    pub async fn write_within(&self, now: &str, patience: Duration) -> Result<Writer<'_>, WriteError> {
+    pub async fn write_within(&self, now: &str, patience: Duration) -> Result<WriteTransaction<'_>, WriteError> {
         if let Some(reason) = &self.blocked {
             return Err(WriteError::ReadOnly(reason.clone()));
         }
@@ -206,18 +206,18 @@ impl Store {
         let fresh = kept.is_none();
         let mut link = match kept {
             Some(link) => link,
-            None => Link::open(self).await?,
+            None => WriteConnection::open(self).await?,
         };
         let pragmas = format!("{}{}", self.lasting(), self.manners());
         let until = Instant::now() + patience;
         match link.begin(patience, &pragmas).await {
             Err(error) if session::lost(&error) && !session::is_late(&error) && !fresh => {
-                link = Link::open(self).await?;
+                link = WriteConnection::open(self).await?;
                 link.begin(patience, &pragmas).await?;
             }
             outcome => outcome?,
         }
-        let writer = Writer { store: self, link: Some(link), until, home, now: now.to_owned() };
+        let writer = WriteTransaction { store: self, link: Some(link), until, home, now: now.to_owned() };
         match self.displaced() {
             None => Ok(writer),
             Some(words) => {
@@ -262,9 +262,9 @@ impl Store {
     }
 }
 
-impl Writer<'_> {
+impl WriteTransaction<'_> {
     /// The connection, for one statement.
-    fn link(&mut self) -> Result<&mut Link, WriteError> {
+    fn link(&mut self) -> Result<&mut WriteConnection, WriteError> {
         self.store.fault.step()?;
         self.link.as_mut().ok_or_else(|| WriteError::Store(sqlx::Error::PoolClosed.into()))
     }
@@ -277,14 +277,14 @@ impl Writer<'_> {
 
     /// A whole number as it is bound on this engine.
     #[must_use]
-    pub fn number(&self, number: i64) -> Raw {
+    pub fn number(&self, number: i64) -> FetchedValue {
         match self.engine() {
-            Engine::Sqlite => Raw::Integer(number),
-            Engine::Postgres => Raw::Text(number.to_string()),
+            Engine::Sqlite => FetchedValue::Integer(number),
+            Engine::Postgres => FetchedValue::Text(number.to_string()),
         }
     }
 
-    async fn shape(&mut self, table: &TableName) -> Result<Arc<Shape>, WriteError> {
+    async fn shape(&mut self, table: &TableName) -> Result<Arc<TableShape>, WriteError> {
         if let Some(shape) = self.store.shapes.known(table) {
             return Ok(shape);
         }
@@ -299,7 +299,7 @@ impl Writer<'_> {
     ///
     /// # Errors
     /// The engine's refusal.
-    pub async fn images(&mut self, rows: &Rows) -> Result<Vec<Image>, WriteError> {
+    pub async fn images(&mut self, rows: &StoredRows) -> Result<Vec<Image>, WriteError> {
         let shape = self.shape(&rows.table).await?;
         let mut answers = Vec::new();
         for (sql, params) in shape::image_statements(self.engine(), &shape, rows, true) {
@@ -308,11 +308,11 @@ impl Writer<'_> {
         Ok(shape::images(&shape, answers))
     }
 
-    /// Some columns of stored rows as they are now, and those that find them, locked as by [`Writer::images`].
+    /// Some columns of stored rows as they are now, and those that find them, locked as by [`WriteTransaction::images`].
     ///
     /// # Errors
     /// The engine's refusal.
-    pub async fn images_of(&mut self, rows: &Rows, columns: &[String]) -> Result<Vec<Image>, WriteError> {
+    pub async fn images_of(&mut self, rows: &StoredRows, columns: &[String]) -> Result<Vec<Image>, WriteError> {
         let shape = self.shape(&rows.table).await?.narrowed(columns, &rows.by);
         let mut answers = Vec::new();
         for (sql, params) in shape::image_statements(self.engine(), &shape, rows, true) {
@@ -353,7 +353,7 @@ impl Writer<'_> {
 
     fn inserts(
         &self,
-        shape: &Shape,
+        shape: &TableShape,
         table: &TableName,
         columns: &[String],
         rows: &[Vec<Cell>],
@@ -371,7 +371,7 @@ impl Writer<'_> {
         rows.chunks((VALUES / columns.len().max(1)).max(1)).map(statement).collect()
     }
 
-    fn marks(&self, shape: &Shape, columns: &[String], row: &[Cell], params: &mut Vec<Param>) -> Vec<String> {
+    fn marks(&self, shape: &TableShape, columns: &[String], row: &[Cell], params: &mut Vec<Param>) -> Vec<String> {
         let mut mark = |(name, cell): (&String, &Cell)| {
             let value = cell.at(&self.now);
             let declared = shape.column(name).map_or("", |c| c.declared.as_str());
@@ -384,16 +384,16 @@ impl Writer<'_> {
 
     fn update(
         &self,
-        shape: &Shape,
+        shape: &TableShape,
         table: &TableName,
-        key: &[(String, Raw)],
+        key: &[(String, FetchedValue)],
         set: &[(String, Cell)],
         params: &mut Vec<Param>,
     ) -> String {
         let (columns, cells): (Vec<String>, Vec<Cell>) = set.iter().cloned().unzip();
         let marks = self.marks(shape, &columns, &cells, params);
         let sets: Vec<String> = columns.iter().zip(marks).map(|(c, m)| format!("{} = {m}", quote(c))).collect();
-        let (by, values): (Vec<String>, Vec<Raw>) = key.iter().cloned().unzip();
+        let (by, values): (Vec<String>, Vec<FetchedValue>) = key.iter().cloned().unzip();
         let condition = shape::key_condition(self.engine(), shape, &by, &[values], params);
         format!("UPDATE {} SET {} WHERE {condition}", shape::qualified(table), sets.join(", "))
     }
@@ -402,11 +402,11 @@ impl Writer<'_> {
     /// none of the rows could be first. The caller has looked at the rows, and holds them.
     ///
     /// # Errors
-    /// As [`Writer::run`].
-    pub async fn together(&mut self, rows: &[Update]) -> Result<(), WriteError> {
+    /// As [`WriteTransaction::run`].
+    pub async fn together(&mut self, rows: &[RowUpdate]) -> Result<(), WriteError> {
         let mut params = Vec::new();
         let mut parts = Vec::new();
-        for (at, Update { table, key, set }) in rows.iter().enumerate() {
+        for (at, RowUpdate { table, key, set }) in rows.iter().enumerate() {
             let shape = self.shape(table).await?;
             parts.push(format!("u{at} AS ({})", self.update(&shape, table, key, set, &mut params)));
         }
@@ -416,8 +416,8 @@ impl Writer<'_> {
         Ok(())
     }
 
-    fn deletes(&self, shape: &Shape, rows: &Rows) -> Vec<(String, Vec<Param>)> {
-        let statement = |keys: &[Vec<Raw>]| {
+    fn deletes(&self, shape: &TableShape, rows: &StoredRows) -> Vec<(String, Vec<Param>)> {
+        let statement = |keys: &[Vec<FetchedValue>]| {
             let mut params = Vec::new();
             let condition = shape::key_condition(self.engine(), shape, &rows.by, keys, &mut params);
             (format!("DELETE FROM {} WHERE {condition}", shape::qualified(&rows.table)), params)

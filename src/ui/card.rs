@@ -8,7 +8,7 @@ use super::{
     line::TextLine,
     look::{Look, right_of, row},
     text::SafeText,
-    theme::Role,
+    theme::StyleRole,
 };
 
 /// The widest a card gets, in columns: longer lines are tiring to read.
@@ -16,7 +16,7 @@ const WIDEST: u16 = 68;
 
 /// The kind of a message: shown by a glyph and a colour, never by colour alone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Tone {
+pub enum CardTone {
     /// Nothing special.
     #[default]
     Plain,
@@ -32,17 +32,17 @@ pub enum Tone {
     Busy(usize),
 }
 
-impl Tone {
+impl CardTone {
     /// The role that colours this tone.
     #[must_use]
-    pub fn role(self) -> Role {
+    pub fn role(self) -> StyleRole {
         match self {
-            Self::Plain => Role::Muted,
-            Self::Info => Role::Info,
-            Self::Good => Role::Good,
-            Self::Warn => Role::Warn,
-            Self::Bad => Role::Bad,
-            Self::Busy(_) => Role::Accent,
+            Self::Plain => StyleRole::Muted,
+            Self::Info => StyleRole::Info,
+            Self::Good => StyleRole::Good,
+            Self::Warn => StyleRole::Warn,
+            Self::Bad => StyleRole::Bad,
+            Self::Busy(_) => StyleRole::Accent,
         }
     }
 
@@ -64,7 +64,7 @@ impl Tone {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Card {
     /// The kind of message.
-    pub tone: Tone,
+    pub tone: CardTone,
     /// What it is about, in a few words.
     pub title: SafeText,
     /// The details; each is wrapped.
@@ -76,7 +76,7 @@ pub struct Card {
 impl Card {
     /// A card with a title.
     #[must_use]
-    pub fn new(tone: Tone, title: impl Into<SafeText>) -> Self {
+    pub fn new(tone: CardTone, title: impl Into<SafeText>) -> Self {
         Self { tone, title: title.into(), ..Self::default() }
     }
 
@@ -118,8 +118,11 @@ impl Card {
         let mut lines = vec![
             TextLine::default()
                 .with_glyph(self.tone.glyph(look.glyphs), self.tone.role())
-                .with(" ", Role::Text)
-                .with(self.title.clone(), if self.tone == Tone::Plain { Role::Muted } else { Role::Heading }),
+                .with(" ", StyleRole::Text)
+                .with(
+                    self.title.clone(),
+                    if self.tone == CardTone::Plain { StyleRole::Muted } else { StyleRole::Heading },
+                ),
         ];
         let hints = hint_line(&self.hints, text_width);
         let reserved = 1 + usize::from(!self.hints.is_empty());
@@ -130,7 +133,7 @@ impl Card {
         for detail in details.into_iter().take(room) {
             let mut line = TextLine::default();
             line.push_blanks(2);
-            lines.push(line.with(detail, Role::Text));
+            lines.push(line.with(detail, StyleRole::Text));
         }
         if !self.hints.is_empty() {
             if is_roomy {

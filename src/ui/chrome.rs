@@ -3,12 +3,12 @@
 use ratatui::{buffer::Buffer, layout::Rect};
 
 use super::{
-    card::Tone,
+    card::CardTone,
     figures,
     line::TextLine,
     look::{Look, right_of, row},
     text::SafeText,
-    theme::Role,
+    theme::StyleRole,
 };
 
 /// A key and what it does now.
@@ -43,11 +43,11 @@ impl KeyHint {
 
     fn line(&self) -> TextLine {
         let (key, does) = match self.kind {
-            HintKind::Ready => (Role::Key, Role::Muted),
-            HintKind::Off => (Role::Stale, Role::Stale),
-            HintKind::Danger => (Role::Danger, Role::Muted),
+            HintKind::Ready => (StyleRole::Key, StyleRole::Muted),
+            HintKind::Off => (StyleRole::Stale, StyleRole::Stale),
+            HintKind::Danger => (StyleRole::Danger, StyleRole::Muted),
         };
-        TextLine::of(self.key.clone(), key).with(" ", Role::Text).with(self.does.clone(), does)
+        TextLine::of(self.key.clone(), key).with(" ", StyleRole::Text).with(self.does.clone(), does)
     }
 }
 
@@ -121,14 +121,18 @@ impl Breadcrumbs {
         loop {
             let mut line = TextLine::default();
             if first > 0 {
-                line.push_glyphs(g.ellipsis, 1, Role::Muted);
+                line.push_glyphs(g.ellipsis, 1, StyleRole::Muted);
             }
             for (index, crumb) in self.crumbs.iter().enumerate().skip(first) {
                 if !line.runs.is_empty() {
-                    line.append(TextLine::of(" ", Role::Text).with_glyph(g.crumb, Role::Border).with(" ", Role::Text));
+                    line.append(
+                        TextLine::of(" ", StyleRole::Text)
+                            .with_glyph(g.crumb, StyleRole::Border)
+                            .with(" ", StyleRole::Text),
+                    );
                 }
                 let is_here = index + 1 == self.crumbs.len();
-                line.push(crumb.clone(), if is_here { Role::Heading } else { Role::Muted });
+                line.push(crumb.clone(), if is_here { StyleRole::Heading } else { StyleRole::Muted });
             }
             if line.width() <= room || first + 1 >= self.crumbs.len() {
                 return line;
@@ -144,13 +148,13 @@ pub struct Badge {
     /// The word.
     pub word: SafeText,
     /// Its role; where the role has no ground, brackets stand around the word in a theme without colours.
-    pub role: Role,
+    pub role: StyleRole,
 }
 
 impl Badge {
     /// A badge.
     #[must_use]
-    pub fn new(word: impl Into<SafeText>, role: Role) -> Self {
+    pub fn new(word: impl Into<SafeText>, role: StyleRole) -> Self {
         Self { word: word.into(), role }
     }
 
@@ -163,7 +167,7 @@ impl Badge {
 
 /// One of the tabs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Tab {
+pub struct TabLabel {
     /// Its name.
     pub title: SafeText,
     /// How much is in it, where that is known.
@@ -176,7 +180,7 @@ pub struct Tab {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tabs {
     /// In order.
-    pub tabs: Vec<Tab>,
+    pub tabs: Vec<TabLabel>,
     /// The one that is shown.
     pub active: usize,
 }
@@ -193,10 +197,10 @@ impl Tabs {
             return;
         }
         if places.first().is_some_and(|(index, _)| *index > 0) {
-            look.glyph(line.x.saturating_sub(1), line.y, buf, g.arrow_left, Role::Muted);
+            look.glyph(line.x.saturating_sub(1), line.y, buf, g.arrow_left, StyleRole::Muted);
         }
         if places.last().is_some_and(|(index, _)| index + 1 < self.tabs.len()) {
-            look.glyph(line.right(), line.y, buf, g.arrow_right, Role::Muted);
+            look.glyph(line.right(), line.y, buf, g.arrow_right, StyleRole::Muted);
         }
     }
 
@@ -231,14 +235,14 @@ impl Tabs {
     fn tab_line(&self, index: usize) -> TextLine {
         let Some(tab) = self.tabs.get(index) else { return TextLine::default() };
         let role = match (index == self.active, tab.off) {
-            (true, _) => Role::Accent,
-            (false, true) => Role::Stale,
-            (false, false) => Role::Text,
+            (true, _) => StyleRole::Accent,
+            (false, true) => StyleRole::Stale,
+            (false, false) => StyleRole::Text,
         };
         let mut line = TextLine::of(tab.title.clone(), role);
         if let Some(count) = tab.count {
             line.push_blanks(1);
-            line.push(figures::short_count(count), Role::Muted);
+            line.push(figures::short_count(count), StyleRole::Muted);
         }
         line
     }
@@ -268,15 +272,15 @@ impl Section {
     /// The heading as a line of `width` columns.
     #[must_use]
     pub fn line(&self, width: usize, look: &Look) -> TextLine {
-        let mut line = TextLine::of(self.title.clone(), Role::Heading);
+        let mut line = TextLine::of(self.title.clone(), StyleRole::Heading);
         if let Some(count) = self.count {
             line.push_blanks(1);
-            line.push(figures::count(count), Role::Muted);
+            line.push(figures::count(count), StyleRole::Muted);
         }
         line.push_blanks(1);
         let note = if self.note.runs.is_empty() { 0 } else { self.note.width() + 1 };
         let rule = width.saturating_sub(line.width() + note);
-        line.push_glyphs(look.glyphs.horizontal, rule, Role::Track);
+        line.push_glyphs(look.glyphs.horizontal, rule, StyleRole::Track);
         if note > 0 && rule > 0 {
             line.push_blanks(1);
             line.append(self.note.clone());
@@ -287,23 +291,23 @@ impl Section {
 
 /// A message that comes and goes at the lower right.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Toast {
+pub struct ToastLine {
     /// What happened.
     pub text: SafeText,
     /// How it went.
-    pub tone: Tone,
+    pub tone: CardTone,
     /// What may be pressed about it (undo).
     pub hint: Option<KeyHint>,
 }
 
-impl Toast {
+impl ToastLine {
     /// Draws the toast in the last row of `area`, at the right, over whatever is there.
     pub fn render(&self, area: Rect, buf: &mut Buffer, look: &Look) {
         let Some(last) = area.height.checked_sub(1) else { return };
-        let mut line = TextLine::of(" ", Role::Text)
+        let mut line = TextLine::of(" ", StyleRole::Text)
             .with_glyph(self.tone.glyph(look.glyphs), self.tone.role())
-            .with(" ", Role::Text)
-            .with(self.text.clone(), Role::Text);
+            .with(" ", StyleRole::Text)
+            .with(self.text.clone(), StyleRole::Text);
         if let Some(hint) = &self.hint {
             line.push_blanks(3);
             line.append(hint.line());
@@ -313,7 +317,7 @@ impl Toast {
         let place = right_of(row(area, last), area.width - width);
         Look::clear(place, buf);
         line.render(place, buf, look);
-        buf.set_style(place.intersection(buf.area), look.style(Role::SelectionIdle));
+        buf.set_style(place.intersection(buf.area), look.style(StyleRole::SelectionIdle));
     }
 }
 

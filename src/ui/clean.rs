@@ -22,7 +22,7 @@ const KEYCAP: &str = "\u{fe0f}\u{20e3}";
 
 /// What a piece is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum PieceKind {
     /// Text as it was stored.
     Text,
     /// A visible stand-in for something that must not be drawn.
@@ -33,11 +33,11 @@ pub(super) enum Kind {
 
 /// A bit of clean text that is never split.
 #[derive(Clone, Debug)]
-pub(super) struct Piece<'a> {
+pub(super) struct CleanPiece<'a> {
     pub text: Cow<'a, str>,
     /// In terminal columns.
     pub width: usize,
-    pub kind: Kind,
+    pub kind: PieceKind,
 }
 
 /// What a character does to a terminal.
@@ -64,7 +64,7 @@ enum Class {
 
 /// The pieces of a raw text. Reads no further than it is asked to.
 #[derive(Clone, Debug)]
-pub(super) struct Pieces<'a> {
+pub(super) struct CleanPieces<'a> {
     rest: &'a str,
     /// The base character of the last piece, if that was text.
     base: Option<char>,
@@ -72,13 +72,13 @@ pub(super) struct Pieces<'a> {
     piled: bool,
 }
 
-impl<'a> Pieces<'a> {
+impl<'a> CleanPieces<'a> {
     pub fn new(raw: &'a str) -> Self {
         Self { rest: raw, base: None, piled: false }
     }
 
     /// The next piece, to be drawn at `column` (a tab's width depends on it).
-    pub fn next_at(&mut self, column: usize) -> Option<Piece<'a>> {
+    pub fn next_at(&mut self, column: usize) -> Option<CleanPiece<'a>> {
         loop {
             let first = self.rest.chars().next()?;
             if is_lone_ascii(self.rest.as_bytes()) {
@@ -88,12 +88,12 @@ impl<'a> Pieces<'a> {
                 Class::Plain => self.cluster(first),
                 Class::Break => {
                     self.take(1);
-                    Piece { text: Cow::Borrowed(""), width: 0, kind: Kind::Break }
+                    CleanPiece { text: Cow::Borrowed(""), width: 0, kind: PieceKind::Break }
                 }
                 Class::Tab => {
                     self.take(1);
                     let width = TAB_STOP - column % TAB_STOP;
-                    Piece { text: Cow::Borrowed(&"    "[..width]), width, kind: Kind::Text }
+                    CleanPiece { text: Cow::Borrowed(&"    "[..width]), width, kind: PieceKind::Text }
                 }
                 Class::Control => {
                     self.take(first.len_utf8());
@@ -143,11 +143,11 @@ impl<'a> Pieces<'a> {
     }
 
     /// Consumes `bytes` as text of `width` columns.
-    fn text(&mut self, bytes: usize, base: Option<char>, width: usize) -> Piece<'a> {
+    fn text(&mut self, bytes: usize, base: Option<char>, width: usize) -> CleanPiece<'a> {
         let text = &self.rest[..bytes];
         self.take(bytes);
         self.base = base;
-        Piece { text: Cow::Borrowed(text), width, kind: Kind::Text }
+        CleanPiece { text: Cow::Borrowed(text), width, kind: PieceKind::Text }
     }
 
     /// How many characters from here on are `wanted`.
@@ -156,7 +156,7 @@ impl<'a> Pieces<'a> {
     }
 
     /// A base character with what is drawn on it.
-    fn cluster(&mut self, first: char) -> Piece<'a> {
+    fn cluster(&mut self, first: char) -> CleanPiece<'a> {
         let ahead = &self.rest[..self.rest.floor_char_boundary(CLUSTER_LIMIT)];
         let cluster = ahead.graphemes(true).next().unwrap_or(ahead);
         let (mut end, mut combining, mut base, mut piled) = (0, 0, first, false);
@@ -175,7 +175,7 @@ impl<'a> Pieces<'a> {
         if is_keycap(first) && end == 1 && self.rest[end..].starts_with(KEYCAP) {
             let keycap = format!("{first}\u{20e3}");
             self.take(end + KEYCAP.len());
-            return Piece { width: keycap.width(), text: Cow::Owned(keycap), kind: Kind::Text };
+            return CleanPiece { width: keycap.width(), text: Cow::Owned(keycap), kind: PieceKind::Text };
         }
         let width = self.rest[..end].width();
         let piece = self.text(end, Some(base), width);
@@ -184,7 +184,7 @@ impl<'a> Pieces<'a> {
     }
 
     /// Combining marks that stand on nothing, or too many of them.
-    fn combining(&mut self) -> Piece<'a> {
+    fn combining(&mut self) -> CleanPiece<'a> {
         let run = self.run(|c| classify(c) == Class::Combining);
         if self.piled {
             self.take_chars(run);
@@ -203,7 +203,7 @@ impl<'a> Pieces<'a> {
     }
 
     /// Invisible ASCII, made readable.
-    fn tags(&mut self) -> Piece<'a> {
+    fn tags(&mut self) -> CleanPiece<'a> {
         let run = self.run(|c| classify(c) == Class::Tag);
         let spelled = self.rest.chars().take(run.min(TAGS_SHOWN)).map(|c| match c as u32 - 0xe0000 {
             code @ 0x20..=0x7e => char::from(code as u8),
@@ -234,9 +234,9 @@ impl<'a> Pieces<'a> {
     }
 }
 
-fn mark<'a>(text: String) -> Piece<'a> {
+fn mark<'a>(text: String) -> CleanPiece<'a> {
     let width = text.graphemes(true).map(UnicodeWidthStr::width).sum();
-    Piece { text: Cow::Owned(text), width, kind: Kind::Mark }
+    CleanPiece { text: Cow::Owned(text), width, kind: PieceKind::Mark }
 }
 
 /// `⟨202E⟩`, or `⟨200B×12⟩` for a run.

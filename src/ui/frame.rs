@@ -8,12 +8,12 @@ use super::{
     line::TextLine,
     look::{Look, row},
     text::SafeText,
-    theme::Role,
+    theme::StyleRole,
 };
 
 /// A pane: a frame with a title at its top left and notes at its top right and bottom right.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Pane {
+pub struct PaneFrame {
     /// Stands in the frame's upper edge.
     pub title: SafeText,
     /// After the title, in its own roles: counts, badges.
@@ -23,10 +23,10 @@ pub struct Pane {
     /// Whether keys go to this pane.
     pub focused: bool,
     /// The role of frame and title when something is amiss.
-    pub tone: Option<Role>,
+    pub tone: Option<StyleRole>,
 }
 
-impl Pane {
+impl PaneFrame {
     /// A pane with a title.
     #[must_use]
     pub fn new(title: impl Into<SafeText>) -> Self {
@@ -48,16 +48,16 @@ impl Pane {
         if !has_frame(area) {
             return area;
         }
-        let border = self.tone.unwrap_or(if self.focused { Role::BorderFocused } else { Role::Border });
+        let border = self.tone.unwrap_or(if self.focused { StyleRole::BorderFocused } else { StyleRole::Border });
         outline(area, buf, look, border);
-        let title = self.tone.unwrap_or(if self.focused { Role::Accent } else { Role::Heading });
+        let title = self.tone.unwrap_or(if self.focused { StyleRole::Accent } else { StyleRole::Heading });
         let mut top = TextLine::of(self.title.clone(), title);
         if !self.note.runs.is_empty() {
             top.push_blanks(1);
             top.append(self.note.clone());
         }
-        inset(&top, row(area, 0), buf, look, Side::Left);
-        inset(&self.foot, row(area, area.height - 1), buf, look, Side::Right);
+        inset(&top, row(area, 0), buf, look, FrameSide::Left);
+        inset(&self.foot, row(area, area.height - 1), buf, look, FrameSide::Right);
         Self::inner(area)
     }
 }
@@ -68,20 +68,20 @@ fn has_frame(area: Rect) -> bool {
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Side {
+enum FrameSide {
     Left,
     Right,
 }
 
 /// Sets a line into a frame's edge with a blank on either side.
-fn inset(line: &TextLine, edge: Rect, buf: &mut Buffer, look: &Look, side: Side) {
+fn inset(line: &TextLine, edge: Rect, buf: &mut Buffer, look: &Look, side: FrameSide) {
     let room = edge.width.saturating_sub(4);
     let width = (line.width() as u16).min(room.saturating_sub(2));
     if line.runs.is_empty() || width == 0 {
         return;
     }
-    let x = if side == Side::Left { edge.x + 2 } else { edge.right() - 4 - width };
-    let mut padded = TextLine::of(" ", Role::Text);
+    let x = if side == FrameSide::Left { edge.x + 2 } else { edge.right() - 4 - width };
+    let mut padded = TextLine::of(" ", StyleRole::Text);
     padded.append(line.clone());
     padded.push_blanks(1);
     let place = Rect { x, width: width + 2, ..edge };
@@ -89,7 +89,7 @@ fn inset(line: &TextLine, edge: Rect, buf: &mut Buffer, look: &Look, side: Side)
     padded.render(place, buf, look);
 }
 
-fn outline(area: Rect, buf: &mut Buffer, look: &Look, role: Role) {
+fn outline(area: Rect, buf: &mut Buffer, look: &Look, role: StyleRole) {
     let g = look.glyphs;
     let (left, top, right, bottom) = (area.x, area.y, area.right() - 1, area.bottom() - 1);
     let edges = [Rect { width: 1, ..area }, Rect { x: right, width: 1, ..area }];
@@ -119,7 +119,7 @@ fn outline(area: Rect, buf: &mut Buffer, look: &Look, role: Role) {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Modal {
     /// The pane itself; drawn as focused.
-    pub pane: Pane,
+    pub pane: PaneFrame,
     /// Columns wanted, frame included.
     pub width: u16,
     /// Rows wanted, frame included.
@@ -142,7 +142,7 @@ impl Modal {
     pub fn render(&self, screen: Rect, buf: &mut Buffer, look: &Look) -> Rect {
         let area = self.area(screen);
         Look::clear(area, buf);
-        let pane = Pane { focused: true, ..self.pane.clone() };
+        let pane = PaneFrame { focused: true, ..self.pane.clone() };
         let inner = pane.render(area, buf, look);
         if inner.width < 20 {
             return inner;

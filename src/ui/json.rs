@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::{figures, line::TextLine, look::Look, text::SafeText, theme::Role};
+use super::{figures, line::TextLine, look::Look, text::SafeText, theme::StyleRole};
 
 /// Columns for each level of depth.
 const INDENT: usize = 2;
@@ -37,7 +37,7 @@ impl JsonView<'_> {
     /// How many lines there are in all.
     #[must_use]
     pub fn count(&self, look: &Look) -> usize {
-        let mut walk = Walk { view: self, look, skip: usize::MAX, take: 0, seen: 0, lines: Vec::new() };
+        let mut walk = TreeWalk { view: self, look, skip: usize::MAX, take: 0, seen: 0, lines: Vec::new() };
         walk.visit(None, self.value, &mut String::new(), 0);
         walk.seen
     }
@@ -45,7 +45,7 @@ impl JsonView<'_> {
     /// `take` lines after the first `skip`.
     #[must_use]
     pub fn lines(&self, skip: usize, take: usize, look: &Look) -> Vec<JsonLine> {
-        let mut walk = Walk { view: self, look, skip, take, seen: 0, lines: Vec::new() };
+        let mut walk = TreeWalk { view: self, look, skip, take, seen: 0, lines: Vec::new() };
         walk.visit(None, self.value, &mut String::new(), 0);
         walk.lines
     }
@@ -53,13 +53,13 @@ impl JsonView<'_> {
 
 /// How a value is called by what holds it.
 #[derive(Clone, Copy)]
-enum Name<'a> {
+enum MemberName<'a> {
     Key(&'a str),
     Index(usize),
 }
 
 /// A walk over the open part of the tree that makes the lines of a window.
-struct Walk<'v, 'a> {
+struct TreeWalk<'v, 'a> {
     view: &'v JsonView<'a>,
     look: &'v Look,
     skip: usize,
@@ -68,7 +68,7 @@ struct Walk<'v, 'a> {
     lines: Vec<JsonLine>,
 }
 
-impl Walk<'_, '_> {
+impl TreeWalk<'_, '_> {
     /// Counts a line and makes it if it is in the window.
     fn emit(&mut self, pointer: &str, folds: bool, make: impl FnOnce(&Self) -> TextLine) {
         if self.seen >= self.skip && self.lines.len() < self.take {
@@ -83,7 +83,7 @@ impl Walk<'_, '_> {
         self.take > 0 && self.lines.len() >= self.take
     }
 
-    fn visit(&mut self, name: Option<Name<'_>>, value: &Value, pointer: &mut String, depth: usize) {
+    fn visit(&mut self, name: Option<MemberName<'_>>, value: &Value, pointer: &mut String, depth: usize) {
         if self.is_done() {
             return;
         }
@@ -94,7 +94,7 @@ impl Walk<'_, '_> {
                 let size = format!("{{{}}}", fields.len());
                 self.emit(pointer, true, |walk| walk.branch(name, open, &size, depth));
                 for (key, value) in fields.iter().filter(|_| open) {
-                    self.child(Name::Key(key), value, pointer, depth);
+                    self.child(MemberName::Key(key), value, pointer, depth);
                 }
             }
             Value::Array(items) if !items.is_empty() => {
@@ -102,7 +102,7 @@ impl Walk<'_, '_> {
                 let size = format!("[{}]", items.len());
                 self.emit(pointer, true, |walk| walk.branch(name, open, &size, depth));
                 for (index, value) in items.iter().enumerate().filter(|_| open) {
-                    self.child(Name::Index(index), value, pointer, depth);
+                    self.child(MemberName::Index(index), value, pointer, depth);
                 }
             }
             Value::String(text) if self.is_long(name, text, depth) => {
@@ -116,28 +116,28 @@ impl Walk<'_, '_> {
         }
     }
 
-    fn child(&mut self, name: Name<'_>, value: &Value, pointer: &mut String, depth: usize) {
+    fn child(&mut self, name: MemberName<'_>, value: &Value, pointer: &mut String, depth: usize) {
         let length = pointer.len();
         pointer.push('/');
         match name {
-            Name::Key(key) => pointer.push_str(&key.replace('~', "~0").replace('/', "~1")),
-            Name::Index(index) => pointer.push_str(&index.to_string()),
+            MemberName::Key(key) => pointer.push_str(&key.replace('~', "~0").replace('/', "~1")),
+            MemberName::Index(index) => pointer.push_str(&index.to_string()),
         }
         self.visit(Some(name), value, pointer, depth + 1);
         pointer.truncate(length);
     }
 
     /// A string that does not fit on its line: its beginning, or all of it.
-    fn long_text(&mut self, name: Option<Name<'_>>, text: &str, open: bool, pointer: &str, depth: usize) {
+    fn long_text(&mut self, name: Option<MemberName<'_>>, text: &str, open: bool, pointer: &str, depth: usize) {
         self.emit(pointer, true, |walk| {
             let mut line = walk.head(name, Some(open), depth);
             let size = figures::bytes(text.len() as u64);
             if !open {
                 let room = walk.view.width.saturating_sub(line.width() + size.width() + 2);
-                line.push(SafeText::limited(text, room), Role::String);
+                line.push(SafeText::limited(text, room), StyleRole::String);
                 line.push_blanks(1);
             }
-            line.push(size, Role::Muted);
+            line.push(size, StyleRole::Muted);
             line
         });
         if open {
@@ -149,53 +149,55 @@ impl Walk<'_, '_> {
                 self.emit(pointer, true, |_| {
                     let mut line = TextLine::default();
                     line.push_blanks(indent);
-                    line.with(row, Role::String)
+                    line.with(row, StyleRole::String)
                 });
             }
         }
     }
 
-    fn is_long(&self, name: Option<Name<'_>>, text: &str, depth: usize) -> bool {
+    fn is_long(&self, name: Option<MemberName<'_>>, text: &str, depth: usize) -> bool {
         let name = match name {
-            Some(Name::Key(key)) => key.len() + 2,
-            Some(Name::Index(_)) => 4,
+            Some(MemberName::Key(key)) => key.len() + 2,
+            Some(MemberName::Index(_)) => 4,
             None => 0,
         };
         text.contains('\n') || depth * INDENT + INDENT + name + text.len() + 2 > self.view.width
     }
 
     /// Indent, fold sign and name.
-    fn head(&self, name: Option<Name<'_>>, open: Option<bool>, depth: usize) -> TextLine {
+    fn head(&self, name: Option<MemberName<'_>>, open: Option<bool>, depth: usize) -> TextLine {
         let g = self.look.glyphs;
         let mut line = TextLine::default();
         line.push_blanks(depth * INDENT);
         match open {
-            Some(true) => line.push_glyphs(g.unfolded, 1, Role::Muted),
-            Some(false) => line.push_glyphs(g.folded, 1, Role::Muted),
+            Some(true) => line.push_glyphs(g.unfolded, 1, StyleRole::Muted),
+            Some(false) => line.push_glyphs(g.folded, 1, StyleRole::Muted),
             None => line.push_blanks(1),
         }
         line.push_blanks(1);
         match name {
-            Some(Name::Key(key)) => line.push(SafeText::limited(key, self.view.width / 2), Role::Name),
-            Some(Name::Index(index)) => line.push(index.to_string(), Role::Muted),
+            Some(MemberName::Key(key)) => line.push(SafeText::limited(key, self.view.width / 2), StyleRole::Name),
+            Some(MemberName::Index(index)) => line.push(index.to_string(), StyleRole::Muted),
             None => return line,
         }
         line.push_blanks(2);
         line
     }
 
-    fn branch(&self, name: Option<Name<'_>>, open: bool, size: &str, depth: usize) -> TextLine {
+    fn branch(&self, name: Option<MemberName<'_>>, open: bool, size: &str, depth: usize) -> TextLine {
         let mut line = self.head(name, Some(open), depth);
-        line.push(size, Role::Muted);
+        line.push(size, StyleRole::Muted);
         line
     }
 
     fn leaf(&self, value: &Value, used: usize) -> TextLine {
         let (text, role) = match value {
-            Value::String(text) => (SafeText::limited(text, self.view.width.saturating_sub(used + 2)), Role::String),
-            Value::Number(number) => return TextLine::of(number.to_string(), Role::Number),
-            other => return TextLine::of(other.to_string(), Role::Word),
+            Value::String(text) => {
+                (SafeText::limited(text, self.view.width.saturating_sub(used + 2)), StyleRole::String)
+            }
+            Value::Number(number) => return TextLine::of(number.to_string(), StyleRole::Number),
+            other => return TextLine::of(other.to_string(), StyleRole::Word),
         };
-        TextLine::of("\"", Role::Muted).with(text, role).with("\"", Role::Muted)
+        TextLine::of("\"", StyleRole::Muted).with(text, role).with("\"", StyleRole::Muted)
     }
 }

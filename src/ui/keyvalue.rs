@@ -4,7 +4,7 @@ use super::{
     line::TextLine,
     look::Look,
     text::{Align, SafeText},
-    theme::Role,
+    theme::StyleRole,
 };
 
 /// The widest column of names.
@@ -12,18 +12,18 @@ const WIDEST: usize = 28;
 
 /// A name and its value.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Pair {
+pub struct NamedValue {
     /// The name.
     pub label: SafeText,
     /// The value; empty shows a dash.
     pub value: TextLine,
 }
 
-impl Pair {
+impl NamedValue {
     /// A pair with an ordinary text.
     #[must_use]
     pub fn new(label: impl Into<SafeText>, value: impl Into<SafeText>) -> Self {
-        Self { label: label.into(), value: TextLine::of(value, Role::Text) }
+        Self { label: label.into(), value: TextLine::of(value, StyleRole::Text) }
     }
 
     /// A pair with a value made of runs.
@@ -35,7 +35,7 @@ impl Pair {
 
 /// The pairs as lines of `width` columns. On narrow places the value stands below its name.
 #[must_use]
-pub fn key_values(pairs: &[Pair], width: usize, look: &Look) -> Vec<TextLine> {
+pub fn key_values(pairs: &[NamedValue], width: usize, look: &Look) -> Vec<TextLine> {
     let widest = pairs.iter().map(|pair| pair.label.width()).max().unwrap_or(0).min(WIDEST);
     let is_narrow = width < widest + 16;
     let indent = if is_narrow { 2.min(width / 4) } else { widest + 2 };
@@ -43,12 +43,12 @@ pub fn key_values(pairs: &[Pair], width: usize, look: &Look) -> Vec<TextLine> {
     for pair in pairs {
         let name = look.fit(&pair.label, if is_narrow { width } else { widest });
         let mut line = if is_narrow {
-            lines.push(TextLine::of(name, Role::Label));
+            lines.push(TextLine::of(name, StyleRole::Label));
             TextLine::default()
         } else {
-            TextLine::of(name.pad(indent, Align::Left), Role::Label)
+            TextLine::of(name.pad(indent, Align::Left), StyleRole::Label)
         };
-        let dash = TextLine::default().with_glyph(look.glyphs.none, Role::Muted);
+        let dash = TextLine::default().with_glyph(look.glyphs.none, StyleRole::Muted);
         let value = if pair.value.runs.is_empty() { &dash } else { &pair.value };
         for part in value.flow(width.saturating_sub(indent), look) {
             if line.runs.is_empty() {

@@ -8,16 +8,16 @@ use super::{
     glyphs::Glyph,
     look::{Look, right_of, row},
     text::SafeText,
-    theme::Role,
+    theme::StyleRole,
 };
 
 /// Text of one role.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Run {
+pub struct TextRun {
     /// What to draw.
     pub text: SafeText,
     /// What it means.
-    pub role: Role,
+    pub role: StyleRole,
     /// Where a search hit it, as [`SafeText::find`] says.
     pub hits: Vec<Range<usize>>,
 }
@@ -26,46 +26,46 @@ pub struct Run {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TextLine {
     /// In the order they are drawn.
-    pub runs: Vec<Run>,
+    pub runs: Vec<TextRun>,
 }
 
 impl TextLine {
     /// A line of one run.
     #[must_use]
-    pub fn of(text: impl Into<SafeText>, role: Role) -> Self {
+    pub fn of(text: impl Into<SafeText>, role: StyleRole) -> Self {
         Self::default().with(text, role)
     }
 
     /// The line with another run at its end.
     #[must_use]
-    pub fn with(mut self, text: impl Into<SafeText>, role: Role) -> Self {
+    pub fn with(mut self, text: impl Into<SafeText>, role: StyleRole) -> Self {
         self.push(text, role);
         self
     }
 
     /// The line with a glyph at its end.
     #[must_use]
-    pub fn with_glyph(mut self, glyph: Glyph, role: Role) -> Self {
+    pub fn with_glyph(mut self, glyph: Glyph, role: StyleRole) -> Self {
         self.push_glyphs(glyph, 1, role);
         self
     }
 
     /// Adds a run.
-    pub fn push(&mut self, text: impl Into<SafeText>, role: Role) {
+    pub fn push(&mut self, text: impl Into<SafeText>, role: StyleRole) {
         let text = text.into();
         if !text.is_empty() {
-            self.runs.push(Run { text, role, hits: Vec::new() });
+            self.runs.push(TextRun { text, role, hits: Vec::new() });
         }
     }
 
     /// Adds `count` times a glyph.
-    pub fn push_glyphs(&mut self, glyph: Glyph, count: usize, role: Role) {
+    pub fn push_glyphs(&mut self, glyph: Glyph, count: usize, role: StyleRole) {
         self.push(SafeText::glyphs(glyph, count), role);
     }
 
     /// Adds blanks.
     pub fn push_blanks(&mut self, count: usize) {
-        self.push(" ".repeat(count), Role::Text);
+        self.push(" ".repeat(count), StyleRole::Text);
     }
 
     /// Adds the runs of another line.

@@ -7,7 +7,7 @@ use ratatui::{buffer::Buffer, layout::Rect, style::Style};
 use super::{
     glyphs::{Glyph, Glyphs},
     text::{Align, Paint, SafeText},
-    theme::{Role, Theme},
+    theme::{StyleRole, Theme},
 };
 
 /// The theme and the glyphs in use; handed to everything that draws.
@@ -28,14 +28,14 @@ impl Look {
 
     /// The style of a role.
     #[must_use]
-    pub fn style(&self, role: Role) -> Style {
+    pub fn style(&self, role: StyleRole) -> Style {
         self.theme.style(role)
     }
 
     /// The styles to draw a text of this role with: its own, and those of marks and hits.
     #[must_use]
-    pub fn paint(&self, role: Role) -> Paint {
-        Paint { base: self.style(role), mark: self.style(Role::Mark), hit: self.style(Role::Hit) }
+    pub fn paint(&self, role: StyleRole) -> Paint {
+        Paint { base: self.style(role), mark: self.style(StyleRole::Mark), hit: self.style(StyleRole::Hit) }
     }
 
     /// A text in the spelling of this look's glyphs: with ASCII glyphs its marks are ASCII too. For wrapping; what is
@@ -65,19 +65,19 @@ impl Look {
     }
 
     /// Draws a text in the first row of `area`; returns the columns used.
-    pub fn text(&self, area: Rect, buf: &mut Buffer, text: &SafeText, role: Role) -> u16 {
+    pub fn text(&self, area: Rect, buf: &mut Buffer, text: &SafeText, role: StyleRole) -> u16 {
         self.fit(text, usize::from(area.width)).draw(area, buf, &self.paint(role), &[])
     }
 
     /// Draws one glyph; outside of the buffer it is left out.
-    pub fn glyph(&self, x: u16, y: u16, buf: &mut Buffer, glyph: Glyph, role: Role) {
+    pub fn glyph(&self, x: u16, y: u16, buf: &mut Buffer, glyph: Glyph, role: StyleRole) {
         if let Some(cell) = buf.cell_mut((x, y)) {
             cell.set_char(glyph.get()).set_style(self.style(role));
         }
     }
 
     /// Fills an area with one glyph.
-    pub fn fill(&self, area: Rect, buf: &mut Buffer, glyph: Glyph, role: Role) {
+    pub fn fill(&self, area: Rect, buf: &mut Buffer, glyph: Glyph, role: StyleRole) {
         for position in area.intersection(buf.area).positions() {
             self.glyph(position.x, position.y, buf, glyph, role);
         }

@@ -6,12 +6,12 @@ use super::{
     line::TextLine,
     look::{Look, row},
     table::scrollbar,
-    theme::Role,
+    theme::StyleRole,
 };
 
 /// Lines, of which only the window was made.
 #[derive(Clone, Copy, Debug)]
-pub struct Lines<'a> {
+pub struct LineWindow<'a> {
     /// What is in the window, the first one at the top.
     pub lines: &'a [TextLine],
     /// The number of the first one among all, from 0.
@@ -22,7 +22,7 @@ pub struct Lines<'a> {
     pub selected: Option<usize>,
 }
 
-impl<'a> Lines<'a> {
+impl<'a> LineWindow<'a> {
     /// All the lines there are, seen from line `first` on.
     #[must_use]
     pub fn scrolled(all: &'a [TextLine], first: usize) -> Self {
@@ -40,7 +40,7 @@ impl<'a> Lines<'a> {
             let place = row(inside, index as u16);
             line.render(place, buf, look);
             if self.selected == Some(index) {
-                buf.set_style(place, look.style(Role::Selection));
+                buf.set_style(place, look.style(StyleRole::Selection));
             }
         }
         if has_scrollbar {

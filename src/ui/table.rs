@@ -8,7 +8,7 @@ use super::{
     line::TextLine,
     look::{Look, below, right_of, row},
     text::{Align, SafeText},
-    theme::Role,
+    theme::StyleRole,
 };
 
 /// Blank columns between two columns.
@@ -46,7 +46,7 @@ impl Width {
 
 /// The order of a column's values, down the rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sort {
+pub enum SortMark {
     /// Smallest first.
     Ascending,
     /// Largest first.
@@ -55,7 +55,7 @@ pub enum Sort {
 
 /// A column.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Column {
+pub struct TableColumn {
     /// Its heading.
     pub title: SafeText,
     /// Its width.
@@ -65,10 +65,10 @@ pub struct Column {
     /// 0 stays whatever happens; on a narrow screen the column with the highest number goes first.
     pub priority: u8,
     /// Set where the rows are sorted by this column.
-    pub sort: Option<Sort>,
+    pub sort: Option<SortMark>,
 }
 
-impl Column {
+impl TableColumn {
     /// A column at the left that always stays and is not sorted by.
     #[must_use]
     pub fn new(title: impl Into<SafeText>, width: Width) -> Self {
@@ -91,7 +91,7 @@ impl Column {
 
     /// The same, sorted by.
     #[must_use]
-    pub fn sorted(mut self, sort: Option<Sort>) -> Self {
+    pub fn sorted(mut self, sort: Option<SortMark>) -> Self {
         self.sort = sort;
         self
     }
@@ -160,7 +160,7 @@ impl Extent {
 
 /// What stands below the headings.
 #[derive(Clone, Copy, Debug)]
-pub enum Body<'a> {
+pub enum TableBody<'a> {
     /// The rows of the window, the first one at the top.
     Rows(&'a [TableRow]),
     /// A message in their place: empty, loading, failed.
@@ -169,11 +169,11 @@ pub enum Body<'a> {
 
 /// A table, as it is to be drawn now.
 #[derive(Clone, Copy, Debug)]
-pub struct Table<'a> {
+pub struct TableView<'a> {
     /// The columns, also those there may be no room for.
-    pub columns: &'a [Column],
+    pub columns: &'a [TableColumn],
     /// What stands in it.
-    pub body: Body<'a>,
+    pub body: TableBody<'a>,
     /// The row the cursor is on, counted in the rows given.
     pub selected: Option<usize>,
     /// Whether keys go here.
@@ -184,7 +184,7 @@ pub struct Table<'a> {
     pub extent: Extent,
 }
 
-impl Table<'_> {
+impl TableView<'_> {
     /// How many rows fit into an area.
     #[must_use]
     pub fn capacity(area: Rect) -> usize {
@@ -195,7 +195,7 @@ impl Table<'_> {
     #[must_use]
     pub fn row_at(&self, area: Rect, x: u16, y: u16) -> Option<usize> {
         let rows = below(area, HEADER);
-        let Body::Rows(given) = self.body else { return None };
+        let TableBody::Rows(given) = self.body else { return None };
         let index = usize::from(y.checked_sub(rows.y)?);
         (rows.contains((x, y).into()) && index < given.len()).then_some(index)
     }
@@ -203,7 +203,7 @@ impl Table<'_> {
     /// The column whose heading is under a position.
     #[must_use]
     pub fn column_at(&self, area: Rect, x: u16, y: u16) -> Option<usize> {
-        let over = |place: &Place| x >= place.x && x < place.x + place.width;
+        let over = |place: &ColumnPlace| x >= place.x && x < place.x + place.width;
         let found = self.places(area).into_iter().find(over)?;
         row(area, 0).contains((x, y).into()).then_some(found.column)
     }
@@ -218,8 +218,8 @@ impl Table<'_> {
         self.render_header(area, buf, look, &places);
         let body = below(area, HEADER);
         match self.body {
-            Body::Card(card) => card.render(body, buf, look),
-            Body::Rows(rows) => {
+            TableBody::Card(card) => card.render(body, buf, look),
+            TableBody::Rows(rows) => {
                 for (index, table_row) in rows.iter().enumerate().take(usize::from(body.height)) {
                     let line = row(body, index as u16);
                     self.render_row(table_row, self.selected == Some(index), line, buf, look, &places);
@@ -229,13 +229,13 @@ impl Table<'_> {
         }
     }
 
-    fn render_header(&self, area: Rect, buf: &mut Buffer, look: &Look, places: &[Place]) {
+    fn render_header(&self, area: Rect, buf: &mut Buffer, look: &Look, places: &[ColumnPlace]) {
         for place in places {
             let column = &self.columns[place.column];
             let (role, glyph) = match column.sort {
-                None => (Role::Header, None),
-                Some(Sort::Ascending) => (Role::Accent, Some(look.glyphs.up)),
-                Some(Sort::Descending) => (Role::Accent, Some(look.glyphs.down)),
+                None => (StyleRole::Header, None),
+                Some(SortMark::Ascending) => (StyleRole::Accent, Some(look.glyphs.up)),
+                Some(SortMark::Descending) => (StyleRole::Accent, Some(look.glyphs.down)),
             };
             let room = usize::from(place.width).saturating_sub(if glyph.is_some() { 2 } else { 0 });
             let mut line = TextLine::of(look.fit(&column.title, room), role);
@@ -247,26 +247,34 @@ impl Table<'_> {
         }
     }
 
-    fn render_row(&self, given: &TableRow, selected: bool, line: Rect, buf: &mut Buffer, look: &Look, at: &[Place]) {
+    fn render_row(
+        &self,
+        given: &TableRow,
+        selected: bool,
+        line: Rect,
+        buf: &mut Buffer,
+        look: &Look,
+        at: &[ColumnPlace],
+    ) {
         for place in at {
             if let (Some(cell), Some(column)) = (given.cells.get(place.column), self.columns.get(place.column)) {
                 aligned(cell, column.align, place.of(line), buf, look);
             }
         }
         if given.stale {
-            buf.set_style(line, look.style(Role::Stale));
+            buf.set_style(line, look.style(StyleRole::Stale));
         }
         if self.marks && given.marked {
             look.fill(
                 Rect { width: line.width.min(2) / 2, ..right_of(line, 1) },
                 buf,
                 look.glyphs.marked,
-                Role::Accent,
+                StyleRole::Accent,
             );
         }
         if selected {
-            let role = if self.focused { Role::Selection } else { Role::SelectionIdle };
-            look.glyph(line.x, line.y, buf, look.glyphs.cursor, Role::Accent);
+            let role = if self.focused { StyleRole::Selection } else { StyleRole::SelectionIdle };
+            look.glyph(line.x, line.y, buf, look.glyphs.cursor, StyleRole::Accent);
             buf.set_style(line, look.style(role));
         }
     }
@@ -286,10 +294,10 @@ impl Table<'_> {
             return;
         }
         if self.extent.above {
-            look.glyph(x, body.y, buf, g.arrow_up, Role::Muted);
+            look.glyph(x, body.y, buf, g.arrow_up, StyleRole::Muted);
         }
         if self.extent.below {
-            look.glyph(x, body.bottom() - 1, buf, g.arrow_down, Role::Muted);
+            look.glyph(x, body.bottom() - 1, buf, g.arrow_down, StyleRole::Muted);
         }
     }
 
@@ -298,7 +306,7 @@ impl Table<'_> {
     }
 
     /// Where the columns stand that there is room for.
-    fn places(&self, area: Rect) -> Vec<Place> {
+    fn places(&self, area: Rect) -> Vec<ColumnPlace> {
         let inside = right_of(area, self.gutter());
         // The last two columns are for a blank and the scrollbar.
         let room = inside.width.saturating_sub(2);
@@ -324,7 +332,7 @@ impl Table<'_> {
             if width == 0 {
                 break;
             }
-            places.push(Place { column, x, width });
+            places.push(ColumnPlace { column, x, width });
             x += width + GAP;
         }
         places
@@ -341,13 +349,13 @@ const HEADER: u16 = 1;
 
 /// Where a column stands on the screen.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Place {
+struct ColumnPlace {
     column: usize,
     x: u16,
     width: u16,
 }
 
-impl Place {
+impl ColumnPlace {
     fn of(&self, line: Rect) -> Rect {
         Rect { x: self.x, width: self.width, ..line }
     }
@@ -370,8 +378,8 @@ pub fn scrollbar(first: u64, shown: u64, total: u64, area: Rect, buf: &mut Buffe
     }
     let x = area.right() - 1;
     let (from, height) = thumb(first, shown, total, area.height);
-    look.fill(Rect { x, width: 1, ..area }, buf, look.glyphs.rail, Role::Track);
-    look.fill(Rect { x, y: area.y + from, width: 1, height }, buf, look.glyphs.thumb, Role::Muted);
+    look.fill(Rect { x, width: 1, ..area }, buf, look.glyphs.rail, StyleRole::Track);
+    look.fill(Rect { x, y: area.y + from, width: 1, height }, buf, look.glyphs.thumb, StyleRole::Muted);
 }
 
 /// Where a scrollbar's thumb begins and how long it is, in rows of `height`. It touches an end only at that end.

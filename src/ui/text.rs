@@ -16,13 +16,13 @@ use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
 use super::{
-    clean::{Kind, Pieces},
+    clean::{CleanPieces, PieceKind},
     glyphs::Glyph,
 };
 
 mod wrap;
 
-pub use wrap::Rows;
+pub use wrap::WrappedRows;
 
 /// Cut text ends with this unless another ellipsis is asked for.
 pub const ELLIPSIS: char = '…';
@@ -111,12 +111,12 @@ impl SafeText {
             return Self { width: raw.len(), text: raw.into_owned(), marks: Vec::new() };
         }
         let mut out = Self::default();
-        let mut pieces = Pieces::new(&raw);
+        let mut pieces = CleanPieces::new(&raw);
         while let Some(piece) = pieces.next_at(out.width) {
-            if piece.kind == Kind::Break {
+            if piece.kind == PieceKind::Break {
                 out.push("↵", 1, true);
             } else {
-                out.push(&piece.text, piece.width, piece.kind == Kind::Mark);
+                out.push(&piece.text, piece.width, piece.kind == PieceKind::Mark);
             }
         }
         out
@@ -130,13 +130,13 @@ impl SafeText {
         let is_cut = bytes < raw.len();
         let head = shown(&raw[..raw.floor_char_boundary(bytes)]);
         let mut out = Self::default();
-        let mut pieces = Pieces::new(&head);
+        let mut pieces = CleanPieces::new(&head);
         while out.width <= width {
             let Some(piece) = pieces.next_at(out.width) else { break };
-            if piece.kind == Kind::Break {
+            if piece.kind == PieceKind::Break {
                 out.push("↵", 1, true);
             } else {
-                out.push(&piece.text, piece.width, piece.kind == Kind::Mark);
+                out.push(&piece.text, piece.width, piece.kind == PieceKind::Mark);
             }
         }
         if is_cut && out.width <= width && width > 0 {
@@ -157,14 +157,14 @@ impl SafeText {
     /// The lines of `raw`, wrapped at words to `width` columns, made only as they are asked for: to draw a window of a
     /// long text, `skip` to its first row and `take` its height. No rows at width 0.
     #[must_use]
-    pub fn rows(raw: &str, width: usize) -> Rows<'_> {
-        Rows::of_raw(raw, width)
+    pub fn rows(raw: &str, width: usize) -> WrappedRows<'_> {
+        WrappedRows::of_raw(raw, width)
     }
 
     /// This text wrapped at words to `width` columns. No rows at width 0.
     #[must_use]
-    pub fn wrap(&self, width: usize) -> Rows<'_> {
-        Rows::of_clean(self, width)
+    pub fn wrap(&self, width: usize) -> WrappedRows<'_> {
+        WrappedRows::of_clean(self, width)
     }
 
     /// `count` times a glyph of the program's own.

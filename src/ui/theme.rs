@@ -12,11 +12,11 @@ macro_rules! roles {
     ($($(#[$meta:meta])+ $variant:ident $name:literal $(<- $fallback:ident)?;)+) => {
         /// What a piece of the screen means. Each has a style in every theme.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-        pub enum Role {
+        pub enum StyleRole {
             $($(#[$meta])+ $variant,)+
         }
 
-        impl Role {
+        impl StyleRole {
             /// Every role, in the order of the theme files.
             pub const ALL: &[Self] = &[$(Self::$variant,)+];
 
@@ -118,19 +118,26 @@ roles! {
     Heat4 "heat-4" <- Heading;
 }
 
-impl Role {
+impl StyleRole {
     /// The role of a chart's series, counted from 0; they repeat after six.
     #[must_use]
     pub fn series(index: usize) -> Self {
-        const SERIES: [Role; 6] =
-            [Role::Series1, Role::Series2, Role::Series3, Role::Series4, Role::Series5, Role::Series6];
+        const SERIES: [StyleRole; 6] = [
+            StyleRole::Series1,
+            StyleRole::Series2,
+            StyleRole::Series3,
+            StyleRole::Series4,
+            StyleRole::Series5,
+            StyleRole::Series6,
+        ];
         SERIES[index % SERIES.len()]
     }
 
     /// The role of an intensity from 0 (none) to 4 (most).
     #[must_use]
     pub fn heat(level: usize) -> Self {
-        const HEAT: [Role; 5] = [Role::Heat0, Role::Heat1, Role::Heat2, Role::Heat3, Role::Heat4];
+        const HEAT: [StyleRole; 5] =
+            [StyleRole::Heat0, StyleRole::Heat1, StyleRole::Heat2, StyleRole::Heat3, StyleRole::Heat4];
         HEAT[level.min(HEAT.len() - 1)]
     }
 }
@@ -152,7 +159,7 @@ pub struct ThemeError {
 pub struct Theme {
     name: String,
     depth: Depth,
-    /// What the theme says of each role, in the order of [`Role::ALL`].
+    /// What the theme says of each role, in the order of [`StyleRole::ALL`].
     inks: Vec<Option<RoleInk>>,
     /// The same for the terminal's depth, gaps filled.
     styles: Vec<Style>,
@@ -160,7 +167,7 @@ pub struct Theme {
 
 /// A style as a theme writes it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Ink {
+struct ThemeInk {
     fg: Option<Tint>,
     bg: Option<Tint>,
     on: Modifier,
@@ -170,8 +177,8 @@ struct Ink {
 /// What a theme says of a role: a style, and perhaps another one for terminals with sixteen colours.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct RoleInk {
-    ink: Ink,
-    ansi: Option<Ink>,
+    ink: ThemeInk,
+    ansi: Option<ThemeInk>,
 }
 
 impl RoleInk {
@@ -183,7 +190,7 @@ impl RoleInk {
     }
 }
 
-impl Ink {
+impl ThemeInk {
     fn at(self, depth: Depth) -> Style {
         let style = Style { fg: self.fg.map(|tint| tint.at(depth)), ..Style::new() };
         Style { bg: self.bg.map(|tint| tint.at(depth)), ..style }.add_modifier(self.on).remove_modifier(self.off)
@@ -232,7 +239,7 @@ impl Theme {
     /// No styles at all.
     #[must_use]
     pub fn bare() -> Self {
-        Self::from_inks("bare", vec![None; Role::ALL.len()], Depth::TrueColor)
+        Self::from_inks("bare", vec![None; StyleRole::ALL.len()], Depth::TrueColor)
     }
 
     /// Reads a theme file. `file` is named in errors and becomes the theme's name, without folders and ending.
@@ -247,7 +254,7 @@ impl Theme {
     }
 
     fn from_inks(name: &str, inks: Vec<Option<RoleInk>>, depth: Depth) -> Self {
-        let styles = Role::ALL.iter().map(|role| resolve(&inks, *role).at(depth)).collect();
+        let styles = StyleRole::ALL.iter().map(|role| resolve(&inks, *role).at(depth)).collect();
         Self { name: name.to_owned(), depth, inks, styles }
     }
 
@@ -273,18 +280,18 @@ impl Theme {
     #[must_use]
     pub fn has_shades(&self) -> bool {
         let is_shade = |colour| matches!(colour, Some(Color::Rgb(..) | Color::Indexed(_)));
-        (1..=4).all(|level| is_shade(self.style(Role::heat(level)).fg))
+        (1..=4).all(|level| is_shade(self.style(StyleRole::heat(level)).fg))
     }
 
     /// The style of a role.
     #[must_use]
-    pub fn style(&self, role: Role) -> Style {
+    pub fn style(&self, role: StyleRole) -> Style {
         self.styles.get(role as usize).copied().unwrap_or_default()
     }
 }
 
 /// What the theme says of a role, or of the nearest role it falls back to.
-fn resolve(inks: &[Option<RoleInk>], role: Role) -> RoleInk {
+fn resolve(inks: &[Option<RoleInk>], role: StyleRole) -> RoleInk {
     let mut next = Some(role);
     while let Some(role) = next {
         if let Some(Some(ink)) = inks.get(role as usize) {

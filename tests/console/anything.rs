@@ -1,9 +1,9 @@
 //! Whatever is pressed on whatever screen: it goes on, shows nothing dangerous, and holds little.
 
-use mnemoscope::change::plan::Danger;
-use mnemoscope::console::core::change::{Applied, Refusal};
-use mnemoscope::console::core::{Effect, Failure, Key, Message, Reply, Request, Target};
-use mnemoscope::console::overlays::unlock::Writable;
+use mnemoscope::change::plan::ChangeDanger;
+use mnemoscope::console::core::change::{AppliedPlan, Refusal};
+use mnemoscope::console::core::{ClickTarget, Effect, Key, Message, Reply, Request, RequestFailure};
+use mnemoscope::console::overlays::unlock::WriteState;
 use mnemoscope::ui::{Glyphs, Look, Theme};
 use proptest::prelude::*;
 
@@ -119,7 +119,7 @@ fn perform(console: &mut Console, act: &Act) {
             }
         }
         Act::Wheel(x, y, up) => {
-            let target = console.drawn.hits.at(*x, *y).cloned().unwrap_or(Target::List);
+            let target = console.drawn.hits.at(*x, *y).cloned().unwrap_or(ClickTarget::List);
             console.tell(Message::Wheel(target, *up));
         }
         Act::Paste(text) => console.tell(Message::Paste(text.clone())),
@@ -129,14 +129,14 @@ fn perform(console: &mut Console, act: &Act) {
 
 /// Answers what the core wants to know, plan and do for changes: by turns yes, with nothing, with a refusal, a conflict.
 fn answer_changes(console: &mut Console, turn: usize) {
-    let failure = || Failure::new("It was not done", "made up", "try again");
+    let failure = || RequestFailure::new("It was not done", "made up", "try again");
     for effect in std::mem::take(&mut console.asked) {
         let message = match effect {
             Effect::Ask(ticket, Request::CheckWritable) => {
-                Message::Reply(ticket, Reply::Writable(Ok(Writable { audited: true, ..Writable::default() })))
+                Message::Reply(ticket, Reply::Writable(Ok(WriteState { audited: true, ..WriteState::default() })))
             }
             Effect::Ask(ticket, Request::Plan(_)) => {
-                let danger = [Danger::Safe, Danger::Guarded, Danger::Grave][turn % 3];
+                let danger = [ChangeDanger::Safe, ChangeDanger::Guarded, ChangeDanger::Grave][turn % 3];
                 let refused = turn % 7 == 6;
                 let planned = plan("made.up", danger, &removal());
                 Message::Reply(
@@ -149,7 +149,7 @@ fn answer_changes(console: &mut Console, turn: usize) {
                 let conflict = Refusal::Conflict { message, rows: Vec::new(), now: vec![None] };
                 let refusal = (turn % 5 == 4).then_some(conflict);
                 let receipts = if refusal.is_some() { Vec::new() } else { vec![(0, receipt("made.up", turn as i64))] };
-                Message::Reply(ticket, Reply::Applied(reason, Applied { receipts, refusal }))
+                Message::Reply(ticket, Reply::Applied(reason, AppliedPlan { receipts, refusal }))
             }
             Effect::Ask(ticket, Request::LoadTrail(before)) => {
                 let entries = if before.is_none() {

@@ -1,18 +1,19 @@
 //! Changes: unlocking, the way from an intention to a receipt, and what must not get through.
 
-use mnemoscope::change::plan::{Danger, Plan, Receipt};
-use mnemoscope::console::core::change::{Applied, Refusal};
-use mnemoscope::console::core::{Effect, Failure, Key, Message, Operation, Reply, Request, Ticket};
+use mnemoscope::change::operation::Operation;
+use mnemoscope::change::plan::{ChangeDanger, Plan, Receipt};
+use mnemoscope::console::core::change::{AppliedPlan, Refusal};
+use mnemoscope::console::core::{Effect, Key, Message, Proposal, Reply, Request, RequestFailure, Ticket};
 use mnemoscope::console::overlays::Overlay;
-use mnemoscope::console::overlays::unlock::{Pending, Writable};
-use mnemoscope::console::screens::receipts::Entry;
+use mnemoscope::console::overlays::unlock::{PendingStep, WriteState};
+use mnemoscope::console::screens::receipts::ReceiptEntry;
 use mnemoscope::memory::utility::Signal;
 use serde_json::{Value, json};
 
 use super::fake::{Console, world};
 
 /// A plan as it is shown.
-pub fn plan(operation: &str, danger: Danger, changes: &Value) -> Plan {
+pub fn plan(operation: &str, danger: ChangeDanger, changes: &Value) -> Plan {
     let plan = json!({
         "plan_id": "p", "operation": operation, "danger": danger, "counts": {"agent_feedback": {"delete": 1}},
         "changes": changes, "changes_total": 1, "effects": ["the score goes from 0.25 to -0.50"],
@@ -48,7 +49,7 @@ pub fn unlocked(width: u16, height: u16) -> Console {
 pub fn unlock(console: &mut Console) {
     console.press("U");
     let Some(Effect::Ask(ticket, Request::CheckWritable)) = console.asked.pop() else { panic!("{:?}", console.asked) };
-    console.tell(Message::Reply(ticket, Reply::Writable(Ok(Writable { audited: true, ..Writable::default() }))));
+    console.tell(Message::Reply(ticket, Reply::Writable(Ok(WriteState { audited: true, ..WriteState::default() }))));
     console.wait();
     console.press("A");
     console.wait();
@@ -58,12 +59,20 @@ pub fn unlock(console: &mut Console) {
 
 /// The operation that is to be planned, with the number of the request.
 #[track_caller]
-pub fn planned(console: &mut Console) -> (Ticket, Operation) {
+pub fn proposed(console: &mut Console) -> (Ticket, Proposal) {
     let at = console.asked.iter().position(|effect| matches!(effect, Effect::Ask(_, Request::Plan(..))));
     match at.map(|at| console.asked.remove(at)) {
-        Some(Effect::Ask(ticket, Request::Plan(operation))) => (ticket, *operation),
+        Some(Effect::Ask(ticket, Request::Plan(proposal))) => (ticket, *proposal),
         _ => panic!("nothing is to be planned: {:?}", console.asked),
     }
+}
+
+/// The single change that is to be planned.
+#[track_caller]
+pub fn planned(console: &mut Console) -> (Ticket, Operation) {
+    let (ticket, proposal) = proposed(console);
+    let single = proposal.single().cloned();
+    (ticket, single.unwrap_or_else(|| panic!("not one change: {proposal:?}")))
 }
 
 /// The plan that is to be applied: number of the request, number of the plan, reason.
@@ -87,7 +96,7 @@ fn asked_to_remove(mut console: Console) -> (Console, Ticket) {
     assert_eq!(operation, Operation::RemoveFeedback { id: "fb-1".to_owned() });
     console.tell(Message::Reply(
         ticket,
-        Reply::Planned(Ok(Box::new(plan("feedback.remove", Danger::Guarded, &removal())))),
+        Reply::Planned(Ok(Box::new(plan("feedback.remove", ChangeDanger::Guarded, &removal())))),
     ));
     (console, ticket)
 }
@@ -115,7 +124,7 @@ fn a_production_database_is_named_to_unlock_it() {
     console.press("U");
     console.shows("PRODUCTION");
     let Some(Effect::Ask(ticket, Request::CheckWritable)) = console.asked.pop() else { panic!() };
-    console.tell(Message::Reply(ticket, Reply::Writable(Ok(Writable { audited: true, ..Writable::default() }))));
+    console.tell(Message::Reply(ticket, Reply::Writable(Ok(WriteState { audited: true, ..WriteState::default() }))));
     console.wait();
     console.press("A enter");
     assert!(!console.model.context.changing.unlocked);
@@ -128,13 +137,13 @@ fn a_database_without_a_trail_is_offered_one() {
     let mut console = Console::new(world(), 160, 50);
     console.press("U");
     let Some(Effect::Ask(ticket, Request::CheckWritable)) = console.asked.pop() else { panic!() };
-    let pending = Pending {
+    let pending = PendingStep {
         name: "0001_audit".to_owned(),
         sql: "CREATE TABLE memory_audit (seq INTEGER)".to_owned(),
         lock_risk: "none".to_owned(),
         effect: "changes can be made".to_owned(),
     };
-    let writable = Writable { blocked: None, audited: false, pending: vec![pending] };
+    let writable = WriteState { blocked: None, audited: false, pending: vec![pending] };
     console.tell(Message::Reply(ticket, Reply::Writable(Ok(writable))));
     console.shows("CREATE TABLE memory_audit");
     console.press("y c");
@@ -158,7 +167,7 @@ fn what_cannot_be_written_says_why() {
     let mut console = Console::new(world(), 160, 50);
     console.press("U");
     let Some(Effect::Ask(ticket, Request::CheckWritable)) = console.asked.pop() else { panic!() };
-    let writable = Writable { blocked: Some("it is a standby".to_owned()), ..Writable::default() };
+    let writable = WriteState { blocked: Some("it is a standby".to_owned()), ..WriteState::default() };
     console.tell(Message::Reply(ticket, Reply::Writable(Ok(writable))));
     console.shows("it is a standby");
 }
@@ -180,7 +189,7 @@ fn a_guarded_change_shows_its_plan_and_is_confirmed_by_its_own_key_only() {
     console.press("r 'told so' enter A");
     let (request, plan, reason) = applied(&mut console);
     assert_eq!((plan, reason.as_deref()), (ticket, Some("told so")));
-    let done = Applied { receipts: vec![(0, receipt("feedback.remove", 7))], refusal: None };
+    let done = AppliedPlan { receipts: vec![(0, receipt("feedback.remove", 7))], refusal: None };
     console.tell(Message::Reply(request, Reply::Applied(reason, done)));
     console.shows("Remove feedback fb-1: done");
     console.shows("Z undo");
@@ -194,10 +203,10 @@ fn a_change_that_is_safe_is_made_at_once_and_can_be_undone() {
     console.press("2 j t c");
     let (ticket, operation) = planned(&mut console);
     assert_eq!(operation, Operation::Signal { episode: "ep-1".to_owned(), signal: Signal::Confirmed, reason: None });
-    console.tell(Message::Reply(ticket, Reply::Planned(Ok(Box::new(plan("signal", Danger::Safe, &json!([])))))));
+    console.tell(Message::Reply(ticket, Reply::Planned(Ok(Box::new(plan("signal", ChangeDanger::Safe, &json!([])))))));
     let (request, plan, _) = applied(&mut console);
     assert_eq!(plan, ticket);
-    let done = Applied { receipts: vec![(0, receipt("signal", 8))], refusal: None };
+    let done = AppliedPlan { receipts: vec![(0, receipt("signal", 8))], refusal: None };
     console.tell(Message::Reply(request, Reply::Applied(None, done)));
     console.shows("Z undo");
 }
@@ -208,7 +217,7 @@ fn production_raises_every_step() {
     console.model.context.opened.production = true;
     console.press("2 j t c");
     let (ticket, _) = planned(&mut console);
-    console.tell(Message::Reply(ticket, Reply::Planned(Ok(Box::new(plan("signal", Danger::Safe, &json!([])))))));
+    console.tell(Message::Reply(ticket, Reply::Planned(Ok(Box::new(plan("signal", ChangeDanger::Safe, &json!([])))))));
     assert!(!applies(&console), "what is safe elsewhere is guarded here");
     console.press("esc");
     let (mut console, _) = asked_to_remove(console);
@@ -281,7 +290,7 @@ fn what_was_read_before_a_change_is_read_again_and_the_row_stays_selected() {
     let (request, ..) = applied(&mut console);
     let rows = console.database.rows.get_mut(&mnemoscope::memory::Entity::Feedback).expect("feedback");
     rows.iter_mut().find(|row| row.id() == "fb-1").expect("it").set("rating", json!(5));
-    let done = Applied { receipts: vec![(0, receipt("feedback.edit", 7))], refusal: None };
+    let done = AppliedPlan { receipts: vec![(0, receipt("feedback.edit", 7))], refusal: None };
     console.tell(Message::Reply(request, Reply::Applied(None, done)));
     assert_eq!(console.id(), "fb-1");
     let row = console.model.history.here().row().expect("a row");
@@ -297,15 +306,15 @@ fn a_refusal_is_told_and_nothing_waits_any_more() {
     assert!(console.model.context.changing.pending.is_none());
     console.press("c d");
     let (ticket, _) = planned(&mut console);
-    let failure = Failure::new("It was not planned", "the row is gone", "look again");
+    let failure = RequestFailure::new("It was not planned", "the row is gone", "look again");
     console.tell(Message::Reply(ticket, Reply::Planned(Err(Refusal::Failed(failure)))));
     console.shows("the row is gone");
     assert!(console.model.context.changing.pending.is_none());
 }
 
 /// An entry of the trail.
-pub fn entry(seq: i64, action: &str, undo_of: Option<i64>) -> Entry {
-    Entry {
+pub fn entry(seq: i64, action: &str, undo_of: Option<i64>) -> ReceiptEntry {
+    ReceiptEntry {
         seq,
         at: "2026-02-04T10:00:00.000000Z".to_owned(),
         actor: "ada".to_owned(),

@@ -1,12 +1,12 @@
 //! The two doors of the core: a reply goes to whoever asked and to nobody else, and nobody's name comes in unmasked.
 
 use mnemoscope::change::plan::Plan;
-use mnemoscope::console::core::{Effect, Failure, Message, Reply, Request, Ticket};
+use mnemoscope::console::core::{Effect, Message, Reply, Request, RequestFailure, Ticket};
 use serde_json::json;
 
 use super::changes::{plan, unlocked};
 use super::fake::{Console, world};
-use mnemoscope::change::plan::Danger;
+use mnemoscope::change::plan::ChangeDanger;
 
 fn asked(console: &mut Console, wanted: impl Fn(&Request) -> bool) -> Ticket {
     let at = console.asked.iter().position(|effect| matches!(effect, Effect::Ask(_, request) if wanted(request)));
@@ -31,7 +31,7 @@ fn a_reply_to_a_place_that_was_left_changes_nothing() {
     console.tell(Message::Reply(again, Reply::Trail(Ok(Vec::new()))));
     console.shows("Nothing was changed here yet");
     let before = console.model.clone();
-    console.tell(Message::Reply(again, Reply::Trail(Err(Failure::new("a", "b", "c")))));
+    console.tell(Message::Reply(again, Reply::Trail(Err(RequestFailure::new("a", "b", "c")))));
     assert_eq!(console.model, before, "a request is answered once");
 }
 
@@ -40,7 +40,7 @@ fn a_plan_that_nobody_waits_for_is_forgotten_outside_too() {
     let mut console = unlocked(120, 30);
     let before = console.model.clone();
     console.holding = true;
-    let stray: Plan = plan("signal", Danger::Safe, &json!([]));
+    let stray: Plan = plan("signal", ChangeDanger::Safe, &json!([]));
     console.tell(Message::Reply(Ticket(9_999), Reply::Planned(Ok(Box::new(stray)))));
     assert!(console.held.contains(&Effect::Cancel(Ticket(9_999))), "{:?}", console.held);
     assert_eq!(console.model, before);
@@ -54,7 +54,7 @@ fn an_error_about_a_person_names_nobody_while_values_are_masked() {
     console.press("c p 'somebody' enter");
     let ticket = asked(&mut console, |request| matches!(request, Request::PlanErasure(..)));
     let words = "nobody in memory is known as `somebody`; near are ada@example.org, Ada Lovelace, u-4711, Grace Hopper";
-    let failure = Failure::new("Nobody is known so", words, "name Grace Hopper in another way");
+    let failure = RequestFailure::new("Nobody is known so", words, "name Grace Hopper in another way");
     console.tell(Message::Reply(ticket, Reply::ErasurePlanned(Err(failure))));
     let kept = format!("{:?}", console.model.erasure().and_then(|erasure| erasure.failure.clone()));
     for name in people {

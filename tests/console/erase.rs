@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use mnemoscope::change::plan::erasure::{Branch, Check, Choice, Known, Mentions, Outcome, Preview, ShownMention};
-use mnemoscope::console::core::{Effect, Failure, Message, Reply, Request, Ticket};
+use mnemoscope::change::plan::erasure::{
+    Branch, ErasureCheck, ErasureChoice, ErasureHandle, ErasureOutcome, Mentions, Preview, ShownMention,
+};
+use mnemoscope::console::core::{Effect, Message, Reply, Request, RequestFailure, Ticket};
 
 use super::changes::{unlock, unlocked};
 use super::fake::{Console, world};
@@ -21,7 +23,7 @@ pub fn mention(id: &str, sample: &str) -> ShownMention {
 }
 
 pub fn preview(id: &str) -> Preview {
-    let known = |kind: &str, value: &str| Known { kind: kind.into(), value: value.into(), unsearched: None };
+    let known = |kind: &str, value: &str| ErasureHandle { kind: kind.into(), value: value.into(), unsearched: None };
     let branch = |depth, table: &str, rows| Branch { depth, table: table.into(), rows };
     let deleted = |rows| BTreeMap::from([("delete".to_owned(), rows)]);
     Preview {
@@ -43,11 +45,11 @@ pub fn preview(id: &str) -> Preview {
     }
 }
 
-pub fn outcome(status: &str) -> Outcome {
-    Outcome {
+pub fn outcome(status: &str) -> ErasureOutcome {
+    ErasureOutcome {
         status: status.into(),
         counts: BTreeMap::new(),
-        verification: vec![Check { name: "values".into(), found: "0 hits".into(), good: Some(true) }],
+        verification: vec![ErasureCheck { name: "values".into(), found: "0 hits".into(), good: Some(true) }],
         incomplete: if status == "incomplete" { vec!["a reader keeps old pages".into()] } else { Vec::new() },
         disclosures: Vec::new(),
         kept_in: "receipts/r.json".into(),
@@ -56,7 +58,7 @@ pub fn outcome(status: &str) -> Outcome {
 }
 
 #[track_caller]
-pub fn asked(console: &mut Console) -> (Ticket, String, Choice) {
+pub fn asked(console: &mut Console) -> (Ticket, String, ErasureChoice) {
     let at = console.asked.iter().position(|effect| matches!(effect, Effect::Ask(_, Request::PlanErasure(..))));
     match at.map(|at| console.asked.remove(at)) {
         Some(Effect::Ask(ticket, Request::PlanErasure(given, choice))) => (ticket, given, choice),
@@ -64,7 +66,7 @@ pub fn asked(console: &mut Console) -> (Ticket, String, Choice) {
     }
 }
 
-pub fn runs(console: &mut Console) -> Option<(Ticket, String, Choice, bool)> {
+pub fn runs(console: &mut Console) -> Option<(Ticket, String, ErasureChoice, bool)> {
     let at = console.asked.iter().position(|effect| matches!(effect, Effect::Ask(_, Request::Erase { .. })))?;
     match console.asked.remove(at) {
         Effect::Ask(ticket, Request::Erase { given, choice, resume }) => Some((ticket, given, choice, resume)),
@@ -76,7 +78,7 @@ pub fn runs(console: &mut Console) -> Option<(Ticket, String, Choice, bool)> {
 pub fn opened(mut console: Console) -> (Console, String) {
     console.press("8 c p");
     let (ticket, given, choice) = asked(&mut console);
-    assert_eq!(choice, Choice::default());
+    assert_eq!(choice, ErasureChoice::default());
     console.tell(Message::Reply(ticket, Reply::ErasurePlanned(Ok(Box::new(preview(&given))))));
     (console, given)
 }
@@ -147,7 +149,7 @@ fn a_hold_a_lock_and_a_failure_keep_it_from_being_done() {
     assert!(runs(&mut console).is_none());
     console.press("r");
     let (ticket, _, _) = asked(&mut console);
-    let failure = Failure::new("The erasure was not planned", "the server is gone", "try again");
+    let failure = RequestFailure::new("The erasure was not planned", "the server is gone", "try again");
     console.tell(Message::Reply(ticket, Reply::ErasurePlanned(Err(failure))));
     console.shows("the server is gone");
 }

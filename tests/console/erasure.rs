@@ -2,8 +2,9 @@
 
 use std::fmt::Write as _;
 
-use mnemoscope::change::plan::erasure::{Branch, Check, Outcome, Preview, Unfinished};
-use mnemoscope::console::core::{Effect, Failure, Message, Operation, Reply, Request, Ticket};
+use mnemoscope::change::operation::Operation;
+use mnemoscope::change::plan::erasure::{Branch, ErasureCheck, ErasureOutcome, Preview, UnfinishedErasure};
+use mnemoscope::console::core::{Effect, Message, Reply, Request, RequestFailure, Ticket};
 use mnemoscope::ui::{Glyphs, Look, Theme};
 
 use super::changes::{planned, unlocked};
@@ -57,7 +58,7 @@ fn anybody_can_be_named() {
     console.press("'ann@made-up.example' enter");
     let (ticket, given, _) = asked(&mut console);
     assert_eq!(given, "ann@made-up.example");
-    let unknown = Failure::new("The erasure was not planned", "nobody is known so; near: user-x", "name an id");
+    let unknown = RequestFailure::new("The erasure was not planned", "nobody is known so; near: user-x", "name an id");
     console.tell(Message::Reply(ticket, Reply::ErasurePlanned(Err(unknown))));
     console.shows("near: user-x");
     console.press("/ 'user-x' enter");
@@ -82,17 +83,18 @@ fn a_hold_is_put_up_with_its_reason_and_taken_away() {
     let (mut console, id) = opened(unlocked(140, 45));
     console.press("c h 'case 12' enter");
     let (_, operation) = planned(&mut console);
-    assert_eq!(operation, Operation::LegalHold { person: id.clone(), reason: Some("case 12".into()) });
+    assert_eq!(operation, Operation::Hold { person: id.clone(), reason: Some("case 12".into()) });
     let mut console = unlocked(140, 45);
     console.press("8 c H");
     let (_, operation) = planned(&mut console);
-    assert_eq!(operation, Operation::LegalHold { person: id, reason: None });
+    assert_eq!(operation, Operation::Unhold { person: id });
 }
 
 #[test]
 fn what_is_unfinished_stands_on_the_first_screen_and_leads_there() {
     let mut console = Console::new(world(), 140, 45);
-    console.unfinished = vec![Unfinished { given: "u-7".into(), started_at: "2026-02-04T09:00:00.000000Z".into() }];
+    console.unfinished =
+        vec![UnfinishedErasure { given: "u-7".into(), started_at: "2026-02-04T09:00:00.000000Z".into() }];
     console.press("r");
     console.shows("the erasure of u-7, begun 2026-02-04 09:00");
     let entry = console
@@ -183,7 +185,7 @@ fn leaving_the_tab_stops_the_look() {
 fn much(id: &str) -> Preview {
     let branch = |depth, table: &str, rows| Branch { depth, table: table.into(), rows };
     let plain = preview(id);
-    let sessions = (1..=9).map(|n| mnemoscope::change::plan::erasure::Known {
+    let sessions = (1..=9).map(|n| mnemoscope::change::plan::erasure::ErasureHandle {
         kind: "session".into(),
         value: format!("session-{n:02}"),
         unsearched: None,
@@ -226,17 +228,17 @@ fn all_steps(width: u16, height: u16, look: &Look) -> String {
     let (ticket, ..) = runs(&mut console).expect("it is asked for");
     console.tell(Message::Reply(ticket, Reply::Erasing("deleting".into(), 9)));
     told(&mut console, &mut pages, "under way", look);
-    let check = |name: &str, found: &str, good| Check { name: name.into(), found: found.into(), good };
+    let check = |name: &str, found: &str, good| ErasureCheck { name: name.into(), found: found.into(), good };
     let verification = vec![
         check("found before", "11 of 11 handles: what is looked for can be found", Some(true)),
         check("values", "3 hits, 3 of them left on purpose", Some(false)),
         check("bytes", "not checked: a server's files cannot be read from here", None),
     ];
-    let came_to = Outcome { verification, ..outcome("incomplete") };
+    let came_to = ErasureOutcome { verification, ..outcome("incomplete") };
     console.tell(Message::Reply(ticket, Reply::Erased(Ok(Box::new(came_to)))));
     console.wait();
     told(&mut console, &mut pages, "incomplete", look);
-    let failure = Failure::new("The erasure was not planned", "the database is read-only", "open it elsewhere");
+    let failure = RequestFailure::new("The erasure was not planned", "the database is read-only", "open it elsewhere");
     console.press("r");
     console.press("8 c p");
     let (ticket, ..) = asked(&mut console);

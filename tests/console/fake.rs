@@ -3,24 +3,25 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use chrono::{DateTime, Utc};
-use mnemoscope::change::plan::erasure::Unfinished;
+use mnemoscope::change::plan::erasure::UnfinishedErasure;
 use mnemoscope::console::core::request::{Content, Related, Relation};
 use mnemoscope::console::core::window::row_key;
 use mnemoscope::console::core::{
-    Destination, Effect, Failure, Key, Message, Opened, Reply, Request, Settings, Target, Ticket,
+    ClickTarget, ConsoleSettings, Destination, Effect, Key, Message, OpenedDatabase, Reply, Request, RequestFailure,
+    Ticket,
 };
-use mnemoscope::console::screens::findings::News;
+use mnemoscope::console::screens::findings::LookNews;
 use mnemoscope::console::{Drawn, Painter};
 use mnemoscope::console::{Model, update};
-use mnemoscope::memory::chain::Links;
+use mnemoscope::memory::chain::ParentLinks;
 use mnemoscope::memory::invocation::Invocation;
 use mnemoscope::memory::mask::Mask;
 use mnemoscope::memory::query::{
-    Capability, CountKind, DatabaseStatus, EntityStatus, EpisodeContext, Finding, LayoutStatus, Migrations, Page,
-    Query, Start, Status,
+    Capability, CountKind, DatabaseStatus, EntityStatus, EpisodeContext, LayoutStatus, Migrations, Page, PageStart,
+    Query, ShownFinding, StoreStatus,
 };
 use mnemoscope::memory::{Entity, Row};
-use mnemoscope::recall::inquiry::Saved;
+use mnemoscope::recall::inquiry::SavedQuestion;
 use mnemoscope::ui::{Glyphs, Look, Theme};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -63,10 +64,10 @@ impl Database {
         rows.sort_by(|a, b| if descending { key(b).cmp(&key(a)) } else { key(a).cmp(&key(b)) });
         let at = |cursor: &str| rows.iter().position(|row| row_key(row) == cursor).expect("a row of this list");
         let (from, to) = match &query.start {
-            Start::First => (0, query.limit),
-            Start::Last => (rows.len().saturating_sub(query.limit), rows.len()),
-            Start::After(cursor) => (at(cursor) + 1, at(cursor) + 1 + query.limit),
-            Start::Before(cursor) => (at(cursor).saturating_sub(query.limit), at(cursor)),
+            PageStart::First => (0, query.limit),
+            PageStart::Last => (rows.len().saturating_sub(query.limit), rows.len()),
+            PageStart::After(cursor) => (at(cursor) + 1, at(cursor) + 1 + query.limit),
+            PageStart::Before(cursor) => (at(cursor).saturating_sub(query.limit), at(cursor)),
         };
         let to = to.min(rows.len());
         let page: Vec<Row> = rows[from.min(to)..to].iter().map(|row| (*row).clone()).collect();
@@ -86,14 +87,15 @@ impl Database {
             self.of(entity).iter().filter(|row| row.text("episode_id") == Some(id)).cloned().collect()
         };
         let episodes = self.of(Entity::Episode);
-        let links = Links::new(episodes.iter().map(|e| (e.id().to_owned(), e.text("parent_id").map(str::to_owned))));
+        let links =
+            ParentLinks::new(episodes.iter().map(|e| (e.id().to_owned(), e.text("parent_id").map(str::to_owned))));
         let chain = links.chain(id).expect("it is there");
         let related = chain.ids.iter().chain(&chain.children);
         let relatives = related.filter_map(|id| Some((id.clone(), episodes.iter().find(|e| e.id() == id)?.clone())));
         let canvas = of(Entity::CanvasEvent);
         let findings = if canvas.is_empty() {
             let message = "no canvas context: its session has no canvas events".to_owned();
-            vec![Finding { kind: "no_canvas_context".to_owned(), message, ids: Vec::new() }]
+            vec![ShownFinding { kind: "no_canvas_context".to_owned(), message, ids: Vec::new() }]
         } else {
             Vec::new()
         };
@@ -130,7 +132,7 @@ impl Database {
         relations.iter().map(group).collect()
     }
 
-    fn status(&self) -> Status {
+    fn status(&self) -> StoreStatus {
         let entity = |(entity, rows): (&Entity, &Vec<Row>)| {
             let source = format!("table_of_{entity}");
             (entity.name(), EntityStatus { source, count: Some(rows.len() as i64), count_kind: CountKind::Exact })
@@ -141,7 +143,7 @@ impl Database {
             entities: self.rows.iter().map(entity).collect(),
             missing: Vec::new(),
         };
-        Status {
+        StoreStatus {
             database: DatabaseStatus {
                 engine: "sqlite".to_owned(),
                 version: "3.51.3".to_owned(),
@@ -183,11 +185,11 @@ pub struct Console {
     /// A brief look for findings is told about by the test; else nothing is found.
     pub looked: bool,
     /// What an answer says instead of rows.
-    pub failure: Option<Failure>,
+    pub failure: Option<RequestFailure>,
     /// Questions that are kept.
-    pub saved: Vec<Saved>,
+    pub saved: Vec<SavedQuestion>,
     /// Erasures that have not ended verified.
-    pub unfinished: Vec<Unfinished>,
+    pub unfinished: Vec<UnfinishedErasure>,
     painter: Painter,
     pub drawn: Drawn,
 }
@@ -204,14 +206,14 @@ impl Console {
     }
 
     fn with(database: Database, width: u16, height: u16, masked: bool) -> Self {
-        let opened = Opened {
+        let opened = OpenedDatabase {
             location: "memory/made-up.db".to_owned(),
             invocation: Invocation::at("memory/made-up.db", None),
             layouts: vec!["made-up".to_owned()],
             capabilities: database.capabilities(),
-            ..Opened::default()
+            ..OpenedDatabase::default()
         };
-        let settings = Settings { theme: "dark".to_owned(), mouse: true, wrap: true };
+        let settings = ConsoleSettings { theme: "dark".to_owned(), mouse: true, wrap: true };
         let mut console = Console {
             model: Model::new(opened, settings, Mask::new([7; 32]), masked),
             database,
@@ -284,7 +286,7 @@ impl Console {
                 Message::Reply(ticket, Reply::Saved(Ok(self.saved.clone())))
             }
             Effect::Ask(ticket, Request::Look { brief: true }) if !self.looked => {
-                Message::Reply(ticket, Reply::Finding(Ok(News::Done)))
+                Message::Reply(ticket, Reply::Finding(Ok(LookNews::Done)))
             }
             Effect::Ask(ticket, Request::LoadUnfinished) => {
                 Message::Reply(ticket, Reply::Unfinished(self.unfinished.clone()))
@@ -335,7 +337,7 @@ impl Console {
             .enumerate()
             .find_map(|(y, line)| Some((y, line[..line.find(text)?].chars().count())))
             .unwrap_or_else(|| panic!("no {text:?} in\n{}", lines.join("\n")));
-        let target = self.drawn.hits.at(x as u16, y as u16).cloned().unwrap_or(Target::List);
+        let target = self.drawn.hits.at(x as u16, y as u16).cloned().unwrap_or(ClickTarget::List);
         self.tell(Message::Click(target, false));
         self.draw();
     }
@@ -415,7 +417,7 @@ impl Console {
 
     /// Goes somewhere as following a link does.
     pub fn follow(&mut self, entity: Entity, id: &str) {
-        self.tell(Message::Click(Target::Link(Destination::Row(entity, id.to_owned())), false));
+        self.tell(Message::Click(ClickTarget::Link(Destination::Row(entity, id.to_owned())), false));
         self.draw();
     }
 

@@ -1,8 +1,8 @@
 //! Findings and migrations on screen: told as they come, followed, fixed, applied after a confirmation.
 
 use mnemoscope::console::core::{Effect, Message, Reply, Request, Ticket};
-use mnemoscope::console::screens::findings::News;
-use mnemoscope::console::screens::migrations::{Item, Listed, Standing};
+use mnemoscope::console::screens::findings::LookNews;
+use mnemoscope::console::screens::migrations::{MigrationItem, MigrationList, MigrationStanding};
 use mnemoscope::memory::findings::{Finding, NotApplicable, Severity};
 
 use super::fake::{Console, world};
@@ -32,17 +32,17 @@ fn looking(width: u16, height: u16) -> (Console, Ticket) {
     (console, ticket)
 }
 
-fn tell(console: &mut Console, ticket: Ticket, news: News) {
+fn tell(console: &mut Console, ticket: Ticket, news: LookNews) {
     console.tell(Message::Reply(ticket, Reply::Finding(Ok(news))));
 }
 
 fn found(console: &mut Console, ticket: Ticket) {
     let low = finding("repeated_id", Severity::Low, Some("episode"), &["ep-1", "ep-2"], "show episode ep-1");
     let high = finding("chain_cycle", Severity::High, Some("episode"), &["ep-3", "ep-4"], "unlink ep-3");
-    tell(console, ticket, News::Found(Box::new(low)));
-    tell(console, ticket, News::Read(5_000, "episode"));
+    tell(console, ticket, LookNews::Found(Box::new(low)));
+    tell(console, ticket, LookNews::Read(5_000, "episode"));
     console.shows("5,000 rows read");
-    tell(console, ticket, News::Found(Box::new(high)));
+    tell(console, ticket, LookNews::Found(Box::new(high)));
 }
 
 #[test]
@@ -51,8 +51,8 @@ fn findings_are_told_as_they_come_the_worst_first() {
     console.shows("Looking");
     found(&mut console, ticket);
     let skipped = NotApplicable { kind: "over_window", reason: "there is no case bank".to_owned() };
-    tell(&mut console, ticket, News::NotApplicable(skipped));
-    tell(&mut console, ticket, News::Done);
+    tell(&mut console, ticket, LookNews::NotApplicable(skipped));
+    tell(&mut console, ticket, LookNews::Done);
     console.shows("chain cycle");
     console.shows("there is no case bank");
     console.press("k y c");
@@ -74,7 +74,7 @@ fn news_of_an_older_look_change_nothing() {
 
 fn found_nothing(console: &mut Console, ticket: Ticket) {
     let late = finding("secret", Severity::High, Some("episode"), &["ep-1"], "backfill secrets");
-    tell(console, ticket, News::Found(Box::new(late)));
+    tell(console, ticket, LookNews::Found(Box::new(late)));
     console.shows("Looking");
 }
 
@@ -82,13 +82,13 @@ fn found_nothing(console: &mut Console, ticket: Ticket) {
 fn what_the_console_cannot_mend_says_which_command_does() {
     let (mut console, ticket) = looking(160, 50);
     let fault = finding("audit_break", Severity::High, None, &["entry 3"], "audit verify");
-    tell(&mut console, ticket, News::Found(Box::new(fault)));
+    tell(&mut console, ticket, LookNews::Found(Box::new(fault)));
     console.press("x");
     console.shows("audit verify: y c copies the command");
 }
 
-fn item(name: &str, standing: Standing) -> Item {
-    Item {
+fn item(name: &str, standing: MigrationStanding) -> MigrationItem {
+    MigrationItem {
         name: name.to_owned(),
         standing,
         effect: "canvas queries are quick".to_owned(),
@@ -97,7 +97,7 @@ fn item(name: &str, standing: Standing) -> Item {
         steps: vec![("index of episodes".to_owned(), false)],
         note: None,
         diff: String::new(),
-        option: (standing == Standing::Optional).then(|| "row-level-security".to_owned()),
+        option: (standing == MigrationStanding::Optional).then(|| "row-level-security".to_owned()),
     }
 }
 
@@ -109,8 +109,11 @@ fn migrations_are_shown_and_applied_after_a_confirmation() {
         let Some(Effect::Ask(ticket, Request::LoadMigrations)) = console.asked.pop() else {
             panic!("{:?}", console.asked)
         };
-        let items = vec![item("atom/0001_index", Standing::Pending), item("atom/0002_rls", Standing::Optional)];
-        let listed = Listed { items, layouts: vec!["atom".to_owned()], foreign: Vec::new() };
+        let items = vec![
+            item("atom/0001_index", MigrationStanding::Pending),
+            item("atom/0002_rls", MigrationStanding::Optional),
+        ];
+        let listed = MigrationList { items, layouts: vec!["atom".to_owned()], foreign: Vec::new() };
         console.tell(Message::Reply(ticket, Reply::Migrations(Ok(Box::new(listed)))));
         console.shows("atom/0001_index");
         console.shows("canvas queries");
@@ -131,8 +134,9 @@ fn nothing_is_applied_on_top_of_drift() {
     let mut console = Console::new(world(), 160, 50);
     console.press("D");
     let Some(Effect::Ask(ticket, Request::LoadMigrations)) = console.asked.pop() else { panic!("{:?}", console.asked) };
-    let drifted = Item { diff: "-old line\n+new line".to_owned(), ..item("0001_audit", Standing::Drifted) };
-    let listed = Listed { items: vec![drifted], ..Listed::default() };
+    let drifted =
+        MigrationItem { diff: "-old line\n+new line".to_owned(), ..item("0001_audit", MigrationStanding::Drifted) };
+    let listed = MigrationList { items: vec![drifted], ..MigrationList::default() };
     console.tell(Message::Reply(ticket, Reply::Migrations(Ok(Box::new(listed)))));
     console.shows("+new line");
     console.press("a");
@@ -157,7 +161,7 @@ fn the_first_screen_lists_the_worst_findings_and_leads_to_them() {
         let (mut console, ticket) = home(width, height);
         found(&mut console, ticket);
         console.shows("2 of them".trim_start_matches("2 "));
-        tell(&mut console, ticket, News::Done);
+        tell(&mut console, ticket, LookNews::Done);
         let held = console.model.context.held().count();
         console.press(&"j ".repeat(held + 1));
         console.press("enter");
@@ -187,7 +191,7 @@ fn leaving_the_first_screen_stops_the_look_and_coming_back_begins_it_again() {
 
 fn found_late(console: &mut Console, ticket: Ticket) {
     let late = finding("secret", Severity::High, Some("episode"), &["ep-1"], "backfill secrets");
-    tell(console, ticket, News::Found(Box::new(late)));
+    tell(console, ticket, LookNews::Found(Box::new(late)));
     assert!(console.model.context.health.found.is_empty(), "nobody waits for that any more");
 }
 
@@ -195,8 +199,8 @@ fn found_late(console: &mut Console, ticket: Ticket) {
 fn a_brief_look_says_what_it_left_and_the_screen_of_findings_looks_at_the_rest() {
     let (mut console, ticket) = home(180, 48);
     found(&mut console, ticket);
-    tell(&mut console, ticket, News::Left(vec!["secret", "count_differs"]));
-    tell(&mut console, ticket, News::Done);
+    tell(&mut console, ticket, LookNews::Left(vec!["secret", "count_differs"]));
+    tell(&mut console, ticket, LookNews::Done);
     console.shows("the first 5,000 rows were looked at; F looks at all");
     console.press("F");
     let Some(Effect::Ask(ticket, Request::Look { brief: false })) = console.asked.pop() else {
@@ -204,8 +208,8 @@ fn a_brief_look_says_what_it_left_and_the_screen_of_findings_looks_at_the_rest()
     };
     console.shows("chain cycle");
     let low = finding("repeated_id", Severity::Low, Some("episode"), &["ep-1"], "show episode ep-1");
-    tell(&mut console, ticket, News::Found(Box::new(low)));
-    tell(&mut console, ticket, News::Done);
+    tell(&mut console, ticket, LookNews::Found(Box::new(low)));
+    tell(&mut console, ticket, LookNews::Done);
     console.hides("chain cycle");
 }
 
@@ -214,8 +218,9 @@ fn an_optional_migration_is_applied_when_it_is_selected() {
     let mut console = Console::new(world(), 160, 50);
     console.press("D");
     let Some(Effect::Ask(ticket, Request::LoadMigrations)) = console.asked.pop() else { panic!("{:?}", console.asked) };
-    let items = vec![item("atom/0001_index", Standing::Applied), item("atom/0002_rls", Standing::Optional)];
-    let listed = Listed { items, layouts: vec!["atom".to_owned()], foreign: Vec::new() };
+    let items =
+        vec![item("atom/0001_index", MigrationStanding::Applied), item("atom/0002_rls", MigrationStanding::Optional)];
+    let listed = MigrationList { items, layouts: vec!["atom".to_owned()], foreign: Vec::new() };
     console.tell(Message::Reply(ticket, Reply::Migrations(Ok(Box::new(listed)))));
     console.press("a");
     console.shows("nothing is pending");

@@ -1,15 +1,15 @@
-//! Jobs in the console: planned, started after a yes, told to stop, shown on every screen, and not left behind.
+//! Jobs in the console: proposed, started after a yes, told to stop, shown on every screen, and not left behind.
 
-use mnemoscope::change::plan::Danger;
-use mnemoscope::console::core::{Effect, Failure, Message, Operation, Reply, Request, Ticket};
-use mnemoscope::job::plan::{Beat, Offer, Progress, State, Wish};
+use mnemoscope::change::plan::ChangeDanger;
+use mnemoscope::console::core::{Effect, Message, Proposal, Reply, Request, RequestFailure, Ticket};
+use mnemoscope::job::plan::{JobBeat, JobOffer, JobProgress, JobState, JobWish};
 use serde_json::json;
 
-use super::changes::{plan, planned, removal, unlock};
+use super::changes::{plan, proposed, removal, unlock};
 use super::fake::{Console, world};
 
-fn progress(state: State, seen: u64) -> Progress {
-    Progress {
+fn progress(state: JobState, seen: u64) -> JobProgress {
+    JobProgress {
         id: "j-1".to_owned(),
         name: "canvas-links".to_owned(),
         state,
@@ -29,8 +29,8 @@ fn progress(state: State, seen: u64) -> Progress {
     }
 }
 
-fn offers(run: Option<Progress>) -> Vec<Offer> {
-    let offer = |name: &str, reason: Option<&str>, run| Offer {
+fn offers(run: Option<JobProgress>) -> Vec<JobOffer> {
+    let offer = |name: &str, reason: Option<&str>, run| JobOffer {
         name: name.to_owned(),
         does: format!("does what {name} do"),
         available: reason.is_none(),
@@ -42,7 +42,7 @@ fn offers(run: Option<Progress>) -> Vec<Offer> {
 }
 
 /// A console on the screen of jobs.
-fn at_jobs(run: Option<Progress>) -> Console {
+fn at_jobs(run: Option<JobProgress>) -> Console {
     let mut console = Console::new(world(), 150, 40);
     unlock(&mut console);
     console.press("J");
@@ -50,7 +50,7 @@ fn at_jobs(run: Option<Progress>) -> Console {
     console
 }
 
-fn told(console: &mut Console, run: Option<Progress>) {
+fn told(console: &mut Console, run: Option<JobProgress>) {
     let at = console.asked.iter().position(|e| matches!(e, Effect::Ask(_, Request::LoadJobs))).expect("jobs are read");
     let Effect::Ask(ticket, Request::LoadJobs) = console.asked.remove(at) else { panic!() };
     console.tell(Message::Reply(ticket, Reply::Jobs(Ok(offers(run)))));
@@ -61,11 +61,11 @@ fn told(console: &mut Console, run: Option<Progress>) {
 fn started() -> (Console, Ticket) {
     let mut console = at_jobs(None);
     console.press("s");
-    let (ticket, operation) = planned(&mut console);
-    assert_eq!(operation, Operation::Backfill { name: "canvas-links".to_owned(), resume: false });
+    let (ticket, operation) = proposed(&mut console);
+    assert_eq!(operation, Proposal::Backfill { name: "canvas-links".to_owned(), resume: false });
     console.tell(Message::Reply(
         ticket,
-        Reply::Planned(Ok(Box::new(plan("backfill.canvas-links", Danger::Guarded, &removal())))),
+        Reply::Planned(Ok(Box::new(plan("backfill.canvas-links", ChangeDanger::Guarded, &removal())))),
     ));
     console.shows("Run canvas-links");
     console.wait();
@@ -80,10 +80,10 @@ fn started() -> (Console, Ticket) {
 #[test]
 fn a_job_is_started_after_its_plan_was_confirmed_and_shows_how_it_goes() {
     let (mut console, ticket) = started();
-    console.tell(Message::Reply(ticket, Reply::JobBeat(Beat::Progress(Box::new(progress(State::Running, 200))))));
+    console.tell(Message::Reply(ticket, Reply::JobBeat(JobBeat::Progress(Box::new(progress(JobState::Running, 200))))));
     console.shows("20%");
     console.hides("left");
-    console.tell(Message::Reply(ticket, Reply::JobBeat(Beat::Progress(Box::new(progress(State::Running, 500))))));
+    console.tell(Message::Reply(ticket, Reply::JobBeat(JobBeat::Progress(Box::new(progress(JobState::Running, 500))))));
     console.shows("50%");
     console.shows("250/s");
     console.shows("2s left");
@@ -94,7 +94,7 @@ fn a_job_is_started_after_its_plan_was_confirmed_and_shows_how_it_goes() {
     console.tell(Message::Reply(ticket, Reply::JobEnded(Ok(receipt))));
     console.shows("canvas-links: applied");
     console.press("J");
-    told(&mut console, Some(progress(State::Succeeded, 1_000)));
+    told(&mut console, Some(progress(JobState::Succeeded, 1_000)));
     console.shows("rows that still need it: none");
     console.shows("undo 7");
 }
@@ -121,23 +121,23 @@ fn nothing_is_started_while_it_is_locked_or_cannot_be_done() {
 fn a_running_job_pauses_and_a_paused_one_is_gone_on_with() {
     let (mut console, ticket) = started();
     console.press("p");
-    assert!(console.asked.contains(&Effect::WishJob(ticket, Wish::Pause)));
-    let mut console = at_jobs(Some(progress(State::Paused, 400)));
+    assert!(console.asked.contains(&Effect::WishJob(ticket, JobWish::Pause)));
+    let mut console = at_jobs(Some(progress(JobState::Paused, 400)));
     console.shows("paused 40%");
     console.press("s");
-    let (_, operation) = planned(&mut console);
-    assert_eq!(operation, Operation::Backfill { name: "canvas-links".to_owned(), resume: true });
+    let (_, operation) = proposed(&mut console);
+    assert_eq!(operation, Proposal::Backfill { name: "canvas-links".to_owned(), resume: true });
 }
 
 #[test]
 fn a_job_of_another_process_is_asked_through_the_database() {
-    let mut console = at_jobs(Some(progress(State::Running, 400)));
+    let mut console = at_jobs(Some(progress(JobState::Running, 400)));
     console.press("s");
     console.shows("already being run, by process 7 on desk");
     console.press("p");
     let Some(Effect::Ask(ticket, Request::AskJob(name, _))) = console.asked.last().cloned() else { panic!() };
     assert_eq!(name, "canvas-links");
-    let failure = Failure::new("canvas-links: not done", "somebody else is writing", "try again");
+    let failure = RequestFailure::new("canvas-links: not done", "somebody else is writing", "try again");
     console.tell(Message::Reply(ticket, Reply::JobAsked(Err(failure))));
     console.shows("somebody else is writing");
 }
@@ -152,7 +152,7 @@ fn quitting_asks_while_a_job_runs() {
         console.shows("canvas-links is running");
         console.shows("backfill resume canvas-links");
         console.press(choice);
-        assert_eq!(console.asked.contains(&Effect::WishJob(ticket, Wish::Pause)), leaves, "{choice}");
+        assert_eq!(console.asked.contains(&Effect::WishJob(ticket, JobWish::Pause)), leaves, "{choice}");
         console.tell(Message::Reply(ticket, Reply::JobEnded(Ok(json!({ "status": "paused" })))));
         assert_eq!(console.asked.contains(&Effect::Quit), leaves, "{choice}");
         let told =
@@ -167,9 +167,9 @@ fn quitting_asks_while_a_job_runs() {
 #[test]
 fn pictures() {
     let (mut console, ticket) = started();
-    let mut run = progress(State::Running, 500);
+    let mut run = progress(JobState::Running, 500);
     run.throttle = Some("a replica lags 12 s behind".to_owned());
-    console.tell(Message::Reply(ticket, Reply::JobBeat(Beat::Progress(Box::new(run)))));
+    console.tell(Message::Reply(ticket, Reply::JobBeat(JobBeat::Progress(Box::new(run)))));
     for (width, height) in [(150, 30), (80, 24)] {
         console.tell(Message::Resize(width, height));
         let text = console.text();

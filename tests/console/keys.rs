@@ -1,7 +1,7 @@
 //! Key scripts: what keys do to what is shown and asked for.
 
 use mnemoscope::console::core::request::Export;
-use mnemoscope::console::core::{Effect, Failure, Message, Reply, Request, Target};
+use mnemoscope::console::core::{ClickTarget, Effect, Message, Reply, Request, RequestFailure};
 use mnemoscope::memory::Entity;
 use mnemoscope::memory::query::Page;
 
@@ -355,7 +355,7 @@ fn the_filtered_rows_are_exported_when_none_is_marked() {
 fn a_failed_read_is_a_card_and_the_rows_stay() {
     let mut console = Console::new(many(300), 160, 50);
     console.press("2 j");
-    let failure = Failure {
+    let failure = RequestFailure {
         what: "The list could not be read".to_owned(),
         message: "canceling statement due to statement timeout".to_owned(),
         code: Some("57014".to_owned()),
@@ -460,7 +460,7 @@ fn the_mouse_selects_opens_scrolls_and_changes_tabs() {
     console.press("2");
     console.click("Task number 290");
     assert_eq!(console.id(), "ep-000290");
-    console.tell(Message::Wheel(Target::List, false));
+    console.tell(Message::Wheel(ClickTarget::List, false));
     assert_eq!(console.model.browse().map(|b| b.window.top()), Some(3));
     console.click("chain");
     console.shows("no parent and no children");

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use mnemoscope::change::plan::Danger;
-use mnemoscope::console::core::change::{Applied, Refusal};
+use mnemoscope::change::plan::ChangeDanger;
+use mnemoscope::console::core::change::{AppliedPlan, Refusal};
 use mnemoscope::console::core::{Effect, Message, Reply, Request};
-use mnemoscope::console::overlays::unlock::Writable;
+use mnemoscope::console::overlays::unlock::WriteState;
 use mnemoscope::memory::Entity;
 use mnemoscope::ui::{Depth, Glyphs, Look, Theme};
 use ratatui::buffer::Buffer;
@@ -166,8 +166,10 @@ fn to_the_plan(console: &mut Console) {
     let changes = json!([{"entity": "feedback", "id": "fb-1",
         "before": {"kind": "rating", "rating": 2, "correction": "By date"},
         "after": {"kind": "thumbs_up", "rating": null, "correction": "By date, the newest first, and only those of October"}}]);
-    console
-        .tell(Message::Reply(ticket, Reply::Planned(Ok(Box::new(plan("feedback.edit", Danger::Guarded, &changes))))));
+    console.tell(Message::Reply(
+        ticket,
+        Reply::Planned(Ok(Box::new(plan("feedback.edit", ChangeDanger::Guarded, &changes)))),
+    ));
     console.wait();
 }
 
@@ -193,7 +195,7 @@ fn conflict() {
         let refusal = Refusal::Conflict { message, rows, now: vec![Some(theirs)] };
         console.tell(Message::Reply(
             request,
-            Reply::Applied(None, Applied { receipts: Vec::new(), refusal: Some(refusal) }),
+            Reply::Applied(None, AppliedPlan { receipts: Vec::new(), refusal: Some(refusal) }),
         ));
     });
 }
@@ -205,7 +207,8 @@ fn unlocking() {
         console.wait();
         console.press("U");
         let Some(Effect::Ask(ticket, Request::CheckWritable)) = console.asked.pop() else { panic!() };
-        console.tell(Message::Reply(ticket, Reply::Writable(Ok(Writable { audited: true, ..Writable::default() }))));
+        console
+            .tell(Message::Reply(ticket, Reply::Writable(Ok(WriteState { audited: true, ..WriteState::default() }))));
     });
 }
 

@@ -1,10 +1,10 @@
 //! The prune screen: rules that are set one by one, what they come to, and nothing done before it is confirmed; cases held
 //! back from recall.
 
-use mnemoscope::change::plan::{Danger, Plan};
-use mnemoscope::console::core::operation::Pruning;
-use mnemoscope::console::core::{Effect, Failure, Message, Operation, Reply, Request, Ticket};
-use mnemoscope::memory::prune::Window;
+use mnemoscope::change::operation::{Operation, Pruning};
+use mnemoscope::change::plan::{ChangeDanger, Plan};
+use mnemoscope::console::core::{Effect, Message, Reply, Request, RequestFailure, Ticket};
+use mnemoscope::memory::prune::PruneWindow;
 use serde_json::json;
 
 use super::changes::{plan, planned, unlocked};
@@ -17,7 +17,7 @@ pub fn preview() -> Plan {
         json!({"entity": "case", "id": id, "after": null, "before": {"created_at": at, "reward": reward, "why": why}})
     };
     let changes = json!([gone("case-7", 3, 0.1, "low reward"), gone("case-3", 2, 0.9, "outside the window")]);
-    let mut plan = plan("prune", Danger::Guarded, &changes);
+    let mut plan = plan("prune", ChangeDanger::Guarded, &changes);
     plan.changes_total = 2;
     plan.counts = serde_json::from_value(json!({"agent_memory_cases": {"delete": 2, "update": 1}})).expect("counts");
     plan.effects =
@@ -59,7 +59,7 @@ fn each_step_of_a_rule_is_counted_anew_and_only_the_last_counts() {
     console.shows("case-7");
     console.press("l");
     let (first, rules) = asked(&mut console);
-    assert_eq!(rules.window, Window::Own);
+    assert_eq!(rules.window, PruneWindow::Own);
     console.shows("counting");
     console.holding = true;
     console.press("j space");
@@ -67,7 +67,7 @@ fn each_step_of_a_rule_is_counted_anew_and_only_the_last_counts() {
     console.holding = false;
     console.answer();
     let (second, rules) = asked(&mut console);
-    assert_eq!((rules.window, rules.keep_diverse), (Window::Own, true));
+    assert_eq!((rules.window, rules.keep_diverse), (PruneWindow::Own, true));
     let mut empty = preview();
     (empty.changes, empty.changes_total) = (Vec::new(), 0);
     console.tell(Message::Reply(first, Reply::Previewed(Ok(Box::new(empty.clone())))));
@@ -103,9 +103,9 @@ fn the_rules_are_proposed_as_they_stand_and_their_command_is_copied() {
     console.press("p");
     let (ticket, operation) = planned(&mut console);
     let rules = Pruning {
-        window: Window::Newest(200),
-        older_days: Some(365),
-        below_tenths: Some(1),
+        window: PruneWindow::Newest(200),
+        older_than: Some("365d".to_owned()),
+        below_reward: Some(0.1),
         duplicates: true,
         ..Pruning::default()
     };
@@ -127,7 +127,7 @@ fn nothing_is_pruned_while_it_is_locked_and_a_failure_is_told() {
     console.shows("U unlocks");
     console.press("l");
     let (ticket, _) = asked(&mut console);
-    let failure = Failure::new("Prune banks: not done", "it is view-only", "migrate it");
+    let failure = RequestFailure::new("Prune banks: not done", "it is view-only", "migrate it");
     console.tell(Message::Reply(ticket, Reply::Previewed(Err(failure))));
     console.shows("it is view-only");
     console.press("r");
@@ -139,12 +139,15 @@ fn cases_are_held_back_and_let_go_by_two_keys() {
     let mut console = unlocked(160, 50);
     console.press("4 c q");
     let (ticket, operation) = planned(&mut console);
-    let Operation::Hold { cases, held: true } = operation else { panic!("{operation:?}") };
+    let Operation::Quarantine { cases } = operation else { panic!("{operation:?}") };
     assert_eq!(cases.len(), 1);
-    console.tell(Message::Reply(ticket, Reply::Planned(Ok(Box::new(plan("quarantine", Danger::Guarded, &json!([])))))));
+    console.tell(Message::Reply(
+        ticket,
+        Reply::Planned(Ok(Box::new(plan("quarantine", ChangeDanger::Guarded, &json!([]))))),
+    ));
     console.press("esc space j space c Q");
     let (_, operation) = planned(&mut console);
-    let Operation::Hold { cases, held: false } = operation else { panic!("{operation:?}") };
+    let Operation::Release { cases } = operation else { panic!("{operation:?}") };
     assert_eq!(cases.len(), 2);
 }
 

@@ -1,21 +1,21 @@
 //! Recall: what is asked when, what is shown, two rankings beside each other, kept questions, and what a change of mind
 //! stops.
 
-use mnemoscope::console::core::{Effect, Failure, Message, Reply, Request};
+use mnemoscope::console::core::{Effect, Message, Reply, Request, RequestFailure};
 use mnemoscope::memory::Entity;
 use mnemoscope::memory::Row;
-use mnemoscope::memory::vector::{By, Tally};
-use mnemoscope::recall::answer::{Answer, Item, Stages, WordsBy};
+use mnemoscope::memory::vector::{ComparedBy, VectorTally};
+use mnemoscope::recall::answer::{RecallAnswer, RecalledItem, StageTimes, WordsBy};
 use mnemoscope::recall::features::words;
-use mnemoscope::recall::inquiry::{Inquiry, Saved};
+use mnemoscope::recall::inquiry::{Inquiry, SavedQuestion};
 use mnemoscope::recall::keyword::{shares, text_of};
-use mnemoscope::recall::rank::{self, Ranked, Ranking, Sought, choose, place_of};
+use mnemoscope::recall::rank::{self, ProvenQuery, RankedRow, Ranking, choose, place_of};
 use serde_json::json;
 
 use super::fake::{Console, Database, many, row, world};
 
 /// What a database of these rows recalls, by the rules themselves; without vectors.
-pub fn recalled(database: &Database, inquiry: &Inquiry, at: &str) -> Box<(Answer, Stages)> {
+pub fn recalled(database: &Database, inquiry: &Inquiry, at: &str) -> Box<(RecallAnswer, StageTimes)> {
     let all = |entity: Entity| database.rows.get(&entity).cloned().unwrap_or_default();
     let like = inquiry.like.as_ref().and_then(|id| {
         let kinds = [Entity::Episode, Entity::Case, Entity::Memory].into_iter();
@@ -34,8 +34,8 @@ pub fn recalled(database: &Database, inquiry: &Inquiry, at: &str) -> Box<(Answer
     let texts: Vec<String> = rows.iter().map(text_of).collect();
     let likeness = shares(&words(&asked), &texts);
     let place = like.as_ref().map(place_of).unwrap_or_default();
-    let sought = Sought { domain: inquiry.domain.clone().or(place.0), topic: inquiry.topic.clone().or(place.1) };
-    let mut ranked: Vec<Ranked> = (rows.into_iter().zip(likeness))
+    let sought = ProvenQuery { domain: inquiry.domain.clone().or(place.0), topic: inquiry.topic.clone().or(place.1) };
+    let mut ranked: Vec<RankedRow> = (rows.into_iter().zip(likeness))
         .map(|(row, share)| match inquiry.ranking {
             Ranking::Boosted => rank::boosted(row, (!asked.is_empty()).then_some(share), "keywords", at),
             Ranking::Proven => {
@@ -47,8 +47,8 @@ pub fn recalled(database: &Database, inquiry: &Inquiry, at: &str) -> Box<(Answer
         .collect();
     rank::sort(&mut ranked);
     let (chosen, left_out) = choose(ranked, inquiry.rows(), 3, |_, _| None);
-    let item = |ranked| Item { ranked, canvas: Vec::new(), feedback: Vec::new(), findings: Vec::new() };
-    let answer = Answer {
+    let item = |ranked| RecalledItem { ranked, canvas: Vec::new(), feedback: Vec::new(), findings: Vec::new() };
+    let answer = RecallAnswer {
         rows: chosen.into_iter().map(item).collect(),
         left_out,
         used: if asked.is_empty() { "none" } else { "keyword" },
@@ -61,7 +61,7 @@ pub fn recalled(database: &Database, inquiry: &Inquiry, at: &str) -> Box<(Answer
         like,
         request: inquiry.request(at),
     };
-    Box::new((answer, Stages { embedding: 0.0, situation: 1.0, ranking: 2.5, context: 0.5 }))
+    Box::new((answer, StageTimes { embedding: 0.0, situation: 1.0, ranking: 2.5, context: 0.5 }))
 }
 
 /// The last question that was asked, with its number.
@@ -179,7 +179,7 @@ fn the_latest_question_wins_and_esc_stops_it() {
     let (second, inquiry) = asked(&console).unwrap();
     assert_eq!(inquiry.k, Some(5));
     assert!(console.held.contains(&Effect::Cancel(first)), "the older one is stopped");
-    let late = Failure::new("late", "", "");
+    let late = RequestFailure::new("late", "", "");
     console.tell(Message::Reply(first, Reply::Recalled(Err(late))));
     console.hides("late");
     console.press("esc");
@@ -251,7 +251,7 @@ fn a_question_is_kept_asked_again_and_forgotten() {
     console.press("'lost ones' enter");
     console.shows("kept as lost ones");
     let expected = Inquiry { text: Some("missing invoices".into()), k: Some(5), ..Inquiry::new(Ranking::Boosted) };
-    assert_eq!(console.saved, [Saved { name: "lost ones".into(), inquiry: expected.clone() }]);
+    assert_eq!(console.saved, [SavedQuestion { name: "lost ones".into(), inquiry: expected.clone() }]);
     console.press("1 [ W s enter");
     console.shows("missing invoices");
     let recall = console.model.at_recall().unwrap();
@@ -310,8 +310,8 @@ fn what_vectors_came_to_is_said() {
     console.press("r");
     let (ticket, inquiry) = asked(&console).unwrap();
     let mut answer = recalled(&console.database, &inquiry, "2026-02-04T11:00:00.000000Z");
-    let tally = Tally { rows: 9, compared: 4, missing: 2, no_direction: 1, other_dimensions: 1, unreadable: 1 };
-    (answer.0.used, answer.0.compared, answer.0.words_by) = ("vector", Some((tally, By::Memory)), None);
+    let tally = VectorTally { rows: 9, compared: 4, missing: 2, no_direction: 1, other_dimensions: 1, unreadable: 1 };
+    (answer.0.used, answer.0.compared, answer.0.words_by) = ("vector", Some((tally, ComparedBy::Memory)), None);
     console.tell(Message::Reply(ticket, Reply::Recalled(Ok(answer))));
     console.shows("kept in memory");
     console.shows("4 of 9 rows, 2 have none, 1 have no direction");
@@ -324,12 +324,12 @@ fn a_failure_is_a_card_and_what_was_found_stays() {
     let mut console = Console::new(world(), 140, 40);
     console.press("W");
     let rows = console.model.at_recall().unwrap().left.rows().len();
-    console.failure = Some(Failure::new("The situation was not ranked", "the server is gone", "start it"));
+    console.failure = Some(RequestFailure::new("The situation was not ranked", "the server is gone", "start it"));
     console.press("r");
     console.shows("The situation was not ranked");
     assert_eq!(console.model.at_recall().unwrap().left.rows().len(), rows);
     let mut fresh = Console::new(world(), 140, 40);
-    fresh.failure = Some(Failure::new("The situation was not ranked", "the server is gone", "start it"));
+    fresh.failure = Some(RequestFailure::new("The situation was not ranked", "the server is gone", "start it"));
     fresh.press("W");
     fresh.shows("the server is gone");
 }

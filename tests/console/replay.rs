@@ -1,7 +1,8 @@
 //! Replay: a topic or what is around an episode in order of time, with parents that are suggested and linked by a plan.
 
-use mnemoscope::console::core::{Effect, Failure, Message, Operation, Reply, Request, Ticket};
-use mnemoscope::console::screens::replay::{About, Step, Told};
+use mnemoscope::change::operation::Operation;
+use mnemoscope::console::core::{Effect, Message, Reply, Request, RequestFailure, Ticket};
+use mnemoscope::console::screens::replay::{ReplayStep, ReplaySubject, ReplayedTopic};
 use mnemoscope::memory::{Entity, Row};
 use mnemoscope::recall::parents::Suggestion;
 use serde_json::json;
@@ -11,7 +12,7 @@ use super::fake::{Console, row, world};
 use super::looks::{looks, picture};
 
 #[track_caller]
-fn asked(console: &mut Console) -> (Ticket, About, usize) {
+fn asked(console: &mut Console) -> (Ticket, ReplaySubject, usize) {
     let at = console.asked.iter().position(|effect| matches!(effect, Effect::Ask(_, Request::Replay { .. })));
     match at.map(|at| console.asked.remove(at)) {
         Some(Effect::Ask(ticket, Request::Replay { about, limit })) => (ticket, about, limit),
@@ -38,8 +39,8 @@ fn episode(id: &str, title: &str, day: u32, outcome: &str, parent: Option<&str>)
     )
 }
 
-fn told() -> Told {
-    let step = |row: Row| Step { row, relevance: Some(0.75), parents: Vec::new() };
+fn told() -> ReplayedTopic {
+    let step = |row: Row| ReplayStep { row, relevance: Some(0.75), parents: Vec::new() };
     let suggestion = Suggestion {
         id: "ep-2".into(),
         title: Some("Book the missing invoices".into()),
@@ -48,8 +49,9 @@ fn told() -> Told {
         cosine: 0.912,
         evidence: "same agent; ended 22.5 h before it started (48 h at most); cosine 0.9120 > 0.85".into(),
     };
-    let suggested = Step { parents: vec![suggestion], ..step(episode("ep-3", "Pay the invoices", 4, "failure", None)) };
-    Told {
+    let suggested =
+        ReplayStep { parents: vec![suggestion], ..step(episode("ep-3", "Pay the invoices", 4, "failure", None)) };
+    ReplayedTopic {
         topic: "invoices".into(),
         steps: vec![
             step(episode("ep-1", "Reconcile the October invoices", 1, "partial", None)),
@@ -68,7 +70,7 @@ fn replayed(mut console: Console) -> Console {
     console.shows("Topic to replay");
     console.press("'invoices' enter");
     let (ticket, about, limit) = asked(&mut console);
-    assert_eq!((about, limit), (About::Topic("invoices".into()), 10));
+    assert_eq!((about, limit), (ReplaySubject::Topic("invoices".into()), 10));
     console.shows("Reading");
     console.tell(Message::Reply(ticket, Reply::Replayed(Ok(Box::new(told())))));
     console
@@ -112,7 +114,7 @@ fn an_episode_is_replayed_with_what_is_around_it() {
     let mut console = Console::new(world(), 160, 45);
     console.press("2 V");
     let (ticket, about, _) = asked(&mut console);
-    assert_eq!(about, About::Episode("ep-2".into()));
+    assert_eq!(about, ReplaySubject::Episode("ep-2".into()));
     console.tell(Message::Reply(ticket, Reply::Replayed(Ok(Box::new(told())))));
     console.shows("replay around an episode of invoices");
     // It is the selected one among them.
@@ -136,14 +138,16 @@ fn more_and_fewer_and_another_topic_ask_anew() {
     assert_eq!(limit, 10);
     console.tell(Message::Reply(
         first,
-        Reply::Replayed(Err(Failure::new("It was not replayed", "too late", "never mind"))),
+        Reply::Replayed(Err(RequestFailure::new("It was not replayed", "too late", "never mind"))),
     ));
     console.hides("too late");
     console.press("/ ctrl-u 'stock' enter");
     let (ticket, about, _) = asked(&mut console);
-    assert_eq!(about, About::Topic("stock".into()));
-    console
-        .tell(Message::Reply(ticket, Reply::Replayed(Ok(Box::new(Told { topic: "stock".into(), ..Told::default() })))));
+    assert_eq!(about, ReplaySubject::Topic("stock".into()));
+    console.tell(Message::Reply(
+        ticket,
+        Reply::Replayed(Ok(Box::new(ReplayedTopic { topic: "stock".into(), ..ReplayedTopic::default() }))),
+    ));
     console.shows("No episode is about that");
     console.press("enter");
     console.shows("Topic to replay");

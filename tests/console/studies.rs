@@ -2,31 +2,31 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use mnemoscope::console::core::{Effect, Failure, Message, Reply, Request};
-use mnemoscope::console::screens::study::{Answer, Question};
+use mnemoscope::console::core::{Effect, Message, Reply, Request, RequestFailure};
+use mnemoscope::console::screens::study::{StudyAnswer, StudyQuestion};
 use mnemoscope::memory::Entity;
-use mnemoscope::recall::judge::latency::{self, Access};
-use mnemoscope::recall::judge::ranked::{Judged, estimate, quality};
-use mnemoscope::recall::judge::report::{Control, Evaluation, Returned, Stored, Tokens};
-use mnemoscope::recall::judge::spread::{Recall, Recalled, spread};
-use mnemoscope::recall::learn::Example;
+use mnemoscope::recall::judge::latency::{self, TimedAccess};
+use mnemoscope::recall::judge::ranked::{GradedRanking, estimate, quality};
+use mnemoscope::recall::judge::report::{Evaluation, NonsenseControl, SelfReturn, StoredRecalls, TokenCounts};
+use mnemoscope::recall::judge::spread::{QueryRecall, RecalledRow, spread};
+use mnemoscope::recall::learn::TrainingExample;
 use mnemoscope::recall::learn::assess::train_and_hold_out;
-use mnemoscope::recall::learn::measured::Measured;
-use mnemoscope::recall::learn::version::{Purged, Version};
-use mnemoscope::recall::policy::{Policy, Spelling};
-use mnemoscope::recall::understand::canvas::{self, Event};
-use mnemoscope::recall::understand::forgetting::{self, Aged};
-use mnemoscope::recall::understand::report::{Graduation, Insights, Pattern, Rule};
-use mnemoscope::recall::understand::usefulness::{self, Use};
+use mnemoscope::recall::learn::measured::MeasuredAssessment;
+use mnemoscope::recall::learn::version::{PurgedCases, Version};
+use mnemoscope::recall::policy::{Policy, WeightSpelling};
+use mnemoscope::recall::understand::canvas::{self, CanvasUse};
+use mnemoscope::recall::understand::forgetting::{self, AgedEpisode};
+use mnemoscope::recall::understand::report::{CanvasPattern, Graduation, InsightRule, Insights};
+use mnemoscope::recall::understand::usefulness::{self, MemoryUse};
 use mnemoscope::recall::understand::{graduation, quality as work};
 use serde_json::{Value, json};
 
 use super::fake::{Console, row, world};
 
 /// What a memory would answer, by the rules themselves.
-pub fn answer(question: &Question) -> Answer {
+pub fn answer(question: &StudyQuestion) -> StudyAnswer {
     match question {
-        Question::Agents => Answer::Agents(vec![
+        StudyQuestion::Agents => StudyAnswer::Agents(vec![
             row(
                 Entity::Agent,
                 &[
@@ -47,15 +47,15 @@ pub fn answer(question: &Question) -> Answer {
                 ],
             ),
         ]),
-        Question::Agent(id) => Answer::Agent(Box::new(insights(Some(id))), Some(Box::new(Ok(graduated(id))))),
-        Question::Everyone => Answer::Agent(Box::new(insights(None)), None),
-        Question::Policies => Answer::Policies(vec![
+        StudyQuestion::Agent(id) => StudyAnswer::Agent(Box::new(insights(Some(id))), Some(Box::new(Ok(graduated(id))))),
+        StudyQuestion::Everyone => StudyAnswer::Agent(Box::new(insights(None)), None),
+        StudyQuestion::Policies => StudyAnswer::Policies(vec![
             version("po-2", 2, "training", Ok(false)),
             version("po-1", 1, "active", Ok(true)),
             version("po-0", 0, "failed", Err("no weights are stored: its training did not end")),
         ]),
-        Question::Policy(id) => Answer::Policy(Box::new(measured(id))),
-        Question::Recall => Answer::Recall(Box::new(evaluation())),
+        StudyQuestion::Policy(id) => StudyAnswer::Policy(Box::new(measured(id))),
+        StudyQuestion::Recall => StudyAnswer::Recall(Box::new(evaluation())),
     }
 }
 
@@ -64,7 +64,7 @@ fn insights(agent: Option<&str>) -> Insights {
     for i in 0..12_i64 {
         let (kind, component) =
             if i % 3 == 0 { ("sheets", "table") } else { ("charts", if i % 2 == 0 { "line" } else { "bar" }) };
-        let event = |n: i64, action: &str, at: i64| Event {
+        let event = |n: i64, action: &str, at: i64| CanvasUse {
             id: format!("e{i}-{n}"),
             canvas: Some(format!("c{i}")),
             canvas_type: kind.to_owned(),
@@ -72,7 +72,7 @@ fn insights(agent: Option<&str>) -> Insights {
             action: action.to_owned(),
             at: Some((i * 1_000 + at) * 1_000_000),
             episode: Some(format!("ep-{i}")),
-            ..Event::default()
+            ..CanvasUse::default()
         };
         events.extend([event(0, "present", 0), event(1, "close", if i % 3 == 0 { 2 } else { 40 })]);
         if i % 4 == 1 {
@@ -82,10 +82,15 @@ fn insights(agent: Option<&str>) -> Insights {
     let feedback: HashMap<String, f64> =
         (0..6).map(|i| (format!("ep-{i}"), if i % 3 == 0 { -0.5 } else { 1.0 })).collect();
     let found = canvas::understand(events, &feedback);
-    let aged: Vec<Aged> = (0..40)
-        .map(|i| Aged { days: f64::from(i) * 9.0, decay: None, accesses: Some(i64::from(i % 5)), put_away: i > 30 })
+    let aged: Vec<AgedEpisode> = (0..40)
+        .map(|i| AgedEpisode {
+            days: f64::from(i) * 9.0,
+            decay: None,
+            accesses: Some(i64::from(i % 5)),
+            put_away: i > 30,
+        })
         .collect();
-    let uses = (0..9).map(|i| Use {
+    let uses = (0..9).map(|i| MemoryUse {
         memory: format!("m-{}", i % 3),
         utility: f64::from(i % 3) * 0.45,
         at: Some(i.to_string()),
@@ -94,9 +99,12 @@ fn insights(agent: Option<&str>) -> Insights {
     memories.mislead.iter_mut().chain(&mut memories.help).for_each(|m| m.title = Some(format!("What {} says", m.id)));
     Insights {
         agent: agent.map(str::to_owned),
-        rules: canvas::RULES.iter().map(|(n, r)| Rule { name: (*n).to_owned(), rule: (*r).to_owned() }).collect(),
+        rules: canvas::RULES
+            .iter()
+            .map(|(n, r)| InsightRule { name: (*n).to_owned(), rule: (*r).to_owned() })
+            .collect(),
         user_interaction_patterns: ["closes_quickly", "engages", "submits"]
-            .map(|p| Pattern { pattern: p, canvas_types: found.with(p).into_iter().map(str::to_owned).collect() })
+            .map(|p| CanvasPattern { pattern: p, canvas_types: found.with(p).into_iter().map(str::to_owned).collect() })
             .to_vec(),
         observations: found.observations(4, 2),
         canvas_events: found.events,
@@ -110,20 +118,22 @@ fn insights(agent: Option<&str>) -> Insights {
 }
 
 fn graduated(id: &str) -> Graduation {
-    let worked = |i: usize| work::Worked {
+    let worked = |i: usize| work::WorkedEpisode {
         outcome: Some(["success", "partial", "success", "failure"][i % 4].to_owned()),
         started_at: Some(format!("2026-02-{:02}", i + 1)),
         feedback: i.is_multiple_of(2).then_some(0.5),
         interventions: Some(i64::from(i.is_multiple_of(3))),
         constitutional: Some(0.9),
         confidence: Some(0.7),
-        supervised: i.is_multiple_of(4).then_some(work::Decision { approved: true, followed: i.is_multiple_of(8) }),
+        supervised: i
+            .is_multiple_of(4)
+            .then_some(work::ProposalDecision { approved: true, followed: i.is_multiple_of(8) }),
         skill: i.is_multiple_of(5).then(|| format!("skill-{i}")),
-        ..work::Worked::default()
+        ..work::WorkedEpisode::default()
     };
     let episodes: Vec<_> = (0..12).map(worked).collect();
     let outcomes: Vec<_> = (0..8)
-        .map(|i| canvas::Outcome { value: f64::from(i % 3) / 2.0, at: Some(i64::from(i) * 10 * 86_400_000_000) })
+        .map(|i| canvas::CanvasOutcome { value: f64::from(i % 3) / 2.0, at: Some(i64::from(i) * 10 * 86_400_000_000) })
         .collect();
     let quality = work::quality(&episodes, &outcomes);
     let canvas_periods = work::periods(&outcomes);
@@ -143,8 +153,8 @@ fn graduated(id: &str) -> Graduation {
     }
 }
 
-fn examples() -> Vec<Example> {
-    let one = |i: usize| Example {
+fn examples() -> Vec<TrainingExample> {
+    let one = |i: usize| TrainingExample {
         query: i / 5,
         features: [
             0.0,
@@ -172,15 +182,19 @@ fn version(id: &str, number: i64, status: &str, state: Result<bool, &str>) -> Ve
             ("trained_at", json!("2026-02-03T09:00:00.000000Z")),
         ],
     );
-    let policy =
-        Policy { bias: -0.5, weights: [0.0, 2.0, 1.0, 0.1, -0.4, 0.3], spelling: Spelling::Snake, unknown: Vec::new() };
-    let purged = Purged { cases: Some(40), gone: Some(10), share: Some(0.25), reason: None };
+    let policy = Policy {
+        bias: -0.5,
+        weights: [0.0, 2.0, 1.0, 0.1, -0.4, 0.3],
+        spelling: WeightSpelling::Snake,
+        unknown: Vec::new(),
+    };
+    let purged = PurgedCases { cases: Some(40), gone: Some(10), share: Some(0.25), reason: None };
     Version { row, policy: state.map(|_| policy).map_err(str::to_owned), in_use: state == Ok(true), purged }
 }
 
-fn measured(id: &str) -> Measured {
-    let trained = train_and_hold_out(&examples(), Spelling::Snake, 1).expect("a policy");
-    Measured {
+fn measured(id: &str) -> MeasuredAssessment {
+    let trained = train_and_hold_out(&examples(), WeightSpelling::Snake, 1).expect("a policy");
+    MeasuredAssessment {
         policy: Some(id.to_owned()),
         version: Some(1),
         profile_id: Some("pr-1".to_owned()),
@@ -194,16 +208,16 @@ fn measured(id: &str) -> Measured {
 }
 
 fn evaluation() -> Evaluation {
-    let judged: Vec<Judged> = (0..40)
-        .map(|i| Judged {
+    let judged: Vec<GradedRanking> = (0..40)
+        .map(|i| GradedRanking {
             ranked: vec![f64::from(u8::from(i % 3 == 0)), 1.0, 0.0, f64::from(u8::from(i % 2 == 0))],
             relevant: vec![1.0; 3],
         })
         .collect();
-    let recalls: Vec<Recall> = (0..20)
-        .map(|i| Recall {
+    let recalls: Vec<QueryRecall> = (0..20)
+        .map(|i| QueryRecall {
             rows: (0..3)
-                .map(|k| Recalled {
+                .map(|k| RecalledRow {
                     id: format!("ca-{}", (i + k) % 15),
                     age_days: Some(f64::from(i * 6)),
                     bad: Some(i % 4 == 0),
@@ -212,8 +226,8 @@ fn evaluation() -> Evaluation {
             alike: vec![0.2, 0.97],
         })
         .collect();
-    let accesses: Vec<Access> = (0..30)
-        .map(|i| Access {
+    let accesses: Vec<TimedAccess> = (0..30)
+        .map(|i| TimedAccess {
             kind: ["cases", "retain"][i % 2].to_owned(),
             latency_ms: Some(i as f64),
             tokens: Some(300),
@@ -230,11 +244,17 @@ fn evaluation() -> Evaluation {
         formula: "cosine; with a policy its bias + weight x feature",
         judged_by: "stored outcomes".to_owned(),
         quality: quality(&judged, 4, 1),
-        self_retrieval: vec![Returned { by: "text", n: 50, found: 50, share: Some(1.0) }],
-        negative_controls: vec![Control { by: "vector", n: 50, answered: 2, threshold: 0.5, highest: Some(0.53) }],
+        self_retrieval: vec![SelfReturn { by: "text", n: 50, found: 50, share: Some(1.0) }],
+        negative_controls: vec![NonsenseControl {
+            by: "vector",
+            n: 50,
+            answered: 2,
+            threshold: 0.5,
+            highest: Some(0.53),
+        }],
         spread: spread(&recalls, 120),
-        tokens: Tokens { n: 50, budget: 1_000, mean: Some(640.0), whole: Some(812.5), over_budget: 9 },
-        stored: Some(Stored {
+        tokens: TokenCounts { n: 50, budget: 1_000, mean: Some(640.0), whole: Some(812.5), over_budget: 9 },
+        stored: Some(StoredRecalls {
             trail: latency::trail(&accesses),
             hit_rate: estimate(&[1.0, 0.0, 1.0], 1),
             precision_at_k: estimate(&[0.5, 0.25], 1),
@@ -279,7 +299,7 @@ fn another_selection_stops_what_was_asked() {
     console.press("j");
     let asked: Vec<_> =
         console.held.iter().filter(|e| matches!(e, Effect::Ask(_, Request::Study { .. }))).cloned().collect();
-    let [Effect::Ask(ticket, Request::Study { question: Question::Agent(id), masked: false })] = &asked[..] else {
+    let [Effect::Ask(ticket, Request::Study { question: StudyQuestion::Agent(id), masked: false })] = &asked[..] else {
         panic!("{asked:?}")
     };
     assert_eq!(id, "ag-2");
@@ -287,7 +307,7 @@ fn another_selection_stops_what_was_asked() {
     console.shows("canvas event rows: 4,000");
     console.press("j");
     assert!(console.held.contains(&Effect::Cancel(*ticket)), "nobody waits for the first any more");
-    console.tell(Message::Reply(*ticket, Reply::Answer(Ok(answer(&Question::Agents)))));
+    console.tell(Message::Reply(*ticket, Reply::Answer(Ok(answer(&StudyQuestion::Agents)))));
     console.holding = false;
     console.answer();
     console.shows("all agents");
@@ -350,7 +370,7 @@ fn evaluation_shows_metrics_controls_and_latency() {
 fn what_cannot_be_answered_says_why() {
     let mut console = Console::new(world(), 180, 48);
     console.failure =
-        Some(Failure::new("There are no policies to show", "made-up keeps no policies", "use another layout"));
+        Some(RequestFailure::new("There are no policies to show", "made-up keeps no policies", "use another layout"));
     console.press("L");
     console.shows("made-up keeps no policies");
     console.failure = None;

@@ -1,6 +1,6 @@
 //! Checking the audit trail in the console: the chain is walked, and is whole or broken.
 
-use mnemoscope::console::core::{Effect, Failure, Message, Reply, Request, Ticket};
+use mnemoscope::console::core::{Effect, Message, Reply, Request, RequestFailure, Ticket};
 use mnemoscope::console::screens::trail::{TrailFault, TrailVerdict};
 
 use super::fake::{Console, world};
@@ -68,7 +68,7 @@ fn without_a_trail_the_card_says_what_would_help() {
     let mut console = Console::new(world(), 120, 30);
     console.press("C");
     let ticket = asked(&mut console);
-    let failure = Failure::new("The audit trail: not done", "there is no audit trail yet", "U adds it");
+    let failure = RequestFailure::new("The audit trail: not done", "there is no audit trail yet", "U adds it");
     console.tell(Message::Reply(ticket, Reply::TrailVerified(Err(failure))));
     console.shows("there is no audit trail yet");
     console.press("esc");

@@ -1,30 +1,31 @@
 //! The inbox, the form, the picker, conflicts, and changes of marked rows.
 
-use mnemoscope::change::plan::Danger;
-use mnemoscope::console::core::change::{Applied, Refusal};
-use mnemoscope::console::core::{Effect, Message, Operation, Reply, Request, Said};
+use mnemoscope::change::operation::{FeedbackFields, Operation};
+use mnemoscope::change::plan::ChangeDanger;
+use mnemoscope::console::core::change::{AppliedPlan, Refusal};
+use mnemoscope::console::core::{Effect, Message, Proposal, Reply, Request};
 use mnemoscope::console::overlays::Overlay;
 use mnemoscope::memory::Entity;
 use mnemoscope::memory::utility::Signal;
 use serde_json::json;
 
-use super::changes::{applied, plan, planned, receipt, removal, unlock, unlocked};
+use super::changes::{applied, plan, planned, proposed, receipt, removal, unlock, unlocked};
 use super::fake::{Console, world};
 
-fn edit(rating: i64) -> Said {
-    Said { kind: Some("rating".to_owned()), rating: Some(rating), ..Said::default() }
+fn edit(rating: i64) -> FeedbackFields {
+    FeedbackFields { kind: Some("rating".to_owned()), rating: Some(rating), ..FeedbackFields::default() }
 }
 
 /// Plans, confirms and applies what was asked for, as change number `seq`.
-fn carried_out(console: &mut Console, danger: Danger, seq: i64) -> Operation {
+fn carried_out(console: &mut Console, danger: ChangeDanger, seq: i64) -> Operation {
     let (ticket, operation) = planned(console);
     console.tell(Message::Reply(ticket, Reply::Planned(Ok(Box::new(plan("feedback.edit", danger, &removal()))))));
-    if danger > Danger::Safe {
+    if danger > ChangeDanger::Safe {
         console.wait();
         console.press("A");
     }
     let (request, _, reason) = applied(console);
-    let done = Applied { receipts: vec![(0, receipt("feedback.edit", seq))], refusal: None };
+    let done = AppliedPlan { receipts: vec![(0, receipt("feedback.edit", seq))], refusal: None };
     console.tell(Message::Reply(request, Reply::Applied(reason, done)));
     console.draw();
     console.wait();
@@ -47,11 +48,11 @@ fn feedback_is_judged_key_by_key_until_none_is_left() {
     console.shows("Reconcile the October invoices");
     console.press("a");
     let expected = Operation::Signal { episode: "ep-1".to_owned(), signal: Signal::Corrected, reason: None };
-    assert_eq!(carried_out(&mut console, Danger::Safe, 5), expected);
+    assert_eq!(carried_out(&mut console, ChangeDanger::Safe, 5), expected);
     console.shows("1 of 2 looked at");
     console.press("n 'as the ticket says' enter 4");
-    let expected = Operation::EditFeedback { id: "fb-1".to_owned(), said: edit(4) };
-    assert_eq!(carried_out(&mut console, Danger::Guarded, 6), expected);
+    let expected = Operation::EditFeedback { id: "fb-1".to_owned(), fields: edit(4) };
+    assert_eq!(carried_out(&mut console, ChangeDanger::Guarded, 6), expected);
     assert_eq!(
         console.model.context.changing.done.last().and_then(|d| d.reason.as_deref()),
         Some("as the ticket says")
@@ -60,7 +61,7 @@ fn feedback_is_judged_key_by_key_until_none_is_left() {
     console.shows("2 looked at: 1 right, 1 rated.");
     // Undone, it waits again; another inbox knows the verdicts of this one.
     console.press("Z");
-    assert_eq!(carried_out(&mut console, Danger::Guarded, 7), Operation::Undo { seq: 6 });
+    assert_eq!(carried_out(&mut console, ChangeDanger::Guarded, 7), Operation::Undo { seq: 6 });
     console.shows("1 of 2 looked at");
     console.press("6 I");
     console.shows("1 of 2 looked at");
@@ -117,7 +118,7 @@ fn a_verdict_that_is_not_confirmed_is_none() {
     let (ticket, _) = planned(&mut console);
     console.tell(Message::Reply(
         ticket,
-        Reply::Planned(Ok(Box::new(plan("feedback.remove", Danger::Guarded, &removal())))),
+        Reply::Planned(Ok(Box::new(plan("feedback.remove", ChangeDanger::Guarded, &removal())))),
     ));
     console.press("enter");
     console.shows("0 of 2 looked at");
@@ -159,14 +160,16 @@ fn feedback_is_edited_in_a_form_that_stays_until_it_is_done() {
     let (ticket, operation) = planned(&mut console);
     let correction = Some("Please sort them by date key AKIAIOSFODNN7EXAMPLE".to_owned());
     let instead_of = Some("Please sort them by date".to_owned());
-    let said = Said { correction, instead_of, ..edit(4) };
-    assert_eq!(operation, Operation::EditFeedback { id: "fb-2".to_owned(), said });
-    console
-        .tell(Message::Reply(ticket, Reply::Planned(Ok(Box::new(plan("feedback.edit", Danger::Guarded, &removal()))))));
+    let fields = FeedbackFields { correction, instead_of, ..edit(4) };
+    assert_eq!(operation, Operation::EditFeedback { id: "fb-2".to_owned(), fields });
+    console.tell(Message::Reply(
+        ticket,
+        Reply::Planned(Ok(Box::new(plan("feedback.edit", ChangeDanger::Guarded, &removal())))),
+    ));
     console.press("enter");
     console.shows("Edit feedback fb-2");
     console.press("ctrl-s");
-    carried_out(&mut console, Danger::Guarded, 5);
+    carried_out(&mut console, ChangeDanger::Guarded, 5);
     assert!(console.model.overlays.is_empty());
 }
 
@@ -174,8 +177,8 @@ fn feedback_is_edited_in_a_form_that_stays_until_it_is_done() {
 fn feedback_is_added_to_an_episode() {
     let mut console = unlocked(160, 50);
     console.press("2 j c a right ctrl-s");
-    let said = Said { kind: Some("thumbs_down".to_owned()), ..Said::default() };
-    assert_eq!(planned(&mut console).1, Operation::AddFeedback { episode: "ep-1".to_owned(), said });
+    let fields = FeedbackFields { kind: Some("thumbs_down".to_owned()), ..FeedbackFields::default() };
+    assert_eq!(planned(&mut console).1, Operation::AddFeedback { episode: "ep-1".to_owned(), fields });
 }
 
 #[test]
@@ -202,7 +205,7 @@ fn a_parent_is_searched_for_and_chosen() {
     let (ticket, operation) = planned(&mut console);
     assert_eq!(operation, Operation::Link { child: "ep-2".to_owned(), parent: "ep-1".to_owned() });
     let failure =
-        mnemoscope::console::core::Failure::new("Link", "this would close a circle: ep-2 -> ep-1 -> ep-2", "");
+        mnemoscope::console::core::RequestFailure::new("Link", "this would close a circle: ep-2 -> ep-1 -> ep-2", "");
     console.tell(Message::Reply(ticket, Reply::Planned(Err(Refusal::Failed(failure)))));
     console.shows("ep-2 -> ep-1 -> ep-2");
     console.press("enter");
@@ -227,8 +230,10 @@ fn a_conflict_shows_three_sides_and_can_be_planned_again() {
     let (ticket, _) = planned(&mut console);
     let changes = json!([{"entity": "feedback", "id": "fb-1",
         "before": {"kind": "rating", "rating": 2}, "after": {"kind": "rating", "rating": 4}}]);
-    console
-        .tell(Message::Reply(ticket, Reply::Planned(Ok(Box::new(plan("feedback.edit", Danger::Guarded, &changes))))));
+    console.tell(Message::Reply(
+        ticket,
+        Reply::Planned(Ok(Box::new(plan("feedback.edit", ChangeDanger::Guarded, &changes)))),
+    ));
     console.wait();
     console.press("A");
     let (request, ..) = applied(&mut console);
@@ -236,8 +241,10 @@ fn a_conflict_shows_three_sides_and_can_be_planned_again() {
     theirs.set("rating", json!(1));
     let message = "the rows are not what the plan read".to_owned();
     let refusal = Refusal::Conflict { message, rows: vec!["agent_feedback fb-1".to_owned()], now: vec![Some(theirs)] };
-    console
-        .tell(Message::Reply(request, Reply::Applied(None, Applied { receipts: Vec::new(), refusal: Some(refusal) })));
+    console.tell(Message::Reply(
+        request,
+        Reply::Applied(None, AppliedPlan { receipts: Vec::new(), refusal: Some(refusal) }),
+    ));
     for word in ["before", "yours", "theirs", "rating", "2", "4", "1", "agent_feedback fb-1"] {
         console.shows(word);
     }
@@ -249,12 +256,12 @@ fn a_conflict_shows_three_sides_and_can_be_planned_again() {
 fn marked_rows_are_changed_with_one_confirmation() {
     let mut console = unlocked(160, 50);
     console.press("5 space*2 c d");
-    let (ticket, operation) = planned(&mut console);
+    let (ticket, proposal) = proposed(&mut console);
     let remove = |id: &str| Operation::RemoveFeedback { id: id.to_owned() };
-    assert_eq!(operation, Operation::Each(vec![remove("fb-1"), remove("fb-2")]));
+    assert_eq!(proposal, Proposal::Changes(vec![remove("fb-1"), remove("fb-2")]));
     console.tell(Message::Reply(
         ticket,
-        Reply::Planned(Ok(Box::new(plan("feedback.remove", Danger::Guarded, &removal())))),
+        Reply::Planned(Ok(Box::new(plan("feedback.remove", ChangeDanger::Guarded, &removal())))),
     ));
     console.wait();
     console.shows("and 1 more");
@@ -266,11 +273,12 @@ fn marked_rows_are_changed_with_one_confirmation() {
     assert_eq!(copied, Some(2));
     console.press("A");
     let (request, ..) = applied(&mut console);
-    let failure = mnemoscope::console::core::Failure::new("Remove feedback fb-2", "the row is gone", "look again");
+    let failure =
+        mnemoscope::console::core::RequestFailure::new("Remove feedback fb-2", "the row is gone", "look again");
     let receipts = vec![(0, receipt("feedback.remove", 5))];
     console.tell(Message::Reply(
         request,
-        Reply::Applied(None, Applied { receipts, refusal: Some(Refusal::Failed(failure)) }),
+        Reply::Applied(None, AppliedPlan { receipts, refusal: Some(Refusal::Failed(failure)) }),
     ));
     console.shows("the row is gone");
     assert!(matches!(console.model.overlays.last(), Some(Overlay::Failure(_))));
@@ -284,6 +292,6 @@ fn masked_texts_are_not_written_back() {
     console.press("M 5 c e");
     console.shows("personal texts are masked");
     console.press("right tab tab x ctrl-s");
-    let said = Said { kind: Some("thumbs_up".to_owned()), ..Said::default() };
-    assert_eq!(planned(&mut console).1, Operation::EditFeedback { id: "fb-2".to_owned(), said });
+    let fields = FeedbackFields { kind: Some("thumbs_up".to_owned()), ..FeedbackFields::default() };
+    assert_eq!(planned(&mut console).1, Operation::EditFeedback { id: "fb-2".to_owned(), fields });
 }

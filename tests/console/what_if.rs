@@ -1,13 +1,14 @@
 //! How recall would change, in what waits for a yes: it comes by itself, says nothing where nothing changes, and is never
 //! waited for.
 
-use mnemoscope::change::plan::Danger;
-use mnemoscope::console::core::{Effect, Failure, Key, Message, Operation, Reply, Request, Ticket};
+use mnemoscope::change::operation::Operation;
+use mnemoscope::change::plan::ChangeDanger;
+use mnemoscope::console::core::{Effect, Key, Message, Proposal, Reply, Request, RequestFailure, Ticket};
 use mnemoscope::console::overlays::Overlay;
 use mnemoscope::console::update;
 use mnemoscope::memory::Entity;
 use mnemoscope::recall::rank::Ranking;
-use mnemoscope::recall::what_if::{Move, WhatIf};
+use mnemoscope::recall::what_if::{PlaceMove, WhatIf};
 use serde_json::json;
 
 use super::changes::{applied, plan, planned, removal, unlocked};
@@ -29,7 +30,7 @@ pub fn found() -> WhatIf {
     let episode = |id: &str, title: &str| {
         row(Entity::Episode, &[("id", json!(id)), ("title", json!(title)), ("user_id", json!("ann"))])
     };
-    let moved = |id: &str, before, after, scores: (Option<f64>, Option<f64>)| Move {
+    let moved = |id: &str, before, after, scores: (Option<f64>, Option<f64>)| PlaceMove {
         ranking: Ranking::Boosted,
         situation: "ep-9".to_owned(),
         recall: vec!["--ranking".to_owned(), "boosted".to_owned(), "--like".to_owned(), "ep-9".to_owned()],
@@ -63,7 +64,7 @@ pub fn asked_to_remove(mut console: Console) -> (Console, Ticket) {
     let (ticket, _) = planned(&mut console);
     console.tell(Message::Reply(
         ticket,
-        Reply::Planned(Ok(Box::new(plan("feedback.remove", Danger::Guarded, &removal())))),
+        Reply::Planned(Ok(Box::new(plan("feedback.remove", ChangeDanger::Guarded, &removal())))),
     ));
     (console, ticket)
 }
@@ -141,7 +142,7 @@ fn what_was_cut_short_is_looked_at_longer_on_request() {
     // An answer to the first question changes nothing any more.
     console.tell(Message::Reply(ticket, Reply::LookedAhead(Ok(Box::new(found())))));
     console.shows("looking at recent situations");
-    let failure = Failure::new("Recall was not looked at", "the server is gone", "try again");
+    let failure = RequestFailure::new("Recall was not looked at", "the server is gone", "try again");
     console.tell(Message::Reply(again, Reply::LookedAhead(Err(failure))));
     console.shows("not known: the server is gone");
     assert!(matches!(console.model.overlays.last(), Some(Overlay::Confirm(_))), "the plan still waits");
@@ -181,8 +182,8 @@ fn what_cannot_change_recall_is_not_looked_at() {
     let window = Operation::Window { profile: "p".to_owned(), window: Some(5) };
     let unlink = Operation::Unlink { child: "ep-1".to_owned() };
     assert!(!window.touches_recall() && unlink.touches_recall());
-    assert!(!Operation::Each(vec![window.clone(), window.clone()]).touches_recall());
-    assert!(Operation::Each(vec![window, unlink]).touches_recall());
+    assert!(!Proposal::Changes(vec![window.clone(), window.clone()]).touches_recall());
+    assert!(Proposal::Changes(vec![window, unlink]).touches_recall());
 }
 
 #[test]

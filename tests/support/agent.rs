@@ -8,21 +8,15 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use sqlx::{AssertSqlSafe, Connection as _, Row as _};
 
+use super::block_on;
+
 const DATABASE: &str = "MNEMOSCOPE_TEST_AGENT";
 const DOES: &str = "MNEMOSCOPE_TEST_AGENT_DOES";
-/// On a thread of its own: a test may be inside a runtime.
-fn block_on<T: Send>(future: impl Future<Output = T> + Send) -> T {
-    let run = || {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-        runtime.block_on(future)
-    };
-    std::thread::scope(|scope| scope.spawn(run).join()).expect("the agent's work")
-}
 
 const ROWS: &str = "CREATE TABLE IF NOT EXISTS agent_notes (id INTEGER PRIMARY KEY, body TEXT)";
 
-/// What the agent does; a test of this name, ignored, is to call [`work`].
-pub const TEST: &str = "works_as_an_agent";
+/// The ignored test below, which the agent's process runs.
+const TEST: &str = "support::agent::works_as_an_agent";
 
 async fn connect(database: &Path) -> SqliteConnection {
     let options = SqliteConnectOptions::new().filename(database).foreign_keys(false);
@@ -33,10 +27,9 @@ async fn run(link: &mut SqliteConnection, sql: &str) {
     sqlx::raw_sql(AssertSqlSafe(sql.to_owned())).execute(link).await.unwrap_or_else(|error| panic!("{sql}: {error}"));
 }
 
-fn start(module: &str, database: &Path, does: &str) -> (Child, BufReader<ChildStdout>) {
-    let name = if module.is_empty() { TEST.to_owned() } else { format!("{module}::{TEST}") };
+fn start(database: &Path, does: &str) -> (Child, BufReader<ChildStdout>) {
     let mut child = Command::new(std::env::current_exe().expect("this test"))
-        .args(["--exact", &name, "--nocapture", "--ignored"])
+        .args(["--exact", TEST, "--nocapture", "--ignored"])
         .env(DATABASE, database)
         .env(DOES, does)
         .stdin(Stdio::piped())
@@ -50,15 +43,15 @@ fn start(module: &str, database: &Path, does: &str) -> (Child, BufReader<ChildSt
 }
 
 /// Lets an agent write rows, each in a transaction of its own, close the database and end.
-pub fn leaves_rows(module: &str, database: &Path, rows: u32) {
-    let (mut child, mut out) = start(module, database, &rows.to_string());
+pub fn leaves_rows(database: &Path, rows: u32) {
+    let (mut child, mut out) = start(database, &rows.to_string());
     out.read_to_string(&mut String::new()).expect("its words");
     assert!(child.wait().expect("the agent").success());
 }
 
 /// An agent that is in the middle of a transaction that writes, until it is killed.
-pub fn keeps_writing(module: &str, database: &Path) -> Agent {
-    let (child, out) = start(module, database, "hold");
+pub fn keeps_writing(database: &Path) -> Agent {
+    let (child, out) = start(database, "hold");
     Agent { child, _out: out }
 }
 
@@ -100,7 +93,9 @@ pub fn integrity(database: &Path) -> String {
 }
 
 /// Does what an agent was started for; nothing in a test program that was not started as one.
-pub fn work() {
+#[test]
+#[ignore = "run by other tests as the process of an agent"]
+fn works_as_an_agent() {
     let (Ok(database), Ok(does)) = (std::env::var(DATABASE), std::env::var(DOES)) else { return };
     block_on(async {
         let mut link = connect(Path::new(&database)).await;

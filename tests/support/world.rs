@@ -2,6 +2,7 @@
 
 use super::fixtures::{Layout, build_postgres, build_sqlite};
 use super::postgres::Database;
+use mnemoscope::change::operation::FeedbackFields;
 use mnemoscope::change::{self, Author, ChangeError, Plan, Receipt, audit, feedback, migrate};
 use mnemoscope::demo;
 use mnemoscope::layout::CatalogTable;
@@ -45,7 +46,7 @@ pub async fn native() -> World {
 async fn native_of(episodes: u64) -> World {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("native.db");
-    let options = demo::Options { episodes, ..demo::Options::default() };
+    let options = demo::DemoOptions { episodes, ..demo::DemoOptions::default() };
     demo::build(&path, &options, |_| {}).await.expect("the demo");
     world(Target::File(path), folder, None).await
 }
@@ -178,8 +179,8 @@ pub async fn done(world: &World, plan: Result<Plan, ChangeError>) -> Receipt {
     receipt
 }
 
-pub fn said(kind: &str, rating: Option<i64>, correction: Option<&str>) -> feedback::Said {
-    feedback::Said {
+pub fn said(kind: &str, rating: Option<i64>, correction: Option<&str>) -> FeedbackFields {
+    FeedbackFields {
         kind: Some(kind.to_owned()),
         rating,
         correction: correction.map(str::to_owned),

@@ -1,8 +1,8 @@
 //! Cases of a bank that say the same in other words: their vectors compared with one another, bank by bank.
 
-use super::{ChangeError, Survey, Told};
+use super::{ChangeError, FindingNews, Survey};
 use crate::memory::Entity;
-use crate::memory::findings::{Bank, Tally};
+use crate::memory::findings::{CaseBank, FindingTally};
 use crate::memory::prune::NEAR;
 use crate::memory::vector::{dot, unit};
 
@@ -18,7 +18,7 @@ const PROGRESS: usize = 500;
 
 impl Survey<'_> {
     /// Compares the vectors of each bank; large banks only where this kind alone is asked for.
-    pub(super) async fn near_copies(&mut self, bank: &Bank) -> Result<(), ChangeError> {
+    pub(super) async fn near_copies(&mut self, bank: &CaseBank) -> Result<(), ChangeError> {
         if !self.wants(&[NEAR_COPY]) {
             return Ok(());
         }
@@ -31,7 +31,7 @@ impl Survey<'_> {
             return Ok(());
         }
         let all = self.wanted.kind == Some(NEAR_COPY);
-        let mut copies = Tally::default();
+        let mut copies = FindingTally::default();
         for cases in bank.banks().into_iter().filter(|cases| all || cases.len() <= COMPARED) {
             self.compare(&cases, &mut copies).await?;
             if self.stopped {
@@ -44,7 +44,7 @@ impl Survey<'_> {
 
     /// Counts the cases whose vector is nearly that of one before them and whose message is not: those are told as
     /// copies already.
-    async fn compare(&mut self, cases: &[(&str, u64)], copies: &mut Tally) -> Result<(), ChangeError> {
+    async fn compare(&mut self, cases: &[(&str, u64)], copies: &mut FindingTally) -> Result<(), ChangeError> {
         let ids: Vec<String> = cases.iter().map(|(id, _)| (*id).to_owned()).collect();
         let mut vectors = self.store.vectors(Entity::Case, &ids).await?;
         let mut kept: Vec<(u64, Vec<f32>)> = Vec::new();
@@ -58,7 +58,7 @@ impl Survey<'_> {
             }
             kept.push((*message, vector));
             if at % PROGRESS == PROGRESS - 1 {
-                self.tell(Told::Read(self.read, "case"));
+                self.tell(FindingNews::Read(self.read, "case"));
                 if self.stopped {
                     return Ok(());
                 }

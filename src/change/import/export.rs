@@ -8,18 +8,18 @@ use serde_json::{Map, Value};
 
 use super::super::batch::NewRow;
 use super::super::record::canonical_row;
-use super::Contents;
-use crate::memory::text_check::{Found, check};
+use super::ImportContents;
+use crate::memory::text_check::{TextOddities, check};
 use crate::memory::{Entity, json};
 use crate::store::Store;
 use crate::store::encode::plain_column;
-use crate::store::session::Raw;
+use crate::store::session::FetchedValue;
 use crate::store::surplus::Surplus;
 
 /// Reads a file, or the part of one that begins with that line.
 #[must_use]
-pub fn read(store: &Store, text: &str, first_line: usize) -> Contents {
-    let mut contents = Contents::default();
+pub fn read(store: &Store, text: &str, first_line: usize) -> ImportContents {
+    let mut contents = ImportContents::default();
     let mut elsewhere: BTreeMap<&'static str, usize> = BTreeMap::new();
     for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         contents.place = number + first_line;
@@ -61,10 +61,10 @@ fn kept(store: &Store, new: &NewRow) -> bool {
 }
 
 /// Stored texts pass the check for secrets like all others: one that holds a secret is left to the canonical value.
-fn without_secrets(mut surplus: Surplus, found: &mut Found) -> Surplus {
-    surplus.spelled.retain(|(_, raw)| !matches!(raw, Raw::Text(text) if check(text).0 != *text));
+fn without_secrets(mut surplus: Surplus, found: &mut TextOddities) -> Surplus {
+    surplus.spelled.retain(|(_, raw)| !matches!(raw, FetchedValue::Text(text) if check(text).0 != *text));
     for (_, raw) in &mut surplus.hidden {
-        if let Raw::Text(text) = raw {
+        if let FetchedValue::Text(text) = raw {
             let (clean, secrets) = check(text);
             found.add(&secrets);
             *text = clean;
@@ -76,19 +76,19 @@ fn without_secrets(mut surplus: Surplus, found: &mut Found) -> Surplus {
 /// What an exported line says of its row beside the canonical values.
 fn surplus(stored: &str, vector: Option<Vec<f32>>) -> Result<Surplus, String> {
     #[derive(Deserialize)]
-    struct Beside {
+    struct BesideValues {
         table: String,
-        columns: BTreeMap<String, Raw>,
+        columns: BTreeMap<String, FetchedValue>,
     }
     #[derive(Deserialize)]
-    struct Stored {
+    struct StoredBeside {
         engine: String,
         table: String,
-        hidden: BTreeMap<String, Raw>,
-        spelled: BTreeMap<String, Raw>,
-        beside: Option<Beside>,
+        hidden: BTreeMap<String, FetchedValue>,
+        spelled: BTreeMap<String, FetchedValue>,
+        beside: Option<BesideValues>,
     }
-    let stored: Stored = serde_json::from_str(stored).map_err(|e| format!("`stored`: {e}"))?;
+    let stored: StoredBeside = serde_json::from_str(stored).map_err(|e| format!("`stored`: {e}"))?;
     let beside = stored.beside.map(|beside| (beside.table, beside.columns.into_iter().collect()));
     Ok(Surplus {
         vector,
@@ -129,7 +129,7 @@ fn object(line: &str) -> Result<(Map<String, Value>, Option<Surplus>), String> {
     Ok((object, surplus))
 }
 
-fn row(contents: &mut Contents, line: &str) -> Result<NewRow, String> {
+fn row(contents: &mut ImportContents, line: &str) -> Result<NewRow, String> {
     let (mut object, surplus) = object(line)?;
     let name = object.get("entity").and_then(Value::as_str).ok_or("it does not say its `entity`")?;
     let entity = Entity::parse(name).ok_or_else(|| format!("unknown entity `{name}`"))?;

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::super::batch::NewRow;
-use super::{Contents, agent_name, digest, message_hash, profile};
+use super::{ImportContents, agent_name, digest, message_hash, profile};
 use crate::memory::{Entity, json};
 
 /// Whom a bank belongs to that names nobody.
@@ -11,9 +11,9 @@ const USER: &str = "memento";
 
 /// Reads a file.
 #[must_use]
-pub fn read(name: &str, text: &str) -> Contents {
+pub fn read(name: &str, text: &str) -> ImportContents {
     let agent = agent_name(name);
-    let mut contents = Contents::default();
+    let mut contents = ImportContents::default();
     let bank = profile(USER, &agent);
     let bank_id = bank.row.id().to_owned();
     contents.add(bank);
@@ -27,7 +27,7 @@ pub fn read(name: &str, text: &str) -> Contents {
     contents
 }
 
-fn case(contents: &mut Contents, agent: &str, bank: &str, line: &str) -> Result<(), String> {
+fn case(contents: &mut ImportContents, agent: &str, bank: &str, line: &str) -> Result<(), String> {
     let value: Value = serde_json::from_str(line).map_err(|e| format!("not JSON: {e}"))?;
     if value.get("truth_label").is_some() {
         return Err("this is a judged pair, not a case: `policy train --pairs FILE` takes those".to_owned());

@@ -15,23 +15,13 @@ use super::ChangeError;
 use super::batch::{self, NewRow};
 use super::draft::Draft;
 use super::feedback::addable;
-use super::plan::{Danger, Plan};
+use super::operation::ImportFormat;
+use super::plan::{ChangeDanger, Plan};
 use crate::layout::BoundSource;
-use crate::memory::text_check::{self, Found};
+use crate::memory::text_check::{self, TextOddities};
 use crate::memory::{Entity, Row};
 use crate::store::Store;
 use crate::store::encode::plain_column;
-
-/// What kind of file is imported.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
-    /// A τ-bench result file: a JSON list of trajectories.
-    TauBench,
-    /// A memento memory: one case a line.
-    Memento,
-    /// Our own export: one row a line.
-    Jsonl,
-}
 
 /// Order in which rows go in: what others hang on first.
 pub const ORDER: [Entity; 13] = [
@@ -52,7 +42,7 @@ pub const ORDER: [Entity; 13] = [
 
 /// What a file holds.
 #[derive(Debug, Default)]
-pub(super) struct Contents {
+pub(super) struct ImportContents {
     rows: Vec<NewRow>,
     /// Where the reader stands: line or place, from 1.
     place: usize,
@@ -60,10 +50,10 @@ pub(super) struct Contents {
     bad: Vec<(usize, String)>,
     /// What should be known, for people.
     notes: Vec<String>,
-    found: Found,
+    found: TextOddities,
 }
 
-impl Contents {
+impl ImportContents {
     fn add(&mut self, row: NewRow) {
         self.rows.push(NewRow { place: self.place, ..row });
     }
@@ -90,13 +80,19 @@ impl Contents {
 ///
 /// # Errors
 /// [`ChangeError::Usage`] naming the first bad line, unless they are to be skipped.
-pub async fn plan(store: &Store, format: Format, name: &str, text: &str, skip_bad: bool) -> Result<Plan, ChangeError> {
-    plan_part(store, format, name, Part { text, first_line: 1, banks: &KnownBanks::default() }, skip_bad).await
+pub async fn plan(
+    store: &Store,
+    format: ImportFormat,
+    name: &str,
+    text: &str,
+    skip_bad: bool,
+) -> Result<Plan, ChangeError> {
+    plan_part(store, format, name, ImportPart { text, first_line: 1, banks: &KnownBanks::default() }, skip_bad).await
 }
 
 /// A part of a file that is put in by itself.
 #[derive(Debug, Clone, Copy)]
-pub struct Part<'a> {
+pub struct ImportPart<'a> {
     /// Its text: whole lines.
     pub text: &'a str,
     /// Which line of the file its first one is, from 1.
@@ -125,25 +121,25 @@ impl KnownBanks {
 /// As [`plan`].
 pub async fn plan_part(
     store: &Store,
-    format: Format,
+    format: ImportFormat,
     name: &str,
-    part: Part<'_>,
+    part: ImportPart<'_>,
     skip_bad: bool,
 ) -> Result<Plan, ChangeError> {
     let text = part.text;
-    let mut draft = Draft::new(store, "import", Danger::Guarded).await?;
+    let mut draft = Draft::new(store, "import", ChangeDanger::Guarded).await?;
     let mut contents = match format {
-        Format::TauBench => tau_bench::read(name, text)?,
-        Format::Memento => memento::read(name, text),
-        Format::Jsonl => export::read(store, text, part.first_line),
+        ImportFormat::TauBench => tau_bench::read(name, text)?,
+        ImportFormat::Memento => memento::read(name, text),
+        ImportFormat::Jsonl => export::read(store, text, part.first_line),
     };
-    if format != Format::Jsonl {
+    if format != ImportFormat::Jsonl {
         holds_all(store, &contents.rows)?;
     }
     unfit(store, &mut contents).await?;
     if let Some((place, why)) = contents.bad.first() {
         if !skip_bad {
-            let unit = if format == Format::TauBench { "trajectory" } else { "line" };
+            let unit = if format == ImportFormat::TauBench { "trajectory" } else { "line" };
             return Err(ChangeError::Usage(format!(
                 "{name}: {unit} {place}: {why} ({} bad in all; --skip-bad leaves them out)",
                 contents.bad.len()
@@ -174,7 +170,7 @@ pub async fn plan_part(
 }
 
 /// Counts what the database cannot store among the bad ones, and leaves out all that stands in the same place.
-async fn unfit(store: &Store, contents: &mut Contents) -> Result<(), ChangeError> {
+async fn unfit(store: &Store, contents: &mut ImportContents) -> Result<(), ChangeError> {
     let entities: BTreeSet<Entity> = contents.rows.iter().map(|r| r.row.entity).collect();
     for entity in entities {
         let rows: Vec<&NewRow> = contents.rows.iter().filter(|r| r.row.entity == entity).collect();

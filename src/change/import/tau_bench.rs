@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::super::ChangeError;
 use super::super::batch::NewRow;
-use super::{Contents, agent_name, digest, message_hash, profile};
+use super::{ImportContents, agent_name, digest, message_hash, profile};
 use crate::memory::Entity;
 
 /// Characters of a title.
@@ -14,11 +14,11 @@ const TITLE: usize = 120;
 ///
 /// # Errors
 /// [`ChangeError::Usage`] when it is no list of trajectories at all.
-pub fn read(name: &str, text: &str) -> Result<Contents, ChangeError> {
+pub fn read(name: &str, text: &str) -> Result<ImportContents, ChangeError> {
     let all: Vec<Value> = serde_json::from_str(text)
         .map_err(|e| ChangeError::Usage(format!("{name}: this is no JSON list of trajectories: {e}")))?;
     let agent = agent_name(name);
-    let mut contents = Contents::default();
+    let mut contents = ImportContents::default();
     let mut users: Vec<String> = Vec::new();
     contents.add(
         NewRow::new(
@@ -79,7 +79,7 @@ impl Call {
 }
 
 /// Adds one trajectory and gives its user.
-fn trajectory_of(contents: &mut Contents, agent: &str, trajectory: &Value) -> String {
+fn trajectory_of(contents: &mut ImportContents, agent: &str, trajectory: &Value) -> String {
     let messages = trajectory["traj"].as_array().map(Vec::as_slice).unwrap_or_default();
     let (task, trial) = (trajectory["task_id"].to_string(), trajectory["trial"].to_string());
     let key = digest(&["tau-bench", &task, &trial, &trajectory["traj"].to_string()]);
@@ -171,7 +171,7 @@ fn trajectory_of(contents: &mut Contents, agent: &str, trajectory: &Value) -> St
 }
 
 /// Adds messages and calls as segments; gives the calls with their results.
-fn segments(contents: &mut Contents, episode: &str, messages: &[Value]) -> Vec<Call> {
+fn segments(contents: &mut ImportContents, episode: &str, messages: &[Value]) -> Vec<Call> {
     let mut calls: Vec<Call> = Vec::new();
     let mut sequence = 0;
     for message in messages {
@@ -204,7 +204,7 @@ fn segments(contents: &mut Contents, episode: &str, messages: &[Value]) -> Vec<C
 }
 
 fn segment(
-    contents: &mut Contents,
+    contents: &mut ImportContents,
     episode: &str,
     sequence: &mut i64,
     kind: &str,
@@ -232,7 +232,7 @@ fn segment(
 
 /// Adds the trajectory as the event log of a run.
 fn events(
-    contents: &mut Contents,
+    contents: &mut ImportContents,
     run: &str,
     messages: &[Value],
     calls: &[Call],

@@ -42,7 +42,7 @@ impl Mentions {
 
 /// How a person shall be erased.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Choice {
+pub struct ErasureChoice {
     /// What happens to mentions.
     pub mentions: Mentions,
     /// What happens to one mention, by its id, or to those in one column, by `table.column`.
@@ -55,7 +55,7 @@ pub struct Choice {
     pub export: bool,
 }
 
-impl Choice {
+impl ErasureChoice {
     /// What is done about a mention: what cannot be done is left.
     #[must_use]
     pub fn decision(&self, mention: &ShownMention) -> Mentions {
@@ -65,9 +65,9 @@ impl Choice {
     }
 }
 
-impl Default for Choice {
+impl Default for ErasureChoice {
     fn default() -> Self {
-        Choice { mentions: Mentions::Leave, each: BTreeMap::new(), account: false, full: false, export: false }
+        ErasureChoice { mentions: Mentions::Leave, each: BTreeMap::new(), account: false, full: false, export: false }
     }
 }
 
@@ -84,7 +84,7 @@ pub struct Branch {
 
 /// One thing by which the person is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Known {
+pub struct ErasureHandle {
     /// Kind.
     pub kind: String,
     /// Value.
@@ -114,7 +114,7 @@ pub struct ShownMention {
 
 /// An erasure that has not ended verified.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unfinished {
+pub struct UnfinishedErasure {
     /// The person, as given when it began.
     pub given: String,
     /// When it began.
@@ -129,7 +129,7 @@ pub struct Preview {
     /// The person's id.
     pub id: String,
     /// Everything by which the person is known.
-    pub known: Vec<Known>,
+    pub known: Vec<ErasureHandle>,
     /// Others of the same name: id and name.
     pub near: Vec<(String, String)>,
     /// What goes, as a tree.
@@ -153,12 +153,12 @@ pub struct Preview {
     /// An earlier run has not ended verified: this one resumes it.
     pub unfinished: bool,
     /// How that run is done, where it was begun here.
-    pub began: Option<Choice>,
+    pub began: Option<ErasureChoice>,
 }
 
 /// Something that was looked for after an erasure.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Check {
+pub struct ErasureCheck {
     /// What was looked for.
     pub name: String,
     /// What was found, in words.
@@ -169,13 +169,13 @@ pub struct Check {
 
 /// What erasing came to.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Outcome {
+pub struct ErasureOutcome {
     /// `verified`, `verified with disclosures` or `incomplete`.
     pub status: String,
     /// Rows by table.
     pub counts: Counts,
     /// What was looked for and found.
-    pub verification: Vec<Check>,
+    pub verification: Vec<ErasureCheck>,
     /// Why it is incomplete.
     pub incomplete: Vec<String>,
     /// Disclosures.

@@ -12,10 +12,10 @@ use crate::change::purge::scrub::lists_without;
 use crate::layout::BoundSource;
 use crate::memory::Entity;
 use crate::store::container::{self, Change, Leaf, Limits, Rewritten, Visitor};
-use crate::store::encode::{Given, encode, plain_column, table_of, touch};
-use crate::store::session::Raw;
-use crate::store::shape::Shape;
-use crate::store::stored::{Cell, Image, Mutation, Rows};
+use crate::store::encode::{GivenValue, encode, plain_column, table_of, touch};
+use crate::store::session::FetchedValue;
+use crate::store::shape::TableShape;
+use crate::store::stored::{Cell, Image, Mutation, StoredRows};
 
 /// Cases whose stored rows are read at a time.
 const CHUNK: usize = 1_000;
@@ -55,10 +55,10 @@ pub async fn references(
     let Some((id, _)) = plain_column(source, "id") else { return Ok(()) };
     let shape = store.shape(&table_of(source)).await?;
     for chunk in naming.chunks(CHUNK) {
-        let keys = chunk.iter().map(|n| vec![Raw::Text(n.id.clone())]).collect();
-        let images = store.images(&Rows { table: table_of(source), by: vec![id.to_owned()], keys }).await?;
+        let keys = chunk.iter().map(|n| vec![FetchedValue::Text(n.id.clone())]).collect();
+        let images = store.images(&StoredRows { table: table_of(source), by: vec![id.to_owned()], keys }).await?;
         for naming in chunk {
-            let holds = |image: &&Image| image.get(id) == Some(&Raw::Text(naming.id.clone()));
+            let holds = |image: &&Image| image.get(id) == Some(&FetchedValue::Text(naming.id.clone()));
             match images.iter().find(holds) {
                 Some(image) => loosen(draft, source, &shape, (id, image), naming, doomed)?,
                 None => {
@@ -85,14 +85,14 @@ pub async fn references(
 fn loosen(
     draft: &mut Draft<'_>,
     source: &BoundSource,
-    shape: &Shape,
+    shape: &TableShape,
     (id, image): (&str, &Image),
     naming: &Naming,
     doomed: &HashSet<&str>,
 ) -> Result<(), ChangeError> {
     let mut set: Vec<(String, Cell)> = Vec::new();
     if let Some(list) = &naming.list {
-        let given = Given::Is(Value::from(list.clone()));
+        let given = GivenValue::Is(Value::from(list.clone()));
         let cells = encode(draft.store.engine(), source, shape, "reference_case_ids", &given);
         set.extend(cells.map_err(ChangeError::Refused)?);
     }
@@ -110,9 +110,9 @@ fn loosen(
         return Ok(());
     }
     touch(source, shape, &mut set);
-    let key = vec![(id.to_owned(), Raw::Text(naming.id.clone()))];
+    let key = vec![(id.to_owned(), FetchedValue::Text(naming.id.clone()))];
     let (by, values) = key.iter().cloned().unzip();
-    draft.watched(Rows { table: table_of(source), by, keys: vec![values] }, image);
+    draft.watched(StoredRows { table: table_of(source), by, keys: vec![values] }, image);
     draft.push(Mutation::Update { table: table_of(source), key, set });
     Ok(())
 }
@@ -142,7 +142,7 @@ impl Visitor for Loosened<'_> {
 }
 
 /// A stored plan without the ids, in the form that it is stored in; none when that cannot be kept.
-fn without(raw: &Raw, doomed: &HashSet<&str>) -> Option<Raw> {
+fn without(raw: &FetchedValue, doomed: &HashSet<&str>) -> Option<FetchedValue> {
     match container::rewrite(raw, Limits::default(), &mut Loosened(doomed)).0 {
         Rewritten::New(new) => Some(new),
         _ => None,
@@ -161,14 +161,14 @@ pub async fn links(draft: &mut Draft<'_>, doomed: &HashSet<&str>) -> Result<(), 
         let ids: Vec<String> = doomed.iter().map(ToString::to_string).collect();
         for row in store.related(Entity::MemoryLink, "memory_id", &ids).await? {
             if let (Some(episode), Some(memory)) = (row.text("episode_id"), row.text("memory_id")) {
-                keys.push(vec![Raw::Text(episode.to_owned()), Raw::Text(memory.to_owned())]);
+                keys.push(vec![FetchedValue::Text(episode.to_owned()), FetchedValue::Text(memory.to_owned())]);
             }
         }
         if keys.is_empty() {
             continue;
         }
         gone += keys.len();
-        let rows = Rows { table: table_of(source), by: vec![episode.to_owned(), memory.to_owned()], keys };
+        let rows = StoredRows { table: table_of(source), by: vec![episode.to_owned(), memory.to_owned()], keys };
         draft.watch(rows.clone()).await?;
         draft.push(Mutation::Delete(rows));
     }

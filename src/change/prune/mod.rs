@@ -8,18 +8,19 @@ use serde_json::{Map, Value, json};
 
 use super::draft::Draft;
 use super::feedback::writable;
-use super::plan::{Danger, Plan, SHOWN};
+use super::operation::Pruning;
+use super::plan::{ChangeDanger, Plan, SHOWN};
 use super::reward::trail;
 use super::{ChangeError, now};
 use crate::layout::BoundSource;
-use crate::memory::prune::{Candidate, Rules, SUGGESTED_WINDOW, Why, Window, judge, newest_first};
-use crate::memory::query::{Query, Start};
+use crate::memory::prune::{Candidate, PruneReason, PruneWindow, Rules, SUGGESTED_WINDOW, judge, newest_first};
+use crate::memory::query::{PageStart, Query};
 use crate::memory::{Entity, Row, time};
 use crate::store::Store;
 use crate::store::beside::Hanging;
 use crate::store::encode::{plain_column, table_of};
-use crate::store::session::Raw;
-use crate::store::stored::{Cell, Image, Mutation, Rows};
+use crate::store::session::FetchedValue;
+use crate::store::stored::{Cell, Image, Mutation, StoredRows};
 
 /// Rows read at a time.
 const PAGE: usize = 5_000;
@@ -32,22 +33,9 @@ const PROMPT: usize = 200;
 /// Banks that the plan tells of one by one.
 const TOLD: usize = 20;
 
-/// What to prune, and by which rules.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Ask {
-    /// Only this user's banks.
-    pub user: Option<String>,
-    /// Only this agent's banks.
-    pub agent: Option<String>,
-    /// Newest cases that each bank keeps.
-    pub window: Window,
-    /// The other rules.
-    pub rules: Rules,
-}
-
 /// The cases of one user and agent.
 #[derive(Debug, Default)]
-struct Bank {
+struct PrunedBank {
     /// Id of the profile, where there is one.
     profile: Option<String>,
     user: Option<String>,
@@ -58,10 +46,10 @@ struct Bank {
     /// Cases whose likeness was asked for and cannot be told.
     without_vector: usize,
     /// What becomes of each case, in order.
-    verdicts: Vec<Option<Why>>,
+    verdicts: Vec<Option<PruneReason>>,
 }
 
-impl Bank {
+impl PrunedBank {
     /// The bank for people, without saying whose it is.
     fn title(&self) -> String {
         let agent = self.agent.as_deref().unwrap_or("no agent");
@@ -71,7 +59,7 @@ impl Bank {
         }
     }
 
-    fn doomed(&self) -> impl Iterator<Item = (&Candidate, Why)> {
+    fn doomed(&self) -> impl Iterator<Item = (&Candidate, PruneReason)> {
         self.cases.iter().zip(&self.verdicts).filter_map(|(case, verdict)| Some((case, (*verdict)?)))
     }
 
@@ -85,9 +73,9 @@ impl Bank {
 /// # Errors
 /// [`ChangeError::Usage`] for a window that keeps nothing, [`ChangeError::NotFound`] for a user or agent without a bank,
 /// [`ChangeError::Refused`] where cases cannot be written.
-pub async fn plan(store: &Store, ask: &Ask) -> Result<Plan, ChangeError> {
-    check(ask)?;
-    let mut draft = Draft::look(store, "prune", Danger::Guarded).await?;
+pub async fn plan(store: &Store, ask: &Pruning) -> Result<Plan, ChangeError> {
+    let rules = rules(ask)?;
+    let mut draft = Draft::look(store, "prune", ChangeDanger::Guarded).await?;
     let source = case_source(store)?;
     let mut banks = banks(store, ask).await?;
     let hanging = match plain_column(source, "id") {
@@ -95,10 +83,10 @@ pub async fn plan(store: &Store, ask: &Ask) -> Result<Plan, ChangeError> {
         None => return Err(ChangeError::Refused("the layout does not say which column is a case's id".to_owned())),
     };
     for bank in &mut banks {
-        decide(&mut draft, ask, bank, &hanging).await?;
+        decide(&mut draft, (ask.window, &rules), bank, &hanging).await?;
     }
-    tell(&mut draft, ask, &banks);
-    let doomed: HashSet<&str> = banks.iter().flat_map(Bank::doomed).map(|(case, _)| case.id.as_str()).collect();
+    tell(&mut draft, (ask.window, &rules), &banks);
+    let doomed: HashSet<&str> = banks.iter().flat_map(PrunedBank::doomed).map(|(case, _)| case.id.as_str()).collect();
     if doomed.is_empty() {
         return Ok(draft.seal());
     }
@@ -110,20 +98,31 @@ pub async fn plan(store: &Store, ask: &Ask) -> Result<Plan, ChangeError> {
     Ok(draft.seal())
 }
 
-fn check(ask: &Ask) -> Result<(), ChangeError> {
-    if let Window::Newest(window) = ask.window
+/// The rules as they hold now; ages count from now.
+fn rules(ask: &Pruning) -> Result<Rules, ChangeError> {
+    if let PruneWindow::Newest(window) = ask.window
         && !(1..=i64::from(i32::MAX)).contains(&window)
     {
         return Err(ChangeError::Usage(format!(
             "a window of {window} is a mistake: it would keep nothing; give 1 or more ({SUGGESTED_WINDOW} is usual)"
         )));
     }
-    match ask.rules.below_reward {
-        Some(reward) if !(0.0..=1.0).contains(&reward) => {
-            Err(ChangeError::Usage(format!("a reward is a number from 0 to 1, not {reward}")))
-        }
-        _ => Ok(()),
+    if let Some(reward) = ask.below_reward.filter(|reward| !(0.0..=1.0).contains(reward)) {
+        return Err(ChangeError::Usage(format!("a reward is a number from 0 to 1, not {reward}")));
     }
+    let moment = |text: &String| {
+        let moment = time::parse_moment(text, chrono::Utc::now());
+        moment.ok_or_else(|| {
+            let words = "give an age such as 90d or 12h, or a time such as 2026-02-04";
+            ChangeError::Usage(format!("--older-than {text}: {words}"))
+        })
+    };
+    Ok(Rules {
+        older_than: ask.older_than.as_ref().map(moment).transpose()?,
+        below_reward: ask.below_reward,
+        duplicates: ask.duplicates,
+        keep_diverse: ask.keep_diverse,
+    })
 }
 
 /// Where cases are, when they can be written.
@@ -136,8 +135,8 @@ pub(super) fn case_source(store: &Store) -> Result<&BoundSource, ChangeError> {
 }
 
 /// Every bank that was asked for, its cases newest first.
-async fn banks(store: &Store, ask: &Ask) -> Result<Vec<Bank>, ChangeError> {
-    let mut banks: BTreeMap<String, Bank> = BTreeMap::new();
+async fn banks(store: &Store, ask: &Pruning) -> Result<Vec<PrunedBank>, ChangeError> {
+    let mut banks: BTreeMap<String, PrunedBank> = BTreeMap::new();
     let wanted = |row: &Row| {
         let fits = |column: &str, asked: &Option<String>| asked.as_deref().is_none_or(|a| row.text(column) == Some(a));
         fits("user_id", &ask.user) && fits("agent_id", &ask.agent)
@@ -147,12 +146,12 @@ async fn banks(store: &Store, ask: &Ask) -> Result<Vec<Bank>, ChangeError> {
         let columns = vec!["id", "user_id", "agent_id", "window_size"];
         each(store, Entity::Profile, columns, |row| {
             if wanted(&row) {
-                let bank = Bank {
+                let bank = PrunedBank {
                     profile: Some(row.id().to_owned()),
                     user: owned(&row, "user_id"),
                     agent: owned(&row, "agent_id"),
                     window: row.get("window_size").as_i64(),
-                    ..Bank::default()
+                    ..PrunedBank::default()
                 };
                 banks.insert(row.id().to_owned(), bank);
             }
@@ -184,7 +183,7 @@ async fn banks(store: &Store, ask: &Ask) -> Result<Vec<Bank>, ChangeError> {
         let of: Vec<String> = [of("user", &ask.user), of("agent", &ask.agent)].into_iter().flatten().collect();
         return Err(ChangeError::NotFound(format!("there is no bank of {} in {}", of.join(" and "), store.location())));
     }
-    let mut banks: Vec<Bank> = banks.into_values().collect();
+    let mut banks: Vec<PrunedBank> = banks.into_values().collect();
     banks.iter_mut().for_each(|bank| bank.cases.sort_by(newest_first));
     Ok(banks)
 }
@@ -201,14 +200,19 @@ pub(super) async fn each(
         let page = store.page(&query).await?;
         page.rows.into_iter().for_each(&mut take);
         match page.next {
-            Some(next) => query.start = Start::After(next),
+            Some(next) => query.start = PageStart::After(next),
             None => return Ok(()),
         }
     }
 }
 
-async fn decide(draft: &mut Draft<'_>, ask: &Ask, bank: &mut Bank, hanging: &[Hanging]) -> Result<(), ChangeError> {
-    let window = match ask.window.of(bank.window, &ask.rules) {
+async fn decide(
+    draft: &mut Draft<'_>,
+    (window, rules): (PruneWindow, &Rules),
+    bank: &mut PrunedBank,
+    hanging: &[Hanging],
+) -> Result<(), ChangeError> {
+    let window = match window.of(bank.window, rules) {
         Some(window) if window < 1 => {
             draft.disclosures.push(format!(
                 "{}: its window of {window} is a mistake and was passed over; `{}` fixes it",
@@ -223,7 +227,7 @@ async fn decide(draft: &mut Draft<'_>, ask: &Ask, bank: &mut Bank, hanging: &[Ha
         }
         window => window.and_then(|window| usize::try_from(window).ok()),
     };
-    if ask.rules.keep_diverse && window.is_some_and(|window| window < bank.cases.len()) {
+    if rules.keep_diverse && window.is_some_and(|window| window < bank.cases.len()) {
         let ids: Vec<String> = bank.cases.iter().map(|case| case.id.clone()).collect();
         let mut vectors = HashMap::new();
         for table in hanging {
@@ -232,35 +236,35 @@ async fn decide(draft: &mut Draft<'_>, ask: &Ask, bank: &mut Bank, hanging: &[Ha
         bank.cases.iter_mut().for_each(|case| case.vector = vectors.remove(&case.id));
         bank.without_vector = bank.cases.iter().filter(|case| case.vector.is_none()).count();
     }
-    bank.verdicts = judge(&bank.cases, window, &ask.rules);
+    bank.verdicts = judge(&bank.cases, window, rules);
     bank.cases.iter_mut().for_each(|case| case.vector = None);
     Ok(())
 }
 
 /// Counts by bank and rule, and what should be known.
-fn tell(draft: &mut Draft<'_>, ask: &Ask, banks: &[Bank]) {
-    let mut pruned: Vec<&Bank> = banks.iter().filter(|bank| bank.count() > 0).collect();
+fn tell(draft: &mut Draft<'_>, (window, rules): (PruneWindow, &Rules), banks: &[PrunedBank]) {
+    let mut pruned: Vec<&PrunedBank> = banks.iter().filter(|bank| bank.count() > 0).collect();
     pruned.sort_by_key(|bank| std::cmp::Reverse(bank.count()));
     for bank in pruned.iter().take(TOLD) {
-        let mut by_rule: BTreeMap<Why, usize> = BTreeMap::new();
+        let mut by_rule: BTreeMap<PruneReason, usize> = BTreeMap::new();
         bank.doomed().for_each(|(_, why)| *by_rule.entry(why).or_default() += 1);
-        let rules: Vec<String> = by_rule.iter().map(|(why, count)| format!("{count} {}", why.word())).collect();
+        let by_rule: Vec<String> = by_rule.iter().map(|(why, count)| format!("{count} {}", why.word())).collect();
         let (all, goes) = (bank.cases.len(), bank.count());
         draft.effects.push(format!(
             "{}: {goes} of {all} cases go, {} stay ({})",
             bank.title(),
             all - goes,
-            rules.join(", ")
+            by_rule.join(", ")
         ));
     }
     if let Some(rest) = pruned.get(TOLD..).filter(|rest| !rest.is_empty()) {
         let count: usize = rest.iter().map(|bank| bank.count()).sum();
         draft.effects.push(format!("{} more banks: {count} cases go", rest.len()));
     }
-    let by_own = match ask.window {
-        Window::Newest(_) => false,
-        Window::Own => true,
-        Window::Unsaid => !ask.rules.names_one(),
+    let by_own = match window {
+        PruneWindow::Newest(_) => false,
+        PruneWindow::Own => true,
+        PruneWindow::Unsaid => !rules.names_one(),
     };
     let open = banks.iter().filter(|bank| bank.window.is_none() && bank.profile.is_some()).count();
     if open > 0 && by_own {
@@ -277,15 +281,15 @@ fn tell(draft: &mut Draft<'_>, ask: &Ask, banks: &[Bank]) {
 }
 
 /// A window that was changed meanwhile would mean other cases.
-async fn watch_windows(draft: &mut Draft<'_>, banks: &[Bank]) -> Result<(), ChangeError> {
+async fn watch_windows(draft: &mut Draft<'_>, banks: &[PrunedBank]) -> Result<(), ChangeError> {
     let Ok(sources) = draft.store.sources_of(Entity::Profile) else { return Ok(()) };
     let of_pruned = banks.iter().filter(|bank| bank.count() > 0).filter_map(|bank| bank.profile.clone());
-    let keys: Vec<Vec<Raw>> = of_pruned.map(|id| vec![Raw::Text(id)]).collect();
+    let keys: Vec<Vec<FetchedValue>> = of_pruned.map(|id| vec![FetchedValue::Text(id)]).collect();
     for source in sources {
         if let (Some((id, _)), Some((window, _))) = (plain_column(source, "id"), plain_column(source, "window_size"))
             && !keys.is_empty()
         {
-            let rows = Rows { table: table_of(source), by: vec![id.to_owned()], keys: keys.clone() };
+            let rows = StoredRows { table: table_of(source), by: vec![id.to_owned()], keys: keys.clone() };
             draft.watch_columns(rows, vec![id.to_owned(), window.to_owned()]).await?;
         }
     }
@@ -297,21 +301,21 @@ async fn remove(
     draft: &mut Draft<'_>,
     source: &BoundSource,
     hanging: &[Hanging],
-    banks: &[Bank],
+    banks: &[PrunedBank],
 ) -> Result<(), ChangeError> {
     let Some((id, _)) = plain_column(source, "id") else { return Ok(()) };
-    let keys: Vec<Vec<Raw>> =
-        banks.iter().flat_map(Bank::doomed).map(|(case, _)| vec![Raw::Text(case.id.clone())]).collect();
+    let keys: Vec<Vec<FetchedValue>> =
+        banks.iter().flat_map(PrunedBank::doomed).map(|(case, _)| vec![FetchedValue::Text(case.id.clone())]).collect();
     let few = keys.len() <= UNDO_CASES;
     if !few {
         draft.undo_reason = Some(format!("it takes more than {UNDO_CASES} cases away: too much to keep for an undo"));
     }
     let mut size = 0;
     for table in hanging {
-        let rows = Rows { table: table.table.clone(), by: vec![table.column.clone()], keys: keys.clone() };
+        let rows = StoredRows { table: table.table.clone(), by: vec![table.column.clone()], keys: keys.clone() };
         size += drop_hanging(draft, table, rows, few).await?;
     }
-    let rows = Rows { table: table_of(source), by: vec![id.to_owned()], keys };
+    let rows = StoredRows { table: table_of(source), by: vec![id.to_owned()], keys };
     if few {
         size += draft.watch(rows.clone()).await?.iter().map(weight).sum::<usize>();
     } else {
@@ -329,7 +333,12 @@ async fn remove(
 
 /// Rows that hang on the cases: they go where they make no sense alone, else they lose their pointer. Gives how much
 /// was read.
-async fn drop_hanging(draft: &mut Draft<'_>, table: &Hanging, rows: Rows, few: bool) -> Result<usize, ChangeError> {
+async fn drop_hanging(
+    draft: &mut Draft<'_>,
+    table: &Hanging,
+    rows: StoredRows,
+    few: bool,
+) -> Result<usize, ChangeError> {
     if table.key.is_empty() {
         return Err(ChangeError::Refused(format!(
             "rows of {} hang on cases and have no key by which they could be changed",
@@ -339,21 +348,22 @@ async fn drop_hanging(draft: &mut Draft<'_>, table: &Hanging, rows: Rows, few: b
     let mut columns = table.key.clone();
     columns.push(table.column.clone());
     let found = draft.store.images_of(&rows, &columns).await?;
-    let key = |image: &Image| table.key.iter().filter_map(|column| image.get(column).cloned()).collect::<Vec<Raw>>();
+    let key =
+        |image: &Image| table.key.iter().filter_map(|column| image.get(column).cloned()).collect::<Vec<FetchedValue>>();
     if found.is_empty() {
         return Ok(0);
     }
-    let exact = Rows { table: table.table.clone(), by: table.key.clone(), keys: found.iter().map(key).collect() };
+    let exact = StoredRows { table: table.table.clone(), by: table.key.clone(), keys: found.iter().map(key).collect() };
     let images =
         if few { draft.watch(exact.clone()).await? } else { draft.watch_columns(exact.clone(), columns).await? };
     if table.bound {
         draft.push(Mutation::Delete(exact));
     } else {
         for image in &images {
-            let key: Vec<(String, Raw)> = table.key.iter().cloned().zip(key(image)).collect();
+            let key: Vec<(String, FetchedValue)> = table.key.iter().cloned().zip(key(image)).collect();
             let (by, values) = key.iter().cloned().unzip();
-            draft.watched(Rows { table: table.table.clone(), by, keys: vec![values] }, image);
-            let set = vec![(table.column.clone(), Cell::Is(Raw::Null))];
+            draft.watched(StoredRows { table: table.table.clone(), by, keys: vec![values] }, image);
+            let set = vec![(table.column.clone(), Cell::Is(FetchedValue::Null))];
             draft.push(Mutation::Update { table: table.table.clone(), key, set });
         }
     }
@@ -361,18 +371,19 @@ async fn drop_hanging(draft: &mut Draft<'_>, table: &Hanging, rows: Rows, few: b
 }
 
 fn weight(image: &Image) -> usize {
-    let size = |raw: &Raw| match raw {
-        Raw::Text(text) => text.len(),
-        Raw::BadText(bytes) | Raw::Bytes(bytes) => 2 * bytes.len(),
-        Raw::Null | Raw::Integer(_) | Raw::Real(_) => 8,
+    let size = |raw: &FetchedValue| match raw {
+        FetchedValue::Text(text) => text.len(),
+        FetchedValue::BadText(bytes) | FetchedValue::Bytes(bytes) => 2 * bytes.len(),
+        FetchedValue::Null | FetchedValue::Integer(_) | FetchedValue::Real(_) => 8,
     };
     image.0.iter().map(|(_, raw)| size(raw)).sum()
 }
 
 /// The cases that go, for people, and rows for the memory's own trail: one a bank.
 /// What the first cases that go were about, for people.
-async fn prompts(store: &Store, banks: &[Bank]) -> Result<HashMap<String, String>, ChangeError> {
-    let first: Vec<String> = banks.iter().flat_map(Bank::doomed).take(SHOWN).map(|(case, _)| case.id.clone()).collect();
+async fn prompts(store: &Store, banks: &[PrunedBank]) -> Result<HashMap<String, String>, ChangeError> {
+    let first: Vec<String> =
+        banks.iter().flat_map(PrunedBank::doomed).take(SHOWN).map(|(case, _)| case.id.clone()).collect();
     let rows = store.related(Entity::Case, "id", &first).await?;
     let text = |row: &Row| match row.get("prompt") {
         Value::Null => None,
@@ -382,7 +393,7 @@ async fn prompts(store: &Store, banks: &[Bank]) -> Result<HashMap<String, String
     Ok(rows.iter().filter_map(|row| Some((row.id().to_owned(), text(row)?))).collect())
 }
 
-async fn note(draft: &mut Draft<'_>, banks: &[Bank]) -> Result<(), ChangeError> {
+async fn note(draft: &mut Draft<'_>, banks: &[PrunedBank]) -> Result<(), ChangeError> {
     let at = time::epoch_micros(&now()).unwrap_or_default() / 1_000;
     let mut policies = 0;
     let mut prompts = prompts(draft.store, banks).await?;

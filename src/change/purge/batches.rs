@@ -2,32 +2,32 @@
 
 use serde_json::{Map, Value, json};
 
-use super::desk::{Desk, Kept};
-use super::effects::{New, digest};
+use super::desk::{Desk, KeptSession};
+use super::effects::{NewValue, digest};
 use super::mention::NewDecisions;
-use super::plan::{Altered, PurgePlan};
+use super::plan::{AlteredRow, PurgePlan};
 use crate::change::anchor;
 use crate::change::audit::{self, AppendError, NewEntry};
 use crate::change::plan::Counts;
 use crate::change::suppress::hmac;
-use crate::change::waiting::Waiting;
+use crate::change::waiting::WaitingTries;
 use crate::change::{ChangeError, new_id, now};
 use crate::layout::Engine;
 use crate::store::Store;
 use crate::store::erasing::{PurgeSession, SHARED};
-use crate::store::own::Own;
-use crate::store::session::Raw;
-use crate::store::stored::{Cell, Mutation, Rows};
-use crate::store::write::{Update, WriteError, Writer};
+use crate::store::own::OwnTables;
+use crate::store::session::FetchedValue;
+use crate::store::stored::{Cell, Mutation, StoredRows};
+use crate::store::write::{RowUpdate, WriteError, WriteTransaction};
 
 /// Part of a batch.
 #[derive(Debug, Clone)]
-enum Step {
+enum BatchStep {
     Nameless,
-    Update(Altered),
+    Update(AlteredRow),
     /// Keys that get another name, with all that refers to them.
-    Rename(Vec<Altered>),
-    Delete(Rows),
+    Rename(Vec<AlteredRow>),
+    Delete(StoredRows),
 }
 
 /// Why a batch was not made.
@@ -60,7 +60,7 @@ impl From<ChangeError> for Halt {
 /// Runs a transaction until nobody is in the way, for as long as a person waits.
 macro_rules! attempt {
     ($store:expr, $at:ident, |$writer:ident| $body:expr) => {{
-        let mut waiting = Waiting::begin();
+        let mut waiting = WaitingTries::begin();
         loop {
             let $at = now();
             let patience = waiting.patience();
@@ -105,16 +105,21 @@ fn paused(why: &str) -> ChangeError {
 /// The place of a run in its session: the time of the last batch. Of two runs that know the same one, the first to make
 /// the next batch has it; the other can write nothing more.
 #[derive(Debug)]
-pub struct Turn(String);
+pub struct RunTurn(String);
 
 /// Enters the session and the suppression list.
 ///
 /// # Errors
 /// [`ChangeError::Refused`] when an erasure of the person was begun meanwhile; else as any change.
-pub async fn begin(store: &Store, own: &Own, desk: &Desk<'_>, kept: &Kept) -> Result<Turn, ChangeError> {
+pub async fn begin(
+    store: &Store,
+    own: &OwnTables,
+    desk: &Desk<'_>,
+    kept: &KeptSession,
+) -> Result<RunTurn, ChangeError> {
     attempt!(store, at, |writer| async {
         // Whoever begins holds the head of the trail: two that are about one person come one after the other.
-        writer.images(&Rows::with(&own.table("memory_audit_head"), "id", writer.number(1))).await?;
+        writer.images(&StoredRows::with(&own.table("memory_audit_head"), "id", writer.number(1))).await?;
         let alone = kept.subject.handles.iter().filter(|h| kept.subject.is_alone(h)).map(|h| &h.value);
         for handle in alone.chain(&kept.subject.ids) {
             if writer.open_purge_of(&hmac(&desk.key, handle)).await?.is_some() {
@@ -135,14 +140,14 @@ pub async fn begin(store: &Store, own: &Own, desk: &Desk<'_>, kept: &Kept) -> Re
             ("updated_at", at.clone()),
         ];
         let mut columns: Vec<String> = texts.iter().map(|(c, _)| (*c).to_owned()).collect();
-        let mut row: Vec<Cell> = texts.into_iter().map(|(_, t)| Cell::Is(Raw::Text(t))).collect();
+        let mut row: Vec<Cell> = texts.into_iter().map(|(_, t)| Cell::Is(FetchedValue::Text(t))).collect();
         for (column, number) in [("position", 0), ("batches", 0)] {
             columns.push(column.to_owned());
             row.push(Cell::Is(writer.number(number)));
         }
         if let Some(ticket) = &desk.author.ticket {
             columns.push("ticket".to_owned());
-            row.push(Cell::Is(Raw::Text(ticket.clone())));
+            row.push(Cell::Is(FetchedValue::Text(ticket.clone())));
         }
         let key = vec!["id".to_owned()];
         writer.run(&Mutation::Insert { table: own.table("memory_purges"), key, columns, rows: vec![row] }).await?;
@@ -155,7 +160,7 @@ pub async fn begin(store: &Store, own: &Own, desk: &Desk<'_>, kept: &Kept) -> Re
             "handles_suppressed".to_owned(),
             Value::from(kept.subject.handles.iter().filter(|h| kept.subject.is_alone(h)).count()),
         );
-        enter(&mut writer, own, desk, &at, "purge.begin", public).await.map(|_| Turn(at.clone()))
+        enter(&mut writer, own, desk, &at, "purge.begin", public).await.map(|_| RunTurn(at.clone()))
     })
 }
 
@@ -165,17 +170,17 @@ pub async fn begin(store: &Store, own: &Own, desk: &Desk<'_>, kept: &Kept) -> Re
 /// [`ChangeError::Conflict`] when another run has taken it over first; else as any change.
 pub async fn take_over(
     store: &Store,
-    own: &Own,
+    own: &OwnTables,
     desk: &Desk<'_>,
-    kept: &Kept,
+    kept: &KeptSession,
     session: &PurgeSession,
     decisions: &NewDecisions,
-) -> Result<Turn, ChangeError> {
-    let turn = Turn(session.updated_at.clone());
+) -> Result<RunTurn, ChangeError> {
+    let turn = RunTurn(session.updated_at.clone());
     attempt!(store, at, |writer| async {
         let set = vec![
-            ("status".to_owned(), Cell::Is(Raw::Text("running".to_owned()))),
-            ("updated_at".to_owned(), Cell::Is(Raw::Text(at.clone()))),
+            ("status".to_owned(), Cell::Is(FetchedValue::Text("running".to_owned()))),
+            ("updated_at".to_owned(), Cell::Is(FetchedValue::Text(at.clone()))),
         ];
         move_on(&mut writer, own, &session.id, &turn, set).await?;
         if !decisions.is_empty() {
@@ -183,19 +188,19 @@ pub async fn take_over(
             public.insert("decisions".to_owned(), decisions.to_json());
             enter(&mut writer, own, desk, &at, "purge.resume", public).await?;
         }
-        Ok(Turn(at.clone()))
+        Ok(RunTurn(at.clone()))
     })
 }
 
 /// Changes the session's row, if nobody has done so since this run's last turn.
 async fn move_on(
-    writer: &mut Writer<'_>,
-    own: &Own,
+    writer: &mut WriteTransaction<'_>,
+    own: &OwnTables,
     session: &str,
-    turn: &Turn,
+    turn: &RunTurn,
     set: Vec<(String, Cell)>,
 ) -> Result<(), Halt> {
-    let text = |t: &str| Raw::Text(t.to_owned());
+    let text = |t: &str| FetchedValue::Text(t.to_owned());
     let key = vec![("id".to_owned(), text(session)), ("updated_at".to_owned(), text(&turn.0))];
     match writer.run(&Mutation::Update { table: own.table("memory_purges"), key, set }).await {
         Err(WriteError::Missed { .. }) => Err(paused("another run has taken this session over").into()),
@@ -203,7 +208,7 @@ async fn move_on(
     }
 }
 
-fn facts(desk: &Desk<'_>, kept: &Kept) -> Map<String, Value> {
+fn facts(desk: &Desk<'_>, kept: &KeptSession) -> Map<String, Value> {
     let mut public = Map::new();
     public.insert("session".to_owned(), Value::from(kept.session.clone()));
     public.insert("plan_id".to_owned(), Value::from(kept.plan_id.clone()));
@@ -216,8 +221,8 @@ fn facts(desk: &Desk<'_>, kept: &Kept) -> Map<String, Value> {
 }
 
 async fn enter(
-    writer: &mut Writer<'_>,
-    own: &Own,
+    writer: &mut WriteTransaction<'_>,
+    own: &OwnTables,
     desk: &Desk<'_>,
     at: &str,
     action: &str,
@@ -240,12 +245,12 @@ async fn enter(
 /// [`ChangeError::Conflict`] when the world moved: the session can be resumed.
 pub async fn run(
     store: &Store,
-    own: &Own,
+    own: &OwnTables,
     desk: &Desk<'_>,
-    kept: &Kept,
+    kept: &KeptSession,
     plan: &PurgePlan,
     so_far: Counts,
-    turn: &mut Turn,
+    turn: &mut RunTurn,
 ) -> Result<Counts, ChangeError> {
     let batches = batches(plan);
     let mut counts = so_far;
@@ -254,7 +259,7 @@ pub async fn run(
         (desk.progress)("deleting", (position * plan.options.batch) as u64);
         let mut after = counts.clone();
         steps.iter().for_each(|step| count(&mut after, plan, step));
-        let reached: Result<(i64, Turn), ChangeError> = attempt!(store, at, |writer| async {
+        let reached: Result<(i64, RunTurn), ChangeError> = attempt!(store, at, |writer| async {
             for step in steps {
                 make(&mut writer, store, kept, plan, step).await?;
             }
@@ -265,7 +270,7 @@ pub async fn run(
             steps.iter().for_each(|step| count(&mut here, plan, step));
             public.insert("counts".to_owned(), json!(here));
             public.insert("batch".to_owned(), json!([position + 1, all]));
-            Ok((enter(&mut writer, own, desk, &at, "purge.batch", public).await?, Turn(at.clone())))
+            Ok((enter(&mut writer, own, desk, &at, "purge.batch", public).await?, RunTurn(at.clone())))
         });
         let (seq, next) = reached?;
         *turn = next;
@@ -289,16 +294,16 @@ pub async fn run(
 #[allow(clippy::too_many_arguments, reason = "what one entry says")]
 pub async fn end(
     store: &Store,
-    own: &Own,
+    own: &OwnTables,
     desk: &Desk<'_>,
-    kept: &Kept,
+    kept: &KeptSession,
     status: &str,
     counts: &Counts,
     receipt_hash: &str,
-    turn: &Turn,
+    turn: &RunTurn,
 ) -> Result<i64, ChangeError> {
     attempt!(store, at, |writer| async {
-        let text = |t: &str| Cell::Is(Raw::Text(t.to_owned()));
+        let text = |t: &str| Cell::Is(FetchedValue::Text(t.to_owned()));
         let set = vec![
             ("status".to_owned(), text(status)),
             ("updated_at".to_owned(), text(&at)),
@@ -314,8 +319,14 @@ pub async fn end(
 }
 
 /// How far a session is, as its row says.
-fn progress(writer: &Writer<'_>, at: &str, position: usize, batches: usize, counts: &Counts) -> Vec<(String, Cell)> {
-    let text = |t: String| Cell::Is(Raw::Text(t));
+fn progress(
+    writer: &WriteTransaction<'_>,
+    at: &str,
+    position: usize,
+    batches: usize,
+    counts: &Counts,
+) -> Vec<(String, Cell)> {
+    let text = |t: String| Cell::Is(FetchedValue::Text(t));
     vec![
         ("status".to_owned(), text("running".to_owned())),
         ("position".to_owned(), Cell::Is(writer.number(position as i64))),
@@ -326,11 +337,11 @@ fn progress(writer: &Writer<'_>, at: &str, position: usize, batches: usize, coun
 }
 
 /// First what stays and changes, so that nothing refers to a row that goes; then what goes, whoever refers first.
-fn batches(plan: &PurgePlan) -> Vec<Vec<Step>> {
+fn batches(plan: &PurgePlan) -> Vec<Vec<BatchStep>> {
     let size = plan.options.batch.max(1);
-    let mut batches: Vec<Vec<Step>> = Vec::new();
+    let mut batches: Vec<Vec<BatchStep>> = Vec::new();
     let mut room = 0;
-    let mut push = |step: Step, rows: usize| {
+    let mut push = |step: BatchStep, rows: usize| {
         if batches.is_empty() || rows > room {
             batches.push(Vec::new());
             room = size;
@@ -341,53 +352,60 @@ fn batches(plan: &PurgePlan) -> Vec<Vec<Step>> {
         }
     };
     if plan.nameless.is_some() {
-        push(Step::Nameless, 1);
+        push(BatchStep::Nameless, 1);
     }
-    let (renamed, others): (Vec<&Altered>, Vec<&Altered>) = plan.updates.iter().partition(|row| row.update.renames());
+    let (renamed, others): (Vec<&AlteredRow>, Vec<&AlteredRow>) =
+        plan.updates.iter().partition(|row| row.update.renames());
     if !renamed.is_empty() {
-        push(Step::Rename(renamed.iter().map(|row| (*row).clone()).collect()), renamed.len());
+        push(BatchStep::Rename(renamed.iter().map(|row| (*row).clone()).collect()), renamed.len());
     }
     for row in others {
-        push(Step::Update(row.clone()), 1);
+        push(BatchStep::Update(row.clone()), 1);
     }
     for rows in &plan.deletes {
         // Rows of a table that refer to each other go in one statement.
         let together = if plan.circular.contains(&rows.table) { rows.keys.len().max(1) } else { size };
         for keys in rows.keys.chunks(together) {
-            let part = Rows { table: rows.table.clone(), by: rows.by.clone(), keys: keys.to_vec() };
-            push(Step::Delete(part), keys.len());
+            let part = StoredRows { table: rows.table.clone(), by: rows.by.clone(), keys: keys.to_vec() };
+            push(BatchStep::Delete(part), keys.len());
         }
     }
     batches
 }
 
-fn count(counts: &mut Counts, plan: &PurgePlan, step: &Step) {
+fn count(counts: &mut Counts, plan: &PurgePlan, step: &BatchStep) {
     let (table, verb, rows) = match step {
-        Step::Nameless => match &plan.nameless {
+        BatchStep::Nameless => match &plan.nameless {
             Some(account) => (&account.table, "insert", 1),
             None => return,
         },
-        Step::Update(row) => (&row.table, "update", 1),
-        Step::Rename(rows) => {
+        BatchStep::Update(row) => (&row.table, "update", 1),
+        BatchStep::Rename(rows) => {
             for row in rows {
                 *counts.entry(row.table.title()).or_default().entry("update".to_owned()).or_default() += 1;
             }
             return;
         }
-        Step::Delete(rows) => (&rows.table, "delete", rows.keys.len()),
+        BatchStep::Delete(rows) => (&rows.table, "delete", rows.keys.len()),
     };
     *counts.entry(table.title()).or_default().entry(verb.to_owned()).or_default() += rows;
 }
 
-async fn make(writer: &mut Writer<'_>, store: &Store, kept: &Kept, plan: &PurgePlan, step: &Step) -> Result<(), Halt> {
+async fn make(
+    writer: &mut WriteTransaction<'_>,
+    store: &Store,
+    kept: &KeptSession,
+    plan: &PurgePlan,
+    step: &BatchStep,
+) -> Result<(), Halt> {
     match step {
-        Step::Nameless => {
+        BatchStep::Nameless => {
             let Some(account) = &plan.nameless else { return Ok(()) };
             let mut columns = vec![account.id.clone()];
-            let mut row = vec![Cell::Is(Raw::Text(kept.pseudonym.clone()))];
+            let mut row = vec![Cell::Is(FetchedValue::Text(kept.pseudonym.clone()))];
             for (column, value) in &account.columns {
                 let raw = match super::effects::constant(store.engine(), value) {
-                    Raw::Text(text) => Raw::Text(text.replace("{}", &kept.pseudonym)),
+                    FetchedValue::Text(text) => FetchedValue::Text(text.replace("{}", &kept.pseudonym)),
                     other => other,
                 };
                 columns.push(column.clone());
@@ -396,12 +414,12 @@ async fn make(writer: &mut Writer<'_>, store: &Store, kept: &Kept, plan: &PurgeP
             let key = vec![account.id.clone()];
             writer.run(&Mutation::Insert { table: account.table.clone(), key, columns, rows: vec![row] }).await?;
         }
-        Step::Update(row) => {
-            let Update { table, key, set } = checked(writer, kept, row).await?;
+        BatchStep::Update(row) => {
+            let RowUpdate { table, key, set } = checked(writer, kept, row).await?;
             writer.run(&Mutation::Update { table, key, set }).await?;
         }
-        Step::Rename(rows) => rename(writer, kept, plan, rows).await?,
-        Step::Delete(rows) => writer.run(&Mutation::Delete(rows.clone())).await?,
+        BatchStep::Rename(rows) => rename(writer, kept, plan, rows).await?,
+        BatchStep::Delete(rows) => writer.run(&Mutation::Delete(rows.clone())).await?,
     }
     Ok(())
 }
@@ -410,7 +428,12 @@ async fn make(writer: &mut Writer<'_>, store: &Store, kept: &Kept, plan: &PurgeP
 const TOGETHER: usize = 2_000;
 
 /// Gives keys another name, and what refers to them. On PostgreSQL those that refer to each other change at once.
-async fn rename(writer: &mut Writer<'_>, kept: &Kept, plan: &PurgePlan, rows: &[Altered]) -> Result<(), Halt> {
+async fn rename(
+    writer: &mut WriteTransaction<'_>,
+    kept: &KeptSession,
+    plan: &PurgePlan,
+    rows: &[AlteredRow],
+) -> Result<(), Halt> {
     let mut together = Vec::new();
     for row in rows {
         let update = checked(writer, kept, row).await?;
@@ -418,7 +441,7 @@ async fn rename(writer: &mut Writer<'_>, kept: &Kept, plan: &PurgePlan, rows: &[
             together.push(update);
             continue;
         }
-        let Update { table, key, set } = update;
+        let RowUpdate { table, key, set } = update;
         writer.run(&Mutation::Update { table, key, set }).await?;
     }
     if together.len() > TOGETHER {
@@ -433,9 +456,9 @@ async fn rename(writer: &mut Writer<'_>, kept: &Kept, plan: &PurgePlan, rows: &[
 }
 
 /// What a row that stays gets, if it is still what the plan read.
-async fn checked(writer: &mut Writer<'_>, kept: &Kept, row: &Altered) -> Result<Update, Halt> {
-    let (by, values): (Vec<String>, Vec<Raw>) = row.key.iter().cloned().unzip();
-    let rows = Rows { table: row.table.clone(), by, keys: vec![values] };
+async fn checked(writer: &mut WriteTransaction<'_>, kept: &KeptSession, row: &AlteredRow) -> Result<RowUpdate, Halt> {
+    let (by, values): (Vec<String>, Vec<FetchedValue>) = row.key.iter().cloned().unzip();
+    let rows = StoredRows { table: row.table.clone(), by, keys: vec![values] };
     let images = writer.images(&rows).await?;
     let same = images.first().is_some_and(|image| {
         row.update.was.iter().all(|(column, was)| image.get(column).is_some_and(|raw| digest(raw) == *was))
@@ -443,13 +466,13 @@ async fn checked(writer: &mut Writer<'_>, kept: &Kept, row: &Altered) -> Result<
     if !same || images.len() != 1 {
         return Err(paused(&format!("a row of {} was changed meanwhile", row.table.title())).into());
     }
-    let cell = |new: &New| match new {
-        New::Is(raw) => Cell::Is(raw.clone()),
-        New::Pseudonym => Cell::Is(Raw::Text(kept.pseudonym.clone())),
-        New::Around(pieces) => Cell::Is(Raw::Text(pieces.join(&kept.pseudonym))),
+    let cell = |new: &NewValue| match new {
+        NewValue::Is(raw) => Cell::Is(raw.clone()),
+        NewValue::Pseudonym => Cell::Is(FetchedValue::Text(kept.pseudonym.clone())),
+        NewValue::Around(pieces) => Cell::Is(FetchedValue::Text(pieces.join(&kept.pseudonym))),
     };
     let set = row.update.set.iter().map(|(column, new)| (column.clone(), cell(new))).collect();
-    Ok(Update { table: row.table.clone(), key: row.key.clone(), set })
+    Ok(RowUpdate { table: row.table.clone(), key: row.key.clone(), set })
 }
 
 /// A name for whoever was erased: the same within one erasure, and of no meaning. A UUID, which columns of ids take.

@@ -9,17 +9,17 @@ use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundK
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::plan::Options;
-use super::subject::Subject;
+use super::plan::PurgeOptions;
+use super::subject::PurgeSubject;
 use super::vectors::OldVector;
 use crate::change::plan::Counts;
-use crate::change::plan::erasure::Choice;
+use crate::change::plan::erasure::ErasureChoice;
 use crate::change::suppress::{Key, hmac};
 use crate::change::{Author, ChangeError, now};
 use crate::ground::input_file::{self, InputError};
 use crate::ground::private_file;
 use crate::store::proof::index::SideIndex;
-use crate::store::stored::{Rows, TableName};
+use crate::store::stored::{StoredRows, TableName};
 
 /// Key of a printed receipt that says why no anchor of it could be kept. The receipt's hash does not cover it.
 pub const ANCHOR_PROBLEM: &str = "anchor_problem";
@@ -50,7 +50,7 @@ pub struct Desk<'a> {
 
 /// An erasure that was asked for: its choices, kept before anything is planned or written.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Asked {
+pub struct PurgeRequest {
     /// Id of the session.
     pub session: String,
     /// The database.
@@ -58,7 +58,7 @@ pub struct Asked {
     /// The person as given.
     pub given: String,
     /// How.
-    pub options: Options,
+    pub options: PurgeOptions,
     /// SHA-256 of the bundle that was exported before.
     pub export_sha256: Option<String>,
     /// When it was asked for.
@@ -68,20 +68,20 @@ pub struct Asked {
 /// What a session's file holds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Stage {
+pub enum SessionStage {
     /// Nothing is planned yet.
-    Asked(Asked),
+    Asked(PurgeRequest),
     /// Planned; whether anything was written, the database knows.
-    Planned(Box<Kept>),
+    Planned(Box<KeptSession>),
 }
 
-impl Stage {
+impl SessionStage {
     /// Id of the session.
     #[must_use]
     pub fn session(&self) -> &str {
         match self {
-            Stage::Asked(asked) => &asked.session,
-            Stage::Planned(kept) => &kept.session,
+            SessionStage::Asked(asked) => &asked.session,
+            SessionStage::Planned(kept) => &kept.session,
         }
     }
 
@@ -89,15 +89,15 @@ impl Stage {
     #[must_use]
     pub fn database_id(&self) -> &str {
         match self {
-            Stage::Asked(asked) => &asked.database_id,
-            Stage::Planned(kept) => &kept.database_id,
+            SessionStage::Asked(asked) => &asked.database_id,
+            SessionStage::Planned(kept) => &kept.database_id,
         }
     }
 
     fn started_at(&self) -> &str {
         match self {
-            Stage::Asked(asked) => &asked.started_at,
-            Stage::Planned(kept) => &kept.started_at,
+            SessionStage::Asked(asked) => &asked.started_at,
+            SessionStage::Planned(kept) => &kept.started_at,
         }
     }
 
@@ -106,8 +106,8 @@ impl Stage {
     pub fn is_about(&self, key: &Key, given: &str) -> bool {
         let wanted = hmac(key, given);
         match self {
-            Stage::Asked(asked) => hmac(key, &asked.given) == wanted,
-            Stage::Planned(kept) => {
+            SessionStage::Asked(asked) => hmac(key, &asked.given) == wanted,
+            SessionStage::Planned(kept) => {
                 let told = kept.subject.handles.iter().filter(|h| kept.subject.is_alone(h)).map(|h| &h.value);
                 told.chain([&kept.subject.given]).any(|value| hmac(key, value) == wanted)
             }
@@ -116,10 +116,10 @@ impl Stage {
 
     /// The choices that were made.
     #[must_use]
-    pub fn asked(self) -> Asked {
+    pub fn asked(self) -> PurgeRequest {
         match self {
-            Stage::Asked(asked) => asked,
-            Stage::Planned(kept) => Asked {
+            SessionStage::Asked(asked) => asked,
+            SessionStage::Planned(kept) => PurgeRequest {
                 session: kept.session,
                 database_id: kept.database_id,
                 given: kept.subject.given,
@@ -138,15 +138,15 @@ pub struct Hold(#[allow(dead_code, reason = "the lock is let go when the file is
 /// A session as it is kept outside the database until it is verified: what is needed to go on, and to look for what must
 /// be gone. It is the only place that still says who it is about.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Kept {
+pub struct KeptSession {
     /// Id of the session.
     pub session: String,
     /// The database.
     pub database_id: String,
     /// Who.
-    pub subject: Subject,
+    pub subject: PurgeSubject,
     /// How.
-    pub options: Options,
+    pub options: PurgeOptions,
     /// The plan it began with.
     pub plan_id: String,
     /// What that plan counted.
@@ -154,7 +154,7 @@ pub struct Kept {
     /// Handles that were found before, of how many.
     pub control: (usize, usize),
     /// Rows that were to go, so that none is lost when what led to it is gone already.
-    pub deletes: Vec<Rows>,
+    pub deletes: Vec<StoredRows>,
     /// Ids of rows that go.
     pub ids: Vec<String>,
     /// Stands for the person where a column must name somebody.
@@ -199,12 +199,12 @@ pub struct Kept {
     pub receipt: Option<Value>,
 }
 
-impl Kept {
+impl KeptSession {
     /// How it is done.
     #[must_use]
-    pub fn choice(&self) -> Choice {
-        let Options { mentions, each, account, full, .. } = self.options.clone();
-        Choice { mentions, each, account, full, export: self.export_sha256.is_some() }
+    pub fn choice(&self) -> ErasureChoice {
+        let PurgeOptions { mentions, each, account, full, .. } = self.options.clone();
+        ErasureChoice { mentions, each, account, full, export: self.export_sha256.is_some() }
     }
 }
 
@@ -242,44 +242,44 @@ impl Desk<'_> {
     ///
     /// # Errors
     /// [`ChangeError::Failed`] with the file's name.
-    pub fn keep_asked(&self, asked: &Asked) -> Result<(), ChangeError> {
-        self.keep_stage(&Stage::Asked(asked.clone()))
+    pub fn keep_asked(&self, asked: &PurgeRequest) -> Result<(), ChangeError> {
+        self.keep_stage(&SessionStage::Asked(asked.clone()))
     }
 
     /// Keeps a session; it is on the disk when this returns.
     ///
     /// # Errors
     /// [`ChangeError::Failed`] with the file's name.
-    pub fn keep(&self, kept: &Kept) -> Result<(), ChangeError> {
-        self.keep_stage(&Stage::Planned(Box::new(kept.clone())))
+    pub fn keep(&self, kept: &KeptSession) -> Result<(), ChangeError> {
+        self.keep_stage(&SessionStage::Planned(Box::new(kept.clone())))
     }
 
-    fn keep_stage(&self, stage: &Stage) -> Result<(), ChangeError> {
+    fn keep_stage(&self, stage: &SessionStage) -> Result<(), ChangeError> {
         let text = serde_json::to_vec(stage).map_err(|e| ChangeError::Failed(e.to_string()))?;
         write_private(&self.session_file(stage.session()), &seal(&self.key, text)?)
     }
 
     /// A kept session; none when it is not there.
     #[must_use]
-    pub fn kept(&self, session: &str) -> Option<Kept> {
+    pub fn kept(&self, session: &str) -> Option<KeptSession> {
         match stage(&self.key, &self.session_file(session))? {
-            Stage::Planned(kept) => Some(*kept),
-            Stage::Asked(_) => None,
+            SessionStage::Planned(kept) => Some(*kept),
+            SessionStage::Asked(_) => None,
         }
     }
 
     /// What is kept of sessions of a database, the oldest first; files that cannot be read are passed over.
     #[must_use]
-    pub fn stages(&self, database_id: &str) -> Vec<Stage> {
+    pub fn stages(&self, database_id: &str) -> Vec<SessionStage> {
         stages(&self.folder, &self.key).into_iter().filter(|stage| stage.database_id() == database_id).collect()
     }
 
     /// Every session that is kept in a folder and is not over, the oldest first; files that are none are passed over.
     #[must_use]
-    pub fn all_kept(folder: &Path, key: &Key) -> Vec<Kept> {
+    pub fn all_kept(folder: &Path, key: &Key) -> Vec<KeptSession> {
         let planned = |stage| match stage {
-            Stage::Planned(kept) => Some(*kept),
-            Stage::Asked(_) => None,
+            SessionStage::Planned(kept) => Some(*kept),
+            SessionStage::Asked(_) => None,
         };
         stages(folder, key).into_iter().filter_map(planned).collect()
     }
@@ -299,7 +299,7 @@ impl Desk<'_> {
             let Some(name) = path.file_stem().and_then(|name| name.to_str()) else { continue };
             let is_partial = private_file::is_abandoned(&path);
             let is_old = || match stage(&self.key, &path) {
-                Some(Stage::Asked(asked)) => seconds_since(&asked.started_at) > ASKED_LASTS,
+                Some(SessionStage::Asked(asked)) => seconds_since(&asked.started_at) > ASKED_LASTS,
                 _ => false,
             };
             if (is_partial || is_old())
@@ -384,14 +384,14 @@ fn seconds_since(at: &str) -> f64 {
     crate::memory::time::seconds_between(at, &now()).unwrap_or_default()
 }
 
-fn stages(folder: &Path, key: &Key) -> Vec<Stage> {
+fn stages(folder: &Path, key: &Key) -> Vec<SessionStage> {
     let files = std::fs::read_dir(folder.join("purges")).into_iter().flatten().flatten();
-    let mut kept: Vec<Stage> = files.filter_map(|file| stage(key, &file.path())).collect();
+    let mut kept: Vec<SessionStage> = files.filter_map(|file| stage(key, &file.path())).collect();
     kept.sort_by(|a, b| a.started_at().cmp(b.started_at()));
     kept
 }
 
-fn stage(key: &Key, path: &Path) -> Option<Stage> {
+fn stage(key: &Key, path: &Path) -> Option<SessionStage> {
     serde_json::from_slice(&open(key, path)?).ok()
 }
 

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::graph::{Graph, as_text, name};
 use super::plan::PurgePlan;
-use super::scan::{Found, Tally, looks_personal};
+use super::scan::{PlaceTally, ScanFindings, looks_personal};
 use crate::change::ChangeError;
-use crate::layout::erase::{Action, TableKey};
+use crate::layout::erase::{EraseAction, TableKey};
 use crate::memory::Entity;
 use crate::store::Store;
 use crate::store::encode::{plain_column, table_of};
@@ -24,7 +24,7 @@ pub const STANDING: &[&str] = &[
 ];
 
 /// Words for what happens to rows that stay.
-pub fn effects(plan: &mut PurgePlan, found: &Found, follows: &[TableKey]) {
+pub fn effects(plan: &mut PurgePlan, found: &ScanFindings, follows: &[TableKey]) {
     let mut counted: BTreeMap<&str, usize> = BTreeMap::new();
     for row in &plan.updates {
         row.update.why.iter().for_each(|why| *counted.entry(why).or_default() += 1);
@@ -81,7 +81,7 @@ pub async fn disclosures(
     snapshot: &mut Snapshot<'_>,
     plan: &mut PurgePlan,
     graph: &Graph,
-    found: &Found,
+    found: &ScanFindings,
 ) -> Result<(), ChangeError> {
     if found.account > 0 {
         plan.particular.push(format!(
@@ -144,7 +144,7 @@ pub async fn disclosures(
 }
 
 /// Words for the mentions that stay, and why. Gives the tables outside the layout that have some.
-fn left(plan: &mut PurgePlan, found: &Found) -> BTreeSet<String> {
+fn left(plan: &mut PurgePlan, found: &ScanFindings) -> BTreeSet<String> {
     let mut outside: BTreeMap<String, usize> = BTreeMap::new();
     for (place, tally) in found.tally.iter().filter(|(_, tally)| tally.outside > 0) {
         let table = place.rsplit_once('.').map_or(place.as_str(), |(table, _)| table);
@@ -155,7 +155,7 @@ fn left(plan: &mut PurgePlan, found: &Found) -> BTreeSet<String> {
             "the table {table} is outside the layout and names the person in {rows} values: left as it is"
         ));
     }
-    let Tally { left, .. } = Tally::all(found.tally.values());
+    let PlaceTally { left, .. } = PlaceTally::all(found.tally.values());
     if left > 0 {
         plan.particular.push(format!(
             "{left} values in other people's rows name the person, or may, and are left: --mentions redact takes the words \
@@ -200,8 +200,10 @@ async fn ownerless(snapshot: &mut Snapshot<'_>, plan: &mut PurgePlan, graph: &Gr
     tables.dedup();
     for table in tables {
         let mut owners: Vec<&str> = Vec::new();
-        for rule in
-            graph.rules.iter().filter(|r| r.action == Action::Delete && r.inside.is_whole() && name(&r.table) == table)
+        for rule in graph
+            .rules
+            .iter()
+            .filter(|r| r.action == EraseAction::Delete && r.inside.is_whole() && name(&r.table) == table)
         {
             if !owners.contains(&&*rule.column) {
                 owners.push(&rule.column);

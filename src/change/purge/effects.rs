@@ -9,41 +9,41 @@ use sha2::{Digest as _, Sha256};
 use super::graph::{Graph, as_text, by_path_rows, name, naming};
 use super::matcher::Matcher;
 use super::rarity;
-use super::subject::Handle;
+use super::subject::PersonHandle;
 use crate::change::ChangeError;
 use crate::layout::Engine;
-use crate::layout::erase::{Action, BoundRule};
-use crate::memory::mention::{Certainty, Place};
+use crate::layout::erase::{BoundRule, EraseAction};
+use crate::memory::mention::{Certainty, MentionText};
 use crate::store::container::{Leaf, Rewritten};
-use crate::store::session::Raw;
-use crate::store::snapshot::{Snapshot, Wanted};
+use crate::store::session::FetchedValue;
+use crate::store::snapshot::{Snapshot, WantedRows};
 use crate::store::stored::TableName;
 
 /// What a column gets.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum New {
+pub enum NewValue {
     /// This value.
-    Is(Raw),
+    Is(FetchedValue),
     /// The pseudonym of this run.
     Pseudonym,
     /// These pieces, with the pseudonym of this run between them.
     Around(Vec<String>),
 }
 
-impl New {
+impl NewValue {
     /// Whether the pseudonym stands within it.
     #[must_use]
     pub fn is_around(&self) -> bool {
-        matches!(self, New::Around(_))
+        matches!(self, NewValue::Around(_))
     }
 }
 
 /// A row that stays, with what changes in it.
 #[derive(Debug, Clone, PartialEq, Serialize, Default)]
-pub struct Update {
+pub struct KeptRow {
     /// Columns and their new values.
-    pub set: BTreeMap<String, New>,
+    pub set: BTreeMap<String, NewValue>,
     /// Digest of what stood in each column, so that nothing written meanwhile is lost.
     pub was: BTreeMap<String, String>,
     /// Why, one short sentence each.
@@ -52,30 +52,38 @@ pub struct Update {
 
 /// Rows that stay and change, by table and key.
 #[derive(Debug, Clone, Default)]
-pub struct Updates {
+pub struct KeptRows {
     /// Rows by table and spelled key.
-    pub rows: BTreeMap<(TableName, String), (Vec<Raw>, Update)>,
+    pub rows: BTreeMap<(TableName, String), (Vec<FetchedValue>, KeptRow)>,
 }
 
-impl Update {
+impl KeptRow {
     /// Whether a key gets another name, or something that refers to it.
     #[must_use]
     pub fn renames(&self) -> bool {
-        self.set.values().any(New::is_around)
+        self.set.values().any(NewValue::is_around)
     }
 }
 
-impl Updates {
+impl KeptRows {
     /// Rows in which a key, or what refers to it, gets another name.
-    pub fn renamed(&self) -> impl Iterator<Item = (&(TableName, String), &Update)> {
+    pub fn renamed(&self) -> impl Iterator<Item = (&(TableName, String), &KeptRow)> {
         self.rows.iter().map(|(place, (_, update))| (place, update)).filter(|(_, update)| update.renames())
     }
 
     /// Notes a new value of a column; the first one noted holds.
-    pub fn set(&mut self, table: &TableName, key: &[Raw], column: &str, old: &Raw, new: New, why: &str) {
+    pub fn set(
+        &mut self,
+        table: &TableName,
+        key: &[FetchedValue],
+        column: &str,
+        old: &FetchedValue,
+        new: NewValue,
+        why: &str,
+    ) {
         let spelled = serde_json::to_string(key).unwrap_or_default();
         let (_, update) =
-            self.rows.entry((table.clone(), spelled)).or_insert_with(|| (key.to_vec(), Update::default()));
+            self.rows.entry((table.clone(), spelled)).or_insert_with(|| (key.to_vec(), KeptRow::default()));
         if update.set.contains_key(column) {
             return;
         }
@@ -88,7 +96,7 @@ impl Updates {
 
     /// What a row's column is about to get.
     #[must_use]
-    pub fn get(&self, table: &TableName, key: &[Raw], column: &str) -> Option<&New> {
+    pub fn get(&self, table: &TableName, key: &[FetchedValue], column: &str) -> Option<&NewValue> {
         let spelled = serde_json::to_string(key).unwrap_or_default();
         self.rows.get(&(table.clone(), spelled))?.1.set.get(column)
     }
@@ -101,9 +109,9 @@ impl Updates {
 
 /// Digest of a stored value, the same for a value as read and as an image of its row holds it.
 #[must_use]
-pub fn digest(raw: &Raw) -> String {
+pub fn digest(raw: &FetchedValue) -> String {
     let text = match raw {
-        Raw::Bytes(bytes) => json!(format!("\\x{}", hex::encode(bytes))).to_string(),
+        FetchedValue::Bytes(bytes) => json!(format!("\\x{}", hex::encode(bytes))).to_string(),
         other => serde_json::to_string(other).unwrap_or_default(),
     };
     hex::encode(Sha256::digest(text.as_bytes()))
@@ -117,12 +125,12 @@ pub async fn find(
     snapshot: &mut Snapshot<'_>,
     graph: &Graph,
     subject: &[String],
-    updates: &mut Updates,
+    updates: &mut KeptRows,
 ) -> Result<(), ChangeError> {
-    for rule in graph.rules.iter().filter(|r| !matches!(r.action, Action::Delete | Action::Remove)) {
+    for rule in graph.rules.iter().filter(|r| !matches!(r.action, EraseAction::Delete | EraseAction::Remove)) {
         let keys = graph.named_by(rule, subject, 0);
         if !rule.inside.is_whole() {
-            let values: Vec<Raw> = keys.into_iter().flatten().collect();
+            let values: Vec<FetchedValue> = keys.into_iter().flatten().collect();
             by_path(snapshot, graph, rule, &values, subject, updates).await?;
         } else if !keys.is_empty() {
             one(snapshot, graph, rule, &keys, subject, updates).await?;
@@ -136,15 +144,15 @@ async fn by_path(
     snapshot: &mut Snapshot<'_>,
     graph: &Graph,
     rule: &BoundRule,
-    values: &[Raw],
+    values: &[FetchedValue],
     subject: &[String],
-    updates: &mut Updates,
+    updates: &mut KeptRows,
 ) -> Result<(), ChangeError> {
     let table = name(&rule.table);
     let texts: Vec<String> = values.iter().filter_map(as_text).collect();
-    let handles: Vec<Handle> = texts
+    let handles: Vec<PersonHandle> = texts
         .iter()
-        .map(|value| Handle {
+        .map(|value| PersonHandle {
             kind: "id".to_owned(),
             value: value.clone(),
             source: String::new(),
@@ -166,8 +174,8 @@ async fn by_path(
             (at == path || at.trim_end_matches(is_step) == path)
                 && texts.iter().any(|text| rule.inside.parts(leaf.text).contains(&text.as_str()))
         };
-        if let Rewritten::New(new) = matcher.redacted(old, Place::default(), named, Certainty::is_certain) {
-            updates.set(&table, id, &rule.column, old, New::Is(new), &why);
+        if let Rewritten::New(new) = matcher.redacted(old, MentionText::default(), named, Certainty::is_certain) {
+            updates.set(&table, id, &rule.column, old, NewValue::Is(new), &why);
         }
     }
     Ok(())
@@ -182,9 +190,9 @@ async fn one(
     snapshot: &mut Snapshot<'_>,
     graph: &Graph,
     rule: &BoundRule,
-    keys: &[Vec<Raw>],
+    keys: &[Vec<FetchedValue>],
     subject: &[String],
-    updates: &mut Updates,
+    updates: &mut KeptRows,
 ) -> Result<(), ChangeError> {
     let table = name(&rule.table);
     let key = graph.relations.keys.get(&table).cloned().unwrap_or_default();
@@ -193,7 +201,7 @@ async fn one(
     read.push(rule.column.clone());
     let rows = naming(snapshot, rule, &read, keys, subject).await?;
     let stay = rows.into_iter().filter(|row| !graph.has(&table, &row[..key.len()]));
-    let stay: Vec<Vec<Raw>> = stay.collect();
+    let stay: Vec<Vec<FetchedValue>> = stay.collect();
     if stay.is_empty() {
         return Ok(());
     }
@@ -203,27 +211,30 @@ async fn one(
             table.title()
         )));
     }
-    let parents = if rule.action == Action::Reparent { parents(snapshot, graph, rule).await? } else { HashMap::new() };
+    let parents =
+        if rule.action == EraseAction::Reparent { parents(snapshot, graph, rule).await? } else { HashMap::new() };
     let why = words(rule, &table);
     for row in &stay {
         let id = &row[..key.len()];
-        let named = row.last().cloned().unwrap_or(Raw::Null);
+        let named = row.last().cloned().unwrap_or(FetchedValue::Null);
         for (column, old) in rule.columns.iter().zip(&row[key.len()..]) {
             let new = match rule.action {
-                Action::Pseudonym => New::Pseudonym,
-                Action::Reparent => {
-                    let parent = parents.get(&spelled(&named)).cloned().unwrap_or(Raw::Null);
+                EraseAction::Pseudonym => NewValue::Pseudonym,
+                EraseAction::Reparent => {
+                    let parent = parents.get(&spelled(&named)).cloned().unwrap_or(FetchedValue::Null);
                     // Its own parent it cannot be.
-                    New::Is(if Some(&parent) == id.first() { Raw::Null } else { parent })
+                    NewValue::Is(if Some(&parent) == id.first() { FetchedValue::Null } else { parent })
                 }
-                _ => New::Is(rule.value.as_ref().map_or(Raw::Null, |value| constant(snapshot.store.engine(), value))),
+                _ => NewValue::Is(
+                    rule.value.as_ref().map_or(FetchedValue::Null, |value| constant(snapshot.store.engine(), value)),
+                ),
             };
-            let nothing_there = matches!(old, Raw::Null) && new == New::Is(Raw::Null);
-            if nothing_there || New::Is(old.clone()) == new {
+            let nothing_there = matches!(old, FetchedValue::Null) && new == NewValue::Is(FetchedValue::Null);
+            if nothing_there || NewValue::Is(old.clone()) == new {
                 continue;
             }
-            if new == New::Is(Raw::Null) && is_required(snapshot, &table, column) {
-                let empty = New::Is(Raw::Text(String::new()));
+            if new == NewValue::Is(FetchedValue::Null) && is_required(snapshot, &table, column) {
+                let empty = NewValue::Is(FetchedValue::Text(String::new()));
                 updates.set(&table, id, column, old, empty, &why);
                 continue;
             }
@@ -249,16 +260,16 @@ fn words(rule: &BoundRule, table: &TableName) -> String {
     let columns = rule.columns.join(", ");
     let title = table.title();
     match rule.action {
-        Action::Pseudonym => format!("{title}.{columns} gets a pseudonym"),
-        Action::Reparent => format!("{title}.{columns} follows the parent of the row that goes"),
-        Action::Stale => {
+        EraseAction::Pseudonym => format!("{title}.{columns} gets a pseudonym"),
+        EraseAction::Reparent => format!("{title}.{columns} follows the parent of the row that goes"),
+        EraseAction::Stale => {
             format!("{title}: learned from rows that go, marked as out of date; `policy train` trains it again")
         }
         _ => format!("{title}.{columns} is emptied"),
     }
 }
 
-fn spelled(raw: &Raw) -> String {
+fn spelled(raw: &FetchedValue) -> String {
     serde_json::to_string(raw).unwrap_or_default()
 }
 
@@ -267,48 +278,49 @@ async fn parents(
     snapshot: &mut Snapshot<'_>,
     graph: &Graph,
     rule: &BoundRule,
-) -> Result<HashMap<String, Raw>, ChangeError> {
+) -> Result<HashMap<String, FetchedValue>, ChangeError> {
     let table = name(&rule.table);
     let Some(taken) = graph.taken(&table) else { return Ok(HashMap::new()) };
     let Some(at) = taken.columns.iter().position(|c| *c == rule.column) else { return Ok(HashMap::new()) };
     let to = rule.to.as_ref().or(taken.key.first()).cloned().unwrap_or_default();
     let Some(own) = taken.columns.iter().position(|c| *c == to) else { return Ok(HashMap::new()) };
-    let step: HashMap<String, Raw> =
+    let step: HashMap<String, FetchedValue> =
         taken.rows.iter().filter_map(|row| Some((spelled(row.get(own)?), row.get(at)?.clone()))).collect();
-    let mut found: HashMap<String, Raw> = HashMap::new();
+    let mut found: HashMap<String, FetchedValue> = HashMap::new();
     for start in step.keys() {
         let (mut at, mut seen) = (start.clone(), HashSet::new());
         let end = loop {
             match step.get(&at) {
-                None | Some(Raw::Null) => break Raw::Null,
+                None | Some(FetchedValue::Null) => break FetchedValue::Null,
                 Some(next) if step.contains_key(&spelled(next)) && seen.insert(spelled(next)) => at = spelled(next),
                 // Round in a circle of rows that all go.
-                Some(next) if step.contains_key(&spelled(next)) => break Raw::Null,
+                Some(next) if step.contains_key(&spelled(next)) => break FetchedValue::Null,
                 Some(next) => break next.clone(),
             }
         };
         found.insert(start.clone(), end);
     }
-    let mut ends: Vec<Raw> = found.values().filter(|raw| !matches!(raw, Raw::Null)).cloned().collect();
+    let mut ends: Vec<FetchedValue> =
+        found.values().filter(|raw| !matches!(raw, FetchedValue::Null)).cloned().collect();
     ends.dedup();
     let columns = [to.clone()];
-    let wanted = Wanted { table: &table, columns: &columns, when: None, subject: &[] };
+    let wanted = WantedRows { table: &table, columns: &columns, when: None, subject: &[] };
     let there: HashSet<String> =
         snapshot.select(wanted, &to, &ends).await?.iter().filter_map(|row| row.first().map(spelled)).collect();
-    found.values_mut().filter(|raw| !there.contains(&spelled(raw))).for_each(|raw| *raw = Raw::Null);
+    found.values_mut().filter(|raw| !there.contains(&spelled(raw))).for_each(|raw| *raw = FetchedValue::Null);
     Ok(found)
 }
 
 /// A layout's constant as it is stored.
 #[must_use]
-pub fn constant(engine: Engine, value: &Value) -> Raw {
+pub fn constant(engine: Engine, value: &Value) -> FetchedValue {
     match (engine, value) {
-        (_, Value::Null) => Raw::Null,
-        (_, Value::String(text)) => Raw::Text(text.clone()),
-        (Engine::Sqlite, Value::Bool(b)) => Raw::Integer(i64::from(*b)),
+        (_, Value::Null) => FetchedValue::Null,
+        (_, Value::String(text)) => FetchedValue::Text(text.clone()),
+        (Engine::Sqlite, Value::Bool(b)) => FetchedValue::Integer(i64::from(*b)),
         (Engine::Sqlite, Value::Number(n)) => {
-            n.as_i64().map_or(Raw::Real(n.as_f64().unwrap_or_default()), Raw::Integer)
+            n.as_i64().map_or(FetchedValue::Real(n.as_f64().unwrap_or_default()), FetchedValue::Integer)
         }
-        (_, other) => Raw::Text(other.to_string()),
+        (_, other) => FetchedValue::Text(other.to_string()),
     }
 }

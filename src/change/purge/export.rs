@@ -14,8 +14,8 @@ use crate::change::plan::canonical;
 use crate::change::{ChangeError, now};
 use crate::ground::private_file::{self, PrivateFile};
 use crate::store::Store;
-use crate::store::session::Raw;
-use crate::store::stored::{Image, ROW_NUMBER, Rows};
+use crate::store::session::FetchedValue;
+use crate::store::stored::{Image, ROW_NUMBER, StoredRows};
 
 /// Rows read at a time.
 const STRIDE: usize = 400;
@@ -58,7 +58,7 @@ pub async fn bundle(
         let mut count = 0;
         for rows in taken.rows.chunks(STRIDE) {
             let keys = rows.iter().map(|row| taken.key_of(row)).collect();
-            for image in store.images(&Rows { table: table.clone(), by: taken.key.clone(), keys }).await? {
+            for image in store.images(&StoredRows { table: table.clone(), by: taken.key.clone(), keys }).await? {
                 let mut row = row_json(&image);
                 if out.is_none() {
                     row.insert("table".to_owned(), Value::from(table.title()));
@@ -118,17 +118,17 @@ fn create(folder: &Path) -> Result<(), ChangeError> {
 
 /// A stored row with its own columns; packed values are unpacked, bytes that are no text are hexadecimal digits.
 fn row_json(image: &Image) -> Map<String, Value> {
-    let value = |raw: &Raw| match raw {
-        Raw::Null => Value::Null,
-        Raw::Integer(i) => Value::from(*i),
-        Raw::Real(x) => Value::from(*x),
-        Raw::Text(text) if text.starts_with("\\x") => {
+    let value = |raw: &FetchedValue| match raw {
+        FetchedValue::Null => Value::Null,
+        FetchedValue::Integer(i) => Value::from(*i),
+        FetchedValue::Real(x) => Value::from(*x),
+        FetchedValue::Text(text) if text.starts_with("\\x") => {
             unpacked(text).map_or_else(|| Value::from(text.clone()), Value::from)
         }
         other => match readable(other) {
             Some(text) => Value::from(text),
             None => match other {
-                Raw::Bytes(bytes) | Raw::BadText(bytes) => json!({ "hex": hex::encode(bytes) }),
+                FetchedValue::Bytes(bytes) | FetchedValue::BadText(bytes) => json!({ "hex": hex::encode(bytes) }),
                 _ => Value::Null,
             },
         },
@@ -139,5 +139,5 @@ fn row_json(image: &Image) -> Map<String, Value> {
 
 /// PostgreSQL's bytes as text where they hold one.
 fn unpacked(text: &str) -> Option<String> {
-    readable(&Raw::Bytes(hex::decode(text.strip_prefix("\\x")?).ok()?))
+    readable(&FetchedValue::Bytes(hex::decode(text.strip_prefix("\\x")?).ok()?))
 }

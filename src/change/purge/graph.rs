@@ -5,18 +5,18 @@ use std::ops::ControlFlow;
 
 use crate::change::ChangeError;
 use crate::layout::Inside;
-use crate::layout::erase::{Action, BoundRule, TableKey};
+use crate::layout::erase::{BoundRule, EraseAction, TableKey};
 use crate::memory::json;
 use crate::store::Store;
 use crate::store::relations::{ForeignKey, OnDelete, Relations};
-use crate::store::session::{Raw, RawRow};
-use crate::store::snapshot::{Snapshot, Wanted};
+use crate::store::session::{FetchedValue, RawRow};
+use crate::store::snapshot::{Snapshot, WantedRows};
 use crate::store::stored::TableName;
 use crate::store::within;
 
 /// The rows of one table that go.
 #[derive(Debug, Clone, Default)]
-pub struct Taken {
+pub struct TakenRows {
     /// Columns that tell its rows apart.
     pub key: Vec<String>,
     /// Columns that are read of each: the key, then those that others name.
@@ -26,32 +26,32 @@ pub struct Taken {
     known: HashSet<String>,
 }
 
-impl Taken {
+impl TakenRows {
     /// The key of a row.
     #[must_use]
-    pub fn key_of(&self, row: &RawRow) -> Vec<Raw> {
+    pub fn key_of(&self, row: &RawRow) -> Vec<FetchedValue> {
         row.iter().take(self.key.len()).cloned().collect()
     }
 
     /// Whether a row of that key goes.
     #[must_use]
-    pub fn has(&self, key: &[Raw]) -> bool {
+    pub fn has(&self, key: &[FetchedValue]) -> bool {
         self.known.contains(&spelled(key))
     }
 
     /// The values of a column over some rows, lists taken apart.
     #[must_use]
-    pub fn values(&self, column: &str, from: usize) -> Vec<Raw> {
+    pub fn values(&self, column: &str, from: usize) -> Vec<FetchedValue> {
         let Some(at) = self.columns.iter().position(|c| c == column) else { return Vec::new() };
         let mut values = Vec::new();
         for raw in self.rows.iter().skip(from).filter_map(|row| row.get(at)) {
             let listed = match raw {
-                Raw::Null => continue,
-                Raw::Text(text) => json::listed(text),
+                FetchedValue::Null => continue,
+                FetchedValue::Text(text) => json::listed(text),
                 _ => None,
             };
             match listed {
-                Some(ids) => values.extend(ids.into_iter().map(Raw::Text)),
+                Some(ids) => values.extend(ids.into_iter().map(FetchedValue::Text)),
                 None => values.push(raw.clone()),
             }
         }
@@ -66,7 +66,7 @@ impl Taken {
     }
 }
 
-fn spelled(key: &[Raw]) -> String {
+fn spelled(key: &[FetchedValue]) -> String {
     serde_json::to_string(key).unwrap_or_default()
 }
 
@@ -74,7 +74,7 @@ fn spelled(key: &[Raw]) -> String {
 #[derive(Debug, Clone, Default)]
 pub struct Graph {
     /// Rows by table.
-    pub tables: BTreeMap<TableName, Taken>,
+    pub tables: BTreeMap<TableName, TakenRows>,
     /// The rules in force: the layout's, and those that foreign keys imply where it says nothing.
     pub rules: Vec<BoundRule>,
     /// How the tables hang together.
@@ -93,7 +93,7 @@ impl Graph {
     pub fn new(rules: &[BoundRule], relations: Relations, account: bool) -> Self {
         let rules: Vec<BoundRule> = rules.iter().filter(|r| account || !r.account).cloned().collect();
         let erasing: HashSet<TableKey> =
-            rules.iter().filter(|r| r.action == Action::Delete).map(|r| r.table.clone()).collect();
+            rules.iter().filter(|r| r.action == EraseAction::Delete).map(|r| r.table.clone()).collect();
         let mut graph = Graph { tables: BTreeMap::new(), rules, relations };
         graph.reach(erasing);
         graph
@@ -115,7 +115,7 @@ impl Graph {
                     continue;
                 }
                 let Some(rule) = implied(foreign, &self.relations, from, to) else { continue };
-                if rule.action == Action::Delete {
+                if rule.action == EraseAction::Delete {
                     reached.insert(rule.table.clone());
                 }
                 self.rules.push(rule);
@@ -128,19 +128,19 @@ impl Graph {
 
     /// The rows of a table that go; none of it when none do.
     #[must_use]
-    pub fn taken(&self, table: &TableName) -> Option<&Taken> {
+    pub fn taken(&self, table: &TableName) -> Option<&TakenRows> {
         self.tables.get(table)
     }
 
     /// Whether a row goes.
     #[must_use]
-    pub fn has(&self, table: &TableName, key: &[Raw]) -> bool {
+    pub fn has(&self, table: &TableName, key: &[FetchedValue]) -> bool {
         let seen_through = || self.relations.inside.get(table).is_some_and(|whole| self.has(whole, key));
         self.taken(table).is_some_and(|t| t.has(key)) || seen_through()
     }
 
     /// An empty list for a table's rows.
-    pub fn table(&mut self, table: &TableName) -> &mut Taken {
+    pub fn table(&mut self, table: &TableName) -> &mut TakenRows {
         let key = self.relations.keys.get(table).cloned().unwrap_or_default();
         let rules = &self.rules;
         self.tables.entry(table.clone()).or_insert_with(|| {
@@ -154,19 +154,19 @@ impl Graph {
                 if rule.of.as_ref().map(name).as_ref() == Some(table) {
                     rule.to.iter().chain(rule.also.iter().map(|(_, to)| to)).for_each(&mut also);
                 }
-                if name(&rule.table) == *table && (rule.action == Action::Reparent || rule.recompute.is_some()) {
+                if name(&rule.table) == *table && (rule.action == EraseAction::Reparent || rule.recompute.is_some()) {
                     also(&rule.column);
                 }
             }
-            Taken { key, columns, ..Taken::default() }
+            TakenRows { key, columns, ..TakenRows::default() }
         })
     }
 
     /// What a rule's columns hold where they name the person, or a row that goes: keys of one or more values. Of rows
     /// only those from a number on.
     #[must_use]
-    pub fn named_by(&self, rule: &BoundRule, subject: &[String], from: usize) -> Vec<Vec<Raw>> {
-        let Some(of) = &rule.of else { return subject.iter().map(|id| vec![Raw::Text(id.clone())]).collect() };
+    pub fn named_by(&self, rule: &BoundRule, subject: &[String], from: usize) -> Vec<Vec<FetchedValue>> {
+        let Some(of) = &rule.of else { return subject.iter().map(|id| vec![FetchedValue::Text(id.clone())]).collect() };
         let Some(taken) = self.tables.get(&name(of)) else { return Vec::new() };
         let Some(to) = rule.to.as_ref().or(taken.key.first()) else { return Vec::new() };
         if rule.also.is_empty() {
@@ -175,8 +175,8 @@ impl Graph {
         let columns = [to].into_iter().chain(rule.also.iter().map(|(_, to)| to));
         let at: Option<Vec<usize>> = columns.map(|name| taken.columns.iter().position(|c| c == name)).collect();
         let Some(at) = at else { return Vec::new() };
-        let key = |row: &RawRow| at.iter().map(|at| row.get(*at).cloned()).collect::<Option<Vec<Raw>>>();
-        let whole = |key: &Vec<Raw>| !key.contains(&Raw::Null);
+        let key = |row: &RawRow| at.iter().map(|at| row.get(*at).cloned()).collect::<Option<Vec<FetchedValue>>>();
+        let whole = |key: &Vec<FetchedValue>| !key.contains(&FetchedValue::Null);
         taken.rows.iter().skip(from).filter_map(key).filter(whole).collect()
     }
 
@@ -185,7 +185,7 @@ impl Graph {
     /// # Errors
     /// The engine's refusal, or a table whose rows cannot be told apart.
     pub async fn close(&mut self, snapshot: &mut Snapshot<'_>, subject: &[String]) -> Result<(), ChangeError> {
-        let rules: Vec<BoundRule> = self.rules.iter().filter(|r| r.action == Action::Delete).cloned().collect();
+        let rules: Vec<BoundRule> = self.rules.iter().filter(|r| r.action == EraseAction::Delete).cloned().collect();
         let mut done: HashMap<usize, usize> = HashMap::new();
         loop {
             let mut grown = false;
@@ -231,7 +231,7 @@ impl Graph {
             self.tables.iter().filter(|(_, t)| !t.rows.is_empty()).map(|(n, _)| n.clone()).collect();
         let mut first: Vec<(TableName, TableName)> =
             self.relations.foreign.iter().map(|f| (f.from.clone(), f.to.clone())).collect();
-        let hops = self.rules.iter().filter(|r| r.action == Action::Delete);
+        let hops = self.rules.iter().filter(|r| r.action == EraseAction::Delete);
         for (table, of) in hops.filter_map(|r| Some((name(&r.table), name(r.of.as_ref()?)))) {
             // A foreign key the other way decides: the engine holds to it.
             if !first.contains(&(of.clone(), table.clone())) {
@@ -256,7 +256,8 @@ impl Graph {
 #[must_use]
 pub fn id_columns(store: &Store, relations: &Relations) -> HashSet<(TableName, String)> {
     let erasure = &store.recognised().erasure;
-    let rules = erasure.rules.iter().filter(|r| r.inside.is_whole() && r.action != Action::Remove && r.to.is_none());
+    let rules =
+        erasure.rules.iter().filter(|r| r.inside.is_whole() && r.action != EraseAction::Remove && r.to.is_none());
     let rules = rules.map(|r| (name(&r.table), r.column.clone()));
     let handles = erasure.handles.iter().map(|h| (TableName::new(h.table.0.clone(), h.table.1.clone()), h.id.clone()));
     let foreign =
@@ -269,7 +270,8 @@ pub fn id_columns(store: &Store, relations: &Relations) -> HashSet<(TableName, S
 #[must_use]
 pub fn people_columns(store: &Store, relations: &Relations) -> HashSet<(TableName, String)> {
     let erasure = &store.recognised().erasure;
-    let owners = erasure.rules.iter().filter(|r| r.of.is_none() && r.inside.is_whole() && r.action != Action::Remove);
+    let owners =
+        erasure.rules.iter().filter(|r| r.of.is_none() && r.inside.is_whole() && r.action != EraseAction::Remove);
     let owners = owners.map(|r| (name(&r.table), r.column.clone()));
     let handles = erasure.handles.iter().map(|h| (name(&h.table), h.id.clone()));
     let mut found: HashSet<(TableName, String)> = owners.chain(handles).collect();
@@ -289,8 +291,8 @@ fn implied(foreign: &ForeignKey, relations: &Relations, table: TableKey, of: Tab
     let loose = |column: &&String| !relations.required.contains(&(foreign.from.clone(), (*column).clone()));
     let emptied = foreign.columns.iter().rev().find(loose);
     let (action, columns) = match emptied.filter(|_| foreign.on_delete != OnDelete::Cascade) {
-        Some(column) => (Action::Empty, vec![column.clone()]),
-        None => (Action::Delete, vec![column.clone()]),
+        Some(column) => (EraseAction::Empty, vec![column.clone()]),
+        None => (EraseAction::Delete, vec![column.clone()]),
     };
     Some(BoundRule {
         table,
@@ -316,13 +318,13 @@ pub async fn naming(
     snapshot: &mut Snapshot<'_>,
     rule: &BoundRule,
     columns: &[String],
-    keys: &[Vec<Raw>],
+    keys: &[Vec<FetchedValue>],
     subject: &[String],
 ) -> Result<Vec<RawRow>, ChangeError> {
     let table = name(&rule.table);
     let by: Vec<String> =
         std::iter::once(&rule.column).chain(rule.also.iter().map(|(column, _)| column)).cloned().collect();
-    let wanted = Wanted { table: &table, columns, when: rule.when.as_deref(), subject };
+    let wanted = WantedRows { table: &table, columns, when: rule.when.as_deref(), subject };
     Ok(snapshot.select_keys(wanted, &by, keys).await?)
 }
 
@@ -332,10 +334,10 @@ pub(super) fn key_of(table: &TableName) -> TableKey {
 
 /// A value as the text that JSON would hold.
 #[must_use]
-pub fn as_text(raw: &Raw) -> Option<String> {
+pub fn as_text(raw: &FetchedValue) -> Option<String> {
     match raw {
-        Raw::Text(text) => Some(text.clone()),
-        Raw::Integer(i) => Some(i.to_string()),
+        FetchedValue::Text(text) => Some(text.clone()),
+        FetchedValue::Integer(i) => Some(i.to_string()),
         _ => None,
     }
 }
@@ -369,7 +371,7 @@ pub async fn by_path_rows(
     let mut read = columns.to_vec();
     read.push(rule.column.clone());
     let mut rows = Vec::new();
-    let wanted = Wanted { table: &table, columns: &read, when: rule.when.as_deref(), subject };
+    let wanted = WantedRows { table: &table, columns: &read, when: rule.when.as_deref(), subject };
     snapshot
         .stream(wanted, |mut row| {
             let holds = row

@@ -4,18 +4,18 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::ControlFlow;
 
-use super::effects::{New, Updates};
+use super::effects::{KeptRows, NewValue};
 use super::graph::{Graph, name};
-use super::matcher::{Hit, What};
-use super::mention::{self, Certainty, Mentions, Refusals};
+use super::matcher::{ByteFind, Hit};
+use super::mention::{self, Certainty, MentionRefusals, Mentions};
 use super::place::OUTSIDE;
-use super::plan::{Altered, PurgePlan};
-use super::scan::Search;
-use super::subject::Handle;
+use super::plan::{AlteredRow, PurgePlan};
+use super::scan::PersonSearch;
+use super::subject::PersonHandle;
 use crate::change::ChangeError;
-use crate::layout::erase::Action;
-use crate::store::session::Raw;
-use crate::store::snapshot::{Snapshot, Wanted};
+use crate::layout::erase::EraseAction;
+use crate::store::session::FetchedValue;
+use crate::store::snapshot::{Snapshot, WantedRows};
 use crate::store::stored::TableName;
 
 /// What parts the pieces of a key.
@@ -36,7 +36,7 @@ pub fn parts(value: &[u8], mut hits: Vec<Hit>) -> Vec<Hit> {
         let parted = |beside: Option<&u8>| beside.is_none_or(|b| MARKS.contains(b) || LOOSE.contains(b));
         let (before, after) = beside(value, hit);
         let whole = before.is_none() && after.is_none();
-        whole || matches!(hit.what, What::Handle(_)) && parted(before) && parted(after)
+        whole || matches!(hit.what, ByteFind::Handle(_)) && parted(before) && parted(after)
     });
     hits
 }
@@ -67,12 +67,12 @@ pub fn certainty(column: &str, value: &[u8], hits: &[Hit]) -> Certainty {
 /// Why it cannot have another name.
 pub fn renamed(
     declared: &str,
-    raw: &Raw,
+    raw: &FetchedValue,
     value: &[u8],
     hits: &[Hit],
-    handles: &[&Handle],
+    handles: &[&PersonHandle],
 ) -> Result<Vec<String>, &'static str> {
-    let Raw::Text(text) = raw else { return Err("a key that is no text gets no other name") };
+    let FetchedValue::Text(text) = raw else { return Err("a key that is no text gets no other name") };
     let lower = declared.to_ascii_lowercase();
     if !lower.is_empty() && !["char", "text", "clob", "string", "json"].iter().any(|t| lower.contains(t)) {
         return Err("the type of the key takes no pseudonym");
@@ -95,7 +95,7 @@ pub fn renamed(
 
 /// Columns that refer to those of another table: foreign keys, and what the layout says of ids.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reference {
+pub struct KeyReference {
     from: TableName,
     columns: Vec<String>,
     to: TableName,
@@ -105,26 +105,26 @@ pub struct Reference {
 
 /// Everything that refers to a column of another row.
 #[must_use]
-pub fn references(graph: &Graph) -> Vec<Reference> {
-    let foreign = graph.relations.foreign.iter().map(|f| Reference {
+pub fn references(graph: &Graph) -> Vec<KeyReference> {
+    let foreign = graph.relations.foreign.iter().map(|f| KeyReference {
         from: f.from.clone(),
         columns: f.columns.clone(),
         to: f.to.clone(),
         to_columns: f.to_columns.clone(),
         when: None,
     });
-    let mut all: Vec<Reference> = foreign.collect();
-    for rule in graph.rules.iter().filter(|r| r.inside.is_whole() && r.action != Action::Remove) {
+    let mut all: Vec<KeyReference> = foreign.collect();
+    for rule in graph.rules.iter().filter(|r| r.inside.is_whole() && r.action != EraseAction::Remove) {
         let Some(of) = rule.of.as_ref().map(name) else { continue };
         let Some(to) = rule.to.clone().or_else(|| graph.relations.keys.get(&of)?.first().cloned()) else { continue };
-        let reference = Reference {
+        let reference = KeyReference {
             from: name(&rule.table),
             columns: std::iter::once(&rule.column).chain(rule.also.iter().map(|(own, _)| own)).cloned().collect(),
             to: of,
             to_columns: std::iter::once(to).chain(rule.also.iter().map(|(_, to)| to.clone())).collect(),
             when: rule.when.clone(),
         };
-        let same = |other: &Reference| {
+        let same = |other: &KeyReference| {
             (&other.from, &other.columns, &other.to) == (&reference.from, &reference.columns, &reference.to)
         };
         if !all.iter().any(same) {
@@ -157,12 +157,12 @@ impl Keys {
 }
 
 /// A part of a key that is the person.
-struct Part {
+struct PersonKeyPart {
     table: TableName,
     by: Vec<String>,
-    key: Vec<Raw>,
+    key: Vec<FetchedValue>,
     column: String,
-    raw: Raw,
+    raw: FetchedValue,
     hits: Vec<Hit>,
     declared: String,
 }
@@ -171,7 +171,7 @@ struct Part {
 ///
 /// # Errors
 /// The engine's refusal.
-pub async fn find(snapshot: &mut Snapshot<'_>, search: &Search<'_>) -> Result<Keys, ChangeError> {
+pub async fn find(snapshot: &mut Snapshot<'_>, search: &PersonSearch<'_>) -> Result<Keys, ChangeError> {
     let mut keys = Keys { columns: columns(snapshot, search).await?, ..Keys::default() };
     for reference in references(search.graph) {
         for (from, to) in reference.columns.iter().zip(&reference.to_columns) {
@@ -186,13 +186,13 @@ pub async fn find(snapshot: &mut Snapshot<'_>, search: &Search<'_>) -> Result<Ke
         }
     }
     for part in &parts_found {
-        if let Raw::Text(text) = &part.raw {
+        if let FetchedValue::Text(text) = &part.raw {
             let place = (part.table.clone(), part.column.clone());
             keys.held.entry(place).or_default().insert(text.clone());
         }
     }
     for part in &parts_found {
-        let Raw::Text(text) = &part.raw else { continue };
+        let FetchedValue::Text(text) = &part.raw else { continue };
         if decided(search, part, text) == Mentions::Redact && !keys.follows(&part.table, &part.column, text) {
             keys.renamed.insert(text.clone());
         }
@@ -203,7 +203,7 @@ pub async fn find(snapshot: &mut Snapshot<'_>, search: &Search<'_>) -> Result<Ke
 /// Columns of keys, and those that others refer to.
 async fn columns(
     snapshot: &mut Snapshot<'_>,
-    search: &Search<'_>,
+    search: &PersonSearch<'_>,
 ) -> Result<HashSet<(TableName, String)>, ChangeError> {
     let mut columns = snapshot.unique_columns().await?;
     let keys = &search.graph.relations.keys;
@@ -216,10 +216,10 @@ async fn columns(
 
 async fn of_table(
     snapshot: &mut Snapshot<'_>,
-    search: &Search<'_>,
+    search: &PersonSearch<'_>,
     columns: &HashSet<(TableName, String)>,
     table: &TableName,
-    found: &mut Vec<Part>,
+    found: &mut Vec<PersonKeyPart>,
 ) -> Result<(), ChangeError> {
     let by = search.graph.relations.keys.get(table).cloned().unwrap_or_default();
     let shape = snapshot.store.shape(table).await?;
@@ -235,18 +235,18 @@ async fn of_table(
     }
     let mut read = by.clone();
     read.extend(texts.iter().map(|(column, _)| column.clone()));
-    let wanted = Wanted { table, columns: &read, when: None, subject: &[] };
+    let wanted = WantedRows { table, columns: &read, when: None, subject: &[] };
     snapshot
         .stream(wanted, |row| {
             let (key, values) = row.split_at(by.len());
             for ((column, declared), raw) in texts.iter().zip(values) {
-                let Raw::Text(text) = raw else { continue };
+                let FetchedValue::Text(text) = raw else { continue };
                 let mut hits = parts(text.as_bytes(), search.matcher.find(text));
-                hits.retain(|hit| hit.what != What::Row);
+                hits.retain(|hit| hit.what != ByteFind::Row);
                 if hits.is_empty() || search.graph.has(table, key) || search.account.has(table, key) {
                     continue;
                 }
-                found.push(Part {
+                found.push(PersonKeyPart {
                     table: table.clone(),
                     by: by.clone(),
                     key: key.to_vec(),
@@ -263,13 +263,13 @@ async fn of_table(
 }
 
 /// What is done about a part of a key, as the pass over everything will decide it.
-fn decided(search: &Search<'_>, part: &Part, text: &str) -> Mentions {
+fn decided(search: &PersonSearch<'_>, part: &PersonKeyPart, text: &str) -> Mentions {
     let place = format!("{}.{}", part.table.title(), part.column);
     let id = mention::id(&part.table, &part.by, &part.key, &part.column, &part.raw);
     let asked = search.decisions.of(&id, &place, certainty(&part.column, text.as_bytes(), &part.hits));
     let redact = renamed(&part.declared, &part.raw, text.as_bytes(), &part.hits, search.handles).err();
     let outside = !search.about.tables.contains(&part.table);
-    let refusals = if outside { Refusals::both(OUTSIDE) } else { Refusals { redact, delete: None } };
+    let refusals = if outside { MentionRefusals::both(OUTSIDE) } else { MentionRefusals { redact, delete: None } };
     if refusals.of(asked).is_some() { Mentions::Leave } else { asked }
 }
 
@@ -277,7 +277,7 @@ fn decided(search: &Search<'_>, part: &Part, text: &str) -> Mentions {
 ///
 /// # Errors
 /// The engine's refusal.
-pub async fn follow(snapshot: &mut Snapshot<'_>, graph: &Graph, updates: &mut Updates) -> Result<(), ChangeError> {
+pub async fn follow(snapshot: &mut Snapshot<'_>, graph: &Graph, updates: &mut KeptRows) -> Result<(), ChangeError> {
     let references = references(graph);
     let mut work: BTreeSet<(TableName, String)> = updates.renamed().map(|(place, _)| place.clone()).collect();
     while !work.is_empty() {
@@ -298,27 +298,27 @@ pub async fn follow(snapshot: &mut Snapshot<'_>, graph: &Graph, updates: &mut Up
 async fn of_reference(
     snapshot: &mut Snapshot<'_>,
     graph: &Graph,
-    reference: &Reference,
+    reference: &KeyReference,
     rows: &[(TableName, String)],
-    updates: &mut Updates,
+    updates: &mut KeptRows,
 ) -> Result<Vec<(TableName, String)>, ChangeError> {
     let keys_of = |table: &TableName| graph.relations.keys.get(table).cloned().unwrap_or_default();
     let (parent_key, own_key) = (keys_of(&reference.to), keys_of(&reference.from));
     if parent_key.is_empty() || own_key.is_empty() {
         return Ok(Vec::new());
     }
-    let keys: Vec<Vec<Raw>> =
+    let keys: Vec<Vec<FetchedValue>> =
         rows.iter().filter_map(|place| updates.rows.get(place).map(|(key, _)| key.clone())).collect();
     let mut read = parent_key.clone();
     read.extend(reference.to_columns.iter().cloned());
-    let wanted = Wanted { table: &reference.to, columns: &read, when: None, subject: &[] };
+    let wanted = WantedRows { table: &reference.to, columns: &read, when: None, subject: &[] };
     // What the columns that are referred to hold now, and what they get.
-    let mut named: HashMap<String, Vec<Option<New>>> = HashMap::new();
+    let mut named: HashMap<String, Vec<Option<NewValue>>> = HashMap::new();
     let mut tuples = Vec::new();
     for row in snapshot.select_keys(wanted, &parent_key, &keys).await? {
         let (key, tuple) = row.split_at(parent_key.len());
         let new = |column: &String| updates.get(&reference.to, key, column).filter(|new| new.is_around()).cloned();
-        let news: Vec<Option<New>> = reference.to_columns.iter().map(new).collect();
+        let news: Vec<Option<NewValue>> = reference.to_columns.iter().map(new).collect();
         if news.iter().any(Option::is_some) {
             named.insert(spelled(tuple), news);
             tuples.push(tuple.to_vec());
@@ -329,7 +329,7 @@ async fn of_reference(
     }
     let mut read = own_key.clone();
     read.extend(reference.columns.iter().cloned());
-    let wanted = Wanted { table: &reference.from, columns: &read, when: reference.when.as_deref(), subject: &[] };
+    let wanted = WantedRows { table: &reference.from, columns: &read, when: reference.when.as_deref(), subject: &[] };
     let mut reached = Vec::new();
     for row in snapshot.select_keys(wanted, &reference.columns, &tuples).await? {
         let (key, tuple) = row.split_at(own_key.len());
@@ -350,7 +350,7 @@ async fn of_reference(
 }
 
 /// A key as one word, to compare it.
-pub fn spelled(values: &[Raw]) -> String {
+pub fn spelled(values: &[FetchedValue]) -> String {
     serde_json::to_string(values).unwrap_or_default()
 }
 
@@ -359,7 +359,7 @@ pub const BLANK: &[u8] = b"\x7f";
 
 /// The parts of a text around its blanks, which stand where these hits were.
 #[must_use]
-pub fn pieces(text: &[u8], hits: &[Hit], old: &[u8], handles: &[&Handle]) -> Vec<String> {
+pub fn pieces(text: &[u8], hits: &[Hit], old: &[u8], handles: &[&PersonHandle]) -> Vec<String> {
     let text = String::from_utf8_lossy(text);
     let mut pieces = Vec::new();
     let mut rest = text.as_ref();
@@ -375,8 +375,8 @@ pub fn pieces(text: &[u8], hits: &[Hit], old: &[u8], handles: &[&Handle]) -> Vec
 }
 
 /// Each handle has a name of its own, and each other spelling of it, so that two keys do not become one.
-fn numbered(hit: &Hit, value: &[u8], handles: &[&Handle]) -> String {
-    let What::Handle(n) = hit.what else { return String::new() };
+fn numbered(hit: &Hit, value: &[u8], handles: &[&PersonHandle]) -> String {
+    let ByteFind::Handle(n) = hit.what else { return String::new() };
     let number = if n > 0 { format!("-{n}") } else { String::new() };
     let written = value.get(hit.start..hit.end).unwrap_or_default();
     if handles.get(n).is_none_or(|handle| handle.value.as_bytes() == written) {
@@ -390,23 +390,23 @@ fn numbered(hit: &Hit, value: &[u8], handles: &[&Handle]) -> String {
 /// Decisions that are about rows whose key gets another name, under the ids that they have then.
 #[must_use]
 pub fn moved(plan: &PurgePlan, pseudonym: &str) -> Vec<(String, Mentions)> {
-    let key_of = |row: &Altered| -> Vec<Raw> { row.key.iter().map(|(_, value)| value.clone()).collect() };
-    let renamed: HashMap<(TableName, String), &Altered> = plan
+    let key_of = |row: &AlteredRow| -> Vec<FetchedValue> { row.key.iter().map(|(_, value)| value.clone()).collect() };
+    let renamed: HashMap<(TableName, String), &AlteredRow> = plan
         .updates
         .iter()
-        .filter(|row| row.key.iter().any(|(column, _)| row.update.set.get(column).is_some_and(New::is_around)))
+        .filter(|row| row.key.iter().any(|(column, _)| row.update.set.get(column).is_some_and(NewValue::is_around)))
         .map(|row| ((row.table.clone(), spelled(&key_of(row))), row))
         .collect();
     let moved = plan.mentions.iter().filter_map(|mention| {
         let decision = *plan.options.each.get(&mention.id)?;
         let row = renamed.get(&(mention.table.clone(), spelled(&mention.key)))?;
         let by: Vec<String> = row.key.iter().map(|(column, _)| column.clone()).collect();
-        let value = |(column, old): &(String, Raw)| match row.update.set.get(column) {
-            Some(New::Around(pieces)) => Raw::Text(pieces.join(pseudonym)),
+        let value = |(column, old): &(String, FetchedValue)| match row.update.set.get(column) {
+            Some(NewValue::Around(pieces)) => FetchedValue::Text(pieces.join(pseudonym)),
             _ => old.clone(),
         };
-        let key: Vec<Raw> = row.key.iter().map(value).collect();
-        Some((mention::id(&mention.table, &by, &key, &mention.column, &Raw::Null), decision))
+        let key: Vec<FetchedValue> = row.key.iter().map(value).collect();
+        Some((mention::id(&mention.table, &by, &key, &mention.column, &FetchedValue::Null), decision))
     });
     moved.collect()
 }
@@ -426,7 +426,7 @@ mod tests {
 
     fn of(column: &str, key: &str, id: &str) -> Option<bool> {
         let start = key.find(id).expect("it is there");
-        let hit = Hit { what: What::Handle(0), start, end: start + id.len(), certainty: Certainty::Certain };
+        let hit = Hit { what: ByteFind::Handle(0), start, end: start + id.len(), certainty: Certainty::Certain };
         let hits = parts(key.as_bytes(), vec![hit]);
         (!hits.is_empty()).then(|| certainty(column, key.as_bytes(), &hits) == Certainty::Certain)
     }
@@ -450,8 +450,8 @@ mod tests {
 
     #[test]
     fn a_key_is_renamed_in_its_place_each_handle_by_a_name_of_its_own() {
-        let hit = |n, start, end| Hit { what: What::Handle(n), start, end, certainty: Certainty::Certain };
-        let handle = |value: &str| Handle {
+        let hit = |n, start, end| Hit { what: ByteFind::Handle(n), start, end, certainty: Certainty::Certain };
+        let handle = |value: &str| PersonHandle {
             kind: "id".into(),
             value: value.into(),
             source: String::new(),
@@ -459,9 +459,15 @@ mod tests {
             common: None,
         };
         let handles = ["ann", "x", "ann@x.org"].map(handle);
-        let handles: Vec<&Handle> = handles.iter().collect();
+        let handles: Vec<&PersonHandle> = handles.iter().collect();
         let of = |value: &str, declared: &str| {
-            renamed(declared, &Raw::Text(value.into()), value.as_bytes(), &[hit(0, 2, 5), hit(2, 6, 15)], &handles)
+            renamed(
+                declared,
+                &FetchedValue::Text(value.into()),
+                value.as_bytes(),
+                &[hit(0, 2, 5), hit(2, 6, 15)],
+                &handles,
+            )
         };
         let pieces = of("a:ann:ann@x.org", "TEXT");
         assert_eq!(pieces, Ok(vec!["a:".to_owned(), ":".to_owned(), "-2".to_owned()]));

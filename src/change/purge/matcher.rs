@@ -5,11 +5,11 @@ use std::collections::HashSet;
 use aho_corasick::{AhoCorasick, MatchKind};
 
 use super::keys;
-use super::subject::Handle;
+use super::subject::PersonHandle;
 use crate::change::ChangeError;
-use crate::memory::mention::{self, Certainty, Finder, Place, Shape, Sought, Span};
+use crate::memory::mention::{self, Certainty, HandleShape, MentionFinder, MentionSpan, MentionText, SoughtHandle};
 use crate::store::container::{self, Change, Contents, Layer, Leaf, LeafKind, Limits, Rewritten};
-use crate::store::session::Raw;
+use crate::store::session::FetchedValue;
 use crate::store::stored::TableName;
 
 /// Ids shorter than that are not looked for in texts: they would be found everywhere.
@@ -25,7 +25,7 @@ const AROUND: usize = 24;
 
 /// What was found in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum What {
+pub enum ByteFind {
     /// The handle of that number.
     Handle(usize),
     /// The id of a row that goes.
@@ -36,7 +36,7 @@ pub enum What {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hit {
     /// What stands there.
-    pub what: What,
+    pub what: ByteFind,
     /// First byte.
     pub start: usize,
     /// Byte after the last one.
@@ -55,7 +55,7 @@ impl Hit {
 
 /// A handle in a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Sighting {
+pub struct ValueSighting {
     /// Number of the handle.
     pub handle: usize,
     /// How sure it is that it means the person.
@@ -64,9 +64,9 @@ pub struct Sighting {
 
 /// What a value says of the person.
 #[derive(Debug, Default)]
-pub struct Look {
+pub struct ValueLook {
     /// Every place.
-    pub sightings: Vec<Sighting>,
+    pub sightings: Vec<ValueSighting>,
     /// The text around the first one, with every handle masked.
     pub sample: String,
     /// The value is a handle and nothing else.
@@ -77,7 +77,7 @@ pub struct Look {
     pub contents: Contents,
 }
 
-impl Look {
+impl ValueLook {
     /// How many places are certain, or are not.
     #[must_use]
     pub fn count(&self, certain: bool) -> usize {
@@ -94,12 +94,12 @@ impl Look {
 
 /// What a column, or what stands behind a key of JSON, is about, by its name.
 #[must_use]
-pub fn about(name: &str) -> Place {
+pub fn about(name: &str) -> MentionText {
     let words = words(name);
     let is = |known: &[&str]| words.iter().any(|word| known.contains(&word.as_str()));
     let names =
         is(&["name", "username", "firstname", "lastname", "surname", "fullname", "nickname", "author", "speaker"]);
-    Place {
+    MentionText {
         people: names_person(name),
         names: names && !is(&["file", "agent", "table", "tool", "model", "host", "event", "component"]),
         sessions: is(&["session", "sessions", "conversation", "thread", "chat"]),
@@ -110,23 +110,23 @@ pub fn about(name: &str) -> Place {
 
 /// What a column is about, by its name and by what the layout says of it.
 #[must_use]
-pub fn place_of(table: &TableName, column: &str, of_people: &HashSet<(TableName, String)>) -> Place {
+pub fn place_of(table: &TableName, column: &str, of_people: &HashSet<(TableName, String)>) -> MentionText {
     let told = about(column);
-    Place { people: told.people || of_people.contains(&(table.clone(), column.to_owned())), ..told }
+    MentionText { people: told.people || of_people.contains(&(table.clone(), column.to_owned())), ..told }
 }
 
 /// What a text within a value is about: the nearest key tells what stands behind it, and for a list of values the column
 /// does.
 #[must_use]
-pub fn leaf_place(leaf: &Leaf<'_>, column: Place) -> Place {
+pub fn leaf_place(leaf: &Leaf<'_>, column: MentionText) -> MentionText {
     let path = if leaf.layers.is_empty() { String::new() } else { leaf.path() };
     let key = path.rsplit('.').find(|part| !part.is_empty() && part.parse::<usize>().is_err());
     let place = match (leaf.kind, key) {
-        (LeafKind::Key, _) => Place::default(),
+        (LeafKind::Key, _) => MentionText::default(),
         (_, Some(key)) => about(key),
         (_, None) => column,
     };
-    Place { number: leaf.kind == LeafKind::Number, ..place }
+    MentionText { number: leaf.kind == LeafKind::Number, ..place }
 }
 
 /// The words of a column's name, in small letters: `userId` and `user_ids` are `user` and `id`.
@@ -215,7 +215,7 @@ pub fn names_person(name: &str) -> bool {
 /// What to look for.
 #[derive(Debug)]
 pub struct Matcher {
-    finder: Finder,
+    finder: MentionFinder,
     rows: AhoCorasick,
 }
 
@@ -225,25 +225,25 @@ impl Matcher {
     /// # Errors
     /// More words than can be looked for at once.
     pub fn new<'h>(
-        handles: impl IntoIterator<Item = &'h Handle>,
+        handles: impl IntoIterator<Item = &'h PersonHandle>,
         ids: impl IntoIterator<Item = String>,
         others: &[String],
     ) -> Result<Self, ChangeError> {
-        let sought: Vec<Sought> = handles.into_iter().map(sought).collect();
+        let sought: Vec<SoughtHandle> = handles.into_iter().map(sought).collect();
         let too_many = |words: String| ChangeError::Failed(words);
         let rows: Vec<String> = ids.into_iter().filter(|id| tells(id)).collect();
         let mut builder = AhoCorasick::builder();
         let rows = builder.match_kind(MatchKind::Standard).ascii_case_insensitive(true).build(&rows);
         Ok(Matcher {
-            finder: Finder::new(&sought, others).map_err(too_many)?,
+            finder: MentionFinder::new(&sought, others).map_err(too_many)?,
             rows: rows.map_err(|e| ChangeError::Failed(format!("too much to look for at once: {e}")))?,
         })
     }
 
     /// Looks for handles in a stored value of a column.
     #[must_use]
-    pub fn look(&self, raw: &Raw, column: Place) -> Look {
-        let mut look = Look::default();
+    pub fn look(&self, raw: &FetchedValue, column: MentionText) -> ValueLook {
+        let mut look = ValueLook::default();
         let contents = container::read(raw, Limits::default(), &mut |leaf: &Leaf<'_>| {
             let spans = self.leaf(leaf, column);
             if spans.is_empty() {
@@ -257,7 +257,7 @@ impl Matcher {
             if look.fixed.is_none() {
                 look.fixed = leaf.layers.iter().copied().find(|layer| !layer.rewrites());
             }
-            let sighting = |span: &Span| Sighting { handle: span.handle, certainty: span.certainty };
+            let sighting = |span: &MentionSpan| ValueSighting { handle: span.handle, certainty: span.certainty };
             look.sightings.extend(spans.iter().map(sighting));
         });
         look.contents = contents;
@@ -270,11 +270,11 @@ impl Matcher {
     #[must_use]
     pub fn redacted(
         &self,
-        raw: &Raw,
-        column: Place,
+        raw: &FetchedValue,
+        column: MentionText,
         named: impl Fn(&Leaf<'_>) -> bool,
         wanted: impl Fn(Certainty) -> bool,
-    ) -> Rewritten<Raw> {
+    ) -> Rewritten<FetchedValue> {
         let mut change = |leaf: &Leaf<'_>| -> Vec<Change> {
             if leaf.kind != LeafKind::Key && named(leaf) {
                 return vec![Change::whole(leaf, mark(leaf.text.len()))];
@@ -288,13 +288,13 @@ impl Matcher {
     /// Whether a text that stands in no value names the person for sure.
     #[must_use]
     pub fn names(&self, text: &str) -> bool {
-        self.finder.find(text, Place::default()).iter().any(|span| span.certainty.is_certain())
+        self.finder.find(text, MentionText::default()).iter().any(|span| span.certainty.is_certain())
     }
 
-    fn leaf(&self, leaf: &Leaf<'_>, column: Place) -> Vec<Span> {
+    fn leaf(&self, leaf: &Leaf<'_>, column: MentionText) -> Vec<MentionSpan> {
         let number = leaf.kind == LeafKind::Number;
-        let place = if leaf.layers.is_empty() { column } else { Place::ANY };
-        let mut spans = self.finder.find(leaf.text, Place { number, ..place });
+        let place = if leaf.layers.is_empty() { column } else { MentionText::ANY };
+        let mut spans = self.finder.find(leaf.text, MentionText { number, ..place });
         if spans.is_empty() {
             return spans;
         }
@@ -315,9 +315,9 @@ impl Matcher {
     /// Where handles stand in a text that is no document and in no encoding, such as a key; and ids of rows that go.
     #[must_use]
     pub fn find(&self, text: &str) -> Vec<Hit> {
-        let spans = self.finder.find(text, Place::default()).into_iter();
-        let hit = |span: Span| Hit {
-            what: What::Handle(span.handle),
+        let spans = self.finder.find(text, MentionText::default()).into_iter();
+        let hit = |span: MentionSpan| Hit {
+            what: ByteFind::Handle(span.handle),
             start: span.start,
             end: span.end,
             certainty: span.certainty,
@@ -325,7 +325,7 @@ impl Matcher {
         let mut hits: Vec<Hit> = spans.map(hit).collect();
         let rows = self.rows(text.as_bytes());
         hits.extend(rows.into_iter().filter(|row| {
-            !self.finder.find(text, Place::default()).iter().any(|s| s.start < row.end && row.start < s.end)
+            !self.finder.find(text, MentionText::default()).iter().any(|s| s.start < row.end && row.start < s.end)
         }));
         hits.sort_by_key(|hit| hit.start);
         hits
@@ -333,26 +333,26 @@ impl Matcher {
 
     /// What a value of an id column says of the person: as a whole, or as a part of it between marks.
     #[must_use]
-    pub fn look_at_key(&self, text: &str, column: &str, place: Place) -> (Look, Vec<Hit>) {
+    pub fn look_at_key(&self, text: &str, column: &str, place: MentionText) -> (ValueLook, Vec<Hit>) {
         let found = self.finder.find(text, place);
         let whole = matches!(&found[..], [span] if (span.start, span.end) == (0, text.len())).then(|| found[0]);
         let mut hits = keys::parts(text.as_bytes(), self.find(text));
-        hits.retain(|hit| matches!(hit.what, What::Handle(_)));
+        hits.retain(|hit| matches!(hit.what, ByteFind::Handle(_)));
         let certainty = match whole {
             Some(span) => span.certainty,
             None => keys::certainty(column, text.as_bytes(), &hits),
         };
         let handle = |hit: &Hit| match hit.what {
-            What::Handle(handle) => Some(Sighting { handle, certainty }),
-            What::Row => None,
+            ByteFind::Handle(handle) => Some(ValueSighting { handle, certainty }),
+            ByteFind::Row => None,
         };
-        let span = |hit: &Hit| Span { handle: 0, start: hit.start, end: hit.end, certainty };
-        let spans: Vec<Span> = hits.iter().map(span).collect();
-        let look = Look {
+        let span = |hit: &Hit| MentionSpan { handle: 0, start: hit.start, end: hit.end, certainty };
+        let spans: Vec<MentionSpan> = hits.iter().map(span).collect();
+        let look = ValueLook {
             sightings: hits.iter().filter_map(handle).collect(),
             sample: sample(text, &spans),
             whole: whole.is_some(),
-            ..Look::default()
+            ..ValueLook::default()
         };
         (look, hits)
     }
@@ -362,7 +362,7 @@ impl Matcher {
     pub fn rows(&self, text: &[u8]) -> Vec<Hit> {
         let found = self.rows.find_overlapping_iter(text);
         let row = |found: aho_corasick::Match| Hit {
-            what: What::Row,
+            what: ByteFind::Row,
             start: found.start(),
             end: found.end(),
             certainty: Certainty::Certain,
@@ -376,10 +376,10 @@ impl Matcher {
 }
 
 /// What is looked for of a handle.
-fn sought(handle: &Handle) -> Sought {
-    Sought {
+fn sought(handle: &PersonHandle) -> SoughtHandle {
+    SoughtHandle {
         value: handle.value.clone(),
-        shape: Shape::of(&handle.kind, &handle.value),
+        shape: HandleShape::of(&handle.kind, &handle.value),
         common: handle.common.is_some(),
     }
 }
@@ -393,7 +393,7 @@ pub fn tells(id: &str) -> bool {
 }
 
 /// Whether a place stands in something like a URL, where `%` begins an escape.
-fn is_in_url(text: &str, span: &Span) -> bool {
+fn is_in_url(text: &str, span: &MentionSpan) -> bool {
     let ends = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '<' | '>' | '`');
     let from = text[..span.start].rfind(ends).map_or(0, |at| at + text[at..].chars().next().map_or(1, char::len_utf8));
     let to = text[span.end..].find(ends).map_or(text.len(), |at| span.end + at);
@@ -408,7 +408,7 @@ pub fn mark(length: usize) -> String {
 }
 
 /// The text around the first place, with every handle masked.
-fn sample(text: &str, spans: &[Span]) -> String {
+fn sample(text: &str, spans: &[MentionSpan]) -> String {
     let Some(first) = spans.first() else { return String::new() };
     let before = &text[..first.start];
     let from = before.char_indices().rev().take(AROUND).last().map_or(first.start, |(at, _)| at);
@@ -427,14 +427,19 @@ fn sample(text: &str, spans: &[Span]) -> String {
 mod tests {
     use super::*;
 
-    fn handle(kind: &str, value: &str) -> Handle {
-        Handle { kind: kind.into(), value: value.into(), source: String::new(), unsearched: None, common: None }
+    fn handle(kind: &str, value: &str) -> PersonHandle {
+        PersonHandle { kind: kind.into(), value: value.into(), source: String::new(), unsearched: None, common: None }
     }
 
     fn redacted(kind: &str, value: &str, text: &str) -> String {
         let matcher = Matcher::new([&handle(kind, value)], [], &[]).unwrap();
-        match matcher.redacted(&Raw::Text(text.to_owned()), Place::default(), |_| false, Certainty::is_certain) {
-            Rewritten::New(Raw::Text(text)) => text,
+        match matcher.redacted(
+            &FetchedValue::Text(text.to_owned()),
+            MentionText::default(),
+            |_| false,
+            Certainty::is_certain,
+        ) {
+            Rewritten::New(FetchedValue::Text(text)) => text,
             _ => text.to_owned(),
         }
     }

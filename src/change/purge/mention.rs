@@ -7,12 +7,12 @@ use sha2::{Digest as _, Sha256};
 
 use super::effects::digest;
 use super::graph::as_text;
-use super::plan::{Options, PurgePlan};
+use super::plan::{PurgeOptions, PurgePlan};
 use crate::change::ChangeError;
 use crate::change::plan::erasure::ShownMention;
 pub use crate::change::plan::erasure::{Certainty, Mentions};
 use crate::memory::nearest::nearest;
-use crate::store::session::Raw;
+use crate::store::session::FetchedValue;
 use crate::store::stored::{ROW_NUMBER, TableName};
 
 /// Hexadecimal digits of an id.
@@ -20,18 +20,18 @@ const DIGITS: usize = 10;
 
 /// Why something cannot be done about a mention; leaving it always can.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Refusals {
+pub struct MentionRefusals {
     /// Why the words cannot be taken out.
     pub redact: Option<&'static str>,
     /// Why the row cannot go.
     pub delete: Option<&'static str>,
 }
 
-impl Refusals {
+impl MentionRefusals {
     /// Nothing is written there, for one reason.
     #[must_use]
     pub fn both(reason: &'static str) -> Self {
-        Refusals { redact: Some(reason), delete: Some(reason) }
+        MentionRefusals { redact: Some(reason), delete: Some(reason) }
     }
 
     /// Why something cannot be done.
@@ -59,7 +59,7 @@ pub struct Mention {
     /// Table.
     pub table: TableName,
     /// Key of the row.
-    pub key: Vec<Raw>,
+    pub key: Vec<FetchedValue>,
     /// Column.
     pub column: String,
     /// How sure it is that the person is meant: certain where it is at one place.
@@ -73,7 +73,7 @@ pub struct Mention {
     /// The text around the first one, with the handle masked.
     pub sample: String,
     /// What cannot be done about it.
-    pub refusals: Refusals,
+    pub refusals: MentionRefusals,
     /// What is done about it.
     pub decision: Mentions,
     /// What was asked for is done; else it cannot be done and the mention is left.
@@ -137,7 +137,7 @@ impl Mention {
 /// The id of a mention: a hash over table, key and column. Where rows have no key of their own, what stands there takes
 /// its place: the engine may number such rows again.
 #[must_use]
-pub fn id(table: &TableName, by: &[String], key: &[Raw], column: &str, value: &Raw) -> String {
+pub fn id(table: &TableName, by: &[String], key: &[FetchedValue], column: &str, value: &FetchedValue) -> String {
     let own = !by.is_empty() && by != [ROW_NUMBER];
     let row = if own { serde_json::to_string(key).unwrap_or_default() } else { digest(value) };
     let hash = Sha256::digest(json!([table.title(), column, row]).to_string().as_bytes());
@@ -191,7 +191,7 @@ impl NewDecisions {
     }
 
     /// Puts them in the place of earlier ones.
-    pub fn replace(&self, options: &mut Options) {
+    pub fn replace(&self, options: &mut PurgeOptions) {
         options.mentions = self.all.unwrap_or(options.mentions);
         options.each.extend(self.each.iter().map(|(name, decision)| (name.clone(), *decision)));
     }
@@ -300,7 +300,7 @@ mod tests {
     fn an_id_holds_as_long_as_the_row_has_its_key() {
         let table = TableName::new("main".to_owned(), "notes".to_owned());
         let of = |by: &str, key: i64, text: &str| {
-            id(&table, &[by.to_owned()], &[Raw::Integer(key)], "note", &Raw::Text(text.to_owned()))
+            id(&table, &[by.to_owned()], &[FetchedValue::Integer(key)], "note", &FetchedValue::Text(text.to_owned()))
         };
         assert_eq!(of("id", 1, "a"), of("id", 1, "b"));
         assert_ne!(of("id", 1, "a"), of("id", 2, "a"));

@@ -27,11 +27,11 @@ mod traces;
 mod vectors;
 mod verdict;
 
-pub use desk::{ANCHOR_PROBLEM, Desk, Kept as Session, Progress};
-pub(in crate::change) use effects::New;
+pub use desk::{ANCHOR_PROBLEM, Desk, KeptSession, Progress};
+pub(in crate::change) use effects::NewValue;
 pub use export::{Sink, bundle};
 pub use mention::{Mentions, NewDecisions};
-pub use plan::{Options, PurgePlan, plan, plan_any};
+pub use plan::{PurgeOptions, PurgePlan, plan, plan_any};
 pub use preview::{begun, outcome, preview};
 pub use recheck::recheck;
 pub use run::{KeptPlan, check_hold, ready, run, run_kept};

@@ -3,18 +3,18 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use super::effects::{New, Updates};
+use super::effects::{KeptRows, NewValue};
 use super::graph::{as_text, name};
 use super::keys::{self, Keys};
-use super::matcher::{Hit, Look, Sighting, What, mark};
-use super::mention::{self, Mention, Mentions, Refusals};
-use super::scan::{Found, KEPT, Search};
-use super::scrub::{self, Opened};
-use crate::layout::erase::{Action, BoundRule, Recompute};
+use super::matcher::{ByteFind, Hit, ValueLook, ValueSighting, mark};
+use super::mention::{self, Mention, MentionRefusals, Mentions};
+use super::scan::{KEPT, PersonSearch, ScanFindings};
+use super::scrub::{self, OpenedValue};
+use crate::layout::erase::{BoundRule, EraseAction, Recompute};
 use crate::memory::json;
 use crate::memory::mention::{self as people, Certainty};
 use crate::store::container::Rewritten;
-use crate::store::session::Raw;
+use crate::store::session::FetchedValue;
 use crate::store::stored::TableName;
 
 /// Why nothing is done about a mention in a table of somebody else's.
@@ -23,19 +23,19 @@ pub(super) const OUTSIDE: &str = "the table is outside the layout: nothing is wr
 const IN_KEY: &str = "a key: other rows may refer to it";
 
 /// One value that holds something.
-struct Spot<'a> {
-    key: &'a [Raw],
+struct ValueSpot<'a> {
+    key: &'a [FetchedValue],
     column: usize,
-    raw: &'a Raw,
-    look: &'a Look,
+    raw: &'a FetchedValue,
+    look: &'a ValueLook,
     /// Parts of an id, in a column that holds ids.
     parts: &'a [Hit],
 }
 
 /// A table that is being read.
-pub(super) struct Place<'a> {
+pub(super) struct TablePlace<'a> {
     /// What is looked for.
-    pub search: &'a Search<'a>,
+    pub search: &'a PersonSearch<'a>,
     /// Table.
     pub table: &'a TableName,
     /// Columns of its key.
@@ -53,34 +53,35 @@ pub(super) struct Place<'a> {
     /// Of each, whether bytes that nobody can read are worth a word.
     pub opaque: &'a [bool],
     /// Of each, what it is about.
-    pub about: &'a [people::Place],
+    pub about: &'a [people::MentionText],
 }
 
-impl Place<'_> {
+impl TablePlace<'_> {
     /// Looks at a row: its key, then the columns.
-    pub fn row(&self, row: &[Raw], found: &mut Found, updates: &mut Updates) {
+    pub fn row(&self, row: &[FetchedValue], found: &mut ScanFindings, updates: &mut KeptRows) {
         let (key, values) = row.split_at(self.key.len().min(row.len()));
         let goes = self.search.graph.has(self.table, key);
         let kept = self.search.account.has(self.table, key);
         for (i, raw) in values.iter().enumerate() {
-            if matches!(raw, Raw::Null | Raw::Real(_)) {
+            if matches!(raw, FetchedValue::Null | FetchedValue::Real(_)) {
                 continue;
             }
             found.values += 1;
             let (look, parts) = match raw {
-                Raw::Text(text) if self.ids_only[i] => {
+                FetchedValue::Text(text) if self.ids_only[i] => {
                     let (look, parts) = self.search.matcher.look_at_key(text, &self.texts[i].0, self.about[i]);
-                    if self.is_ours() && !look.whole { (Look::default(), Vec::new()) } else { (look, parts) }
+                    if self.is_ours() && !look.whole { (ValueLook::default(), Vec::new()) } else { (look, parts) }
                 }
                 // Free text that has to be unique: what stands there gets a name of its own.
-                Raw::Text(text) if self.keyed[i] => {
+                FetchedValue::Text(text) if self.keyed[i] => {
                     let mut parts = self.search.matcher.find(text);
-                    parts.retain(|hit| matches!(hit.what, What::Handle(_)) && hit.certainty.is_certain());
+                    parts.retain(|hit| matches!(hit.what, ByteFind::Handle(_)) && hit.certainty.is_certain());
                     (self.search.matcher.look(raw, self.about[i]), parts)
                 }
                 _ => (self.search.matcher.look(raw, self.about[i]), Vec::new()),
             };
-            if let Some(part) = look.contents.opaque.first().filter(|_| self.opaque[i] && matches!(raw, Raw::Bytes(_)))
+            if let Some(part) =
+                look.contents.opaque.first().filter(|_| self.opaque[i] && matches!(raw, FetchedValue::Bytes(_)))
             {
                 found.not_looked_into(format!("{}.{}", self.table.title(), self.texts[i].0), part.why);
             }
@@ -94,7 +95,7 @@ impl Place<'_> {
                 found.account += look.sightings.len();
                 continue;
             }
-            let spot = Spot { key, column: i, raw, look: &look, parts: &parts };
+            let spot = ValueSpot { key, column: i, raw, look: &look, parts: &parts };
             if self.is_ours() {
                 self.ours(&spot, found, updates);
             } else {
@@ -109,15 +110,15 @@ impl Place<'_> {
 
     /// Our own records name nobody for long: private values of the audit trail are redacted, what jobs noted of a row
     /// goes with it, words that they kept are taken out.
-    fn ours(&self, at: &Spot<'_>, found: &mut Found, updates: &mut Updates) {
-        let Spot { key, column, raw, look, .. } = *at;
+    fn ours(&self, at: &ValueSpot<'_>, found: &mut ScanFindings, updates: &mut KeptRows) {
+        let ValueSpot { key, column, raw, look, .. } = *at;
         let named = look.sightings.len();
         let rows = || scrub::opened(raw).ok().flatten().is_some_and(|o| !self.search.matcher.rows(&o.bytes).is_empty());
         let place = || format!("{}.{}", self.table.title(), self.texts[column].0);
         match self.table.name.as_str() {
             "memory_audit_private" if look.count(true) > 0 || rows() => {
                 let seq = key.first().and_then(as_text).and_then(|t| t.parse().ok());
-                if let (Some(seq), Some(Raw::Text(field))) = (seq, key.get(1)) {
+                if let (Some(seq), Some(FetchedValue::Text(field))) = (seq, key.get(1)) {
                     let value = (seq, field.clone());
                     if !found.redacts.contains(&value) {
                         found.redacts.push(value);
@@ -134,7 +135,7 @@ impl Place<'_> {
                 if let Rewritten::New(new) = self.search.matcher.redacted(raw, self.about[column], |_| false, |_| true)
                 {
                     let why = format!("{} named the person, which is taken out", place());
-                    updates.set(self.table, key, &self.texts[column].0, raw, New::Is(new), &why);
+                    updates.set(self.table, key, &self.texts[column].0, raw, NewValue::Is(new), &why);
                 }
             }
             "memory_audit_private" | "memory_job_quarantine" | "memory_jobs" => {}
@@ -156,13 +157,13 @@ impl Place<'_> {
 
     fn recomputed(&self, column: usize) -> Option<Recompute> {
         let listed = |r: &&BoundRule| {
-            r.action == Action::Remove && name(&r.table) == *self.table && r.column == self.texts[column].0
+            r.action == EraseAction::Remove && name(&r.table) == *self.table && r.column == self.texts[column].0
         };
         self.search.graph.rules.iter().filter(listed).find_map(|rule| rule.recompute)
     }
 
-    fn value(&self, at: &Spot<'_>, found: &mut Found, updates: &mut Updates) {
-        let Spot { key, column: i, raw, look, .. } = *at;
+    fn value(&self, at: &ValueSpot<'_>, found: &mut ScanFindings, updates: &mut KeptRows) {
+        let ValueSpot { key, column: i, raw, look, .. } = *at;
         let column = &self.texts[i].0;
         let opened = scrub::opened(raw).ok().flatten();
         let refers = opened.as_ref().is_some_and(|opened| self.refers(i, opened));
@@ -194,18 +195,18 @@ impl Place<'_> {
         }
         if *new != *raw {
             let why = match *new {
-                Raw::Null => format!("{place} named the person or a row that goes and is emptied"),
+                FetchedValue::Null => format!("{place} named the person or a row that goes and is emptied"),
                 _ => format!("{place} named the person or rows that go, which is taken out"),
             };
-            updates.set(self.table, key, column, raw, New::Is(new.into_owned()), &why);
+            updates.set(self.table, key, column, raw, NewValue::Is(new.into_owned()), &why);
         }
     }
 
     /// A key, or an id with more than the person's in it: it gets another name.
-    fn key(&self, at: &Spot<'_>, place: &str, known: bool, found: &mut Found, updates: &mut Updates) {
+    fn key(&self, at: &ValueSpot<'_>, place: &str, known: bool, found: &mut ScanFindings, updates: &mut KeptRows) {
         let i = at.column;
         let pieces = match at.raw {
-            Raw::Text(text) if known => {
+            FetchedValue::Text(text) if known => {
                 keys::renamed(&self.texts[i].1, at.raw, text.as_bytes(), at.parts, self.search.handles)
             }
             _ => Err(IN_KEY),
@@ -216,27 +217,27 @@ impl Place<'_> {
             && decided == Mentions::Redact
         {
             let why = format!("{place} holds the person's id, which gets another name");
-            updates.set(self.table, at.key, &self.texts[i].0, at.raw, New::Around(pieces), &why);
+            updates.set(self.table, at.key, &self.texts[i].0, at.raw, NewValue::Around(pieces), &why);
         }
     }
 
     /// A text that names a key which gets another name follows it: the name in it goes with the key, and what else names
     /// the person by what was decided. False where there is no such key in it.
-    fn bound(&self, at: &Spot<'_>, place: &str, found: &mut Found, updates: &mut Updates) -> bool {
-        let Raw::Text(text) = at.raw else { return false };
+    fn bound(&self, at: &ValueSpot<'_>, place: &str, found: &mut ScanFindings, updates: &mut KeptRows) -> bool {
+        let FetchedValue::Text(text) = at.raw else { return false };
         if self.keys.renamed.is_empty() || text.as_bytes().contains(&keys::BLANK[0]) {
             return false;
         }
         let named = |hit: &Hit| {
             let token = std::str::from_utf8(keys::token(text.as_bytes(), hit));
-            matches!(hit.what, What::Handle(_)) && token.is_ok_and(|token| self.keys.renamed.contains(token))
+            matches!(hit.what, ByteFind::Handle(_)) && token.is_ok_and(|token| self.keys.renamed.contains(token))
         };
         let hits = self.search.matcher.find(text);
         let (bound, free): (Vec<Hit>, Vec<Hit>) = hits.into_iter().partition(named);
         if bound.is_empty() {
             return false;
         }
-        let free: Vec<Hit> = free.into_iter().filter(|hit| matches!(hit.what, What::Handle(_))).collect();
+        let free: Vec<Hit> = free.into_iter().filter(|hit| matches!(hit.what, ByteFind::Handle(_))).collect();
         let (sure, doubtful) = if free.is_empty() {
             (Mentions::Leave, Mentions::Leave)
         } else {
@@ -257,18 +258,18 @@ impl Place<'_> {
         }
         let pieces = keys::pieces(new.as_bytes(), &bound, text.as_bytes(), self.search.handles);
         let why = format!("{place} follows a key that gets another name");
-        updates.set(self.table, at.key, &self.texts[at.column].0, at.raw, New::Around(pieces), &why);
+        updates.set(self.table, at.key, &self.texts[at.column].0, at.raw, NewValue::Around(pieces), &why);
         true
     }
 
     /// Whether a value refers to a key that holds the person's id: what becomes of the key becomes of it.
-    fn follows(&self, i: usize, raw: &Raw) -> bool {
-        let Raw::Text(text) = raw else { return false };
+    fn follows(&self, i: usize, raw: &FetchedValue) -> bool {
+        let FetchedValue::Text(text) = raw else { return false };
         self.keys.follows(self.table, &self.texts[i].0, text)
     }
 
     /// Notes the mentions of a value. What the value becomes by what was decided of them; none where it stays.
-    fn decided(&self, at: &Spot<'_>, changeable: bool, found: &mut Found) -> Option<Raw> {
+    fn decided(&self, at: &ValueSpot<'_>, changeable: bool, found: &mut ScanFindings) -> Option<FetchedValue> {
         let told = |certain: Option<bool>| if changeable { self.taken_out(at, certain) } else { Err(IN_KEY) };
         let certain = at.look.count(true) > 0;
         // What is only possible stays unless it is decided by itself.
@@ -284,12 +285,19 @@ impl Place<'_> {
     }
 
     /// Whether a value may hold ids of rows that go.
-    fn refers(&self, i: usize, opened: &Opened<'_>) -> bool {
+    fn refers(&self, i: usize, opened: &OpenedValue<'_>) -> bool {
         !self.search.matcher.rows(&opened.bytes).is_empty() || self.short_list(i, &opened.bytes)
     }
 
     /// Takes references to rows that go out of a value. None where nothing comes of it.
-    fn loosen(&self, at: &Spot<'_>, place: &str, changeable: bool, new: &Raw, found: &mut Found) -> Option<Raw> {
+    fn loosen(
+        &self,
+        at: &ValueSpot<'_>,
+        place: &str,
+        changeable: bool,
+        new: &FetchedValue,
+        found: &mut ScanFindings,
+    ) -> Option<FetchedValue> {
         let i = at.column;
         let opened = scrub::opened(new).ok().flatten()?;
         let bytes: &[u8] = &opened.bytes;
@@ -322,7 +330,7 @@ impl Place<'_> {
             found.removed.insert(serde_json::to_string(at.key).unwrap_or_default(), removed);
         }
         if empty {
-            return Some(Raw::Null);
+            return Some(FetchedValue::Null);
         }
         let packed = scrub::stored_as(new, opened.wrapping, left);
         if packed.is_err() {
@@ -332,31 +340,31 @@ impl Place<'_> {
     }
 
     /// What cannot be done about a mention here. `redact` is why its words cannot be taken out.
-    fn refusals(&self, redact: Option<&'static str>) -> Refusals {
+    fn refusals(&self, redact: Option<&'static str>) -> MentionRefusals {
         if !self.search.about.tables.contains(self.table) {
-            return Refusals::both(OUTSIDE);
+            return MentionRefusals::both(OUTSIDE);
         }
         if self.key.is_empty() {
-            return Refusals::both("the table has no key: its rows cannot be told apart");
+            return MentionRefusals::both("the table has no key: its rows cannot be told apart");
         }
-        Refusals { redact, delete: None }
+        MentionRefusals { redact, delete: None }
     }
 
     /// The value without the person, or why there can be none. `certain` takes only what is certain, or is not.
-    fn taken_out(&self, at: &Spot<'_>, certain: Option<bool>) -> Result<Raw, &'static str> {
+    fn taken_out(&self, at: &ValueSpot<'_>, certain: Option<bool>) -> Result<FetchedValue, &'static str> {
         let column = at.column;
         let declared = self.texts[column].1.to_ascii_lowercase();
         let postgres = self.search.about.postgres;
-        if let Raw::Integer(_) = at.raw {
+        if let FetchedValue::Integer(_) = at.raw {
             return Err("a number stands there alone: the row may go, or stay");
         }
         if postgres && declared.ends_with("[]") && !declared.starts_with("text") && !declared.contains("char") {
             let values = self.search.handles.iter().map(|h| h.value.clone()).collect();
             let left = match at.raw {
-                Raw::Text(text) => scrub::array_without(text, &values),
+                FetchedValue::Text(text) => scrub::array_without(text, &values),
                 _ => None,
             };
-            return left.map(Raw::Text).ok_or("the column's type takes no other words");
+            return left.map(FetchedValue::Text).ok_or("the column's type takes no other words");
         }
         let takes_words =
             !postgres || ["text", "char", "json", "bytea", "citext", "name"].iter().any(|t| declared.contains(t));
@@ -366,7 +374,7 @@ impl Place<'_> {
             return if self.required[column] {
                 Err("the column takes no other words and must not be empty")
             } else {
-                Ok(Raw::Null)
+                Ok(FetchedValue::Null)
             };
         }
         if !takes_words {
@@ -381,7 +389,7 @@ impl Place<'_> {
     }
 
     /// Notes a mention, and gives what is done about what is certain in it and about what is only possible.
-    fn mention(&self, at: &Spot<'_>, refusals: Refusals, found: &mut Found) -> (Mentions, Mentions) {
+    fn mention(&self, at: &ValueSpot<'_>, refusals: MentionRefusals, found: &mut ScanFindings) -> (Mentions, Mentions) {
         let column = &self.texts[at.column].0;
         let place = format!("{}.{column}", self.table.title());
         let id = mention::id(self.table, self.key, at.key, column, at.raw);
@@ -437,7 +445,7 @@ impl Place<'_> {
     }
 
     /// Kinds of the handles that stand somewhere.
-    fn kinds(&self, sightings: &[Sighting]) -> Vec<String> {
+    fn kinds(&self, sightings: &[ValueSighting]) -> Vec<String> {
         let mut kinds = Vec::new();
         for sighting in sightings {
             if let Some(handle) = self.search.handles.get(sighting.handle)

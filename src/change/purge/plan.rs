@@ -7,23 +7,23 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use super::disclose;
-use super::effects::{self, New, Update, Updates};
+use super::effects::{self, KeptRow, KeptRows, NewValue};
 use super::graph::{Graph, as_text, key_of, name};
 use super::keys;
 use super::matcher::{ID_LENGTH, Matcher};
 use super::mention::{self, Decisions, Mention, Mentions, Met};
 use super::rarity;
 use super::recompute;
-use super::scan::{self, Found, Known, Search};
-use super::subject::{self, Handle, Subject};
+use super::scan::{self, KnownTables, PersonSearch, ScanFindings};
+use super::subject::{self, PersonHandle, PurgeSubject};
 use crate::change::plan::{Counts, canonical};
 use crate::change::suppress::hmac;
 use crate::change::{ChangeError, now};
-use crate::layout::erase::Action;
+use crate::layout::erase::EraseAction;
 use crate::store::Store;
-use crate::store::session::Raw;
-use crate::store::snapshot::{Snapshot, Wanted};
-use crate::store::stored::{Rows, TableName};
+use crate::store::session::FetchedValue;
+use crate::store::snapshot::{Snapshot, WantedRows};
+use crate::store::stored::{StoredRows, TableName};
 
 /// Rounds in which deleted mentions may bring further rows.
 const ROUNDS: usize = 5;
@@ -32,7 +32,7 @@ pub const BATCH: usize = 5_000;
 
 /// How a person is erased.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Options {
+pub struct PurgeOptions {
     /// Further handles that the operator knows.
     pub aliases: Vec<String>,
     /// What becomes of mentions that certainly mean the person, in other people's rows.
@@ -48,9 +48,9 @@ pub struct Options {
     pub batch: usize,
 }
 
-impl Default for Options {
+impl Default for PurgeOptions {
     fn default() -> Self {
-        Options {
+        PurgeOptions {
             aliases: Vec::new(),
             mentions: Mentions::Leave,
             each: BTreeMap::new(),
@@ -61,7 +61,7 @@ impl Default for Options {
     }
 }
 
-impl Options {
+impl PurgeOptions {
     /// What is decided about each mention.
     #[must_use]
     pub fn decisions(&self) -> Decisions<'_> {
@@ -71,13 +71,13 @@ impl Options {
 
 /// A row that stays and changes.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Altered {
+pub struct AlteredRow {
     /// Table.
     pub table: TableName,
     /// Columns and values that find the row.
-    pub key: Vec<(String, Raw)>,
+    pub key: Vec<(String, FetchedValue)>,
     /// What changes.
-    pub update: Update,
+    pub update: KeptRow,
 }
 
 /// A nameless account for pseudonyms to refer to.
@@ -97,13 +97,13 @@ pub struct PurgePlan {
     /// SHA-256 over who, how, and every row with what becomes of it.
     pub plan_id: String,
     /// Who.
-    pub subject: Subject,
+    pub subject: PurgeSubject,
     /// How.
-    pub options: Options,
+    pub options: PurgeOptions,
     /// Rows that go, in the order in which they do.
-    pub deletes: Vec<Rows>,
+    pub deletes: Vec<StoredRows>,
     /// Rows that stay and change.
-    pub updates: Vec<Altered>,
+    pub updates: Vec<AlteredRow>,
     /// The account that pseudonyms refer to, where a foreign key asks for one.
     pub nameless: Option<Nameless>,
     /// Private values of our audit trail that go.
@@ -117,7 +117,7 @@ pub struct PurgePlan {
     /// References to rows that go which stay, by table and column.
     pub left_references: BTreeMap<String, usize>,
     /// What becomes of all of them, by table and column.
-    pub tally: BTreeMap<String, scan::Tally>,
+    pub tally: BTreeMap<String, scan::PlaceTally>,
     /// Which decisions were about mentions that are there.
     pub met: Met,
     /// For each searched handle its kind and how often it was found.
@@ -158,7 +158,7 @@ impl PurgePlan {
 pub async fn plan(
     store: &Store,
     given: &str,
-    options: &Options,
+    options: &PurgeOptions,
     progress: &(dyn Fn(&str, u64) + Sync),
 ) -> Result<PurgePlan, ChangeError> {
     let plan = plan_any(store, given, options, progress).await?;
@@ -174,7 +174,7 @@ pub async fn plan(
 pub async fn plan_any(
     store: &Store,
     given: &str,
-    options: &Options,
+    options: &PurgeOptions,
     progress: &(dyn Fn(&str, u64) + Sync),
 ) -> Result<PurgePlan, ChangeError> {
     subject::check(given)?;
@@ -242,16 +242,16 @@ pub fn owners(store: &Store) -> Result<(), ChangeError> {
 /// As [`plan`].
 pub async fn rest(
     snapshot: &mut Snapshot<'_>,
-    subject: Subject,
-    options: &Options,
-    also: &[Rows],
+    subject: PurgeSubject,
+    options: &PurgeOptions,
+    also: &[StoredRows],
     progress: &(dyn Fn(&str, u64) + Sync),
 ) -> Result<PurgePlan, ChangeError> {
     let store = snapshot.store;
     let erasure = &store.recognised().erasure;
     let relations = snapshot.relations().await?;
     let mut graph = Graph::new(&erasure.rules, relations.clone(), options.account);
-    let about = Known::of(store, &relations).await?;
+    let about = KnownTables::of(store, &relations).await?;
     if options.decisions().delete_any() {
         // A row that goes for what it says takes along what hangs on it, wherever it is.
         graph.reach(about.tables.iter().map(key_of).collect());
@@ -266,7 +266,7 @@ pub async fn rest(
     graph.close(snapshot, &subject.ids).await?;
     let mut subject = subject;
     rarity::measure(snapshot, &graph, &mut subject.handles, &subject.others, &about.of_people).await?;
-    let handles: Vec<&Handle> = subject.searched().collect();
+    let handles: Vec<&PersonHandle> = subject.searched().collect();
     let mut round = 0;
     let mut met = Met::default();
     let mut doomed: Vec<Mention> = Vec::new();
@@ -278,9 +278,9 @@ pub async fn rest(
         ids.extend(told(also.iter().filter(|rows| rows.by.len() == 1).flat_map(|rows| &rows.keys)));
         let matcher = Matcher::new(handles.iter().copied(), ids.iter().cloned(), &subject.others)?;
         let listed = listed(&graph, &ids);
-        let mut updates = Updates::default();
+        let mut updates = KeptRows::default();
         effects::find(snapshot, &graph, &subject.ids, &mut updates).await?;
-        let search = Search {
+        let search = PersonSearch {
             graph: &graph,
             account: &account,
             handles: &handles,
@@ -327,15 +327,16 @@ pub async fn rest(
 }
 
 /// Takes those of some rows that are still there.
-async fn remaining(snapshot: &mut Snapshot<'_>, graph: &mut Graph, rows: &Rows) -> Result<(), ChangeError> {
+async fn remaining(snapshot: &mut Snapshot<'_>, graph: &mut Graph, rows: &StoredRows) -> Result<(), ChangeError> {
     let columns = graph.table(&rows.table).columns.clone();
     let Some(by) = rows.by.first() else { return Ok(()) };
-    let wanted = Wanted { table: &rows.table, columns: &columns, when: None, subject: &[] };
-    let first: Vec<Raw> = rows.keys.iter().filter_map(|key| key.first().cloned()).collect();
+    let wanted = WantedRows { table: &rows.table, columns: &columns, when: None, subject: &[] };
+    let first: Vec<FetchedValue> = rows.keys.iter().filter_map(|key| key.first().cloned()).collect();
     let keys: HashSet<String> = rows.keys.iter().filter_map(|key| serde_json::to_string(key).ok()).collect();
     let found = snapshot.select(wanted, by, &first).await?;
     let taken = graph.table(&rows.table);
-    let same = |row: &Vec<Raw>| serde_json::to_string(&row[..rows.by.len()]).is_ok_and(|key| keys.contains(&key));
+    let same =
+        |row: &Vec<FetchedValue>| serde_json::to_string(&row[..rows.by.len()]).is_ok_and(|key| keys.contains(&key));
     found.into_iter().filter(same).for_each(|row| taken.add(row));
     Ok(())
 }
@@ -345,12 +346,12 @@ async fn take(
     snapshot: &mut Snapshot<'_>,
     graph: &mut Graph,
     table: &TableName,
-    key: &[Raw],
+    key: &[FetchedValue],
 ) -> Result<(), ChangeError> {
     let taken = graph.table(table);
     let (by, columns) = (taken.key.clone(), taken.columns.clone());
     let (Some(first), Some(column)) = (key.first(), by.first()) else { return Ok(()) };
-    let wanted = Wanted { table, columns: &columns, when: None, subject: &[] };
+    let wanted = WantedRows { table, columns: &columns, when: None, subject: &[] };
     let rows = snapshot.select(wanted, column, std::slice::from_ref(first)).await?;
     let taken = graph.table(table);
     rows.into_iter().filter(|row| row[..by.len()] == *key).for_each(|row| taken.add(row));
@@ -370,14 +371,14 @@ fn ids_of(graph: &Graph) -> HashSet<String> {
 }
 
 /// The first values of some rows, as far as they can be told in texts.
-fn told<'r>(rows: impl Iterator<Item = &'r Vec<Raw>>) -> impl Iterator<Item = String> {
+fn told<'r>(rows: impl Iterator<Item = &'r Vec<FetchedValue>>) -> impl Iterator<Item = String> {
     rows.filter_map(|row| as_text(row.first()?)).filter(|id| id.len() >= ID_LENGTH)
 }
 
 /// The ids that the layout's lists may lose: those of the tables they are about, and those that can be told anywhere.
 fn listed(graph: &Graph, ids: &HashSet<String>) -> HashMap<(TableName, String), HashSet<String>> {
     let mut listed: HashMap<(TableName, String), HashSet<String>> = HashMap::new();
-    for rule in graph.rules.iter().filter(|r| r.action == Action::Remove) {
+    for rule in graph.rules.iter().filter(|r| r.action == EraseAction::Remove) {
         let Some(taken) = rule.of.as_ref().and_then(|of| graph.taken(&name(of))) else { continue };
         let Some(to) = rule.to.as_ref().or(taken.key.first()) else { continue };
         let place = (name(&rule.table), rule.column.clone());
@@ -389,11 +390,11 @@ fn listed(graph: &Graph, ids: &HashSet<String>) -> HashMap<(TableName, String), 
 
 async fn finished(
     snapshot: &mut Snapshot<'_>,
-    subject: Subject,
-    options: &Options,
+    subject: PurgeSubject,
+    options: &PurgeOptions,
     graph: &Graph,
-    updates: Updates,
-    found: Found,
+    updates: KeptRows,
+    found: ScanFindings,
     ids: HashSet<String>,
 ) -> Result<PurgePlan, ChangeError> {
     let store = snapshot.store;
@@ -401,12 +402,12 @@ async fn finished(
     for table in graph.order() {
         let Some(taken) = graph.taken(&table) else { continue };
         let keys = taken.rows.iter().map(|row| taken.key_of(row)).collect();
-        deletes.push(Rows { table, by: taken.key.clone(), keys });
+        deletes.push(StoredRows { table, by: taken.key.clone(), keys });
     }
     let mut altered = Vec::new();
     for ((table, _), (key, update)) in updates.rows {
         let by = graph.relations.keys.get(&table).cloned().unwrap_or_default();
-        altered.push(Altered { key: by.into_iter().zip(key).collect(), table, update });
+        altered.push(AlteredRow { key: by.into_iter().zip(key).collect(), table, update });
     }
     let nameless = nameless(store, graph, &altered);
     let mut counts = Counts::new();
@@ -454,18 +455,18 @@ async fn finished(
 /// Which tables led to which, as far as rows of them go.
 fn hops(graph: &Graph) -> Vec<(TableName, Option<TableName>)> {
     let going = |table: &TableName| graph.taken(table).is_some_and(|t| !t.rows.is_empty());
-    let rules = graph.rules.iter().filter(|r| r.action == Action::Delete);
+    let rules = graph.rules.iter().filter(|r| r.action == EraseAction::Delete);
     let hops = rules.map(|rule| (name(&rule.table), rule.of.as_ref().map(name)));
     hops.filter(|(table, of)| going(table) && of.as_ref().is_none_or(going)).collect()
 }
 
 /// Where pseudonyms stand in columns that refer to accounts, there must be an account for them.
-fn nameless(store: &Store, graph: &Graph, altered: &[Altered]) -> Option<Nameless> {
+fn nameless(store: &Store, graph: &Graph, altered: &[AlteredRow]) -> Option<Nameless> {
     store.recognised().erasure.accounts.iter().find_map(|account| {
         let table = name(&account.table);
-        let refers = |row: &Altered| {
+        let refers = |row: &AlteredRow| {
             row.update.set.iter().any(|(column, new)| {
-                *new == New::Pseudonym
+                *new == NewValue::Pseudonym
                     && graph
                         .relations
                         .foreign

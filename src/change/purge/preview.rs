@@ -2,12 +2,12 @@
 
 use serde_json::Value;
 
-use super::desk::{ANCHOR_PROBLEM, Kept};
+use super::desk::{ANCHOR_PROBLEM, KeptSession};
 use super::disclose::STANDING;
 use super::mention::Mention;
 use super::plan::PurgePlan;
-use super::subject::Subject;
-use crate::change::plan::erasure::{Branch, Check, Known, Outcome, Preview, ShownMention};
+use super::subject::PurgeSubject;
+use crate::change::plan::erasure::{Branch, ErasureCheck, ErasureHandle, ErasureOutcome, Preview, ShownMention};
 use crate::change::suppress::hmac;
 use crate::change::{ChangeError, purge};
 use crate::layout::Engine;
@@ -55,7 +55,7 @@ fn named(plan: &PurgePlan) -> Vec<ShownMention> {
 }
 
 /// Whether a hold stands on the person, and why nothing may be erased.
-async fn refusal(store: &Store, subject: &Subject) -> Result<(bool, Option<String>), ChangeError> {
+async fn refusal(store: &Store, subject: &PurgeSubject) -> Result<(bool, Option<String>), ChangeError> {
     match purge::check_hold(store, subject).await {
         Err(ChangeError::Refused(reason)) => return Ok((true, Some(reason))),
         Err(ChangeError::Store(StoreError::Denied { reason, remedy })) => {
@@ -72,8 +72,8 @@ async fn refusal(store: &Store, subject: &Subject) -> Result<(bool, Option<Strin
     }
 }
 
-fn known(subject: &Subject) -> Vec<Known> {
-    let known = subject.handles.iter().map(|h| Known {
+fn known(subject: &PurgeSubject) -> Vec<ErasureHandle> {
+    let known = subject.handles.iter().map(|h| ErasureHandle {
         kind: h.kind.clone(),
         value: h.value.clone(),
         unsearched: h.unsearched.clone(),
@@ -85,10 +85,10 @@ fn known(subject: &Subject) -> Vec<Known> {
 ///
 /// # Errors
 /// The engine's refusal.
-pub async fn begun(store: &Store, kept: &Kept) -> Result<Preview, ChangeError> {
+pub async fn begun(store: &Store, kept: &KeptSession) -> Result<Preview, ChangeError> {
     let (held, refused) = refusal(store, &kept.subject).await?;
     let branch =
-        |rows: &crate::store::stored::Rows| Branch { depth: 0, table: rows.table.title(), rows: rows.keys.len() };
+        |rows: &crate::store::stored::StoredRows| Branch { depth: 0, table: rows.table.title(), rows: rows.keys.len() };
     let standing = STANDING.iter().map(ToString::to_string);
     Ok(Preview {
         plan_id: kept.plan_id.clone(),
@@ -141,14 +141,14 @@ fn tree(plan: &PurgePlan) -> Vec<Branch> {
 
 /// A receipt to be looked at.
 #[must_use]
-pub fn outcome(receipt: &Value) -> Outcome {
+pub fn outcome(receipt: &Value) -> ErasureOutcome {
     let texts = |name: &str| -> Vec<String> {
         receipt[name].as_array().into_iter().flatten().filter_map(|t| t.as_str().map(str::to_owned)).collect()
     };
     let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let found = &receipt["verification"];
     let figure = |value: &Value| value.as_u64().unwrap_or_default();
-    let check = |name: &str, found: String, good| Check { name: name.to_owned(), found, good };
+    let check = |name: &str, found: String, good| ErasureCheck { name: name.to_owned(), found, good };
     let control = &found["control"];
     let (hits, left) = (figure(&found["logical"]["hits"]), figure(&found["logical"]["left"]));
     let values = match (hits, left) {
@@ -170,7 +170,7 @@ pub fn outcome(receipt: &Value) -> Outcome {
         check("search indexes", format!("{index} hits"), Some(index == 0)),
         bytes(&found["bytes"]),
     ];
-    Outcome {
+    ErasureOutcome {
         status: text(&receipt["status"]),
         counts: serde_json::from_value(receipt["counts"].clone()).unwrap_or_default(),
         verification,
@@ -186,7 +186,7 @@ pub fn outcome(receipt: &Value) -> Outcome {
     }
 }
 
-fn bytes(found: &Value) -> Check {
+fn bytes(found: &Value) -> ErasureCheck {
     let (hits, files) = (found["hits"].as_u64().unwrap_or_default(), found["files"].as_array().map_or(0, Vec::len));
     let (words, good) = if found["checked"] == true {
         (format!("{hits} hits in {files} files"), Some(hits == 0))
@@ -194,5 +194,5 @@ fn bytes(found: &Value) -> Check {
         let reason = found["reason"].as_str().unwrap_or("the files of a server cannot be read from here");
         (format!("not checked: {reason}"), None)
     };
-    Check { name: "bytes".to_owned(), found: words, good }
+    ErasureCheck { name: "bytes".to_owned(), found: words, good }
 }

@@ -5,18 +5,18 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::desk::{Desk, Kept};
+use super::desk::{Desk, KeptSession};
 use super::remains;
-use super::subject::Handle;
-use super::traces::{self, Looked};
+use super::subject::PersonHandle;
+use super::traces::{self, TraceSearch};
 use super::vectors;
-use super::verdict::{Finding, Kind, Status};
+use super::verdict::{PurgeStatus, Remain, RemainKind};
 use crate::change::{ChangeError, now};
 use crate::store::Store;
-use crate::store::proof::bytes::{ByteScan, Unchecked};
+use crate::store::proof::bytes::{ByteScan, UncheckedBytes};
 use crate::store::proof::index::SideIndex;
-use crate::store::proof::needles::{Form, Needles};
-use crate::store::proof::pass::{Outcome, Wanted};
+use crate::store::proof::needles::{NeedleForm, Needles};
+use crate::store::proof::pass::{PassOutcome, PassRequest};
 
 /// How long the physical pass waits for others at each step.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -25,7 +25,7 @@ const PATIENCE: Duration = Duration::from_secs(3);
 #[derive(Debug, Default, Clone)]
 pub struct Proof {
     /// What is left or was not looked at: it decides the word.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<Remain>,
     /// Disclosures of no weight.
     pub notes: Vec<String>,
     /// Values and references that still name the person or rows that are gone.
@@ -48,20 +48,20 @@ pub struct Proof {
 
 impl Proof {
     /// Notes that something is left or was not looked at.
-    pub fn find(&mut self, kind: Kind, what: impl Into<String>) {
-        self.findings.push(Finding::new(kind, what));
+    pub fn find(&mut self, kind: RemainKind, what: impl Into<String>) {
+        self.findings.push(Remain::new(kind, what));
     }
 
     /// Why it is not complete; nothing when it is.
     #[must_use]
     pub fn incomplete(&self) -> Vec<&str> {
-        let weighs = |finding: &&Finding| finding.kind.allows() == Status::Incomplete;
+        let weighs = |finding: &&Remain| finding.kind.allows() == PurgeStatus::Incomplete;
         self.findings.iter().filter(weighs).map(|finding| finding.what.as_str()).collect()
     }
 
     /// The shape that a receipt has.
     #[must_use]
-    pub fn to_json(&self, kept: &Kept) -> Value {
+    pub fn to_json(&self, kept: &KeptSession) -> Value {
         let files: Vec<Value> = self.files.iter().map(|(path, hits)| json!({ "path": path, "hits": hits })).collect();
         json!({
             "control": { "found": kept.control.0, "of": kept.control.1 },
@@ -74,16 +74,20 @@ impl Proof {
     }
 
     /// What a scan found; where there was none, that says why and decides the result.
-    pub(super) fn looked_through(&mut self, kept: &Kept, scan: Result<ByteScan, Unchecked>) -> Option<ByteScan> {
+    pub(super) fn looked_through(
+        &mut self,
+        kept: &KeptSession,
+        scan: Result<ByteScan, UncheckedBytes>,
+    ) -> Option<ByteScan> {
         let reason = match scan {
             Ok(scan) => return Some(scan),
             Err(reason) => reason,
         };
         self.unchecked = Some(reason.to_string());
-        if reason == Unchecked::Server {
-            self.find(Kind::ServerBytes, traces::unchecked(kept.options.full));
+        if reason == UncheckedBytes::Server {
+            self.find(RemainKind::ServerBytes, traces::unchecked(kept.options.full));
         } else {
-            self.find(Kind::BytesUnread, format!("the bytes of the files were not checked: {reason}"));
+            self.find(RemainKind::BytesUnread, format!("the bytes of the files were not checked: {reason}"));
         }
         None
     }
@@ -93,7 +97,7 @@ impl Proof {
 ///
 /// # Errors
 /// The engine's refusal.
-pub async fn before(store: &Store, desk: &Desk<'_>, kept: &mut Kept) -> Result<(), ChangeError> {
+pub async fn before(store: &Store, desk: &Desk<'_>, kept: &mut KeptSession) -> Result<(), ChangeError> {
     kept.broken_before = broken(store).await?;
     (desk.progress)("bytes", 0);
     let mut snapshot = store.snapshot().await?;
@@ -126,9 +130,9 @@ pub async fn before(store: &Store, desk: &Desk<'_>, kept: &mut Kept) -> Result<(
 ///
 /// # Errors
 /// The engine's refusal.
-pub async fn after(store: &Store, desk: &Desk<'_>, kept: &mut Kept) -> Result<Proof, ChangeError> {
+pub async fn after(store: &Store, desk: &Desk<'_>, kept: &mut KeptSession) -> Result<Proof, ChangeError> {
     let mut proof = Proof::default();
-    let timed = |kept: &mut Kept, phase: &str, began: Instant| {
+    let timed = |kept: &mut KeptSession, phase: &str, began: Instant| {
         *kept.phases.entry(phase.to_owned()).or_default() += began.elapsed().as_secs_f64();
     };
     let began = Instant::now();
@@ -141,19 +145,19 @@ pub async fn after(store: &Store, desk: &Desk<'_>, kept: &mut Kept) -> Result<Pr
     let indexes = asked(store, kept, &handles, &mut proof).await?;
     for (key, rows) in broken(store).await? {
         if rows > kept.broken_before.get(&key).copied().unwrap_or_default() {
-            proof.find(Kind::Dangling, format!("{rows} rows refer to rows that are not there: {key}"));
+            proof.find(RemainKind::Dangling, format!("{rows} rows refer to rows that are not there: {key}"));
         }
     }
     timed(kept, "verify", began);
     let began = Instant::now();
-    let looked = Looked { handles: &handles, named: &named, tails: indexes };
+    let looked = TraceSearch { handles: &handles, named: &named, tails: indexes };
     traces::bytes(store, kept, &looked, &mut proof).await?;
     timed(kept, "bytes", began);
     Ok(proof)
 }
 
 /// Asks search indexes. Whether there are any.
-async fn asked(store: &Store, kept: &Kept, handles: &[String], proof: &mut Proof) -> Result<bool, ChangeError> {
+async fn asked(store: &Store, kept: &KeptSession, handles: &[String], proof: &mut Proof) -> Result<bool, ChangeError> {
     let indexes = store.search_indexes(handles).await?;
     for index in &indexes {
         let (name, hits) = (&index.table, index.total());
@@ -164,9 +168,9 @@ async fn asked(store: &Store, kept: &Kept, handles: &[String], proof: &mut Proof
             |side: &SideIndex| kept.planned.get(&side.table.title()).is_some_and(|n| n.contains_key("update"));
         let told = !sides.is_empty() && !sides.iter().any(|side| changed(side));
         if let Some(reason) = index.unread.as_ref().filter(|_| sides.is_empty()) {
-            proof.find(Kind::IndexUnread, format!("the search index {name} could not be asked: {reason}"));
+            proof.find(RemainKind::IndexUnread, format!("the search index {name} could not be asked: {reason}"));
         } else if hits > 0 && !told && (index.contentless || proof.logical + proof.account == 0) {
-            proof.find(Kind::Index, format!("the search index {name} still gives {hits} entries for the person"));
+            proof.find(RemainKind::Index, format!("the search index {name} still gives {hits} entries for the person"));
         }
     }
     for side in &kept.side_indexes {
@@ -178,7 +182,7 @@ async fn asked(store: &Store, kept: &Kept, handles: &[String], proof: &mut Proof
                 "the search index {index} keeps {orphans} entries about rows of {table} that are gone: take them out with \
                  the program that keeps it, and resume"
             );
-            proof.find(Kind::Index, what);
+            proof.find(RemainKind::Index, what);
         }
     }
     let (asked, near) = vectors::neighbours(store, &kept.vectors, &kept.deletes).await?;
@@ -186,21 +190,21 @@ async fn asked(store: &Store, kept: &Kept, handles: &[String], proof: &mut Proof
     proof.index += near;
     if near > 0 {
         let what = format!("{near} of the nearest neighbours of old vectors are rows that are gone");
-        proof.find(Kind::Index, what);
+        proof.find(RemainKind::Index, what);
     }
     Ok(!indexes.is_empty())
 }
 
 /// What is looked for among bytes: what names the person, not what names a conversation or a bank.
-pub(super) fn telling(kept: &Kept) -> impl Iterator<Item = &Handle> {
+pub(super) fn telling(kept: &KeptSession) -> impl Iterator<Item = &PersonHandle> {
     kept.subject.searched().filter(|handle| !matches!(handle.kind.as_str(), "session" | "profile"))
 }
 
-fn words(kept: &Kept) -> Vec<String> {
+fn words(kept: &KeptSession) -> Vec<String> {
     telling(kept).map(|handle| handle.value.clone()).collect()
 }
 
-pub(super) fn by_handle(found: &BTreeMap<(usize, Form), u64>, handles: usize) -> Vec<u64> {
+pub(super) fn by_handle(found: &BTreeMap<(usize, NeedleForm), u64>, handles: usize) -> Vec<u64> {
     let mut all = vec![0; handles];
     for ((handle, _), count) in found {
         if let Some(hits) = all.get_mut(*handle) {
@@ -215,28 +219,28 @@ async fn broken(store: &Store) -> Result<BTreeMap<String, u64>, ChangeError> {
     Ok(problems.into_iter().map(|((table, parent, key), rows)| (format!("{table} -> {parent} #{key}"), rows)).collect())
 }
 
-async fn physical(store: &Store, kept: &Kept, proof: &mut Proof) -> Result<(), ChangeError> {
+async fn physical(store: &Store, kept: &KeptSession, proof: &mut Proof) -> Result<(), ChangeError> {
     let at = now().chars().take(10).collect();
     let mut touched = kept.touched.clone();
     touched.extend(kept.named_in.iter().filter(|table| !kept.touched.contains(table)).cloned());
     let learned = remains::learned(store, kept).await?.into_iter().map(|statistics| statistics.table);
     let learned = learned.filter(|table| !touched.contains(table)).collect::<BTreeSet<_>>().into_iter().collect();
-    let wanted = Wanted { touched, learned, full: kept.options.full, at, patience: PATIENCE };
+    let wanted = PassRequest { touched, learned, full: kept.options.full, at, patience: PATIENCE };
     let pass = store.physical_pass(&wanted).await?;
     let refused: Vec<&str> = pass
         .steps
         .iter()
-        .filter(|step| step.outcome == Outcome::NotAllowed)
+        .filter(|step| step.outcome == PassOutcome::NotAllowed)
         .filter_map(|step| step.note.as_deref())
         .collect();
     for words in pass.disclosures {
         // What may not be done here lowers the result; what no one can do from here does not.
         if refused.iter().any(|note| words.starts_with(note)) {
-            proof.find(Kind::NotAllowed, words);
+            proof.find(RemainKind::NotAllowed, words);
         } else {
             proof.notes.push(words);
         }
     }
-    pass.incomplete.into_iter().for_each(|reason| proof.find(Kind::Unclean, reason));
+    pass.incomplete.into_iter().for_each(|reason| proof.find(RemainKind::Unclean, reason));
     Ok(())
 }

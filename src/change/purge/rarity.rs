@@ -6,13 +6,13 @@ use std::ops::ControlFlow;
 
 use super::graph::Graph;
 use super::matcher::{leaf_place, place_of};
-use super::subject::Handle;
+use super::subject::PersonHandle;
 use crate::change::ChangeError;
-use crate::memory::mention::{Finder, Place, Shape, Sought, is_plain};
+use crate::memory::mention::{HandleShape, MentionFinder, MentionText, SoughtHandle, is_plain};
 use crate::store::container::{self, Leaf, LeafKind, Limits};
 use crate::store::own;
-use crate::store::session::Raw;
-use crate::store::snapshot::{Snapshot, Wanted};
+use crate::store::session::FetchedValue;
+use crate::store::snapshot::{Snapshot, WantedRows};
 use crate::store::stored::TableName;
 
 /// Characters of a word or number that are too few to tell it from others, however rare it is here.
@@ -38,7 +38,7 @@ struct Count {
 pub async fn measure(
     snapshot: &mut Snapshot<'_>,
     graph: &Graph,
-    handles: &mut [Handle],
+    handles: &mut [PersonHandle],
     others: &[String],
     of_people: &HashSet<(TableName, String)>,
 ) -> Result<(), ChangeError> {
@@ -49,8 +49,8 @@ pub async fn measure(
     if doubtful.is_empty() {
         return Ok(());
     }
-    let sought: Vec<Sought> = doubtful.iter().map(|i| sought(&handles[*i])).collect();
-    let finder = Finder::new(&sought, others).map_err(ChangeError::Failed)?;
+    let sought: Vec<SoughtHandle> = doubtful.iter().map(|i| sought(&handles[*i])).collect();
+    let finder = MentionFinder::new(&sought, others).map_err(ChangeError::Failed)?;
     let (counts, texts) = counted(snapshot, graph, &finder, doubtful.len(), of_people).await?;
     for (i, count) in doubtful.into_iter().zip(counts) {
         let least = if is_plain(&handles[i].value) { 1 } else { FIXED };
@@ -65,8 +65,8 @@ pub async fn measure(
     Ok(())
 }
 
-fn sought(handle: &Handle) -> Sought {
-    Sought { value: handle.value.clone(), shape: Shape::of(&handle.kind, &handle.value), common: false }
+fn sought(handle: &PersonHandle) -> SoughtHandle {
+    SoughtHandle { value: handle.value.clone(), shape: HandleShape::of(&handle.kind, &handle.value), common: false }
 }
 
 /// Why a handle cannot be told from words and numbers, whatever this database holds.
@@ -74,8 +74,8 @@ fn sought(handle: &Handle) -> Sought {
 pub fn by_looks(kind: &str, value: &str) -> Option<&'static str> {
     let value = value.trim();
     let letters = value.chars().count();
-    match Shape::of(kind, value) {
-        Shape::Id | Shape::Session | Shape::Profile if is_plain(value) && letters < SHORT => {
+    match HandleShape::of(kind, value) {
+        HandleShape::Id | HandleShape::Session | HandleShape::Profile if is_plain(value) && letters < SHORT => {
             Some("it is a short word or number")
         }
         _ => None,
@@ -83,13 +83,13 @@ pub fn by_looks(kind: &str, value: &str) -> Option<&'static str> {
 }
 
 /// Whether it depends on the database if a handle is a usual word.
-fn is_doubtful(handle: &Handle) -> bool {
+fn is_doubtful(handle: &PersonHandle) -> bool {
     let searched = handle.unsearched.is_none() && handle.common.is_none();
     let fixed = |c: char| c.is_alphabetic() || matches!(c, '_' | '-' | ' ');
     searched
-        && match Shape::of(&handle.kind, &handle.value) {
-            Shape::Id => is_plain(&handle.value) || handle.value.chars().all(fixed),
-            Shape::Name => is_plain(&handle.value),
+        && match HandleShape::of(&handle.kind, &handle.value) {
+            HandleShape::Id => is_plain(&handle.value) || handle.value.chars().all(fixed),
+            HandleShape::Name => is_plain(&handle.value),
             _ => false,
         }
 }
@@ -98,7 +98,7 @@ fn is_doubtful(handle: &Handle) -> bool {
 async fn counted(
     snapshot: &mut Snapshot<'_>,
     graph: &Graph,
-    finder: &Finder,
+    finder: &MentionFinder,
     handles: usize,
     of_people: &HashSet<(TableName, String)>,
 ) -> Result<(Vec<Count>, u64), ChangeError> {
@@ -109,14 +109,16 @@ async fn counted(
         let key = graph.relations.keys.get(table).cloned().unwrap_or_default();
         let shape = snapshot.store.shape(table).await?;
         let columns: Vec<String> = shape.columns.iter().map(|c| c.name.clone()).collect();
-        let about: Vec<Place> = columns.iter().map(|column| place_of(table, column, of_people)).collect();
+        let about: Vec<MentionText> = columns.iter().map(|column| place_of(table, column, of_people)).collect();
         let read: Vec<String> = key.iter().chain(&columns).cloned().collect();
-        let wanted = Wanted { table, columns: &read, when: None, subject: &[] };
+        let wanted = WantedRows { table, columns: &read, when: None, subject: &[] };
         snapshot
             .stream(wanted, |row| {
                 let (key, values) = row.split_at(key.len());
                 if !graph.has(table, key) {
-                    for (raw, about) in values.iter().zip(&about).filter(|(raw, _)| !matches!(raw, Raw::Bytes(_))) {
+                    for (raw, about) in
+                        values.iter().zip(&about).filter(|(raw, _)| !matches!(raw, FetchedValue::Bytes(_)))
+                    {
                         count(finder, raw, *about, &mut counts, &mut texts);
                     }
                 }
@@ -127,13 +129,13 @@ async fn counted(
     Ok((counts, texts))
 }
 
-fn count(finder: &Finder, raw: &Raw, about: Place, counts: &mut [Count], texts: &mut u64) {
+fn count(finder: &MentionFinder, raw: &FetchedValue, about: MentionText, counts: &mut [Count], texts: &mut u64) {
     container::read(raw, Limits::default(), &mut |leaf: &Leaf<'_>| {
         if leaf.kind == LeafKind::Key {
             return;
         }
         *texts += u64::from(leaf.text.contains(' '));
-        let spans = finder.find(leaf.text, Place { number: leaf.kind == LeafKind::Number, ..Place::ANY });
+        let spans = finder.find(leaf.text, MentionText { number: leaf.kind == LeafKind::Number, ..MentionText::ANY });
         if spans.is_empty() {
             return;
         }

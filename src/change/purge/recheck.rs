@@ -9,14 +9,14 @@ use sha2::{Digest as _, Sha256};
 
 use super::desk::{ANCHOR_PROBLEM, Desk};
 use super::graph::name;
-use super::verdict::{self, Finding, Kind, Status};
+use super::verdict::{self, PurgeStatus, Remain, RemainKind};
 use crate::change::plan::canonical;
 use crate::change::suppress::{Key, candidates, hmac};
 use crate::change::{ChangeError, audit, now};
 use crate::store::Store;
 use crate::store::container::{self, Leaf, Limits};
-use crate::store::session::Raw;
-use crate::store::snapshot::Wanted;
+use crate::store::session::FetchedValue;
+use crate::store::snapshot::WantedRows;
 
 /// Words in a row that are tried as one handle: a name or a phone number has blanks.
 const WORDS: usize = 5;
@@ -51,16 +51,16 @@ pub async fn recheck(store: &Store, named: &str, desk: &Desk<'_>) -> Result<Valu
     let left = receipt["mentions"] == "leave"
         || receipt["account"] == "keep"
         || receipt["status"] == "verified with disclosures";
-    let mut findings: Vec<Finding> = unread.into_iter().map(|what| Finding::new(Kind::Unread, what)).collect();
+    let mut findings: Vec<Remain> = unread.into_iter().map(|what| Remain::new(RemainKind::Unread, what)).collect();
     if back > 0 {
-        findings.push(Finding::new(Kind::Rows, format!("{back} rows are the person's: written since")));
+        findings.push(Remain::new(RemainKind::Rows, format!("{back} rows are the person's: written since")));
     } else if hits > 0 && left {
         let what = "the erasure left words about the person: which of them are newer cannot be told";
-        findings.push(Finding::new(Kind::Left, what));
+        findings.push(Remain::new(RemainKind::Left, what));
     } else if hits > 0 {
-        findings.push(Finding::new(Kind::Mention, format!("{hits} values name the person: written since")));
+        findings.push(Remain::new(RemainKind::Mention, format!("{hits} values name the person: written since")));
     }
-    let before = Status::of_word(receipt["status"].as_str().unwrap_or_default());
+    let before = PurgeStatus::of_word(receipt["status"].as_str().unwrap_or_default());
     let status = verdict::status(&findings).max(before);
     let standing =
         "found by the receipt's HMACs, word by word: bytes that the engine has let go of are not looked at again";
@@ -113,7 +113,7 @@ async fn search(
     let relations = snapshot.relations().await?;
     let unread = relations.unread.iter().map(|(table, reason)| format!("{}: {reason}", table.title())).collect();
     let mut places: BTreeMap<String, usize> = BTreeMap::new();
-    let mut known = Known { key: desk.key, handles, words: HashMap::new() };
+    let mut known = KnownRows { key: desk.key, handles, words: HashMap::new() };
     let mut values = 0;
     for table in relations.tables {
         // The list itself holds the HMACs, and no handle.
@@ -123,11 +123,11 @@ async fn search(
         let shape = store.shape(&table).await?;
         let columns: Vec<String> = shape.columns.iter().map(|c| c.name.clone()).collect();
         let title = table.title();
-        let wanted = Wanted { table: &table, columns: &columns, when: None, subject: &[] };
+        let wanted = WantedRows { table: &table, columns: &columns, when: None, subject: &[] };
         snapshot
             .stream(wanted, |row| {
                 for (column, raw) in columns.iter().zip(&row) {
-                    if matches!(raw, Raw::Null | Raw::Integer(_) | Raw::Real(_)) {
+                    if matches!(raw, FetchedValue::Null | FetchedValue::Integer(_) | FetchedValue::Real(_)) {
                         continue;
                     }
                     values += 1;
@@ -149,13 +149,13 @@ async fn search(
     Ok((places, unread))
 }
 
-struct Known<'a> {
+struct KnownRows<'a> {
     key: Key,
     handles: &'a HashSet<String>,
     words: HashMap<String, bool>,
 }
 
-impl Known<'_> {
+impl KnownRows<'_> {
     fn holds(&mut self, text: &str) -> bool {
         // A long run of digits and marks, such as a vector, holds no words.
         let single: Vec<&str> = candidates(text).into_iter().collect();

@@ -4,14 +4,14 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-use super::effects::{New, Updates};
+use super::effects::{KeptRows, NewValue};
 use super::graph::{Graph, as_text, name};
-use super::scan::Found;
+use super::scan::ScanFindings;
 use crate::change::ChangeError;
-use crate::layout::erase::{Action, Recompute};
+use crate::layout::erase::{EraseAction, Recompute};
 use crate::memory::{Entity, Row, feedback};
-use crate::store::encode::{Given, Located, encode, plain_column, table_of};
-use crate::store::session::Raw;
+use crate::store::encode::{GivenValue, LocatedRow, encode, plain_column, table_of};
+use crate::store::session::FetchedValue;
 use crate::store::snapshot::Snapshot;
 use crate::store::stored::{Cell, TableName};
 
@@ -26,8 +26,8 @@ const LATEST: usize = 20;
 pub async fn all(
     snapshot: &mut Snapshot<'_>,
     graph: &Graph,
-    found: &Found,
-    updates: &mut Updates,
+    found: &ScanFindings,
+    updates: &mut KeptRows,
 ) -> Result<bool, ChangeError> {
     match each(snapshot, graph, found, updates).await {
         Err(ChangeError::Store(error)) if error.is_denied() => Ok(false),
@@ -38,15 +38,15 @@ pub async fn all(
 async fn each(
     snapshot: &mut Snapshot<'_>,
     graph: &Graph,
-    found: &Found,
-    updates: &mut Updates,
+    found: &ScanFindings,
+    updates: &mut KeptRows,
 ) -> Result<(), ChangeError> {
     let rules = |what: Recompute| graph.rules.iter().filter(move |r| r.recompute == Some(what));
     if rules(Recompute::Feedback).next().is_some() {
         feedback_scores(snapshot, graph, found, updates).await?;
     }
     canvas_counts(snapshot, found, updates).await?;
-    let linked: Vec<_> = rules(Recompute::Memory).filter(|r| r.action == Action::Delete).cloned().collect();
+    let linked: Vec<_> = rules(Recompute::Memory).filter(|r| r.action == EraseAction::Delete).cloned().collect();
     for rule in linked {
         memories(snapshot, graph, &name(&rule.table), updates).await?;
     }
@@ -57,8 +57,8 @@ async fn each(
 async fn feedback_scores(
     snapshot: &mut Snapshot<'_>,
     graph: &Graph,
-    found: &Found,
-    updates: &mut Updates,
+    found: &ScanFindings,
+    updates: &mut KeptRows,
 ) -> Result<(), ChangeError> {
     let store = snapshot.store;
     let mut episodes: HashSet<String> = HashSet::new();
@@ -74,8 +74,9 @@ async fn feedback_scores(
         if let (Some((back, _)), Some(by)) = (plain_column(source, "episode_id"), taken.key.first()) {
             let columns = [back.to_owned()];
             let table = table_of(source);
-            let wanted = crate::store::snapshot::Wanted { table: &table, columns: &columns, when: None, subject: &[] };
-            let keys: Vec<Raw> = taken.rows.iter().filter_map(|row| row.first().cloned()).collect();
+            let wanted =
+                crate::store::snapshot::WantedRows { table: &table, columns: &columns, when: None, subject: &[] };
+            let keys: Vec<FetchedValue> = taken.rows.iter().filter_map(|row| row.first().cloned()).collect();
             let named = snapshot.select(wanted, by, &keys).await?;
             episodes.extend(named.iter().filter_map(|row| as_text(row.first()?)));
         }
@@ -100,17 +101,17 @@ async fn feedback_scores(
     Ok(())
 }
 
-fn stays(graph: &Graph, row: &Located<'_>) -> bool {
-    let key: Vec<Raw> = row.key.iter().map(|(_, value)| value.clone()).collect();
+fn stays(graph: &Graph, row: &LocatedRow<'_>) -> bool {
+    let key: Vec<FetchedValue> = row.key.iter().map(|(_, value)| value.clone()).collect();
     !graph.has(&row.table(), &key)
 }
 
 async fn set(
     snapshot: &Snapshot<'_>,
-    row: &Located<'_>,
+    row: &LocatedRow<'_>,
     column: &str,
     value: Value,
-    updates: &mut Updates,
+    updates: &mut KeptRows,
 ) -> Result<(), ChangeError> {
     let store = snapshot.store;
     let same = match (row.row.number(column), value.as_f64()) {
@@ -121,21 +122,26 @@ async fn set(
         return Ok(());
     }
     let shape = store.shape(&row.table()).await?;
-    let cells = encode(store.engine(), row.source, &shape, column, &Given::Is(value)).map_err(ChangeError::Refused)?;
-    let key: Vec<Raw> = row.key.iter().map(|(_, value)| value.clone()).collect();
+    let cells =
+        encode(store.engine(), row.source, &shape, column, &GivenValue::Is(value)).map_err(ChangeError::Refused)?;
+    let key: Vec<FetchedValue> = row.key.iter().map(|(_, value)| value.clone()).collect();
     let why =
         format!("{}: its {} is made again from the rows that stay", row.table().title(), column.replace('_', " "));
     for (name, cell) in cells {
         if let Cell::Is(new) = cell {
-            let old = row.image.get(&name).cloned().unwrap_or(Raw::Null);
-            updates.set(&row.table(), &key, &name, &old, New::Is(new), &why);
+            let old = row.image.get(&name).cloned().unwrap_or(FetchedValue::Null);
+            updates.set(&row.table(), &key, &name, &old, NewValue::Is(new), &why);
         }
     }
     Ok(())
 }
 
 /// The number of canvas actions goes down with the list.
-async fn canvas_counts(snapshot: &Snapshot<'_>, found: &Found, updates: &mut Updates) -> Result<(), ChangeError> {
+async fn canvas_counts(
+    snapshot: &Snapshot<'_>,
+    found: &ScanFindings,
+    updates: &mut KeptRows,
+) -> Result<(), ChangeError> {
     for (_, table, key) in found.recompute.iter().filter(|(what, ..)| *what == Recompute::Canvas) {
         let Some(id) = key.first().and_then(as_text) else { continue };
         let Some(episode) = snapshot.store.locate(Entity::Episode, &id).await? else { continue };
@@ -154,7 +160,7 @@ async fn memories(
     snapshot: &mut Snapshot<'_>,
     graph: &Graph,
     links: &TableName,
-    updates: &mut Updates,
+    updates: &mut KeptRows,
 ) -> Result<(), ChangeError> {
     let store = snapshot.store;
     let Ok(sources) = store.sources_of(Entity::MemoryLink) else { return Ok(()) };

@@ -3,18 +3,18 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::desk::{Desk, Kept};
-use super::effects::Updates;
+use super::desk::{Desk, KeptSession};
+use super::effects::KeptRows;
 use super::graph::Graph;
 use super::matcher::Matcher;
 use super::mention::Mention;
 use super::prove::{Proof, telling};
-use super::scan::{self, Found, Known, Search};
-use super::subject::Handle;
-use super::verdict::{Finding, Kind};
+use super::scan::{self, KnownTables, PersonSearch, ScanFindings};
+use super::subject::PersonHandle;
+use super::verdict::{Remain, RemainKind};
 use crate::change::ChangeError;
 use crate::store::Store;
-use crate::store::aside::Learned;
+use crate::store::aside::ColumnStatistics;
 use crate::store::stored::TableName;
 
 /// Searches every value. Gives how often each handle that is looked for among bytes was found.
@@ -24,37 +24,37 @@ use crate::store::stored::TableName;
 pub async fn logical(
     store: &Store,
     desk: &Desk<'_>,
-    kept: &Kept,
+    kept: &KeptSession,
     proof: &mut Proof,
 ) -> Result<Vec<usize>, ChangeError> {
     let mut snapshot = store.snapshot().await?;
     let relations = snapshot.relations().await?;
     let erasure = &store.recognised().erasure;
-    let about = Known::of(store, &relations).await?;
+    let about = KnownTables::of(store, &relations).await?;
     let mut graph = Graph::new(&erasure.rules, relations.clone(), kept.options.account);
     graph.close(&mut snapshot, &kept.subject.ids).await?;
     for (table, taken) in graph.tables.iter().filter(|(_, taken)| !taken.rows.is_empty()) {
         let rows = taken.rows.len();
         let title = table.title();
-        proof.find(Kind::Rows, format!("{rows} rows of {title} are the person's: written while it was erased"));
+        proof.find(RemainKind::Rows, format!("{rows} rows of {title} are the person's: written while it was erased"));
     }
     graph.tables.clear();
     for (table, reason) in &relations.unread {
-        proof.find(Kind::Unread, format!("{}: {reason}", table.title()));
+        proof.find(RemainKind::Unread, format!("{}: {reason}", table.title()));
     }
     for (table, reason) in &relations.elsewhere {
-        proof.find(Kind::Elsewhere, format!("{} was not searched: {reason}", table.title()));
+        proof.find(RemainKind::Elsewhere, format!("{} was not searched: {reason}", table.title()));
     }
     let copies: Vec<String> = relations.copies.iter().map(TableName::title).collect();
     let mut account = Graph::new(&[], relations, true);
     account.rules = erasure.rules.iter().filter(|r| r.account && !kept.options.account).cloned().collect();
     account.close(&mut snapshot, &kept.subject.ids).await?;
-    let handles: Vec<&Handle> = kept.subject.searched().collect();
+    let handles: Vec<&PersonHandle> = kept.subject.searched().collect();
     let ids: HashSet<String> = kept.ids.iter().cloned().collect();
     let matcher = Matcher::new(handles.iter().copied(), ids.iter().cloned(), &kept.subject.others)?;
     // By now triggers have done their part.
     let follows = HashSet::new();
-    let search = Search {
+    let search = PersonSearch {
         graph: &graph,
         account: &account,
         handles: &handles,
@@ -66,13 +66,16 @@ pub async fn logical(
         follows: &follows,
         progress: desk.progress,
     };
-    let found = scan::everything(&mut snapshot, &search, &mut Updates::default()).await?;
+    let found = scan::everything(&mut snapshot, &search, &mut KeptRows::default()).await?;
     proof.account = found.account;
     proof.logical = found.counted.values().chain(found.loosened.values()).chain(found.stuck.values()).sum();
     let known: Vec<String> = about.tables.iter().map(TableName::title).collect();
     let findings = judged(&found, kept, &known, &copies);
-    proof.left =
-        findings.iter().filter(|(f, _)| f.kind.allows() != super::verdict::Status::Incomplete).map(|(_, n)| n).sum();
+    proof.left = findings
+        .iter()
+        .filter(|(f, _)| f.kind.allows() != super::verdict::PurgeStatus::Incomplete)
+        .map(|(_, n)| n)
+        .sum();
     proof.findings.extend(findings.into_iter().map(|(finding, _)| finding));
     for statistics in learned(store, kept).await? {
         let (table, column) = (statistics.table.title(), statistics.column);
@@ -86,7 +89,7 @@ pub async fn logical(
             continue;
         }
         let what = format!("the statistics of {table} ({column}) still name the person: ANALYZE it, and resume");
-        proof.find(Kind::Mention, what);
+        proof.find(RemainKind::Mention, what);
     }
     let told = telling(kept).map(|h| handles.iter().position(|other| other.value == h.value));
     Ok(told.map(|at| at.and_then(|at| found.control.get(at)).copied().unwrap_or_default()).collect())
@@ -96,8 +99,8 @@ pub async fn logical(
 ///
 /// # Errors
 /// The engine's refusal.
-pub async fn learned(store: &Store, kept: &Kept) -> Result<Vec<Learned>, ChangeError> {
-    let handles: Vec<&Handle> = kept.subject.searched().collect();
+pub async fn learned(store: &Store, kept: &KeptSession) -> Result<Vec<ColumnStatistics>, ChangeError> {
+    let handles: Vec<&PersonHandle> = kept.subject.searched().collect();
     let matcher = Matcher::new(handles.iter().copied(), [], &kept.subject.others)?;
     let mut all = store.snapshot().await?.statistics().await?;
     all.retain(|statistics| matcher.names(&statistics.values));
@@ -105,18 +108,18 @@ pub async fn learned(store: &Store, kept: &Kept) -> Result<Vec<Learned>, ChangeE
 }
 
 /// What was found, each with how many values it is: by choice as many as were chosen, and the rest by nobody's.
-fn judged(found: &Found, kept: &Kept, known: &[String], copies: &[String]) -> Vec<(Finding, usize)> {
+fn judged(found: &ScanFindings, kept: &KeptSession, known: &[String], copies: &[String]) -> Vec<(Remain, usize)> {
     let mut all = Vec::new();
     let mut add = |kind, count: usize, what: String| {
         if count > 0 {
-            all.push((Finding::new(kind, what), count));
+            all.push((Remain::new(kind, what), count));
         }
     };
     for (place, count) in &found.counted {
         if is_of(place, copies) {
             let what =
                 format!("{place}: {count} values of the materialised view name the person; refresh it and resume");
-            add(Kind::Mention, *count, what);
+            add(RemainKind::Mention, *count, what);
             continue;
         }
         // What was to go was chosen by nobody to stay; nor was what is more than was there when it was chosen.
@@ -126,46 +129,50 @@ fn judged(found: &Found, kept: &Kept, known: &[String], copies: &[String]) -> Ve
         let chosen = (tally.singled + together).min(count.saturating_sub(tally.done + undone));
         let rest = count - undone - chosen;
         if is_of(place, known) {
-            add(Kind::Left, chosen, format!("{place}: {chosen} values name the person and are left"));
+            add(RemainKind::Left, chosen, format!("{place}: {chosen} values name the person and are left"));
         } else {
             let what =
                 format!("{place} is outside the layout: {chosen} values name the person and are left as they are");
-            add(Kind::Outside, chosen, what);
+            add(RemainKind::Outside, chosen, what);
         }
-        add(Kind::Mention, undone, impossible(found, place, undone));
+        add(RemainKind::Mention, undone, impossible(found, place, undone));
         let what = format!(
             "{place}: {rest} values name the person, and no choice was made to leave them: written meanwhile, or copied by a \
              trigger"
         );
-        add(Kind::Mention, rest, what);
+        add(RemainKind::Mention, rest, what);
     }
     for (place, count) in &found.stuck {
         let said = *count.min(kept.left_references.get(place).unwrap_or(&0));
-        add(Kind::LeftReference, said, format!("{place}: {said} references to rows that are gone cannot be taken out"));
+        add(
+            RemainKind::LeftReference,
+            said,
+            format!("{place}: {said} references to rows that are gone cannot be taken out"),
+        );
         let rest = count - said;
-        add(Kind::Reference, rest, format!("{place}: {rest} values refer to rows that are gone"));
+        add(RemainKind::Reference, rest, format!("{place}: {rest} values refer to rows that are gone"));
     }
     for (place, count) in &found.loosened {
-        add(Kind::Reference, *count, format!("{place}: {count} values still refer to rows that are gone"));
+        add(RemainKind::Reference, *count, format!("{place}: {count} values still refer to rows that are gone"));
     }
     for (place, count) in &found.ours {
         let what =
             format!("{place} of our own tables names the person {count} times: without it the audit trail breaks");
-        add(Kind::Trail, *count, what);
+        add(RemainKind::Trail, *count, what);
     }
-    let none = |kind, what: String| (Finding::new(kind, what), 0);
+    let none = |kind, what: String| (Remain::new(kind, what), 0);
     if !found.redacts.is_empty() {
         let count = found.redacts.len();
-        all.push(none(Kind::Private, format!("{count} private values of the audit trail still name the person")));
+        all.push(none(RemainKind::Private, format!("{count} private values of the audit trail still name the person")));
     }
     if found.account > 0 {
         let count = found.account;
-        all.push(none(Kind::Account, format!("the account is kept: {count} values of it name the person")));
+        all.push(none(RemainKind::Account, format!("the account is kept: {count} values of it name the person")));
     }
     for object in &found.structure {
-        all.push(none(Kind::Structure, format!("{object}; the database's structure is not changed")));
+        all.push(none(RemainKind::Structure, format!("{object}; the database's structure is not changed")));
     }
-    all.extend(found.unread_words().map(|words| none(Kind::Opaque, words)));
+    all.extend(found.unread_words().map(|words| none(RemainKind::Opaque, words)));
     all
 }
 
@@ -173,7 +180,7 @@ fn judged(found: &Found, kept: &Kept, known: &[String], copies: &[String]) -> Ve
 const SHOWN: usize = 10;
 
 /// What to do about mentions of which something was asked for that cannot be done.
-fn impossible(found: &Found, place: &str, count: usize) -> String {
+fn impossible(found: &ScanFindings, place: &str, count: usize) -> String {
     let undone: Vec<&Mention> = found.mentions.iter().filter(|m| !m.chosen && m.place() == place).collect();
     let reason =
         undone.iter().find_map(|mention| mention.refusal()).unwrap_or("what was asked for cannot be done there");

@@ -7,24 +7,24 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use super::batches::{self, Turn};
-use super::desk::{Asked, Desk, Hold, Kept, Stage};
+use super::batches::{self, RunTurn};
+use super::desk::{Desk, Hold, KeptSession, PurgeRequest, SessionStage};
 use super::disclose::STANDING;
 use super::keys;
 use super::mention::{self, NewDecisions};
-use super::plan::{self, Options, PurgePlan};
+use super::plan::{self, PurgeOptions, PurgePlan};
 use super::prove::{self, Proof};
 use super::subject;
-use super::verdict::{self, Status};
+use super::verdict::{self, PurgeStatus};
 use crate::change::draft::writable;
 use crate::change::plan::{Counts, canonical};
 use crate::change::suppress::hmac;
 use crate::change::{ChangeError, new_id, now};
 use crate::store::Store;
 use crate::store::erasing::PurgeSession;
-use crate::store::own::Own;
-use crate::store::session::Raw;
-use crate::store::stored::{Rows, TableName};
+use crate::store::own::OwnTables;
+use crate::store::session::FetchedValue;
+use crate::store::stored::{StoredRows, TableName};
 
 /// What a plan to erase a person calls itself.
 const OPERATION: &str = "purge";
@@ -44,7 +44,7 @@ const PLAN_LASTS: f64 = 7.0 * 86_400.0;
 pub async fn run(
     store: &Store,
     given: &str,
-    options: &Options,
+    options: &PurgeOptions,
     resume: Option<&NewDecisions>,
     desk: &Desk<'_>,
     export_sha256: Option<String>,
@@ -69,7 +69,7 @@ pub async fn run_kept(store: &Store, kept: &KeptPlan, desk: &Desk<'_>) -> Result
 async fn as_planned(
     store: &Store,
     given: &str,
-    options: &Options,
+    options: &PurgeOptions,
     resume: Option<&NewDecisions>,
     desk: &Desk<'_>,
     export_sha256: Option<String>,
@@ -97,8 +97,8 @@ async fn as_planned(
     }
 }
 
-fn asked(own: &Own, given: &str, options: &Options, export_sha256: Option<String>) -> Asked {
-    Asked {
+fn asked(own: &OwnTables, given: &str, options: &PurgeOptions, export_sha256: Option<String>) -> PurgeRequest {
+    PurgeRequest {
         session: new_id(),
         database_id: own.database_id.clone(),
         given: given.to_owned(),
@@ -112,8 +112,8 @@ fn asked(own: &Own, given: &str, options: &Options, export_sha256: Option<String
 /// one that was killed between its last entry and its receipt.
 async fn again(
     store: &Store,
-    own: &Own,
-    new: Asked,
+    own: &OwnTables,
+    new: PurgeRequest,
     desk: &Desk<'_>,
     decisions: &NewDecisions,
 ) -> Result<Value, ChangeError> {
@@ -126,12 +126,12 @@ async fn again(
                 decisions.replace(&mut asked.options);
                 return begin(store, own, desk, asked, None, hold).await;
             }
-            (Some(session), Stage::Planned(kept)) => return deliver(store, desk, &kept, &session).await,
-            (Some(_), Stage::Asked(_)) => {}
+            (Some(session), SessionStage::Planned(kept)) => return deliver(store, desk, &kept, &session).await,
+            (Some(_), SessionStage::Asked(_)) => {}
         }
     }
     // Choices that nobody made are not made up: with none, nothing is begun.
-    if new.options != Options::default() {
+    if new.options != PurgeOptions::default() {
         let hold = held(desk, &new.session)?;
         return begin(store, own, desk, new, None, hold).await;
     }
@@ -147,7 +147,12 @@ async fn again(
 }
 
 /// The receipt of a run that ended and was killed before it could say so.
-async fn deliver(store: &Store, desk: &Desk<'_>, kept: &Kept, session: &PurgeSession) -> Result<Value, ChangeError> {
+async fn deliver(
+    store: &Store,
+    desk: &Desk<'_>,
+    kept: &KeptSession,
+    session: &PurgeSession,
+) -> Result<Value, ChangeError> {
     let receipt = kept.receipt.clone().filter(|receipt| receipt["receipt_sha256"] == session.receipt_hash.as_str());
     let Some(mut receipt) = receipt else {
         desk.forget(&kept.session);
@@ -160,7 +165,7 @@ async fn deliver(store: &Store, desk: &Desk<'_>, kept: &Kept, session: &PurgeSes
 }
 
 /// Forgets what was asked for earlier about a person and wrote nothing, unless somebody works on it.
-async fn forget_asked(store: &Store, own: &Own, given: &str, desk: &Desk<'_>) -> Result<(), ChangeError> {
+async fn forget_asked(store: &Store, own: &OwnTables, given: &str, desk: &Desk<'_>) -> Result<(), ChangeError> {
     for stage in desk.stages(&own.database_id).into_iter().filter(|stage| stage.is_about(&desk.key, given)) {
         if store.purge_session(stage.session()).await?.is_none_or(|session| !session.is_open())
             && let Some(_hold) = desk.hold(stage.session())?
@@ -183,9 +188,9 @@ fn held(desk: &Desk<'_>, session: &str) -> Result<Hold, ChangeError> {
 /// Begins what was asked for, whose choices are kept from the first moment. The session is this process's own until then.
 async fn begin(
     store: &Store,
-    own: &Own,
+    own: &OwnTables,
     desk: &Desk<'_>,
-    asked: Asked,
+    asked: PurgeRequest,
     plan_id: Option<&str>,
     _hold: Hold,
 ) -> Result<Value, ChangeError> {
@@ -216,7 +221,7 @@ pub struct KeptPlan {
     /// The subject as it was given.
     pub given: String,
     /// How.
-    pub options: Options,
+    pub options: PurgeOptions,
     /// When it was made.
     pub created_at: String,
     /// SHA-256 over all of that, as hexadecimal digits.
@@ -227,7 +232,7 @@ pub struct KeptPlan {
 impl KeptPlan {
     /// What is kept of a plan.
     #[must_use]
-    pub fn new(plan: &PurgePlan, own: &Own, given: &str, options: Options) -> Self {
+    pub fn new(plan: &PurgePlan, own: &OwnTables, given: &str, options: PurgeOptions) -> Self {
         let mut kept = KeptPlan {
             operation: OPERATION.to_owned(),
             plan_id: plan.plan_id.clone(),
@@ -259,7 +264,7 @@ impl KeptPlan {
     }
 
     /// Its age in seconds, if it is a plan for this database.
-    fn check(&self, own: &Own, location: &str) -> Result<f64, ChangeError> {
+    fn check(&self, own: &OwnTables, location: &str) -> Result<f64, ChangeError> {
         let refused = |words: String| Err(ChangeError::Refused(format!("{words}; make a new one")));
         if self.operation != OPERATION {
             return refused(format!("the plan calls itself `{}` and is one to erase a person", self.operation));
@@ -286,7 +291,7 @@ impl KeptPlan {
 ///
 /// # Errors
 /// [`ChangeError::Refused`] with the command that adds them.
-pub async fn ready(store: &Store) -> Result<Own, ChangeError> {
+pub async fn ready(store: &Store) -> Result<OwnTables, ChangeError> {
     let own = writable(store).await?;
     if store.can_erase() {
         return Ok(own);
@@ -302,7 +307,7 @@ pub async fn ready(store: &Store) -> Result<Own, ChangeError> {
 ///
 /// # Errors
 /// [`ChangeError::Refused`].
-pub async fn check_hold(store: &Store, subject: &subject::Subject) -> Result<(), ChangeError> {
+pub async fn check_hold(store: &Store, subject: &subject::PurgeSubject) -> Result<(), ChangeError> {
     let holds = store.holds().await?;
     let held = |id: &str| subject.handles.iter().any(|h| h.value.eq_ignore_ascii_case(id));
     match holds.iter().find(|(id, _)| held(id)) {
@@ -320,11 +325,11 @@ pub async fn check_hold(store: &Store, subject: &subject::Subject) -> Result<(),
 /// Plans, looks around before anything goes, and enters the session in the database.
 async fn prepare(
     store: &Store,
-    own: &Own,
+    own: &OwnTables,
     desk: &Desk<'_>,
-    asked: Asked,
+    asked: PurgeRequest,
     plan_id: Option<&str>,
-) -> Result<(Kept, PurgePlan, Turn), ChangeError> {
+) -> Result<(KeptSession, PurgePlan, RunTurn), ChangeError> {
     let began = Instant::now();
     let plan = plan::plan_any(store, &asked.given, &asked.options, desk.progress).await?;
     // Before the decisions: a mention that is not there any more is a world that moved.
@@ -341,7 +346,7 @@ async fn prepare(
     let found = plan.control.iter().filter(|(_, hits)| *hits > 0).count();
     let mut ids: Vec<String> = plan.ids.iter().cloned().collect();
     ids.sort_unstable();
-    let mut kept = Kept {
+    let mut kept = KeptSession {
         session: asked.session,
         database_id: asked.database_id,
         subject: plan.subject.clone(),
@@ -379,7 +384,7 @@ async fn prepare(
 }
 
 /// Tables whose rows go or change, our own among them.
-fn touched(plan: &PurgePlan, own: &Own) -> Vec<TableName> {
+fn touched(plan: &PurgePlan, own: &OwnTables) -> Vec<TableName> {
     let mut tables: Vec<TableName> = plan.deletes.iter().map(|rows| rows.table.clone()).collect();
     tables.extend(plan.updates.iter().map(|row| row.table.clone()));
     tables.extend((!plan.redacts.is_empty()).then(|| own.table("memory_audit_private")));
@@ -389,7 +394,7 @@ fn touched(plan: &PurgePlan, own: &Own) -> Vec<TableName> {
 }
 
 /// Takes new decisions into a session: what they leave is left by choice, what they delete goes with the rest.
-fn decide(kept: &mut Kept, plan: &PurgePlan, own: &Own, desk: &Desk<'_>, decisions: &NewDecisions) {
+fn decide(kept: &mut KeptSession, plan: &PurgePlan, own: &OwnTables, desk: &Desk<'_>, decisions: &NewDecisions) {
     for (place, tally) in plan.tally.iter().filter(|(place, _)| decisions.covers(place)) {
         kept.left.insert(place.clone(), tally.left_together());
     }
@@ -416,7 +421,7 @@ fn decide(kept: &mut Kept, plan: &PurgePlan, own: &Own, desk: &Desk<'_>, decisio
 /// Resumes a session: what is left is found again, so that it does not matter where it stopped.
 async fn go_on(
     store: &Store,
-    own: &Own,
+    own: &OwnTables,
     given: &str,
     desk: &Desk<'_>,
     session: &PurgeSession,
@@ -446,7 +451,7 @@ async fn go_on(
     let turn = batches::take_over(store, own, desk, &kept, session, decisions).await?;
     if let Some(account) = &plan.nameless {
         // The first run may have made it for pseudonyms of later batches.
-        let made = Rows::with(&account.table, &account.id, Raw::Text(kept.pseudonym.clone()));
+        let made = StoredRows::with(&account.table, &account.id, FetchedValue::Text(kept.pseudonym.clone()));
         if !store.images(&made).await?.is_empty() {
             plan.nameless = None;
         }
@@ -467,12 +472,12 @@ fn sum(one: &Counts, other: &Counts) -> Counts {
 
 async fn delete(
     store: &Store,
-    own: &Own,
+    own: &OwnTables,
     desk: &Desk<'_>,
-    mut kept: Kept,
+    mut kept: KeptSession,
     plan: &PurgePlan,
     so_far: Counts,
-    mut turn: Turn,
+    mut turn: RunTurn,
 ) -> Result<Value, ChangeError> {
     let began = Instant::now();
     let counts = batches::run(store, own, desk, &kept, plan, so_far, &mut turn).await?;
@@ -490,7 +495,7 @@ async fn delete(
 }
 
 /// Keeps a receipt where receipts are, and forgets the session if it ended verified.
-fn handed_over(desk: &Desk<'_>, kept: &Kept, mut receipt: Value) -> Result<Value, ChangeError> {
+fn handed_over(desk: &Desk<'_>, kept: &KeptSession, mut receipt: Value) -> Result<Value, ChangeError> {
     let file = desk.keep_receipt(&receipt)?;
     receipt["kept_in"] = Value::from(file.display().to_string());
     if receipt["status"] != "incomplete" {
@@ -500,7 +505,7 @@ fn handed_over(desk: &Desk<'_>, kept: &Kept, mut receipt: Value) -> Result<Value
 }
 
 /// The receipt without what only its entry in the trail knows, and its SHA-256.
-fn receipt(desk: &Desk<'_>, kept: &Kept, counts: &Counts, proof: &Proof) -> (Value, String) {
+fn receipt(desk: &Desk<'_>, kept: &KeptSession, counts: &Counts, proof: &Proof) -> (Value, String) {
     let status = verdict::status(&proof.findings);
     let mut disclosures: Vec<String> = proof.findings.iter().map(|finding| finding.what.clone()).collect();
     disclosures.extend(kept.notes.iter().chain(&proof.notes).cloned());
@@ -540,7 +545,7 @@ fn receipt(desk: &Desk<'_>, kept: &Kept, counts: &Counts, proof: &Proof) -> (Val
     if let Some(sha256) = &kept.export_sha256 {
         receipt["export_sha256"] = Value::from(sha256.clone());
     }
-    if *counts != kept.planned && status != Status::Incomplete {
+    if *counts != kept.planned && status != PurgeStatus::Incomplete {
         receipt["notes"] =
             json!(["rows were written or changed by others meanwhile: what was done is more or less than the plan"]);
     }

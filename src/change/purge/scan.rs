@@ -5,14 +5,14 @@ use std::ops::ControlFlow;
 
 use serde::Serialize;
 
-use super::effects::{Updates, is_required};
+use super::effects::{KeptRows, is_required};
 use super::graph::{Graph, id_columns, people_columns};
 use super::keys::{self, Keys};
 use super::matcher::{ID_LENGTH, Matcher, place_of, words};
 use super::mention::{Decisions, Mention, Met};
-use super::place::Place;
+use super::place::TablePlace;
 use super::plan::known_tables;
-use super::subject::Handle;
+use super::subject::PersonHandle;
 use super::vectors;
 use crate::change::ChangeError;
 use crate::layout::Engine;
@@ -21,8 +21,8 @@ use crate::memory::mention;
 use crate::store::Store;
 use crate::store::own;
 use crate::store::relations::Relations;
-use crate::store::session::Raw;
-use crate::store::snapshot::{Snapshot, Wanted};
+use crate::store::session::FetchedValue;
+use crate::store::snapshot::{Snapshot, WantedRows};
 use crate::store::stored::TableName;
 
 /// Mentions that are kept with their sample; all are counted.
@@ -30,7 +30,7 @@ pub(super) const KEPT: usize = 10_000;
 
 /// What becomes of the mentions of one place, and how sure they are.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct Tally {
+pub struct PlaceTally {
     /// They mean the person.
     pub certain: usize,
     /// They may.
@@ -48,7 +48,7 @@ pub struct Tally {
     pub singled: usize,
 }
 
-impl Tally {
+impl PlaceTally {
     /// Those that a decision for all, or for all of a column, leaves.
     #[must_use]
     pub fn left_together(&self) -> usize {
@@ -57,8 +57,8 @@ impl Tally {
 
     /// The sum over several places.
     #[must_use]
-    pub fn all<'t>(tallies: impl IntoIterator<Item = &'t Tally>) -> Tally {
-        tallies.into_iter().fold(Tally::default(), |sum, one| Tally {
+    pub fn all<'t>(tallies: impl IntoIterator<Item = &'t PlaceTally>) -> PlaceTally {
+        tallies.into_iter().fold(PlaceTally::default(), |sum, one| PlaceTally {
             certain: sum.certain + one.certain,
             possible: sum.possible + one.possible,
             left: sum.left + one.left,
@@ -72,7 +72,7 @@ impl Tally {
 
 /// Values of a column that could not be looked into, or not be changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Unread {
+pub struct UnreadColumn {
     /// Why, of the first one.
     pub why: &'static str,
     /// How many.
@@ -81,17 +81,17 @@ pub struct Unread {
 
 /// What the pass over everything found.
 #[derive(Debug, Default)]
-pub struct Found {
+pub struct ScanFindings {
     /// Mentions in rows that stay.
     pub mentions: Vec<Mention>,
     /// How many there are, by table and column; also those that are not kept.
     pub counted: BTreeMap<String, usize>,
     /// What becomes of them, by table and column; also of those that are not kept.
-    pub tally: BTreeMap<String, Tally>,
+    pub tally: BTreeMap<String, PlaceTally>,
     /// Which decisions were about mentions that are there.
     pub met: Met,
     /// Rows that go because they mention the person.
-    pub doomed: Vec<(TableName, Vec<Raw>)>,
+    pub doomed: Vec<(TableName, Vec<FetchedValue>)>,
     /// Hits of each handle anywhere, also in the person's own rows: the positive control.
     pub control: Vec<usize>,
     /// References to rows that go which cannot be taken out, by table and column.
@@ -99,15 +99,15 @@ pub struct Found {
     /// References that go, by table and column.
     pub loosened: BTreeMap<String, usize>,
     /// Rows whose aggregate is to be made again.
-    pub recompute: Vec<(Recompute, TableName, Vec<Raw>)>,
+    pub recompute: Vec<(Recompute, TableName, Vec<FetchedValue>)>,
     /// Elements taken out of a canvas list, by row.
     pub removed: BTreeMap<String, usize>,
     /// Tables, views and the like whose definition names the person.
     pub structure: Vec<String>,
     /// Values that could not be read, and why, by table and column.
-    pub unread: BTreeMap<String, Unread>,
+    pub unread: BTreeMap<String, UnreadColumn>,
     /// Rows of our own records of jobs that name the person or a row that goes: they go too.
-    pub forgotten: Vec<(TableName, Vec<Raw>)>,
+    pub forgotten: Vec<(TableName, Vec<FetchedValue>)>,
     /// Private values of our own audit trail that name the person or a row that goes.
     pub redacts: Vec<(i64, String)>,
     /// Hits in other tables of ours, which hold no personal values.
@@ -118,15 +118,15 @@ pub struct Found {
     pub values: u64,
 }
 
-impl Found {
+impl ScanFindings {
     /// Notes a value that could not be looked into, or not be changed.
     pub fn not_looked_into(&mut self, place: String, why: &'static str) {
-        self.unread.entry(place).or_insert(Unread { why, count: 0 }).count += 1;
+        self.unread.entry(place).or_insert(UnreadColumn { why, count: 0 }).count += 1;
     }
 
     /// What could not be looked into, in words, by column.
     pub fn unread_words(&self) -> impl Iterator<Item = String> + '_ {
-        let words = |(place, unread): (&String, &Unread)| {
+        let words = |(place, unread): (&String, &UnreadColumn)| {
             format!("{place}: {} values were left as they are: {}", unread.count, unread.why)
         };
         self.unread.iter().map(words)
@@ -135,7 +135,7 @@ impl Found {
 
 /// What is known of a database's tables and columns.
 #[derive(Debug)]
-pub struct Known {
+pub struct KnownTables {
     /// Schema of our own tables.
     pub own: Option<String>,
     /// Tables that the layout knows.
@@ -148,13 +148,13 @@ pub struct Known {
     pub postgres: bool,
 }
 
-impl Known {
+impl KnownTables {
     /// What the layouts and the database itself say.
     ///
     /// # Errors
     /// The engine's refusal.
     pub async fn of(store: &Store, relations: &Relations) -> Result<Self, ChangeError> {
-        Ok(Known {
+        Ok(KnownTables {
             own: store.own().await?.map(|own| own.schema),
             tables: known_tables(store),
             ids_only: id_columns(store, relations),
@@ -171,13 +171,13 @@ impl Known {
 }
 
 /// What the pass needs to know.
-pub struct Search<'a> {
+pub struct PersonSearch<'a> {
     /// Rows that go.
     pub graph: &'a Graph,
     /// Rows of the person's account that are kept, by table.
     pub account: &'a Graph,
     /// Handles, in the order of the matcher.
-    pub handles: &'a [&'a Handle],
+    pub handles: &'a [&'a PersonHandle],
     /// What to look for.
     pub matcher: &'a Matcher,
     /// Ids of rows that go, as far as they can be told in texts.
@@ -187,7 +187,7 @@ pub struct Search<'a> {
     /// What becomes of each mention.
     pub decisions: Decisions<'a>,
     /// What is known of tables and columns.
-    pub about: &'a Known,
+    pub about: &'a KnownTables,
     /// Tables that triggers keep in step.
     pub follows: &'a HashSet<TableName>,
     /// Told how many values have been read, now and then.
@@ -200,12 +200,12 @@ pub struct Search<'a> {
 /// The engine's refusal.
 pub async fn everything(
     snapshot: &mut Snapshot<'_>,
-    search: &Search<'_>,
-    updates: &mut Updates,
-) -> Result<Found, ChangeError> {
+    search: &PersonSearch<'_>,
+    updates: &mut KeptRows,
+) -> Result<ScanFindings, ChangeError> {
     let numeric = search.handles.iter().any(|h| h.kind == "id" && h.value.parse::<i64>().is_ok());
     let keys = keys::find(snapshot, search).await?;
-    let mut found = Found { control: vec![0; search.handles.len()], ..Found::default() };
+    let mut found = ScanFindings { control: vec![0; search.handles.len()], ..ScanFindings::default() };
     let vectors: HashSet<(TableName, String)> =
         vectors::places(snapshot.store).into_iter().map(|p| (p.0, p.1)).collect();
     let indexes = snapshot.store.index_tables().await?;
@@ -227,12 +227,12 @@ pub async fn everything(
         let ids_only: Vec<bool> =
             texts.iter().map(|(c, _)| search.about.ids_only.contains(&(table.clone(), c.clone()))).collect();
         let keyed: Vec<bool> = texts.iter().map(|(c, _)| keys.columns.contains(&(table.clone(), c.clone()))).collect();
-        let about: Vec<mention::Place> =
+        let about: Vec<mention::MentionText> =
             texts.iter().map(|(c, _)| place_of(&table, c, &search.about.of_people)).collect();
         // Vectors are bytes that hold no words, and so is most of what an index keeps.
         let opaque = |column: &String| !indexes.contains(&table) && !vectors.contains(&(table.clone(), column.clone()));
         let opaque: Vec<bool> = texts.iter().map(|(c, _)| opaque(c)).collect();
-        let place = Place {
+        let place = TablePlace {
             search,
             table: &table,
             texts: &texts,
@@ -244,7 +244,7 @@ pub async fn everything(
             opaque: &opaque,
             key: &key,
         };
-        let wanted = Wanted { table: &table, columns: &read, when: None, subject: &[] };
+        let wanted = WantedRows { table: &table, columns: &read, when: None, subject: &[] };
         let title = table.title();
         snapshot
             .stream(wanted, |row| {
@@ -264,14 +264,14 @@ pub async fn everything(
 /// Looks into PostgreSQL's large objects, which no table holds.
 async fn large_objects(
     snapshot: &mut Snapshot<'_>,
-    search: &Search<'_>,
+    search: &PersonSearch<'_>,
     keys: &Keys,
-    found: &mut Found,
-    updates: &mut Updates,
+    found: &mut ScanFindings,
+    updates: &mut KeptRows,
 ) -> Result<(), ChangeError> {
     let table = TableName::new("pg_catalog", "pg_largeobject");
     let (texts, key) = ([("data".to_owned(), "bytea".to_owned())], ["loid".to_owned()]);
-    let place = Place {
+    let place = TablePlace {
         search,
         table: &table,
         texts: &texts,
@@ -279,13 +279,13 @@ async fn large_objects(
         ids_only: &[false],
         keyed: &[false],
         keys,
-        about: &[mention::Place::default()],
+        about: &[mention::MentionText::default()],
         opaque: &[false],
         key: &key,
     };
     for (id, _) in snapshot.large_objects().await?.into_iter().flatten().filter(|(_, readable)| *readable) {
         match snapshot.large_object(id).await? {
-            Some(bytes) => place.row(&[Raw::Integer(id), Raw::Bytes(bytes)], found, updates),
+            Some(bytes) => place.row(&[FetchedValue::Integer(id), FetchedValue::Bytes(bytes)], found, updates),
             None => found.not_looked_into(format!("{}.data", table.title()), "too long to be looked into"),
         }
     }
@@ -294,7 +294,7 @@ async fn large_objects(
 
 /// Parts of the structure that name the person, in words that do not: a name is part of a longer word there, so that a handle
 /// long enough to tell counts within one too.
-async fn structure(snapshot: &mut Snapshot<'_>, search: &Search<'_>) -> Result<Vec<String>, ChangeError> {
+async fn structure(snapshot: &mut Snapshot<'_>, search: &PersonSearch<'_>) -> Result<Vec<String>, ChangeError> {
     let words = search.handles.iter().filter(|h| h.common.is_none()).map(|h| h.value.to_lowercase());
     let words: Vec<String> = words.filter(|w| w.len() >= ID_LENGTH).collect();
     let names = |text: &str| {

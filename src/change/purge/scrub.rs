@@ -9,14 +9,14 @@ use serde_json::value::RawValue;
 use super::matcher::Hit;
 use crate::memory::json;
 use crate::store::container::{self, Layer};
-use crate::store::session::Raw;
+use crate::store::session::FetchedValue;
 
 /// What stands where a handle stood.
 const MARK: &str = "[erased]";
 
 /// What a stored value holds.
 #[derive(Debug)]
-pub struct Opened<'a> {
+pub struct OpenedValue<'a> {
     /// Its bytes, unpacked.
     pub bytes: Cow<'a, [u8]>,
     /// What they were packed in.
@@ -27,23 +27,23 @@ pub struct Opened<'a> {
 ///
 /// # Errors
 /// A packed value that holds more than is read.
-pub fn opened(raw: &Raw) -> Result<Option<Opened<'_>>, &'static str> {
-    let plain = |bytes| Ok(Some(Opened { bytes: Cow::Borrowed(bytes), wrapping: None }));
+pub fn opened(raw: &FetchedValue) -> Result<Option<OpenedValue<'_>>, &'static str> {
+    let plain = |bytes| Ok(Some(OpenedValue { bytes: Cow::Borrowed(bytes), wrapping: None }));
     match raw {
-        Raw::Text(text) => plain(text.as_bytes()),
-        Raw::BadText(bytes) => plain(bytes),
-        Raw::Bytes(bytes) => match container::unpacked(bytes) {
-            Some(Ok((layer, inner))) => Ok(Some(Opened { bytes: Cow::Owned(inner), wrapping: Some(layer) })),
+        FetchedValue::Text(text) => plain(text.as_bytes()),
+        FetchedValue::BadText(bytes) => plain(bytes),
+        FetchedValue::Bytes(bytes) => match container::unpacked(bytes) {
+            Some(Ok((layer, inner))) => Ok(Some(OpenedValue { bytes: Cow::Owned(inner), wrapping: Some(layer) })),
             Some(Err(container::TOO_LARGE)) => Err(container::TOO_LARGE),
             _ => plain(bytes),
         },
-        Raw::Null | Raw::Integer(_) | Raw::Real(_) => Ok(None),
+        FetchedValue::Null | FetchedValue::Integer(_) | FetchedValue::Real(_) => Ok(None),
     }
 }
 
 /// The text of a stored value, with a mark in place of what is no UTF-8; none for numbers and for what cannot be read.
 #[must_use]
-pub fn readable(raw: &Raw) -> Option<String> {
+pub fn readable(raw: &FetchedValue) -> Option<String> {
     let opened = opened(raw).ok()??;
     Some(match opened.bytes {
         Cow::Borrowed(bytes) => String::from_utf8_lossy(bytes).into_owned(),
@@ -55,13 +55,13 @@ pub fn readable(raw: &Raw) -> Option<String> {
 ///
 /// # Errors
 /// What cannot be packed.
-pub fn stored_as(raw: &Raw, wrapping: Option<Layer>, bytes: Vec<u8>) -> std::io::Result<Raw> {
+pub fn stored_as(raw: &FetchedValue, wrapping: Option<Layer>, bytes: Vec<u8>) -> std::io::Result<FetchedValue> {
     Ok(match (raw, wrapping) {
-        (Raw::Bytes(_), None) => Raw::Bytes(bytes),
-        (Raw::Bytes(old), Some(layer)) => Raw::Bytes(container::pack(layer, &bytes, old)?),
+        (FetchedValue::Bytes(_), None) => FetchedValue::Bytes(bytes),
+        (FetchedValue::Bytes(old), Some(layer)) => FetchedValue::Bytes(container::pack(layer, &bytes, old)?),
         _ => match String::from_utf8(bytes) {
-            Ok(text) => Raw::Text(text),
-            Err(bad) => Raw::BadText(bad.into_bytes()),
+            Ok(text) => FetchedValue::Text(text),
+            Err(bad) => FetchedValue::BadText(bad.into_bytes()),
         },
     })
 }
@@ -254,7 +254,7 @@ fn array_items(inner: &str) -> Vec<(&str, String)> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::matcher::What;
+    use super::super::matcher::ByteFind;
     use super::*;
     use crate::memory::mention::Certainty;
 
@@ -284,7 +284,7 @@ mod tests {
     #[test]
     fn a_binary_document_keeps_its_lengths() {
         let document = b"\x92\xA9gone-0001\xA1x";
-        let hit = Hit { what: What::Row, start: 2, end: 11, certainty: Certainty::Certain };
+        let hit = Hit { what: ByteFind::Row, start: 2, end: 11, certainty: Certainty::Certain };
         let left = without(document, &HashSet::new(), &[hit]);
         assert_eq!(left.as_deref(), Some(&b"\x92\xA9*********\xA1x"[..]));
     }

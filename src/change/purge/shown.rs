@@ -9,7 +9,7 @@ use super::graph::as_text;
 use super::mention::Mention;
 use super::plan::PurgePlan;
 use crate::change::plan::Change;
-use crate::store::session::Raw;
+use crate::store::session::FetchedValue;
 
 /// Changes that a printed plan shows at most; mentions are shown as far as they are kept.
 const SHOWN: usize = 50;
@@ -69,9 +69,9 @@ impl PurgePlan {
     }
 
     fn changes(&self) -> Vec<Change> {
-        let id = |key: &[Raw]| key.iter().filter_map(as_text).collect::<Vec<_>>().join(" ");
+        let id = |key: &[FetchedValue]| key.iter().filter_map(as_text).collect::<Vec<_>>().join(" ");
         let altered = self.updates.iter().map(|a| {
-            let key: Vec<Raw> = a.key.iter().map(|(_, v)| v.clone()).collect();
+            let key: Vec<FetchedValue> = a.key.iter().map(|(_, v)| v.clone()).collect();
             let columns: Vec<&String> = a.update.set.keys().collect();
             Change {
                 entity: a.table.title(),

@@ -5,13 +5,13 @@ use std::collections::{BTreeSet, HashSet};
 use serde::{Deserialize, Serialize};
 
 use crate::change::ChangeError;
-use crate::layout::erase::{Action, BoundRule, BoundValue};
+use crate::layout::erase::{BoundRule, BoundValue, EraseAction};
 use crate::memory::json;
 use crate::memory::mention::folded;
 use crate::memory::nearest::nearest;
 use crate::store::proof::spelling::forms;
-use crate::store::session::Raw;
-use crate::store::snapshot::{HandlesWanted, Snapshot, Wanted};
+use crate::store::session::FetchedValue;
+use crate::store::snapshot::{HandlesWanted, Snapshot, WantedRows};
 use crate::store::stored::TableName;
 
 /// Characters that a subject must have at least; of scripts that write a word with one, a letter counts as two.
@@ -27,7 +27,7 @@ const NEAR_SHOWN: usize = 8;
 
 /// One thing by which the person is known.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Handle {
+pub struct PersonHandle {
     /// Kind: id, e-mail, name, phone, session, profile, alias.
     pub kind: String,
     /// The value.
@@ -44,13 +44,13 @@ pub struct Handle {
 
 /// A person.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Subject {
+pub struct PurgeSubject {
     /// What the operator gave.
     pub given: String,
     /// Ids that rows name the person by; the first one is the main one.
     pub ids: Vec<String>,
     /// Every handle, the ids among them.
-    pub handles: Vec<Handle>,
+    pub handles: Vec<PersonHandle>,
     /// Other people that are near: kind and value of what is near.
     pub near: Vec<(String, String)>,
     /// What other people are known by that holds a handle of the person: `bob-smith` where the person is `bob`, `ANN`
@@ -59,15 +59,15 @@ pub struct Subject {
     pub others: Vec<String>,
 }
 
-impl Subject {
+impl PurgeSubject {
     /// The handles that are looked for.
-    pub fn searched(&self) -> impl Iterator<Item = &Handle> {
+    pub fn searched(&self) -> impl Iterator<Item = &PersonHandle> {
         self.handles.iter().filter(|h| h.unsearched.is_none())
     }
 
     /// Whether nobody else is known by a handle, in any case and composition of its letters.
     #[must_use]
-    pub fn is_alone(&self, handle: &Handle) -> bool {
+    pub fn is_alone(&self, handle: &PersonHandle) -> bool {
         handle.unsearched.is_none() && !self.others.iter().any(|other| folded(other) == folded(&handle.value))
     }
 
@@ -125,7 +125,11 @@ fn no_pattern(given: &str) -> Result<(), ChangeError> {
 ///
 /// # Errors
 /// [`ChangeError::Usage`] for what cannot mean one person or means several, [`ChangeError::NotFound`] with near matches.
-pub async fn resolve(snapshot: &mut Snapshot<'_>, given: &str, aliases: &[String]) -> Result<Subject, ChangeError> {
+pub async fn resolve(
+    snapshot: &mut Snapshot<'_>,
+    given: &str,
+    aliases: &[String],
+) -> Result<PurgeSubject, ChangeError> {
     let given = check(given)?;
     let mut ids = ids_of(snapshot, given).await?;
     if ids.len() > 1 {
@@ -158,7 +162,13 @@ pub async fn resolve(snapshot: &mut Snapshot<'_>, given: &str, aliases: &[String
     for id in ids.iter().rev() {
         handles.insert(
             0,
-            Handle { kind: "id".into(), value: id.clone(), source: "owner".into(), unsearched: None, common: None },
+            PersonHandle {
+                kind: "id".into(),
+                value: id.clone(),
+                source: "owner".into(),
+                unsearched: None,
+                common: None,
+            },
         );
     }
     add(&mut handles, kind_of("alias", given), given, "given");
@@ -182,7 +192,7 @@ pub async fn resolve(snapshot: &mut Snapshot<'_>, given: &str, aliases: &[String
     for long in handles.iter_mut().filter(|h| h.value.len() > LONGEST) {
         long.unsearched = Some(format!("it has {} bytes, and at most {LONGEST} can be looked for", long.value.len()));
     }
-    let mut subject = Subject { given: given.to_owned(), ids, handles, near: Vec::new(), others: Vec::new() };
+    let mut subject = PurgeSubject { given: given.to_owned(), ids, handles, near: Vec::new(), others: Vec::new() };
     let alike = alike(snapshot, &subject).await?;
     for handle in subject.handles.iter_mut().filter(|h| h.kind != "id" && h.value.len() <= LONGEST) {
         handle.unsearched = if shared.contains(&handle.value) {
@@ -200,7 +210,7 @@ pub async fn resolve(snapshot: &mut Snapshot<'_>, given: &str, aliases: &[String
 ///
 /// # Errors
 /// [`ChangeError::Refused`].
-pub fn refuse_long(subject: &Subject) -> Result<(), ChangeError> {
+pub fn refuse_long(subject: &PurgeSubject) -> Result<(), ChangeError> {
     match subject.handles.iter().find(|h| h.value.len() > LONGEST) {
         None => Ok(()),
         Some(long) => Err(ChangeError::Refused(format!(
@@ -216,14 +226,14 @@ pub fn refuse_long(subject: &Subject) -> Result<(), ChangeError> {
 ///
 /// # Errors
 /// [`ChangeError::Usage`] for what cannot mean one person.
-pub fn by_words(given: &str, aliases: &[String]) -> Result<Subject, ChangeError> {
+pub fn by_words(given: &str, aliases: &[String]) -> Result<PurgeSubject, ChangeError> {
     let mut handles = Vec::new();
     for word in std::iter::once(given).chain(aliases.iter().map(String::as_str)) {
         let word = check(word)?;
         no_pattern(word)?;
         add(&mut handles, kind_of("alias", word), word, "given");
     }
-    Ok(Subject {
+    Ok(PurgeSubject {
         given: given.trim().to_owned(),
         ids: vec![given.trim().to_owned()],
         handles,
@@ -238,10 +248,10 @@ fn values(stored: &str) -> Vec<String> {
     values.into_iter().map(|v| v.trim().to_owned()).filter(|v| !v.is_empty()).collect()
 }
 
-fn add(handles: &mut Vec<Handle>, kind: &str, value: &str, source: &str) {
+fn add(handles: &mut Vec<PersonHandle>, kind: &str, value: &str, source: &str) {
     if !handles.iter().any(|h| h.value == value) {
         let (kind, value, source) = (kind.to_owned(), value.to_owned(), source.to_owned());
-        handles.push(Handle { kind, value, source, unsearched: None, common: None });
+        handles.push(PersonHandle { kind, value, source, unsearched: None, common: None });
     }
 }
 
@@ -260,7 +270,7 @@ fn kind_of<'k>(kind: &'k str, value: &str) -> &'k str {
 }
 
 /// Why a handle is not looked for in texts: it would find other people too. `alike` is what these are known by.
-fn too_common(handle: &Handle, alike: &BTreeSet<(String, String)>) -> Option<String> {
+fn too_common(handle: &PersonHandle, alike: &BTreeSet<(String, String)>) -> Option<String> {
     let least = if handle.kind == "name" { LEAST_OF_NAME } else { LEAST };
     if letters(&handle.value) < least {
         return Some("too short to tell".to_owned());
@@ -286,8 +296,8 @@ async fn ids_of(snapshot: &mut Snapshot<'_>, text: &str) -> Result<Vec<String>, 
     for rule in owners.iter().filter(|r| r.inside.is_whole()) {
         let table = TableName::new(rule.table.0.clone(), rule.table.1.clone());
         let columns = [rule.column.clone()];
-        let wanted = Wanted { table: &table, columns: &columns, when: None, subject: &[] };
-        if !snapshot.select(wanted, &rule.column, &[Raw::Text(text.to_owned())]).await?.is_empty() {
+        let wanted = WantedRows { table: &table, columns: &columns, when: None, subject: &[] };
+        if !snapshot.select(wanted, &rule.column, &[FetchedValue::Text(text.to_owned())]).await?.is_empty() {
             return Ok(vec![text.to_owned()]);
         }
     }
@@ -314,13 +324,13 @@ async fn known_as(snapshot: &mut Snapshot<'_>, text: &str) -> Result<BTreeSet<St
 }
 
 /// Finds the person's handles in other people's values.
-fn words(subject: &Subject) -> Vec<String> {
+fn words(subject: &PurgeSubject) -> Vec<String> {
     let told = subject.searched().filter(|h| !is_many(&h.kind));
     told.flat_map(|h| if h.value.is_ascii() { vec![h.value.to_lowercase()] } else { forms(&h.value) }).collect()
 }
 
 /// Ids of other people, and what they are known by that holds a handle of the person.
-async fn alike(snapshot: &mut Snapshot<'_>, subject: &Subject) -> Result<BTreeSet<(String, String)>, ChangeError> {
+async fn alike(snapshot: &mut Snapshot<'_>, subject: &PurgeSubject) -> Result<BTreeSet<(String, String)>, ChangeError> {
     let words = words(subject);
     let holding = HandlesWanted::Holding { words: &words, ids: &subject.ids };
     let mut found = BTreeSet::new();
@@ -338,14 +348,14 @@ async fn alike(snapshot: &mut Snapshot<'_>, subject: &Subject) -> Result<BTreeSe
 /// What other people are known by that holds a handle of the person; their ids wherever rows name them.
 async fn others(
     snapshot: &mut Snapshot<'_>,
-    subject: &Subject,
+    subject: &PurgeSubject,
     alike: BTreeSet<(String, String)>,
 ) -> Result<Vec<String>, ChangeError> {
     let words = words(subject);
     let holding = HandlesWanted::Holding { words: &words, ids: &subject.ids };
     let mut found: BTreeSet<String> = alike.into_iter().flat_map(|(id, value)| [id, value]).collect();
     let rules = snapshot.store.recognised().erasure.rules.clone();
-    for rule in rules.iter().filter(|r| r.of.is_none() && r.inside.is_whole() && r.action != Action::Remove) {
+    for rule in rules.iter().filter(|r| r.of.is_none() && r.inside.is_whole() && r.action != EraseAction::Remove) {
         let owner = BoundValue::Column(rule.column.clone());
         let named = snapshot.handles(&super::graph::name(&rule.table), &rule.column, &owner, &holding).await?;
         found.extend(named.into_iter().map(|(id, _)| id));
@@ -357,7 +367,7 @@ async fn others(
 }
 
 /// Other people with a name or an address like the person's.
-async fn near_of(snapshot: &mut Snapshot<'_>, subject: &Subject) -> Result<Vec<(String, String)>, ChangeError> {
+async fn near_of(snapshot: &mut Snapshot<'_>, subject: &PurgeSubject) -> Result<Vec<(String, String)>, ChangeError> {
     let mut all = Vec::new();
     for handle in subject.handles.iter().filter(|h| matches!(h.kind.as_str(), "name" | "e-mail")) {
         for found in near(snapshot, &handle.value, &subject.ids).await? {

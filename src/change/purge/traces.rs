@@ -3,21 +3,21 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use super::desk::Kept;
+use super::desk::KeptSession;
 use super::graph::id_columns;
 use super::prove::{Proof, by_handle, telling};
-use super::subject::Handle;
+use super::subject::PersonHandle;
 use super::vectors;
-use super::verdict::Kind;
+use super::verdict::RemainKind;
 use crate::change::ChangeError;
 use crate::store::Store;
-use crate::store::proof::bytes::{Contexts, Search};
-use crate::store::proof::needles::{Form, Needles};
-use crate::store::proof::values::Sighting;
-use crate::store::session::Raw;
+use crate::store::proof::bytes::{ByteSearch, NeedleContexts};
+use crate::store::proof::needles::{NeedleForm, Needles};
+use crate::store::proof::values::StoredSighting;
+use crate::store::session::FetchedValue;
 
 /// What is looked for among the bytes.
-pub struct Looked<'a> {
+pub struct TraceSearch<'a> {
     /// Handles.
     pub handles: &'a [String],
     /// How often each of these was found in values.
@@ -38,11 +38,16 @@ pub fn unchecked(full: bool) -> &'static str {
 
 /// Looks through the files. What live rows share with a handle, or were left to say, is told apart.
 /// The tail of a handle is what a full-text index may keep of it: looked for where there is one.
-pub async fn bytes(store: &Store, kept: &Kept, looked: &Looked<'_>, proof: &mut Proof) -> Result<(), ChangeError> {
+pub async fn bytes(
+    store: &Store,
+    kept: &KeptSession,
+    looked: &TraceSearch<'_>,
+    proof: &mut Proof,
+) -> Result<(), ChangeError> {
     let handles = looked.handles;
     let mut needles = Needles::new(handles, &[]);
     if !looked.tails {
-        needles.needles.retain(|needle| needle.form != Form::Tail);
+        needles.needles.retain(|needle| needle.form != NeedleForm::Tail);
     }
     vectors::add(&mut needles, &kept.vectors);
     let scan = store.scan_bytes(&needles, |_| {}).await;
@@ -66,7 +71,7 @@ pub async fn bytes(store: &Store, kept: &Kept, looked: &Looked<'_>, proof: &mut 
             .chain(scan.by_needle().keys().any(|(n, _)| *n >= handles.len()).then_some("vector"))
             .collect();
         let what = format!("{hits} places among the bytes of the files still hold handles ({})", kinds.join(", "));
-        proof.find(Kind::Bytes, what);
+        proof.find(RemainKind::Bytes, what);
     }
     Ok(())
 }
@@ -75,15 +80,15 @@ pub async fn bytes(store: &Store, kept: &Kept, looked: &Looked<'_>, proof: &mut 
 /// or what the operator left, cannot be told from a copy of what is gone.
 async fn explained(
     store: &Store,
-    kept: &Kept,
-    looked: &Looked<'_>,
+    kept: &KeptSession,
+    looked: &TraceSearch<'_>,
     needles: &mut Needles,
     proof: &mut Proof,
 ) -> Result<(), ChangeError> {
     let mut unnamed: BTreeMap<String, u64> = BTreeMap::new();
     let mut snapshot = store.snapshot().await?;
     let ids_only = id_columns(store, &snapshot.relations().await?);
-    let each = |sighting: Sighting| {
+    let each = |sighting: StoredSighting| {
         let part = !sighting.entire && ids_only.contains(&(sighting.table.clone(), sighting.column.clone()));
         let others = looked.handles.get(sighting.handle).is_some_and(|word| kept.subject.shares(word));
         // What the structure holds is told as such.
@@ -94,12 +99,12 @@ async fn explained(
         ControlFlow::Continue(())
     };
     vectors::without_shared(&mut snapshot, needles, &kept.vectors).await?;
-    let search = Search::new(needles).map_err(|e| ChangeError::Failed(e.to_string()))?;
-    let mut contexts = Contexts::default();
-    let mut value = |value: &Raw| match value {
-        Raw::Text(text) => contexts.add(&search, text.as_bytes()),
-        Raw::Bytes(bytes) | Raw::BadText(bytes) => contexts.add(&search, bytes),
-        Raw::Null | Raw::Integer(_) | Raw::Real(_) => {}
+    let search = ByteSearch::new(needles).map_err(|e| ChangeError::Failed(e.to_string()))?;
+    let mut contexts = NeedleContexts::default();
+    let mut value = |value: &FetchedValue| match value {
+        FetchedValue::Text(text) => contexts.add(&search, text.as_bytes()),
+        FetchedValue::Bytes(bytes) | FetchedValue::BadText(bytes) => contexts.add(&search, bytes),
+        FetchedValue::Null | FetchedValue::Integer(_) | FetchedValue::Real(_) => {}
     };
     let live = store.search_each_value(looked.handles, &[], &mut value, each, |_| {}).await?;
     for object in snapshot.definitions().await? {
@@ -108,7 +113,7 @@ async fn explained(
     }
     needles.known = contexts.all();
     let mut untold: BTreeMap<&str, u64> = BTreeMap::new();
-    let theirs = |handle: &Handle| kept.subject.shares(&handle.value);
+    let theirs = |handle: &PersonHandle| kept.subject.shares(&handle.value);
     for (handle, hits) in telling(kept).zip(&live.hits).filter(|(handle, hits)| **hits > 0 && !theirs(handle)) {
         *untold.entry(handle.kind.as_str()).or_default() += hits;
     }
@@ -116,11 +121,11 @@ async fn explained(
         let what = format!(
             "bytes cannot tell whether copies of a handle of the kind {kind} are left: rows that stay hold it in {places} places"
         );
-        proof.find(Kind::Untold, what);
+        proof.find(RemainKind::Untold, what);
     }
     for (place, count) in unnamed {
         let what = format!("{place} names the person {count} times in a spelling that is not taken out");
-        proof.find(Kind::Mention, what);
+        proof.find(RemainKind::Mention, what);
     }
     Ok(())
 }

@@ -7,13 +7,13 @@ use serde::{Deserialize, Serialize};
 
 use super::graph::as_text;
 use crate::change::ChangeError;
-use crate::layout::vector::Beside;
+use crate::layout::vector::VectorsBeside;
 use crate::store::Store;
-use crate::store::proof::bytes::Search;
+use crate::store::proof::bytes::ByteSearch;
 use crate::store::proof::needles::Needles;
-use crate::store::session::Raw;
-use crate::store::snapshot::{Snapshot, Wanted};
-use crate::store::stored::{Rows, TableName};
+use crate::store::session::FetchedValue;
+use crate::store::snapshot::{Snapshot, WantedRows};
+use crate::store::stored::{StoredRows, TableName};
 
 /// Vectors that are looked for at most.
 const LOOKED_FOR: usize = 64;
@@ -34,21 +34,21 @@ pub struct OldVector {
     /// The engine can look for its neighbours.
     pub native: bool,
     /// The stored value.
-    pub value: Raw,
+    pub value: FetchedValue,
 }
 
 impl OldVector {
     fn bytes(&self) -> Option<&[u8]> {
         match &self.value {
-            Raw::Text(text) => Some(text.as_bytes()),
-            Raw::Bytes(bytes) | Raw::BadText(bytes) => Some(bytes),
+            FetchedValue::Text(text) => Some(text.as_bytes()),
+            FetchedValue::Bytes(bytes) | FetchedValue::BadText(bytes) => Some(bytes),
             _ => None,
         }
     }
 
     fn numbers(&self) -> Option<Vec<f32>> {
         match &self.value {
-            Raw::Text(text) => serde_json::from_str(text).ok(),
+            FetchedValue::Text(text) => serde_json::from_str(text).ok(),
             _ => None,
         }
     }
@@ -61,7 +61,7 @@ pub fn places(store: &Store) -> Vec<(TableName, String, bool)> {
     for source in &store.recognised().sources {
         let Some(vector) = &source.vector else { continue };
         let (schema, table) = match &vector.beside {
-            Some(Beside { table: Some(table), .. }) => table.clone(),
+            Some(VectorsBeside { table: Some(table), .. }) => table.clone(),
             // Put together by a query: there is no column to look at.
             Some(_) => continue,
             None => source.table.clone(),
@@ -78,16 +78,17 @@ pub fn places(store: &Store) -> Vec<(TableName, String, bool)> {
 ///
 /// # Errors
 /// The engine's refusal.
-pub async fn some(snapshot: &mut Snapshot<'_>, deletes: &[Rows]) -> Result<Vec<OldVector>, ChangeError> {
+pub async fn some(snapshot: &mut Snapshot<'_>, deletes: &[StoredRows]) -> Result<Vec<OldVector>, ChangeError> {
     let mut all = Vec::new();
     for (table, column, native) in places(snapshot.store) {
         let rows = deletes.iter().find(|rows| rows.table == table);
         let Some((rows, id)) = rows.and_then(|rows| Some((rows, rows.by.first()?))) else { continue };
-        let keys: Vec<Raw> = rows.keys.iter().filter_map(|key| key.first().cloned()).take(LOOKED_FOR).collect();
+        let keys: Vec<FetchedValue> =
+            rows.keys.iter().filter_map(|key| key.first().cloned()).take(LOOKED_FOR).collect();
         let columns = [column.clone()];
-        let wanted = Wanted { table: &table, columns: &columns, when: None, subject: &[] };
+        let wanted = WantedRows { table: &table, columns: &columns, when: None, subject: &[] };
         for value in snapshot.select(wanted, id, &keys).await?.into_iter().flatten() {
-            if !matches!(value, Raw::Null) {
+            if !matches!(value, FetchedValue::Null) {
                 let (table, id, column) = (table.clone(), id.clone(), column.clone());
                 all.push(OldVector { table, id, column, native, value });
             }
@@ -111,18 +112,18 @@ pub async fn without_shared(
     needles: &mut Needles,
     vectors: &[OldVector],
 ) -> Result<(), ChangeError> {
-    let search = Search::new(needles).map_err(|e| ChangeError::Failed(e.to_string()))?;
+    let search = ByteSearch::new(needles).map_err(|e| ChangeError::Failed(e.to_string()))?;
     let mut places: Vec<(&TableName, &String)> = vectors.iter().map(|v| (&v.table, &v.column)).collect();
     places.dedup();
     let mut shared: HashSet<usize> = HashSet::new();
     for (table, column) in places {
         let columns = [column.clone()];
-        let wanted = Wanted { table, columns: &columns, when: None, subject: &[] };
+        let wanted = WantedRows { table, columns: &columns, when: None, subject: &[] };
         snapshot
             .stream(wanted, |row| {
                 let bytes = match row.first() {
-                    Some(Raw::Text(text)) => text.as_bytes(),
-                    Some(Raw::Bytes(bytes) | Raw::BadText(bytes)) => bytes,
+                    Some(FetchedValue::Text(text)) => text.as_bytes(),
+                    Some(FetchedValue::Bytes(bytes) | FetchedValue::BadText(bytes)) => bytes,
                     _ => return ControlFlow::Continue(()),
                 };
                 // Reading bytes in memory does not fail.
@@ -142,7 +143,11 @@ pub async fn without_shared(
 ///
 /// # Errors
 /// The engine's refusal.
-pub async fn neighbours(store: &Store, vectors: &[OldVector], gone: &[Rows]) -> Result<(usize, u64), ChangeError> {
+pub async fn neighbours(
+    store: &Store,
+    vectors: &[OldVector],
+    gone: &[StoredRows],
+) -> Result<(usize, u64), ChangeError> {
     let (mut asked, mut hits) = (0, 0);
     for vector in vectors.iter().filter(|v| v.native).take(ASKED) {
         let Some(numbers) = vector.numbers() else { continue };

@@ -6,7 +6,7 @@ use serde::Serialize;
 /// What is left, or was not looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Kind {
+pub enum RemainKind {
     /// Rows that belong to the person.
     Rows,
     /// Values that name the person and that nobody chose to leave.
@@ -53,57 +53,57 @@ pub enum Kind {
     Elsewhere,
 }
 
-impl Kind {
+impl RemainKind {
     /// The best word that an erasure can end on with this.
     #[must_use]
-    pub fn allows(self) -> Status {
+    pub fn allows(self) -> PurgeStatus {
         match self {
-            Kind::Rows
-            | Kind::Mention
-            | Kind::Reference
-            | Kind::Dangling
-            | Kind::Private
-            | Kind::Index
-            | Kind::IndexUnread
-            | Kind::Bytes
-            | Kind::BytesUnread
-            | Kind::Unread
-            | Kind::Unclean => Status::Incomplete,
-            Kind::Left
-            | Kind::Outside
-            | Kind::LeftReference
-            | Kind::Account
-            | Kind::Trail
-            | Kind::Structure
-            | Kind::Opaque
-            | Kind::ServerBytes
-            | Kind::Untold
-            | Kind::NotAllowed
-            | Kind::Elsewhere => Status::Disclosed,
+            RemainKind::Rows
+            | RemainKind::Mention
+            | RemainKind::Reference
+            | RemainKind::Dangling
+            | RemainKind::Private
+            | RemainKind::Index
+            | RemainKind::IndexUnread
+            | RemainKind::Bytes
+            | RemainKind::BytesUnread
+            | RemainKind::Unread
+            | RemainKind::Unclean => PurgeStatus::Incomplete,
+            RemainKind::Left
+            | RemainKind::Outside
+            | RemainKind::LeftReference
+            | RemainKind::Account
+            | RemainKind::Trail
+            | RemainKind::Structure
+            | RemainKind::Opaque
+            | RemainKind::ServerBytes
+            | RemainKind::Untold
+            | RemainKind::NotAllowed
+            | RemainKind::Elsewhere => PurgeStatus::Disclosed,
         }
     }
 }
 
 /// One thing that is left, or was not looked at.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Finding {
+pub struct Remain {
     /// What it is.
-    pub kind: Kind,
+    pub kind: RemainKind,
     /// Where and how many, in words that name nobody.
     pub what: String,
 }
 
-impl Finding {
+impl Remain {
     /// A finding.
     #[must_use]
-    pub fn new(kind: Kind, what: impl Into<String>) -> Self {
-        Finding { kind, what: what.into() }
+    pub fn new(kind: RemainKind, what: impl Into<String>) -> Self {
+        Remain { kind, what: what.into() }
     }
 }
 
 /// How an erasure ended, from the best to the worst.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Status {
+pub enum PurgeStatus {
     /// Nothing is left and everything was looked at.
     Verified,
     /// The same, but for what is named and was chosen or cannot be otherwise.
@@ -112,29 +112,29 @@ pub enum Status {
     Incomplete,
 }
 
-impl Status {
+impl PurgeStatus {
     /// The word on a receipt.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
-            Status::Verified => "verified",
-            Status::Disclosed => "verified with disclosures",
-            Status::Incomplete => "incomplete",
+            PurgeStatus::Verified => "verified",
+            PurgeStatus::Disclosed => "verified with disclosures",
+            PurgeStatus::Incomplete => "incomplete",
         }
     }
 
     /// The status behind a word; anything unknown is incomplete.
     #[must_use]
     pub fn of_word(word: &str) -> Self {
-        let all = [Status::Verified, Status::Disclosed];
-        all.into_iter().find(|status| status.word() == word).unwrap_or(Status::Incomplete)
+        let all = [PurgeStatus::Verified, PurgeStatus::Disclosed];
+        all.into_iter().find(|status| status.word() == word).unwrap_or(PurgeStatus::Incomplete)
     }
 }
 
 /// The word that some findings allow.
 #[must_use]
-pub fn status(findings: &[Finding]) -> Status {
-    findings.iter().map(|finding| finding.kind.allows()).max().unwrap_or(Status::Verified)
+pub fn status(findings: &[Remain]) -> PurgeStatus {
+    findings.iter().map(|finding| finding.kind.allows()).max().unwrap_or(PurgeStatus::Verified)
 }
 
 #[cfg(test)]
@@ -145,41 +145,41 @@ mod tests {
     fn the_worst_finding_decides_the_word() {
         for (kinds, word) in [
             (&[][..], "verified"),
-            (&[Kind::Left], "verified with disclosures"),
-            (&[Kind::Outside], "verified with disclosures"),
-            (&[Kind::LeftReference], "verified with disclosures"),
-            (&[Kind::Account], "verified with disclosures"),
-            (&[Kind::Trail], "verified with disclosures"),
-            (&[Kind::Structure], "verified with disclosures"),
-            (&[Kind::Opaque], "verified with disclosures"),
-            (&[Kind::ServerBytes], "verified with disclosures"),
-            (&[Kind::Untold], "verified with disclosures"),
-            (&[Kind::NotAllowed], "verified with disclosures"),
-            (&[Kind::Elsewhere], "verified with disclosures"),
-            (&[Kind::Rows], "incomplete"),
-            (&[Kind::Mention], "incomplete"),
-            (&[Kind::Reference], "incomplete"),
-            (&[Kind::Dangling], "incomplete"),
-            (&[Kind::Private], "incomplete"),
-            (&[Kind::Index], "incomplete"),
-            (&[Kind::IndexUnread], "incomplete"),
-            (&[Kind::Bytes], "incomplete"),
-            (&[Kind::BytesUnread], "incomplete"),
-            (&[Kind::Unread], "incomplete"),
-            (&[Kind::Unclean], "incomplete"),
-            (&[Kind::Account, Kind::Left, Kind::ServerBytes], "verified with disclosures"),
-            (&[Kind::Account, Kind::Unread, Kind::Left], "incomplete"),
+            (&[RemainKind::Left], "verified with disclosures"),
+            (&[RemainKind::Outside], "verified with disclosures"),
+            (&[RemainKind::LeftReference], "verified with disclosures"),
+            (&[RemainKind::Account], "verified with disclosures"),
+            (&[RemainKind::Trail], "verified with disclosures"),
+            (&[RemainKind::Structure], "verified with disclosures"),
+            (&[RemainKind::Opaque], "verified with disclosures"),
+            (&[RemainKind::ServerBytes], "verified with disclosures"),
+            (&[RemainKind::Untold], "verified with disclosures"),
+            (&[RemainKind::NotAllowed], "verified with disclosures"),
+            (&[RemainKind::Elsewhere], "verified with disclosures"),
+            (&[RemainKind::Rows], "incomplete"),
+            (&[RemainKind::Mention], "incomplete"),
+            (&[RemainKind::Reference], "incomplete"),
+            (&[RemainKind::Dangling], "incomplete"),
+            (&[RemainKind::Private], "incomplete"),
+            (&[RemainKind::Index], "incomplete"),
+            (&[RemainKind::IndexUnread], "incomplete"),
+            (&[RemainKind::Bytes], "incomplete"),
+            (&[RemainKind::BytesUnread], "incomplete"),
+            (&[RemainKind::Unread], "incomplete"),
+            (&[RemainKind::Unclean], "incomplete"),
+            (&[RemainKind::Account, RemainKind::Left, RemainKind::ServerBytes], "verified with disclosures"),
+            (&[RemainKind::Account, RemainKind::Unread, RemainKind::Left], "incomplete"),
         ] {
-            let findings: Vec<Finding> = kinds.iter().map(|kind| Finding::new(*kind, "")).collect();
+            let findings: Vec<Remain> = kinds.iter().map(|kind| Remain::new(*kind, "")).collect();
             assert_eq!(status(&findings).word(), word, "{kinds:?}");
         }
     }
 
     #[test]
     fn a_word_that_is_not_known_is_no_good_one() {
-        for status in [Status::Verified, Status::Disclosed, Status::Incomplete] {
-            assert_eq!(Status::of_word(status.word()), status);
+        for status in [PurgeStatus::Verified, PurgeStatus::Disclosed, PurgeStatus::Incomplete] {
+            assert_eq!(PurgeStatus::of_word(status.word()), status);
         }
-        assert_eq!(Status::of_word("done"), Status::Incomplete);
+        assert_eq!(PurgeStatus::of_word("done"), PurgeStatus::Incomplete);
     }
 }

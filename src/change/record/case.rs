@@ -6,7 +6,7 @@ use super::{object, read, refuse_known_id, refuse_what_has_no_place};
 use crate::change::batch::{self, NewRow};
 use crate::change::draft::Draft;
 use crate::change::import::{bank, message_hash};
-use crate::change::plan::{Danger, Plan};
+use crate::change::plan::{ChangeDanger, Plan};
 use crate::change::reward::trail;
 use crate::change::{ChangeError, new_id};
 use crate::memory::{Entity, Row, reward};
@@ -17,7 +17,7 @@ use crate::store::Store;
 /// # Errors
 /// [`ChangeError::Usage`] for what is no case, [`ChangeError::Refused`] for a duplicate or where it cannot be stored.
 pub async fn case(store: &Store, text: &str) -> Result<Plan, ChangeError> {
-    let mut draft = Draft::new(store, "record.case", Danger::Safe).await?;
+    let mut draft = Draft::new(store, "record.case", ChangeDanger::Safe).await?;
     let mut row = read(Entity::Case, &object(text)?, &mut draft)?;
     if row.get("prompt").is_null() {
         return Err(ChangeError::Usage("a case needs a `prompt`: what it was asked".to_owned()));

@@ -6,7 +6,7 @@ use super::{event, memories, object, parent, read, refuse_known_id, refuse_what_
 use crate::change::batch::{self, NewRow};
 use crate::change::draft::Draft;
 use crate::change::import::message_hash;
-use crate::change::plan::{Danger, Plan};
+use crate::change::plan::{ChangeDanger, Plan};
 use crate::change::{ChangeError, uses};
 use crate::layout::BoundSource;
 use crate::memory::filter::{Filter, Operand, Operator};
@@ -21,7 +21,7 @@ use crate::store::stored::Image;
 /// # Errors
 /// As [`super::case`]; [`ChangeError::NotFound`] for a parent that is not there.
 pub async fn episode(store: &Store, text: &str) -> Result<Plan, ChangeError> {
-    let mut draft = Draft::new(store, "record.episode", Danger::Safe).await?;
+    let mut draft = Draft::new(store, "record.episode", ChangeDanger::Safe).await?;
     let mut object = object(text)?;
     let embedding = vector::take(&mut object)?;
     let links = memories::take(&mut object)?;

@@ -7,8 +7,8 @@ use crate::change::draft::Draft;
 use crate::change::{ChangeError, now};
 use crate::memory::{Entity, Row};
 use crate::store::encode::{plain_column, table_of};
-use crate::store::session::Raw;
-use crate::store::stored::Rows;
+use crate::store::session::FetchedValue;
+use crate::store::stored::StoredRows;
 
 /// Canonical columns that the event holds; others have no place in it.
 const HELD: &[&str] = &[
@@ -47,7 +47,7 @@ pub(super) async fn append(
     let found = draft.locate(Entity::Episode, &run).await?;
     let log = batch::target(store, Entity::WorkflowEvent)?;
     if let Some((column, _)) = plain_column(log, "run_id") {
-        draft.watch(Rows::with(&table_of(log), column, Raw::Text(run.clone()))).await?;
+        draft.watch(StoredRows::with(&table_of(log), column, FetchedValue::Text(run.clone()))).await?;
     }
     let events = store.related(Entity::WorkflowEvent, "run_id", std::slice::from_ref(&run)).await?;
     if let Some(known) = events.iter().find(|e| e.text("kind") == Some(kind)) {

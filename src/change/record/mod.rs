@@ -11,13 +11,33 @@ pub(super) mod vectors;
 use serde_json::{Map, Value};
 
 use super::draft::{Draft, check_id};
+use super::plan::Plan;
 use super::{ChangeError, batch, new_id};
 use crate::layout::BoundSource;
 use crate::memory::entity::Personal;
-use crate::memory::nearest::nearest;
-use crate::memory::text_check::{self, Found};
-use crate::memory::{Entity, Kind, Row, time};
+use crate::memory::nearest::{nearest, unknown};
+use crate::memory::text_check::{self, TextOddities};
+use crate::memory::{Entity, Row, ValueKind, time};
+use crate::store::Store;
 use crate::store::encode::table_of;
+
+/// Entities that can be recorded.
+pub const ENTITIES: [Entity; 2] = [Entity::Episode, Entity::Case];
+
+/// Plans one new memory from its JSON.
+///
+/// # Errors
+/// [`ChangeError::Usage`] for an entity that is not recorded; else as [`episode`] and [`case`].
+pub async fn plan(store: &Store, entity: Entity, text: &str) -> Result<Plan, ChangeError> {
+    match entity {
+        Entity::Episode => episode(store, text).await,
+        Entity::Case => case(store, text).await,
+        other => {
+            let known = ENTITIES.map(Entity::name);
+            Err(ChangeError::Usage(unknown("entity to record", other.name(), known)))
+        }
+    }
+}
 
 pub use case::case;
 pub use episode::episode;
@@ -26,7 +46,7 @@ pub use episode::episode;
 ///
 /// # Errors
 /// An unknown column with the nearest known one, or a value of the wrong kind.
-pub fn canonical_row(entity: Entity, object: &Map<String, Value>, found: &mut Found) -> Result<Row, String> {
+pub fn canonical_row(entity: Entity, object: &Map<String, Value>, found: &mut TextOddities) -> Result<Row, String> {
     let mut row = Row::empty(entity);
     for (name, value) in object {
         let Some(column) = entity.column(name) else {
@@ -37,17 +57,17 @@ pub fn canonical_row(entity: Entity, object: &Map<String, Value>, found: &mut Fo
         let wrong = |what: &str| format!("`{name}` must be {what}");
         let value = match (column.kind, value) {
             (_, Value::Null) => Value::Null,
-            (Kind::Text, Value::String(_)) | (Kind::Json, _) => value.clone(),
-            (Kind::Text, _) => return Err(wrong("a text")),
-            (Kind::Integer, value) => value.as_i64().map(Value::from).ok_or_else(|| wrong("a whole number"))?,
-            (Kind::Real, value) => value.as_f64().map(Value::from).ok_or_else(|| wrong("a number"))?,
-            (Kind::Boolean, value) => value.as_bool().map(Value::from).ok_or_else(|| wrong("true or false"))?,
-            (Kind::Time, value) => {
+            (ValueKind::Text, Value::String(_)) | (ValueKind::Json, _) => value.clone(),
+            (ValueKind::Text, _) => return Err(wrong("a text")),
+            (ValueKind::Integer, value) => value.as_i64().map(Value::from).ok_or_else(|| wrong("a whole number"))?,
+            (ValueKind::Real, value) => value.as_f64().map(Value::from).ok_or_else(|| wrong("a number"))?,
+            (ValueKind::Boolean, value) => value.as_bool().map(Value::from).ok_or_else(|| wrong("true or false"))?,
+            (ValueKind::Time, value) => {
                 let moment = value.as_str().and_then(time::canonical);
                 moment.map(Value::from).ok_or_else(|| wrong("a time such as 2026-02-04T10:00:00Z"))?
             }
-            (Kind::List, Value::Array(items)) if items.iter().all(Value::is_string) => value.clone(),
-            (Kind::List, _) => return Err(wrong("a list of texts")),
+            (ValueKind::List, Value::Array(items)) if items.iter().all(Value::is_string) => value.clone(),
+            (ValueKind::List, _) => return Err(wrong("a list of texts")),
         };
         let checked = if column.personal == Personal::Content { text_check::check_value(&value, found) } else { value };
         row.set(name, checked);
@@ -66,7 +86,7 @@ fn object(text: &str) -> Result<Map<String, Value>, ChangeError> {
 
 /// A canonical row from an object, with an id, and without secrets, which are counted.
 fn read(entity: Entity, object: &Map<String, Value>, draft: &mut Draft<'_>) -> Result<Row, ChangeError> {
-    let mut found = Found::default();
+    let mut found = TextOddities::default();
     let mut row = canonical_row(entity, object, &mut found).map_err(ChangeError::Usage)?;
     draft.disclosures.extend(found.sentences());
     match row.text("id") {

@@ -5,7 +5,7 @@ use crate::change::ChangeError;
 use crate::change::draft::Draft;
 use crate::layout::BoundSource;
 use crate::memory::filter::{Filter, Operand, Operator};
-use crate::memory::query::{Query, Start};
+use crate::memory::query::{PageStart, Query};
 use crate::memory::vector::cosine_of;
 use crate::memory::{Entity, Row, time};
 use crate::store::encode::{plain_column, table_of};
@@ -95,7 +95,7 @@ async fn candidates(draft: &Draft<'_>, agent: &str, started: &str) -> Result<Vec
         let page = draft.store.page(&query).await?;
         rows.extend(page.rows);
         match page.next {
-            Some(next) => query.start = Start::After(next),
+            Some(next) => query.start = PageStart::After(next),
             None => return Ok(rows),
         }
     }

@@ -5,10 +5,10 @@ use serde_json::{Map, Value};
 use crate::change::ChangeError;
 use crate::change::draft::Draft;
 use crate::layout::BoundSource;
-use crate::layout::vector::Beside;
+use crate::layout::vector::VectorsBeside;
 use crate::store::embedding::spelled;
 use crate::store::encode::table_of;
-use crate::store::session::Raw;
+use crate::store::session::FetchedValue;
 use crate::store::stored::{Cell, Mutation, TableName};
 
 /// Key of the JSON that holds it; not a canonical column.
@@ -49,7 +49,7 @@ pub(super) async fn store(
         return Ok(());
     };
     let beside = match &place.beside {
-        Some(Beside { table: Some(table), key, .. }) if key.len() == 1 => Some((table, &key[0].0)),
+        Some(VectorsBeside { table: Some(table), key, .. }) if key.len() == 1 => Some((table, &key[0].0)),
         Some(_) => {
             draft.disclosures.push(format!("the vector is not stored: that of {} is not one column", own.title()));
             return Ok(());
@@ -71,7 +71,7 @@ pub(super) async fn store(
     let shape = store.shape(&table).await?;
     let declared = shape.column(&place.column).map_or("", |c| c.declared.as_str());
     // The row's key as it is stored: a UUID in a text column stays as it was given.
-    let row = vec![Cell::Is(Raw::Text(id.to_owned())), Cell::Is(spelled(store.engine(), declared, numbers))];
+    let row = vec![Cell::Is(FetchedValue::Text(id.to_owned())), Cell::Is(spelled(store.engine(), declared, numbers))];
     let columns = vec![key.clone(), place.column.clone()];
     draft.push(Mutation::Insert { table, key: vec![key.clone()], columns, rows: vec![row] });
     Ok(())

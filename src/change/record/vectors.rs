@@ -4,9 +4,9 @@ use crate::change::ChangeError;
 use crate::change::batch::NewRow;
 use crate::change::draft::Draft;
 use crate::layout::BoundSource;
-use crate::store::embedding::{Shelf, spelled};
+use crate::store::embedding::{VectorShelf, spelled};
 use crate::store::encode::{plain_column, table_of};
-use crate::store::session::Raw;
+use crate::store::session::FetchedValue;
 use crate::store::stored::{Cell, Mutation};
 use crate::store::surplus::StoredColumns;
 
@@ -20,7 +20,7 @@ pub async fn add(draft: &mut Draft<'_>, source: &BoundSource, rows: &[&NewRow]) 
         return Ok(());
     }
     let store = draft.store;
-    let shelf = match Shelf::of(source) {
+    let shelf = match VectorShelf::of(source) {
         Ok(shelf) => shelf,
         Err(why) => {
             draft.disclosures.push(format!("{} vectors are left out: {why}", with.len()));
@@ -45,7 +45,10 @@ pub async fn add(draft: &mut Draft<'_>, source: &BoundSource, rows: &[&NewRow]) 
         let vector = spelled(store.engine(), &shelf.declared, numbers);
         match &shelf.key {
             Some(key) => {
-                beside.push(vec![(key.clone(), Raw::Text(new.row.id().to_owned())), (shelf.column.clone(), vector)]);
+                beside.push(vec![
+                    (key.clone(), FetchedValue::Text(new.row.id().to_owned())),
+                    (shelf.column.clone(), vector),
+                ]);
             }
             None => into_row(draft, source, new, &shelf, vector),
         }
@@ -56,7 +59,7 @@ pub async fn add(draft: &mut Draft<'_>, source: &BoundSource, rows: &[&NewRow]) 
     }
     let Some(key) = &shelf.key else { return Ok(()) };
     let lacks = |columns: &StoredColumns| {
-        let filled = |name: &str| columns.iter().any(|(n, raw)| n == name && *raw != Raw::Null);
+        let filled = |name: &str| columns.iter().any(|(n, raw)| n == name && *raw != FetchedValue::Null);
         shape.columns.iter().find(|c| c.required && !filled(&c.name)).map(|c| c.name.clone())
     };
     if let Some(column) = beside.iter().find_map(lacks) {
@@ -79,20 +82,20 @@ fn has_vector(surplus: &crate::store::surplus::Surplus) -> bool {
 }
 
 /// Puts a vector into the new row itself, unless its stored form is there already.
-fn into_row(draft: &mut Draft<'_>, source: &BoundSource, new: &NewRow, shelf: &Shelf, vector: Raw) {
+fn into_row(draft: &mut Draft<'_>, source: &BoundSource, new: &NewRow, shelf: &VectorShelf, vector: FetchedValue) {
     let Some((id, _)) = plain_column(source, "id") else { return };
     let own = table_of(source);
-    let key = Cell::Is(Raw::Text(new.row.id().to_owned()));
+    let key = Cell::Is(FetchedValue::Text(new.row.id().to_owned()));
     for mutation in draft.mutations_mut() {
         let Mutation::Insert { table, columns, rows, .. } = mutation else { continue };
         let Some(at) = columns.iter().position(|c| c == id).filter(|_| *table == own) else { continue };
         let Some(row) = rows.iter().position(|row| row[at] == key) else { continue };
         let place = columns.iter().position(|c| *c == shelf.column).unwrap_or_else(|| {
             columns.push(shelf.column.clone());
-            rows.iter_mut().for_each(|row| row.push(Cell::Is(Raw::Null)));
+            rows.iter_mut().for_each(|row| row.push(Cell::Is(FetchedValue::Null)));
             columns.len() - 1
         });
-        if rows[row][place] == Cell::Is(Raw::Null) {
+        if rows[row][place] == Cell::Is(FetchedValue::Null) {
             rows[row][place] = Cell::Is(vector);
         }
         return;

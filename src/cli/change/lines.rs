@@ -8,10 +8,13 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::{Doing, PLAN_BYTES, author, carry_out, mask_changes, unread};
-use crate::change::import::{self, Format, KnownBanks, Part};
+use crate::change::import::{self, ImportPart, KnownBanks};
+use crate::change::operation::ImportFormat;
 use crate::change::plan::Counts;
-use crate::change::{self, Plan, anchor};
-use crate::cli::{Failure, Session, look};
+use crate::change::{self, Operation, Plan, anchor};
+use crate::cli::context::Session;
+use crate::cli::failure::CommandFailure;
+use crate::cli::output;
 use crate::ground::input_file::{InputError, InputFile};
 use crate::store::Store;
 
@@ -29,14 +32,14 @@ struct Parts<'f> {
 }
 
 impl<'f> Parts<'f> {
-    fn open(path: &'f Path) -> Result<Self, Failure> {
+    fn open(path: &'f Path) -> Result<Self, CommandFailure> {
         let (most, size) = if path.is_file() { (u64::MAX - 1, PART_BYTES) } else { (PLAN_BYTES, usize::MAX) };
         let file = InputFile::open(path, most).map_err(|error| unread(path, &error))?;
         Ok(Parts { path, reader: BufReader::new(file), size, next_line: 1, is_over: false })
     }
 
     /// The next lines, with the number of the first.
-    fn next(&mut self) -> Result<(usize, String), Failure> {
+    fn next(&mut self) -> Result<(usize, String), CommandFailure> {
         let (first, mut part, mut unended) = (self.next_line, Vec::new(), 0);
         let is_end = |byte: &u8| *byte == b'\n';
         while !self.is_over && (part.len() < self.size || unended > 0) {
@@ -52,7 +55,7 @@ impl<'f> Parts<'f> {
             self.reader.consume(taken);
             if unended as u64 > PLAN_BYTES {
                 let (path, line, most) = (self.path.display(), self.next_line, PLAN_BYTES >> 20);
-                return Err(Failure::usage(format!("{path}: line {line} holds more than {most} MB")));
+                return Err(CommandFailure::usage(format!("{path}: line {line} holds more than {most} MB")));
             }
         }
         // Whether more follows decides whether the file is one change.
@@ -110,22 +113,28 @@ impl Together {
 }
 
 /// Imports our own export.
-pub(super) async fn import(session: &Session<'_>, file: &Path, skip_bad: bool, doing: &Doing) -> Result<(), Failure> {
+pub(super) async fn import(
+    session: &Session<'_>,
+    file: &Path,
+    skip_bad: bool,
+    doing: &Doing,
+) -> Result<(), CommandFailure> {
     let name = file.display().to_string();
     let mut parts = Parts::open(file)?;
     let (mut first_line, mut text) = parts.next()?;
     let store = session.store().await?;
     if parts.is_over {
-        return carry_out(session, &store, doing, || import::plan(&store, Format::Jsonl, &name, &text, skip_bad)).await;
+        let operation = Operation::Import { format: ImportFormat::Jsonl, name, text, skip_bad };
+        return carry_out(session, &store, doing, &operation).await;
     }
     if doing.plan_out.is_some() || doing.what_if {
-        return Err(Failure::usage(format!(
+        return Err(CommandFailure::usage(format!(
             "{name} is larger than one plan holds: it goes in in parts, which --plan-out and --what-if do not take"
         )));
     }
     let (banks, mut together) = (KnownBanks::default(), Together::default());
     loop {
-        let part = Part { text: &text, first_line, banks: &banks };
+        let part = ImportPart { text: &text, first_line, banks: &banks };
         put_in(&store, &name, part, skip_bad, doing, &mut together).await?;
         if parts.is_over {
             break;
@@ -134,18 +143,18 @@ pub(super) async fn import(session: &Session<'_>, file: &Path, skip_bad: bool, d
     }
     let mut shown = together.to_json(doing.apply);
     mask_changes(session, &mut shown);
-    look::print_value(session, &shown)
+    output::value(session.format(), &shown)
 }
 
 async fn put_in(
     store: &Store,
     name: &str,
-    part: Part<'_>,
+    part: ImportPart<'_>,
     skip_bad: bool,
     doing: &Doing,
     together: &mut Together,
-) -> Result<(), Failure> {
-    let plan = || import::plan_part(store, Format::Jsonl, name, part, skip_bad);
+) -> Result<(), CommandFailure> {
+    let plan = || import::plan_part(store, ImportFormat::Jsonl, name, part, skip_bad);
     if !doing.apply {
         together.add(&plan().await?);
         return Ok(());

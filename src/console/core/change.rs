@@ -3,9 +3,10 @@
 use serde_json::Value;
 
 use super::command::CommandId;
-use super::operation::Operation;
-use super::ticket::{Failure, Ticket};
-use crate::change::plan::erasure::Unfinished;
+use super::proposal::Proposal;
+use super::ticket::{RequestFailure, Ticket};
+use crate::change::operation::Operation;
+use crate::change::plan::erasure::UnfinishedErasure;
 use crate::change::plan::{Change, Receipt};
 use crate::memory::{Entity, Row};
 
@@ -19,13 +20,13 @@ pub struct Changing {
     /// Migrations are under way that stood in the way of unlocking.
     pub unlocks: bool,
     /// The operation that is being planned or applied.
-    pub pending: Option<Pending>,
+    pub pending: Option<PendingOperation>,
     /// What was done in this session, the newest last.
-    pub done: Vec<Done>,
+    pub done: Vec<DoneChange>,
     /// Counts the changes: places that were read before the last one are read again.
     pub epoch: u64,
     /// Erasures that have not ended verified, once that was asked.
-    pub unfinished: Option<Vec<Unfinished>>,
+    pub unfinished: Option<Vec<UnfinishedErasure>>,
     /// That is being asked.
     pub unfinished_asked: Option<Ticket>,
     /// The terminal tells when a key is released: a held key is known as such.
@@ -37,18 +38,18 @@ pub struct Changing {
 impl Changing {
     /// Erasures that have not ended verified, as far as that is known.
     #[must_use]
-    pub fn begun(&self) -> &[Unfinished] {
+    pub fn begun(&self) -> &[UnfinishedErasure] {
         self.unfinished.as_deref().unwrap_or_default()
     }
 }
 
 /// An operation that somebody outside is busy with.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Pending {
+pub struct PendingOperation {
     /// Number of the request.
     pub ticket: Ticket,
     /// What shall be done.
-    pub operation: Operation,
+    pub proposal: Proposal,
     /// It is being applied; else planned.
     pub applying: bool,
     /// Rows before and after, as the plan had them.
@@ -57,7 +58,7 @@ pub struct Pending {
 
 /// Something that was done in this session.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Done {
+pub struct DoneChange {
     /// What was asked for.
     pub operation: Operation,
     /// The reason that was given.
@@ -70,8 +71,8 @@ pub struct Done {
 
 /// What applying came to.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Applied {
-    /// What was done, in order; each with the position of its operation in [`Operation::each`].
+pub struct AppliedPlan {
+    /// What was done, in order; each with the position of its operation in [`Proposal::changes`].
     pub receipts: Vec<(usize, Receipt)>,
     /// Why it was not all.
     pub refusal: Option<Refusal>,
@@ -90,7 +91,7 @@ pub enum Refusal {
         now: Vec<Option<Row>>,
     },
     /// Anything else.
-    Failed(Failure),
+    Failed(RequestFailure),
 }
 
 /// The columns of a change, each with what it was and what it becomes; null where there is nothing.

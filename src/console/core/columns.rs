@@ -4,7 +4,7 @@ use crate::memory::{Entity, Row};
 
 /// How a value of a column is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Show {
+pub enum ValueStyle {
     /// As text.
     Text,
     /// An id: its beginning is enough.
@@ -37,7 +37,7 @@ pub struct ListColumn {
     /// Its title.
     pub title: &'static str,
     /// How its values are shown.
-    pub show: Show,
+    pub show: ValueStyle,
     /// Columns of the terminal it needs.
     pub min: u16,
     /// Columns it uses where there is room; 0 takes what is left.
@@ -46,14 +46,21 @@ pub struct ListColumn {
     pub priority: u8,
 }
 
-const fn column(column: &'static str, title: &'static str, show: Show, min: u16, max: u16, priority: u8) -> ListColumn {
+const fn column(
+    column: &'static str,
+    title: &'static str,
+    show: ValueStyle,
+    min: u16,
+    max: u16,
+    priority: u8,
+) -> ListColumn {
     ListColumn { column, title, show, min, max, priority }
 }
 
 /// The columns of an entity's list, from left to right.
 #[must_use]
 pub fn list_columns(entity: Entity) -> &'static [ListColumn] {
-    use Show::{Count, Flag, Id, Json, Number, Score, Share, State, Text, Time, Words};
+    use ValueStyle::{Count, Flag, Id, Json, Number, Score, Share, State, Text, Time, Words};
     match entity {
         Entity::Episode => {
             const {

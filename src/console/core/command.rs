@@ -3,8 +3,8 @@
 use crate::change::plan::erasure::Mentions;
 use crate::console::core::key::Key;
 use crate::console::core::screen_kind::ScreenKind;
-use crate::console::screens::erase::messages::Turn;
-use crate::console::screens::inbox::messages::Verdict;
+use crate::console::screens::erase::messages::EraseChoice;
+use crate::console::screens::inbox::messages::InboxVerdict;
 use crate::console::screens::jobs::messages::JobAsk;
 use crate::console::screens::recall::messages as recall;
 use crate::memory::Entity;
@@ -115,11 +115,11 @@ pub enum CommandId {
     /// Erase the selected person.
     Erase,
     /// A choice while a person is erased.
-    Turn(Turn),
+    Turn(EraseChoice),
     /// A change of the selected row.
-    Change(Ask),
+    Change(CommandAsk),
     /// Give a verdict in the inbox.
-    Judge(Verdict),
+    Judge(InboxVerdict),
     /// Write a note for the next verdict.
     Note,
     /// Start, pause or end the selected job.
@@ -141,12 +141,12 @@ pub enum CommandId {
     /// Show more episodes of the topic, or fewer.
     ReplayMore(bool),
     /// Something on the recall screen.
-    Recall(recall::Ask),
+    Recall(recall::RecallCommand),
 }
 
 /// A change that a command asks for; which rows it is about is what is selected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Ask {
+pub enum CommandAsk {
     /// Take feedback away.
     RemoveFeedback,
     /// Give the episode a signal.
@@ -177,7 +177,7 @@ pub enum Ask {
 
 /// Where a command can be given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scope {
+pub enum CommandScope {
     /// On every screen.
     Everywhere,
     /// Where rows are listed or one is shown.
@@ -206,54 +206,54 @@ pub enum Scope {
     Recall,
 }
 
-impl Scope {
+impl CommandScope {
     /// Whether its commands are known on every screen.
     #[must_use]
     pub fn is_shared(self) -> bool {
-        matches!(self, Scope::Everywhere | Scope::Rows | Scope::List)
+        matches!(self, CommandScope::Everywhere | CommandScope::Rows | CommandScope::List)
     }
 
     /// Every scope, in the order of the help.
-    pub const ALL: &[Scope] = &[
-        Scope::List,
-        Scope::Rows,
-        Scope::Replay,
-        Scope::Recall,
-        Scope::Inbox,
-        Scope::Prune,
-        Scope::Receipts,
-        Scope::Erase,
-        Scope::Findings,
-        Scope::Jobs,
-        Scope::Migrations,
-        Scope::Study,
-        Scope::Everywhere,
+    pub const ALL: &[CommandScope] = &[
+        CommandScope::List,
+        CommandScope::Rows,
+        CommandScope::Replay,
+        CommandScope::Recall,
+        CommandScope::Inbox,
+        CommandScope::Prune,
+        CommandScope::Receipts,
+        CommandScope::Erase,
+        CommandScope::Findings,
+        CommandScope::Jobs,
+        CommandScope::Migrations,
+        CommandScope::Study,
+        CommandScope::Everywhere,
     ];
 
     /// The heading of its commands in the help.
     #[must_use]
     pub fn title(self) -> &'static str {
         match self {
-            Scope::Everywhere => "Everywhere",
-            Scope::Rows => "Rows",
-            Scope::List => "Lists",
-            Scope::Receipts => "Changes",
-            Scope::Study => "Agents, policies, evaluation",
-            Scope::Inbox => "Inbox",
-            Scope::Findings => "Findings",
-            Scope::Migrations => "Migrations",
-            Scope::Jobs => "Jobs",
-            Scope::Prune => "Prune",
-            Scope::Erase => "Erasing a person",
-            Scope::Replay => "Replay",
-            Scope::Recall => "Recall",
+            CommandScope::Everywhere => "Everywhere",
+            CommandScope::Rows => "Rows",
+            CommandScope::List => "Lists",
+            CommandScope::Receipts => "Changes",
+            CommandScope::Study => "Agents, policies, evaluation",
+            CommandScope::Inbox => "Inbox",
+            CommandScope::Findings => "Findings",
+            CommandScope::Migrations => "Migrations",
+            CommandScope::Jobs => "Jobs",
+            CommandScope::Prune => "Prune",
+            CommandScope::Erase => "Erasing a person",
+            CommandScope::Replay => "Replay",
+            CommandScope::Recall => "Recall",
         }
     }
 }
 
 /// What a command may cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Danger {
+pub enum CommandDanger {
     /// Nothing.
     Safe,
     /// Rows change: it is confirmed first.
@@ -264,7 +264,7 @@ pub enum Danger {
 
 /// A command.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Command {
+pub struct ConsoleCommand {
     /// Its name.
     pub id: CommandId,
     /// Name for people.
@@ -276,14 +276,14 @@ pub struct Command {
     /// Keys; several keys separated by a blank are pressed one after the other.
     pub keys: &'static [&'static str],
     /// Where it can be given.
-    pub scope: Scope,
+    pub scope: CommandScope,
     /// What it may cost.
-    pub danger: Danger,
+    pub danger: CommandDanger,
     /// The command line that does the same, where there is one; capitals stand for what is selected.
     pub twin: Option<&'static str>,
 }
 
-impl Command {
+impl ConsoleCommand {
     /// What the database must hold for it.
     #[must_use]
     pub fn needs(&self) -> Option<Entity> {
@@ -299,7 +299,7 @@ impl Command {
     /// Whether the session must be unlocked for it.
     #[must_use]
     pub fn needs_unlocking(&self) -> bool {
-        self.changes() && !matches!(self.id, CommandId::Lock | CommandId::Judge(Verdict::Later))
+        self.changes() && !matches!(self.id, CommandId::Lock | CommandId::Judge(InboxVerdict::Later))
     }
 
     /// Whether it leads to a change: a held key must not give it.
@@ -319,28 +319,27 @@ impl Command {
 }
 
 /// What a command may cost; a database that others depend on raises it by one.
-const fn danger(id: CommandId) -> Danger {
+const fn danger(id: CommandId) -> CommandDanger {
     match id {
-        CommandId::Change(Ask::Signal(_) | Ask::AddFeedback) | CommandId::Judge(Verdict::Right | Verdict::Later) => {
-            Danger::Safe
-        }
+        CommandId::Change(CommandAsk::Signal(_) | CommandAsk::AddFeedback)
+        | CommandId::Judge(InboxVerdict::Right | InboxVerdict::Later) => CommandDanger::Safe,
         CommandId::Judge(_)
         | CommandId::Job(JobAsk::Start | JobAsk::Cancel)
         | CommandId::Change(_)
         | CommandId::Lock
         | CommandId::UndoLast
         | CommandId::UndoEntry
-        | CommandId::Prune => Danger::Guarded,
-        CommandId::Erase => Danger::Grave,
-        _ => Danger::Safe,
+        | CommandId::Prune => CommandDanger::Guarded,
+        CommandId::Erase => CommandDanger::Grave,
+        _ => CommandDanger::Safe,
     }
 }
 
 macro_rules! commands {
     ($($id:expr, $scope:ident, [$($key:literal),*], $title:literal, $hint:literal, $help:literal, $twin:expr;)*) => {
         /// Every command, in the order of the help.
-        pub const COMMANDS: &[Command] = &[$(Command {
-            id: $id, title: $title, hint: $hint, help: $help, keys: &[$($key),*], scope: Scope::$scope,
+        pub const COMMANDS: &[ConsoleCommand] = &[$(ConsoleCommand {
+            id: $id, title: $title, hint: $hint, help: $help, keys: &[$($key),*], scope: CommandScope::$scope,
             danger: danger($id), twin: $twin,
         }),*];
     };
@@ -385,59 +384,59 @@ commands! {
     CommandId::Mark, List, ["space"], "Mark", "mark", "Marks the row, or takes its mark away.", None;
     CommandId::Unmark, List, ["u"], "Unmark all", "", "Takes all marks away.", None;
     CommandId::Export, List, ["e"], "Export", "export", "Writes the marked rows, else all that the filter leaves, to a file as JSON lines.", Some("export ENTITY --where EXPR");
-    CommandId::Change(Ask::AddFeedback), Rows, ["c a"], "Add feedback", "", "Adds feedback to the episode.", Some("feedback add EPISODE --kind KIND");
-    CommandId::Change(Ask::EditFeedback), Rows, ["c e"], "Edit feedback", "", "Changes what the feedback says.", Some("feedback edit ID --kind KIND");
-    CommandId::Change(Ask::Link), Rows, ["c l"], "Link", "", "Chooses the episode that this one follows.", Some("link CHILD PARENT");
-    CommandId::Change(Ask::Reward), Rows, ["c r"], "Reward", "", "Sets the reward of the case, and its outcome.", Some("reward CASE VALUE --outcome O");
-    CommandId::Change(Ask::Window), Rows, ["c w"], "Window", "", "Sets how many of its newest cases the profile keeps.", Some("profile set ID --window N");
-    CommandId::Change(Ask::Hold(true)), Rows, ["c q"], "Quarantine", "", "Holds the case, or the marked ones, back from recall.", Some("quarantine CASE");
-    CommandId::Change(Ask::Hold(false)), Rows, ["c Q"], "Release", "", "Lets the case, or the marked ones, be recalled again.", Some("release CASE");
-    CommandId::Change(Ask::LegalHold(true)), Everywhere, ["c h"], "Legal hold", "", "Holds the person: nobody can erase them while it stands.", Some("hold SUBJECT --reason TEXT");
-    CommandId::Change(Ask::LegalHold(false)), Everywhere, ["c H"], "End the legal hold", "", "Takes the hold on the person away.", Some("unhold SUBJECT");
-    CommandId::Change(Ask::RemoveFeedback), Rows, ["c d"], "Remove feedback", "", "Takes the feedback away, with everything that hangs on it.", Some("feedback remove ID");
-    CommandId::Change(Ask::Signal(Signal::Confirmed)), Rows, ["t c"], "Confirmed", "", "Records that the episode was confirmed: its utility rises.", Some("signal EPISODE confirmed");
-    CommandId::Change(Ask::Signal(Signal::Corrected)), Rows, ["t o"], "Corrected", "", "Records that the episode was corrected.", Some("signal EPISODE corrected");
-    CommandId::Change(Ask::Signal(Signal::Rejected)), Rows, ["t r"], "Rejected", "", "Records that the episode was rejected.", Some("signal EPISODE rejected");
-    CommandId::Change(Ask::Signal(Signal::Undone)), Rows, ["t u"], "Undone", "", "Records that what the episode did was undone.", Some("signal EPISODE undone");
-    CommandId::Change(Ask::Signal(Signal::Ignored)), Rows, ["t i"], "Ignored", "", "Records that the episode was ignored.", Some("signal EPISODE ignored");
-    CommandId::Change(Ask::Retract), Rows, ["t x"], "Retract signal", "", "Takes a signal back; the utility is replayed without it.", Some("signal retract ID");
-    CommandId::Change(Ask::Unlink), Rows, ["c u"], "Unlink", "", "Takes the episode's parent away.", Some("unlink CHILD");
-    CommandId::Change(Ask::ActivatePolicy), Study, ["c a"], "Activate policy", "activate", "Puts the selected version to use; the others stay.", Some("policy activate ID");
-    CommandId::Change(Ask::TrainPolicy), Study, ["c t"], "Train policy", "train", "Trains a new version from what the bank's cases recalled; it is stored for review.", Some("policy train BANK");
+    CommandId::Change(CommandAsk::AddFeedback), Rows, ["c a"], "Add feedback", "", "Adds feedback to the episode.", Some("feedback add EPISODE --kind KIND");
+    CommandId::Change(CommandAsk::EditFeedback), Rows, ["c e"], "Edit feedback", "", "Changes what the feedback says.", Some("feedback edit ID --kind KIND");
+    CommandId::Change(CommandAsk::Link), Rows, ["c l"], "Link", "", "Chooses the episode that this one follows.", Some("link CHILD PARENT");
+    CommandId::Change(CommandAsk::Reward), Rows, ["c r"], "Reward", "", "Sets the reward of the case, and its outcome.", Some("reward CASE VALUE --outcome O");
+    CommandId::Change(CommandAsk::Window), Rows, ["c w"], "Window", "", "Sets how many of its newest cases the profile keeps.", Some("profile set ID --window N");
+    CommandId::Change(CommandAsk::Hold(true)), Rows, ["c q"], "Quarantine", "", "Holds the case, or the marked ones, back from recall.", Some("quarantine CASE");
+    CommandId::Change(CommandAsk::Hold(false)), Rows, ["c Q"], "Release", "", "Lets the case, or the marked ones, be recalled again.", Some("release CASE");
+    CommandId::Change(CommandAsk::LegalHold(true)), Everywhere, ["c h"], "Legal hold", "", "Holds the person: nobody can erase them while it stands.", Some("hold SUBJECT --reason TEXT");
+    CommandId::Change(CommandAsk::LegalHold(false)), Everywhere, ["c H"], "End the legal hold", "", "Takes the hold on the person away.", Some("unhold SUBJECT");
+    CommandId::Change(CommandAsk::RemoveFeedback), Rows, ["c d"], "Remove feedback", "", "Takes the feedback away, with everything that hangs on it.", Some("feedback remove ID");
+    CommandId::Change(CommandAsk::Signal(Signal::Confirmed)), Rows, ["t c"], "Confirmed", "", "Records that the episode was confirmed: its utility rises.", Some("signal EPISODE confirmed");
+    CommandId::Change(CommandAsk::Signal(Signal::Corrected)), Rows, ["t o"], "Corrected", "", "Records that the episode was corrected.", Some("signal EPISODE corrected");
+    CommandId::Change(CommandAsk::Signal(Signal::Rejected)), Rows, ["t r"], "Rejected", "", "Records that the episode was rejected.", Some("signal EPISODE rejected");
+    CommandId::Change(CommandAsk::Signal(Signal::Undone)), Rows, ["t u"], "Undone", "", "Records that what the episode did was undone.", Some("signal EPISODE undone");
+    CommandId::Change(CommandAsk::Signal(Signal::Ignored)), Rows, ["t i"], "Ignored", "", "Records that the episode was ignored.", Some("signal EPISODE ignored");
+    CommandId::Change(CommandAsk::Retract), Rows, ["t x"], "Retract signal", "", "Takes a signal back; the utility is replayed without it.", Some("signal retract ID");
+    CommandId::Change(CommandAsk::Unlink), Rows, ["c u"], "Unlink", "", "Takes the episode's parent away.", Some("unlink CHILD");
+    CommandId::Change(CommandAsk::ActivatePolicy), Study, ["c a"], "Activate policy", "activate", "Puts the selected version to use; the others stay.", Some("policy activate ID");
+    CommandId::Change(CommandAsk::TrainPolicy), Study, ["c t"], "Train policy", "train", "Trains a new version from what the bank's cases recalled; it is stored for review.", Some("policy train BANK");
     CommandId::Panel(ScreenKind::Recall), Everywhere, ["W"], "Recall: why is this remembered", "", "Ranks a situation, that of the selected row or one in words, and takes every score apart.", Some("recall TEXT --ranking RANKING");
-    CommandId::Recall(recall::Ask::Write), Recall, ["/"], "Write a situation", "situation", "Writes the situation in words.", Some("recall TEXT --ranking RANKING");
-    CommandId::Recall(recall::Ask::Rank(Ranking::Boosted)), Recall, ["1"], "Boosted", "to 4 ranking", "Ranks episodes by time and likeness, boosted by canvas and feedback.", Some("recall TEXT --ranking boosted");
-    CommandId::Recall(recall::Ask::Rank(Ranking::Proven)), Recall, ["2"], "Proven", "", "Ranks memories and episodes by domain, topic, utility and age.", Some("recall TEXT --ranking proven");
-    CommandId::Recall(recall::Ask::Rank(Ranking::Cases)), Recall, ["3"], "Cases", "", "Ranks cases by likeness.", Some("recall TEXT --ranking cases");
-    CommandId::Recall(recall::Ask::Rank(Ranking::Similar)), Recall, ["4"], "Similar", "", "Ranks successful episodes of like situation and outcome.", Some("recall TEXT --ranking similar");
-    CommandId::Recall(recall::Ask::Compare), Recall, ["v"], "Compare", "compare", "Ranks the same situation in another way beside this one.", None;
-    CommandId::Recall(recall::Ask::Ways), Recall, ["w"], "All rankings", "", "Chooses among all rankings and the learned policies.", Some("recall TEXT --ranking cases --policy ID");
-    CommandId::Recall(recall::Ask::Side(false)), Recall, ["h", "left"], "Left ranking", "", "Goes to the ranking at the left.", None;
-    CommandId::Recall(recall::Ask::Side(true)), Recall, ["l", "right"], "Right ranking", "", "Goes to the ranking at the right.", None;
-    CommandId::Recall(recall::Ask::Swap), Recall, ["x"], "Exchange", "", "Exchanges the two rankings.", None;
-    CommandId::Recall(recall::Ask::More(true)), Recall, ["+", "="], "One row more", "- rows", "Recalls one row more.", Some("recall TEXT --ranking RANKING -k N");
-    CommandId::Recall(recall::Ask::More(false)), Recall, ["-"], "One row fewer", "", "Recalls one row fewer.", None;
-    CommandId::Recall(recall::Ask::Agent), Recall, ["a"], "Agent", "agent", "Takes the memories of one agent, or of all.", Some("recall TEXT --ranking RANKING --agent A");
-    CommandId::Recall(recall::Ask::User), Recall, ["u"], "User", "user", "Takes the memories of one user, or of all.", Some("recall TEXT --ranking RANKING --user U");
-    CommandId::Recall(recall::Ask::Narrow), Recall, ["n"], "Narrow", "", "Names the domain and the topic that are sought, or the workflow of similar episodes.", Some("recall --ranking proven --domain D --topic T");
-    CommandId::Recall(recall::Ask::Outcomes), Recall, ["O"], "Outcomes", "", "Takes failures among the similar episodes too, or successes only.", Some("recall TEXT --ranking similar --all-outcomes");
-    CommandId::Recall(recall::Ask::Save), Recall, ["S"], "Keep the question", "keep", "Keeps what is asked under a name, in your own files.", Some("recall TEXT --ranking RANKING --save NAME");
-    CommandId::Recall(recall::Ask::Saved), Recall, ["s"], "Kept questions", "kept", "Asks a kept question again.", Some("recall --saved NAME");
-    CommandId::Recall(recall::Ask::Forget), Recall, ["X"], "Forget a question", "", "Forgets a kept question.", Some("queries forget NAME");
+    CommandId::Recall(recall::RecallCommand::Write), Recall, ["/"], "Write a situation", "situation", "Writes the situation in words.", Some("recall TEXT --ranking RANKING");
+    CommandId::Recall(recall::RecallCommand::Rank(Ranking::Boosted)), Recall, ["1"], "Boosted", "to 4 ranking", "Ranks episodes by time and likeness, boosted by canvas and feedback.", Some("recall TEXT --ranking boosted");
+    CommandId::Recall(recall::RecallCommand::Rank(Ranking::Proven)), Recall, ["2"], "Proven", "", "Ranks memories and episodes by domain, topic, utility and age.", Some("recall TEXT --ranking proven");
+    CommandId::Recall(recall::RecallCommand::Rank(Ranking::Cases)), Recall, ["3"], "Cases", "", "Ranks cases by likeness.", Some("recall TEXT --ranking cases");
+    CommandId::Recall(recall::RecallCommand::Rank(Ranking::Similar)), Recall, ["4"], "Similar", "", "Ranks successful episodes of like situation and outcome.", Some("recall TEXT --ranking similar");
+    CommandId::Recall(recall::RecallCommand::Compare), Recall, ["v"], "Compare", "compare", "Ranks the same situation in another way beside this one.", None;
+    CommandId::Recall(recall::RecallCommand::Ways), Recall, ["w"], "All rankings", "", "Chooses among all rankings and the learned policies.", Some("recall TEXT --ranking cases --policy ID");
+    CommandId::Recall(recall::RecallCommand::Side(false)), Recall, ["h", "left"], "Left ranking", "", "Goes to the ranking at the left.", None;
+    CommandId::Recall(recall::RecallCommand::Side(true)), Recall, ["l", "right"], "Right ranking", "", "Goes to the ranking at the right.", None;
+    CommandId::Recall(recall::RecallCommand::Swap), Recall, ["x"], "Exchange", "", "Exchanges the two rankings.", None;
+    CommandId::Recall(recall::RecallCommand::More(true)), Recall, ["+", "="], "One row more", "- rows", "Recalls one row more.", Some("recall TEXT --ranking RANKING -k N");
+    CommandId::Recall(recall::RecallCommand::More(false)), Recall, ["-"], "One row fewer", "", "Recalls one row fewer.", None;
+    CommandId::Recall(recall::RecallCommand::Agent), Recall, ["a"], "Agent", "agent", "Takes the memories of one agent, or of all.", Some("recall TEXT --ranking RANKING --agent A");
+    CommandId::Recall(recall::RecallCommand::User), Recall, ["u"], "User", "user", "Takes the memories of one user, or of all.", Some("recall TEXT --ranking RANKING --user U");
+    CommandId::Recall(recall::RecallCommand::Narrow), Recall, ["n"], "Narrow", "", "Names the domain and the topic that are sought, or the workflow of similar episodes.", Some("recall --ranking proven --domain D --topic T");
+    CommandId::Recall(recall::RecallCommand::Outcomes), Recall, ["O"], "Outcomes", "", "Takes failures among the similar episodes too, or successes only.", Some("recall TEXT --ranking similar --all-outcomes");
+    CommandId::Recall(recall::RecallCommand::Save), Recall, ["S"], "Keep the question", "keep", "Keeps what is asked under a name, in your own files.", Some("recall TEXT --ranking RANKING --save NAME");
+    CommandId::Recall(recall::RecallCommand::Saved), Recall, ["s"], "Kept questions", "kept", "Asks a kept question again.", Some("recall --saved NAME");
+    CommandId::Recall(recall::RecallCommand::Forget), Recall, ["X"], "Forget a question", "", "Forgets a kept question.", Some("queries forget NAME");
     CommandId::Panel(ScreenKind::Agents), Everywhere, ["a"], "Agents at work", "", "Shows what people do with canvases, how ready each agent is, what fades and which memories mislead.", Some("insights");
     CommandId::Panel(ScreenKind::Policies), Everywhere, ["L"], "Learned policies", "", "Shows the versions of retrieval policies, how good each is and which is in use.", Some("policy list");
     CommandId::Panel(ScreenKind::Evaluation), Everywhere, ["E"], "Evaluation", "", "Judges recall: hit rate, precision, nonsense, coverage, swamping, latency.", Some("evaluate");
-    CommandId::Judge(Verdict::Right), Inbox, ["a"], "It is right", "right", "Signals to the episode what the feedback says about it: confirmed, corrected or rejected.", Some("signal EPISODE SIGNAL");
-    CommandId::Judge(Verdict::Flipped), Inbox, ["x"], "Flip", "flip", "Turns thumbs up into thumbs down, or the other way round.", Some("feedback edit ID --kind KIND");
-    CommandId::Judge(Verdict::Rated(1)), Inbox, ["1"], "Rate 1", "to 5 rate", "Makes it a rating of 1.", Some("feedback edit ID --kind rating --rating 1");
-    CommandId::Judge(Verdict::Rated(2)), Inbox, ["2"], "Rate 2", "", "Makes it a rating of 2.", Some("feedback edit ID --kind rating --rating 2");
-    CommandId::Judge(Verdict::Rated(3)), Inbox, ["3"], "Rate 3", "", "Makes it a rating of 3.", Some("feedback edit ID --kind rating --rating 3");
-    CommandId::Judge(Verdict::Rated(4)), Inbox, ["4"], "Rate 4", "", "Makes it a rating of 4.", Some("feedback edit ID --kind rating --rating 4");
-    CommandId::Judge(Verdict::Rated(5)), Inbox, ["5"], "Rate 5", "", "Makes it a rating of 5.", Some("feedback edit ID --kind rating --rating 5");
-    CommandId::Judge(Verdict::Edited), Inbox, ["e"], "Edit", "edit", "Opens the form: kind, rating, correction.", Some("feedback edit ID");
-    CommandId::Judge(Verdict::Removed), Inbox, ["d"], "Remove", "remove", "Takes the feedback away.", Some("feedback remove ID");
+    CommandId::Judge(InboxVerdict::Right), Inbox, ["a"], "It is right", "right", "Signals to the episode what the feedback says about it: confirmed, corrected or rejected.", Some("signal EPISODE SIGNAL");
+    CommandId::Judge(InboxVerdict::Flipped), Inbox, ["x"], "Flip", "flip", "Turns thumbs up into thumbs down, or the other way round.", Some("feedback edit ID --kind KIND");
+    CommandId::Judge(InboxVerdict::Rated(1)), Inbox, ["1"], "Rate 1", "to 5 rate", "Makes it a rating of 1.", Some("feedback edit ID --kind rating --rating 1");
+    CommandId::Judge(InboxVerdict::Rated(2)), Inbox, ["2"], "Rate 2", "", "Makes it a rating of 2.", Some("feedback edit ID --kind rating --rating 2");
+    CommandId::Judge(InboxVerdict::Rated(3)), Inbox, ["3"], "Rate 3", "", "Makes it a rating of 3.", Some("feedback edit ID --kind rating --rating 3");
+    CommandId::Judge(InboxVerdict::Rated(4)), Inbox, ["4"], "Rate 4", "", "Makes it a rating of 4.", Some("feedback edit ID --kind rating --rating 4");
+    CommandId::Judge(InboxVerdict::Rated(5)), Inbox, ["5"], "Rate 5", "", "Makes it a rating of 5.", Some("feedback edit ID --kind rating --rating 5");
+    CommandId::Judge(InboxVerdict::Edited), Inbox, ["e"], "Edit", "edit", "Opens the form: kind, rating, correction.", Some("feedback edit ID");
+    CommandId::Judge(InboxVerdict::Removed), Inbox, ["d"], "Remove", "remove", "Takes the feedback away.", Some("feedback remove ID");
     CommandId::Note, Inbox, ["n"], "Note", "note", "Writes down why, for the next verdict.", None;
-    CommandId::Judge(Verdict::Later), Inbox, ["s"], "Later", "later", "Leaves it for another session.", None;
+    CommandId::Judge(InboxVerdict::Later), Inbox, ["s"], "Later", "later", "Leaves it for another session.", None;
     CommandId::Job(JobAsk::Start), Jobs, ["s"], "Start or resume", "start", "Plans the job, and starts it or resumes it after a yes.", Some("backfill NAME --apply");
     CommandId::Job(JobAsk::Pause), Jobs, ["p"], "Pause", "pause", "Stops the job at its next checkpoint.", Some("backfill pause NAME");
     CommandId::Job(JobAsk::Cancel), Jobs, ["x"], "End the job", "end", "Ends the job at its next checkpoint; what it did stays.", Some("backfill cancel NAME");
@@ -462,20 +461,20 @@ commands! {
     CommandId::Prune, Prune, ["p"], "Prune", "prune", "Plans what is shown, to be confirmed; enter does the same.", Some("prune --window N");
     CommandId::Panel(ScreenKind::Prune), Everywhere, ["P"], "Prune", "", "Sets rules by which cases go out of banks, and shows what they come to.", Some("prune");
     CommandId::Erase, Everywhere, ["c p"], "Erase a person", "", "Shows where a person is, the selected one or one that is named, and what erasing would do, step by step; nothing goes before the id is typed.", Some("purge SUBJECT");
-    CommandId::Turn(Turn::Next), Erase, ["l", "right"], "Next step", "next", "Goes to the next step; from the last one to the question.", None;
-    CommandId::Turn(Turn::Before), Erase, ["h", "left"], "Step before", "back", "Goes to the step before.", None;
-    CommandId::Turn(Turn::Other), Erase, ["/"], "Somebody else", "", "Names the person: an id, e-mail, name, session or whatever they are known by.", Some("purge SUBJECT");
-    CommandId::Turn(Turn::Mentions), Erase, ["c m"], "Mentions", "mentions", "Leaves, redacts or deletes mentions in other people's rows.", Some("purge SUBJECT --mentions redact");
-    CommandId::Turn(Turn::Decide(Mentions::Leave, false)), Erase, ["s"], "Leave the mention", "", "Leaves the selected mention as it is; the receipt says so.", Some("purge SUBJECT --mention ID=leave");
-    CommandId::Turn(Turn::Decide(Mentions::Redact, false)), Erase, ["x"], "Redact the mention", "", "Takes the words out of the selected mention; a key gets another name.", Some("purge SUBJECT --mention ID=redact");
-    CommandId::Turn(Turn::Decide(Mentions::Delete, false)), Erase, ["d"], "Delete the mention", "", "Lets the row of the selected mention go.", Some("purge SUBJECT --mention ID=delete");
-    CommandId::Turn(Turn::Decide(Mentions::Leave, true)), Erase, ["S"], "Leave its column", "", "Leaves all mentions in the column of the selected one.", Some("purge SUBJECT --mention TABLE.COLUMN=leave");
-    CommandId::Turn(Turn::Decide(Mentions::Redact, true)), Erase, ["X"], "Redact its column", "", "Redacts all mentions in the column of the selected one.", Some("purge SUBJECT --mention TABLE.COLUMN=redact");
-    CommandId::Turn(Turn::Decide(Mentions::Delete, true)), Erase, ["D"], "Delete its column", "", "Lets the rows of all mentions in the column of the selected one go.", Some("purge SUBJECT --mention TABLE.COLUMN=delete");
-    CommandId::Turn(Turn::Account), Erase, ["c a"], "Account", "account", "Keeps or erases the person's account with the application.", Some("purge SUBJECT --account erase");
-    CommandId::Turn(Turn::Export), Erase, ["c x"], "Export first", "export", "Writes all that is kept about the person to a folder first.", Some("export subject SUBJECT");
-    CommandId::Turn(Turn::Full), Erase, ["c f"], "Rewrite tables", "", "PostgreSQL: rewrites the tables, which locks them meanwhile.", Some("purge SUBJECT --full");
-    CommandId::Turn(Turn::Longer), Erase, ["w"], "Look longer", "", "Takes more time to find out how recall would change.", Some("purge SUBJECT --what-if");
+    CommandId::Turn(EraseChoice::Next), Erase, ["l", "right"], "Next step", "next", "Goes to the next step; from the last one to the question.", None;
+    CommandId::Turn(EraseChoice::Before), Erase, ["h", "left"], "Step before", "back", "Goes to the step before.", None;
+    CommandId::Turn(EraseChoice::Other), Erase, ["/"], "Somebody else", "", "Names the person: an id, e-mail, name, session or whatever they are known by.", Some("purge SUBJECT");
+    CommandId::Turn(EraseChoice::Mentions), Erase, ["c m"], "Mentions", "mentions", "Leaves, redacts or deletes mentions in other people's rows.", Some("purge SUBJECT --mentions redact");
+    CommandId::Turn(EraseChoice::Decide(Mentions::Leave, false)), Erase, ["s"], "Leave the mention", "", "Leaves the selected mention as it is; the receipt says so.", Some("purge SUBJECT --mention ID=leave");
+    CommandId::Turn(EraseChoice::Decide(Mentions::Redact, false)), Erase, ["x"], "Redact the mention", "", "Takes the words out of the selected mention; a key gets another name.", Some("purge SUBJECT --mention ID=redact");
+    CommandId::Turn(EraseChoice::Decide(Mentions::Delete, false)), Erase, ["d"], "Delete the mention", "", "Lets the row of the selected mention go.", Some("purge SUBJECT --mention ID=delete");
+    CommandId::Turn(EraseChoice::Decide(Mentions::Leave, true)), Erase, ["S"], "Leave its column", "", "Leaves all mentions in the column of the selected one.", Some("purge SUBJECT --mention TABLE.COLUMN=leave");
+    CommandId::Turn(EraseChoice::Decide(Mentions::Redact, true)), Erase, ["X"], "Redact its column", "", "Redacts all mentions in the column of the selected one.", Some("purge SUBJECT --mention TABLE.COLUMN=redact");
+    CommandId::Turn(EraseChoice::Decide(Mentions::Delete, true)), Erase, ["D"], "Delete its column", "", "Lets the rows of all mentions in the column of the selected one go.", Some("purge SUBJECT --mention TABLE.COLUMN=delete");
+    CommandId::Turn(EraseChoice::Account), Erase, ["c a"], "Account", "account", "Keeps or erases the person's account with the application.", Some("purge SUBJECT --account erase");
+    CommandId::Turn(EraseChoice::Export), Erase, ["c x"], "Export first", "export", "Writes all that is kept about the person to a folder first.", Some("export subject SUBJECT");
+    CommandId::Turn(EraseChoice::Full), Erase, ["c f"], "Rewrite tables", "", "PostgreSQL: rewrites the tables, which locks them meanwhile.", Some("purge SUBJECT --full");
+    CommandId::Turn(EraseChoice::Longer), Erase, ["w"], "Look longer", "", "Takes more time to find out how recall would change.", Some("purge SUBJECT --what-if");
     CommandId::Topic, Replay, ["/"], "Topic", "topic", "Names the topic whose episodes are shown in order of time.", Some("replay TOPIC");
     CommandId::ReplayMore(true), Replay, ["+", "="], "More episodes", "more", "Shows more episodes of the topic.", Some("replay TOPIC --limit N");
     CommandId::ReplayMore(false), Replay, ["-"], "Fewer episodes", "fewer", "Shows only those that belong to it most.", Some("replay TOPIC --limit N");
@@ -505,7 +504,7 @@ commands! {
 
 /// The command of that name.
 #[must_use]
-pub fn command(id: CommandId) -> Option<&'static Command> {
+pub fn command(id: CommandId) -> Option<&'static ConsoleCommand> {
     COMMANDS.iter().find(|c| c.id == id)
 }
 
@@ -516,7 +515,7 @@ fn sequence(keys: &str) -> impl Iterator<Item = Option<Key>> {
 
 /// What pressed keys mean.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Meaning {
+pub enum KeyMeaning {
     /// That command.
     Command(CommandId),
     /// The beginning of these: the next key and its command.
@@ -527,7 +526,7 @@ pub enum Meaning {
 
 /// What `keys`, pressed one after the other, mean; `screen` is the scope of a screen of its own kind.
 #[must_use]
-pub fn meaning(keys: &[Key], screen: Option<Scope>) -> Meaning {
+pub fn meaning(keys: &[Key], screen: Option<CommandScope>) -> KeyMeaning {
     let mut longer = Vec::new();
     // A screen of its own kind has its own commands first, and those of other such screens mean nothing.
     let own = COMMANDS.iter().filter(|command| Some(command.scope) == screen);
@@ -537,21 +536,21 @@ pub fn meaning(keys: &[Key], screen: Option<Scope>) -> Meaning {
             let wanted: Vec<Option<Key>> = sequence(written).collect();
             let begins = wanted.iter().zip(keys).all(|(wanted, key)| *wanted == Some(*key));
             if begins && wanted.len() == keys.len() {
-                return Meaning::Command(command.id);
+                return KeyMeaning::Command(command.id);
             }
             if let (true, Some(Some(next))) = (begins, wanted.get(keys.len())) {
                 longer.push((*next, command.id));
             }
         }
     }
-    if longer.is_empty() { Meaning::Nothing } else { Meaning::Prefix(longer) }
+    if longer.is_empty() { KeyMeaning::Nothing } else { KeyMeaning::Prefix(longer) }
 }
 
 /// The table of docs/keys.md, in Markdown.
 #[must_use]
 pub fn key_table() -> String {
     let mut out = String::new();
-    for &scope in Scope::ALL.iter().rev() {
+    for &scope in CommandScope::ALL.iter().rev() {
         let mut commands = COMMANDS.iter().filter(|c| c.scope == scope && !c.keys.is_empty()).peekable();
         if commands.peek().is_none() {
             continue;
@@ -572,12 +571,12 @@ mod tests {
 
     #[test]
     fn every_key_is_readable_and_means_one_thing() {
-        let own = Scope::ALL.iter().filter(|scope| !scope.is_shared());
+        let own = CommandScope::ALL.iter().filter(|scope| !scope.is_shared());
         own.for_each(|scope| means_one_thing(|command| command.scope == *scope));
         means_one_thing(|command| command.scope.is_shared());
     }
 
-    fn means_one_thing(taken: impl Fn(&Command) -> bool) {
+    fn means_one_thing(taken: impl Fn(&ConsoleCommand) -> bool) {
         let mut seen: Vec<Vec<Key>> = Vec::new();
         for command in COMMANDS.iter().filter(|command| taken(command)) {
             for keys in command.keys {
@@ -600,10 +599,10 @@ mod tests {
     #[test]
     fn a_prefix_tells_what_may_follow() {
         let y = Key::parse("y").unwrap();
-        let Meaning::Prefix(next) = meaning(&[y], None) else { panic!() };
+        let KeyMeaning::Prefix(next) = meaning(&[y], None) else { panic!() };
         assert!(next.contains(&(Key::parse("c").unwrap(), CommandId::CopyCommand)));
-        assert_eq!(meaning(&[y, y], None), Meaning::Command(CommandId::CopyId));
-        assert_eq!(meaning(&[y, Key::parse("x").unwrap()], None), Meaning::Nothing);
+        assert_eq!(meaning(&[y, y], None), KeyMeaning::Command(CommandId::CopyId));
+        assert_eq!(meaning(&[y, Key::parse("x").unwrap()], None), KeyMeaning::Nothing);
     }
 
     #[test]

@@ -149,13 +149,13 @@ fn column_names(entity: Entity, word: &str) -> Vec<String> {
 }
 
 fn operators(entity: Entity, word: &str) -> Vec<String> {
-    use crate::memory::Kind;
+    use crate::memory::ValueKind;
     let Some(column) = entity.column(word) else { return Vec::new() };
     let fitting: &[&str] = match column.kind {
-        Kind::List => &["has", "=", "!="],
-        Kind::Text | Kind::Json => &["=", "!=", "~"],
-        Kind::Boolean => &["=", "!="],
-        Kind::Integer | Kind::Real | Kind::Time => &["=", "!=", "<", "<=", ">", ">="],
+        ValueKind::List => &["has", "=", "!="],
+        ValueKind::Text | ValueKind::Json => &["=", "!=", "~"],
+        ValueKind::Boolean => &["=", "!="],
+        ValueKind::Integer | ValueKind::Real | ValueKind::Time => &["=", "!=", "<", "<=", ">", ">="],
     };
     fitting.iter().map(|op| (*op).to_owned()).collect()
 }

@@ -9,23 +9,23 @@ use super::change::Changing;
 use super::columns::{ListColumn, list_columns};
 use super::command::CommandId;
 use super::health::Health;
-use super::jobs::Running;
+use super::jobs::RunningJobs;
 use super::masking::Masking;
-use super::menu::{Choice, Menu, Purpose};
-use super::message::{Destination, Effect, Failure, Measures, Ticket};
-pub use super::opened::{Opened, Settings};
-use super::operation::Operation;
+use super::menu::{Menu, MenuChoice, Purpose};
+use super::message::{Destination, Effect, Measures, RequestFailure, Ticket};
+pub use super::opened::{ConsoleSettings, OpenedDatabase};
+use super::proposal::Proposal;
 use super::request::Request;
 use super::router::{Asker, Router};
 use crate::change::plan::Change;
-use crate::console::overlays::unlock::messages::Pending;
+use crate::console::overlays::unlock::messages::PendingStep;
 use crate::memory::mask::Mask;
-use crate::memory::query::{Capability, CountKind, Status};
+use crate::memory::query::{Capability, CountKind, StoreStatus};
 use crate::memory::{Entity, Row};
 
 /// How a message is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Tone {
+pub enum ToastTone {
     /// It went well.
     Good,
     /// Worth knowing.
@@ -36,11 +36,11 @@ pub enum Tone {
 
 /// A message in the footer that goes by itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Toast {
+pub struct ToastMessage {
     /// What happened.
     pub text: String,
     /// How it is meant.
-    pub tone: Tone,
+    pub tone: ToastTone,
     /// A key that may be pressed about it, and what that does.
     pub hint: Option<(&'static str, &'static str)>,
     /// The time after which it goes.
@@ -52,7 +52,7 @@ pub type Lack = (String, Option<String>);
 
 /// Something that a screen or an overlay wants done outside of itself. The core carries it out.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Action {
+pub enum ScreenAction {
     /// Do this outside of the core.
     Perform(Effect),
     /// Go there; `followed` when something here leads there.
@@ -60,17 +60,17 @@ pub enum Action {
     /// Give a command.
     Command(CommandId),
     /// Have an operation planned.
-    Propose(Operation),
+    Propose(Proposal),
     /// Lay something over the screen.
-    Show(Opening),
+    Show(LayerOpening),
     /// What is shown has another name.
     Rename,
     /// An entry of a menu was chosen.
-    Choose(Choice),
+    Choose(MenuChoice),
     /// A line was written: what for, the row that it is about, the text.
     Write(Purpose, String, String),
     /// A plan was confirmed.
-    Apply(Box<Confirmed>),
+    Apply(Box<ConfirmedPlan>),
     /// A plan is not wanted: the number of the request that made it.
     Abandon(Ticket),
     /// A form on this feedback row is planned.
@@ -87,9 +87,9 @@ pub enum Action {
 
 /// A plan that was confirmed.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Confirmed {
+pub struct ConfirmedPlan {
     /// What shall be done.
-    pub operation: Operation,
+    pub proposal: Proposal,
     /// Number of the request that made the plan.
     pub planned: Ticket,
     /// Rows before and after.
@@ -100,9 +100,9 @@ pub struct Confirmed {
 
 /// What is laid over a screen.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Opening {
+pub enum LayerOpening {
     /// Something went wrong.
-    Failure(Failure),
+    Failure(RequestFailure),
     /// Something to choose from.
     Menu(Menu),
     /// A line to write: what for, the row that it is about, what it begins with.
@@ -114,16 +114,16 @@ pub enum Opening {
     /// The choice of a parent for this episode.
     Pick(String),
     /// The question whether to apply migrations, or to unlock where there are none.
-    Unlock(Unlocking),
+    Unlock(UnlockStep),
     /// The last question before the person of this id is erased, and what else it says.
     Erase(String, Vec<String>),
 }
 
 /// What is to be confirmed before the database, or another part of it, can be changed.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Unlocking {
+pub struct UnlockStep {
     /// Migrations that would be applied; none: the session is unlocked.
-    pub migrations: Vec<Pending>,
+    pub migrations: Vec<PendingStep>,
     /// Words for `--optional`: those of them that are applied only by name.
     pub optional: Vec<String>,
     /// They stand in the way of unlocking, which is asked for afterwards.
@@ -134,9 +134,9 @@ pub struct Unlocking {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Context {
     /// What was opened.
-    pub opened: Opened,
+    pub opened: OpenedDatabase,
     /// What the user chose.
-    pub settings: Settings,
+    pub settings: ConsoleSettings,
     /// The door for rows.
     pub masking: Masking,
     /// Columns and rows of the terminal.
@@ -146,19 +146,19 @@ pub struct Context {
     /// The time, as it was told last.
     pub now: DateTime<Utc>,
     /// The state of the database, once it was read.
-    pub status: Option<Box<Status>>,
+    pub status: Option<Box<StoreStatus>>,
     /// It is being waited for.
     pub status_pending: Option<Ticket>,
     /// Why it could not be read.
-    pub status_failure: Option<Failure>,
+    pub status_failure: Option<RequestFailure>,
     /// What was drawn last.
     pub measures: Measures,
     /// The message in the footer.
-    pub toast: Option<Toast>,
+    pub toast: Option<ToastMessage>,
     /// Whether anything may be changed, what is under way, what was done.
     pub changing: Changing,
     /// Jobs that run and ran in this console.
-    pub running: Running,
+    pub running: RunningJobs,
     /// What is wrong or suspicious, as far as it was looked for.
     pub health: Health,
     /// The export under way and how many rows it wrote.
@@ -167,14 +167,14 @@ pub struct Context {
     pub(in crate::console) router: Router,
     /// Who is asking now.
     pub(in crate::console) asker: Asker,
-    actions: Vec<Action>,
+    actions: Vec<ScreenAction>,
     next_ticket: u64,
 }
 
 impl Context {
     /// What surrounds the first screen.
     #[must_use]
-    pub fn new(opened: Opened, settings: Settings, mask: Mask, masked: bool) -> Self {
+    pub fn new(opened: OpenedDatabase, settings: ConsoleSettings, mask: Mask, masked: bool) -> Self {
         Context {
             opened,
             settings,
@@ -188,7 +188,7 @@ impl Context {
             measures: Measures::default(),
             toast: None,
             changing: Changing::default(),
-            running: Running::default(),
+            running: RunningJobs::default(),
             health: Health::default(),
             exporting: None,
             router: Router::default(),
@@ -268,63 +268,63 @@ impl Context {
 
     /// Has something done outside of the core.
     pub fn perform(&mut self, effect: Effect) {
-        self.actions.push(Action::Perform(effect));
+        self.actions.push(ScreenAction::Perform(effect));
     }
 
     /// Goes to what something here leads to.
     pub fn follow(&mut self, to: Destination) {
-        self.actions.push(Action::Go(to, true));
+        self.actions.push(ScreenAction::Go(to, true));
     }
 
     /// Has something carried out.
-    pub fn act(&mut self, action: Action) {
+    pub fn act(&mut self, action: ScreenAction) {
         self.actions.push(action);
     }
 
     /// Gives a command, as its key would.
     pub fn command(&mut self, id: CommandId) {
-        self.actions.push(Action::Command(id));
+        self.actions.push(ScreenAction::Command(id));
     }
 
-    /// Has an operation planned, to be confirmed as its danger asks for.
-    pub fn propose(&mut self, operation: Operation) {
-        self.actions.push(Action::Propose(operation));
+    /// Has something planned, to be confirmed as its danger asks for.
+    pub fn propose(&mut self, proposal: impl Into<Proposal>) {
+        self.actions.push(ScreenAction::Propose(proposal.into()));
     }
 
     /// Lays something over the screen.
-    pub fn show(&mut self, opening: Opening) {
-        self.actions.push(Action::Show(opening));
+    pub fn show(&mut self, opening: LayerOpening) {
+        self.actions.push(ScreenAction::Show(opening));
     }
 
     /// Opens a line to write that begins with a text.
     pub fn prompt(&mut self, purpose: Purpose, text: &str) {
-        self.show(Opening::Prompt(purpose, String::new(), text.to_owned()));
+        self.show(LayerOpening::Prompt(purpose, String::new(), text.to_owned()));
     }
 
     /// What is shown has another name.
     pub fn renamed(&mut self) {
-        self.actions.push(Action::Rename);
+        self.actions.push(ScreenAction::Rename);
     }
 
     /// Goes to a place of its own, not to what something here leads to.
     pub fn go(&mut self, to: Destination) {
-        self.actions.push(Action::Go(to, false));
+        self.actions.push(ScreenAction::Go(to, false));
     }
 
     /// Shows what went wrong.
-    pub fn fail(&mut self, failure: Failure) {
-        self.show(Opening::Failure(failure));
+    pub fn fail(&mut self, failure: RequestFailure) {
+        self.show(LayerOpening::Failure(failure));
     }
 
     /// Shows a message in the footer for some seconds.
-    pub fn say(&mut self, tone: Tone, text: impl Into<String>) {
+    pub fn say(&mut self, tone: ToastTone, text: impl Into<String>) {
         const SHOWN_FOR: u64 = 4_000;
         let ticket = self.wait_for_all(SHOWN_FOR);
-        self.toast = Some(Toast { text: text.into(), tone, hint: None, ticket });
+        self.toast = Some(ToastMessage { text: text.into(), tone, hint: None, ticket });
     }
 
     /// What is to be carried out.
-    pub(in crate::console) fn take_actions(&mut self) -> Vec<Action> {
+    pub(in crate::console) fn take_actions(&mut self) -> Vec<ScreenAction> {
         std::mem::take(&mut self.actions)
     }
 

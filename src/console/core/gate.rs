@@ -5,7 +5,7 @@ use super::context::Context;
 use super::input::Input;
 use super::key::{Code, Key};
 use super::message::Ticket;
-use crate::change::plan::Danger;
+use crate::change::plan::ChangeDanger;
 
 /// The key that confirms. No command begins or ends with it, so that no key opens a dialog and confirms it.
 pub const CONFIRM: char = 'A';
@@ -15,7 +15,7 @@ pub const REPEATS: u64 = 700;
 
 /// What a key did at the gate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Passage {
+pub enum GatePassage {
     /// It is confirmed.
     Open,
     /// It shall not be done.
@@ -28,9 +28,9 @@ pub enum Passage {
 
 /// A gate that waits for a confirmation.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Gate {
+pub struct ConfirmGate {
     /// How it is confirmed: guarded by [`CONFIRM`], grave by typing the word.
-    pub step: Danger,
+    pub step: ChangeDanger,
     /// What must be typed where it is grave.
     pub word: String,
     /// What was typed.
@@ -41,48 +41,48 @@ pub struct Gate {
     pub timer: Ticket,
 }
 
-impl Gate {
+impl ConfirmGate {
     /// A gate of that danger; `timer` arms it when it elapses, at once when `armed`.
     #[must_use]
-    pub fn new(step: Danger, word: impl Into<String>, timer: Ticket, armed: bool) -> Self {
-        Gate { step, word: word.into(), input: Input::default(), armed, timer }
+    pub fn new(step: ChangeDanger, word: impl Into<String>, timer: Ticket, armed: bool) -> Self {
+        ConfirmGate { step, word: word.into(), input: Input::default(), armed, timer }
     }
 
     /// What a key does here.
-    pub fn press(&mut self, key: Key) -> Passage {
+    pub fn press(&mut self, key: Key) -> GatePassage {
         if key.code == Code::Esc {
-            return Passage::Closed;
+            return GatePassage::Closed;
         }
-        if self.step == Danger::Grave {
+        if self.step == ChangeDanger::Grave {
             return match key.code {
-                Code::Enter if !self.armed => Passage::Taken,
-                Code::Enter if self.input.text().trim() == self.word => Passage::Open,
-                Code::Enter => Passage::Taken,
-                Code::Up | Code::Down | Code::PageUp | Code::PageDown => Passage::Other,
-                _ if !self.armed => Passage::Taken,
-                _ if self.input.press(key) => Passage::Taken,
-                _ => Passage::Other,
+                Code::Enter if !self.armed => GatePassage::Taken,
+                Code::Enter if self.input.text().trim() == self.word => GatePassage::Open,
+                Code::Enter => GatePassage::Taken,
+                Code::Up | Code::Down | Code::PageUp | Code::PageDown => GatePassage::Other,
+                _ if !self.armed => GatePassage::Taken,
+                _ if self.input.press(key) => GatePassage::Taken,
+                _ => GatePassage::Other,
             };
         }
         match key.code {
             // Cancel has the focus.
-            Code::Enter | Code::Char('q') if !key.ctrl && !key.alt => Passage::Closed,
+            Code::Enter | Code::Char('q') if !key.ctrl && !key.alt => GatePassage::Closed,
             Code::Char(CONFIRM) if !key.ctrl && !key.alt => {
                 if self.armed {
-                    Passage::Open
+                    GatePassage::Open
                 } else {
-                    Passage::Taken
+                    GatePassage::Taken
                 }
             }
-            _ => Passage::Other,
+            _ => GatePassage::Other,
         }
     }
 
     /// What a key does here; one that comes too early starts the time again that must pass before.
-    pub fn press_in_time(&mut self, key: Key, cx: &mut Context) -> Passage {
+    pub fn press_in_time(&mut self, key: Key, cx: &mut Context) -> GatePassage {
         let was_early = !self.armed;
         let passage = self.press(key);
-        if was_early && passage != Passage::Closed {
+        if was_early && passage != GatePassage::Closed {
             self.timer = cx.wait_for_all(REPEATS);
         }
         passage
@@ -91,37 +91,37 @@ impl Gate {
     /// Whether confirming would do it now.
     #[must_use]
     pub fn is_ready(&self) -> bool {
-        self.armed && (self.step != Danger::Grave || self.input.text().trim() == self.word)
+        self.armed && (self.step != ChangeDanger::Grave || self.input.text().trim() == self.word)
     }
 }
 
 impl Context {
     /// How much care that danger needs in this database.
     #[must_use]
-    pub fn care(&self, danger: Danger) -> Danger {
+    pub fn care(&self, danger: ChangeDanger) -> ChangeDanger {
         if self.opened.production { raised(danger) } else { danger }
     }
 
     /// A gate for that danger in this database, not armed before keys that repeat themselves have stopped.
-    pub fn gate(&mut self, danger: Danger, subject: &str) -> Gate {
+    pub fn gate(&mut self, danger: ChangeDanger, subject: &str) -> ConfirmGate {
         let step = self.care(danger);
-        let word = if self.opened.production && danger == Danger::Grave {
+        let word = if self.opened.production && danger == ChangeDanger::Grave {
             format!("{} {subject}", self.database_name())
         } else {
             subject.to_owned()
         };
         let armed = self.changing.releases;
         let timer = if armed { self.ticket() } else { self.wait_for_all(REPEATS) };
-        Gate::new(step, word, timer, armed)
+        ConfirmGate::new(step, word, timer, armed)
     }
 }
 
 /// One step more care, for databases that others depend on.
 #[must_use]
-pub fn raised(danger: Danger) -> Danger {
+pub fn raised(danger: ChangeDanger) -> ChangeDanger {
     match danger {
-        Danger::Safe => Danger::Guarded,
-        Danger::Guarded | Danger::Grave => Danger::Grave,
+        ChangeDanger::Safe => ChangeDanger::Guarded,
+        ChangeDanger::Guarded | ChangeDanger::Grave => ChangeDanger::Grave,
     }
 }
 
@@ -136,23 +136,23 @@ mod tests {
 
     #[test]
     fn enter_never_confirms_what_is_guarded() {
-        let mut gate = Gate::new(Danger::Guarded, "", Ticket(1), true);
-        assert_eq!(gate.press(key("enter")), Passage::Closed);
-        assert_eq!(gate.press(key("A")), Passage::Open);
+        let mut gate = ConfirmGate::new(ChangeDanger::Guarded, "", Ticket(1), true);
+        assert_eq!(gate.press(key("enter")), GatePassage::Closed);
+        assert_eq!(gate.press(key("A")), GatePassage::Open);
         gate.armed = false;
-        assert_eq!(gate.press(key("A")), Passage::Taken);
+        assert_eq!(gate.press(key("A")), GatePassage::Taken);
     }
 
     #[test]
     fn what_is_grave_needs_its_word() {
-        let mut gate = Gate::new(Danger::Grave, "fb-1", Ticket(1), true);
-        assert_eq!(gate.press(key("A")), Passage::Taken);
-        assert_eq!(gate.press(key("enter")), Passage::Taken);
+        let mut gate = ConfirmGate::new(ChangeDanger::Grave, "fb-1", Ticket(1), true);
+        assert_eq!(gate.press(key("A")), GatePassage::Taken);
+        assert_eq!(gate.press(key("enter")), GatePassage::Taken);
         gate.input = Input::default();
         for c in ["f", "b", "-", "1"] {
-            assert_eq!(gate.press(key(c)), Passage::Taken);
+            assert_eq!(gate.press(key(c)), GatePassage::Taken);
         }
-        assert_eq!(gate.press(key("enter")), Passage::Open);
+        assert_eq!(gate.press(key("enter")), GatePassage::Open);
     }
 
     #[test]

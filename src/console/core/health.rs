@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::ticket::{Failure, Ticket};
-use crate::console::screens::findings::messages::News;
+use super::ticket::{RequestFailure, Ticket};
+use crate::console::screens::findings::messages::LookNews;
 use crate::memory::findings::{Finding, NotApplicable};
 
 /// Findings that the first screen lists.
@@ -25,7 +25,7 @@ pub struct Health {
     /// It is under way.
     pub pending: Option<Ticket>,
     /// Why it ended early.
-    pub failure: Option<Failure>,
+    pub failure: Option<RequestFailure>,
     /// What this look told; what only an older one did goes when it is over.
     told: BTreeSet<Name>,
     /// Changes that had been made when it began.
@@ -88,13 +88,13 @@ impl Health {
         self.found.insert(at, finding);
     }
 
-    fn hear(&mut self, news: News) {
+    fn hear(&mut self, news: LookNews) {
         match news {
-            News::Found(finding) => self.keep(*finding),
-            News::NotApplicable(kind) => self.skipped.push(kind),
-            News::Read(rows, entity) => self.read = Some((rows, entity)),
-            News::Left(kinds) => self.left = kinds,
-            News::Done => {
+            LookNews::Found(finding) => self.keep(*finding),
+            LookNews::NotApplicable(kind) => self.skipped.push(kind),
+            LookNews::Read(rows, entity) => self.read = Some((rows, entity)),
+            LookNews::Left(kinds) => self.left = kinds,
+            LookNews::Done => {
                 let told = std::mem::take(&mut self.told);
                 self.found.retain(|f| told.contains(&name(f)));
                 (self.done, self.pending) = (true, None);
@@ -118,7 +118,7 @@ impl Health {
     }
 
     /// Takes a reply to a look.
-    pub fn take(&mut self, ticket: Ticket, reply: Result<News, Failure>) {
+    pub fn take(&mut self, ticket: Ticket, reply: Result<LookNews, RequestFailure>) {
         if self.pending != Some(ticket) {
             return;
         }

@@ -3,27 +3,27 @@
 use serde_json::Value;
 
 use super::ticket::Ticket;
-use crate::job::plan::{Offer, Progress};
+use crate::job::plan::{JobOffer, JobProgress};
 
 /// Lines of a log that are kept.
 const LOG: usize = 200;
 
 /// A job that this console runs.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Live {
+pub struct LiveJob {
     /// Number of the request.
     pub ticket: Ticket,
     /// Name of the job.
     pub name: String,
     /// How far it is; none before it was heard of.
-    pub progress: Option<Box<Progress>>,
+    pub progress: Option<Box<JobProgress>>,
 }
 
 /// What runs and ran in this console.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Running {
+pub struct RunningJobs {
     /// What runs.
-    pub live: Vec<Live>,
+    pub live: Vec<LiveJob>,
     /// What was said of each job, the newest last.
     pub log: Vec<(String, String)>,
     /// The receipts of those that ended, the newest last.
@@ -32,16 +32,16 @@ pub struct Running {
     pub leaving: bool,
 }
 
-impl Running {
+impl RunningJobs {
     /// A job that runs here.
     #[must_use]
-    pub fn of(&self, name: &str) -> Option<&Live> {
+    pub fn of(&self, name: &str) -> Option<&LiveJob> {
         self.live.iter().find(|live| live.name == name)
     }
 
     /// How far a job's latest run is: as it runs here, else as it was read.
     #[must_use]
-    pub fn run_of(&self, offer: &Offer) -> Option<Progress> {
+    pub fn run_of(&self, offer: &JobOffer) -> Option<JobProgress> {
         let here = self.of(&offer.name).and_then(|live| live.progress.as_deref());
         here.or(offer.run.as_ref()).cloned()
     }
@@ -56,7 +56,7 @@ impl Running {
 
 /// How the console is left while a job runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Leaving {
+pub enum LeavingChoice {
     /// Not yet.
     Wait,
     /// Jobs pause first.

@@ -1,15 +1,15 @@
 //! What lies over a screen: everything that the core asks of it. The topmost has the keys.
 
 use super::context::Context;
-use super::gate::Gate;
+use super::gate::ConfirmGate;
 use super::key::{Code, Key};
-use super::message::{Target, Ticket};
+use super::message::{ClickTarget, Ticket};
 use super::request::Reply;
 use crate::console::view::Canvas;
 
 /// What becomes of it after a key or a click.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step {
+pub enum LayerStep {
     /// It stays.
     Stays,
     /// It is closed.
@@ -22,27 +22,27 @@ pub trait Layer {
     fn opened(&mut self, _cx: &mut Context) {}
 
     /// What a key does.
-    fn key(&mut self, key: Key, cx: &mut Context) -> Step;
+    fn key(&mut self, key: Key, cx: &mut Context) -> LayerStep;
 
     /// What a pasted text does: outside of a field, nothing.
     fn paste(&mut self, _text: &str, _cx: &mut Context) {}
 
     /// What a click does; one beside it closes it, unless something would be lost.
-    fn click(&mut self, target: &Target, _cx: &mut Context) -> Step {
-        let inside = matches!(target, Target::MenuItem(_) | Target::Overlay);
-        if inside || self.gate().is_some() { Step::Stays } else { Step::Closes }
+    fn click(&mut self, target: &ClickTarget, _cx: &mut Context) -> LayerStep {
+        let inside = matches!(target, ClickTarget::MenuItem(_) | ClickTarget::Overlay);
+        if inside || self.gate().is_some() { LayerStep::Stays } else { LayerStep::Closes }
     }
 
     /// Scrolls, or moves the selection.
     fn scroll_by(&mut self, _by: isize, _cx: &Context) {}
 
     /// The gate that it puts up, if it does.
-    fn gate(&self) -> Option<&Gate> {
+    fn gate(&self) -> Option<&ConfirmGate> {
         None
     }
 
     /// The gate that it puts up, if it does.
-    fn gate_mut(&mut self) -> Option<&mut Gate> {
+    fn gate_mut(&mut self) -> Option<&mut ConfirmGate> {
         None
     }
 

@@ -11,9 +11,9 @@ use crate::change::plan::erasure::Preview;
 use crate::change::plan::{Change, Plan};
 use crate::console::core::change::Refusal;
 use crate::console::core::condition::Conditions;
-use crate::console::core::message::{Effect, Failure};
+use crate::console::core::message::{Effect, RequestFailure};
 use crate::console::core::request::{Content, Related, Relation, Reply, Request};
-use crate::job::plan::Beat;
+use crate::job::plan::JobBeat;
 use crate::memory::filter::Operand;
 use crate::memory::mask::Mask;
 use crate::memory::query::Query;
@@ -225,9 +225,8 @@ impl Masking {
             Request::PlanErasure(given, _) | Request::LoadWhereabouts(given) | Request::Erase { given, .. } => {
                 self.real(given);
             }
-            Request::Plan(operation) | Request::Preview(operation) => {
-                operation.persons_mut().into_iter().for_each(|person| self.real(person));
-            }
+            Request::Plan(proposal) => proposal.persons_mut().into_iter().for_each(|person| self.real(person)),
+            Request::Preview(operation) => operation.persons_mut().into_iter().for_each(|person| self.real(person)),
             Request::LoadRelated(relations) => {
                 for (_, relation) in relations {
                     match relation {
@@ -301,7 +300,7 @@ impl Masking {
             Reply::TrailVerified(Ok(verdict)) => {
                 verdict.faults.iter_mut().for_each(|fault| self.veil_over(&mut fault.message));
             }
-            Reply::JobBeat(Beat::Said(line)) => self.veil_over(line),
+            Reply::JobBeat(JobBeat::Said(line)) => self.veil_over(line),
             _ => {}
         }
     }
@@ -324,7 +323,7 @@ impl Masking {
         }
     }
 
-    fn failure(&self, failure: &mut Failure) {
+    fn failure(&self, failure: &mut RequestFailure) {
         self.veil_over(&mut failure.what);
         self.veil_over(&mut failure.message);
         failure.remedy.iter_mut().for_each(|remedy| self.veil_over(remedy));

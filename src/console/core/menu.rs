@@ -5,15 +5,15 @@ use nucleo_matcher::{Config, Matcher, Utf32Str};
 
 use super::command::CommandId;
 use super::input::Input;
-use super::jobs::Leaving;
+use super::jobs::LeavingChoice;
 use super::message::Destination;
-use super::operation::Operation;
-use crate::console::screens::recall::messages::Pick;
+use crate::change::operation::Operation;
+use crate::console::screens::recall::messages::RecallPick;
 use crate::memory::{Entity, Row};
 
 /// What choosing an entry does.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Choice {
+pub enum MenuChoice {
     /// Gives a command.
     Command(CommandId),
     /// Goes there.
@@ -27,14 +27,14 @@ pub enum Choice {
     /// Takes a theme.
     Theme(&'static str),
     /// Leaves the console while a job runs.
-    Leave(Leaving),
+    Leave(LeavingChoice),
     /// Something on the recall screen.
-    Recall(Pick),
+    Recall(RecallPick),
 }
 
 /// An entry of a menu.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Item {
+pub struct MenuItem {
     /// What it is called.
     pub label: String,
     /// More about it.
@@ -42,7 +42,7 @@ pub struct Item {
     /// Keys that do the same.
     pub keys: String,
     /// What choosing it does.
-    pub choice: Choice,
+    pub choice: MenuChoice,
     /// Why it cannot be chosen.
     pub unavailable: Option<String>,
 }
@@ -53,7 +53,7 @@ pub struct Menu {
     /// What is chosen here.
     pub title: String,
     /// All entries.
-    pub items: Vec<Item>,
+    pub items: Vec<MenuItem>,
     /// What was typed.
     pub input: Input,
     /// Position of the selected entry among those that match.
@@ -63,13 +63,13 @@ pub struct Menu {
 impl Menu {
     /// A menu with its first entry selected.
     #[must_use]
-    pub fn new(title: impl Into<String>, items: Vec<Item>) -> Self {
+    pub fn new(title: impl Into<String>, items: Vec<MenuItem>) -> Self {
         Menu { title: title.into(), items, input: Input::default(), selected: 0 }
     }
 
     /// The entries that match what was typed, best first; all of them in order when nothing was.
     #[must_use]
-    pub fn matching(&self) -> Vec<&Item> {
+    pub fn matching(&self) -> Vec<&MenuItem> {
         let text = self.input.text().trim();
         if text.is_empty() {
             return self.items.iter().collect();
@@ -78,7 +78,7 @@ impl Menu {
         let mut matcher = Matcher::new(Config::DEFAULT);
         let mut letters = Vec::new();
         let mut score = |text: &str| pattern.score(Utf32Str::new(text, &mut letters), &mut matcher);
-        let mut found: Vec<(u32, &Item)> = Vec::new();
+        let mut found: Vec<(u32, &MenuItem)> = Vec::new();
         for item in &self.items {
             // The label says most; what stands beside it only finds what the label does not.
             let by_note = |score: u32| score / 2;
@@ -94,7 +94,8 @@ impl Menu {
     #[must_use]
     pub fn named_row(&self) -> Option<Destination> {
         let text = self.input.text().trim();
-        let begins = |item: &Item| item.label.get(..text.len()).is_some_and(|start| start.eq_ignore_ascii_case(text));
+        let begins =
+            |item: &MenuItem| item.label.get(..text.len()).is_some_and(|start| start.eq_ignore_ascii_case(text));
         if self.items.iter().any(begins) {
             return None;
         }
@@ -168,12 +169,12 @@ pub struct Prompt {
 mod tests {
     use super::*;
 
-    fn item(label: &str) -> Item {
-        Item {
+    fn item(label: &str) -> MenuItem {
+        MenuItem {
             label: label.to_owned(),
             note: String::new(),
             keys: String::new(),
-            choice: Choice::Command(CommandId::Help),
+            choice: MenuChoice::Command(CommandId::Help),
             unavailable: None,
         }
     }

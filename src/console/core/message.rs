@@ -7,13 +7,13 @@ use super::condition::Conditions;
 use super::key::Key;
 use super::request::{Reply, Request};
 use super::screen_kind::ScreenKind;
-pub use super::ticket::{Failure, Ticket};
-use crate::job::plan::Wish;
+pub use super::ticket::{RequestFailure, Ticket};
+use crate::job::plan::JobWish;
 use crate::memory::Entity;
 
 /// What something on the screen stands for, so that a click means something.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Target {
+pub enum ClickTarget {
     /// The row of the list at that position among those held.
     ListRow(usize),
     /// A column's title.
@@ -103,9 +103,9 @@ pub enum Message {
     /// A text was pasted.
     Paste(String),
     /// A click; `twice` when it follows another one at the same place.
-    Click(Target, bool),
+    Click(ClickTarget, bool),
     /// The wheel was turned over something: up or down.
-    Wheel(Target, bool),
+    Wheel(ClickTarget, bool),
     /// The terminal has this many columns and rows.
     Resize(u16, u16),
     /// It is that time.
@@ -115,11 +115,11 @@ pub enum Message {
     /// This was drawn.
     Drawn(Measures),
     /// A text was handed to the clipboard: what, and in how many bytes.
-    Copied(Result<String, Failure>),
+    Copied(Result<String, RequestFailure>),
     /// The editor was closed.
-    Viewed(Result<(), Failure>),
+    Viewed(Result<(), RequestFailure>),
     /// Something outside went wrong.
-    Failed(Failure),
+    Failed(RequestFailure),
 }
 
 /// Something to be done outside of the core.
@@ -130,7 +130,7 @@ pub enum Effect {
     /// Something that is answered with [`Message::Reply`] under the same number.
     Ask(Ticket, Request),
     /// Tell the job that runs under that number to stop.
-    WishJob(Ticket, Wish),
+    WishJob(Ticket, JobWish),
     /// Print these lines when the terminal has been given back.
     Tell(Vec<String>),
     /// Nobody waits for this any more: stop it, and forget a plan that is kept under it.

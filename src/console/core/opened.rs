@@ -8,7 +8,7 @@ use crate::memory::query::Capability;
 
 /// What was opened, known before anything is read.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Opened {
+pub struct OpenedDatabase {
     /// Path or URL, without a password.
     pub location: String,
     /// How it is named on a command line.
@@ -27,7 +27,7 @@ pub struct Opened {
 
 /// What the user chose.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Settings {
+pub struct ConsoleSettings {
     /// Name of the theme.
     pub theme: String,
     /// The mouse is ours.

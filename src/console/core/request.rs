@@ -1,24 +1,25 @@
 //! What the console asks of the world outside, and what comes back: plain data, each with the number of its request.
 
-use super::change::{Applied, Refusal};
-use super::opened::Opened;
-use super::operation::Operation;
-use super::ticket::{Failure, Ticket};
+use super::change::{AppliedPlan, Refusal};
+use super::opened::OpenedDatabase;
+use super::proposal::Proposal;
+use super::ticket::{RequestFailure, Ticket};
+use crate::change::operation::Operation;
 use crate::change::plan::Plan;
-use crate::change::plan::erasure::{Choice, Outcome, Preview, Unfinished};
-use crate::console::overlays::unlock::messages::Writable;
-use crate::console::screens::findings::messages::News;
+use crate::change::plan::erasure::{ErasureChoice, ErasureOutcome, Preview, UnfinishedErasure};
+use crate::console::overlays::unlock::messages::WriteState;
+use crate::console::screens::findings::messages::LookNews;
 use crate::console::screens::jobs::messages::JobAsk;
-use crate::console::screens::migrations::messages::Listed;
-use crate::console::screens::receipts::messages::Entry;
-use crate::console::screens::replay::messages::{About, Told};
-use crate::console::screens::study::messages::{Answer, Question};
+use crate::console::screens::migrations::messages::MigrationList;
+use crate::console::screens::receipts::messages::ReceiptEntry;
+use crate::console::screens::replay::messages::{ReplaySubject, ReplayedTopic};
+use crate::console::screens::study::messages::{StudyAnswer, StudyQuestion};
 use crate::console::screens::trail::messages::TrailVerdict;
-use crate::job::plan::{Beat, Offer, Progress};
-use crate::memory::query::{EpisodeContext, Page, Query, Status};
+use crate::job::plan::{JobBeat, JobOffer, JobProgress};
+use crate::memory::query::{EpisodeContext, Page, Query, StoreStatus};
 use crate::memory::{Entity, Row};
-use crate::recall::answer::{Answer as Recalled, Stages};
-use crate::recall::inquiry::{Inquiry, Saved};
+use crate::recall::answer::{RecallAnswer as Recalled, StageTimes};
+use crate::recall::inquiry::{Inquiry, SavedQuestion};
 use crate::recall::what_if::WhatIf;
 
 /// A related piece of what a detail shows.
@@ -87,8 +88,8 @@ pub enum Request {
     LoadDetail(Entity, String, String),
     /// Read rows that are related to one.
     LoadRelated(Vec<(String, Relation)>),
-    /// Plan an operation, and keep the plan under that number until it is applied or cancelled.
-    Plan(Box<Operation>),
+    /// Plan what is proposed, and keep the plan under that number until it is applied or cancelled.
+    Plan(Box<Proposal>),
     /// Apply a plan that was made before, or plan and apply each of several operations.
     Apply {
         /// Number of the request that made the plan.
@@ -108,7 +109,7 @@ pub enum Request {
     /// Read a topic, or what is around an episode, in order of time.
     Replay {
         /// What is replayed.
-        about: About,
+        about: ReplaySubject,
         /// Episodes at most.
         limit: usize,
     },
@@ -117,7 +118,7 @@ pub enum Request {
     /// Apply the pending migrations, and the optional ones of these names, and open the database again.
     Migrate(Vec<String>),
     /// Find out what erasing a person would do.
-    PlanErasure(String, Choice),
+    PlanErasure(String, ErasureChoice),
     /// Find out where a person is: the reply is [`Reply::ErasurePlanned`].
     LoadWhereabouts(String),
     /// Find out which erasures have not ended verified.
@@ -127,7 +128,7 @@ pub enum Request {
         /// The person.
         given: String,
         /// How.
-        choice: Choice,
+        choice: ErasureChoice,
         /// An earlier run is resumed.
         resume: bool,
     },
@@ -143,7 +144,7 @@ pub enum Request {
     /// Answer a question about the memory.
     Study {
         /// What is asked.
-        question: Question,
+        question: StudyQuestion,
         /// Personal values are replaced.
         masked: bool,
     },
@@ -159,7 +160,7 @@ pub enum Request {
     /// Read the questions that are kept.
     LoadSaved,
     /// Keep a question.
-    SaveQuery(Box<Saved>),
+    SaveQuery(Box<SavedQuestion>),
     /// Forget the kept question of that name.
     ForgetQuery(String),
     /// Read which jobs there are.
@@ -185,69 +186,69 @@ pub enum Request {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Reply {
     /// The state of the database.
-    Status(Result<Box<Status>, Failure>),
+    Status(Result<Box<StoreStatus>, RequestFailure>),
     /// A page of a list.
-    Page(Result<Page, Failure>),
+    Page(Result<Page, RequestFailure>),
     /// The details of a row; none when it is not there.
-    Detail(Result<Option<Content>, Failure>),
+    Detail(Result<Option<Content>, RequestFailure>),
     /// Rows related to the row in the detail.
-    Related(Result<Vec<Related>, Failure>),
+    Related(Result<Vec<Related>, RequestFailure>),
     /// Rows were written: how many, to which file.
-    Exported(Result<(usize, String), Failure>),
+    Exported(Result<(usize, String), RequestFailure>),
     /// So many rows were written so far.
     Exporting(usize),
-    /// An operation was planned.
+    /// What was proposed was planned.
     Planned(Result<Box<Plan>, Refusal>),
     /// A plan was applied with that reason, as far as it came.
-    Applied(Option<String>, Applied),
+    Applied(Option<String>, AppliedPlan),
     /// What an operation would come to; nothing is kept of it.
-    Previewed(Result<Box<Plan>, Failure>),
+    Previewed(Result<Box<Plan>, RequestFailure>),
     /// So many situations were asked for a look ahead at recall.
     LookingAhead(usize),
     /// How recall would change.
-    LookedAhead(Result<Box<WhatIf>, Failure>),
+    LookedAhead(Result<Box<WhatIf>, RequestFailure>),
     /// A topic as it happened.
-    Replayed(Result<Box<Told>, Failure>),
+    Replayed(Result<Box<ReplayedTopic>, RequestFailure>),
     /// Whether and how the database can be written.
-    Writable(Result<Writable, Failure>),
+    Writable(Result<WriteState, RequestFailure>),
     /// Migrations were applied, with their names, and the database was opened again.
-    Migrated(Result<(Vec<String>, Box<Opened>), Failure>),
+    Migrated(Result<(Vec<String>, Box<OpenedDatabase>), RequestFailure>),
     /// What erasing a person would do.
-    ErasurePlanned(Result<Box<Preview>, Failure>),
+    ErasurePlanned(Result<Box<Preview>, RequestFailure>),
     /// A person is being erased, or that is planned: what is being done, and how far it is.
     Erasing(String, u64),
     /// Erasures that have not ended verified.
-    Unfinished(Vec<Unfinished>),
+    Unfinished(Vec<UnfinishedErasure>),
     /// What erasing a person came to.
-    Erased(Result<Box<Outcome>, Failure>),
+    Erased(Result<Box<ErasureOutcome>, RequestFailure>),
     /// Entries of our audit trail, newest first.
-    Trail(Result<Vec<Entry>, Failure>),
+    Trail(Result<Vec<ReceiptEntry>, RequestFailure>),
     /// News of a look for findings.
-    Finding(Result<News, Failure>),
+    Finding(Result<LookNews, RequestFailure>),
     /// How the migrations stand.
-    Migrations(Result<Box<Listed>, Failure>),
+    Migrations(Result<Box<MigrationList>, RequestFailure>),
     /// What a question about the memory came to.
-    Answer(Result<Answer, Failure>),
+    Answer(Result<StudyAnswer, RequestFailure>),
     /// What a situation recalls, and how long that took.
-    Recalled(Result<Box<(Recalled, Stages)>, Failure>),
+    Recalled(Result<Box<(Recalled, StageTimes)>, RequestFailure>),
     /// What is being done to rank a situation.
     Recalling(&'static str),
     /// The questions that are kept.
-    Saved(Result<Vec<Saved>, Failure>),
+    Saved(Result<Vec<SavedQuestion>, RequestFailure>),
     /// For an answer, this many rows of an entity were read so far.
     Told(Entity, usize),
     /// The jobs that there are.
-    Jobs(Result<Vec<Offer>, Failure>),
+    Jobs(Result<Vec<JobOffer>, RequestFailure>),
     /// How a job goes that runs here.
-    JobBeat(Beat),
+    JobBeat(JobBeat),
     /// A job that ran here has stopped: its receipt.
-    JobEnded(Result<serde_json::Value, Failure>),
+    JobEnded(Result<serde_json::Value, RequestFailure>),
     /// So many entries of the audit trail were read.
     WalkingTrail(u64),
     /// What the audit trail is worth.
-    TrailVerified(Result<Box<TrailVerdict>, Failure>),
+    TrailVerified(Result<Box<TrailVerdict>, RequestFailure>),
     /// A job of another process was asked to stop: how it stands now.
-    JobAsked(Result<Progress, Failure>),
+    JobAsked(Result<JobProgress, RequestFailure>),
 }
 
 impl Reply {
@@ -262,13 +263,13 @@ impl Reply {
             | Reply::Told(..)
             | Reply::WalkingTrail(..)
             | Reply::JobBeat(_) => false,
-            Reply::Finding(Ok(news)) => *news == News::Done,
+            Reply::Finding(Ok(news)) => *news == LookNews::Done,
             _ => true,
         }
     }
 
     /// What went wrong, if something did.
-    pub fn failure_mut(&mut self) -> Option<&mut Failure> {
+    pub fn failure_mut(&mut self) -> Option<&mut RequestFailure> {
         match self {
             Reply::Status(Err(failure))
             | Reply::Page(Err(failure))

@@ -1,19 +1,20 @@
 //! What a screen is: everything that the core asks of it. A screen sees its own state and a [`Context`], nothing else.
 
-use super::change::Done;
-use super::command::{COMMANDS, CommandId, Scope};
+use super::change::DoneChange;
+use super::command::{COMMANDS, CommandId, CommandScope};
 use super::context::{Context, Lack};
-use super::menu::{Choice, Prompt, Purpose};
+use super::menu::{MenuChoice, Prompt, Purpose};
 use super::message::Ticket;
-use super::operation::Operation;
+use super::proposal::Proposal;
 use super::request::Reply;
 pub use super::screen_kind::ScreenKind;
+use crate::change::operation::Operation;
 use crate::console::view::Canvas;
 use crate::memory::{Entity, Row};
 
 /// What was selected where a screen was opened from.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Origin {
+pub struct ScreenOrigin {
     /// Kind and id of the selected row.
     pub selected: Option<(Entity, String)>,
     /// The selected row, as far as it is known.
@@ -22,7 +23,7 @@ pub struct Origin {
     pub person: Option<String>,
 }
 
-impl Origin {
+impl ScreenOrigin {
     /// The id of the selected row, when it is of that kind; else what the row names in that column.
     #[must_use]
     pub fn id_of(&self, entity: Entity, column: &str) -> Option<String> {
@@ -37,33 +38,33 @@ pub type Judged = (Result<String, String>, Vec<String>);
 
 /// What a screen is called, and which commands lead to it and are its own.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Face {
+pub struct ScreenFace {
     /// Its name in the crumbs.
     pub title: &'static str,
     /// The command that leads to such a screen.
     pub leads_here: CommandId,
     /// The commands that exist there only.
-    pub scope: Scope,
+    pub scope: CommandScope,
 }
 
-impl Face {
+impl ScreenFace {
     /// A screen of its own kind.
     #[must_use]
-    pub fn own(title: &'static str, kind: ScreenKind, scope: Scope) -> Self {
-        Face { title, leads_here: CommandId::Panel(kind), scope }
+    pub fn own(title: &'static str, kind: ScreenKind, scope: CommandScope) -> Self {
+        ScreenFace { title, leads_here: CommandId::Panel(kind), scope }
     }
 
     /// A screen without commands of its own.
     #[must_use]
     pub fn shared(title: &'static str, leads_here: CommandId) -> Self {
-        Face { title, leads_here, scope: Scope::Everywhere }
+        ScreenFace { title, leads_here, scope: CommandScope::Everywhere }
     }
 }
 
 /// A screen.
 pub trait Screen {
     /// What it is called, and which commands lead to it and are its own.
-    fn face(&self) -> Face;
+    fn face(&self) -> ScreenFace;
 
     /// Its name in the crumbs.
     fn title(&self, _cx: &Context) -> String {
@@ -76,7 +77,7 @@ pub trait Screen {
     }
 
     /// The commands that exist here only.
-    fn scope(&self) -> Scope {
+    fn scope(&self) -> CommandScope {
         self.face().scope
     }
 
@@ -106,17 +107,17 @@ pub trait Screen {
     fn twin(&self, cx: &Context) -> Vec<String>;
 
     /// Takes over what was selected where it was opened from; whether that led here.
-    fn enter(&mut self, _origin: &Origin, _cx: &mut Context) -> bool {
+    fn enter(&mut self, _origin: &ScreenOrigin, _cx: &mut Context) -> bool {
         false
     }
 
     /// Whether opening it from itself is another place, and not this one again.
-    fn opens_again(&self, _origin: &Origin, _cx: &Context) -> bool {
+    fn opens_again(&self, _origin: &ScreenOrigin, _cx: &Context) -> bool {
         false
     }
 
     /// Takes over what was selected when it is opened from itself.
-    fn enter_again(&mut self, _origin: &Origin, _cx: &mut Context) {}
+    fn enter_again(&mut self, _origin: &ScreenOrigin, _cx: &mut Context) {}
 
     /// Takes over what an earlier screen of the kind knows; `here` when it is the one that was shown just now.
     fn inherit(&mut self, _earlier: &Self, _here: bool)
@@ -229,7 +230,7 @@ pub trait Screen {
     }
 
     /// Takes what was chosen from a menu.
-    fn chosen(&mut self, _choice: Choice, _cx: &mut Context) {}
+    fn chosen(&mut self, _choice: MenuChoice, _cx: &mut Context) {}
 
     /// What a change is about when this is selected, where that is not the row itself.
     fn suggests(&self) -> Option<Operation> {
@@ -245,10 +246,10 @@ pub trait Screen {
     fn edited(&mut self, _id: &str) {}
 
     /// A change was made, perhaps one that was asked for here.
-    fn changed(&mut self, _done: &Done) {}
+    fn changed(&mut self, _done: &DoneChange) {}
 
     /// An operation was carried out, at least in part.
-    fn carried_out(&mut self, _operation: &Operation) {}
+    fn carried_out(&mut self, _proposal: &Proposal) {}
 
     /// What was asked for is not done.
     fn refused(&mut self) {}

@@ -6,22 +6,22 @@ use crate::console::core::key::{Code, Key};
 
 /// A field of several lines.
 #[derive(Debug, Clone, Default)]
-pub struct Text(TextArea<'static>);
+pub struct TextField(TextArea<'static>);
 
-impl PartialEq for Text {
+impl PartialEq for TextField {
     fn eq(&self, other: &Self) -> bool {
         self.0.lines() == other.0.lines() && self.cursor() == other.cursor()
     }
 }
 
-impl Text {
+impl TextField {
     /// A field that holds a text, the cursor at its end.
     #[must_use]
     pub fn holding(text: &str) -> Self {
         let mut area = TextArea::new(text.split('\n').map(str::to_owned).collect());
         area.move_cursor(CursorMove::Bottom);
         area.move_cursor(CursorMove::End);
-        Text(area)
+        TextField(area)
     }
 
     /// Its lines.
@@ -77,7 +77,7 @@ mod tests {
 
     #[test]
     fn keys_write_several_lines() {
-        let mut text = Text::holding("one");
+        let mut text = TextField::holding("one");
         for key in ["enter", "t", "w", "o", "backspace", "up", "home", "x"] {
             text.press(Key::parse(key).unwrap());
         }
@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn pasted_control_characters_never_enter() {
-        let mut text = Text::default();
+        let mut text = TextField::default();
         text.insert("a\u{1b}[31m\r\nb\u{7}");
         assert_eq!(text.text(), "a[31m\nb");
     }

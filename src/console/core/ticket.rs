@@ -6,7 +6,7 @@ pub struct Ticket(pub u64);
 
 /// Something that went wrong, for people.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Failure {
+pub struct RequestFailure {
     /// What was tried.
     pub what: String,
     /// What the engine or the system said.
@@ -17,10 +17,10 @@ pub struct Failure {
     pub remedy: Option<String>,
 }
 
-impl Failure {
+impl RequestFailure {
     /// A failure without a code.
     #[must_use]
     pub fn new(what: impl Into<String>, message: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Failure { what: what.into(), message: message.into(), code: None, remedy: Some(remedy.into()) }
+        RequestFailure { what: what.into(), message: message.into(), code: None, remedy: Some(remedy.into()) }
     }
 }

@@ -1,7 +1,7 @@
 //! The command line that does the same: a session becomes a runbook.
 
 use super::context::Context;
-use super::operation::Operation;
+use super::proposal::Proposal;
 pub use crate::memory::invocation::quoted;
 
 /// Words, quoted where a shell needs it.
@@ -9,17 +9,17 @@ pub fn words<const N: usize>(words: [&str; N]) -> Vec<String> {
     words.map(quoted).to_vec()
 }
 
-/// The command line that does the same as an operation, a line for each of several.
+/// The command line that does the same as what is proposed, a line for each of several changes.
 #[must_use]
-pub fn change_line(cx: &Context, operation: &Operation, reason: Option<&str>) -> String {
-    let mut operation = operation.clone();
-    for person in operation.persons_mut() {
+pub fn change_line(cx: &Context, proposal: &Proposal, reason: Option<&str>) -> String {
+    let mut proposal = proposal.clone();
+    for person in proposal.persons_mut() {
         cx.masking.real(person);
     }
-    let lines = operation.each().iter().map(|operation| {
+    let lines = proposal.commands().into_iter().map(|(command, own_reason)| {
         let mut words = vec![cx.opened.invocation.line([])];
-        words.extend(operation.words().iter().map(|word| quoted(word)));
-        if let Some(reason) = reason.filter(|reason| !reason.trim().is_empty()).or(operation.reason()) {
+        words.extend(command.iter().map(|word| quoted(word)));
+        if let Some(reason) = reason.filter(|reason| !reason.trim().is_empty()).or(own_reason) {
             words.extend(["--reason".to_owned(), quoted(reason.trim())]);
         }
         words.push("--apply".to_owned());

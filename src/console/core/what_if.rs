@@ -1,14 +1,13 @@
 //! How recall would change by what waits for a yes: asked for in the background, never waited for.
 
 use super::context::Context;
-use super::message::{Failure, Ticket};
-use super::operation::Operation;
+use super::message::{RequestFailure, Ticket};
 use super::request::{Reply, Request};
 use crate::recall::what_if::WhatIf;
 
 /// A look ahead at recall.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Ahead {
+pub struct RecallAhead {
     /// It is being looked at.
     pub waiting: Option<Ticket>,
     /// Situations that were asked so far.
@@ -18,10 +17,10 @@ pub struct Ahead {
     /// What was found.
     pub found: Option<Box<WhatIf>>,
     /// Why nothing was found out.
-    pub failure: Option<Failure>,
+    pub failure: Option<RequestFailure>,
 }
 
-impl Ahead {
+impl RecallAhead {
     /// Whether a longer look could tell more.
     #[must_use]
     pub fn could_tell_more(&self) -> bool {
@@ -30,15 +29,15 @@ impl Ahead {
     }
 
     /// Looks ahead, for what was planned under that number.
-    pub fn begin(planned: Ticket, patient: bool, cx: &mut Context) -> Ahead {
+    pub fn begin(planned: Ticket, patient: bool, cx: &mut Context) -> RecallAhead {
         let waiting = Some(cx.ask(Request::WhatIf { planned, patient }));
-        Ahead { waiting, patient, ..Ahead::default() }
+        RecallAhead { waiting, patient, ..RecallAhead::default() }
     }
 
     /// Looks longer, where that could tell more.
     pub fn look_longer(&mut self, planned: Ticket, cx: &mut Context) {
         if self.could_tell_more() {
-            *self = Ahead::begin(planned, true, cx);
+            *self = RecallAhead::begin(planned, true, cx);
         }
     }
 
@@ -55,18 +54,6 @@ impl Ahead {
                 }
             }
             _ => {}
-        }
-    }
-}
-
-impl Operation {
-    /// Whether it can change what is recalled; what only prepares a later change cannot.
-    #[must_use]
-    pub fn touches_recall(&self) -> bool {
-        match self {
-            Operation::Window { .. } | Operation::TrainPolicy { .. } => false,
-            Operation::Each(each) => each.iter().any(Operation::touches_recall),
-            _ => true,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::memory::query::{Page, Start};
+use crate::memory::query::{Page, PageStart};
 use crate::memory::{Entity, Row};
 
 /// Rows a page of a list holds.
@@ -14,49 +14,49 @@ const MARGIN: usize = 60;
 
 /// Which page is needed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Want {
+pub enum WantedPage {
     /// The first page, in the place of all that is held; its first row becomes the selected one.
     First,
     /// The last page, in the place of all that is held; its last row becomes the selected one.
     Last,
     /// So many rows from there, in the place of all that is held; the selected row stays the same.
-    Again(Start, usize),
+    Again(PageStart, usize),
     /// The page after the last one held.
     Below(String),
     /// The page before the first one held.
     Above(String),
 }
 
-impl Want {
+impl WantedPage {
     /// Where the page begins, and its rows at most.
     #[must_use]
-    pub fn start(&self) -> (Start, usize) {
+    pub fn start(&self) -> (PageStart, usize) {
         match self {
-            Want::First => (Start::First, PAGE_ROWS),
-            Want::Last => (Start::Last, PAGE_ROWS),
-            Want::Again(start, rows) => (start.clone(), *rows),
-            Want::Below(cursor) => (Start::After(cursor.clone()), PAGE_ROWS),
-            Want::Above(cursor) => (Start::Before(cursor.clone()), PAGE_ROWS),
+            WantedPage::First => (PageStart::First, PAGE_ROWS),
+            WantedPage::Last => (PageStart::Last, PAGE_ROWS),
+            WantedPage::Again(start, rows) => (start.clone(), *rows),
+            WantedPage::Below(cursor) => (PageStart::After(cursor.clone()), PAGE_ROWS),
+            WantedPage::Above(cursor) => (PageStart::Before(cursor.clone()), PAGE_ROWS),
         }
     }
 
     /// Whether the page takes the place of all that is held.
     #[must_use]
     pub fn replaces(&self) -> bool {
-        !matches!(self, Want::Below(_) | Want::Above(_))
+        !matches!(self, WantedPage::Below(_) | WantedPage::Above(_))
     }
 }
 
 #[derive(Debug, Clone, PartialEq)]
-struct Held {
-    start: Start,
+struct HeldPages {
+    start: PageStart,
     page: Page,
 }
 
 /// Pages around the selected row.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Window {
-    pages: VecDeque<Held>,
+pub struct PageWindow {
+    pages: VecDeque<HeldPages>,
     /// Position of the selected row among those held.
     selected: usize,
     /// Position of the first row on screen.
@@ -89,15 +89,15 @@ pub fn row_id(key: &str) -> &str {
 }
 
 /// Whether a page begins where its start says, rather than ending there.
-fn forward(start: &Start) -> bool {
-    matches!(start, Start::First | Start::After(_))
+fn forward(start: &PageStart) -> bool {
+    matches!(start, PageStart::First | PageStart::After(_))
 }
 
-fn rows_of(pages: &[(&Held, bool)]) -> usize {
+fn rows_of(pages: &[(&HeldPages, bool)]) -> usize {
     pages.iter().map(|(held, _)| held.page.rows.len()).sum()
 }
 
-impl Window {
+impl PageWindow {
     /// Rows held.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -167,32 +167,32 @@ impl Window {
 
     /// Forgets everything: another list begins.
     pub fn clear(&mut self) {
-        *self = Window::default();
+        *self = PageWindow::default();
     }
 
     /// Takes the page that was wanted. False when the selected row is gone.
-    pub fn receive(&mut self, want: &Want, page: Page) -> bool {
+    pub fn receive(&mut self, want: &WantedPage, page: Page) -> bool {
         let before = self.current().map(row_key);
         match want {
-            Want::First | Want::Last => self.jump(want, page),
-            Want::Again(start, _) => self.replace(start, page),
-            Want::Below(cursor) => self.append(cursor, page),
-            Want::Above(cursor) => self.prepend(cursor, page),
+            WantedPage::First | WantedPage::Last => self.jump(want, page),
+            WantedPage::Again(start, _) => self.replace(start, page),
+            WantedPage::Below(cursor) => self.append(cursor, page),
+            WantedPage::Above(cursor) => self.prepend(cursor, page),
         }
         self.filled = true;
         let after = self.current().map(row_key);
-        matches!(want, Want::First | Want::Last) || before.is_none() || before == after
+        matches!(want, WantedPage::First | WantedPage::Last) || before.is_none() || before == after
     }
 
-    fn jump(&mut self, want: &Want, page: Page) {
+    fn jump(&mut self, want: &WantedPage, page: Page) {
         self.above = page.previous.is_none().then_some(0);
         self.below = page.next.is_none().then_some(0);
-        self.selected = if *want == Want::Last { page.rows.len().saturating_sub(1) } else { 0 };
+        self.selected = if *want == WantedPage::Last { page.rows.len().saturating_sub(1) } else { 0 };
         self.top = self.selected;
-        self.pages = VecDeque::from([Held { start: want.start().0, page }]);
+        self.pages = VecDeque::from([HeldPages { start: want.start().0, page }]);
     }
 
-    fn replace(&mut self, start: &Start, page: Page) {
+    fn replace(&mut self, start: &PageStart, page: Page) {
         let key = self.current().map(row_key);
         let line = self.selected.saturating_sub(self.top);
         let before = self.held_before(start);
@@ -206,11 +206,11 @@ impl Window {
         let found = key.and_then(|key| page.rows.iter().position(|row| row_key(row) == key));
         self.selected = found.unwrap_or(row.min(page.rows.len().saturating_sub(1)));
         self.top = self.selected.saturating_sub(line);
-        self.pages = VecDeque::from([Held { start: start.clone(), page }]);
+        self.pages = VecDeque::from([HeldPages { start: start.clone(), page }]);
     }
 
     /// Positions of the first row of the page that was read from there, and of the row after its last one.
-    fn held_before(&self, start: &Start) -> Option<(usize, usize)> {
+    fn held_before(&self, start: &PageStart) -> Option<(usize, usize)> {
         let mut first = 0;
         for held in &self.pages {
             let end = first + held.page.rows.len();
@@ -227,7 +227,7 @@ impl Window {
             return;
         }
         self.below = page.next.is_none().then_some(0);
-        self.pages.push_back(Held { start: Start::After(cursor.to_owned()), page });
+        self.pages.push_back(HeldPages { start: PageStart::After(cursor.to_owned()), page });
         while self.pages.len() > PAGES {
             let Some(dropped) = self.pages.pop_front() else { break };
             let rows = dropped.page.rows.len();
@@ -248,7 +248,7 @@ impl Window {
         };
         self.selected += rows;
         self.top += rows;
-        self.pages.push_front(Held { start: Start::Before(cursor.to_owned()), page });
+        self.pages.push_front(HeldPages { start: PageStart::Before(cursor.to_owned()), page });
         while self.pages.len() > PAGES {
             let Some(dropped) = self.pages.pop_back() else { break };
             self.below = self.below.map(|below| below + dropped.page.rows.len());
@@ -257,27 +257,27 @@ impl Window {
 
     /// The page that should be read now, if one should.
     #[must_use]
-    pub fn wants(&self) -> Option<Want> {
+    pub fn wants(&self) -> Option<WantedPage> {
         if !self.filled {
-            return Some(Want::First);
+            return Some(WantedPage::First);
         }
         let next = self.pages.back().and_then(|held| held.page.next.clone());
         let previous = self.pages.front().and_then(|held| held.page.previous.clone());
         let (near_end, near_begin) = (self.len() - self.selected.min(self.len()) <= MARGIN, self.selected < MARGIN);
         match (next, previous) {
-            (Some(cursor), _) if near_end => Some(Want::Below(cursor)),
-            (_, Some(cursor)) if near_begin => Some(Want::Above(cursor)),
+            (Some(cursor), _) if near_end => Some(WantedPage::Below(cursor)),
+            (_, Some(cursor)) if near_begin => Some(WantedPage::Above(cursor)),
             _ => None,
         }
     }
 
     /// What reads again the rows on screen, `lines` of them, in whole pages.
     #[must_use]
-    pub fn again(&self, lines: usize) -> Want {
+    pub fn again(&self, lines: usize) -> WantedPage {
         let top = self.top.min(self.selected);
         let bottom = (self.top + lines).max(self.selected + 1);
         let mut first = 0;
-        let mut seen: Vec<(&Held, bool)> = Vec::new();
+        let mut seen: Vec<(&HeldPages, bool)> = Vec::new();
         for held in &self.pages {
             let end = first + held.page.rows.len();
             if end > top && first < bottom {
@@ -292,10 +292,10 @@ impl Window {
             // Pages read in both directions have no common beginning: the selected row's own page is enough.
             _ => match seen.iter().find(|(_, selected)| *selected) {
                 Some((held, _)) => (held.start.clone(), held.page.rows.len()),
-                None => (Start::First, PAGE_ROWS),
+                None => (PageStart::First, PAGE_ROWS),
             },
         };
-        Want::Again(start, rows.clamp(PAGE_ROWS, PAGES * PAGE_ROWS))
+        WantedPage::Again(start, rows.clamp(PAGE_ROWS, PAGES * PAGE_ROWS))
     }
 
     /// Moves the selection by that many rows within what is held.
@@ -309,17 +309,17 @@ impl Window {
     }
 
     /// Selects the first row of the list; what must be read for that.
-    pub fn first(&mut self) -> Option<Want> {
+    pub fn first(&mut self) -> Option<WantedPage> {
         self.select(0);
         let elsewhere = self.pages.front().is_none_or(|held| held.page.previous.is_some());
-        elsewhere.then_some(Want::First)
+        elsewhere.then_some(WantedPage::First)
     }
 
     /// Selects the last row of the list; what must be read for that.
-    pub fn last(&mut self) -> Option<Want> {
+    pub fn last(&mut self) -> Option<WantedPage> {
         self.select(usize::MAX);
         let elsewhere = self.pages.back().is_none_or(|held| held.page.next.is_some());
-        elsewhere.then_some(Want::Last)
+        elsewhere.then_some(WantedPage::Last)
     }
 
     /// Scrolls so that the selected row is among the `lines` on screen, and no line is wasted.
@@ -348,21 +348,21 @@ mod tests {
     struct List(Vec<usize>);
 
     impl List {
-        fn answer(&self, want: &Want) -> Page {
+        fn answer(&self, want: &WantedPage) -> Page {
             let (start, limit) = want.start();
             let at = |cursor: &str| {
                 let number: usize = cursor.parse().unwrap();
                 self.0.partition_point(|n| *n < number)
             };
             let (from, to) = match &start {
-                Start::First => (0, limit),
-                Start::Last => (self.0.len().saturating_sub(limit), self.0.len()),
-                Start::After(cursor) => {
+                PageStart::First => (0, limit),
+                PageStart::Last => (self.0.len().saturating_sub(limit), self.0.len()),
+                PageStart::After(cursor) => {
                     let number: usize = cursor.parse().unwrap();
                     let from = self.0.partition_point(|n| *n <= number);
                     (from, from + limit)
                 }
-                Start::Before(cursor) => (at(cursor).saturating_sub(limit), at(cursor)),
+                PageStart::Before(cursor) => (at(cursor).saturating_sub(limit), at(cursor)),
             };
             let to = to.min(self.0.len());
             let numbers = &self.0[from.min(to)..to];
@@ -378,7 +378,7 @@ mod tests {
             }
         }
 
-        fn settle(&self, window: &mut Window) {
+        fn settle(&self, window: &mut PageWindow) {
             for _ in 0..20 {
                 let Some(want) = window.wants() else { return };
                 let page = self.answer(&want);
@@ -392,13 +392,13 @@ mod tests {
         List((0..total).collect())
     }
 
-    fn id(window: &Window) -> usize {
+    fn id(window: &PageWindow) -> usize {
         window.current().unwrap().id().parse().unwrap()
     }
 
     #[test]
     fn a_long_walk_holds_few_rows_and_counts_right() {
-        let (list, mut window) = (list(100_000), Window::default());
+        let (list, mut window) = (list(100_000), PageWindow::default());
         list.settle(&mut window);
         for step in 1..3_000 {
             window.move_by(33);
@@ -415,7 +415,7 @@ mod tests {
 
     #[test]
     fn the_end_is_counted_from_the_end() {
-        let (list, mut window) = (list(1_234), Window::default());
+        let (list, mut window) = (list(1_234), PageWindow::default());
         list.settle(&mut window);
         let want = window.last().unwrap();
         let page = list.answer(&want);
@@ -432,7 +432,7 @@ mod tests {
 
     #[test]
     fn a_short_list_knows_its_length() {
-        let (list, mut window) = (list(130), Window::default());
+        let (list, mut window) = (list(130), PageWindow::default());
         list.settle(&mut window);
         window.move_by(80);
         list.settle(&mut window);
@@ -442,7 +442,7 @@ mod tests {
 
     #[test]
     fn after_a_refresh_the_same_row_is_selected() {
-        let (mut list, mut window) = (list(900), Window::default());
+        let (mut list, mut window) = (list(900), PageWindow::default());
         list.settle(&mut window);
         window.move_by(45);
         window.scroll_into(30);
@@ -457,7 +457,7 @@ mod tests {
 
     #[test]
     fn a_vanished_row_is_told_and_its_neighbour_selected() {
-        let (mut list, mut window) = (list(900), Window::default());
+        let (mut list, mut window) = (list(900), PageWindow::default());
         list.settle(&mut window);
         window.move_by(45);
         list.0.retain(|n| *n != 45);
@@ -469,7 +469,7 @@ mod tests {
 
     #[test]
     fn an_emptied_list_is_empty() {
-        let (mut list, mut window) = (list(10), Window::default());
+        let (mut list, mut window) = (list(10), PageWindow::default());
         list.settle(&mut window);
         list.0.clear();
         let want = window.again(30);
@@ -481,9 +481,9 @@ mod tests {
 
     #[test]
     fn an_answer_to_a_place_left_behind_changes_nothing() {
-        let (list, mut window) = (list(900), Window::default());
+        let (list, mut window) = (list(900), PageWindow::default());
         list.settle(&mut window);
-        let (before, want) = (window.clone(), Want::Below("77".to_owned()));
+        let (before, want) = (window.clone(), WantedPage::Below("77".to_owned()));
         window.receive(&want, Page::default());
         assert_eq!(window, before);
     }
@@ -491,7 +491,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_walk_shows_the_row_that_was_walked_to(total in 0_usize..1_500, steps in prop::collection::vec((0_usize..5, 1_isize..90), 0..60)) {
-            let (list, mut window) = (list(total), Window::default());
+            let (list, mut window) = (list(total), PageWindow::default());
             list.settle(&mut window);
             let mut expected = 0_usize;
             for (kind, rows) in steps {

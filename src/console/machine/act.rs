@@ -1,12 +1,12 @@
 //! Carrying out what screens and overlays ask for, and moving from place to place.
 
 use super::model::Model;
-use crate::change::plan::Danger;
+use crate::change::plan::ChangeDanger;
 use crate::console::core::columns::plural;
 use crate::console::core::command::CommandId;
-use crate::console::core::context::{Action, Opening, Tone};
-use crate::console::core::menu::Choice;
-use crate::console::core::message::{Destination, Effect, Failure};
+use crate::console::core::context::{LayerOpening, ScreenAction, ToastTone};
+use crate::console::core::menu::MenuChoice;
+use crate::console::core::message::{Destination, Effect, RequestFailure};
 use crate::console::core::screen::ScreenKind;
 use crate::console::overlays::failure::FailureLayer;
 use crate::console::overlays::form::Form;
@@ -17,60 +17,60 @@ use crate::console::overlays::unlock::Unlock;
 use crate::console::screens::AnyScreen;
 
 impl Model {
-    pub(super) fn act(&mut self, action: Action) {
+    pub(super) fn act(&mut self, action: ScreenAction) {
         match action {
-            Action::Perform(effect) => self.context.perform(effect),
-            Action::Command(id) => self.command(id),
-            Action::Go(to, followed) => self.go(&to, followed),
-            Action::Propose(operation) => self.context.plan(operation),
-            Action::Show(opening) => self.open(opening),
-            Action::Rename => self.name_window(),
-            Action::Choose(choice) => self.choose(choice),
-            Action::Write(purpose, subject, text) => self.written(purpose, subject, &text),
-            Action::Apply(confirmed) => self.confirmed(*confirmed),
-            Action::Abandon(planned) => {
+            ScreenAction::Perform(effect) => self.context.perform(effect),
+            ScreenAction::Command(id) => self.command(id),
+            ScreenAction::Go(to, followed) => self.go(&to, followed),
+            ScreenAction::Propose(proposal) => self.context.plan(proposal),
+            ScreenAction::Show(opening) => self.open(opening),
+            ScreenAction::Rename => self.name_window(),
+            ScreenAction::Choose(choice) => self.choose(choice),
+            ScreenAction::Write(purpose, subject, text) => self.written(purpose, subject, &text),
+            ScreenAction::Apply(confirmed) => self.confirmed(*confirmed),
+            ScreenAction::Abandon(planned) => {
                 self.context.cancel([planned]);
                 self.at_screen(|screen, _| screen.refused());
             }
-            Action::Edited(id) => self.at_screen(|screen, _| screen.edited(&id)),
-            Action::Unlock => self.context.unlock(),
-            Action::Migrate(optional, unlocks) => self.context.migrate(optional, unlocks),
-            Action::Erase => self.at_screen(|screen, cx| screen.confirmed(cx)),
-            Action::StartOver => {
+            ScreenAction::Edited(id) => self.at_screen(|screen, _| screen.edited(&id)),
+            ScreenAction::Unlock => self.context.unlock(),
+            ScreenAction::Migrate(optional, unlocks) => self.context.migrate(optional, unlocks),
+            ScreenAction::Erase => self.at_screen(|screen, cx| screen.confirmed(cx)),
+            ScreenAction::StartOver => {
                 self.overlays.retain(|_| false);
                 self.context.changing.epoch += 1;
             }
         }
     }
 
-    fn open(&mut self, opening: Opening) {
+    fn open(&mut self, opening: LayerOpening) {
         match opening {
-            Opening::Failure(failure) => self.show(FailureLayer { failure }),
-            Opening::Menu(menu) => self.show(MenuLayer { menu, is_palette: false }),
-            Opening::Prompt(purpose, subject, text) => self.open_prompt(purpose, subject, &text),
-            Opening::Edit(row) => self.show(Form::edit(&row, self.context.masking.is_on())),
-            Opening::Add(episode) => self.show(Form::add(&episode)),
-            Opening::Pick(child) => self.show(Picker::new(child)),
-            Opening::Unlock(asked) => {
+            LayerOpening::Failure(failure) => self.show(FailureLayer { failure }),
+            LayerOpening::Menu(menu) => self.show(MenuLayer { menu, is_palette: false }),
+            LayerOpening::Prompt(purpose, subject, text) => self.open_prompt(purpose, subject, &text),
+            LayerOpening::Edit(row) => self.show(Form::edit(&row, self.context.masking.is_on())),
+            LayerOpening::Add(episode) => self.show(Form::add(&episode)),
+            LayerOpening::Pick(child) => self.show(Picker::new(child)),
+            LayerOpening::Unlock(asked) => {
                 let question = Unlock::new(asked, &mut self.context);
                 self.show(question);
             }
-            Opening::Erase(id, words) => {
-                let gate = self.context.gate(Danger::Grave, &id);
+            LayerOpening::Erase(id, words) => {
+                let gate = self.context.gate(ChangeDanger::Grave, &id);
                 self.show(LastQuestion { gate, words });
             }
         }
     }
 
-    fn choose(&mut self, choice: Choice) {
+    fn choose(&mut self, choice: MenuChoice) {
         match choice {
-            Choice::Command(id) => self.command(id),
-            Choice::Go(to) => self.go(&to, true),
-            Choice::Propose(operation) => self.context.plan(*operation),
-            Choice::Edit(row) => self.open(Opening::Edit(row)),
-            Choice::Theme(name) => name.clone_into(&mut self.context.settings.theme),
-            Choice::Leave(how) => self.context.quit_so(how),
-            Choice::Sort(_) | Choice::Recall(_) => self.at_screen(|screen, cx| screen.chosen(choice, cx)),
+            MenuChoice::Command(id) => self.command(id),
+            MenuChoice::Go(to) => self.go(&to, true),
+            MenuChoice::Propose(operation) => self.context.plan((*operation).into()),
+            MenuChoice::Edit(row) => self.open(LayerOpening::Edit(row)),
+            MenuChoice::Theme(name) => name.clone_into(&mut self.context.settings.theme),
+            MenuChoice::Leave(how) => self.context.quit_so(how),
+            MenuChoice::Sort(_) | MenuChoice::Recall(_) => self.at_screen(|screen, cx| screen.chosen(choice, cx)),
         }
     }
 
@@ -82,7 +82,7 @@ impl Model {
             let reason = missing.reason.clone().unwrap_or_default();
             let remedy = missing.remedy.clone().unwrap_or_else(|| "nothing can be done here".to_owned());
             let what = format!("{} cannot be shown", plural(entity));
-            return self.context.fail(Failure::new(what, reason, remedy));
+            return self.context.fail(RequestFailure::new(what, reason, remedy));
         }
         if matches!(destination, Destination::Panel(kind) if self.kind() == Some(*kind)) {
             return;
@@ -191,7 +191,8 @@ impl Model {
             place.screen.get_mut().forget();
         }
         let masked = self.context.masking.is_on();
-        self.context.say(Tone::Info, if masked { "personal values are masked" } else { "personal values are shown" });
+        self.context
+            .say(ToastTone::Info, if masked { "personal values are masked" } else { "personal values are shown" });
         if masked {
             self.context.perform(Effect::LoadPeople);
         }

@@ -1,11 +1,12 @@
 //! What the commands that change something are about: the selected row, the marked ones, or one of the selected row's own.
 
-use super::place::Place;
+use super::place::ScreenPlace;
+use crate::change::operation::{Operation, TRAINING_SEED};
 use crate::console::core::columns::row_name;
-use crate::console::core::command::Ask;
-use crate::console::core::context::{Context, Opening, Tone};
-use crate::console::core::menu::{Choice, Item, Menu, Purpose};
-use crate::console::core::operation::Operation;
+use crate::console::core::command::CommandAsk;
+use crate::console::core::context::{Context, LayerOpening, ToastTone};
+use crate::console::core::menu::{Menu, MenuChoice, MenuItem, Purpose};
+use crate::console::core::proposal::Proposal;
 use crate::console::core::screen::Screen;
 use crate::memory::{Entity, Row};
 
@@ -15,7 +16,7 @@ const AT_ONCE: usize = 200;
 /// What a change is about: the place where it is asked for.
 pub(super) struct ChangeSubject<'p> {
     /// The place.
-    pub place: &'p Place,
+    pub place: &'p ScreenPlace,
 }
 
 impl ChangeSubject<'_> {
@@ -38,23 +39,29 @@ impl ChangeSubject<'_> {
     ///
     /// # Errors
     /// What is lacking.
-    pub(super) fn can_ask(&self, ask: Ask) -> Result<(), String> {
+    pub(super) fn can_ask(&self, ask: CommandAsk) -> Result<(), String> {
         let no = |reason: &str| Err(reason.to_owned());
         match ask {
-            Ask::RemoveFeedback | Ask::EditFeedback if self.rows_of(Entity::Feedback).is_empty() => {
+            CommandAsk::RemoveFeedback | CommandAsk::EditFeedback if self.rows_of(Entity::Feedback).is_empty() => {
                 no("no feedback is selected")
             }
-            Ask::Signal(_) | Ask::AddFeedback if self.selected_episode().is_none() => no("no episode is selected"),
-            Ask::Link | Ask::Unlink if self.selected_id(Entity::Episode).is_none() => no("no episode is selected"),
-            Ask::Unlink if self.screen().row().is_some_and(|row| row.text("parent_id").is_none()) => {
+            CommandAsk::Signal(_) | CommandAsk::AddFeedback if self.selected_episode().is_none() => {
+                no("no episode is selected")
+            }
+            CommandAsk::Link | CommandAsk::Unlink if self.selected_id(Entity::Episode).is_none() => {
+                no("no episode is selected")
+            }
+            CommandAsk::Unlink if self.screen().row().is_some_and(|row| row.text("parent_id").is_none()) => {
                 no("the episode follows no other one")
             }
-            Ask::ActivatePolicy if self.selected_id(Entity::Policy).is_none() => no("no policy is selected"),
-            Ask::TrainPolicy if self.selected_bank().is_none() => no("no policy of a bank is selected"),
-            Ask::Reward | Ask::Hold(_) if self.selected_id(Entity::Case).is_none() => no("no case is selected"),
-            Ask::LegalHold(_) if self.place.person().is_none() => no("no person is selected"),
-            Ask::Window if self.selected_id(Entity::Profile).is_none() => no("no profile is selected"),
-            Ask::Retract if self.rows_of(Entity::UtilityEvent).is_empty() => no("no signal is selected"),
+            CommandAsk::ActivatePolicy if self.selected_id(Entity::Policy).is_none() => no("no policy is selected"),
+            CommandAsk::TrainPolicy if self.selected_bank().is_none() => no("no policy of a bank is selected"),
+            CommandAsk::Reward | CommandAsk::Hold(_) if self.selected_id(Entity::Case).is_none() => {
+                no("no case is selected")
+            }
+            CommandAsk::LegalHold(_) if self.place.person().is_none() => no("no person is selected"),
+            CommandAsk::Window if self.selected_id(Entity::Profile).is_none() => no("no profile is selected"),
+            CommandAsk::Retract if self.rows_of(Entity::UtilityEvent).is_empty() => no("no signal is selected"),
             _ => Ok(()),
         }
     }
@@ -76,9 +83,9 @@ impl ChangeSubject<'_> {
     }
 
     /// Asks for a change of the marked rows, else of the selected one.
-    pub(super) fn ask_change(&self, ask: Ask, cx: &mut Context) {
+    pub(super) fn ask_change(&self, ask: CommandAsk, cx: &mut Context) {
         let operation = match ask {
-            Ask::Signal(signal) => {
+            CommandAsk::Signal(signal) => {
                 let told = |episode: String| Operation::Signal { episode, signal, reason: None };
                 let marked = self.screen().marked(Entity::Episode);
                 if !marked.is_empty() {
@@ -86,33 +93,36 @@ impl ChangeSubject<'_> {
                 }
                 self.selected_episode().map(told)
             }
-            Ask::Link => match self.screen().suggests() {
+            CommandAsk::Link => match self.screen().suggests() {
                 None => return self.pick_parent(cx),
                 link => link,
             },
-            Ask::Unlink => self.selected_id(Entity::Episode).map(|child| Operation::Unlink { child }),
-            Ask::ActivatePolicy => self.selected_id(Entity::Policy).map(|id| Operation::ActivatePolicy { id }),
-            Ask::TrainPolicy => self.selected_bank().map(|bank| Operation::TrainPolicy { bank }),
-            Ask::Hold(held) => {
+            CommandAsk::Unlink => self.selected_id(Entity::Episode).map(|child| Operation::Unlink { child }),
+            CommandAsk::ActivatePolicy => self.selected_id(Entity::Policy).map(|id| Operation::ActivatePolicy { id }),
+            CommandAsk::TrainPolicy => {
+                self.selected_bank().map(|bank| Operation::TrainPolicy { bank, pairs: None, seed: TRAINING_SEED })
+            }
+            CommandAsk::Hold(held) => {
                 let marked = self.screen().marked(Entity::Case);
                 let selected = self.selected_id(Entity::Case).into_iter().collect();
-                Some(Operation::Hold { cases: if marked.is_empty() { selected } else { marked }, held })
+                let cases = if marked.is_empty() { selected } else { marked };
+                Some(if held { Operation::Quarantine { cases } } else { Operation::Release { cases } })
             }
-            Ask::LegalHold(false) => self.place.person().map(|person| Operation::LegalHold { person, reason: None }),
-            Ask::LegalHold(true) => {
+            CommandAsk::LegalHold(false) => self.place.person().map(|person| Operation::Unhold { person }),
+            CommandAsk::LegalHold(true) => {
                 let person = self.place.person().unwrap_or_default();
-                return cx.show(Opening::Prompt(Purpose::Hold, person, String::new()));
+                return cx.show(LayerOpening::Prompt(Purpose::Hold, person, String::new()));
             }
-            Ask::AddFeedback => {
+            CommandAsk::AddFeedback => {
                 if let Some(episode) = self.selected_episode() {
-                    cx.show(Opening::Add(episode));
+                    cx.show(LayerOpening::Add(episode));
                 }
                 return;
             }
-            Ask::EditFeedback => return self.edit_feedback(cx),
-            Ask::Reward => return self.ask_line(Entity::Case, Purpose::Reward, reward_of, cx),
-            Ask::Window => return self.ask_line(Entity::Profile, Purpose::Window, window_of, cx),
-            Ask::RemoveFeedback => {
+            CommandAsk::EditFeedback => return self.edit_feedback(cx),
+            CommandAsk::Reward => return self.ask_line(Entity::Case, Purpose::Reward, reward_of, cx),
+            CommandAsk::Window => return self.ask_line(Entity::Profile, Purpose::Window, window_of, cx),
+            CommandAsk::RemoveFeedback => {
                 return self.propose_one(
                     Entity::Feedback,
                     "Remove feedback",
@@ -120,7 +130,7 @@ impl ChangeSubject<'_> {
                     cx,
                 );
             }
-            Ask::Retract => {
+            CommandAsk::Retract => {
                 return self.propose_one(Entity::UtilityEvent, "Retract signal", |id| Operation::Retract { id }, cx);
             }
         };
@@ -131,7 +141,7 @@ impl ChangeSubject<'_> {
 
     fn pick_parent(&self, cx: &mut Context) {
         if let Some(child) = self.selected_id(Entity::Episode) {
-            cx.show(Opening::Pick(child));
+            cx.show(LayerOpening::Pick(child));
         }
     }
 
@@ -139,7 +149,7 @@ impl ChangeSubject<'_> {
     fn ask_line(&self, entity: Entity, purpose: Purpose, holds: impl Fn(&Row) -> String, cx: &mut Context) {
         let Some(id) = self.selected_id(entity) else { return };
         let text = self.screen().row().map(holds).unwrap_or_default();
-        cx.show(Opening::Prompt(purpose, id, text));
+        cx.show(LayerOpening::Prompt(purpose, id, text));
     }
 
     /// Opens the form on the selected feedback, or on one of the selected episode's.
@@ -151,17 +161,17 @@ impl ChangeSubject<'_> {
             None => self.screen().context_rows(Entity::Feedback).to_vec(),
         };
         match &rows[..] {
-            [] => cx.say(Tone::Warn, "the feedback is still being read"),
-            [row] => cx.show(Opening::Edit(Box::new(row.clone()))),
+            [] => cx.say(ToastTone::Warn, "the feedback is still being read"),
+            [row] => cx.show(LayerOpening::Edit(Box::new(row.clone()))),
             rows => {
-                let items = rows.iter().map(|row| Item {
+                let items = rows.iter().map(|row| MenuItem {
                     label: row_name(row),
                     note: row.id().to_owned(),
                     keys: String::new(),
-                    choice: Choice::Edit(Box::new(row.clone())),
+                    choice: MenuChoice::Edit(Box::new(row.clone())),
                     unavailable: None,
                 });
-                cx.show(Opening::Menu(Menu::new("Edit feedback", items.collect())));
+                cx.show(LayerOpening::Menu(Menu::new("Edit feedback", items.collect())));
             }
         }
     }
@@ -174,17 +184,17 @@ impl ChangeSubject<'_> {
         }
         let mut rows = self.rows_of(entity);
         match rows.len() {
-            0 => cx.say(Tone::Warn, format!("{title}: there is none")),
+            0 => cx.say(ToastTone::Warn, format!("{title}: there is none")),
             1 => cx.propose(operation(rows.remove(0).0)),
             _ => {
-                let items = rows.into_iter().map(|(id, name)| Item {
+                let items = rows.into_iter().map(|(id, name)| MenuItem {
                     label: if name.is_empty() { id.clone() } else { name },
                     note: id.clone(),
                     keys: String::new(),
-                    choice: Choice::Propose(Box::new(operation(id))),
+                    choice: MenuChoice::Propose(Box::new(operation(id))),
                     unavailable: None,
                 });
-                cx.show(Opening::Menu(Menu::new(title, items.collect())));
+                cx.show(LayerOpening::Menu(Menu::new(title, items.collect())));
             }
         }
     }
@@ -193,13 +203,9 @@ impl ChangeSubject<'_> {
 /// Proposes the same for several rows.
 fn propose_each(ids: Vec<String>, operation: impl Fn(String) -> Operation, cx: &mut Context) {
     if ids.len() > AT_ONCE {
-        return cx.say(Tone::Warn, format!("{} rows are marked; {AT_ONCE} can be changed at once", ids.len()));
+        return cx.say(ToastTone::Warn, format!("{} rows are marked; {AT_ONCE} can be changed at once", ids.len()));
     }
-    let mut each: Vec<Operation> = ids.into_iter().map(operation).collect();
-    match each.len() {
-        1 => cx.propose(each.remove(0)),
-        _ => cx.propose(Operation::Each(each)),
-    }
+    cx.propose(Proposal::Changes(ids.into_iter().map(operation).collect()));
 }
 
 fn reward_of(case: &Row) -> String {

@@ -1,13 +1,14 @@
 //! From an intention to a receipt: an operation is planned, confirmed as its danger asks for, applied, and told.
 
 use super::model::Model;
-use crate::change::plan::{Change, Danger, NO_ANCHOR, Plan};
-use crate::console::core::change::{Applied, Done, Pending, Refusal};
+use crate::change::operation::Operation;
+use crate::change::plan::{Change, ChangeDanger, NO_ANCHOR, Plan};
+use crate::console::core::change::{AppliedPlan, DoneChange, PendingOperation, Refusal};
 use crate::console::core::command::CommandId;
-use crate::console::core::context::{Confirmed, Context, Tone};
+use crate::console::core::context::{ConfirmedPlan, Context, ToastTone};
 use crate::console::core::gate::REPEATS;
 use crate::console::core::message::Ticket;
-use crate::console::core::operation::Operation;
+use crate::console::core::proposal::Proposal;
 use crate::console::core::request::Request;
 use crate::console::overlays::Overlay;
 use crate::console::overlays::confirm::Confirmation;
@@ -19,30 +20,30 @@ impl Model {
         let Some(pending) = self.context.changing.pending.take_if(|p| p.ticket == ticket && !p.applying) else {
             return self.context.cancel([ticket]);
         };
-        let operation = pending.operation;
+        let proposal = pending.proposal;
         let plan = match result {
             Ok(plan) => *plan,
-            Err(refusal) => return self.refused(&operation, &[], refusal),
+            Err(refusal) => return self.refused(&proposal, &[], refusal),
         };
         if plan.is_empty() && plan.counts.is_empty() {
             self.at_screen(|screen, _| screen.refused());
             self.context.cancel([ticket]);
-            return self.context.say(Tone::Info, format!("{}: there is nothing to do", operation.title()));
+            return self.context.say(ToastTone::Info, format!("{}: there is nothing to do", proposal.title()));
         }
         let rows = plan.counts.values().flat_map(|verbs| verbs.values()).sum::<usize>();
-        let subject = operation.subject().map_or_else(|| rows.to_string(), |id| to_type(id, plan.danger));
-        if self.context.care(plan.danger) == Danger::Safe {
-            let reason = operation.reason().map(str::to_owned);
-            return self.context.apply(Confirmed { operation, planned: ticket, changes: plan.changes, reason });
+        let subject = proposal.subject().map_or_else(|| rows.to_string(), |id| to_type(id, plan.danger));
+        if self.context.care(plan.danger) == ChangeDanger::Safe {
+            let reason = proposal.reason().map(str::to_owned);
+            return self.context.apply(ConfirmedPlan { proposal, planned: ticket, changes: plan.changes, reason });
         }
         let gate = self.context.gate(plan.danger, &subject);
-        let reason = operation.reason().or(self.screen().reason()).unwrap_or_default().to_owned();
-        self.show(Confirmation { operation, plan, ticket, gate, scroll: 0, reason, copying: false, ahead: None });
+        let reason = proposal.reason().or(self.screen().reason()).unwrap_or_default().to_owned();
+        self.show(Confirmation { proposal, plan, ticket, gate, scroll: 0, reason, copying: false, ahead: None });
     }
 
     /// A plan was confirmed.
-    pub(super) fn confirmed(&mut self, confirmed: Confirmed) {
-        if let Operation::Backfill { name, resume } = confirmed.operation {
+    pub(super) fn confirmed(&mut self, confirmed: ConfirmedPlan) {
+        if let Proposal::Backfill { name, resume } = confirmed.proposal {
             self.context.cancel([confirmed.planned]);
             self.context.start_job(name, resume, confirmed.reason);
         } else {
@@ -51,42 +52,42 @@ impl Model {
     }
 
     /// Takes what applying came to.
-    pub(super) fn applied(&mut self, ticket: Ticket, reason: Option<&str>, applied: Applied) {
+    pub(super) fn applied(&mut self, ticket: Ticket, reason: Option<&str>, applied: AppliedPlan) {
         let Some(pending) = self.context.changing.pending.take_if(|p| p.ticket == ticket && p.applying) else {
             return;
         };
         let count = applied.receipts.len();
         for (position, receipt) in applied.receipts {
-            let Some(operation) = pending.operation.each().get(position).cloned() else { continue };
+            let Some(operation) = pending.proposal.changes().get(position).cloned() else { continue };
             if let Operation::Undo { seq } = operation {
                 for done in self.context.changing.done.iter_mut().filter(|done| done.receipt.audit_seq == Some(seq)) {
                     done.undone = true;
                 }
             }
-            let done = Done { operation, reason: reason.map(str::to_owned), receipt, undone: false };
+            let done = DoneChange { operation, reason: reason.map(str::to_owned), receipt, undone: false };
             self.history.places_mut().for_each(|place| place.screen.get_mut().changed(&done));
             self.context.changing.done.push(done);
         }
         if count > 0 {
             self.context.changing.epoch += 1;
             self.overlays.retain(|overlay| !matches!(overlay, Overlay::Form(_) | Overlay::Picker(_)));
-            self.at_screen(|screen, _| screen.carried_out(&pending.operation));
-            self.context.tell_of(&pending.operation, count);
+            self.at_screen(|screen, _| screen.carried_out(&pending.proposal));
+            self.context.tell_of(&pending.proposal, count);
         }
         if let Some(refusal) = applied.refusal {
-            self.refused(&pending.operation, &pending.changes, refusal);
+            self.refused(&pending.proposal, &pending.changes, refusal);
         }
     }
 
     /// Shows why something was not done; `changes` are those that the plan had.
-    fn refused(&mut self, operation: &Operation, changes: &[Change], refusal: Refusal) {
+    fn refused(&mut self, proposal: &Proposal, changes: &[Change], refusal: Refusal) {
         self.at_screen(|screen, _| screen.refused());
         match refusal {
             Refusal::Failed(failure) => self.context.fail(failure),
             Refusal::Conflict { message, rows, now } => {
                 let moved = three_way(changes, &now);
-                let operation = operation.clone();
-                self.show(Conflict { operation, message, rows, moved, scroll: 0, copying: false });
+                let proposal = proposal.clone();
+                self.show(Conflict { proposal, message, rows, moved, scroll: 0, copying: false });
             }
         }
     }
@@ -96,46 +97,46 @@ impl Model {
         let Some(pending) = self.context.changing.pending.take_if(|p| !p.applying) else { return false };
         self.at_screen(|screen, _| screen.refused());
         self.context.cancel([pending.ticket]);
-        self.context.say(Tone::Info, "stopped; nothing was changed");
+        self.context.say(ToastTone::Info, "stopped; nothing was changed");
         true
     }
 }
 
 impl Context {
-    /// Has an operation planned. What follows depends on its danger: see [`Model::planned`].
-    pub(super) fn plan(&mut self, operation: Operation) {
+    /// Has something planned. What follows depends on its danger: see [`Model::planned`].
+    pub(super) fn plan(&mut self, proposal: Proposal) {
         let cx = self;
         if let Err((reason, remedy)) = cx.may_change() {
             let remedy = remedy.map(|remedy| format!("; {remedy}")).unwrap_or_default();
-            return cx.say(Tone::Warn, format!("{}: {reason}{remedy}", operation.title()));
+            return cx.say(ToastTone::Warn, format!("{}: {reason}{remedy}", proposal.title()));
         }
         if let Some(pending) = &cx.changing.pending {
-            let text = format!("{} is under way", pending.operation.title());
-            return cx.say(Tone::Warn, text);
+            let text = format!("{} is under way", pending.proposal.title());
+            return cx.say(ToastTone::Warn, text);
         }
-        let ticket = cx.ask(Request::Plan(Box::new(operation.clone())));
-        cx.changing.pending = Some(Pending { ticket, operation, applying: false, changes: Vec::new() });
+        let ticket = cx.ask(Request::Plan(Box::new(proposal.clone())));
+        cx.changing.pending = Some(PendingOperation { ticket, proposal, applying: false, changes: Vec::new() });
     }
 
-    pub(super) fn apply(&mut self, confirmed: Confirmed) {
-        let Confirmed { operation, planned, changes, reason } = confirmed;
+    pub(super) fn apply(&mut self, confirmed: ConfirmedPlan) {
+        let ConfirmedPlan { proposal, planned, changes, reason } = confirmed;
         let ticket = self.ask(Request::Apply { planned, reason });
-        self.changing.pending = Some(Pending { ticket, operation, applying: true, changes });
+        self.changing.pending = Some(PendingOperation { ticket, proposal, applying: true, changes });
     }
 
-    pub(super) fn tell_of(&mut self, operation: &Operation, count: usize) {
+    pub(super) fn tell_of(&mut self, proposal: &Proposal, count: usize) {
         let Some(done) = self.changing.done.last() else { return };
         let nothing = done.receipt.audit_seq.is_none();
-        let text = match (operation, count) {
-            (Operation::Each(each), _) if each.len() > 1 => format!("{count} of {} changes made", each.len()),
-            (_, _) if nothing => format!("{}: there was nothing to do", operation.title()),
-            _ => format!("{}: done", operation.title()),
+        let text = match proposal.changes() {
+            [_, _, ..] => format!("{count} of {} changes made", proposal.changes().len()),
+            _ if nothing => format!("{}: there was nothing to do", proposal.title()),
+            _ => format!("{}: done", proposal.title()),
         };
         let no_anchor = done.receipt.disclosures.iter().find(|words| words.starts_with(NO_ANCHOR)).cloned();
-        let can_undo = done.receipt.undo.is_some() && !matches!(operation, Operation::Undo { .. });
+        let can_undo = done.receipt.undo.is_some() && !matches!(proposal.single(), Some(Operation::Undo { .. }));
         match no_anchor {
-            Some(words) => self.say(Tone::Warn, format!("{text}, but {words}")),
-            None => self.say(Tone::Good, text),
+            Some(words) => self.say(ToastTone::Warn, format!("{text}, but {words}")),
+            None => self.say(ToastTone::Good, text),
         }
         if let (true, Some(toast)) = (can_undo, &mut self.toast) {
             toast.hint = Some(("Z", if count > 1 { "undo the last" } else { "undo" }));
@@ -151,7 +152,7 @@ impl Context {
             self.propose(Operation::Undo { seq });
         } else {
             let text = "nothing was done in this session that can be undone; R lists earlier changes";
-            self.say(Tone::Info, text);
+            self.say(ToastTone::Info, text);
         }
     }
 
@@ -166,9 +167,9 @@ impl Context {
 }
 
 /// What is typed of an id. Where only the database makes a change grave, the beginning of a long one is enough.
-fn to_type(id: &str, danger: Danger) -> String {
+fn to_type(id: &str, danger: ChangeDanger) -> String {
     const LONG: usize = 24;
     const ENOUGH: usize = 8;
-    let is_long = danger < Danger::Grave && id.chars().count() > LONG;
+    let is_long = danger < ChangeDanger::Grave && id.chars().count() > LONG;
     if is_long { id.chars().take(ENOUGH).collect() } else { id.to_owned() }
 }

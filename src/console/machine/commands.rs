@@ -3,11 +3,11 @@
 use super::ask::ChangeSubject;
 use super::model::Model;
 use crate::console::core::columns::{plural, row_name, title_column};
-use crate::console::core::command::{COMMANDS, Command, CommandId, Scope, command};
+use crate::console::core::command::{COMMANDS, CommandId, CommandScope, ConsoleCommand, command};
 use crate::console::core::condition::Conditions;
-use crate::console::core::context::{Context, Lack, Opening, Tone};
-use crate::console::core::menu::{Choice, Item, Menu, Purpose};
-use crate::console::core::message::{Destination, Effect, Failure};
+use crate::console::core::context::{Context, Lack, LayerOpening, ToastTone};
+use crate::console::core::menu::{Menu, MenuChoice, MenuItem, Purpose};
+use crate::console::core::message::{Destination, Effect, RequestFailure};
 use crate::console::core::screen::ScreenKind;
 use crate::console::overlays::help::HelpLayer;
 use crate::console::overlays::menu::MenuLayer;
@@ -26,7 +26,7 @@ impl Model {
     ///
     /// # Errors
     /// The reason, with a remedy where there is one.
-    pub fn available(&self, command: &Command) -> Result<(), Lack> {
+    pub fn available(&self, command: &ConsoleCommand) -> Result<(), Lack> {
         let no = |reason: &str| Err((reason.to_owned(), None));
         if let Some(entity) = command.needs()
             && let Err(missing) = self.context.holds(entity)
@@ -36,8 +36,8 @@ impl Model {
         }
         let screen = self.screen();
         match command.scope {
-            Scope::List if screen.lists().is_none() => return no("only in a list"),
-            Scope::Rows if screen.selected().is_none() && screen.lists().is_none() => {
+            CommandScope::List if screen.lists().is_none() => return no("only in a list"),
+            CommandScope::Rows if screen.selected().is_none() && screen.lists().is_none() => {
                 return no("only where rows are shown");
             }
             scope if !scope.is_shared() && screen.scope() != scope => {
@@ -71,10 +71,10 @@ impl Model {
         if let Err((reason, remedy)) = self.available(command) {
             if let (Some(_), Some(remedy)) = (command.needs(), &remedy) {
                 let what = format!("{} cannot be shown", command.title);
-                return self.context.fail(Failure::new(what, reason, remedy.clone()));
+                return self.context.fail(RequestFailure::new(what, reason, remedy.clone()));
             }
             let remedy = remedy.map(|remedy| format!("; {remedy}")).unwrap_or_default();
-            return self.context.say(Tone::Warn, format!("{}: {reason}{remedy}", command.title));
+            return self.context.say(ToastTone::Warn, format!("{}: {reason}{remedy}", command.title));
         }
         if !command.changes() {
             self.context.changing.recent = None;
@@ -164,10 +164,10 @@ impl Model {
     fn quit_unless_busy(&mut self) {
         if self.context.changing.pending.as_ref().is_some_and(|pending| pending.applying) {
             let text = "a change is being made: q when it is done; ctrl-c ends all the same";
-            return self.context.say(Tone::Warn, text);
+            return self.context.say(ToastTone::Warn, text);
         }
         match self.screen().busy() {
-            Some(reason) => self.context.say(Tone::Warn, reason),
+            Some(reason) => self.context.say(ToastTone::Warn, reason),
             None => self.quit(),
         }
     }
@@ -193,11 +193,11 @@ impl Model {
     fn open_palette(&mut self) {
         let items = COMMANDS.iter().map(|command| {
             let unavailable = self.available(command).err().map(|(reason, _)| reason);
-            Item {
+            MenuItem {
                 label: command.title.to_owned(),
                 note: command.help.to_owned(),
                 keys: command.keys.join("  "),
-                choice: Choice::Command(command.id),
+                choice: MenuChoice::Command(command.id),
                 unavailable,
             }
         });
@@ -211,21 +211,21 @@ impl Context {
         let ours = !self.settings.mouse;
         self.settings.mouse = ours;
         let text = if ours { "the mouse is the console's" } else { "the mouse is the terminal's: select text with it" };
-        self.say(Tone::Info, text);
+        self.say(ToastTone::Info, text);
         self.perform(Effect::Mouse(ours));
     }
 
     fn open_themes(&mut self) {
-        let items = THEMES.iter().map(|(name, note)| Item {
+        let items = THEMES.iter().map(|(name, note)| MenuItem {
             label: (*name).to_owned(),
             note: (*note).to_owned(),
             keys: String::new(),
-            choice: Choice::Theme(name),
+            choice: MenuChoice::Theme(name),
             unavailable: None,
         });
         let mut menu = Menu::new("Theme", items.collect());
         menu.selected = THEMES.iter().position(|(name, _)| *name == self.settings.theme).unwrap_or(0);
-        self.show(Opening::Menu(menu));
+        self.show(LayerOpening::Menu(menu));
     }
 }
 

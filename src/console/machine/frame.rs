@@ -3,15 +3,16 @@
 use ratatui::{buffer::Buffer, layout::Rect};
 
 use super::model::Model;
-use crate::console::core::command::{COMMANDS, Command, CommandId, Meaning, Scope, command};
+use crate::console::core::command::{COMMANDS, CommandId, CommandScope, ConsoleCommand, KeyMeaning, command};
 use crate::console::core::context;
-use crate::console::core::jobs::Live;
-use crate::console::core::{Key, Target};
+use crate::console::core::jobs::LiveJob;
+use crate::console::core::{ClickTarget, Key};
 use crate::console::view::keys::key_name;
 use crate::console::view::{Drawn, jobs};
-use crate::ui::scroll::Lines;
+use crate::ui::scroll::LineWindow;
 use crate::ui::{
-    Align, Badge, Breadcrumbs, Footer, Glyph, KeyHint, Look, Pane, Role, SafeText, Tab, Tabs, TextLine, Toast, Tone,
+    Align, Badge, Breadcrumbs, CardTone, Footer, Glyph, KeyHint, Look, PaneFrame, SafeText, StyleRole, TabLabel, Tabs,
+    TextLine, ToastLine,
 };
 
 /// Draws the frame; what is left for the screen itself.
@@ -35,19 +36,19 @@ fn top(model: &Model, look: &Look, line: Rect, buf: &mut Buffer) {
     let mut badges = Vec::new();
     if line.width >= 90 {
         badges.extend(
-            model.context.opened.layouts.iter().map(|name| Badge::new(SafeText::limited(name, 30), Role::Label)),
+            model.context.opened.layouts.iter().map(|name| Badge::new(SafeText::limited(name, 30), StyleRole::Label)),
         );
     }
     if model.context.masking.is_on() {
-        badges.push(Badge::new("masked", Role::Masked));
+        badges.push(Badge::new("masked", StyleRole::Masked));
     }
     if model.context.opened.production {
-        badges.push(Badge::new(signed(look.glyphs.warning, "PRODUCTION"), Role::Production));
+        badges.push(Badge::new(signed(look.glyphs.warning, "PRODUCTION"), StyleRole::Production));
     }
     badges.push(if model.context.changing.unlocked {
-        Badge::new(signed(look.glyphs.edit, "unlocked"), Role::Writable)
+        Badge::new(signed(look.glyphs.edit, "unlocked"), StyleRole::Writable)
     } else {
-        Badge::new(signed(look.glyphs.lock, "read-only"), Role::ReadOnly)
+        Badge::new(signed(look.glyphs.lock, "read-only"), StyleRole::ReadOnly)
     });
     Breadcrumbs { crumbs, badges }.render(line, buf, look);
 }
@@ -58,10 +59,10 @@ fn signed(sign: Glyph, word: &str) -> SafeText {
 }
 
 /// Commands that stand in the line of screens: those with a digit.
-fn screens() -> impl Iterator<Item = &'static Command> {
+fn screens() -> impl Iterator<Item = &'static ConsoleCommand> {
     let digit =
-        |command: &&Command| command.keys.iter().any(|key| key.len() == 1 && key.as_bytes()[0].is_ascii_digit());
-    COMMANDS.iter().filter(|command| command.scope == Scope::Everywhere).filter(digit)
+        |command: &&ConsoleCommand| command.keys.iter().any(|key| key.len() == 1 && key.as_bytes()[0].is_ascii_digit());
+    COMMANDS.iter().filter(|command| command.scope == CommandScope::Everywhere).filter(digit)
 }
 
 fn navigation(model: &Model, look: &Look, line: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
@@ -72,8 +73,8 @@ fn navigation(model: &Model, look: &Look, line: Rect, buf: &mut Buffer, drawn: &
         let title = command.title.to_lowercase();
         let title = if wide { title.as_str() } else { title.split(' ').next().unwrap_or_default() };
         // Where the key means something else, the screen is reached by its name only.
-        let leads = Key::parse(key).map(|key| model.meaning(&[key])) == Some(Meaning::Command(command.id));
-        Tab {
+        let leads = Key::parse(key).map(|key| model.meaning(&[key])) == Some(KeyMeaning::Command(command.id));
+        TabLabel {
             title: if leads { format!("{key} {title}").into() } else { title.into() },
             count: None,
             off: command.needs().is_some_and(|entity| model.context.holds(entity).is_err()),
@@ -84,7 +85,7 @@ fn navigation(model: &Model, look: &Look, line: Rect, buf: &mut Buffer, drawn: &
     tabs.render(line, buf, look);
     for (index, place) in tabs.places(line) {
         if let Some(command) = screens().nth(index) {
-            drawn.hits.add(place, Target::Command(command.id));
+            drawn.hits.add(place, ClickTarget::Command(command.id));
         }
     }
 }
@@ -104,33 +105,33 @@ fn footer(model: &Model, look: &Look, line: Rect, buf: &mut Buffer, drawn: &mut 
     for (id, hint) in &shown {
         let width = (hint.key.width() + hint.does.width() + 1) as u16;
         if x + width < line.right() {
-            drawn.hits.add(Rect { x, width, ..line }, Target::Command(*id));
+            drawn.hits.add(Rect { x, width, ..line }, ClickTarget::Command(*id));
         }
         x += width + 3;
     }
     Footer { hints, always }.render(line, buf, look);
     for live in &model.context.running.live {
-        toast(&job_words(live), Tone::Info, None, line, buf, look);
+        toast(&job_words(live), CardTone::Info, None, line, buf, look);
     }
     if let Some((_, rows)) = model.context.exporting {
-        toast(&format!("exporting: {rows} rows"), Tone::Info, None, line, buf, look);
+        toast(&format!("exporting: {rows} rows"), CardTone::Info, None, line, buf, look);
     }
     if let Some(pending) = &model.context.changing.pending {
         let doing = if pending.applying { "applying" } else { "planning" };
-        toast(&format!("{doing}: {}", pending.operation.title()), Tone::Info, None, line, buf, look);
+        toast(&format!("{doing}: {}", pending.proposal.title()), CardTone::Info, None, line, buf, look);
     }
     if let Some(told) = &model.context.toast {
         let tone = match told.tone {
-            context::Tone::Good => Tone::Good,
-            context::Tone::Info => Tone::Info,
-            context::Tone::Warn => Tone::Warn,
+            context::ToastTone::Good => CardTone::Good,
+            context::ToastTone::Info => CardTone::Info,
+            context::ToastTone::Warn => CardTone::Warn,
         };
         toast(&told.text, tone, told.hint, line, buf, look);
     }
 }
 
 /// How far a job is that runs here.
-fn job_words(live: &Live) -> String {
+fn job_words(live: &LiveJob) -> String {
     let Some(run) = &live.progress else { return format!("{}: starting", live.name) };
     let part = run.part().map_or_else(String::new, |part| format!(" {:.0}%", (part * 100.0).floor()));
     let note = jobs::note(run);
@@ -138,11 +139,11 @@ fn job_words(live: &Live) -> String {
     format!("{}{part} {}{note}", live.name, run.state.word())
 }
 
-fn toast(text: &str, tone: Tone, hint: Option<(&str, &str)>, line: Rect, buf: &mut Buffer, look: &Look) {
+fn toast(text: &str, tone: CardTone, hint: Option<(&str, &str)>, line: Rect, buf: &mut Buffer, look: &Look) {
     let hint = hint.map(|(key, does)| KeyHint::new(key, does));
     let taken = 6 + hint.as_ref().map_or(0, |hint| hint.key.width() + hint.does.width() + 4);
     let text = SafeText::limited(text, usize::from(line.width).saturating_sub(taken));
-    Toast { text, tone, hint }.render(line, buf, look);
+    ToastLine { text, tone, hint }.render(line, buf, look);
 }
 
 /// The keys that may follow those pressed.
@@ -150,7 +151,7 @@ pub fn may_follow(model: &Model, look: &Look, area: Rect, buf: &mut Buffer) {
     if model.pressed.is_empty() {
         return;
     }
-    let Meaning::Prefix(next) = model.meaning(&model.pressed) else { return };
+    let KeyMeaning::Prefix(next) = model.meaning(&model.pressed) else { return };
     let lines: Vec<TextLine> = next
         .iter()
         .map(|(key, id)| {
@@ -158,7 +159,8 @@ pub fn may_follow(model: &Model, look: &Look, area: Rect, buf: &mut Buffer) {
             let off = command.is_some_and(|command| model.available(command).is_err());
             let title = command.map(|c| c.title).unwrap_or_default();
             let key = key_name(&key.to_string(), look);
-            let (key_role, role) = if off { (Role::Stale, Role::Stale) } else { (Role::Key, Role::Text) };
+            let (key_role, role) =
+                if off { (StyleRole::Stale, StyleRole::Stale) } else { (StyleRole::Key, StyleRole::Text) };
             TextLine::of(look.pad(&key, 4, Align::Left), key_role).with(title, role)
         })
         .collect();
@@ -167,8 +169,8 @@ pub fn may_follow(model: &Model, look: &Look, area: Rect, buf: &mut Buffer) {
     let place = Rect { x: area.right() - width, y: area.bottom().saturating_sub(height + 1), width, height };
     Look::clear(place, buf);
     let pressed: Vec<String> = model.pressed.iter().map(ToString::to_string).collect();
-    let pane = Pane { focused: true, ..Pane::new(pressed.join(" ")) };
+    let pane = PaneFrame { focused: true, ..PaneFrame::new(pressed.join(" ")) };
     let inside = pane.render(place, buf, look);
     let inside = Rect { x: inside.x + 1, width: inside.width.saturating_sub(1), ..inside };
-    Lines::scrolled(&lines, 0).render(inside, buf, look);
+    LineWindow::scrolled(&lines, 0).render(inside, buf, look);
 }

@@ -16,5 +16,5 @@ mod write;
 pub use commands::THEMES;
 pub use model::Model;
 pub use painter::Painter;
-pub use place::{History, Place};
+pub use place::{History, ScreenPlace};
 pub use update::update;

@@ -1,7 +1,7 @@
 //! The whole state of the console.
 
 use super::place::History;
-use crate::console::core::context::{Context, Opened, Settings};
+use crate::console::core::context::{ConsoleSettings, Context, OpenedDatabase};
 use crate::console::core::key::Key;
 use crate::console::core::router::Asker;
 use crate::console::core::screen::Screen;
@@ -32,7 +32,7 @@ pub struct Model {
 impl Model {
     /// The state at the beginning.
     #[must_use]
-    pub fn new(opened: Opened, settings: Settings, mask: Mask, masked: bool) -> Self {
+    pub fn new(opened: OpenedDatabase, settings: ConsoleSettings, mask: Mask, masked: bool) -> Self {
         Model {
             context: Context::new(opened, settings, mask, masked),
             history: History::default(),

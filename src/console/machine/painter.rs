@@ -5,7 +5,7 @@ use ratatui::buffer::Buffer;
 use super::frame;
 use super::model::Model;
 use crate::console::view::{Canvas, Drawn, document};
-use crate::ui::{Card, Look, Tone, text};
+use crate::ui::{Card, CardTone, Look, text};
 
 /// Below this nothing useful fits.
 const LEAST: (u16, u16) = (40, 10);
@@ -13,7 +13,7 @@ const LEAST: (u16, u16) = (40, 10);
 /// Draws the console, and keeps what is costly to make from one frame to the next.
 #[derive(Debug, Default)]
 pub struct Painter {
-    documents: document::Kept,
+    documents: document::DocumentCache,
 }
 
 impl Painter {
@@ -26,7 +26,7 @@ impl Painter {
         let area = buf.area;
         let mut drawn = Drawn { measures: model.context.measures, ..Drawn::default() };
         if area.width < LEAST.0 || area.height < LEAST.1 {
-            let card = Card::new(Tone::Info, "Too small")
+            let card = Card::new(CardTone::Info, "Too small")
                 .line(format!("{} x {} columns and rows are needed;", LEAST.0, LEAST.1))
                 .line(format!("there are {} x {}.", area.width, area.height));
             card.render(area, buf, look);

@@ -2,7 +2,7 @@
 
 use crate::console::core::context::Context;
 use crate::console::core::message::Destination;
-use crate::console::core::screen::{Origin, Screen};
+use crate::console::core::screen::{Screen, ScreenOrigin};
 use crate::console::screens::AnyScreen;
 use crate::memory::{Entity, Row};
 
@@ -11,7 +11,7 @@ const HISTORY: usize = 40;
 
 /// A place: a screen, and how it was reached.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Place {
+pub struct ScreenPlace {
     /// Its number: replies find their way by it.
     pub id: u64,
     /// What it shows.
@@ -22,7 +22,7 @@ pub struct Place {
     pub epoch: u64,
 }
 
-impl Place {
+impl ScreenPlace {
     /// The screen.
     #[must_use]
     pub fn screen(&self) -> &dyn Screen {
@@ -50,22 +50,22 @@ impl Place {
         self.origin_row().id_of(Entity::Subject, "user_id")
     }
 
-    fn origin_row(&self) -> Origin {
+    fn origin_row(&self) -> ScreenOrigin {
         let selected = self.selected().map(|(entity, id)| (entity, id.to_owned()));
-        Origin { selected, row: self.row().cloned(), person: None }
+        ScreenOrigin { selected, row: self.row().cloned(), person: None }
     }
 
     /// What is selected, for a screen that is opened from here.
     #[must_use]
-    pub fn origin(&self) -> Origin {
-        Origin { person: self.person(), ..self.origin_row() }
+    pub fn origin(&self) -> ScreenOrigin {
+        ScreenOrigin { person: self.person(), ..self.origin_row() }
     }
 }
 
 /// The places on the way, and where on it we are.
 #[derive(Debug, Clone, PartialEq)]
 pub struct History {
-    places: Vec<Place>,
+    places: Vec<ScreenPlace>,
     at: usize,
     next: u64,
 }
@@ -73,26 +73,26 @@ pub struct History {
 impl Default for History {
     fn default() -> Self {
         let screen = AnyScreen::at(&Destination::Home);
-        History { places: vec![Place { id: 0, screen, followed: false, epoch: 0 }], at: 0, next: 1 }
+        History { places: vec![ScreenPlace { id: 0, screen, followed: false, epoch: 0 }], at: 0, next: 1 }
     }
 }
 
 impl History {
     /// The place we are at.
     #[must_use]
-    pub fn here(&self) -> &Place {
+    pub fn here(&self) -> &ScreenPlace {
         &self.places[self.at]
     }
 
     /// The place we are at.
-    pub fn here_mut(&mut self) -> &mut Place {
+    pub fn here_mut(&mut self) -> &mut ScreenPlace {
         &mut self.places[self.at]
     }
 
     /// Goes to a new place; those ahead are forgotten.
     pub fn push(&mut self, screen: AnyScreen, followed: bool, epoch: u64) {
         self.places.truncate(self.at + 1);
-        self.places.push(Place { id: self.next, screen, followed, epoch });
+        self.places.push(ScreenPlace { id: self.next, screen, followed, epoch });
         self.next += 1;
         let surplus = self.places.len().saturating_sub(HISTORY);
         self.places.drain(..surplus);
@@ -133,7 +133,7 @@ impl History {
     }
 
     /// Every place.
-    pub fn places_mut(&mut self) -> impl Iterator<Item = &mut Place> {
+    pub fn places_mut(&mut self) -> impl Iterator<Item = &mut ScreenPlace> {
         self.places.iter_mut()
     }
 }

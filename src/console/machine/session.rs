@@ -2,16 +2,16 @@
 
 use super::model::Model;
 use crate::console::core::command::CommandId;
-use crate::console::core::context::{Context, Opened, Opening, Tone, Unlocking};
-use crate::console::core::jobs::{Leaving, Live};
-use crate::console::core::menu::{Choice, Item, Menu};
-use crate::console::core::message::{Effect, Failure, Ticket};
+use crate::console::core::context::{Context, LayerOpening, OpenedDatabase, ToastTone, UnlockStep};
+use crate::console::core::jobs::{LeavingChoice, LiveJob};
+use crate::console::core::menu::{Menu, MenuChoice, MenuItem};
+use crate::console::core::message::{Effect, RequestFailure, Ticket};
 use crate::console::core::request::{Reply, Request};
 use crate::console::core::twin::resume_line;
 use crate::console::overlays::Overlay;
 use crate::console::overlays::menu::MenuLayer;
-use crate::console::overlays::unlock::Writable;
-use crate::job::plan::{Beat, Progress, State, Wish};
+use crate::console::overlays::unlock::WriteState;
+use crate::job::plan::{JobBeat, JobProgress, JobState, JobWish};
 
 impl Model {
     /// Takes a reply that the core itself waits for.
@@ -39,7 +39,7 @@ impl Model {
             Reply::Exported(result) => {
                 self.context.exporting = None;
                 match result {
-                    Ok((rows, path)) => self.context.say(Tone::Good, format!("{rows} rows written to {path}")),
+                    Ok((rows, path)) => self.context.say(ToastTone::Good, format!("{rows} rows written to {path}")),
                     Err(failure) => self.context.fail(failure),
                 }
             }
@@ -59,17 +59,17 @@ impl Model {
         if self.context.changing.unlocked {
             self.context.changing.unlocked = false;
             self.stop_planning();
-            self.context.say(Tone::Info, "read-only again");
+            self.context.say(ToastTone::Info, "read-only again");
         } else if self.context.changing.asking.is_none() {
             self.context.changing.asking = Some(self.context.ask(Request::CheckWritable));
         }
     }
 
     /// A request to somebody else's job was passed on, or not.
-    fn job_asked(&mut self, result: Result<Progress, Failure>) {
+    fn job_asked(&mut self, result: Result<JobProgress, RequestFailure>) {
         self.at_screen(|screen, _| screen.job_moved());
         match result {
-            Ok(run) => self.context.say(Tone::Good, format!("{} is {}", run.name, run.state.word())),
+            Ok(run) => self.context.say(ToastTone::Good, format!("{} is {}", run.name, run.state.word())),
             Err(failure) => self.context.fail(failure),
         }
     }
@@ -77,24 +77,24 @@ impl Model {
     /// Ends the console; while jobs run it is asked how first.
     pub(super) fn quit(&mut self) {
         let running = &self.context.running;
-        let is_leave = |item: &Item| matches!(item.choice, Choice::Leave(_));
+        let is_leave = |item: &MenuItem| matches!(item.choice, MenuChoice::Leave(_));
         let asked = matches!(self.overlays.last(), Some(Overlay::Menu(layer)) if layer.menu.items.iter().any(is_leave));
         if running.live.is_empty() || running.leaving || asked {
             return self.context.perform(Effect::Quit);
         }
-        let item = |label: &str, note: &str, how| Item {
+        let item = |label: &str, note: &str, how| MenuItem {
             label: label.to_owned(),
             note: note.to_owned(),
             keys: String::new(),
-            choice: Choice::Leave(how),
+            choice: MenuChoice::Leave(how),
             unavailable: None,
         };
         let names: Vec<&str> = running.live.iter().map(|live| live.name.as_str()).collect();
         let twin = format!("Leave: backfill resume {}", names.first().unwrap_or(&""));
         let items = vec![
-            item("Wait", "stay until it is done", Leaving::Wait),
-            item("Pause and quit", "at its next checkpoint", Leaving::Pause),
-            item(&twin, "the line is told", Leaving::Hand),
+            item("Wait", "stay until it is done", LeavingChoice::Wait),
+            item("Pause and quit", "at its next checkpoint", LeavingChoice::Pause),
+            item(&twin, "the line is told", LeavingChoice::Hand),
         ];
         let menu = Menu::new(format!("{} is running", names.join(", ")), items);
         self.show(MenuLayer { menu, is_palette: false });
@@ -102,7 +102,7 @@ impl Model {
 }
 
 impl Context {
-    pub(super) fn take_writable(&mut self, result: Result<Writable, Failure>) {
+    pub(super) fn take_writable(&mut self, result: Result<WriteState, RequestFailure>) {
         self.changing.asking = None;
         let writable = match result {
             Ok(writable) => writable,
@@ -110,25 +110,25 @@ impl Context {
         };
         if let Some(reason) = writable.blocked {
             let what = "This database cannot be changed";
-            return self.fail(Failure::new(what, reason, "it can be looked at all the same"));
+            return self.fail(RequestFailure::new(what, reason, "it can be looked at all the same"));
         }
         let migrations = if writable.audited { Vec::new() } else { writable.pending };
-        self.show(Opening::Unlock(Unlocking { migrations, optional: Vec::new(), unlocks: true }));
+        self.show(LayerOpening::Unlock(UnlockStep { migrations, optional: Vec::new(), unlocks: true }));
     }
 
     pub(super) fn unlock(&mut self) {
         self.changing.unlocked = true;
-        self.say(Tone::Warn, "unlocked: changes can be made until U locks again");
+        self.say(ToastTone::Warn, "unlocked: changes can be made until U locks again");
     }
 
     pub(super) fn migrate(&mut self, optional: Vec<String>, unlocks: bool) {
-        self.say(Tone::Info, "applying what was confirmed");
+        self.say(ToastTone::Info, "applying what was confirmed");
         self.changing.asking = Some(self.ask(Request::Migrate(optional)));
         self.changing.unlocks = unlocks;
     }
 
     /// Our tables were added, and the database was opened again.
-    pub(super) fn migrated(&mut self, result: Result<(Vec<String>, Box<Opened>), Failure>) {
+    pub(super) fn migrated(&mut self, result: Result<(Vec<String>, Box<OpenedDatabase>), RequestFailure>) {
         self.changing.asking = None;
         let (names, opened) = match result {
             Ok(migrated) => migrated,
@@ -136,7 +136,7 @@ impl Context {
         };
         self.opened = *opened;
         self.changing.epoch += 1;
-        self.say(Tone::Good, format!("applied: {}", names.join(", ")));
+        self.say(ToastTone::Good, format!("applied: {}", names.join(", ")));
         if std::mem::take(&mut self.changing.unlocks) && !self.changing.unlocked {
             self.command(CommandId::Lock);
         }
@@ -147,16 +147,16 @@ impl Context {
         let ticket = self.ask(Request::RunJob { name: name.clone(), resume, reason });
         let running = &mut self.running;
         running.note(&name, if resume { "resumed" } else { "started" }.to_owned());
-        running.live.push(Live { ticket, name, progress: None });
+        running.live.push(LiveJob { ticket, name, progress: None });
     }
 
-    pub(super) fn take_beat(&mut self, ticket: Ticket, beat: Beat) {
+    pub(super) fn take_beat(&mut self, ticket: Ticket, beat: JobBeat) {
         let running = &mut self.running;
         let Some(live) = running.live.iter_mut().find(|live| live.ticket == ticket) else { return };
         let name = live.name.clone();
         let line = match beat {
-            Beat::Said(line) => line,
-            Beat::Progress(progress) => {
+            JobBeat::Said(line) => line,
+            JobBeat::Progress(progress) => {
                 let before = live.progress.as_ref().map(|p| (p.state, p.throttle.clone()));
                 let is_news = before != Some((progress.state, progress.throttle.clone()));
                 let line = match (&progress.throttle, progress.state) {
@@ -173,7 +173,7 @@ impl Context {
         running.note(&name, line);
     }
 
-    pub(super) fn job_ended(&mut self, ticket: Ticket, result: Result<serde_json::Value, Failure>) {
+    pub(super) fn job_ended(&mut self, ticket: Ticket, result: Result<serde_json::Value, RequestFailure>) {
         let running = &mut self.running;
         let Some(at) = running.live.iter().position(|live| live.ticket == ticket) else { return };
         let live = running.live.remove(at);
@@ -184,7 +184,7 @@ impl Context {
                 let status = receipt["status"].as_str().unwrap_or_default().to_owned();
                 running.note(&live.name, status.clone());
                 running.receipts.push((live.name.clone(), receipt));
-                let tone = if status == State::Failed.word() { Tone::Warn } else { Tone::Good };
+                let tone = if status == JobState::Failed.word() { ToastTone::Warn } else { ToastTone::Good };
                 self.say(tone, format!("{}: {status}", live.name));
             }
             Err(failure) => {
@@ -209,20 +209,20 @@ impl Context {
         self.running.leaving = true;
         let tickets: Vec<Ticket> = self.running.live.iter().map(|live| live.ticket).collect();
         for ticket in tickets {
-            self.perform(Effect::WishJob(ticket, Wish::Pause));
+            self.perform(Effect::WishJob(ticket, JobWish::Pause));
         }
-        self.say(Tone::Info, "pausing at the next checkpoint; ctrl-c does not wait");
+        self.say(ToastTone::Info, "pausing at the next checkpoint; ctrl-c does not wait");
     }
 
     /// Ends the console as it was chosen while jobs run.
-    pub(super) fn quit_so(&mut self, how: Leaving) {
-        if how == Leaving::Wait {
+    pub(super) fn quit_so(&mut self, how: LeavingChoice) {
+        if how == LeavingChoice::Wait {
             return;
         }
         if self.running.live.is_empty() {
             return self.perform(Effect::Quit);
         }
-        if how == Leaving::Hand {
+        if how == LeavingChoice::Hand {
             let lines = self.resume_lines();
             self.perform(Effect::Tell(lines));
         }

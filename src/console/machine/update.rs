@@ -1,12 +1,12 @@
 //! The one function through which everything passes: a message changes the model and asks for effects.
 
 use super::model::Model;
-use crate::console::core::command::{Command, CommandId, Meaning, command, meaning};
-use crate::console::core::context::{Action, Context, Tone};
-use crate::console::core::gate::Gate;
+use crate::console::core::command::{CommandId, ConsoleCommand, KeyMeaning, command, meaning};
+use crate::console::core::context::{Context, ScreenAction, ToastTone};
+use crate::console::core::gate::ConfirmGate;
 use crate::console::core::key::{Code, Key};
-use crate::console::core::layer::{Layer, Step};
-use crate::console::core::message::{Effect, Message, Target, Ticket};
+use crate::console::core::layer::{Layer, LayerStep};
+use crate::console::core::message::{ClickTarget, Effect, Message, Ticket};
 use crate::console::core::request::Reply;
 use crate::console::core::router::Asker;
 
@@ -39,7 +39,7 @@ impl Model {
                 self.context.measures = measures;
                 self.at_screen(|screen, cx| screen.drawn(cx));
             }
-            Message::Copied(Ok(what)) => self.context.say(Tone::Good, format!("{what} copied")),
+            Message::Copied(Ok(what)) => self.context.say(ToastTone::Good, format!("{what} copied")),
             Message::Copied(Err(failure)) | Message::Viewed(Err(failure)) | Message::Failed(failure) => {
                 self.context.fail(failure);
             }
@@ -63,7 +63,7 @@ impl Model {
             }
             for action in actions {
                 match action {
-                    Action::Perform(effect) => effects.push(effect),
+                    ScreenAction::Perform(effect) => effects.push(effect),
                     action => {
                         self.act(action);
                         settled = false;
@@ -129,7 +129,7 @@ impl Model {
                 self.context.toast.take_if(|toast| toast.ticket == ticket);
                 self.context.changing.recent.take_if(|(_, timer)| *timer == ticket);
                 let mut gates = self.overlays.iter_mut().filter_map(|overlay| overlay.get_mut().gate_mut());
-                if let Some(gate) = gates.find(|gate: &&mut Gate| gate.timer == ticket) {
+                if let Some(gate) = gates.find(|gate: &&mut ConfirmGate| gate.timer == ticket) {
                     gate.armed = true;
                 }
             }
@@ -165,9 +165,9 @@ impl Model {
     }
 
     /// The same, for what may close it.
-    fn step_top(&mut self, does: impl FnOnce(&mut dyn Layer, &mut Context) -> Step) {
+    fn step_top(&mut self, does: impl FnOnce(&mut dyn Layer, &mut Context) -> LayerStep) {
         let Some((id, _)) = self.overlays.last_mut() else { return };
-        if self.at_layer(id, |overlay, cx| does(overlay.get_mut(), cx)) == Some(Step::Closes) {
+        if self.at_layer(id, |overlay, cx| does(overlay.get_mut(), cx)) == Some(LayerStep::Closes) {
             self.overlays.close(id);
         }
         self.judge_prompt();
@@ -189,12 +189,12 @@ impl Model {
         }
         self.pressed.push(key);
         match self.meaning(&self.pressed) {
-            Meaning::Prefix(_) => {}
-            Meaning::Command(id) => {
+            KeyMeaning::Prefix(_) => {}
+            KeyMeaning::Command(id) => {
                 self.pressed.clear();
                 self.command(id);
             }
-            Meaning::Nothing => {
+            KeyMeaning::Nothing => {
                 let several = self.pressed.len() > 1;
                 self.pressed.clear();
                 // A key that ends no sequence is not lost on the reader: it begins one.
@@ -216,52 +216,52 @@ impl Model {
         }
         let pressed: Vec<Key> = self.pressed.iter().copied().chain([key]).collect();
         match self.meaning(&pressed) {
-            Meaning::Command(id) if command(id).is_some_and(Command::changes) => {}
+            KeyMeaning::Command(id) if command(id).is_some_and(ConsoleCommand::changes) => {}
             _ => self.key(key),
         }
     }
 
     /// What pressed keys mean where we are.
     #[must_use]
-    pub fn meaning(&self, keys: &[Key]) -> Meaning {
+    pub fn meaning(&self, keys: &[Key]) -> KeyMeaning {
         meaning(keys, Some(self.screen().scope()).filter(|scope| !scope.is_shared()))
     }
 
-    fn click(&mut self, target: &Target, twice: bool) {
+    fn click(&mut self, target: &ClickTarget, twice: bool) {
         if !self.overlays.is_empty() {
             return self.step_top(|layer, cx| layer.click(target, cx));
         }
         self.pressed.clear();
         match target {
-            Target::ListRow(position) | Target::PanelRow(position) | Target::HomeEntry(position) => {
-                let again = matches!(target, Target::HomeEntry(_)) && self.screen().is_at(*position);
+            ClickTarget::ListRow(position) | ClickTarget::PanelRow(position) | ClickTarget::HomeEntry(position) => {
+                let again = matches!(target, ClickTarget::HomeEntry(_)) && self.screen().is_at(*position);
                 self.at_screen(|screen, _| screen.select(*position));
                 if twice || again {
                     self.command(CommandId::Open);
                 }
             }
-            Target::ListHead(column) => self.at_screen(|screen, cx| screen.sort_by(column, cx)),
-            Target::List => self.at_screen(|screen, _| screen.focus(false)),
-            Target::Detail => self.at_screen(|screen, _| screen.focus(true)),
-            Target::Tab(tab) => self.at_screen(|screen, _| {
+            ClickTarget::ListHead(column) => self.at_screen(|screen, cx| screen.sort_by(column, cx)),
+            ClickTarget::List => self.at_screen(|screen, _| screen.focus(false)),
+            ClickTarget::Detail => self.at_screen(|screen, _| screen.focus(true)),
+            ClickTarget::Tab(tab) => self.at_screen(|screen, _| {
                 screen.show_tab(*tab);
                 screen.focus(true);
             }),
-            Target::Link(destination) => self.go(destination, true),
-            Target::Command(id) => self.command(*id),
-            Target::Crumb(back) => self.travel(-(*back as isize)),
-            Target::MenuItem(_) | Target::Overlay => {}
+            ClickTarget::Link(destination) => self.go(destination, true),
+            ClickTarget::Command(id) => self.command(*id),
+            ClickTarget::Crumb(back) => self.travel(-(*back as isize)),
+            ClickTarget::MenuItem(_) | ClickTarget::Overlay => {}
         }
     }
 
-    fn wheel(&mut self, target: &Target, up: bool) {
+    fn wheel(&mut self, target: &ClickTarget, up: bool) {
         const LINES: isize = 3;
         let by = if up { -LINES } else { LINES };
         if !self.overlays.is_empty() {
             return self.at_top(|layer, cx| layer.scroll_by(by, cx));
         }
         self.at_screen(|screen, cx| match target {
-            Target::Detail | Target::Tab(_) | Target::Link(_) => screen.scroll_by(by, cx),
+            ClickTarget::Detail | ClickTarget::Tab(_) | ClickTarget::Link(_) => screen.scroll_by(by, cx),
             _ => screen.scroll_list(by, cx),
         });
     }

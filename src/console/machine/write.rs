@@ -2,10 +2,10 @@
 //! here are about a change.
 
 use super::model::Model;
-use crate::console::core::context::Tone;
+use crate::change::operation::Operation;
+use crate::console::core::context::ToastTone;
 use crate::console::core::input::Input;
 use crate::console::core::menu::{Prompt, Purpose};
-use crate::console::core::operation::Operation;
 use crate::console::core::screen::Judged;
 use crate::console::overlays::Overlay;
 use crate::console::overlays::prompt::PromptLayer;
@@ -43,14 +43,14 @@ impl Model {
         match purpose {
             Purpose::Reward => match reward(text) {
                 Ok((reward, outcome)) => self.context.propose(Operation::Reward { case: subject, reward, outcome }),
-                Err(reason) => self.context.say(Tone::Warn, reason),
+                Err(reason) => self.context.say(ToastTone::Warn, reason),
             },
             Purpose::Window => match window(text) {
                 Ok(window) => self.context.propose(Operation::Window { profile: subject, window }),
-                Err(reason) => self.context.say(Tone::Warn, reason),
+                Err(reason) => self.context.say(ToastTone::Warn, reason),
             },
             Purpose::Hold => {
-                self.context.propose(Operation::LegalHold { person: subject, reason: Some(text.to_owned()) });
+                self.context.propose(Operation::Hold { person: subject, reason: Some(text.to_owned()) });
             }
             Purpose::Person => self.erase_person(text),
             Purpose::Reason => {

@@ -5,27 +5,27 @@ use ratatui::{buffer::Buffer, layout::Rect};
 use crate::console::core::command::CommandId;
 use crate::console::core::context::Context;
 use crate::console::core::key::{Code, Key};
-use crate::console::core::layer::{Layer, Step};
-use crate::console::core::message::{Failure, Target};
+use crate::console::core::layer::{Layer, LayerStep};
+use crate::console::core::message::{ClickTarget, RequestFailure};
 use crate::console::view::{Canvas, Drawn};
-use crate::ui::{Card, KeyHint, Look, Modal, Pane, Role, SafeText, Tone};
+use crate::ui::{Card, CardTone, KeyHint, Look, Modal, PaneFrame, SafeText, StyleRole};
 
 /// A failure over the screen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FailureLayer {
     /// What went wrong.
-    pub failure: Failure,
+    pub failure: RequestFailure,
 }
 
 impl Layer for FailureLayer {
-    fn key(&mut self, key: Key, cx: &mut Context) -> Step {
+    fn key(&mut self, key: Key, cx: &mut Context) -> LayerStep {
         match key.code {
-            Code::Esc | Code::Enter | Code::Char('q' | ' ') => Step::Closes,
+            Code::Esc | Code::Enter | Code::Char('q' | ' ') => LayerStep::Closes,
             Code::Char('r') => {
                 cx.command(CommandId::Refresh);
-                Step::Closes
+                LayerStep::Closes
             }
-            _ => Step::Stays,
+            _ => LayerStep::Stays,
         }
     }
 
@@ -34,9 +34,9 @@ impl Layer for FailureLayer {
     }
 }
 
-fn draw_failure(failure: &Failure, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
+fn draw_failure(failure: &RequestFailure, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
     let mut card =
-        Card::new(Tone::Bad, SafeText::limited(&failure.what, 120)).line(SafeText::limited(&failure.message, 600));
+        Card::new(CardTone::Bad, SafeText::limited(&failure.what, 120)).line(SafeText::limited(&failure.message, 600));
     if let Some(code) = &failure.code {
         card = card.line(SafeText::limited(code, 200));
     }
@@ -45,8 +45,8 @@ fn draw_failure(failure: &Failure, look: &Look, area: Rect, buf: &mut Buffer, dr
     }
     let card = card.hint(KeyHint::new("enter", "close")).hint(KeyHint::new("r", "try again"));
     let height = card.height(68, look) + 4;
-    let modal = Modal { pane: Pane { tone: Some(Role::Bad), ..Pane::new("") }, width: 76, height };
-    drawn.hits.add(modal.area(area), Target::Overlay);
+    let modal = Modal { pane: PaneFrame { tone: Some(StyleRole::Bad), ..PaneFrame::new("") }, width: 76, height };
+    drawn.hits.add(modal.area(area), ClickTarget::Overlay);
     let inside = modal.render(area, buf, look);
     card.render(inside, buf, look);
 }

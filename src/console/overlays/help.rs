@@ -2,16 +2,16 @@
 
 use ratatui::{buffer::Buffer, layout::Rect};
 
-use crate::console::core::command::{COMMANDS, Scope};
+use crate::console::core::command::{COMMANDS, CommandScope};
 use crate::console::core::context::Context;
 use crate::console::core::key::{Code, Key};
-use crate::console::core::layer::{Layer, Step, scrolled};
-use crate::console::core::message::Target;
+use crate::console::core::layer::{Layer, LayerStep, scrolled};
+use crate::console::core::message::ClickTarget;
 use crate::console::view::keys::key_name;
 use crate::console::view::{Canvas, Drawn};
 use crate::ui::chrome::hint_line;
-use crate::ui::scroll::Lines;
-use crate::ui::{Align, KeyHint, Look, Modal, Pane, Role, SafeText, TextLine};
+use crate::ui::scroll::LineWindow;
+use crate::ui::{Align, KeyHint, Look, Modal, PaneFrame, SafeText, StyleRole, TextLine};
 
 /// The help.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -21,10 +21,10 @@ pub struct HelpLayer {
 }
 
 impl Layer for HelpLayer {
-    fn key(&mut self, key: Key, cx: &mut Context) -> Step {
+    fn key(&mut self, key: Key, cx: &mut Context) -> LayerStep {
         let page = cx.measures.overlay_rows.saturating_sub(1).max(1) as isize;
         let by = match (key.code, key.ctrl) {
-            (Code::Esc, _) | (Code::Char('q' | '?') | Code::Enter | Code::F(1), false) => return Step::Closes,
+            (Code::Esc, _) | (Code::Char('q' | '?') | Code::Enter | Code::F(1), false) => return LayerStep::Closes,
             (Code::Up | Code::Char('k'), false) => -1,
             (Code::Down | Code::Char('j'), false) => 1,
             (Code::PageUp, _) | (Code::Char('u' | 'b'), true) => -page,
@@ -34,7 +34,7 @@ impl Layer for HelpLayer {
             _ => 0,
         };
         self.scroll_by(by, cx);
-        Step::Stays
+        LayerStep::Stays
     }
 
     fn scroll_by(&mut self, by: isize, cx: &Context) {
@@ -57,14 +57,15 @@ const IN_OVERLAYS: [(&str, &str); 5] = [
 
 fn help(scroll: usize, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
     let foot = hint_line(&[KeyHint::new("esc", "close")], 20);
-    let modal = Modal { pane: Pane { foot, ..Pane::new("Keys") }, width: 92, height: area.height.saturating_sub(2) };
-    drawn.hits.add(modal.area(area), Target::Overlay);
+    let modal =
+        Modal { pane: PaneFrame { foot, ..PaneFrame::new("Keys") }, width: 92, height: area.height.saturating_sub(2) };
+    drawn.hits.add(modal.area(area), ClickTarget::Overlay);
     let inside = modal.render(area, buf, look);
     let lines = help_lines(usize::from(inside.width.saturating_sub(2)), look);
     drawn.measures.overlay_lines = lines.len();
     drawn.measures.overlay_rows = usize::from(inside.height);
     let first = scroll.min(lines.len().saturating_sub(usize::from(inside.height)));
-    Lines::scrolled(&lines, first).render(inside, buf, look);
+    LineWindow::scrolled(&lines, first).render(inside, buf, look);
 }
 
 fn keys_of(keys: &[&str], look: &Look) -> SafeText {
@@ -75,20 +76,20 @@ fn keys_of(keys: &[&str], look: &Look) -> SafeText {
 fn help_lines(width: usize, look: &Look) -> Vec<TextLine> {
     const KEYS: usize = 22;
     let mut lines = Vec::new();
-    for &scope in Scope::ALL {
+    for &scope in CommandScope::ALL {
         if !lines.is_empty() {
             lines.push(TextLine::default());
         }
         lines.push(crate::ui::Section::new(scope.title()).line(width, look));
         for command in COMMANDS.iter().filter(|command| command.scope == scope) {
             let keys = if command.keys.is_empty() { "by the palette".into() } else { keys_of(command.keys, look) };
-            let role = if command.keys.is_empty() { Role::Muted } else { Role::Key };
+            let role = if command.keys.is_empty() { StyleRole::Muted } else { StyleRole::Key };
             let mut line = TextLine::of(look.pad(&keys, KEYS, Align::Left), role);
             for (index, part) in SafeText::new(command.help).wrap(width.saturating_sub(KEYS).max(12)).enumerate() {
                 if index > 0 {
                     line.push_blanks(KEYS);
                 }
-                line.push(part, Role::Text);
+                line.push(part, StyleRole::Text);
                 lines.push(std::mem::take(&mut line));
             }
         }
@@ -96,8 +97,8 @@ fn help_lines(width: usize, look: &Look) -> Vec<TextLine> {
     lines.push(TextLine::default());
     lines.push(crate::ui::Section::new("Menus and fields").line(width, look));
     for (keys, help) in IN_OVERLAYS {
-        let line = TextLine::of(look.pad(&keys.into(), KEYS, Align::Left), Role::Key);
-        lines.push(line.with(help, Role::Text));
+        let line = TextLine::of(look.pad(&keys.into(), KEYS, Align::Left), StyleRole::Key);
+        lines.push(line.with(help, StyleRole::Text));
     }
     lines
 }

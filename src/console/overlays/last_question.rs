@@ -1,50 +1,50 @@
 //! The last question before a person is erased: the id is typed.
 
-use crate::console::core::context::{Action, Context, Tone};
-use crate::console::core::gate::{Gate, Passage};
+use crate::console::core::context::{Context, ScreenAction, ToastTone};
+use crate::console::core::gate::{ConfirmGate, GatePassage};
 use crate::console::core::key::Key;
-use crate::console::core::layer::{Layer, Step};
+use crate::console::core::layer::{Layer, LayerStep};
 use crate::console::view::Canvas;
 use crate::console::view::changes::sentences;
 use crate::console::view::dialog::Dialog;
-use crate::ui::{Role, SafeText, TextLine};
+use crate::ui::{SafeText, StyleRole, TextLine};
 
 /// The question.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LastQuestion {
     /// How it is confirmed.
-    pub gate: Gate,
+    pub gate: ConfirmGate,
     /// What it says.
     pub words: Vec<String>,
 }
 
 impl Layer for LastQuestion {
-    fn key(&mut self, key: Key, cx: &mut Context) -> Step {
+    fn key(&mut self, key: Key, cx: &mut Context) -> LayerStep {
         match self.gate.press_in_time(key, cx) {
-            Passage::Open => cx.act(Action::Erase),
-            Passage::Closed => cx.say(Tone::Info, "nothing was changed"),
-            Passage::Taken | Passage::Other => return Step::Stays,
+            GatePassage::Open => cx.act(ScreenAction::Erase),
+            GatePassage::Closed => cx.say(ToastTone::Info, "nothing was changed"),
+            GatePassage::Taken | GatePassage::Other => return LayerStep::Stays,
         }
-        Step::Closes
+        LayerStep::Closes
     }
 
     fn paste(&mut self, _text: &str, cx: &mut Context) {
-        cx.say(Tone::Warn, TYPED);
+        cx.say(ToastTone::Warn, TYPED);
     }
 
-    fn gate(&self) -> Option<&Gate> {
+    fn gate(&self) -> Option<&ConfirmGate> {
         Some(&self.gate)
     }
 
-    fn gate_mut(&mut self) -> Option<&mut Gate> {
+    fn gate_mut(&mut self) -> Option<&mut ConfirmGate> {
         Some(&mut self.gate)
     }
 
     fn draw(&self, cx: &Context, canvas: &mut Canvas<'_>) {
-        let note = TextLine::of(SafeText::limited(cx.database_name(), 60), Role::Muted);
+        let note = TextLine::of(SafeText::limited(cx.database_name(), 60), StyleRole::Muted);
         let (gate, look) = (&self.gate, canvas.look);
         let dialog = Dialog { title: "Erase a person".into(), note, verb: "erase", gate, hints: Vec::new(), scroll: 0 };
-        let lines = |width| sentences(&self.words, Role::Text, width, look);
+        let lines = |width| sentences(&self.words, StyleRole::Text, width, look);
         dialog.draw(lines, look, canvas.area, canvas.buf, canvas.drawn);
     }
 }

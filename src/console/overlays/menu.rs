@@ -2,15 +2,15 @@
 
 use ratatui::{buffer::Buffer, layout::Rect};
 
-use crate::console::core::context::{Action, Context, Tone};
+use crate::console::core::context::{Context, ScreenAction, ToastTone};
 use crate::console::core::key::{Code, Key};
-use crate::console::core::layer::{Layer, Step};
-use crate::console::core::menu::{Choice, Item, Menu};
-use crate::console::core::message::{Destination, Target};
+use crate::console::core::layer::{Layer, LayerStep};
+use crate::console::core::menu::{Menu, MenuChoice, MenuItem};
+use crate::console::core::message::{ClickTarget, Destination};
 use crate::console::view::keys::input_line;
 use crate::console::view::{Canvas, Drawn};
 use crate::ui::chrome::hint_line;
-use crate::ui::{Align, KeyHint, Look, Modal, Pane, Role, SafeText, TextLine, look as lay};
+use crate::ui::{Align, KeyHint, Look, Modal, PaneFrame, SafeText, StyleRole, TextLine, look as lay};
 
 /// A menu over the screen.
 #[derive(Debug, Clone, PartialEq)]
@@ -27,27 +27,27 @@ impl MenuLayer {
     }
 
     /// Does what the selected entry says.
-    fn choose(&self, cx: &mut Context) -> Step {
+    fn choose(&self, cx: &mut Context) -> LayerStep {
         if let Some(destination) = self.named() {
             cx.go(destination);
-            return Step::Closes;
+            return LayerStep::Closes;
         }
         let matching = self.menu.matching();
-        let Some(item) = matching.get(self.menu.selected) else { return Step::Stays };
+        let Some(item) = matching.get(self.menu.selected) else { return LayerStep::Stays };
         // The command itself, and the place, say why they cannot be given, and what would help.
-        let tells = matches!(item.choice, Choice::Command(_) | Choice::Go(_));
+        let tells = matches!(item.choice, MenuChoice::Command(_) | MenuChoice::Go(_));
         match &item.unavailable {
-            Some(reason) if !tells => cx.say(Tone::Warn, reason.clone()),
-            _ => cx.act(Action::Choose(item.choice.clone())),
+            Some(reason) if !tells => cx.say(ToastTone::Warn, reason.clone()),
+            _ => cx.act(ScreenAction::Choose(item.choice.clone())),
         }
-        Step::Closes
+        LayerStep::Closes
     }
 }
 
 impl Layer for MenuLayer {
-    fn key(&mut self, key: Key, cx: &mut Context) -> Step {
+    fn key(&mut self, key: Key, cx: &mut Context) -> LayerStep {
         match (key.code, key.ctrl) {
-            (Code::Esc, _) => return Step::Closes,
+            (Code::Esc, _) => return LayerStep::Closes,
             (Code::Enter, _) => return self.choose(cx),
             (Code::Up | Code::BackTab, _) | (Code::Char('p'), true) => self.menu.move_by(-1),
             (Code::Down | Code::Tab, _) | (Code::Char('n'), true) => self.menu.move_by(1),
@@ -59,7 +59,7 @@ impl Layer for MenuLayer {
                 }
             }
         }
-        Step::Stays
+        LayerStep::Stays
     }
 
     fn paste(&mut self, text: &str, _cx: &mut Context) {
@@ -67,14 +67,14 @@ impl Layer for MenuLayer {
         self.menu.selected = 0;
     }
 
-    fn click(&mut self, target: &Target, cx: &mut Context) -> Step {
+    fn click(&mut self, target: &ClickTarget, cx: &mut Context) -> LayerStep {
         match target {
-            Target::MenuItem(position) => {
+            ClickTarget::MenuItem(position) => {
                 self.menu.selected = *position;
                 self.choose(cx)
             }
-            Target::Overlay => Step::Stays,
-            _ => Step::Closes,
+            ClickTarget::Overlay => LayerStep::Stays,
+            _ => LayerStep::Closes,
         }
     }
 
@@ -101,8 +101,8 @@ fn draw_menu(
     let matching = if named.is_some() { Vec::new() } else { menu.matching() };
     let height = (menu.items.len() as u16).min(20) + 4;
     let foot = hint_line(&[KeyHint::new("enter", "choose"), KeyHint::new("esc", "close")], 40);
-    let modal = Modal { pane: Pane { foot, ..Pane::new(SafeText::new(&menu.title)) }, width, height };
-    drawn.hits.add(modal.area(area), Target::Overlay);
+    let modal = Modal { pane: PaneFrame { foot, ..PaneFrame::new(SafeText::new(&menu.title)) }, width, height };
+    drawn.hits.add(modal.area(area), ClickTarget::Overlay);
     let inside = modal.render(area, buf, look);
     input_line(&menu.input, "", look, lay::row(inside, 0), buf);
     let body = lay::below(inside, 2);
@@ -112,37 +112,39 @@ fn draw_menu(
     for (index, item) in matching.iter().enumerate().skip(first).take(lines) {
         let place = lay::row(body, (index - first) as u16);
         item_line(item, has_keys, usize::from(place.width), look).render(place, buf, look);
-        drawn.hits.add(place, Target::MenuItem(index));
+        drawn.hits.add(place, ClickTarget::MenuItem(index));
         if index == menu.selected {
-            buf.set_style(place, look.style(Role::Selection));
+            buf.set_style(place, look.style(StyleRole::Selection));
         }
     }
     match named {
         Some(Destination::Row(entity, id)) => {
-            let line = TextLine::of("opens the ", Role::Muted).with(entity.title(), Role::Text).with(" ", Role::Text);
-            line.with(SafeText::limited(&id, 80), Role::Accent).render(lay::row(body, 0), buf, look);
+            let line = TextLine::of("opens the ", StyleRole::Muted)
+                .with(entity.title(), StyleRole::Text)
+                .with(" ", StyleRole::Text);
+            line.with(SafeText::limited(&id, 80), StyleRole::Accent).render(lay::row(body, 0), buf, look);
         }
         _ if matching.is_empty() => {
-            look.text(lay::row(body, 0), buf, &"nothing matches".into(), Role::Muted);
+            look.text(lay::row(body, 0), buf, &"nothing matches".into(), StyleRole::Muted);
         }
         _ => {}
     }
 }
 
-fn item_line(item: &Item, has_keys: bool, width: usize, look: &Look) -> TextLine {
+fn item_line(item: &MenuItem, has_keys: bool, width: usize, look: &Look) -> TextLine {
     let keys = SafeText::limited(&item.keys, 24);
     let off = item.unavailable.is_some();
     let label = SafeText::limited(&item.label, width.saturating_sub(2));
     let note = item.unavailable.as_ref().unwrap_or(&item.note);
     let mut line = TextLine::default();
     let name = if has_keys { 24 } else { width * 3 / 5 };
-    line.push(look.pad(&label, name, Align::Left), if off { Role::Stale } else { Role::Text });
-    line.push("  ", Role::Text);
+    line.push(look.pad(&label, name, Align::Left), if off { StyleRole::Stale } else { StyleRole::Text });
+    line.push("  ", StyleRole::Text);
     let room = width.saturating_sub(line.width() + if keys.is_empty() { 0 } else { keys.width() + 2 });
-    line.push(look.pad(&SafeText::limited(note, room), room, Align::Left), Role::Muted);
+    line.push(look.pad(&SafeText::limited(note, room), room, Align::Left), StyleRole::Muted);
     if !keys.is_empty() {
-        line.push("  ", Role::Text);
-        line.push(keys, if off { Role::Stale } else { Role::Key });
+        line.push("  ", StyleRole::Text);
+        line.push(keys, if off { StyleRole::Stale } else { StyleRole::Key });
     }
     line
 }

@@ -3,16 +3,16 @@
 use ratatui::{buffer::Buffer, layout::Rect};
 
 use crate::console::core::condition::completions;
-use crate::console::core::context::{Action, Context};
+use crate::console::core::context::{Context, ScreenAction};
 use crate::console::core::input::Input;
 use crate::console::core::key::{Code, Key};
-use crate::console::core::layer::{Layer, Step};
+use crate::console::core::layer::{Layer, LayerStep};
 use crate::console::core::menu::{Prompt, Purpose};
-use crate::console::core::message::Target;
+use crate::console::core::message::ClickTarget;
 use crate::console::view::keys::input_line;
 use crate::console::view::{Canvas, Drawn};
 use crate::ui::chrome::hint_line;
-use crate::ui::{KeyHint, Look, Pane, Role, SafeText, look as lay};
+use crate::ui::{KeyHint, Look, PaneFrame, SafeText, StyleRole, look as lay};
 
 /// A line over the screen.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,14 +22,14 @@ pub struct PromptLayer {
 }
 
 impl PromptLayer {
-    fn accept(&self, cx: &mut Context) -> Step {
+    fn accept(&self, cx: &mut Context) -> LayerStep {
         let prompt = &self.prompt;
         if prompt.verdict.is_err() {
-            return Step::Stays;
+            return LayerStep::Stays;
         }
         let text = prompt.input.text().trim().to_owned();
-        cx.act(Action::Write(prompt.purpose, prompt.subject.clone(), text));
-        Step::Closes
+        cx.act(ScreenAction::Write(prompt.purpose, prompt.subject.clone(), text));
+        LayerStep::Closes
     }
 
     /// Brings back a line written before, `by` steps older.
@@ -67,9 +67,9 @@ impl PromptLayer {
 }
 
 impl Layer for PromptLayer {
-    fn key(&mut self, key: Key, cx: &mut Context) -> Step {
+    fn key(&mut self, key: Key, cx: &mut Context) -> LayerStep {
         match key.code {
-            Code::Esc => return Step::Closes,
+            Code::Esc => return LayerStep::Closes,
             Code::Enter => return self.accept(cx),
             Code::Up => self.recall(1),
             Code::Down => self.recall(-1),
@@ -80,7 +80,7 @@ impl Layer for PromptLayer {
                 }
             }
         }
-        Step::Stays
+        LayerStep::Stays
     }
 
     fn paste(&mut self, text: &str, _cx: &mut Context) {
@@ -136,20 +136,20 @@ fn draw_prompt(prompt: &Prompt, look: &Look, area: Rect, buf: &mut Buffer, drawn
         }
     };
     let foot = hint_line(&hints, usize::from(place.width.saturating_sub(8)));
-    let tone = prompt.verdict.is_err().then_some(Role::Bad);
-    let pane = Pane { foot, focused: true, tone, ..Pane::new(title) };
-    drawn.hits.add(place, Target::Overlay);
+    let tone = prompt.verdict.is_err().then_some(StyleRole::Bad);
+    let pane = PaneFrame { foot, focused: true, tone, ..PaneFrame::new(title) };
+    drawn.hits.add(place, ClickTarget::Overlay);
     let inside = pane.render(place, buf, look);
     let inside = Rect { x: inside.x + 1, width: inside.width.saturating_sub(2), ..inside };
     input_line(&prompt.input, "", look, lay::row(inside, 0), buf);
     let room = usize::from(inside.width);
     let (text, role) = match &prompt.verdict {
-        Ok(meant) => (SafeText::limited(meant, room), Role::Muted),
-        Err(wrong) => (SafeText::limited(wrong, room), Role::Bad),
+        Ok(meant) => (SafeText::limited(meant, room), StyleRole::Muted),
+        Err(wrong) => (SafeText::limited(wrong, room), StyleRole::Bad),
     };
     look.text(lay::row(inside, 1), buf, &text, role);
     if has_completions {
         let names: Vec<SafeText> = prompt.completions.iter().map(|name| SafeText::limited(name, 30)).collect();
-        look.text(lay::row(inside, 2), buf, &SafeText::join(&names, "  "), Role::Accent);
+        look.text(lay::row(inside, 2), buf, &SafeText::join(&names, "  "), StyleRole::Accent);
     }
 }

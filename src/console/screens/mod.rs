@@ -29,7 +29,7 @@ use prune::PruneScreen;
 use recall::RecallScreen;
 use receipts::ReceiptsScreen;
 use replay::ReplayScreen;
-use study::{Kind, StudyScreen};
+use study::{StudyKind, StudyScreen};
 use trail::TrailScreen;
 
 /// Makes the one type of all screens from their list: each with the kinds that open it, and how it begins.
@@ -88,9 +88,9 @@ screens! {
     Findings(FindingsScreen) { Findings => FindingsScreen::default() }
     Migrations(MigrationsScreen) { Migrations => MigrationsScreen::default() }
     Study(StudyScreen) {
-        Agents => StudyScreen::new(Kind::Agents),
-        Policies => StudyScreen::new(Kind::Policies),
-        Evaluation => StudyScreen::new(Kind::Recall)
+        Agents => StudyScreen::new(StudyKind::Agents),
+        Policies => StudyScreen::new(StudyKind::Policies),
+        Evaluation => StudyScreen::new(StudyKind::Recall)
     }
     Inbox(InboxScreen) { Inbox => InboxScreen::default() }
     Jobs(JobsScreen) { Jobs => JobsScreen::default() }

@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use crate::console::core::columns::{ListColumn, Show, json_name};
+use crate::console::core::columns::{ListColumn, ValueStyle, json_name};
 use crate::console::view::words;
 use crate::memory::Row;
-use crate::ui::{Look, Role, SafeText, TextLine, chart};
+use crate::ui::{Look, SafeText, StyleRole, TextLine, chart};
 
 /// Columns of a date with the time of day.
 const FULL_TIME: usize = 16;
@@ -20,7 +20,8 @@ pub fn cell(row: &Row, column: &ListColumn, room: usize, look: &Look) -> TextLin
         value => shown(value, column.show, room, look),
     };
     if row.problems.iter().any(|problem| problem.column == column.column) {
-        let mut marked = TextLine::default().with_glyph(look.glyphs.warning, Role::Warn).with(" ", Role::Text);
+        let mut marked =
+            TextLine::default().with_glyph(look.glyphs.warning, StyleRole::Warn).with(" ", StyleRole::Text);
         marked.append(line);
         return marked;
     }
@@ -28,34 +29,38 @@ pub fn cell(row: &Row, column: &ListColumn, room: usize, look: &Look) -> TextLin
 }
 
 fn absent(look: &Look) -> TextLine {
-    TextLine::default().with_glyph(look.glyphs.separator, Role::Track)
+    TextLine::default().with_glyph(look.glyphs.separator, StyleRole::Track)
 }
 
-fn shown(value: &Value, show: Show, room: usize, look: &Look) -> TextLine {
-    let text = || TextLine::of(words::one_line(value, room), Role::Text);
+fn shown(value: &Value, show: ValueStyle, room: usize, look: &Look) -> TextLine {
+    let text = || TextLine::of(words::one_line(value, room), StyleRole::Text);
     match show {
-        Show::Text => text(),
-        Show::Id => TextLine::of(words::one_line(value, room), Role::Muted),
-        Show::Json => TextLine::of(json_line(value, room), Role::Text),
-        Show::Time => match value.as_str() {
-            Some(at) if room >= FULL_TIME => TextLine::of(words::time(at, false), Role::Muted),
-            Some(at) => TextLine::of(words::short_time(at), Role::Muted),
+        ValueStyle::Text => text(),
+        ValueStyle::Id => TextLine::of(words::one_line(value, room), StyleRole::Muted),
+        ValueStyle::Json => TextLine::of(json_line(value, room), StyleRole::Text),
+        ValueStyle::Time => match value.as_str() {
+            Some(at) if room >= FULL_TIME => TextLine::of(words::time(at, false), StyleRole::Muted),
+            Some(at) => TextLine::of(words::short_time(at), StyleRole::Muted),
             None => text(),
         },
-        Show::State => value.as_str().map_or_else(text, |word| words::state(word, look)),
-        Show::Score => value.as_f64().map_or_else(text, words::score),
-        Show::Share => value.as_f64().map_or_else(text, |share| {
-            let mut line = chart::meter(share, BAR, Role::Accent, look);
-            line.push(format!(" {share:.2}"), Role::Text);
+        ValueStyle::State => value.as_str().map_or_else(text, |word| words::state(word, look)),
+        ValueStyle::Score => value.as_f64().map_or_else(text, words::score),
+        ValueStyle::Share => value.as_f64().map_or_else(text, |share| {
+            let mut line = chart::meter(share, BAR, StyleRole::Accent, look);
+            line.push(format!(" {share:.2}"), StyleRole::Text);
             line
         }),
-        Show::Count | Show::Number => words::number(value).map_or_else(text, |n| TextLine::of(n, Role::Text)),
-        Show::Flag => match value.as_bool() {
-            Some(true) => TextLine::default().with_glyph(look.glyphs.check, Role::Good).with(" yes", Role::Text),
-            Some(false) => TextLine::of("no", Role::Muted),
+        ValueStyle::Count | ValueStyle::Number => {
+            words::number(value).map_or_else(text, |n| TextLine::of(n, StyleRole::Text))
+        }
+        ValueStyle::Flag => match value.as_bool() {
+            Some(true) => {
+                TextLine::default().with_glyph(look.glyphs.check, StyleRole::Good).with(" yes", StyleRole::Text)
+            }
+            Some(false) => TextLine::of("no", StyleRole::Muted),
             None => text(),
         },
-        Show::Words => TextLine::of(word_list(value, room), Role::Muted),
+        ValueStyle::Words => TextLine::of(word_list(value, room), StyleRole::Muted),
     }
 }
 

@@ -6,7 +6,7 @@ use crate::change::plan::{Change, Counts, SHOWN};
 use crate::console::core::change::columns;
 use crate::console::view::words;
 use crate::memory::Entity;
-use crate::ui::{Align, Look, Pair, Role, SafeText, Section, TextLine, figures, key_values};
+use crate::ui::{Align, Look, NamedValue, SafeText, Section, StyleRole, TextLine, figures, key_values};
 
 /// Characters of one value that are shown.
 const LONGEST: usize = 2_000;
@@ -14,11 +14,11 @@ const LONGEST: usize = 2_000;
 /// `agent_feedback: 1 updated, episodes: 1 updated`, a pair for each table.
 #[must_use]
 pub fn count_lines(counts: &Counts, width: usize, look: &Look) -> Vec<TextLine> {
-    let pairs: Vec<Pair> = counts
+    let pairs: Vec<NamedValue> = counts
         .iter()
         .map(|(table, verbs)| {
             let words: Vec<SafeText> = verbs.iter().map(|(verb, rows)| verb_words(verb, *rows)).collect();
-            Pair::new(SafeText::limited(table, 40), SafeText::join(&words, ", "))
+            NamedValue::new(SafeText::limited(table, 40), SafeText::join(&words, ", "))
         })
         .collect();
     key_values(&pairs, width, look)
@@ -49,7 +49,7 @@ pub fn change_lines(changes: &[Change], total: usize, width: usize, look: &Look)
     }
     if total > changes.len().min(SHOWN) {
         let more = figures::count((total - changes.len().min(SHOWN)) as u64);
-        lines.push(TextLine::of(SafeText::join(&["and ".into(), more, " more rows".into()], ""), Role::Muted));
+        lines.push(TextLine::of(SafeText::join(&["and ".into(), more, " more rows".into()], ""), StyleRole::Muted));
     }
     lines
 }
@@ -58,9 +58,9 @@ fn heading(change: &Change, width: usize, look: &Look) -> TextLine {
     let entity = Entity::parse(&change.entity).map_or_else(|| change.entity.clone(), Entity::title);
     let title = SafeText::join(&[SafeText::limited(&entity, 40), " ".into(), SafeText::limited(&change.id, 60)], "");
     let (word, role) = match (change.before.is_null(), change.after.is_null()) {
-        (true, false) => ("new", Role::Good),
-        (false, true) => ("removed", Role::Bad),
-        _ => ("changed", Role::Warn),
+        (true, false) => ("new", StyleRole::Good),
+        (false, true) => ("removed", StyleRole::Bad),
+        _ => ("changed", StyleRole::Warn),
     };
     Section { note: TextLine::of(word, role), ..Section::new(title) }.line(width, look)
 }
@@ -68,7 +68,7 @@ fn heading(change: &Change, width: usize, look: &Look) -> TextLine {
 fn text(change: &Change, column: &str, value: &Value) -> SafeText {
     let kind = Entity::parse(&change.entity).and_then(|entity| entity.column(column)).map(|c| c.kind);
     match (value, kind) {
-        (Value::String(at), Some(crate::memory::Kind::Time)) => words::time(at, true),
+        (Value::String(at), Some(crate::memory::ValueKind::Time)) => words::time(at, true),
         // What floating point adds to sums of tenths says nothing.
         (Value::Number(number), _) if number.as_f64().is_some_and(|x| x.fract() != 0.0 && x.abs() < 1e6) => {
             SafeText::new(&number.as_f64().map_or(0.0, |x| (x * 1e9).round() / 1e9).to_string())
@@ -88,29 +88,31 @@ fn column_lines(
 ) -> Vec<TextLine> {
     let g = look.glyphs;
     let label = look.pad(&SafeText::limited(name, widest), widest, Align::Left);
-    let mut head = TextLine::of("  ", Role::Text).with(label, Role::Label).with("  ", Role::Text);
+    let mut head = TextLine::of("  ", StyleRole::Text).with(label, StyleRole::Label).with("  ", StyleRole::Text);
     let room = width.saturating_sub(head.width());
     let (old, new) = (text(change, name, before), text(change, name, after));
     let alters = !change.before.is_null() && !change.after.is_null();
     if alters && old.width() + new.width() + 5 <= room {
         let old = if before.is_null() {
-            TextLine::default().with_glyph(g.none, Role::Muted)
+            TextLine::default().with_glyph(g.none, StyleRole::Muted)
         } else {
-            TextLine::of(old, Role::Bad)
+            TextLine::of(old, StyleRole::Bad)
         };
         let new = if after.is_null() {
-            TextLine::default().with_glyph(g.none, Role::Muted)
+            TextLine::default().with_glyph(g.none, StyleRole::Muted)
         } else {
-            TextLine::of(new, Role::Good)
+            TextLine::of(new, StyleRole::Good)
         };
         head.append(old);
-        head.append(TextLine::of(" ", Role::Text).with_glyph(g.arrow_right, Role::Muted).with(" ", Role::Text));
+        head.append(
+            TextLine::of(" ", StyleRole::Text).with_glyph(g.arrow_right, StyleRole::Muted).with(" ", StyleRole::Text),
+        );
         head.append(new);
         return vec![head];
     }
     let indent = head.width();
     let mut lines = Vec::new();
-    let mut side = |value: &Value, text: &SafeText, sign: &str, role: Role| {
+    let mut side = |value: &Value, text: &SafeText, sign: &str, role: StyleRole| {
         if value.is_null() {
             return;
         }
@@ -120,31 +122,31 @@ fn column_lines(
                 line.push_blanks(indent);
             }
             line.push(if index == 0 { sign } else { " " }, role);
-            line.push(" ", Role::Text);
+            line.push(" ", StyleRole::Text);
             lines.push(line.with(part, role));
         }
     };
-    side(before, &old, "-", Role::Bad);
-    side(after, &new, "+", Role::Good);
+    side(before, &old, "-", StyleRole::Bad);
+    side(after, &new, "+", StyleRole::Good);
     lines
 }
 
 /// Sentences as a list, wrapped, each with a bullet.
 #[must_use]
-pub fn sentences(texts: &[String], role: Role, width: usize, look: &Look) -> Vec<TextLine> {
+pub fn sentences(texts: &[String], role: StyleRole, width: usize, look: &Look) -> Vec<TextLine> {
     let mut lines = Vec::new();
     for text in texts {
         for (index, part) in
             look.spelled(&SafeText::limited(text, LONGEST)).wrap(width.saturating_sub(4).max(8)).enumerate()
         {
-            let mut line = TextLine::of("  ", Role::Text);
+            let mut line = TextLine::of("  ", StyleRole::Text);
             if index == 0 {
                 line.push_glyphs(look.glyphs.bullet, 1, role);
-                line.push(" ", Role::Text);
+                line.push(" ", StyleRole::Text);
             } else {
                 line.push_blanks(2);
             }
-            lines.push(line.with(part, Role::Text));
+            lines.push(line.with(part, StyleRole::Text));
         }
     }
     lines

@@ -4,12 +4,12 @@ use ratatui::{buffer::Buffer, layout::Rect};
 
 use super::Drawn;
 use super::keys::input_line;
-use crate::change::plan::Danger;
-use crate::console::core::Target;
-use crate::console::core::gate::{CONFIRM, Gate};
+use crate::change::plan::ChangeDanger;
+use crate::console::core::ClickTarget;
+use crate::console::core::gate::{CONFIRM, ConfirmGate};
 use crate::ui::chrome::hint_line;
-use crate::ui::scroll::Lines;
-use crate::ui::{HintKind, KeyHint, Look, Modal, Pane, Role, SafeText, TextLine, look as lay};
+use crate::ui::scroll::LineWindow;
+use crate::ui::{HintKind, KeyHint, Look, Modal, PaneFrame, SafeText, StyleRole, TextLine, look as lay};
 
 /// Columns that a dialog takes where there is room.
 const WIDTH: u16 = 104;
@@ -23,7 +23,7 @@ pub struct Dialog<'a> {
     /// What confirming does.
     pub verb: &'static str,
     /// How it is confirmed.
-    pub gate: &'a Gate,
+    pub gate: &'a ConfirmGate,
     /// Other keys.
     pub hints: Vec<KeyHint>,
     /// First line shown.
@@ -46,48 +46,48 @@ impl Dialog<'_> {
         let width = usize::from(WIDTH.min(area.width)).saturating_sub(6);
         let height = (lines(width).len() as u16).saturating_add(FOOT + 2).min(area.height);
         let tone = match self.gate.step {
-            Danger::Grave => Role::Danger,
-            _ => Role::Warn,
+            ChangeDanger::Grave => StyleRole::Danger,
+            _ => StyleRole::Warn,
         };
-        let pane = Pane { note: self.note.clone(), tone: Some(tone), ..Pane::new(self.title.clone()) };
+        let pane = PaneFrame { note: self.note.clone(), tone: Some(tone), ..PaneFrame::new(self.title.clone()) };
         let modal = Modal { pane, width: WIDTH.min(area.width), height };
-        drawn.hits.add(modal.area(area), Target::Overlay);
+        drawn.hits.add(modal.area(area), ClickTarget::Overlay);
         let inside = modal.render(area, buf, look);
         let body = Rect { height: inside.height.saturating_sub(FOOT), ..inside };
         let lines = lines(usize::from(body.width.saturating_sub(2)));
         drawn.measures.overlay_lines = lines.len();
         drawn.measures.overlay_rows = usize::from(body.height);
         let first = self.scroll.min(lines.len().saturating_sub(usize::from(body.height)));
-        Lines::scrolled(&lines, first).render(body, buf, look);
+        LineWindow::scrolled(&lines, first).render(body, buf, look);
         self.foot(lay::below(inside, body.height), look, buf);
     }
 
     fn foot(&self, area: Rect, look: &Look, buf: &mut Buffer) {
         let rule = lay::row(area, 0);
-        look.fill(rule, buf, look.glyphs.horizontal, Role::Track);
+        look.fill(rule, buf, look.glyphs.horizontal, StyleRole::Track);
         let question = lay::row(area, 1);
         let width = usize::from(area.width);
         let ready = self.gate.is_ready();
         let kind = if ready { HintKind::Danger } else { HintKind::Off };
         let confirm = |key: String| KeyHint { kind, ..KeyHint::new(key, self.verb) };
         let mut hints = Vec::new();
-        if self.gate.step == Danger::Grave && !self.gate.armed {
-            TextLine::of("a moment", Role::Stale).render(question, buf, look);
+        if self.gate.step == ChangeDanger::Grave && !self.gate.armed {
+            TextLine::of("a moment", StyleRole::Stale).render(question, buf, look);
             hints.push(KeyHint::new("esc", "cancel"));
-        } else if self.gate.step == Danger::Grave {
+        } else if self.gate.step == ChangeDanger::Grave {
             let word = SafeText::limited(&self.gate.word, width.saturating_sub(20));
-            let lead = TextLine::of("type ", Role::Text).with(word, Role::Danger).with("  ", Role::Text);
+            let lead = TextLine::of("type ", StyleRole::Text).with(word, StyleRole::Danger).with("  ", StyleRole::Text);
             let used = lead.render(question, buf, look);
             input_line(&self.gate.input, "", look, lay::right_of(question, used), buf);
             hints.extend([confirm("enter".to_owned()), KeyHint::new("esc", "cancel")]);
         } else {
             // Cancel has the focus: enter leaves everything as it is.
-            let cancel = TextLine::of(" Cancel ", Role::Text);
+            let cancel = TextLine::of(" Cancel ", StyleRole::Text);
             let used = cancel.render(question, buf, look);
-            buf.set_style(Rect { width: used, ..question }, look.style(Role::Selection));
+            buf.set_style(Rect { width: used, ..question }, look.style(StyleRole::Selection));
             // Colour alone would not tell that it cannot be confirmed yet.
             let word = if ready { format!("  {CONFIRM} {}", self.verb) } else { "  a moment".to_owned() };
-            let role = if ready { Role::Danger } else { Role::Stale };
+            let role = if ready { StyleRole::Danger } else { StyleRole::Stale };
             TextLine::of(word, role).render(lay::right_of(question, used), buf, look);
             hints.extend(ready.then(|| confirm(CONFIRM.to_string())));
             hints.push(KeyHint::new("enter", "cancel"));

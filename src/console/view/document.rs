@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use ratatui::{buffer::Buffer, layout::Rect};
 use serde_json::Value;
 
-use crate::console::core::columns::{Show, list_columns};
-use crate::console::core::{Destination, Target};
+use crate::console::core::columns::{ValueStyle, list_columns};
+use crate::console::core::{ClickTarget, Destination};
 use crate::console::view::Drawn;
 use crate::console::view::words;
-use crate::memory::{Entity, Kind, Row};
-use crate::ui::{JsonView, Look, Pair, Role, SafeText, Section, TextLine, key_values};
+use crate::memory::{Entity, Row, ValueKind};
+use crate::ui::{JsonView, Look, NamedValue, SafeText, Section, StyleRole, TextLine, key_values};
 
 /// Bytes of one text that a document holds; the rest is for the editor.
 const TEXT_LIMIT: usize = 20_000;
@@ -19,7 +19,7 @@ const JSON_LINES: usize = 3_000;
 
 /// A line of a document.
 #[derive(Debug, Clone)]
-enum Piece {
+enum DocumentLine {
     /// Text.
     Line(TextLine),
     /// A row of the picture with that number.
@@ -28,13 +28,13 @@ enum Piece {
 
 /// Lines, pictures among them, and what leads on.
 #[derive(Debug, Clone, Default)]
-pub struct Document {
-    pieces: Vec<Piece>,
+pub struct DocumentView {
+    pieces: Vec<DocumentLine>,
     pictures: Vec<Buffer>,
     links: Vec<(usize, Destination)>,
 }
 
-impl Document {
+impl DocumentView {
     /// Lines in all.
     pub fn len(&self) -> usize {
         self.pieces.len()
@@ -46,10 +46,10 @@ impl Document {
         for (index, piece) in self.pieces.iter().enumerate().skip(first).take(usize::from(area.height)) {
             let place = Rect { y: area.y + (index - first) as u16, height: 1, ..area };
             match piece {
-                Piece::Line(line) => {
+                DocumentLine::Line(line) => {
                     line.render(place, buf, look);
                 }
-                Piece::Picture(picture, row) => {
+                DocumentLine::Picture(picture, row) => {
                     if let Some(picture) = self.pictures.get(*picture) {
                         copy_row(picture, *row, place, buf);
                     }
@@ -59,7 +59,7 @@ impl Document {
         for (line, destination) in &self.links {
             if (first..first + usize::from(area.height)).contains(line) {
                 let place = Rect { y: area.y + (line - first) as u16, height: 1, ..area };
-                drawn.hits.add(place, Target::Link(destination.clone()));
+                drawn.hits.add(place, ClickTarget::Link(destination.clone()));
             }
         }
     }
@@ -74,32 +74,32 @@ fn copy_row(picture: &Buffer, row: u16, place: Rect, buf: &mut Buffer) {
 }
 
 /// Writes a document of a given width.
-pub struct Writer<'l> {
+pub struct DocumentWriter<'l> {
     /// How things look.
     pub look: &'l Look,
     /// Columns there are.
     pub width: usize,
     /// Long texts are wrapped.
     pub wrap: bool,
-    document: Document,
+    document: DocumentView,
 }
 
-impl<'l> Writer<'l> {
+impl<'l> DocumentWriter<'l> {
     pub fn new(look: &'l Look, width: usize, wrap: bool) -> Self {
-        Writer { look, width, wrap, document: Document::default() }
+        DocumentWriter { look, width, wrap, document: DocumentView::default() }
     }
 
-    pub fn finish(self) -> Document {
+    pub fn finish(self) -> DocumentView {
         self.document
     }
 
     /// A line as it is.
     pub fn line(&mut self, line: TextLine) {
-        self.document.pieces.push(Piece::Line(line));
+        self.document.pieces.push(DocumentLine::Line(line));
     }
 
     /// A line of one role.
-    pub fn text(&mut self, text: impl Into<SafeText>, role: Role) {
+    pub fn text(&mut self, text: impl Into<SafeText>, role: StyleRole) {
         self.line(TextLine::of(text, role));
     }
 
@@ -133,14 +133,14 @@ impl<'l> Writer<'l> {
     }
 
     /// Names with their values.
-    pub fn pairs(&mut self, pairs: &[Pair]) {
+    pub fn pairs(&mut self, pairs: &[NamedValue]) {
         for line in key_values(pairs, self.width, self.look) {
             self.line(line);
         }
     }
 
     /// A long text, indented; wrapped or cut, and only so much of it.
-    pub fn long(&mut self, raw: &str, indent: usize, role: Role) {
+    pub fn long(&mut self, raw: &str, indent: usize, role: StyleRole) {
         let width = self.width.saturating_sub(indent).max(8);
         let head = &raw[..raw.floor_char_boundary(TEXT_LIMIT)];
         if self.wrap {
@@ -155,12 +155,12 @@ impl<'l> Writer<'l> {
         if head.len() < raw.len() {
             let size = crate::ui::figures::bytes(raw.len() as u64);
             let more = SafeText::join(&["the text has ".into(), size, "; o shows all of it".into()], "");
-            self.indented(more, indent, Role::Muted);
+            self.indented(more, indent, StyleRole::Muted);
         }
     }
 
     /// A text after something short; wrapped rows stand under its beginning.
-    pub fn hanging(&mut self, mut head: TextLine, text: &SafeText, role: Role) {
+    pub fn hanging(&mut self, mut head: TextLine, text: &SafeText, role: StyleRole) {
         let indent = head.width();
         for (index, part) in text.wrap(self.width.saturating_sub(indent).max(12)).enumerate() {
             if index > 0 {
@@ -171,7 +171,7 @@ impl<'l> Writer<'l> {
         }
     }
 
-    pub fn indented(&mut self, text: SafeText, indent: usize, role: Role) {
+    pub fn indented(&mut self, text: SafeText, indent: usize, role: StyleRole) {
         let mut line = TextLine::default();
         line.push_blanks(indent);
         self.line(line.with(text, role));
@@ -196,7 +196,7 @@ impl<'l> Writer<'l> {
             self.line(line.line);
         }
         if more {
-            self.text("there is more; o shows all of it", Role::Muted);
+            self.text("there is more; o shows all of it", StyleRole::Muted);
         }
     }
 
@@ -207,7 +207,7 @@ impl<'l> Writer<'l> {
         draw(area, &mut picture);
         let number = self.document.pictures.len();
         self.document.pictures.push(picture);
-        self.document.pieces.extend((0..height).map(|row| Piece::Picture(number, row)));
+        self.document.pieces.extend((0..height).map(|row| DocumentLine::Picture(number, row)));
     }
 
     /// What could not be read of a row, with the raw text.
@@ -217,19 +217,19 @@ impl<'l> Writer<'l> {
         }
         self.section("could not be read as it should", Some(row.problems.len()));
         for problem in &row.problems {
-            let mut line = TextLine::default().with_glyph(self.look.glyphs.warning, Role::Warn);
-            line.push(" ", Role::Text);
-            line.push(SafeText::limited(&problem.column, 40), Role::Warn);
-            line.push("  ", Role::Text);
-            self.hanging(line, &SafeText::limited(&problem.problem, 300), Role::Text);
-            self.long(&problem.raw, 2, Role::Muted);
+            let mut line = TextLine::default().with_glyph(self.look.glyphs.warning, StyleRole::Warn);
+            line.push(" ", StyleRole::Text);
+            line.push(SafeText::limited(&problem.column, 40), StyleRole::Warn);
+            line.push("  ", StyleRole::Text);
+            self.hanging(line, &SafeText::limited(&problem.problem, 300), StyleRole::Text);
+            self.long(&problem.raw, 2, StyleRole::Muted);
         }
     }
 }
 
 /// Whether a column says how something went or stands.
 fn is_state(entity: Entity, column: &str) -> bool {
-    list_columns(entity).iter().any(|c| c.column == column && c.show == Show::State)
+    list_columns(entity).iter().any(|c| c.column == column && c.show == ValueStyle::State)
 }
 
 /// A value beside its name, as suits its kind.
@@ -239,28 +239,28 @@ pub fn value_line(row: &Row, column: &str, look: &Look) -> TextLine {
     let kind = row.entity.column(column).map(|c| c.kind);
     match (value, kind) {
         (Value::Null, _) => TextLine::default(),
-        (Value::String(at), Some(Kind::Time)) => TextLine::of(words::time(at, true), Role::Text),
+        (Value::String(at), Some(ValueKind::Time)) => TextLine::of(words::time(at, true), StyleRole::Text),
         (Value::String(word), _) if is_state(row.entity, column) => words::state(word, look),
         (Value::Bool(true), _) => {
-            TextLine::default().with_glyph(look.glyphs.check, Role::Good).with(" yes", Role::Text)
+            TextLine::default().with_glyph(look.glyphs.check, StyleRole::Good).with(" yes", StyleRole::Text)
         }
-        (Value::Bool(false), _) => TextLine::of("no", Role::Text),
-        (Value::Number(_), _) => TextLine::of(words::number(value).unwrap_or_default(), Role::Text),
+        (Value::Bool(false), _) => TextLine::of("no", StyleRole::Text),
+        (Value::Number(_), _) => TextLine::of(words::number(value).unwrap_or_default(), StyleRole::Text),
         (Value::Array(items), _) if items.iter().all(Value::is_string) => {
             let texts: Vec<SafeText> = items.iter().take(100).map(|item| words::one_line(item, 200)).collect();
-            TextLine::of(SafeText::join(&texts, ", "), Role::Text)
+            TextLine::of(SafeText::join(&texts, ", "), StyleRole::Text)
         }
-        (value, _) => TextLine::of(words::one_line(value, ROOM), Role::Text),
+        (value, _) => TextLine::of(words::one_line(value, ROOM), StyleRole::Text),
     }
 }
 
 /// Documents made before, by what they were made from.
 #[derive(Debug, Default)]
-pub struct Kept(Vec<(String, Document)>);
+pub struct DocumentCache(Vec<(String, DocumentView)>);
 
-impl Kept {
+impl DocumentCache {
     /// The document of that name, made if it is not there.
-    pub fn get(&mut self, name: String, make: impl FnOnce() -> Document) -> &Document {
+    pub fn get(&mut self, name: String, make: impl FnOnce() -> DocumentView) -> &DocumentView {
         const KEPT: usize = 3;
         if let Some(at) = self.0.iter().position(|(kept, _)| *kept == name) {
             let found = self.0.remove(at);

@@ -2,13 +2,13 @@
 
 use crate::console::core::health::Health;
 use crate::memory::findings::Severity;
-use crate::ui::{Role, SafeText, figures};
+use crate::ui::{SafeText, StyleRole, figures};
 
-pub(in crate::console) fn severity(of: Severity) -> (&'static str, Role) {
+pub(in crate::console) fn severity(of: Severity) -> (&'static str, StyleRole) {
     match of {
-        Severity::High => ("high", Role::Bad),
-        Severity::Medium => ("medium", Role::Warn),
-        Severity::Low => ("low", Role::Muted),
+        Severity::High => ("high", StyleRole::Bad),
+        Severity::Medium => ("medium", StyleRole::Warn),
+        Severity::Low => ("low", StyleRole::Muted),
     }
 }
 

@@ -2,21 +2,21 @@
 
 use ratatui::layout::{Position, Rect};
 
-use crate::console::core::Target;
+use crate::console::core::ClickTarget;
 
 /// Areas with what they stand for; of several the one drawn last lies on top.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Hits(Vec<(Rect, Target)>);
+pub struct Hits(Vec<(Rect, ClickTarget)>);
 
 impl Hits {
     /// Says that something stands there.
-    pub fn add(&mut self, area: Rect, target: Target) {
+    pub fn add(&mut self, area: Rect, target: ClickTarget) {
         self.0.push((area, target));
     }
 
     /// What stands at a position.
     #[must_use]
-    pub fn at(&self, x: u16, y: u16) -> Option<&Target> {
+    pub fn at(&self, x: u16, y: u16) -> Option<&ClickTarget> {
         self.0.iter().rev().find(|(area, _)| area.contains(Position { x, y })).map(|(_, target)| target)
     }
 }

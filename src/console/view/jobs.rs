@@ -1,10 +1,10 @@
 //! How a job goes, in a few words.
 
-use crate::job::plan::Progress;
+use crate::job::plan::JobProgress;
 use crate::ui::{SafeText, figures};
 
 /// How far a run is, in the words of the footer too.
-pub fn note(run: &Progress) -> SafeText {
+pub fn note(run: &JobProgress) -> SafeText {
     let mut words = Vec::new();
     if let Some(rate) = run.rate {
         words.push(format!("{}/s", figures::count(rate.round() as u64)));

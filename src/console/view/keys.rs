@@ -3,9 +3,9 @@
 use ratatui::{buffer::Buffer, layout::Rect};
 
 use crate::console::core::input::Input;
-use crate::ui::{Look, Role, SafeText, look as lay};
+use crate::ui::{Look, SafeText, StyleRole, look as lay};
 
-/// A key as it is shown: arrows as arrows.
+/// A key as it is shown: arrows.
 pub fn key_name(key: &str, look: &Look) -> SafeText {
     let g = look.glyphs;
     match key {
@@ -19,13 +19,13 @@ pub fn key_name(key: &str, look: &Look) -> SafeText {
 
 /// The text being written with its cursor.
 pub fn input_line(input: &Input, lead: &str, look: &Look, place: Rect, buf: &mut Buffer) {
-    let used = look.text(place, buf, &SafeText::new(lead), Role::Accent);
+    let used = look.text(place, buf, &SafeText::new(lead), StyleRole::Accent);
     let place = lay::right_of(place, used);
     let (before, after) = input.split();
     let (before, after) = (SafeText::new(before), SafeText::new(after));
     let room = usize::from(place.width).saturating_sub(1);
     let before = if before.width() > room { before.cut_start(room) } else { before };
-    let x = place.x + look.text(place, buf, &before, Role::Text);
-    look.text(Rect { x, width: place.right().saturating_sub(x), ..place }, buf, &after, Role::Text);
-    buf.set_style(Rect { x, width: 1, height: 1, ..place }.intersection(place), look.style(Role::Hit));
+    let x = place.x + look.text(place, buf, &before, StyleRole::Text);
+    look.text(Rect { x, width: place.right().saturating_sub(x), ..place }, buf, &after, StyleRole::Text);
+    buf.set_style(Rect { x, width: 1, height: 1, ..place }.intersection(place), look.style(StyleRole::Hit));
 }

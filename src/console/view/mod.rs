@@ -43,5 +43,5 @@ pub struct Canvas<'a> {
     /// What stands where, and how much fitted.
     pub drawn: &'a mut Drawn,
     /// Details that were made before.
-    pub documents: &'a mut document::Kept,
+    pub documents: &'a mut document::DocumentCache,
 }

@@ -2,14 +2,14 @@
 
 use ratatui::{buffer::Buffer, layout::Rect};
 
-use crate::console::core::Target;
+use crate::console::core::ClickTarget;
 use crate::console::view::Drawn;
-use crate::ui::{Body, Card, Column, Extent, Look, Table, TableRow, Total};
+use crate::ui::{Card, Extent, Look, TableBody, TableColumn, TableRow, TableView, Total};
 
 /// What is listed.
 pub(in crate::console) struct PanelList<'a> {
     /// Its columns.
-    pub columns: &'a [Column],
+    pub columns: &'a [TableColumn],
     /// How many rows there are to show.
     pub count: usize,
     /// Further ones are not read yet.
@@ -34,12 +34,12 @@ impl PanelList<'_> {
         buf: &mut Buffer,
         drawn: &mut Drawn,
     ) {
-        let lines = Table::capacity(area);
+        let lines = TableView::capacity(area);
         let top = (self.selected + 1).saturating_sub(lines.max(1));
         let rows: Vec<TableRow> = (top..self.count).take(lines).filter_map(row).collect();
-        let table = Table {
+        let table = TableView {
             columns: self.columns,
-            body: self.card.as_ref().map_or(Body::Rows(&rows), Body::Card),
+            body: self.card.as_ref().map_or(TableBody::Rows(&rows), TableBody::Card),
             selected: self.selected.checked_sub(top).filter(|at| *at < rows.len()),
             focused: self.focused,
             marks: false,
@@ -53,7 +53,7 @@ impl PanelList<'_> {
         table.render(area, buf, look);
         for y in area.top()..area.bottom() {
             if let Some(at) = table.row_at(area, area.x, y) {
-                drawn.hits.add(Rect { y, height: 1, ..area }, Target::PanelRow(top + at));
+                drawn.hits.add(Rect { y, height: 1, ..area }, ClickTarget::PanelRow(top + at));
             }
         }
     }

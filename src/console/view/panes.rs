@@ -3,9 +3,9 @@
 use ratatui::{buffer::Buffer, layout::Rect};
 
 use super::Drawn;
-use crate::console::core::{Failure, Target};
-use crate::ui::scroll::Lines;
-use crate::ui::{Card, KeyHint, Look, SafeText, TextLine, Tone};
+use crate::console::core::{ClickTarget, RequestFailure};
+use crate::ui::scroll::LineWindow;
+use crate::ui::{Card, CardTone, KeyHint, Look, SafeText, TextLine};
 
 /// A list and its detail: side by side where there is room, else one above the other.
 pub(in crate::console) fn halves(body: Rect) -> (Rect, Rect) {
@@ -20,9 +20,9 @@ pub(in crate::console) fn halves(body: Rect) -> (Rect, Rect) {
 }
 
 /// What failed, and what to do.
-pub(in crate::console) fn failure_card(failure: &Failure) -> Card {
+pub(in crate::console) fn failure_card(failure: &RequestFailure) -> Card {
     let card =
-        Card::new(Tone::Bad, SafeText::limited(&failure.what, 60)).line(SafeText::limited(&failure.message, 400));
+        Card::new(CardTone::Bad, SafeText::limited(&failure.what, 60)).line(SafeText::limited(&failure.message, 400));
     let card = failure.remedy.iter().fold(card, |card, remedy| card.line(SafeText::limited(remedy, 300)));
     card.hint(KeyHint::new("r", "try again"))
 }
@@ -38,6 +38,6 @@ pub(in crate::console) fn draw_detail_lines(
 ) {
     let rows = usize::from(inside.height);
     (drawn.measures.detail_rows, drawn.measures.detail_lines) = (rows, lines.len());
-    drawn.hits.add(inside, Target::Detail);
-    Lines::scrolled(lines, scroll.min(lines.len().saturating_sub(rows))).render(inside, buf, look);
+    drawn.hits.add(inside, ClickTarget::Detail);
+    LineWindow::scrolled(lines, scroll.min(lines.len().saturating_sub(rows))).render(inside, buf, look);
 }

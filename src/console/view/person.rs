@@ -4,7 +4,7 @@ use crate::change::plan::Counts;
 use crate::change::plan::erasure::Preview;
 use crate::console::view::changes::sentences;
 use crate::console::view::tally::tally;
-use crate::ui::{Align, Look, Role, SafeText, Section, TextLine};
+use crate::ui::{Align, Look, SafeText, Section, StyleRole, TextLine};
 
 /// Mentions of one place that are shown.
 const SAMPLES: usize = 4;
@@ -16,25 +16,35 @@ pub fn state(preview: &Preview, width: usize, look: &Look) -> Vec<TextLine> {
         (Some(reason), held) => {
             let word = if held { "a legal hold stands" } else { "cannot be erased here" };
             lines.push(
-                TextLine::default().with_glyph(look.glyphs.warning, Role::Bad).with(format!(" {word}"), Role::Bad),
+                TextLine::default()
+                    .with_glyph(look.glyphs.warning, StyleRole::Bad)
+                    .with(format!(" {word}"), StyleRole::Bad),
             );
-            lines.extend(sentences(std::slice::from_ref(reason), Role::Text, width, look));
+            lines.extend(sentences(std::slice::from_ref(reason), StyleRole::Text, width, look));
             if held {
-                lines.push(TextLine::of("c H", Role::Key).with(" ends the hold", Role::Muted));
+                lines.push(TextLine::of("c H", StyleRole::Key).with(" ends the hold", StyleRole::Muted));
             }
         }
         (None, _) => {
-            lines
-                .push(TextLine::default().with_glyph(look.glyphs.check, Role::Good).with(" no legal hold", Role::Good));
+            lines.push(
+                TextLine::default()
+                    .with_glyph(look.glyphs.check, StyleRole::Good)
+                    .with(" no legal hold", StyleRole::Good),
+            );
         }
     }
     if preview.unfinished {
         lines.push(
             TextLine::default()
-                .with_glyph(look.glyphs.half, Role::Warn)
-                .with(" an earlier run is unfinished", Role::Warn),
+                .with_glyph(look.glyphs.half, StyleRole::Warn)
+                .with(" an earlier run is unfinished", StyleRole::Warn),
         );
-        lines.extend(sentences(&["this one resumes it, as it was chosen then".to_owned()], Role::Text, width, look));
+        lines.extend(sentences(
+            &["this one resumes it, as it was chosen then".to_owned()],
+            StyleRole::Text,
+            width,
+            look,
+        ));
     }
     lines
 }
@@ -63,14 +73,14 @@ pub fn who(preview: &Preview, most: usize, width: usize, look: &Look) -> Vec<Tex
             if at + 1 < of_kind.len() {
                 value.push("  ".into());
             }
-            let role = if known.unsearched.is_some() { Role::Muted } else { Role::Text };
+            let role = if known.unsearched.is_some() { StyleRole::Muted } else { StyleRole::Text };
             values.push(SafeText::join(&value, ""), role);
         }
         if of_kind.len() > most {
-            values.push(format!("and {} more", of_kind.len() - most), Role::Muted);
+            values.push(format!("and {} more", of_kind.len() - most), StyleRole::Muted);
         }
         let name = if of_kind.len() > 1 { format!("{kind} {}", of_kind.len()) } else { kind.to_owned() };
-        let mut head = TextLine::of(look.pad(&SafeText::limited(&name, LABEL), LABEL, Align::Left), Role::Label);
+        let mut head = TextLine::of(look.pad(&SafeText::limited(&name, LABEL), LABEL, Align::Left), StyleRole::Label);
         for part in values.flow(width.saturating_sub(LABEL).max(12), look) {
             if head.runs.is_empty() {
                 head.push_blanks(LABEL);
@@ -83,8 +93,8 @@ pub fn who(preview: &Preview, most: usize, width: usize, look: &Look) -> Vec<Tex
         lines.push(TextLine::default());
         lines.push(Section::new("somebody else, of a like name: not erased").line(width, look));
         lines.extend(preview.near.iter().map(|(id, name)| {
-            TextLine::of(look.pad(&SafeText::limited(id, 38), 40, Align::Left), Role::Muted)
-                .with(SafeText::limited(name, 80), Role::Text)
+            TextLine::of(look.pad(&SafeText::limited(id, 38), 40, Align::Left), StyleRole::Muted)
+                .with(SafeText::limited(name, 80), StyleRole::Text)
         }));
     }
     lines
@@ -98,7 +108,11 @@ pub fn changed(counts: &Counts, width: usize, look: &Look) -> Vec<TextLine> {
         .filter(|(_, verb, _)| *verb != "delete")
         .map(|(table, verb, rows)| {
             let word = if verb == "insert" { "new" } else { "changed" };
-            (TextLine::of(SafeText::limited(table, 50), Role::Text), rows as u64, TextLine::of(word, Role::Muted))
+            (
+                TextLine::of(SafeText::limited(table, 50), StyleRole::Text),
+                rows as u64,
+                TextLine::of(word, StyleRole::Muted),
+            )
         })
         .collect();
     if changed.is_empty() { vec![none()] } else { tally(&changed, width, look) }
@@ -111,11 +125,13 @@ pub fn mentioned(preview: &Preview, width: usize, look: &Look) -> Vec<TextLine> 
     }
     let mut lines = Vec::new();
     for (place, count) in &preview.mentions {
-        let head = TextLine::of(SafeText::limited(place, 80), Role::Text);
+        let head = TextLine::of(SafeText::limited(place, 80), StyleRole::Text);
         lines.extend(tally(&[(head, *count as u64, TextLine::default())], width, look));
         for mention in preview.named.iter().filter(|mention| mention.place == *place).take(SAMPLES) {
-            let line = TextLine::of("    ", Role::Text);
-            lines.push(line.with(SafeText::limited(&mention.sample, 200).cut(width.saturating_sub(4)), Role::Muted));
+            let line = TextLine::of("    ", StyleRole::Text);
+            lines.push(
+                line.with(SafeText::limited(&mention.sample, 200).cut(width.saturating_sub(4)), StyleRole::Muted),
+            );
         }
     }
     lines
@@ -123,5 +139,5 @@ pub fn mentioned(preview: &Preview, width: usize, look: &Look) -> Vec<TextLine> 
 
 /// What stands where there is nothing.
 pub fn none() -> TextLine {
-    TextLine::of("none", Role::Muted)
+    TextLine::of("none", StyleRole::Muted)
 }

@@ -2,18 +2,18 @@
 
 use ratatui::{buffer::Buffer, layout::Rect};
 
-use crate::ui::{Look, Pair, Role, SafeText, Section, TextLine, key_values, look as lay};
+use crate::ui::{Look, NamedValue, SafeText, Section, StyleRole, TextLine, key_values, look as lay};
 
 type Draw<'a> = Box<dyn Fn(Rect, &mut Buffer, &Look) + 'a>;
 
-enum Piece<'a> {
+enum SheetPiece<'a> {
     Line(TextLine),
     Chart(u16, Draw<'a>),
 }
 
 /// Pieces below each other.
 pub struct Sheet<'a> {
-    pieces: Vec<Piece<'a>>,
+    pieces: Vec<SheetPiece<'a>>,
     width: usize,
     look: &'a Look,
 }
@@ -36,12 +36,12 @@ impl<'a> Sheet<'a> {
 
     /// A line.
     pub fn line(&mut self, line: TextLine) {
-        self.pieces.push(Piece::Line(line));
+        self.pieces.push(SheetPiece::Line(line));
     }
 
     /// Lines.
     pub fn lines(&mut self, lines: impl IntoIterator<Item = TextLine>) {
-        self.pieces.extend(lines.into_iter().map(Piece::Line));
+        self.pieces.extend(lines.into_iter().map(SheetPiece::Line));
     }
 
     /// A heading with a blank line above, unless it is the first.
@@ -53,28 +53,28 @@ impl<'a> Sheet<'a> {
     }
 
     /// A text, wrapped.
-    pub fn text(&mut self, text: &str, role: Role) {
+    pub fn text(&mut self, text: &str, role: StyleRole) {
         let text = SafeText::limited(text, 600);
         let rows: Vec<TextLine> = text.wrap(self.width.max(8)).map(|part| TextLine::of(part, role)).collect();
         self.lines(rows);
     }
 
     /// Names and values.
-    pub fn pairs(&mut self, pairs: &[Pair]) {
+    pub fn pairs(&mut self, pairs: &[NamedValue]) {
         let lines = key_values(pairs, self.width, self.look);
         self.lines(lines);
     }
 
     /// A chart of that many rows.
     pub fn chart(&mut self, height: u16, draw: impl Fn(Rect, &mut Buffer, &Look) + 'a) {
-        self.pieces.push(Piece::Chart(height, Box::new(draw)));
+        self.pieces.push(SheetPiece::Chart(height, Box::new(draw)));
     }
 
     /// Rows in all.
     pub fn height(&self) -> usize {
-        let of = |piece: &Piece<'_>| match piece {
-            Piece::Line(_) => 1,
-            Piece::Chart(height, _) => usize::from(*height),
+        let of = |piece: &SheetPiece<'_>| match piece {
+            SheetPiece::Line(_) => 1,
+            SheetPiece::Chart(height, _) => usize::from(*height),
         };
         self.pieces.iter().map(of).sum()
     }
@@ -84,13 +84,13 @@ impl<'a> Sheet<'a> {
         let mut top = 0_usize;
         for piece in &self.pieces {
             let height = match piece {
-                Piece::Line(line) => {
+                SheetPiece::Line(line) => {
                     if let Some(y) = visible(top, above, area) {
                         line.render(lay::row(area, y), buf, self.look);
                     }
                     1
                 }
-                Piece::Chart(height, draw) => {
+                SheetPiece::Chart(height, draw) => {
                     self.chart_part(*height, draw, top, above, area, buf);
                     usize::from(*height)
                 }

@@ -2,7 +2,7 @@
 
 use crate::change::plan::erasure::Branch;
 use crate::ui::chart::meter;
-use crate::ui::{Align, Look, Role, SafeText, TextLine, figures};
+use crate::ui::{Align, Look, SafeText, StyleRole, TextLine, figures};
 
 /// The widest column of names.
 const WIDEST: usize = 56;
@@ -17,7 +17,7 @@ pub fn tally(rows: &[(TextLine, u64, TextLine)], width: usize, look: &Look) -> V
     let widest = rows.iter().map(|(name, ..)| name.width()).max().unwrap_or(0).min(room);
     let lines = rows.iter().map(|(name, figure, rest)| {
         let mut line = fitted(name, widest, look);
-        line.push(figures::count(*figure).pad(FIGURE, Align::Right), Role::Number);
+        line.push(figures::count(*figure).pad(FIGURE, Align::Right), StyleRole::Number);
         if !rest.runs.is_empty() && line.width() + 2 + rest.width() <= width {
             line.push_blanks(2);
             line.append(rest.clone());
@@ -42,12 +42,12 @@ fn fitted(line: &TextLine, width: usize, look: &Look) -> TextLine {
 pub fn tree(root: &str, branches: &[Branch], width: usize, look: &Look) -> Vec<TextLine> {
     let total: u64 = branches.iter().map(|branch| branch.rows as u64).sum();
     let most = branches.iter().map(|branch| branch.rows).max().unwrap_or(0).max(1);
-    let whole = TextLine::of(SafeText::limited(root, 50), Role::Heading);
+    let whole = TextLine::of(SafeText::limited(root, 50), StyleRole::Heading);
     let mut rows = vec![(whole, total, TextLine::default())];
     for (at, branch) in branches.iter().enumerate() {
-        let mut name = TextLine::of(stem(branches, at, look), Role::Border);
-        name.push(SafeText::limited(&branch.table, 50), Role::Text);
-        rows.push((name, branch.rows as u64, meter(branch.rows as f64 / most as f64, BAR, Role::Bad, look)));
+        let mut name = TextLine::of(stem(branches, at, look), StyleRole::Border);
+        name.push(SafeText::limited(&branch.table, 50), StyleRole::Text);
+        rows.push((name, branch.rows as u64, meter(branch.rows as f64 / most as f64, BAR, StyleRole::Bad, look)));
     }
     tally(&rows, width, look)
 }

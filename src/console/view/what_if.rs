@@ -1,10 +1,10 @@
 //! How recall would change, as lines: which situations are answered differently, and what comes, goes and moves.
 
 use crate::console::core::columns::row_name;
-use crate::console::core::what_if::Ahead;
+use crate::console::core::what_if::RecallAhead;
 use crate::console::view::changes::sentences;
-use crate::recall::what_if::{Move, WhatIf};
-use crate::ui::{Align, Look, Role, SafeText, Section, TextLine};
+use crate::recall::what_if::{PlaceMove, WhatIf};
+use crate::ui::{Align, Look, SafeText, Section, StyleRole, TextLine};
 
 /// Moves that are shown at most.
 const MOVES: usize = 60;
@@ -14,28 +14,28 @@ const RESCORED: usize = 6;
 const NAME: usize = 16;
 
 /// The section; `key` looks longer.
-pub fn lines(ahead: &Ahead, key: &str, width: usize, look: &Look) -> Vec<TextLine> {
+pub fn lines(ahead: &RecallAhead, key: &str, width: usize, look: &Look) -> Vec<TextLine> {
     let mut lines = vec![TextLine::default(), Section::new("Recall would change").line(width, look)];
     if ahead.waiting.is_some() {
         let so_far = match ahead.so_far {
             0 => "looking at recent situations".to_owned(),
             n => format!("{n} situations looked at so far"),
         };
-        lines.extend(sentences(&[so_far], Role::Info, width, look));
+        lines.extend(sentences(&[so_far], StyleRole::Info, width, look));
         return lines;
     }
     if let Some(failure) = &ahead.failure {
-        lines.extend(sentences(&[format!("not known: {}", failure.message)], Role::Warn, width, look));
+        lines.extend(sentences(&[format!("not known: {}", failure.message)], StyleRole::Warn, width, look));
     }
     if let Some(found) = &ahead.found {
         lines.extend(verdict(found, width, look));
         lines.extend(moved(found, width, look));
         lines.extend(rescored(found, width, look));
-        lines.extend(sentences(&found.notes, Role::Muted, width, look));
+        lines.extend(sentences(&found.notes, StyleRole::Muted, width, look));
     }
     if ahead.could_tell_more() {
-        let line = TextLine::of("  ", Role::Text).with(SafeText::limited(key, 10), Role::Key);
-        lines.push(line.with(" looks longer", Role::Muted));
+        let line = TextLine::of("  ", StyleRole::Text).with(SafeText::limited(key, 10), StyleRole::Key);
+        lines.push(line.with(" looks longer", StyleRole::Muted));
     }
     lines
 }
@@ -44,19 +44,19 @@ pub fn lines(ahead: &Ahead, key: &str, width: usize, look: &Look) -> Vec<TextLin
 fn verdict(found: &WhatIf, width: usize, look: &Look) -> Vec<TextLine> {
     let of = |n: usize| if n == 1 { "1 sampled situation".to_owned() } else { format!("{n} sampled situations") };
     let (words, role) = match (found.situations, found.changed) {
-        (0, _) if found.stopped => ("No situation could be looked at in the time".to_owned(), Role::Warn),
-        (0, _) if !found.notes.is_empty() => ("No situation is left to look at".to_owned(), Role::Warn),
-        (0, _) => ("Nothing that is recalled is touched".to_owned(), Role::Good),
-        (all, 0) => (format!("Nothing in {} changes", of(all)), Role::Good),
+        (0, _) if found.stopped => ("No situation could be looked at in the time".to_owned(), StyleRole::Warn),
+        (0, _) if !found.notes.is_empty() => ("No situation is left to look at".to_owned(), StyleRole::Warn),
+        (0, _) => ("Nothing that is recalled is touched".to_owned(), StyleRole::Good),
+        (all, 0) => (format!("Nothing in {} changes", of(all)), StyleRole::Good),
         (all, changed) => {
             let verb = if changed == 1 { "is" } else { "are" };
-            (format!("{changed} of {} {verb} answered differently", of(all)), Role::Warn)
+            (format!("{changed} of {} {verb} answered differently", of(all)), StyleRole::Warn)
         }
     };
     let took = format!("{words} ({} ms)", found.took);
     let mut lines = sentences(&[took], role, width, look);
     if let Some(last) = lines.last_mut().filter(|_| found.changed > 0) {
-        last.push(":", Role::Text);
+        last.push(":", StyleRole::Text);
     }
     lines
 }
@@ -73,39 +73,40 @@ fn moved(found: &WhatIf, width: usize, look: &Look) -> Vec<TextLine> {
     for moved in found.moves.iter().take(MOVES) {
         if situation != Some(&moved.situation) {
             situation = Some(&moved.situation);
-            let head = TextLine::of("  in ", Role::Muted);
+            let head = TextLine::of("  in ", StyleRole::Muted);
             let room = width.saturating_sub(head.width());
             let name = named(found, &moved.situation).cut(room);
-            let mut line = head.with(name, Role::Heading);
+            let mut line = head.with(name, StyleRole::Heading);
             if let Some(policy) = &moved.policy {
                 let words = SafeText::limited(&format!("  by policy {policy}"), 80);
-                line.push(words.cut(width.saturating_sub(line.width())), Role::Muted);
+                line.push(words.cut(width.saturating_sub(line.width())), StyleRole::Muted);
             }
             lines.push(line);
         }
         lines.push(move_line(found, moved, width, look));
     }
     if found.moves.len() > MOVES {
-        lines.push(TextLine::of(format!("  and {} more moves", found.moves.len() - MOVES), Role::Muted));
+        lines.push(TextLine::of(format!("  and {} more moves", found.moves.len() - MOVES), StyleRole::Muted));
     }
     lines
 }
 
 /// `boosted  2 → 4  0.91 → 0.41  its name`.
-fn move_line(found: &WhatIf, moved: &Move, width: usize, look: &Look) -> TextLine {
+fn move_line(found: &WhatIf, moved: &PlaceMove, width: usize, look: &Look) -> TextLine {
     let g = look.glyphs;
     let (sign, role) = match (moved.before, moved.after) {
-        (None, _) => (g.marked, Role::Good),
-        (_, None) => (g.cross, Role::Bad),
-        (Some(before), Some(after)) if after < before => (g.up, Role::Good),
-        (Some(before), Some(after)) if after > before => (g.down, Role::Warn),
-        _ => (g.edit, Role::Muted),
+        (None, _) => (g.marked, StyleRole::Good),
+        (_, None) => (g.cross, StyleRole::Bad),
+        (Some(before), Some(after)) if after < before => (g.up, StyleRole::Good),
+        (Some(before), Some(after)) if after > before => (g.down, StyleRole::Warn),
+        _ => (g.edit, StyleRole::Muted),
     };
     let place = |place: Option<usize>, none: &str| place.map_or_else(|| none.to_owned(), |place| place.to_string());
-    let arrow =
-        |line: TextLine| line.with(" ", Role::Text).with_glyph(g.arrow_right, Role::Muted).with(" ", Role::Text);
-    let mut line = TextLine::of("    ", Role::Text).with_glyph(sign, role).with(" ", Role::Text);
-    line.push(look.pad(&moved.ranking.name().into(), 8, Align::Left), Role::Muted);
+    let arrow = |line: TextLine| {
+        line.with(" ", StyleRole::Text).with_glyph(g.arrow_right, StyleRole::Muted).with(" ", StyleRole::Text)
+    };
+    let mut line = TextLine::of("    ", StyleRole::Text).with_glyph(sign, role).with(" ", StyleRole::Text);
+    line.push(look.pad(&moved.ranking.name().into(), 8, Align::Left), StyleRole::Muted);
     let mut places = TextLine::of(place(moved.before, "new"), role);
     places = arrow(places).with(place(moved.after, "gone"), role);
     let blanks = 10_usize.saturating_sub(places.width());
@@ -114,10 +115,10 @@ fn move_line(found: &WhatIf, moved: &Move, width: usize, look: &Look) -> TextLin
     let score = |score: f64| format!("{score:.3}");
     let mut scores = match (moved.score_before, moved.score_after) {
         (Some(before), Some(after)) if score(before) != score(after) => {
-            arrow(TextLine::of(score(before), Role::Number)).with(score(after), Role::Number)
+            arrow(TextLine::of(score(before), StyleRole::Number)).with(score(after), StyleRole::Number)
         }
-        (Some(before), None) => TextLine::of(score(before), Role::Number),
-        (_, Some(after)) => TextLine::of(score(after), Role::Number),
+        (Some(before), None) => TextLine::of(score(before), StyleRole::Number),
+        (_, Some(after)) => TextLine::of(score(after), StyleRole::Number),
         (None, None) => TextLine::default(),
     };
     scores.push_blanks(16_usize.saturating_sub(scores.width()));
@@ -125,7 +126,7 @@ fn move_line(found: &WhatIf, moved: &Move, width: usize, look: &Look) -> TextLin
         line.append(scores);
     }
     let room = width.saturating_sub(line.width());
-    line.with(named(found, &moved.id).cut(room), Role::Text)
+    line.with(named(found, &moved.id).cut(room), StyleRole::Text)
 }
 
 /// Rows that keep their place, with another score.
@@ -138,7 +139,7 @@ fn rescored(found: &WhatIf, width: usize, look: &Look) -> Vec<TextLine> {
         1 => "1 row keeps its place with another score".to_owned(),
         n => format!("{n} rows keep their places with other scores"),
     };
-    lines.extend(sentences(&[words], Role::Muted, width, look));
+    lines.extend(sentences(&[words], StyleRole::Muted, width, look));
     lines.extend(found.rescored.iter().take(RESCORED).map(|moved| move_line(found, moved, width, look)));
     lines
 }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::memory::query::CountKind;
-use crate::ui::{Look, Role, SafeText, TextLine, figures};
+use crate::ui::{Look, SafeText, StyleRole, TextLine, figures};
 
 /// `2026-02-04 10:00` of a canonical time; `seconds` adds them.
 #[must_use]
@@ -26,15 +26,15 @@ pub fn short_time(text: &str) -> SafeText {
 
 /// How a state is coloured and marked: a word says it, the glyph and the colour only help.
 #[must_use]
-pub fn state_role(word: &str) -> Role {
+pub fn state_role(word: &str) -> StyleRole {
     match word {
         "success" | "active" | "confirmed" | "thumbs_up" | "submit" | "submitted" | "completed" | "approved" => {
-            Role::Good
+            StyleRole::Good
         }
-        "failure" | "failed" | "rejected" | "undone" | "thumbs_down" | "error" | "abandoned" => Role::Bad,
-        "partial" | "corrected" | "correction" | "aborted" | "training" | "paused" | "update" => Role::Warn,
-        "ongoing" | "running" | "present" | "rating" | "summarized" | "execute" => Role::Info,
-        _ => Role::Muted,
+        "failure" | "failed" | "rejected" | "undone" | "thumbs_down" | "error" | "abandoned" => StyleRole::Bad,
+        "partial" | "corrected" | "correction" | "aborted" | "training" | "paused" | "update" => StyleRole::Warn,
+        "ongoing" | "running" | "present" | "rating" | "summarized" | "execute" => StyleRole::Info,
+        _ => StyleRole::Muted,
     }
 }
 
@@ -44,13 +44,13 @@ pub fn state(word: &str, look: &Look) -> TextLine {
     let g = look.glyphs;
     let role = state_role(word);
     let sign = match role {
-        Role::Good => g.check,
-        Role::Bad => g.cross,
-        Role::Warn => g.half,
-        Role::Info => g.ring,
+        StyleRole::Good => g.check,
+        StyleRole::Bad => g.cross,
+        StyleRole::Warn => g.half,
+        StyleRole::Info => g.ring,
         _ => g.separator,
     };
-    TextLine::default().with_glyph(sign, role).with(" ", Role::Text).with(SafeText::limited(word, 40), role)
+    TextLine::default().with_glyph(sign, role).with(" ", StyleRole::Text).with(SafeText::limited(word, 40), role)
 }
 
 /// A number: whole ones with their thousands apart, others with two digits after the point.
@@ -67,11 +67,11 @@ pub fn number(value: &Value) -> Option<SafeText> {
 #[must_use]
 pub fn score(value: f64) -> TextLine {
     let role = if value > 0.0 {
-        Role::Good
+        StyleRole::Good
     } else if value < 0.0 {
-        Role::Bad
+        StyleRole::Bad
     } else {
-        Role::Muted
+        StyleRole::Muted
     };
     TextLine::of(format!("{value:+.2}"), role)
 }

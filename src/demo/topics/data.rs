@@ -1,6 +1,6 @@
 //! The data steward's topics.
 
-use super::{Show, Step, Topic};
+use super::{CanvasShow, Topic, TopicStep};
 
 pub(super) const DUPLICATES: Topic = Topic {
     name: "duplicate customer records",
@@ -60,13 +60,13 @@ pub(super) const DUPLICATES: Topic = Topic {
         "A shared phone number is no proof: {customer} rents desks.",
     ],
     steps: &[
-        Step { name: "find_pairs", result: "{big} pairs", error: "index on tax_number is being rebuilt" },
-        Step { name: "score_pairs", result: "{n} unsure", error: "row {big}: tax number is not text" },
-        Step { name: "merge", result: "{n} merged, 0 references lost", error: "record is locked by {colleague}" },
+        TopicStep { name: "find_pairs", result: "{big} pairs", error: "index on tax_number is being rebuilt" },
+        TopicStep { name: "score_pairs", result: "{n} unsure", error: "row {big}: tax number is not text" },
+        TopicStep { name: "merge", result: "{n} merged, 0 references lost", error: "record is locked by {colleague}" },
     ],
     tools: &["sql", "crm_merge", "sheet"],
     tags: &["quality", "crm", "merge"],
-    shows: &[Show::Sheet, Show::Sheet, Show::Bar, Show::Board],
+    shows: &[CanvasShow::Sheet, CanvasShow::Sheet, CanvasShow::Bar, CanvasShow::Board],
     length: &[0.7, 0.18, 0.08, 0.04],
 };
 
@@ -123,18 +123,22 @@ pub(super) const LOADS: Topic = Topic {
         "The backup holds a lock on the staging tables for about {n} minutes.",
     ],
     steps: &[
-        Step { name: "compare_counts", result: "{big} rows missing", error: "source {service} refused the connection" },
-        Step {
+        TopicStep {
+            name: "compare_counts",
+            result: "{big} rows missing",
+            error: "source {service} refused the connection",
+        },
+        TopicStep {
             name: "find_lock",
             result: "held by the backup for {n} minutes",
             error: "view of locks needs more rights",
         },
-        Step { name: "replay_load", result: "{big} rows loaded", error: "lock timeout after {n} s" },
-        Step { name: "verify_totals", result: "difference 0", error: "difference of {n} rows" },
+        TopicStep { name: "replay_load", result: "{big} rows loaded", error: "lock timeout after {n} s" },
+        TopicStep { name: "verify_totals", result: "difference 0", error: "difference of {n} rows" },
     ],
     tools: &["sql", "scheduler", "chart"],
     tags: &["warehouse", "pipeline", "time zones"],
-    shows: &[Show::Line, Show::Shell, Show::Sheet],
+    shows: &[CanvasShow::Line, CanvasShow::Shell, CanvasShow::Sheet],
     length: &[0.6, 0.22, 0.12, 0.06],
 };
 
@@ -192,12 +196,12 @@ pub(super) const DASHBOARD: Topic = Topic {
         "Amounts of the partner channel arrive {n} days late.",
     ],
     steps: &[
-        Step { name: "query_sales", result: "{big} rows", error: "query was cancelled after 30 s" },
-        Step { name: "choose_chart", result: "bar chart, totals on top", error: "no numeric column" },
-        Step { name: "present", result: "shown to {user}", error: "canvas was closed before it was drawn" },
+        TopicStep { name: "query_sales", result: "{big} rows", error: "query was cancelled after 30 s" },
+        TopicStep { name: "choose_chart", result: "bar chart, totals on top", error: "no numeric column" },
+        TopicStep { name: "present", result: "shown to {user}", error: "canvas was closed before it was drawn" },
     ],
     tools: &["sql", "chart", "share_link"],
     tags: &["sales", "chart", "review"],
-    shows: &[Show::Line, Show::Bar, Show::Sheet, Show::Bar, Show::Custom],
+    shows: &[CanvasShow::Line, CanvasShow::Bar, CanvasShow::Sheet, CanvasShow::Bar, CanvasShow::Custom],
     length: &[0.82, 0.14, 0.04],
 };

@@ -1,6 +1,6 @@
 //! The release engineer's topics.
 
-use super::{Show, Step, Topic};
+use super::{CanvasShow, Topic, TopicStep};
 
 pub(super) const LEAK: Topic = Topic {
     name: "debugging memory leak",
@@ -57,18 +57,18 @@ pub(super) const LEAK: Topic = Topic {
         "The scheduler of {service} runs every {n} minutes.",
     ],
     steps: &[
-        Step { name: "read_graphs", result: "+{big} MB a day in steps", error: "metrics store answered 504" },
-        Step {
+        TopicStep { name: "read_graphs", result: "+{big} MB a day in steps", error: "metrics store answered 504" },
+        TopicStep {
             name: "take_snapshot",
             result: "heap of {big} MB written",
             error: "out of memory while writing the heap",
         },
-        Step { name: "compare_snapshots", result: "{n} types grow", error: "snapshot {file} is truncated" },
-        Step { name: "run_replay", result: "flat after {n} hours", error: "replay stopped: {n} requests failed" },
+        TopicStep { name: "compare_snapshots", result: "{n} types grow", error: "snapshot {file} is truncated" },
+        TopicStep { name: "run_replay", result: "flat after {n} hours", error: "replay stopped: {n} requests failed" },
     ],
     tools: &["metrics", "heap_diff", "shell", "deploy"],
     tags: &["memory", "profiling", "incident"],
-    shows: &[Show::Shell, Show::Line, Show::Diff, Show::Line],
+    shows: &[CanvasShow::Shell, CanvasShow::Line, CanvasShow::Diff, CanvasShow::Line],
     length: &[0.2, 0.2, 0.25, 0.2, 0.1, 0.05],
 };
 
@@ -126,13 +126,13 @@ pub(super) const NOTES: Topic = Topic {
         "Reverted changes stay on the branch of {version}; compare with the tag.",
     ],
     steps: &[
-        Step { name: "list_changes", result: "{n} changes since the last tag", error: "tag {version} not found" },
-        Step { name: "draft_notes", result: "{n} lines", error: "change {big} has no description" },
-        Step { name: "check_links", result: "all {n} links work", error: "{n} links lead nowhere" },
+        TopicStep { name: "list_changes", result: "{n} changes since the last tag", error: "tag {version} not found" },
+        TopicStep { name: "draft_notes", result: "{n} lines", error: "change {big} has no description" },
+        TopicStep { name: "check_links", result: "all {n} links work", error: "{n} links lead nowhere" },
     ],
     tools: &["git_log", "doc_editor", "translate"],
     tags: &["writing", "release"],
-    shows: &[Show::Doc, Show::Doc, Show::Mail, Show::Diff],
+    shows: &[CanvasShow::Doc, CanvasShow::Doc, CanvasShow::Mail, CanvasShow::Diff],
     length: &[0.75, 0.2, 0.05],
 };
 
@@ -185,12 +185,12 @@ pub(super) const FLAKES: Topic = Topic {
         "Restarting by hand costs {n} minutes per build.",
     ],
     steps: &[
-        Step { name: "collect_runs", result: "{n} failures in {big} runs", error: "log of run {big} has expired" },
-        Step { name: "bisect_order", result: "fails after import_test", error: "no order fails twice" },
-        Step { name: "repeat_test", result: "{big} runs passed", error: "failed at run {n}" },
+        TopicStep { name: "collect_runs", result: "{n} failures in {big} runs", error: "log of run {big} has expired" },
+        TopicStep { name: "bisect_order", result: "fails after import_test", error: "no order fails twice" },
+        TopicStep { name: "repeat_test", result: "{big} runs passed", error: "failed at run {n}" },
     ],
     tools: &["ci_api", "shell", "git_bisect"],
     tags: &["ci", "tests", "race"],
-    shows: &[Show::Shell, Show::Bar, Show::Diff, Show::Board],
+    shows: &[CanvasShow::Shell, CanvasShow::Bar, CanvasShow::Diff, CanvasShow::Board],
     length: &[0.55, 0.25, 0.13, 0.07],
 };

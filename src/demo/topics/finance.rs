@@ -1,6 +1,6 @@
 //! The finance clerk's topics.
 
-use super::{Show, Step, Topic};
+use super::{CanvasShow, Topic, TopicStep};
 
 pub(super) const CLOSE: Topic = Topic {
     name: "month-end close",
@@ -48,14 +48,14 @@ pub(super) const CLOSE: Topic = Topic {
         "The bank's file {file} repeats the last line of the day before.",
     ],
     steps: &[
-        Step { name: "load_statement", result: "{n} lines", error: "{file} has the wrong date format" },
-        Step { name: "match_lines", result: "{n} without a match", error: "two bookings match line {n}" },
-        Step { name: "book_accrual", result: "{ref} over {amount}", error: "period {month} is closed" },
-        Step { name: "sign_off", result: "waits for {colleague}", error: "{n} items still open" },
+        TopicStep { name: "load_statement", result: "{n} lines", error: "{file} has the wrong date format" },
+        TopicStep { name: "match_lines", result: "{n} without a match", error: "two bookings match line {n}" },
+        TopicStep { name: "book_accrual", result: "{ref} over {amount}", error: "period {month} is closed" },
+        TopicStep { name: "sign_off", result: "waits for {colleague}", error: "{n} items still open" },
     ],
     tools: &["ledger", "bank_import", "board"],
     tags: &["close", "accrual", "bank"],
-    shows: &[Show::Board, Show::Sheet, Show::Sheet, Show::Bar],
+    shows: &[CanvasShow::Board, CanvasShow::Sheet, CanvasShow::Sheet, CanvasShow::Bar],
     length: &[0.3, 0.25, 0.2, 0.15, 0.1],
 };
 
@@ -106,13 +106,13 @@ pub(super) const REMINDERS: Topic = Topic {
         "Instalments above {n} months need an approval.",
     ],
     steps: &[
-        Step { name: "list_overdue", result: "{n} invoices", error: "ledger is locked for the close" },
-        Step { name: "search_clearing", result: "no payment found", error: "search timed out" },
-        Step { name: "draft_reminder", result: "draft to {colleague}", error: "no address for {customer}" },
+        TopicStep { name: "list_overdue", result: "{n} invoices", error: "ledger is locked for the close" },
+        TopicStep { name: "search_clearing", result: "no payment found", error: "search timed out" },
+        TopicStep { name: "draft_reminder", result: "draft to {colleague}", error: "no address for {customer}" },
     ],
     tools: &["ledger", "send_mail"],
     tags: &["dunning", "payment"],
-    shows: &[Show::Mail, Show::Mail, Show::Sheet],
+    shows: &[CanvasShow::Mail, CanvasShow::Mail, CanvasShow::Sheet],
     length: &[0.72, 0.2, 0.08],
 };
 
@@ -166,12 +166,12 @@ pub(super) const TAXES: Topic = Topic {
         "Forms that are left are kept for {n} days.",
     ],
     steps: &[
-        Step { name: "load_last_year", result: "{n} fields known", error: "no return of last year" },
-        Step { name: "prefill_form", result: "{n} fields filled", error: "field income has no source" },
-        Step { name: "submit_form", result: "receipt {ref}", error: "address does not match the register" },
+        TopicStep { name: "load_last_year", result: "{n} fields known", error: "no return of last year" },
+        TopicStep { name: "prefill_form", result: "{n} fields filled", error: "field income has no source" },
+        TopicStep { name: "submit_form", result: "receipt {ref}", error: "address does not match the register" },
     ],
     tools: &["form", "register_lookup"],
     tags: &["tax", "form", "personal"],
-    shows: &[Show::Form, Show::Form, Show::Doc],
+    shows: &[CanvasShow::Form, CanvasShow::Form, CanvasShow::Doc],
     length: &[0.6, 0.3, 0.1],
 };

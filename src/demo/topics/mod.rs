@@ -9,7 +9,7 @@ mod travel;
 
 /// A kind of canvas with what is shown on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Show {
+pub enum CanvasShow {
     /// A table; people close it at once.
     Sheet,
     /// A line chart; people look at it.
@@ -34,7 +34,7 @@ pub enum Show {
 
 /// One step of a topic's workflow.
 #[derive(Debug)]
-pub struct Step {
+pub struct TopicStep {
     /// Name, as in the event log.
     pub name: &'static str,
     /// What it gives.
@@ -77,13 +77,13 @@ pub struct Topic {
     /// Facts that are kept in memories.
     pub facts: &'static [&'static str],
     /// Steps of the workflow.
-    pub steps: &'static [Step],
+    pub steps: &'static [TopicStep],
     /// Tools besides the steps' own.
     pub tools: &'static [&'static str],
     /// Tags.
     pub tags: &'static [&'static str],
     /// What is shown.
-    pub shows: &'static [Show],
+    pub shows: &'static [CanvasShow],
     /// How many episodes a story has, as weights of one, two, three, ….
     pub length: &'static [f64],
 }

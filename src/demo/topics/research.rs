@@ -1,6 +1,6 @@
 //! The research scout's topics.
 
-use super::{Show, Step, Topic};
+use super::{CanvasShow, Topic, TopicStep};
 
 pub(super) const PRICING: Topic = Topic {
     name: "pricing proposal",
@@ -53,13 +53,17 @@ pub(super) const PRICING: Topic = Topic {
         "Proposals below {pct} % margin need an approval.",
     ],
     steps: &[
-        Step { name: "collect_prices", result: "{n} prices with date", error: "page of a competitor asks for a login" },
-        Step { name: "compute_table", result: "total {amount}", error: "row {n}: price is not a number" },
-        Step { name: "write_proposal", result: "{n} pages", error: "template {file} not found" },
+        TopicStep {
+            name: "collect_prices",
+            result: "{n} prices with date",
+            error: "page of a competitor asks for a login",
+        },
+        TopicStep { name: "compute_table", result: "total {amount}", error: "row {n}: price is not a number" },
+        TopicStep { name: "write_proposal", result: "{n} pages", error: "template {file} not found" },
     ],
     tools: &["web_search", "calculate", "doc_editor"],
     tags: &["pricing", "proposal", "competition"],
-    shows: &[Show::Doc, Show::Sheet, Show::Bar],
+    shows: &[CanvasShow::Doc, CanvasShow::Sheet, CanvasShow::Bar],
     length: &[0.65, 0.22, 0.09, 0.04],
 };
 
@@ -110,13 +114,17 @@ pub(super) const PAPERS: Topic = Topic {
         "Preprints do not count in the yearly review.",
     ],
     steps: &[
-        Step { name: "search_papers", result: "{big} hits, {n} kept", error: "index refused the query" },
-        Step { name: "check_retractions", result: "1 of {n} retracted", error: "register of retractions is offline" },
-        Step { name: "summarise", result: "{n} lines", error: "paper {n} is behind a login" },
+        TopicStep { name: "search_papers", result: "{big} hits, {n} kept", error: "index refused the query" },
+        TopicStep {
+            name: "check_retractions",
+            result: "1 of {n} retracted",
+            error: "register of retractions is offline",
+        },
+        TopicStep { name: "summarise", result: "{n} lines", error: "paper {n} is behind a login" },
     ],
     tools: &["paper_search", "notes", "doc_editor"],
     tags: &["papers", "review", "statistics"],
-    shows: &[Show::Doc, Show::Doc, Show::Line],
+    shows: &[CanvasShow::Doc, CanvasShow::Doc, CanvasShow::Line],
     length: &[0.5, 0.25, 0.15, 0.1],
 };
 
@@ -163,12 +171,12 @@ pub(super) const SURVEY: Topic = Topic {
         "Free text answers of {month} contain names.",
     ],
     steps: &[
-        Step { name: "load_answers", result: "{big} answers", error: "column q{n} has two types" },
-        Step { name: "remove_names", result: "{n} names removed", error: "model for names is not loaded" },
-        Step { name: "group_themes", result: "{n} themes", error: "too few answers" },
+        TopicStep { name: "load_answers", result: "{big} answers", error: "column q{n} has two types" },
+        TopicStep { name: "remove_names", result: "{n} names removed", error: "model for names is not loaded" },
+        TopicStep { name: "group_themes", result: "{n} themes", error: "too few answers" },
     ],
     tools: &["statistics", "chart", "redact"],
     tags: &["survey", "statistics", "privacy"],
-    shows: &[Show::Bar, Show::Line, Show::Custom],
+    shows: &[CanvasShow::Bar, CanvasShow::Line, CanvasShow::Custom],
     length: &[0.7, 0.2, 0.1],
 };

@@ -1,6 +1,6 @@
 //! The support desk's topics.
 
-use super::{Show, Step, Topic};
+use super::{CanvasShow, Topic, TopicStep};
 
 pub(super) const DELIVERIES: Topic = Topic {
     name: "delayed deliveries",
@@ -67,18 +67,22 @@ pub(super) const DELIVERIES: Topic = Topic {
         "Parcels above {n} kg to {city2} go by truck and have no tracking after the hub.",
     ],
     steps: &[
-        Step {
+        TopicStep {
             name: "fetch_tracking",
             result: "last scan {city}, {n} hours ago",
             error: "tracking service answered 503 for {ref}",
         },
-        Step { name: "find_order", result: "{ref}: {n} items for {customer}", error: "no order {ref}" },
-        Step { name: "ask_carrier", result: "new window: {day}, 8 to 12", error: "depot {city} did not answer" },
-        Step { name: "draft_answer", result: "draft of {big} characters", error: "template refers to a missing field" },
+        TopicStep { name: "find_order", result: "{ref}: {n} items for {customer}", error: "no order {ref}" },
+        TopicStep { name: "ask_carrier", result: "new window: {day}, 8 to 12", error: "depot {city} did not answer" },
+        TopicStep {
+            name: "draft_answer",
+            result: "draft of {big} characters",
+            error: "template refers to a missing field",
+        },
     ],
     tools: &["tracking_api", "crm_lookup", "send_mail"],
     tags: &["shipping", "carrier", "customs", "replacement"],
-    shows: &[Show::Mail, Show::Sheet, Show::Doc],
+    shows: &[CanvasShow::Mail, CanvasShow::Sheet, CanvasShow::Doc],
     length: &[0.68, 0.2, 0.08, 0.04],
 };
 
@@ -140,18 +144,18 @@ pub(super) const INVOICES: Topic = Topic {
         "Invoices of {month} were sent twice because of a mail loop; only the second set is valid.",
     ],
     steps: &[
-        Step { name: "load_invoice", result: "{ref}: {n} items, {amount}", error: "invoice {ref} is locked" },
-        Step {
+        TopicStep { name: "load_invoice", result: "{ref}: {n} items, {amount}", error: "invoice {ref} is locked" },
+        TopicStep {
             name: "check_payments",
             result: "1 captured, 1 authorised",
             error: "payment provider timed out after 30 s",
         },
-        Step { name: "draw_chart", result: "{n} points", error: "no data for {month}" },
-        Step { name: "issue_credit_note", result: "note over {amount}", error: "second approval missing" },
+        TopicStep { name: "draw_chart", result: "{n} points", error: "no data for {month}" },
+        TopicStep { name: "issue_credit_note", result: "note over {amount}", error: "second approval missing" },
     ],
     tools: &["billing_api", "payments_lookup", "chart"],
     tags: &["billing", "refund", "credit note"],
-    shows: &[Show::Line, Show::Bar, Show::Sheet, Show::Mail],
+    shows: &[CanvasShow::Line, CanvasShow::Bar, CanvasShow::Sheet, CanvasShow::Mail],
     length: &[0.78, 0.16, 0.06],
 };
 
@@ -208,12 +212,16 @@ pub(super) const DEVICES: Topic = Topic {
         "Sensors on the {city} roof lose contact when more than {n} update together.",
     ],
     steps: &[
-        Step { name: "read_status", result: "offline for {n} minutes", error: "device {ref} unknown" },
-        Step { name: "push_config", result: "config {version} accepted", error: "device refused config {version}" },
-        Step { name: "restart_device", result: "back after {n} s", error: "no heartbeat after 300 s" },
+        TopicStep { name: "read_status", result: "offline for {n} minutes", error: "device {ref} unknown" },
+        TopicStep {
+            name: "push_config",
+            result: "config {version} accepted",
+            error: "device refused config {version}",
+        },
+        TopicStep { name: "restart_device", result: "back after {n} s", error: "no heartbeat after 300 s" },
     ],
     tools: &["device_shell", "firmware_store", "form"],
     tags: &["hardware", "firmware", "network"],
-    shows: &[Show::Form, Show::Shell, Show::Doc],
+    shows: &[CanvasShow::Form, CanvasShow::Shell, CanvasShow::Doc],
     length: &[0.66, 0.22, 0.12],
 };

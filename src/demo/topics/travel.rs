@@ -1,6 +1,6 @@
 //! The travel desk's topics.
 
-use super::{Show, Step, Topic};
+use super::{CanvasShow, Topic, TopicStep};
 
 pub(super) const REBOOKING: Topic = Topic {
     name: "rebooking flights",
@@ -61,14 +61,14 @@ pub(super) const REBOOKING: Topic = Topic {
         "The train from {city} to {city2} takes four hours.",
     ],
     steps: &[
-        Step { name: "get_reservation", result: "{ref}: {n} passengers", error: "reservation {ref} not found" },
-        Step { name: "search_flights", result: "{n} connections", error: "fare service is down" },
-        Step { name: "change_booking", result: "new ticket issued", error: "fare rules forbid a change" },
-        Step { name: "notify_traveller", result: "mail to {user} sent", error: "mailbox of {user} is full" },
+        TopicStep { name: "get_reservation", result: "{ref}: {n} passengers", error: "reservation {ref} not found" },
+        TopicStep { name: "search_flights", result: "{n} connections", error: "fare service is down" },
+        TopicStep { name: "change_booking", result: "new ticket issued", error: "fare rules forbid a change" },
+        TopicStep { name: "notify_traveller", result: "mail to {user} sent", error: "mailbox of {user} is full" },
     ],
     tools: &["search_flights", "update_reservation", "send_mail"],
     tags: &["flights", "change", "urgent"],
-    shows: &[Show::Form, Show::Sheet, Show::Mail],
+    shows: &[CanvasShow::Form, CanvasShow::Sheet, CanvasShow::Mail],
     length: &[0.74, 0.18, 0.08],
 };
 
@@ -115,13 +115,13 @@ pub(super) const HOTELS: Topic = Topic {
         "Rooms above the policy need a reason and {colleague}'s approval.",
     ],
     steps: &[
-        Step { name: "search_hotels", result: "{n} houses", error: "no answer from the booking site" },
-        Step { name: "check_policy", result: "within policy", error: "{amount} is above the policy" },
-        Step { name: "book_room", result: "confirmation {ref}", error: "the last room was just sold" },
+        TopicStep { name: "search_hotels", result: "{n} houses", error: "no answer from the booking site" },
+        TopicStep { name: "check_policy", result: "within policy", error: "{amount} is above the policy" },
+        TopicStep { name: "book_room", result: "confirmation {ref}", error: "the last room was just sold" },
     ],
     tools: &["search_hotels", "policy_check", "form"],
     tags: &["hotel", "policy"],
-    shows: &[Show::Form, Show::Sheet, Show::Form],
+    shows: &[CanvasShow::Form, CanvasShow::Sheet, CanvasShow::Form],
     length: &[0.85, 0.12, 0.03],
 };
 
@@ -167,12 +167,12 @@ pub(super) const EXPENSES: Topic = Topic {
         "{user} splits trips to {city2} between two projects.",
     ],
     steps: &[
-        Step { name: "read_receipts", result: "{n} read, 2 unsure", error: "image is too dark" },
-        Step { name: "compute_per_diem", result: "{amount}", error: "no rate for {city2} in {month}" },
-        Step { name: "file_claim", result: "claim {ref}", error: "project number missing" },
+        TopicStep { name: "read_receipts", result: "{n} read, 2 unsure", error: "image is too dark" },
+        TopicStep { name: "compute_per_diem", result: "{amount}", error: "no rate for {city2} in {month}" },
+        TopicStep { name: "file_claim", result: "claim {ref}", error: "project number missing" },
     ],
     tools: &["ocr", "calculate", "form"],
     tags: &["expenses", "receipts"],
-    shows: &[Show::Form, Show::Sheet, Show::Form],
+    shows: &[CanvasShow::Form, CanvasShow::Sheet, CanvasShow::Form],
     length: &[0.8, 0.15, 0.05],
 };

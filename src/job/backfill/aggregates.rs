@@ -2,16 +2,16 @@
 
 use serde_json::{Value, json};
 
-use super::rows::{self, Bench, Part, Spec, Verdict};
+use super::rows::{self, RowBackfill, RowBench, RowPart, RowVerdict};
 use crate::change::ChangeError;
 use crate::job::Job;
 use crate::memory::{Entity, Row, feedback};
 use crate::store::Store;
 
-const SPEC: Spec = Spec {
+const SPEC: RowBackfill = RowBackfill {
     name: "aggregates",
     operation: "backfill.aggregates",
-    parts: &[Part {
+    parts: &[RowPart {
         entity: Entity::Episode,
         reads: &["id", "metadata", "canvas_ids", "canvas_action_count", "feedback_ids", "feedback_score"],
         writes: &["canvas_action_count", "feedback_score"],
@@ -35,7 +35,7 @@ pub fn make(store: &Store) -> Result<Box<dyn Job>, ChangeError> {
     rows::make(store, &SPEC)
 }
 
-async fn judge(bench: Bench<'_>) -> Result<Vec<Verdict>, ChangeError> {
+async fn judge(bench: RowBench<'_>) -> Result<Vec<RowVerdict>, ChangeError> {
     let rows: Vec<&Row> = bench.found.iter().map(|f| &f.row).collect();
     let links = &bench.source.links;
     let canvas = bench.store.linked(&rows, links, Entity::CanvasEvent).await?;
@@ -62,9 +62,9 @@ async fn judge(bench: Bench<'_>) -> Result<Vec<Verdict>, ChangeError> {
             values.push(("feedback_score", json!(mean)));
         }
         match values {
-            none if none.is_empty() && (unlinked || unscored) => Verdict::Unread,
-            none if none.is_empty() => Verdict::Keep,
-            values => Verdict::Set(values),
+            none if none.is_empty() && (unlinked || unscored) => RowVerdict::Unread,
+            none if none.is_empty() => RowVerdict::Keep,
+            values => RowVerdict::Set(values),
         }
     });
     Ok(verdicts.collect())

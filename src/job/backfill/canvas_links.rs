@@ -6,17 +6,17 @@ use std::collections::{HashMap, HashSet};
 use futures::future::BoxFuture;
 use serde_json::Value;
 
-use super::sources::{ERASED, Place, Revising, note, spare, with_owner, writable};
+use super::sources::{ERASED, RevisedRows, SourcePlace, note, spare, with_owner, writable};
 use crate::change::suppress::Erased;
-use crate::change::{ChangeError, Danger, Draft};
-use crate::job::{Ask, Batch, Job};
+use crate::change::{ChangeDanger, ChangeError, Draft};
+use crate::job::{BatchAsk, Job, JobBatch};
 use crate::layout::BoundSource;
-use crate::memory::session_links::{Moment, Span, Spans};
+use crate::memory::session_links::{CanvasEventTime, EpisodeSpan, SessionSpans};
 use crate::memory::{Entity, Row};
 use crate::store::Store;
 use crate::store::encode::table_of;
 use crate::store::stored::TableName;
-use crate::store::walk::{Found, Narrow, Walk};
+use crate::store::walk::{NarrowCondition, RowWalk, WalkedRow};
 
 const EPISODE: [&str; 6] = ["id", "session_id", "started_at", "ended_at", "canvas_ids", "canvas_action_count"];
 const EVENT: [&str; 4] = ["id", "session_id", "episode_id", "created_at"];
@@ -56,7 +56,7 @@ impl Job for CanvasLinks {
         })
     }
 
-    fn batch<'a>(&'a self, ask: Ask<'a>) -> BoxFuture<'a, Result<Batch, ChangeError>> {
+    fn batch<'a>(&'a self, ask: BatchAsk<'a>) -> BoxFuture<'a, Result<JobBatch, ChangeError>> {
         Box::pin(batch(ask))
     }
 
@@ -76,9 +76,9 @@ impl Job for CanvasLinks {
 }
 
 /// Episodes with a session and perhaps an empty list.
-fn candidates<'a>(source: &'a BoundSource, stored: &'a [String]) -> Walk<'a> {
-    let narrow = vec![Narrow::Present("session_id"), Narrow::Short("canvas_ids")];
-    Walk { source, columns: &EPISODE, stored, narrow }
+fn candidates<'a>(source: &'a BoundSource, stored: &'a [String]) -> RowWalk<'a> {
+    let narrow = vec![NarrowCondition::Present("session_id"), NarrowCondition::Short("canvas_ids")];
+    RowWalk { source, columns: &EPISODE, stored, narrow }
 }
 
 /// Whether a list is there to be filled: it holds nothing, and nothing of it is unreadable.
@@ -87,22 +87,22 @@ fn is_open(row: &Row) -> bool {
     session && row.list("canvas_ids").is_empty() && row.is_readable("canvas_ids")
 }
 
-async fn batch(ask: Ask<'_>) -> Result<Batch, ChangeError> {
+async fn batch(ask: BatchAsk<'_>) -> Result<JobBatch, ChangeError> {
     let store = ask.store;
     let sources = episodes(store)?;
-    let place = Place::read(ask.place);
-    let mut draft = Draft::batch(store, ask.own, "backfill.canvas-links", Danger::Guarded);
+    let place = SourcePlace::read(ask.place);
+    let mut draft = Draft::batch(store, ask.own, "backfill.canvas-links", ChangeDanger::Guarded);
     let Some(source) = sources.get(place.source).copied() else {
-        return Ok(Batch { plan: draft.seal_batch(String::new()), next: None, seen: 0, bad: Vec::new() });
+        return Ok(JobBatch { plan: draft.seal_batch(String::new()), next: None, seen: 0, bad: Vec::new() });
     };
-    let mut lists = Revising::new(store, source, &LISTED).await?;
+    let mut lists = RevisedRows::new(store, source, &LISTED).await?;
     let erased = Erased::of(store).await?;
     let columns = with_owner(&EPISODE, erased.as_ref());
-    let wanted = Walk { columns: &columns, ..candidates(source, &lists.stored) };
+    let wanted = RowWalk { columns: &columns, ..candidates(source, &lists.stored) };
     let found = store.walk(&wanted, place.after.as_ref(), ask.size).await?;
     let next = place.behind(found.last().map(|f| &f.key), found.len() == ask.size, sources.len());
     let owned = |row: &Row| erased.as_ref().is_some_and(|erased| erased.owns(row));
-    let (spared, open): (Vec<&Found>, Vec<&Found>) =
+    let (spared, open): (Vec<&WalkedRow>, Vec<&WalkedRow>) =
         found.iter().filter(|f| is_open(&f.row)).partition(|f| owned(&f.row));
     let mut spared = spared.len();
     let sessions: HashSet<&str> = open.iter().filter_map(|f| f.row.text("session_id")).collect();
@@ -113,13 +113,13 @@ async fn batch(ask: Ask<'_>) -> Result<Batch, ChangeError> {
         siblings.iter().map(|(session, several)| (session.as_str(), several.shared())).collect();
     let alone: HashMap<&str, &str> =
         open.iter().filter_map(|f| Some((f.row.text("session_id")?, f.row.id()))).collect();
-    let open: HashMap<&str, &Found> = open.into_iter().map(|f| (f.row.id(), f)).collect();
+    let open: HashMap<&str, &WalkedRow> = open.into_iter().map(|f| (f.row.id(), f)).collect();
     let mut given: HashMap<String, Vec<Row>> = HashMap::new();
     for of_events in events(store)? {
-        let mut backs = Revising::new(store, of_events, &["episode_id"]).await?;
-        let narrow = vec![Narrow::OneOf("session_id", &sessions)];
+        let mut backs = RevisedRows::new(store, of_events, &["episode_id"]).await?;
+        let narrow = vec![NarrowCondition::OneOf("session_id", &sessions)];
         let columns = with_owner(&EVENT, erased.as_ref());
-        let walk = Walk { source: of_events, columns: &columns, stored: &backs.stored, narrow };
+        let walk = RowWalk { source: of_events, columns: &columns, stored: &backs.stored, narrow };
         let rows = if sessions.is_empty() { Vec::new() } else { store.walk_all(&walk).await? };
         for event in rows {
             let Some(session) = event.row.text("session_id") else { continue };
@@ -159,31 +159,31 @@ async fn batch(ask: Ask<'_>) -> Result<Batch, ChangeError> {
     }
     lists.push(&mut draft);
     spare(&mut draft, ERASED, spared);
-    Ok(Batch { plan: draft.seal_batch(String::new()), next, seen: found.len(), bad: Vec::new() })
+    Ok(JobBatch { plan: draft.seal_batch(String::new()), next, seen: found.len(), bad: Vec::new() })
 }
 
 /// The episodes of a session, and the events that their lists name.
 #[derive(Default)]
-struct Session {
+struct EventSession {
     episodes: Vec<Row>,
     listed: HashSet<String>,
 }
 
-impl Session {
+impl EventSession {
     fn shared(&self) -> Shared<'_> {
-        let spans: Vec<Span<'_>> = self
+        let spans: Vec<EpisodeSpan<'_>> = self
             .episodes
             .iter()
-            .map(|e| Span { id: e.id(), started: e.text("started_at"), ended: e.text("ended_at") })
+            .map(|e| EpisodeSpan { id: e.id(), started: e.text("started_at"), ended: e.text("ended_at") })
             .collect();
-        Shared { session: self, spans: Spans::new(&spans) }
+        Shared { session: self, spans: SessionSpans::new(&spans) }
     }
 }
 
 /// A session with several episodes, whose events are told apart.
 struct Shared<'s> {
-    session: &'s Session,
-    spans: Spans<'s>,
+    session: &'s EventSession,
+    spans: SessionSpans<'s>,
 }
 
 impl<'s> Shared<'s> {
@@ -192,7 +192,7 @@ impl<'s> Shared<'s> {
         if self.session.listed.contains(event.id()) {
             return None;
         }
-        let moment = Moment { at: event.text("created_at"), names: event.text("episode_id") };
+        let moment = CanvasEventTime { at: event.text("created_at"), names: event.text("episode_id") };
         self.spans.owner(moment).map(|i| self.session.episodes[i].id())
     }
 }
@@ -202,13 +202,17 @@ async fn siblings(
     store: &Store,
     source: &BoundSource,
     sessions: &[String],
-) -> Result<HashMap<String, Session>, ChangeError> {
-    let mut all: HashMap<String, Session> = HashMap::new();
+) -> Result<HashMap<String, EventSession>, ChangeError> {
+    let mut all: HashMap<String, EventSession> = HashMap::new();
     if sessions.is_empty() {
         return Ok(all);
     }
-    let of =
-        |sessions| Walk { source, columns: &EPISODE, stored: &[], narrow: vec![Narrow::OneOf("session_id", sessions)] };
+    let of = |sessions| RowWalk {
+        source,
+        columns: &EPISODE,
+        stored: &[],
+        narrow: vec![NarrowCondition::OneOf("session_id", sessions)],
+    };
     let several = store.walk_shared(&of(sessions), "session_id").await?;
     if several.is_empty() {
         return Ok(all);

@@ -7,22 +7,22 @@ use futures::future::BoxFuture;
 use serde_json::{Map, Value, json};
 use tokio::sync::{Mutex, OnceCell};
 
-use super::sources::{Place, writable};
-use super::{Given, left_out};
+use super::sources::{SourcePlace, writable};
+use super::{BackfillArguments, left_out};
 use crate::change::suppress::Erased;
-use crate::change::{ChangeError, Danger, Draft};
-use crate::job::{Ask, Batch, Job};
+use crate::change::{ChangeDanger, ChangeError, Draft};
+use crate::job::{BatchAsk, Job, JobBatch};
 use crate::lab::embed::{Endpoint, embed_all};
 use crate::layout::BoundSource;
 use crate::memory::text_check;
 use crate::memory::{Entity, Row};
 use crate::recall::keyword;
 use crate::store::Store;
-use crate::store::embedding::{Shelf, spelled};
+use crate::store::embedding::{VectorShelf, spelled};
 use crate::store::encode::{plain_column, table_of};
-use crate::store::session::Raw;
-use crate::store::stored::{Cell, Mutation, Revise, Revision, Rows, TableName};
-use crate::store::walk::{Found, Narrow, Walk, keyed};
+use crate::store::session::FetchedValue;
+use crate::store::stored::{Cell, Mutation, Revision, RowRevisions, StoredRows, TableName};
+use crate::store::walk::{NarrowCondition, RowWalk, WalkedRow, keyed};
 
 /// Name of the backfill.
 const NAME: &str = "embeddings";
@@ -44,10 +44,10 @@ const ENTITIES: [(Entity, &[&str]); 3] = [
 ];
 
 /// Rows of one source and the place of their vectors.
-struct Kept<'s> {
+struct SourceVectors<'s> {
     columns: &'static [&'static str],
     source: &'s BoundSource,
-    shelf: Shelf,
+    shelf: VectorShelf,
 }
 
 struct Embeddings {
@@ -60,14 +60,14 @@ struct Embeddings {
 }
 
 /// The backfill, where vectors are kept and an endpoint is named.
-pub fn make(store: &Store, given: &Given) -> Result<Box<dyn Job>, ChangeError> {
+pub fn make(store: &Store, given: &BackfillArguments) -> Result<Box<dyn Job>, ChangeError> {
     let kept = kept(store)?;
     let endpoint = given.endpoint.clone().map_err(ChangeError::Refused)?;
     let in_rows = kept.iter().any(|k| k.shelf.key.is_none());
     Ok(Box::new(Embeddings { endpoint, in_rows, sizes: OnceCell::new(), answers: Mutex::default() }))
 }
 
-fn kept(store: &Store) -> Result<Vec<Kept<'_>>, ChangeError> {
+fn kept(store: &Store) -> Result<Vec<SourceVectors<'_>>, ChangeError> {
     let mut all = Vec::new();
     let mut why = "no vectors of its rows are kept in this database".to_owned();
     for (entity, columns) in ENTITIES {
@@ -77,8 +77,8 @@ fn kept(store: &Store) -> Result<Vec<Kept<'_>>, ChangeError> {
         match writable(store, entity, &[]) {
             Ok(sources) => {
                 for source in sources.into_iter().filter(|s| s.vector.is_some()) {
-                    match Shelf::of(source) {
-                        Ok(shelf) => all.push(Kept { columns, source, shelf }),
+                    match VectorShelf::of(source) {
+                        Ok(shelf) => all.push(SourceVectors { columns, source, shelf }),
                         Err(reason) => why = reason,
                     }
                 }
@@ -100,7 +100,7 @@ impl Job for Embeddings {
     }
 
     fn relies_on<'a>(&'a self, store: &'a Store) -> Vec<TableName> {
-        let tables = |k: Kept<'_>| [table_of(k.source), k.shelf.table];
+        let tables = |k: SourceVectors<'_>| [table_of(k.source), k.shelf.table];
         let mut tables: Vec<TableName> = kept(store).unwrap_or_default().into_iter().flat_map(tables).collect();
         tables.sort_unstable();
         tables.dedup();
@@ -109,12 +109,13 @@ impl Job for Embeddings {
 
     fn total<'a>(&'a self, store: &'a Store) -> BoxFuture<'a, Result<Option<u64>, ChangeError>> {
         Box::pin(async move {
-            let walk = |k: Kept<'a>| Walk { source: k.source, columns: &["id"], stored: &[], narrow: Vec::new() };
+            let walk =
+                |k: SourceVectors<'a>| RowWalk { source: k.source, columns: &["id"], stored: &[], narrow: Vec::new() };
             Ok(Some(store.walk_count_all(kept(store)?.into_iter().map(walk)).await?))
         })
     }
 
-    fn batch<'a>(&'a self, ask: Ask<'a>) -> BoxFuture<'a, Result<Batch, ChangeError>> {
+    fn batch<'a>(&'a self, ask: BatchAsk<'a>) -> BoxFuture<'a, Result<JobBatch, ChangeError>> {
         Box::pin(self.one(ask))
     }
 
@@ -171,15 +172,15 @@ impl Job for Embeddings {
 
 /// A row that gets a vector.
 struct Lacking {
-    found: Found,
+    found: WalkedRow,
     text: String,
     /// What stands where the vector will be, when anything does.
-    there: Option<Raw>,
+    there: Option<FetchedValue>,
 }
 
 /// What became of the rows that were looked at.
 #[derive(Default)]
-struct Told {
+struct EmbeddingTally {
     characters: u64,
     cut: u64,
     textless: u64,
@@ -187,26 +188,26 @@ struct Told {
 }
 
 impl Embeddings {
-    async fn one(&self, ask: Ask<'_>) -> Result<Batch, ChangeError> {
+    async fn one(&self, ask: BatchAsk<'_>) -> Result<JobBatch, ChangeError> {
         let store = ask.store;
         let all = kept(store)?;
-        let place = Place::read(ask.place);
-        let mut draft = Draft::batch(store, ask.own, "backfill.embeddings", Danger::Guarded);
+        let place = SourcePlace::read(ask.place);
+        let mut draft = Draft::batch(store, ask.own, "backfill.embeddings", ChangeDanger::Guarded);
         draft.undo_reason = self.undo_reason();
         let Some(kept) = all.get(place.source) else {
-            return Ok(Batch { plan: draft.seal_batch(String::new()), next: None, seen: 0, bad: Vec::new() });
+            return Ok(JobBatch { plan: draft.seal_batch(String::new()), next: None, seen: 0, bad: Vec::new() });
         };
         let sizes = self.sizes.get_or_try_init(|| self.look_around(store, &all)).await?;
         let size = sizes.get(place.source).copied().flatten();
         let stored = if kept.shelf.key.is_none() { vec![kept.shelf.column.clone()] } else { Vec::new() };
-        let walk = Walk { source: kept.source, columns: kept.columns, stored: &stored, narrow: Vec::new() };
+        let walk = RowWalk { source: kept.source, columns: kept.columns, stored: &stored, narrow: Vec::new() };
         let mut found = store.walk(&walk, place.after.as_ref(), ask.size).await?;
         let full = found.len() == ask.size;
         let ids: Vec<String> = found.iter().map(|f| f.row.id().to_owned()).collect();
         let vectors = store.vectors(kept.source.entity, &ids).await?;
-        let has = |f: &Found| vectors.get(f.row.id()).is_some_and(|v| size.is_none_or(|size| v.len() == size));
+        let has = |f: &WalkedRow| vectors.get(f.row.id()).is_some_and(|v| size.is_none_or(|size| v.len() == size));
         let erased = Erased::of(store).await?;
-        let mut told = Told::default();
+        let mut told = EmbeddingTally::default();
         let mut wanted = Vec::new();
         let mut looked_at = 0;
         for found in &found {
@@ -224,12 +225,12 @@ impl Embeddings {
         let cut_short = looked_at < found.len();
         found.truncate(looked_at);
         let next = place.behind(found.last().map(|f| &f.key), full || cut_short, all.len());
-        let wanted: Vec<Found> = if ask.dry {
+        let wanted: Vec<WalkedRow> = if ask.dry {
             found.into_iter().filter(|f| wanted.iter().any(|id| id == f.row.id())).collect()
         } else {
             self.again(&mut draft, kept, &walk, &wanted).await?
         };
-        let mut counted = Told { erased: told.erased, textless: told.textless, ..Told::default() };
+        let mut counted = EmbeddingTally { erased: told.erased, textless: told.textless, ..EmbeddingTally::default() };
         let mut lacking = Vec::new();
         for found in wanted {
             // Read again: what it says may have changed meanwhile.
@@ -247,11 +248,11 @@ impl Embeddings {
         counted.note(&mut draft, lacking.len());
         draft.facts.insert("model".to_owned(), Value::from(self.endpoint.model.clone()));
         kept.push(&mut draft, &lacking, &vectors)?;
-        Ok(Batch { plan: draft.seal_batch(String::new()), next, seen: looked_at, bad: Vec::new() })
+        Ok(JobBatch { plan: draft.seal_batch(String::new()), next, seen: looked_at, bad: Vec::new() })
     }
 
     /// The size of the vectors of each source, after a look at who made them.
-    async fn look_around(&self, store: &Store, all: &[Kept<'_>]) -> Result<Vec<Option<usize>>, ChangeError> {
+    async fn look_around(&self, store: &Store, all: &[SourceVectors<'_>]) -> Result<Vec<Option<usize>>, ChangeError> {
         for run in store.jobs().await?.iter().filter(|run| run.name == NAME && run.changed > 0) {
             let settings: Value = serde_json::from_str(&run.settings).unwrap_or_default();
             if let Some(model) = settings["told"]["model"].as_str().filter(|model| *model != self.endpoint.model) {
@@ -277,29 +278,34 @@ impl Embeddings {
     async fn again(
         &self,
         draft: &mut Draft<'_>,
-        kept: &Kept<'_>,
-        walk: &Walk<'_>,
+        kept: &SourceVectors<'_>,
+        walk: &RowWalk<'_>,
         wanted: &[String],
-    ) -> Result<Vec<Found>, ChangeError> {
+    ) -> Result<Vec<WalkedRow>, ChangeError> {
         if wanted.is_empty() {
             return Ok(Vec::new());
         }
-        let read = Walk { narrow: vec![Narrow::OneOf("id", wanted)], ..walk.clone() };
+        let read = RowWalk { narrow: vec![NarrowCondition::OneOf("id", wanted)], ..walk.clone() };
         let (table, id) = keyed(kept.source)?;
         let keys = draft.store.walk_all(&read).await?.into_iter().map(|f| vec![f.key]).collect();
         let columns = kept.columns.iter().filter_map(|c| plain_column(kept.source, c));
         let columns = columns.map(|(name, _)| name.to_owned()).collect();
-        draft.watch_columns(Rows { table, by: vec![id], keys }, columns).await?;
+        draft.watch_columns(StoredRows { table, by: vec![id], keys }, columns).await?;
         Ok(draft.store.walk_all(&read).await?)
     }
 
     /// Notes what stands beside the rows where their vectors will be.
-    async fn standing(&self, store: &Store, kept: &Kept<'_>, lacking: &mut [Lacking]) -> Result<(), ChangeError> {
+    async fn standing(
+        &self,
+        store: &Store,
+        kept: &SourceVectors<'_>,
+        lacking: &mut [Lacking],
+    ) -> Result<(), ChangeError> {
         let Some(key) = &kept.shelf.key else { return Ok(()) };
-        let keys: Vec<Vec<Raw>> = lacking.iter().map(|l| vec![l.found.key.clone()]).collect();
-        let rows = Rows { table: kept.shelf.table.clone(), by: vec![key.clone()], keys };
+        let keys: Vec<Vec<FetchedValue>> = lacking.iter().map(|l| vec![l.found.key.clone()]).collect();
+        let rows = StoredRows { table: kept.shelf.table.clone(), by: vec![key.clone()], keys };
         let images = store.images_of(&rows, std::slice::from_ref(&kept.shelf.column)).await?;
-        let by_key: HashMap<String, Raw> = images
+        let by_key: HashMap<String, FetchedValue> = images
             .iter()
             .filter_map(|i| Some((json!(i.get(key)?).to_string(), i.get(&kept.shelf.column)?.clone())))
             .collect();
@@ -326,7 +332,7 @@ impl Embeddings {
         Ok(lacking.iter().map(|l| answers.get(&l.text).cloned().unwrap_or_default()).collect())
     }
 
-    fn misfit(&self, shelf: &Shelf, size: usize, given: usize) -> ChangeError {
+    fn misfit(&self, shelf: &VectorShelf, size: usize, given: usize) -> ChangeError {
         ChangeError::Refused(format!(
             "the model {} gives vectors of {given} numbers, and those of {} have {size}: they cannot be compared. Name the \
              model that made them in the profile",
@@ -336,7 +342,7 @@ impl Embeddings {
     }
 }
 
-impl Kept<'_> {
+impl SourceVectors<'_> {
     /// Adds the vectors to the plan: new rows beside the others, or a column that is filled.
     fn push(&self, draft: &mut Draft<'_>, lacking: &[Lacking], vectors: &[Vec<f32>]) -> Result<(), ChangeError> {
         let store = draft.store;
@@ -353,7 +359,7 @@ impl Kept<'_> {
                 Some(there) => revised.push(Revision(vec![id], vec![there.clone()], vec![vector])),
                 None => fresh.push(vec![Cell::Is(id), Cell::Is(vector)]),
             }
-            let was = lacking.there.as_ref().filter(|raw| **raw != Raw::Null);
+            let was = lacking.there.as_ref().filter(|raw| **raw != FetchedValue::Null);
             let before = json!({ "vector": was.map(|_| "of no use: of another size, or unreadable") });
             let after = json!({ "vector": format!("of a text of {} characters", lacking.text.chars().count()) });
             draft.note(self.source.entity, lacking.found.row.id(), before, after);
@@ -366,13 +372,19 @@ impl Kept<'_> {
         if !revised.is_empty() {
             let table = shelf.table.clone();
             let columns = vec![column];
-            draft.push(Mutation::Revise(Revise { table, key: vec![key], columns, rows: revised, touch: Vec::new() }));
+            draft.push(Mutation::Revise(RowRevisions {
+                table,
+                key: vec![key],
+                columns,
+                rows: revised,
+                touch: Vec::new(),
+            }));
         }
         Ok(())
     }
 }
 
-impl Told {
+impl EmbeddingTally {
     /// The text of a row as it is sent; none when it gets no vector, which is counted.
     fn sorted(&mut self, row: &Row, erased: Option<&Erased<'_>>) -> Option<String> {
         let text = keyword::text_of(row);

@@ -6,18 +6,18 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
 
-use super::sources::{ERASED, Place, Revising, note, spare, with_owner, writable};
+use super::sources::{ERASED, RevisedRows, SourcePlace, note, spare, with_owner, writable};
 use crate::change::suppress::Erased;
-use crate::change::{ChangeError, Danger, Draft};
-use crate::job::{Ask, Batch, Job};
+use crate::change::{ChangeDanger, ChangeError, Draft};
+use crate::job::{BatchAsk, Job, JobBatch};
 use crate::layout::BoundSource;
-use crate::memory::session_links::{Moment, Span, Spans};
+use crate::memory::session_links::{CanvasEventTime, EpisodeSpan, SessionSpans};
 use crate::memory::{Entity, Row, feedback};
 use crate::store::Store;
 use crate::store::encode::table_of;
-use crate::store::session::Raw;
+use crate::store::session::FetchedValue;
 use crate::store::stored::TableName;
-use crate::store::walk::{Found, Narrow, Walk};
+use crate::store::walk::{NarrowCondition, RowWalk, WalkedRow};
 
 const EPISODE: [&str; 6] = ["id", "execution_ids", "started_at", "ended_at", "feedback_ids", "feedback_score"];
 const SAID: [&str; 7] = ["id", "execution_id", "episode_id", "kind", "rating", "counts", "created_at"];
@@ -63,7 +63,7 @@ impl Job for FeedbackLinks {
         })
     }
 
-    fn batch<'a>(&'a self, ask: Ask<'a>) -> BoxFuture<'a, Result<Batch, ChangeError>> {
+    fn batch<'a>(&'a self, ask: BatchAsk<'a>) -> BoxFuture<'a, Result<JobBatch, ChangeError>> {
         Box::pin(batch(ask))
     }
 
@@ -77,40 +77,40 @@ impl Job for FeedbackLinks {
     }
 }
 
-fn candidates<'a>(source: &'a BoundSource, stored: &'a [String]) -> Walk<'a> {
-    let narrow = vec![Narrow::Present("execution_ids"), Narrow::Short("feedback_ids")];
-    Walk { source, columns: &EPISODE, stored, narrow }
+fn candidates<'a>(source: &'a BoundSource, stored: &'a [String]) -> RowWalk<'a> {
+    let narrow = vec![NarrowCondition::Present("execution_ids"), NarrowCondition::Short("feedback_ids")];
+    RowWalk { source, columns: &EPISODE, stored, narrow }
 }
 
 fn is_open(row: &Row) -> bool {
     row.is_readable("feedback_ids") && row.list("feedback_ids").is_empty() && !row.list("execution_ids").is_empty()
 }
 
-async fn batch(ask: Ask<'_>) -> Result<Batch, ChangeError> {
+async fn batch(ask: BatchAsk<'_>) -> Result<JobBatch, ChangeError> {
     let store = ask.store;
     let sources = episodes(store)?;
-    let place = Place::read(ask.place);
-    let mut draft = Draft::batch(store, ask.own, "backfill.feedback-links", Danger::Guarded);
+    let place = SourcePlace::read(ask.place);
+    let mut draft = Draft::batch(store, ask.own, "backfill.feedback-links", ChangeDanger::Guarded);
     let Some(source) = sources.get(place.source).copied() else {
-        return Ok(Batch { plan: draft.seal_batch(String::new()), next: None, seen: 0, bad: Vec::new() });
+        return Ok(JobBatch { plan: draft.seal_batch(String::new()), next: None, seen: 0, bad: Vec::new() });
     };
-    let mut lists = Revising::new(store, source, &LISTED).await?;
+    let mut lists = RevisedRows::new(store, source, &LISTED).await?;
     let erased = Erased::of(store).await?;
     let columns = with_owner(&EPISODE, erased.as_ref());
-    let wanted = Walk { columns: &columns, ..candidates(source, &lists.stored) };
+    let wanted = RowWalk { columns: &columns, ..candidates(source, &lists.stored) };
     let found = store.walk(&wanted, place.after.as_ref(), ask.size).await?;
     let next = place.behind(found.last().map(|f| &f.key), found.len() == ask.size, sources.len());
     let owned = |row: &Row| erased.as_ref().is_some_and(|erased| erased.owns(row));
-    let (gone, open): (Vec<&Found>, Vec<&Found>) =
+    let (gone, open): (Vec<&WalkedRow>, Vec<&WalkedRow>) =
         found.iter().filter(|f| is_open(&f.row)).partition(|f| owned(&f.row));
     let mut spared = gone.len();
-    let open: HashMap<&str, &Found> = open.into_iter().map(|f| (f.row.id(), f)).collect();
+    let open: HashMap<&str, &WalkedRow> = open.into_iter().map(|f| (f.row.id(), f)).collect();
     let executions: HashSet<&str> = open.values().flat_map(|f| f.row.list("execution_ids")).collect();
     let mut executions: Vec<String> = executions.into_iter().map(str::to_owned).collect();
     executions.sort_unstable();
     let mut linked: BTreeMap<String, Vec<Row>> = BTreeMap::new();
     for of_said in given(store)? {
-        let mut backs = Revising::new(store, of_said, &["episode_id"]).await?;
+        let mut backs = RevisedRows::new(store, of_said, &["episode_id"]).await?;
         let columns = with_owner(&SAID, erased.as_ref());
         let said = said(store, of_said, &columns, &executions, &backs.stored).await?;
         let named: HashSet<&str> = said.iter().filter_map(|f| f.row.text("execution_id")).collect();
@@ -150,7 +150,7 @@ async fn batch(ask: Ask<'_>) -> Result<Batch, ChangeError> {
     }
     lists.push(&mut draft);
     spare(&mut draft, ERASED, spared);
-    Ok(Batch { plan: draft.seal_batch(String::new()), next, seen: found.len(), bad: Vec::new() })
+    Ok(JobBatch { plan: draft.seal_batch(String::new()), next, seen: found.len(), bad: Vec::new() })
 }
 
 /// The feedback that was given on some executions.
@@ -160,14 +160,14 @@ async fn said(
     columns: &[&str],
     executions: &[String],
     stored: &[String],
-) -> Result<Vec<Found>, ChangeError> {
+) -> Result<Vec<WalkedRow>, ChangeError> {
     if executions.is_empty() {
         return Ok(Vec::new());
     }
-    let narrow = vec![Narrow::OneOf("execution_id", executions)];
-    let mut all = store.walk_all(&Walk { source, columns, stored, narrow }).await?;
+    let narrow = vec![NarrowCondition::OneOf("execution_id", executions)];
+    let mut all = store.walk_all(&RowWalk { source, columns, stored, narrow }).await?;
     let wanted: HashSet<&str> = executions.iter().map(String::as_str).collect();
-    all.retain(|f| f.row.text("execution_id").is_some_and(|e| wanted.contains(e)) && f.key != Raw::Null);
+    all.retain(|f| f.row.text("execution_id").is_some_and(|e| wanted.contains(e)) && f.key != FetchedValue::Null);
     Ok(all)
 }
 
@@ -181,8 +181,8 @@ impl Runs {
             return Ok(runs);
         }
         let wanted: HashSet<&str> = executions.iter().map(String::as_str).collect();
-        let narrow = vec![Narrow::Names("execution_ids", executions)];
-        for found in store.walk_all(&Walk { source, columns: &EPISODE, stored: &[], narrow }).await? {
+        let narrow = vec![NarrowCondition::Names("execution_ids", executions)];
+        for found in store.walk_all(&RowWalk { source, columns: &EPISODE, stored: &[], narrow }).await? {
             let named: HashSet<String> =
                 found.row.list("execution_ids").into_iter().filter(|e| wanted.contains(e)).map(str::to_owned).collect();
             for execution in named {
@@ -193,34 +193,34 @@ impl Runs {
     }
 
     fn indexed(&self) -> Indexed<'_> {
-        Indexed(self.0.iter().map(|(execution, episodes)| (execution.as_str(), Run::of(episodes))).collect())
+        Indexed(self.0.iter().map(|(execution, episodes)| (execution.as_str(), ExecutionRun::of(episodes))).collect())
     }
 }
 
 /// The episodes of one execution, and the feedback that they list.
-struct Run<'r> {
+struct ExecutionRun<'r> {
     episodes: &'r [Row],
     listed: HashSet<&'r str>,
-    spans: Spans<'r>,
+    spans: SessionSpans<'r>,
 }
 
-impl<'r> Run<'r> {
+impl<'r> ExecutionRun<'r> {
     fn of(episodes: &'r [Row]) -> Self {
-        let span = |e: &'r Row| Span { id: e.id(), started: e.text("started_at"), ended: e.text("ended_at") };
+        let span = |e: &'r Row| EpisodeSpan { id: e.id(), started: e.text("started_at"), ended: e.text("ended_at") };
         let listed = episodes.iter().flat_map(|e| e.list("feedback_ids")).collect();
-        Run { episodes, listed, spans: Spans::new(&episodes.iter().map(span).collect::<Vec<_>>()) }
+        ExecutionRun { episodes, listed, spans: SessionSpans::new(&episodes.iter().map(span).collect::<Vec<_>>()) }
     }
 }
 
 /// Executions, ready to be asked whose feedback is.
-struct Indexed<'r>(HashMap<&'r str, Run<'r>>);
+struct Indexed<'r>(HashMap<&'r str, ExecutionRun<'r>>);
 
 impl<'r> Indexed<'r> {
     /// The episode that feedback belongs to; none when one of its execution lists it already. What episodes of other
     /// executions list is no matter: who reads them would not find it here, and another batch would not see them.
     fn owner(&self, said: &Row) -> Option<&'r str> {
         let run = self.0.get(said.text("execution_id")?).filter(|run| !run.listed.contains(said.id()))?;
-        let moment = Moment { at: said.text("created_at"), names: said.text("episode_id") };
+        let moment = CanvasEventTime { at: said.text("created_at"), names: said.text("episode_id") };
         run.spans.owner(moment).map(|i| run.episodes[i].id())
     }
 }

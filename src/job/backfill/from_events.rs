@@ -7,16 +7,16 @@ use futures::future::BoxFuture;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use super::sources::{ERASED, Place, spare, writable};
+use super::sources::{ERASED, SourcePlace, spare, writable};
 use crate::change::suppress::Erased;
-use crate::change::{ChangeError, Danger, Draft, now};
-use crate::job::{Ask, Batch, Job};
+use crate::change::{ChangeDanger, ChangeError, Draft, now};
+use crate::job::{BatchAsk, Job, JobBatch};
 use crate::layout::BoundSource;
-use crate::memory::workflow::{self, Derived, Event, Run};
+use crate::memory::workflow::{self, DerivedEpisode, WorkflowEvent, WorkflowRun};
 use crate::memory::{Entity, Row};
 use crate::store::Store;
-use crate::store::encode::{Given, plain_column, table_of};
-use crate::store::session::Raw;
+use crate::store::encode::{GivenValue, plain_column, table_of};
+use crate::store::session::FetchedValue;
 use crate::store::stored::TableName;
 
 /// Columns of an episode that a run gives.
@@ -60,20 +60,20 @@ fn events(store: &Store) -> Result<&BoundSource, ChangeError> {
 }
 
 /// Where an episode goes.
-enum Target<'s> {
+enum EpisodeTarget<'s> {
     /// A row among the episodes.
     Row(&'s BoundSource),
     /// An event at the end of the log.
     Log(&'s BoundSource),
 }
 
-fn target(store: &Store) -> Result<Target<'_>, ChangeError> {
+fn target(store: &Store) -> Result<EpisodeTarget<'_>, ChangeError> {
     let derived = store.sources_of(Entity::Episode)?.into_iter().any(|s| s.derive.is_some());
     if derived {
         let needs = ["id", "run_id", "sequence", "kind", "data", "created_at"];
-        return Ok(Target::Log(writable(store, Entity::WorkflowEvent, &needs)?[0]));
+        return Ok(EpisodeTarget::Log(writable(store, Entity::WorkflowEvent, &needs)?[0]));
     }
-    Ok(Target::Row(writable(store, Entity::Episode, &["execution_ids", "workflow_name", "observation"])?[0]))
+    Ok(EpisodeTarget::Row(writable(store, Entity::Episode, &["execution_ids", "workflow_name", "observation"])?[0]))
 }
 
 impl Job for FromEvents {
@@ -83,7 +83,7 @@ impl Job for FromEvents {
 
     fn relies_on<'a>(&'a self, store: &'a Store) -> Vec<TableName> {
         let of_target = target(store).map(|t| match t {
-            Target::Row(source) | Target::Log(source) => table_of(source),
+            EpisodeTarget::Row(source) | EpisodeTarget::Log(source) => table_of(source),
         });
         let mut tables: Vec<TableName> = events(store).map(table_of).into_iter().chain(of_target).collect();
         tables.dedup();
@@ -94,7 +94,7 @@ impl Job for FromEvents {
         Box::pin(async move { Ok(Some(store.value_count(events(store)?, "run_id").await?)) })
     }
 
-    fn batch<'a>(&'a self, ask: Ask<'a>) -> BoxFuture<'a, Result<Batch, ChangeError>> {
+    fn batch<'a>(&'a self, ask: BatchAsk<'a>) -> BoxFuture<'a, Result<JobBatch, ChangeError>> {
         Box::pin(batch(ask))
     }
 
@@ -107,13 +107,13 @@ impl Job for FromEvents {
     }
 }
 
-async fn batch(ask: Ask<'_>) -> Result<Batch, ChangeError> {
+async fn batch(ask: BatchAsk<'_>) -> Result<JobBatch, ChangeError> {
     let store = ask.store;
     let source = events(store)?;
-    let place = Place::read(ask.place);
-    let mut draft = Draft::batch(store, ask.own, "backfill.episodes-from-events", Danger::Guarded);
+    let place = SourcePlace::read(ask.place);
+    let mut draft = Draft::batch(store, ask.own, "backfill.episodes-from-events", ChangeDanger::Guarded);
     let runs = store.values(source, "run_id", place.after.as_ref(), ask.size).await?;
-    let last = runs.last().map(|run| Raw::Text(run.clone()));
+    let last = runs.last().map(|run| FetchedValue::Text(run.clone()));
     let next = place.behind(last.as_ref(), runs.len() == ask.size, 1);
     let mut logs: HashMap<String, Vec<Row>> = HashMap::new();
     for event in store.related(Entity::WorkflowEvent, "run_id", &runs).await? {
@@ -124,11 +124,11 @@ async fn batch(ask: Ask<'_>) -> Result<Batch, ChangeError> {
     let seen = runs.len();
     let erased = Erased::of(store).await?;
     let spared = match target(store)? {
-        Target::Log(source) => to_log(&mut draft, source, &runs, &mut logs, erased.as_ref()).await?,
-        Target::Row(source) => to_rows(&mut draft, source, runs, &mut logs, erased.as_ref()).await?,
+        EpisodeTarget::Log(source) => to_log(&mut draft, source, &runs, &mut logs, erased.as_ref()).await?,
+        EpisodeTarget::Row(source) => to_rows(&mut draft, source, runs, &mut logs, erased.as_ref()).await?,
     };
     spare(&mut draft, ERASED, spared);
-    Ok(Batch { plan: draft.seal_batch(String::new()), next, seen, bad: Vec::new() })
+    Ok(JobBatch { plan: draft.seal_batch(String::new()), next, seen, bad: Vec::new() })
 }
 
 fn sorted(logs: &mut HashMap<String, Vec<Row>>, run: &str) -> Vec<Row> {
@@ -171,7 +171,9 @@ async fn to_log(
             continue;
         }
         rows.push(
-            columns.map(|c| if c == "created_at" { Given::Now } else { Given::Is(event.get(c).clone()) }).to_vec(),
+            columns
+                .map(|c| if c == "created_at" { GivenValue::Now } else { GivenValue::Is(event.get(c).clone()) })
+                .to_vec(),
         );
         draft.adds(&event);
     }
@@ -185,7 +187,7 @@ async fn to_log(
 /// The data of an `episode_created` event, as pyworkflow's plan of episodic memory has it: an episode is its run, of the
 /// time when that began.
 fn stored_back(episode: &Row, log: &[Row]) -> Value {
-    let events: Vec<Event> = log.iter().map(Event::of).collect();
+    let events: Vec<WorkflowEvent> = log.iter().map(WorkflowEvent::of).collect();
     json!({
         "episode_id": episode.get("id"),
         "observation": episode.get("observation"),
@@ -233,7 +235,7 @@ async fn to_rows(
             spared += 1;
             continue;
         }
-        rows.push(columns.iter().map(|c| Given::Is(episode.get(c).clone())).collect());
+        rows.push(columns.iter().map(|c| GivenValue::Is(episode.get(c).clone())).collect());
         draft.adds(&episode);
     }
     if !rows.is_empty() {
@@ -256,10 +258,10 @@ fn episode_of(run: &str, log: &[Row]) -> Option<Row> {
         _ => None,
     })?;
     let started = log.iter().find(|event| is(event, "workflow_started"));
-    let events: Vec<Event> = log.iter().map(Event::of).collect();
+    let events: Vec<WorkflowEvent> = log.iter().map(WorkflowEvent::of).collect();
     let begun = log.first().and_then(|event| event.text("created_at"));
-    let facts = Run { status: end.to_owned(), created_at: begun.map(str::to_owned), ..Run::default() };
-    let derived: Derived = workflow::derive(&facts, &events);
+    let facts = WorkflowRun { status: end.to_owned(), created_at: begun.map(str::to_owned), ..WorkflowRun::default() };
+    let derived: DerivedEpisode = workflow::derive(&facts, &events);
     let data = started.map_or(&Value::Null, |event| event.get("data"));
     let mut row = Row::empty(Entity::Episode);
     derived.fill(&mut row);

@@ -2,17 +2,17 @@
 
 use serde_json::Value;
 
-use super::rows::{self, Bench, Part, Spec, Verdict};
+use super::rows::{self, RowBackfill, RowBench, RowPart, RowVerdict};
 use crate::change::ChangeError;
 use crate::change::import::message_hash;
 use crate::job::Job;
 use crate::memory::{Entity, Row};
 use crate::store::Store;
 
-const SPEC: Spec = Spec {
+const SPEC: RowBackfill = RowBackfill {
     name: "hashes",
     operation: "backfill.hashes",
-    parts: &[Part {
+    parts: &[RowPart {
         entity: Entity::Case,
         reads: &["id", "message_hash", "prompt"],
         writes: &["message_hash"],
@@ -36,14 +36,14 @@ pub fn make(store: &Store) -> Result<Box<dyn Job>, ChangeError> {
     rows::make(store, &SPEC)
 }
 
-fn judge(bench: Bench<'_>) -> Vec<Verdict> {
+fn judge(bench: RowBench<'_>) -> Vec<RowVerdict> {
     let verdict = |row: &Row| {
         if row.text("message_hash").is_some_and(|hash| !hash.is_empty()) {
-            return Verdict::Keep;
+            return RowVerdict::Keep;
         }
         match message(row.get("prompt")) {
-            Some(message) => Verdict::Set(vec![("message_hash", Value::from(message_hash(message)))]),
-            None => Verdict::Keep,
+            Some(message) => RowVerdict::Set(vec![("message_hash", Value::from(message_hash(message)))]),
+            None => RowVerdict::Keep,
         }
     };
     bench.found.iter().map(|f| verdict(&f.row)).collect()

@@ -1,13 +1,13 @@
 //! Takes characters out of stored text that nobody sees or that control a terminal.
 
-use super::rows::{self, Bench, Spec, Verdict};
+use super::rows::{self, RowBackfill, RowBench, RowVerdict};
 use super::texts;
 use crate::change::ChangeError;
 use crate::job::Job;
 use crate::memory::text_check;
 use crate::store::Store;
 
-const SPEC: Spec = Spec {
+const SPEC: RowBackfill = RowBackfill {
     name: "hidden-characters",
     operation: "backfill.hidden-characters",
     parts: texts::PARTS,
@@ -31,7 +31,7 @@ pub fn make(store: &Store) -> Result<Box<dyn Job>, ChangeError> {
     rows::make(store, &SPEC)
 }
 
-fn judge(bench: Bench<'_>) -> Vec<Verdict> {
+fn judge(bench: RowBench<'_>) -> Vec<RowVerdict> {
     texts::judge(bench, "hidden characters", |value| {
         let clean = text_check::with_texts(value, &mut |text| text_check::visible(text));
         (clean != *value).then_some(clean)

@@ -7,15 +7,15 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
 
-use super::sources::{ERASED, Place, Revising, note, spare, with_owner, writable};
+use super::sources::{ERASED, RevisedRows, SourcePlace, note, spare, with_owner, writable};
 use crate::change::suppress::Erased;
-use crate::change::{ChangeError, Danger, Draft};
-use crate::job::{Ask, Batch, Job};
+use crate::change::{ChangeDanger, ChangeError, Draft};
+use crate::job::{BatchAsk, Job, JobBatch};
 use crate::layout::BoundSource;
 use crate::memory::{Entity, Row};
 use crate::store::encode::{plain_column, table_of};
 use crate::store::stored::TableName;
-use crate::store::walk::{Narrow, Walk};
+use crate::store::walk::{NarrowCondition, RowWalk};
 use crate::store::{Store, named_ids};
 
 const EPISODE: [&str; 4] = ["id", "canvas_ids", "feedback_ids", "metadata"];
@@ -24,7 +24,7 @@ const EVENT: [&str; 3] = ["id", "episode_id", "created_at"];
 const REFERENCES: &str = "reference_case_ids";
 const CASE: [&str; 2] = ["id", REFERENCES];
 
-struct Links;
+struct LinkBackfill;
 
 /// The backfill, where lists of links can be written.
 pub fn make(store: &Store) -> Result<Box<dyn Job>, ChangeError> {
@@ -32,7 +32,7 @@ pub fn make(store: &Store) -> Result<Box<dyn Job>, ChangeError> {
         let none = "the layout has no list of canvas events, of feedback or of cases that could be written here";
         return Err(ChangeError::Refused(none.to_owned()));
     }
-    Ok(Box::new(Links))
+    Ok(Box::new(LinkBackfill))
 }
 
 /// Episodes and cases with a list that can be written.
@@ -44,7 +44,7 @@ fn sources(store: &Store) -> Vec<&BoundSource> {
     [of(Entity::Episode, &LISTED), of(Entity::Case, &[REFERENCES])].concat()
 }
 
-impl Job for Links {
+impl Job for LinkBackfill {
     fn name(&self) -> &'static str {
         "links"
     }
@@ -58,11 +58,11 @@ impl Job for Links {
     }
 
     fn total<'a>(&'a self, store: &'a Store) -> BoxFuture<'a, Result<Option<u64>, ChangeError>> {
-        let walk = |source| Walk { source, columns: &["id"], stored: &[], narrow: Vec::new() };
+        let walk = |source| RowWalk { source, columns: &["id"], stored: &[], narrow: Vec::new() };
         Box::pin(async move { Ok(Some(store.walk_count_all(sources(store).into_iter().map(walk)).await?)) })
     }
 
-    fn batch<'a>(&'a self, ask: Ask<'a>) -> BoxFuture<'a, Result<Batch, ChangeError>> {
+    fn batch<'a>(&'a self, ask: BatchAsk<'a>) -> BoxFuture<'a, Result<JobBatch, ChangeError>> {
         Box::pin(batch(ask))
     }
 
@@ -78,19 +78,19 @@ impl Job for Links {
     }
 }
 
-async fn batch(ask: Ask<'_>) -> Result<Batch, ChangeError> {
+async fn batch(ask: BatchAsk<'_>) -> Result<JobBatch, ChangeError> {
     let store = ask.store;
     let sources = sources(store);
-    let place = Place::read(ask.place);
-    let mut draft = Draft::batch(store, ask.own, "backfill.links", Danger::Guarded);
+    let place = SourcePlace::read(ask.place);
+    let mut draft = Draft::batch(store, ask.own, "backfill.links", ChangeDanger::Guarded);
     let Some(source) = sources.get(place.source).copied() else {
-        return Ok(Batch { plan: draft.seal_batch(String::new()), next: None, seen: 0, bad: Vec::new() });
+        return Ok(JobBatch { plan: draft.seal_batch(String::new()), next: None, seen: 0, bad: Vec::new() });
     };
     let is_case = source.entity == Entity::Case;
-    let mut lists = Revising::new(store, source, if is_case { &[REFERENCES] } else { &LISTED }).await?;
+    let mut lists = RevisedRows::new(store, source, if is_case { &[REFERENCES] } else { &LISTED }).await?;
     let erased = Erased::of(store).await?;
     let columns = with_owner(if is_case { &CASE } else { &EPISODE }, erased.as_ref());
-    let walk = Walk { source, columns: &columns, stored: &lists.stored, narrow: Vec::new() };
+    let walk = RowWalk { source, columns: &columns, stored: &lists.stored, narrow: Vec::new() };
     let found = store.walk(&walk, place.after.as_ref(), ask.size).await?;
     let next = place.behind(found.last().map(|f| &f.key), found.len() == ask.size, sources.len());
     let rows: Vec<&Row> = found.iter().map(|f| &f.row).collect();
@@ -115,7 +115,7 @@ async fn batch(ask: Ask<'_>) -> Result<Batch, ChangeError> {
     }
     lists.push(&mut draft);
     spare(&mut draft, ERASED, spared);
-    Ok(Batch { plan: draft.seal_batch(String::new()), next, seen: found.len(), bad: Vec::new() })
+    Ok(JobBatch { plan: draft.seal_batch(String::new()), next, seen: found.len(), bad: Vec::new() })
 }
 
 /// What the lists of some rows should hold, by the row's id, where that differs from what they hold.
@@ -131,7 +131,7 @@ async fn references<'r>(store: &Store, rows: &[&'r Row], right: &mut Right<'r>) 
     let named = distinct(rows.iter().flat_map(|row| row.list(REFERENCES)));
     let mut there: HashSet<String> = HashSet::new();
     for source in store.sources_of(Entity::Case)? {
-        let of = Walk { source, columns: &["id"], stored: &[], narrow: vec![Narrow::OneOf("id", &named)] };
+        let of = RowWalk { source, columns: &["id"], stored: &[], narrow: vec![NarrowCondition::OneOf("id", &named)] };
         there.extend(store.walk_all(&of).await?.into_iter().map(|f| f.row.id().to_owned()));
     }
     for row in rows {
@@ -185,12 +185,12 @@ impl Linked {
         let own = distinct(episodes.iter().map(|row| row.id()));
         let mut linked = Linked { rows: BTreeMap::new(), named };
         for of_rows in sources {
-            let mut ways = vec![Narrow::OneOf("id", &ids)];
+            let mut ways = vec![NarrowCondition::OneOf("id", &ids)];
             if to == Entity::CanvasEvent && plain_column(of_rows, "episode_id").is_some() {
-                ways.push(Narrow::OneOf("episode_id", &own));
+                ways.push(NarrowCondition::OneOf("episode_id", &own));
             }
             for narrow in ways {
-                let walk = Walk { source: of_rows, columns: &EVENT, stored: &[], narrow: vec![narrow] };
+                let walk = RowWalk { source: of_rows, columns: &EVENT, stored: &[], narrow: vec![narrow] };
                 let found = store.walk_all(&walk).await?;
                 linked.rows.extend(found.into_iter().map(|f| (f.row.id().to_owned(), f.row)));
             }
@@ -241,15 +241,15 @@ async fn point_back(
         return Ok(spared);
     }
     // Episodes of other batches may list them too.
-    let narrow = vec![Narrow::Names("canvas_ids", &loose)];
-    let others = store.walk_all(&Walk { source, columns: &["id", "canvas_ids"], stored: &[], narrow }).await?;
+    let narrow = vec![NarrowCondition::Names("canvas_ids", &loose)];
+    let others = store.walk_all(&RowWalk { source, columns: &["id", "canvas_ids"], stored: &[], narrow }).await?;
     let others = others.iter().filter(|f| !linked.named.contains_key(f.row.id()));
     let shared: HashSet<&str> = others.flat_map(|f| f.row.list("canvas_ids")).collect();
     for of_rows in writable(store, Entity::CanvasEvent, &["episode_id"]).unwrap_or_default() {
-        let mut backs = Revising::new(store, of_rows, &["episode_id"]).await?;
+        let mut backs = RevisedRows::new(store, of_rows, &["episode_id"]).await?;
         let columns = with_owner(&EVENT, erased);
-        let narrow = vec![Narrow::OneOf("id", &loose)];
-        let walk = Walk { source: of_rows, columns: &columns, stored: &backs.stored, narrow };
+        let narrow = vec![NarrowCondition::OneOf("id", &loose)];
+        let walk = RowWalk { source: of_rows, columns: &columns, stored: &backs.stored, narrow };
         for found in store.walk_all(&walk).await? {
             let Some([episode]) = by.get(found.row.id()).map(Vec::as_slice) else { continue };
             if shared.contains(found.row.id()) {

@@ -5,22 +5,22 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value, json};
 
-use super::rows::{self, Bench, Part, Spec, Verdict};
+use super::rows::{self, RowBackfill, RowBench, RowPart, RowVerdict};
 use crate::change::ChangeError;
 use crate::job::Job;
 use crate::memory::{Entity, Row};
 use crate::store::Store;
-use crate::store::walk::Found;
+use crate::store::walk::WalkedRow;
 
 /// Columns whose values the metadata repeats, where they are not empty.
 const TAKEN: [&str; 5] = ["participants", "tools_used", "entities", "key_decisions", "tags"];
 /// Outcomes that say how an episode ended.
 const ENDED: [&str; 4] = ["success", "partial", "failure", "aborted"];
 
-const SPEC: Spec = Spec {
+const SPEC: RowBackfill = RowBackfill {
     name: "metadata",
     operation: "backfill.metadata",
-    parts: &[Part {
+    parts: &[RowPart {
         entity: Entity::Episode,
         reads: &["id", "outcome", "metadata", "participants", "tools_used", "entities", "key_decisions", "tags"],
         writes: &["metadata", "tools_used", "outcome"],
@@ -48,20 +48,20 @@ pub fn make(store: &Store) -> Result<Box<dyn Job>, ChangeError> {
     rows::make(store, &SPEC)
 }
 
-async fn judge(bench: Bench<'_>) -> Result<Vec<Verdict>, ChangeError> {
+async fn judge(bench: RowBench<'_>) -> Result<Vec<RowVerdict>, ChangeError> {
     // An empty object is how new columns begin.
-    let open = |found: &&Found| {
+    let open = |found: &&WalkedRow| {
         let begun = bench.revising.stored_text(&found.stored, "metadata").is_some_and(|text| text.trim() == "{}");
         begun || bench.revising.is_absent(&found.stored, "metadata")
     };
-    let without_tools = |found: &&Found| open(found) && found.row.list("tools_used").is_empty();
+    let without_tools = |found: &&WalkedRow| open(found) && found.row.list("tools_used").is_empty();
     let ids: Vec<String> = bench.found.iter().filter(without_tools).map(|f| f.row.id().to_owned()).collect();
     let mut tools = tools(bench.store.related(Entity::Segment, "episode_id", &ids).await?);
-    let verdict = |found: &Found| {
+    let verdict = |found: &WalkedRow| {
         if !open(&found) {
-            return Verdict::Keep;
+            return RowVerdict::Keep;
         }
-        Verdict::Set(values(bench, found, &tools.remove(found.row.id()).unwrap_or_default()))
+        RowVerdict::Set(values(bench, found, &tools.remove(found.row.id()).unwrap_or_default()))
     };
     Ok(bench.found.iter().map(verdict).collect())
 }
@@ -90,7 +90,7 @@ fn is_name(word: &str) -> bool {
         && word.chars().all(|c| c.is_ascii_alphabetic() || matches!(c, '_' | '-' | '.'))
 }
 
-fn values(bench: Bench<'_>, found: &Found, tools: &[String]) -> Vec<(&'static str, Value)> {
+fn values(bench: RowBench<'_>, found: &WalkedRow, tools: &[String]) -> Vec<(&'static str, Value)> {
     let row = &found.row;
     let mut metadata = Map::new();
     for column in TAKEN {

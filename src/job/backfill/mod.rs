@@ -19,7 +19,7 @@ mod utility;
 
 use serde_json::{Map, Value};
 
-use super::plan::{Offer, Settings};
+use super::plan::{JobOffer, JobSettings};
 use super::{Job, record};
 use crate::change::ChangeError;
 use crate::lab::embed::Endpoint;
@@ -27,36 +27,36 @@ use crate::store::{Store, StoreError};
 
 /// What a backfill is told besides how fast to go.
 #[derive(Debug, Clone)]
-pub struct Given {
+pub struct BackfillArguments {
     /// Where vectors of texts come from, or why there is nowhere.
     pub endpoint: Result<Endpoint, String>,
     /// Signals are derived from feedback for episodes that have none.
     pub from_feedback: bool,
 }
 
-impl Default for Given {
+impl Default for BackfillArguments {
     fn default() -> Self {
         let why = "no profile with an embedding endpoint is chosen: in the settings file, `embedding = { url = \"…\", model \
              = \"…\" }` of a profile names one";
-        Given { endpoint: Err(why.to_owned()), from_feedback: false }
+        BackfillArguments { endpoint: Err(why.to_owned()), from_feedback: false }
     }
 }
 
-impl Given {
+impl BackfillArguments {
     /// With the endpoint that a profile names, if it does.
     #[must_use]
-    pub fn with(endpoint: Option<Result<Endpoint, String>>) -> Given {
-        let usual = Given::default();
-        Given { endpoint: endpoint.unwrap_or(usual.endpoint), ..usual }
+    pub fn with(endpoint: Option<Result<Endpoint, String>>) -> BackfillArguments {
+        let usual = BackfillArguments::default();
+        BackfillArguments { endpoint: endpoint.unwrap_or(usual.endpoint), ..usual }
     }
 
     /// The same as an unfinished run was told when it was started.
     ///
     /// # Errors
     /// The engine's refusal.
-    pub async fn as_begun(mut self, store: &Store, name: &str) -> Result<Given, ChangeError> {
+    pub async fn as_begun(mut self, store: &Store, name: &str) -> Result<BackfillArguments, ChangeError> {
         let open = store.job(name).await?.filter(|run| run.ended_at.is_none());
-        let settings: Settings = open.and_then(|run| serde_json::from_str(&run.settings).ok()).unwrap_or_default();
+        let settings: JobSettings = open.and_then(|run| serde_json::from_str(&run.settings).ok()).unwrap_or_default();
         self.from_feedback |= settings.told["from_feedback"] == true;
         Ok(self)
     }
@@ -70,12 +70,12 @@ enum Make {
     /// Of the database alone.
     Plain(fn(&Store) -> Made),
     /// Of what it is told too.
-    Told(fn(&Store, &Given) -> Made),
+    Told(fn(&Store, &BackfillArguments) -> Made),
 }
 
 /// A backfill that can be named.
 #[derive(Debug, Clone, Copy)]
-pub struct Kind {
+pub struct BackfillKind {
     /// Name on the command line.
     pub name: &'static str,
     /// What it does, in a sentence.
@@ -84,78 +84,78 @@ pub struct Kind {
 }
 
 /// Every backfill, in the order in which they are best run.
-pub const ALL: &[Kind] = &[
-    Kind {
+pub const ALL: &[BackfillKind] = &[
+    BackfillKind {
         name: "canvas-links",
         help: "links episodes to the canvas events of their session: list, count and back-link",
         make: Make::Plain(canvas_links::make),
     },
-    Kind {
+    BackfillKind {
         name: "feedback-links",
         help: "links episodes to the feedback on their executions: list, aggregate and back-link",
         make: Make::Plain(feedback_links::make),
     },
-    Kind {
+    BackfillKind {
         name: "links",
         help: "fixes links: takes out what is not there or repeated, and lets links lead both ways",
         make: Make::Plain(links::make),
     },
-    Kind {
+    BackfillKind {
         name: "aggregates",
         help: "computes stored counts and feedback scores again from the linked rows",
         make: Make::Plain(aggregates::make),
     },
-    Kind {
+    BackfillKind {
         name: "utility",
         help: "computes utilities again by replaying the signals",
         make: Make::Told(utility::make),
     },
-    Kind {
+    BackfillKind {
         name: "parents",
         help: "finds the episode that each one without a parent continues: agent, time, likeness",
         make: Make::Plain(parents::make),
     },
-    Kind {
+    BackfillKind {
         name: "episodes-from-events",
         help: "makes episodes out of workflow runs that have none",
         make: Make::Plain(from_events::make),
     },
-    Kind {
+    BackfillKind {
         name: "metadata",
         help: "fills participants, tools, entities, tags and outcome from an episode's own texts, by rules",
         make: Make::Plain(metadata::make),
     },
-    Kind {
+    BackfillKind {
         name: "rewards",
         help: "gives cases without a reward one, from outcome, tool calls and feedback",
         make: Make::Plain(rewards::make),
     },
-    Kind {
+    BackfillKind {
         name: "hashes",
         help: "gives cases without a message hash one, by which duplicates are found",
         make: Make::Plain(hashes::make),
     },
-    Kind {
+    BackfillKind {
         name: "embeddings",
         help: "gives rows without a vector one, by the endpoint that the profile names",
         make: Make::Told(embeddings::make),
     },
-    Kind {
+    BackfillKind {
         name: "secrets",
         help: "takes tokens, keys and passwords out of stored text",
         make: Make::Plain(secrets::make),
     },
-    Kind {
+    BackfillKind {
         name: "hidden-characters",
         help: "takes characters out of stored text that nobody sees or that control a terminal",
         make: Make::Plain(hidden::make),
     },
 ];
 
-impl Kind {
+impl BackfillKind {
     /// The backfill of that name.
     #[must_use]
-    pub fn named(name: &str) -> Option<&'static Kind> {
+    pub fn named(name: &str) -> Option<&'static BackfillKind> {
         ALL.iter().find(|kind| kind.name == name)
     }
 
@@ -164,14 +164,14 @@ impl Kind {
     /// # Errors
     /// [`ChangeError::Refused`] where the database has no place for its result, with the reason.
     pub fn job(&self, store: &Store) -> Result<Box<dyn Job>, ChangeError> {
-        self.job_as(store, &Given::default())
+        self.job_as(store, &BackfillArguments::default())
     }
 
     /// The backfill for a database, as it is told.
     ///
     /// # Errors
-    /// As [`Kind::job`].
-    pub fn job_as(&self, store: &Store, given: &Given) -> Result<Box<dyn Job>, ChangeError> {
+    /// As [`BackfillKind::job`].
+    pub fn job_as(&self, store: &Store, given: &BackfillArguments) -> Result<Box<dyn Job>, ChangeError> {
         match self.make {
             Make::Plain(make) => make(store),
             Make::Told(make) => make(store, given),
@@ -198,7 +198,7 @@ pub fn left_out(sums: &Map<String, Value>) -> Vec<String> {
 ///
 /// # Errors
 /// The engine's refusal.
-pub async fn offers(store: &Store, given: &Given) -> Result<Vec<Offer>, ChangeError> {
+pub async fn offers(store: &Store, given: &BackfillArguments) -> Result<Vec<JobOffer>, ChangeError> {
     let runs = store.jobs().await?;
     let mut offers = Vec::new();
     for kind in ALL {
@@ -210,7 +210,7 @@ pub async fn offers(store: &Store, given: &Given) -> Result<Vec<Offer>, ChangeEr
             ) => (Some(reason), None),
             Err(error) => return Err(error),
         };
-        offers.push(Offer {
+        offers.push(JobOffer {
             name: kind.name.to_owned(),
             does: kind.help.to_owned(),
             available: reason.is_none(),

@@ -2,24 +2,24 @@
 
 use serde_json::Value;
 
-use super::rows::{self, Bench, Part, Spec, Verdict};
+use super::rows::{self, RowBackfill, RowBench, RowPart, RowVerdict};
 use crate::change::ChangeError;
 use crate::job::Job;
 use crate::lab::{LabError, parents};
 use crate::memory::{Entity, Row};
 use crate::recall::parents::precedes;
 use crate::store::Store;
-use crate::store::walk::{Found, Narrow};
+use crate::store::walk::{NarrowCondition, WalkedRow};
 
-const SPEC: Spec = Spec {
+const SPEC: RowBackfill = RowBackfill {
     name: "parents",
     operation: "backfill.parents",
-    parts: &[Part {
+    parts: &[RowPart {
         entity: Entity::Episode,
         reads: &["id", "agent_id", "parent_id", "started_at", "ended_at", "title"],
         writes: &["parent_id"],
         needs: &["parent_id"],
-        narrow: &[Narrow::Absent("parent_id"), Narrow::Present("started_at")],
+        narrow: &[NarrowCondition::Absent("parent_id"), NarrowCondition::Present("started_at")],
     }],
     judge: |bench| Box::pin(judge(bench)),
     rules: &[
@@ -43,8 +43,8 @@ pub fn make(store: &Store) -> Result<Box<dyn Job>, ChangeError> {
     Err(ChangeError::Refused("no vectors of episodes are kept here, by which they could be compared".to_owned()))
 }
 
-async fn judge(bench: Bench<'_>) -> Result<Vec<Verdict>, ChangeError> {
-    let open = |found: &&Found| bench.revising.is_absent(&found.stored, "parent_id");
+async fn judge(bench: RowBench<'_>) -> Result<Vec<RowVerdict>, ChangeError> {
+    let open = |found: &&WalkedRow| bench.revising.is_absent(&found.stored, "parent_id");
     let ids: Vec<String> = bench.found.iter().filter(open).map(|f| f.row.id().to_owned()).collect();
     let vectors = bench.store.vectors(Entity::Episode, &ids).await?;
     let mut verdicts = Vec::with_capacity(bench.found.len());
@@ -54,7 +54,7 @@ async fn judge(bench: Bench<'_>) -> Result<Vec<Verdict>, ChangeError> {
             Some(vector) => parent(bench.store, found, vector).await?,
             None => None,
         };
-        verdicts.push(parent.map_or(Verdict::Keep, |id| Verdict::Set(vec![("parent_id", Value::from(id))])));
+        verdicts.push(parent.map_or(RowVerdict::Keep, |id| RowVerdict::Set(vec![("parent_id", Value::from(id))])));
     }
     Ok(verdicts)
 }
@@ -62,7 +62,7 @@ async fn judge(bench: Bench<'_>) -> Result<Vec<Verdict>, ChangeError> {
 /// The best parent whose stored ancestors all come before the episode. Links made here lead back in time, so a circle
 /// would need a stored link that leads forward past the episode; this looks at stored links only, and the answer is the
 /// same whatever this job links before or after, in batches of any size.
-async fn parent(store: &Store, found: &Found, vector: &[f32]) -> Result<Option<String>, ChangeError> {
+async fn parent(store: &Store, found: &WalkedRow, vector: &[f32]) -> Result<Option<String>, ChangeError> {
     let suggestions = parents::suggest(store, &found.row, Some(vector)).await.map_err(failed)?;
     for suggestion in suggestions {
         let Some((chain, rows)) = store.chain(&suggestion.id).await? else { continue };

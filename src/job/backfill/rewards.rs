@@ -4,22 +4,22 @@ use std::collections::HashMap;
 
 use serde_json::{Value, json};
 
-use super::rows::{self, Bench, Part, Spec, Verdict};
+use super::rows::{self, RowBackfill, RowBench, RowPart, RowVerdict};
 use crate::change::ChangeError;
 use crate::job::Job;
 use crate::memory::{Entity, Row, reward};
 use crate::store::Store;
-use crate::store::walk::Narrow;
+use crate::store::walk::NarrowCondition;
 
-const SPEC: Spec = Spec {
+const SPEC: RowBackfill = RowBackfill {
     name: "rewards",
     operation: "backfill.rewards",
-    parts: &[Part {
+    parts: &[RowPart {
         entity: Entity::Case,
         reads: &["id", "outcome", "reward", "traces"],
         writes: &["reward"],
         needs: &["reward"],
-        narrow: &[Narrow::Absent("reward")],
+        narrow: &[NarrowCondition::Absent("reward")],
     }],
     judge: |bench| Box::pin(judge(bench)),
     rules: &[
@@ -39,19 +39,19 @@ pub fn make(store: &Store) -> Result<Box<dyn Job>, ChangeError> {
     rows::make(store, &SPEC)
 }
 
-async fn judge(bench: Bench<'_>) -> Result<Vec<Verdict>, ChangeError> {
+async fn judge(bench: RowBench<'_>) -> Result<Vec<RowVerdict>, ChangeError> {
     let ids: Vec<String> = bench.found.iter().map(|f| f.row.id().to_owned()).collect();
     let feedback = feedback_of(bench.store, &ids).await?;
     let verdict = |row: &Row| {
         if !row.get("reward").is_null() || !row.is_readable("reward") {
-            return Verdict::Keep;
+            return RowVerdict::Keep;
         }
         let said = feedback.get(row.id()).copied();
         let of_outcome = row.text("outcome").and_then(|outcome| reward::reward(outcome, said));
         let moved = |share: f64| (share + said.unwrap_or(0.0) * reward::FEEDBACK_WEIGHT).clamp(0.0, 1.0);
         match of_outcome.or_else(|| tool_success(row.get("traces")).map(moved)) {
-            Some(reward) => Verdict::Set(vec![("reward", json!((reward * 100.0).round() / 100.0))]),
-            None => Verdict::Keep,
+            Some(reward) => RowVerdict::Set(vec![("reward", json!((reward * 100.0).round() / 100.0))]),
+            None => RowVerdict::Keep,
         }
     };
     Ok(bench.found.iter().map(|f| verdict(&f.row)).collect())

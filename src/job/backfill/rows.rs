@@ -3,21 +3,21 @@
 use futures::future::BoxFuture;
 use serde_json::Value;
 
-use super::sources::{ERASED, Place, Revising, UNREAD, note, spare, with_owner, writable};
+use super::sources::{ERASED, RevisedRows, SourcePlace, UNREAD, note, spare, with_owner, writable};
 use crate::change::suppress::Erased;
-use crate::change::{ChangeError, Danger, Draft};
-use crate::job::plan::{Bad, Check};
-use crate::job::{Ask, Batch, Job};
+use crate::change::{ChangeDanger, ChangeError, Draft};
+use crate::job::plan::{BadRow, JobCheck};
+use crate::job::{BatchAsk, Job, JobBatch};
 use crate::layout::BoundSource;
 use crate::memory::{Entity, Row, text_check};
 use crate::store::Store;
 use crate::store::encode::{plain_column, table_of};
 use crate::store::stored::TableName;
-use crate::store::walk::{Found, Narrow, Walk};
+use crate::store::walk::{NarrowCondition, RowWalk, WalkedRow};
 
 /// What becomes of a row.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Verdict {
+pub enum RowVerdict {
     /// It stays as it is.
     Keep,
     /// It stays as it is, since what would decide cannot be read.
@@ -30,26 +30,26 @@ pub enum Verdict {
 
 /// Rows of a source to be judged, in one go.
 #[derive(Debug, Clone, Copy)]
-pub struct Bench<'a> {
+pub struct RowBench<'a> {
     /// The database.
     pub store: &'a Store,
     /// Where the rows come from.
     pub source: &'a BoundSource,
     /// The rows with the columns that were asked for.
-    pub found: &'a [Found],
+    pub found: &'a [WalkedRow],
     /// What is written, and what of it is empty.
-    pub revising: &'a Revising<'a>,
+    pub revising: &'a RevisedRows<'a>,
 }
 
 /// Judges rows, one verdict each, in order.
-pub type Judge = for<'a> fn(Bench<'a>) -> BoxFuture<'a, Result<Vec<Verdict>, ChangeError>>;
+pub type Judge = for<'a> fn(RowBench<'a>) -> BoxFuture<'a, Result<Vec<RowVerdict>, ChangeError>>;
 
 /// Looks at the result.
-pub type Verify = for<'a> fn(&'a Store) -> BoxFuture<'a, Result<Vec<Check>, ChangeError>>;
+pub type Verify = for<'a> fn(&'a Store) -> BoxFuture<'a, Result<Vec<JobCheck>, ChangeError>>;
 
 /// The rows of one entity that a backfill goes over.
 #[derive(Debug)]
-pub struct Part {
+pub struct RowPart {
     /// Whose rows.
     pub entity: Entity,
     /// Canonical columns that are read.
@@ -59,17 +59,17 @@ pub struct Part {
     /// Columns without which a source is of no use, among those that are written.
     pub needs: &'static [&'static str],
     /// What the database can decide of which rows still need it.
-    pub narrow: &'static [Narrow<'static>],
+    pub narrow: &'static [NarrowCondition<'static>],
 }
 
 /// A backfill over rows.
-pub struct Spec {
+pub struct RowBackfill {
     /// Name.
     pub name: &'static str,
     /// What it is called in the audit trail.
     pub operation: &'static str,
     /// The rows.
-    pub parts: &'static [Part],
+    pub parts: &'static [RowPart],
     /// The rule.
     pub judge: Judge,
     /// The rule in words, for people.
@@ -88,7 +88,7 @@ pub struct Spec {
 ///
 /// # Errors
 /// [`ChangeError::Refused`] with why there is none.
-pub fn make(store: &Store, spec: &'static Spec) -> Result<Box<dyn Job>, ChangeError> {
+pub fn make(store: &Store, spec: &'static RowBackfill) -> Result<Box<dyn Job>, ChangeError> {
     let mut why = None;
     for part in spec.parts {
         match writable(store, part.entity, part.needs) {
@@ -99,11 +99,11 @@ pub fn make(store: &Store, spec: &'static Spec) -> Result<Box<dyn Job>, ChangeEr
     Err(why.unwrap_or_else(|| ChangeError::Refused("there is nothing that it could be done on".to_owned())))
 }
 
-struct OverRows(&'static Spec);
+struct OverRows(&'static RowBackfill);
 
 impl OverRows {
-    fn sources<'s>(&self, store: &'s Store) -> Vec<(&'static Part, &'s BoundSource)> {
-        let of = |part: &'static Part| {
+    fn sources<'s>(&self, store: &'s Store) -> Vec<(&'static RowPart, &'s BoundSource)> {
+        let of = |part: &'static RowPart| {
             let sources = writable(store, part.entity, part.needs).unwrap_or_default();
             let useful = move |s: &&BoundSource| part.writes.iter().any(|c| plain_column(s, c).is_some());
             sources.into_iter().filter(useful).map(move |s| (part, s))
@@ -126,7 +126,7 @@ impl Job for OverRows {
 
     fn total<'a>(&'a self, store: &'a Store) -> BoxFuture<'a, Result<Option<u64>, ChangeError>> {
         Box::pin(async move {
-            let walk = |(part, source): (&Part, &'a BoundSource)| Walk {
+            let walk = |(part, source): (&RowPart, &'a BoundSource)| RowWalk {
                 source,
                 columns: &["id"],
                 stored: &[],
@@ -136,7 +136,7 @@ impl Job for OverRows {
         })
     }
 
-    fn batch<'a>(&'a self, ask: Ask<'a>) -> BoxFuture<'a, Result<Batch, ChangeError>> {
+    fn batch<'a>(&'a self, ask: BatchAsk<'a>) -> BoxFuture<'a, Result<JobBatch, ChangeError>> {
         Box::pin(batch(self, ask))
     }
 
@@ -152,7 +152,7 @@ impl Job for OverRows {
         self.0.undo_reason.map(str::to_owned)
     }
 
-    fn verify<'a>(&'a self, store: &'a Store) -> BoxFuture<'a, Result<Vec<Check>, ChangeError>> {
+    fn verify<'a>(&'a self, store: &'a Store) -> BoxFuture<'a, Result<Vec<JobCheck>, ChangeError>> {
         match self.0.verify {
             Some(verify) => verify(store),
             None => Box::pin(async { Ok(Vec::new()) }),
@@ -160,41 +160,41 @@ impl Job for OverRows {
     }
 }
 
-async fn batch(job: &OverRows, ask: Ask<'_>) -> Result<Batch, ChangeError> {
+async fn batch(job: &OverRows, ask: BatchAsk<'_>) -> Result<JobBatch, ChangeError> {
     let (spec, store) = (job.0, ask.store);
     let sources = job.sources(store);
-    let place = Place::read(ask.place);
-    let mut draft = Draft::batch(store, ask.own, spec.operation, Danger::Guarded);
+    let place = SourcePlace::read(ask.place);
+    let mut draft = Draft::batch(store, ask.own, spec.operation, ChangeDanger::Guarded);
     draft.undo_reason = job.undo_reason();
     let Some((part, source)) = sources.get(place.source).copied() else {
-        return Ok(Batch { plan: draft.seal_batch(String::new()), next: None, seen: 0, bad: Vec::new() });
+        return Ok(JobBatch { plan: draft.seal_batch(String::new()), next: None, seen: 0, bad: Vec::new() });
     };
-    let mut revising = Revising::new(store, source, part.writes).await?;
+    let mut revising = RevisedRows::new(store, source, part.writes).await?;
     // What can be taken back leaves the times of last changes alone, so that nothing remains of it.
     if spec.undo_reason.is_some() {
         revising.touch();
     }
     let erased = if spec.takes_away { None } else { Erased::of(store).await? };
     let columns = with_owner(part.reads, erased.as_ref());
-    let walk = Walk { source, columns: &columns, stored: &revising.stored, narrow: part.narrow.to_vec() };
+    let walk = RowWalk { source, columns: &columns, stored: &revising.stored, narrow: part.narrow.to_vec() };
     let found = store.walk(&walk, place.after.as_ref(), ask.size).await?;
     let next = place.behind(found.last().map(|f| &f.key), found.len() == ask.size, sources.len());
-    let verdicts = (spec.judge)(Bench { store, source, found: &found, revising: &revising }).await?;
+    let verdicts = (spec.judge)(RowBench { store, source, found: &found, revising: &revising }).await?;
     let mut bad = Vec::new();
     let (mut spared, mut unread) = (0, 0);
     for (found, verdict) in found.iter().zip(verdicts) {
         let problem = match verdict {
-            Verdict::Keep => continue,
-            Verdict::Unread => {
+            RowVerdict::Keep => continue,
+            RowVerdict::Unread => {
                 unread += 1;
                 continue;
             }
-            Verdict::Set(values) if erased.as_ref().is_some_and(|e| would_return(e, &found.row, &values)) => {
+            RowVerdict::Set(values) if erased.as_ref().is_some_and(|e| would_return(e, &found.row, &values)) => {
                 spared += 1;
                 continue;
             }
-            Verdict::Bad(problem) => problem,
-            Verdict::Set(values) => match revising.row(&found.key, &found.stored, values.clone()) {
+            RowVerdict::Bad(problem) => problem,
+            RowVerdict::Set(values) => match revising.row(&found.key, &found.stored, values.clone()) {
                 Ok(false) => continue,
                 Ok(true) => {
                     if spec.undo_reason.is_some() {
@@ -207,12 +207,16 @@ async fn batch(job: &OverRows, ask: Ask<'_>) -> Result<Batch, ChangeError> {
                 Err(problem) => problem,
             },
         };
-        bad.push(Bad { entity: found.row.entity.name().to_owned(), id: text_check::check(found.row.id()).0, problem });
+        bad.push(BadRow {
+            entity: found.row.entity.name().to_owned(),
+            id: text_check::check(found.row.id()).0,
+            problem,
+        });
     }
     revising.push(&mut draft);
     spare(&mut draft, ERASED, spared);
     spare(&mut draft, UNREAD, unread);
-    Ok(Batch { plan: draft.seal_batch(String::new()), next, seen: found.len(), bad })
+    Ok(JobBatch { plan: draft.seal_batch(String::new()), next, seen: found.len(), bad })
 }
 
 /// Whether new values would bring an erased person back: it is their row, or the values name them.

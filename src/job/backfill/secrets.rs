@@ -1,13 +1,13 @@
 //! Takes tokens, keys and passwords out of stored text.
 
-use super::rows::{self, Bench, Spec, Verdict};
+use super::rows::{self, RowBackfill, RowBench, RowVerdict};
 use super::texts;
 use crate::change::ChangeError;
 use crate::job::Job;
-use crate::memory::text_check::{self, Found as Secrets};
+use crate::memory::text_check::{self, TextOddities as Secrets};
 use crate::store::Store;
 
-const SPEC: Spec = Spec {
+const SPEC: RowBackfill = RowBackfill {
     name: "secrets",
     operation: "backfill.secrets",
     parts: texts::PARTS,
@@ -29,7 +29,7 @@ pub fn make(store: &Store) -> Result<Box<dyn Job>, ChangeError> {
     rows::make(store, &SPEC)
 }
 
-fn judge(bench: Bench<'_>) -> Vec<Verdict> {
+fn judge(bench: RowBench<'_>) -> Vec<RowVerdict> {
     texts::judge(bench, "a secret", |value| {
         let mut secrets = Secrets::default();
         let clean = text_check::check_value(value, &mut secrets);

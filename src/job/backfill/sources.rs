@@ -6,34 +6,34 @@ use crate::change::suppress::Erased;
 use crate::change::{ChangeError, Draft};
 use crate::layout::BoundSource;
 use crate::memory::{Entity, Row};
-use crate::store::encode::{Given, encode, plain_column, touched};
-use crate::store::session::Raw;
-use crate::store::shape::Shape;
-use crate::store::stored::{Cell, Mutation, Revise, Revision};
+use crate::store::encode::{GivenValue, encode, plain_column, touched};
+use crate::store::session::FetchedValue;
+use crate::store::shape::TableShape;
+use crate::store::stored::{Cell, Mutation, Revision, RowRevisions};
 use crate::store::walk::keyed;
 use crate::store::{Store, StoreError};
 
 /// A place in the sources of an entity: which one, and the stored id after which to go on.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Place {
+pub struct SourcePlace {
     /// Position of the source.
     pub source: usize,
     /// Id of the last row that was looked at there.
-    pub after: Option<Raw>,
+    pub after: Option<FetchedValue>,
 }
 
-impl Place {
+impl SourcePlace {
     /// Reads a place; what cannot be read is the beginning.
     #[must_use]
     pub fn read(value: &Value) -> Self {
-        let after = serde_json::from_value(value["after"].clone()).ok().filter(|raw| *raw != Raw::Null);
-        Place { source: value["source"].as_u64().unwrap_or_default() as usize, after }
+        let after = serde_json::from_value(value["after"].clone()).ok().filter(|raw| *raw != FetchedValue::Null);
+        SourcePlace { source: value["source"].as_u64().unwrap_or_default() as usize, after }
     }
 
     /// The place behind the rows of a batch: further on in the source when the batch was full, else the next source. None
     /// behind the last one.
     #[must_use]
-    pub fn behind(&self, last: Option<&Raw>, full: bool, sources: usize) -> Option<Value> {
+    pub fn behind(&self, last: Option<&FetchedValue>, full: bool, sources: usize) -> Option<Value> {
         match last {
             Some(key) if full => Some(json!({ "source": self.source, "after": key })),
             _ if self.source + 1 < sources => Some(json!({ "source": self.source + 1 })),
@@ -84,7 +84,7 @@ fn lacks(store: &Store, source: &BoundSource, columns: &[&str]) -> Option<String
 
 /// The stored columns that are written for canonical ones: of several ways to read one, the first that stands in the
 /// source's own table. The others are what is read where that one is empty.
-fn stored_columns(source: &BoundSource, shape: &Shape, columns: &[&str]) -> Vec<String> {
+fn stored_columns(source: &BoundSource, shape: &TableShape, columns: &[&str]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for (name, _) in columns.iter().filter_map(|c| plain_column(source, c)) {
         if shape.column(name).is_some() && !names.iter().any(|n| n == name) {
@@ -96,17 +96,17 @@ fn stored_columns(source: &BoundSource, shape: &Shape, columns: &[&str]) -> Vec<
 
 /// Rows of one source that change in the same canonical columns.
 #[derive(Debug)]
-pub struct Revising<'s> {
+pub struct RevisedRows<'s> {
     store: &'s Store,
     source: &'s BoundSource,
-    shape: std::sync::Arc<Shape>,
+    shape: std::sync::Arc<TableShape>,
     columns: Vec<&'static str>,
-    /// The stored columns, to be read with the rows, in the order in which [`Revising::row`] wants them.
+    /// The stored columns, to be read with the rows, in the order in which [`RevisedRows::row`] wants them.
     pub stored: Vec<String>,
-    revise: Revise,
+    revise: RowRevisions,
 }
 
-impl<'s> Revising<'s> {
+impl<'s> RevisedRows<'s> {
     /// Rows of a source, before any is added.
     ///
     /// # Errors
@@ -115,7 +115,7 @@ impl<'s> Revising<'s> {
         store: &'s Store,
         source: &'s BoundSource,
         columns: &[&'static str],
-    ) -> Result<Revising<'s>, StoreError> {
+    ) -> Result<RevisedRows<'s>, StoreError> {
         let (table, key) = keyed(source)?;
         let shape = store.shape(&table).await?;
         let columns: Vec<&'static str> =
@@ -123,8 +123,9 @@ impl<'s> Revising<'s> {
         let stored = stored_columns(source, &shape, &columns);
         // The time of the last change stays as it is: what a backfill fills in is nothing that an agent has changed, and
         // taken back, the rows are again what they were.
-        let revise = Revise { table, key: vec![key], columns: stored.clone(), rows: Vec::new(), touch: Vec::new() };
-        Ok(Revising { store, source, shape, columns, stored, revise })
+        let revise =
+            RowRevisions { table, key: vec![key], columns: stored.clone(), rows: Vec::new(), touch: Vec::new() };
+        Ok(RevisedRows { store, source, shape, columns, stored, revise })
     }
 
     /// Gives the rows the time of this change, where the layout keeps one: their text is no longer what it was, and
@@ -141,20 +142,20 @@ impl<'s> Revising<'s> {
 
     /// Whether nothing is stored for a canonical column in a row that was read with the stored columns.
     #[must_use]
-    pub fn is_absent(&self, stored: &[Raw], column: &str) -> bool {
-        self.stored_of(stored, column) == Some(&Raw::Null)
+    pub fn is_absent(&self, stored: &[FetchedValue], column: &str) -> bool {
+        self.stored_of(stored, column) == Some(&FetchedValue::Null)
     }
 
     /// The text that is stored for a canonical column in such a row.
     #[must_use]
-    pub fn stored_text<'r>(&self, stored: &'r [Raw], column: &str) -> Option<&'r str> {
+    pub fn stored_text<'r>(&self, stored: &'r [FetchedValue], column: &str) -> Option<&'r str> {
         match self.stored_of(stored, column) {
-            Some(Raw::Text(text)) => Some(text),
+            Some(FetchedValue::Text(text)) => Some(text),
             _ => None,
         }
     }
 
-    fn stored_of<'r>(&self, stored: &'r [Raw], column: &str) -> Option<&'r Raw> {
+    fn stored_of<'r>(&self, stored: &'r [FetchedValue], column: &str) -> Option<&'r FetchedValue> {
         let (name, _) = plain_column(self.source, column)?;
         stored.get(self.stored.iter().position(|s| s == name)?)
     }
@@ -164,10 +165,15 @@ impl<'s> Revising<'s> {
     ///
     /// # Errors
     /// Why a value cannot be stored.
-    pub fn row(&mut self, key: &Raw, before: &[Raw], values: Vec<(&'static str, Value)>) -> Result<bool, String> {
+    pub fn row(
+        &mut self,
+        key: &FetchedValue,
+        before: &[FetchedValue],
+        values: Vec<(&'static str, Value)>,
+    ) -> Result<bool, String> {
         let mut after = before.to_vec();
         for (column, value) in values.into_iter().filter(|(c, _)| self.columns.contains(c)) {
-            let given = Given::Is(value);
+            let given = GivenValue::Is(value);
             for (name, cell) in encode(self.store.engine(), self.source, &self.shape, column, &given)? {
                 let at = self.stored.iter().position(|stored| *stored == name);
                 if let (Some(at), Cell::Is(raw)) = (at, cell) {

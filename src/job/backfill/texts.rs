@@ -4,19 +4,19 @@ use std::ops::ControlFlow;
 
 use serde_json::Value;
 
-use super::rows::{Bench, Part, Verdict};
+use super::rows::{RowBench, RowPart, RowVerdict};
 use crate::change::ChangeError;
-use crate::job::plan::Check;
-use crate::memory::findings::{Held, Scanner};
+use crate::job::plan::JobCheck;
+use crate::memory::findings::{HeldText, TextScanner};
 use crate::memory::query::Query;
-use crate::memory::{Entity, Kind, Row};
+use crate::memory::{Entity, Row, ValueKind};
 use crate::store::Store;
-use crate::store::session::Raw;
-use crate::store::walk::Found;
+use crate::store::session::FetchedValue;
+use crate::store::walk::WalkedRow;
 
 macro_rules! part {
     ($entity:ident: $($column:literal),*) => {
-        Part {
+        RowPart {
             entity: Entity::$entity,
             reads: &["id", $($column),*],
             writes: &[$($column),*],
@@ -29,7 +29,7 @@ macro_rules! part {
 /// Entities and their columns that hold words of people and agents, free or in lists: those of [`CLEANED`].
 ///
 /// [`CLEANED`]: crate::memory::findings::CLEANED
-pub const PARTS: &[Part] = &[
+pub const PARTS: &[RowPart] = &[
     part!(Episode: "title", "summary", "detail", "domain", "topic", "tags", "participants", "tools_used", "entities",
             "observation", "insight", "workflow_name", "metadata", "thoughts", "actions", "result", "key_decisions",
             "context"),
@@ -47,9 +47,14 @@ pub const PARTS: &[Part] = &[
 ///
 /// # Errors
 /// The engine's refusal.
-pub async fn kept(store: &Store, what: &str, grave: bool, holds: fn(&Held) -> bool) -> Result<Vec<Check>, ChangeError> {
+pub async fn kept(
+    store: &Store,
+    what: &str,
+    grave: bool,
+    holds: fn(&HeldText) -> bool,
+) -> Result<Vec<JobCheck>, ChangeError> {
     let (mut logged, mut others) = (0, Vec::new());
-    let mut scanner = Scanner::default();
+    let mut scanner = TextScanner::default();
     for entity in Entity::ALL.iter().copied().filter(|entity| store.sources_of(*entity).is_ok()) {
         let mut rows = 0;
         let each = |row: Row| {
@@ -66,44 +71,44 @@ pub async fn kept(store: &Store, what: &str, grave: bool, holds: fn(&Held) -> bo
     let mut checks = Vec::new();
     if logged > 0 {
         let found = format!("{logged} rows hold {what}: a log is never rewritten");
-        checks.push(Check { what: "event logs and audit trails".to_owned(), ok: true, found });
+        checks.push(JobCheck { what: "event logs and audit trails".to_owned(), ok: true, found });
     }
     if !others.is_empty() {
         let found = format!("{}: ids, and what cannot be written here, still hold {what}", others.join(", "));
-        checks.push(Check { what: "rows that are left as they are".to_owned(), ok: !grave, found });
+        checks.push(JobCheck { what: "rows that are left as they are".to_owned(), ok: !grave, found });
     }
     Ok(checks)
 }
 
 /// Judges rows by what each of their texts should be: `clean` gives none where it may stay as it is. `what` names what is
 /// taken out.
-pub fn judge(bench: Bench<'_>, what: &str, clean: impl Fn(&Value) -> Option<Value>) -> Vec<Verdict> {
+pub fn judge(bench: RowBench<'_>, what: &str, clean: impl Fn(&Value) -> Option<Value>) -> Vec<RowVerdict> {
     bench.found.iter().map(|found| verdict(bench, found, what, &clean)).collect()
 }
 
-fn verdict(bench: Bench<'_>, found: &Found, what: &str, clean: &impl Fn(&Value) -> Option<Value>) -> Verdict {
+fn verdict(bench: RowBench<'_>, found: &WalkedRow, what: &str, clean: &impl Fn(&Value) -> Option<Value>) -> RowVerdict {
     let row = &found.row;
     let mut values = Vec::new();
     for column in row.entity.columns().iter().filter(|c| bench.revising.writes(c.name)) {
         let (name, taken) = (column.name, clean(row.get(column.name)));
         if let Some(problem) = row.problems.iter().find(|p| p.column == name) {
             if taken.is_some() || clean(&Value::from(problem.raw.as_str())).is_some() {
-                return Verdict::Bad(format!("{name} holds {what} and cannot be read as it should be"));
+                return RowVerdict::Bad(format!("{name} holds {what} and cannot be read as it should be"));
             }
-        } else if taken.is_some() && column.kind == Kind::Json && packed(&found.stored) {
-            return Verdict::Bad(format!("{name} holds {what} in packed bytes, which only its writer can replace"));
+        } else if taken.is_some() && column.kind == ValueKind::Json && packed(&found.stored) {
+            return RowVerdict::Bad(format!("{name} holds {what} in packed bytes, which only its writer can replace"));
         } else if let Some(value) = taken {
             values.push((name, value));
         }
     }
-    if values.is_empty() { Verdict::Keep } else { Verdict::Set(values) }
+    if values.is_empty() { RowVerdict::Keep } else { RowVerdict::Set(values) }
 }
 
 /// Whether a row holds bytes: compressed JSON is not written back.
-fn packed(stored: &[Raw]) -> bool {
-    let is_bytes = |raw: &Raw| match raw {
-        Raw::Bytes(_) => true,
-        Raw::Text(text) => text.starts_with("\\x"),
+fn packed(stored: &[FetchedValue]) -> bool {
+    let is_bytes = |raw: &FetchedValue| match raw {
+        FetchedValue::Bytes(_) => true,
+        FetchedValue::Text(text) => text.starts_with("\\x"),
         _ => false,
     };
     stored.iter().any(is_bytes)

@@ -8,28 +8,28 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
-use super::Given as Told;
-use super::rows::{self, Bench, Part, Spec, Verdict};
-use super::sources::{ERASED, Place, Revising, note, spare, with_owner, writable};
+use super::BackfillArguments as Told;
+use super::rows::{self, RowBackfill, RowBench, RowPart, RowVerdict};
+use super::sources::{ERASED, RevisedRows, SourcePlace, note, spare, with_owner, writable};
 use crate::change::suppress::Erased;
-use crate::change::{ChangeError, Danger, Draft};
-use crate::job::{Ask, Batch, Job};
+use crate::change::{ChangeDanger, ChangeError, Draft};
+use crate::job::{BatchAsk, Job, JobBatch};
 use crate::layout::BoundSource;
 use crate::memory::utility::{self, Signal};
 use crate::memory::{Entity, Row};
 use crate::store::Store;
-use crate::store::encode::{Given, plain_column, table_of};
-use crate::store::session::Raw;
-use crate::store::stored::{Rows, TableName};
-use crate::store::walk::{Found, Walk};
+use crate::store::encode::{GivenValue, plain_column, table_of};
+use crate::store::session::FetchedValue;
+use crate::store::stored::{StoredRows, TableName};
+use crate::store::walk::{RowWalk, WalkedRow};
 
 const REPLAYED: &str = "the signals are replayed from the value before the first one, 0.5 unless it says otherwise, clamped to 0..1 after \
      each: confirmed +0.2, corrected -0.1, rejected -0.3, undone -0.4, ignored -0.05";
 
-const SPEC: Spec = Spec {
+const SPEC: RowBackfill = RowBackfill {
     name: "utility",
     operation: "backfill.utility",
-    parts: &[Part {
+    parts: &[RowPart {
         entity: Entity::Episode,
         reads: &["id", "utility"],
         writes: &["utility"],
@@ -64,21 +64,21 @@ fn signals(store: &Store) -> Result<&BoundSource, ChangeError> {
     sources.first().copied().ok_or_else(|| ChangeError::Refused("this database keeps no signals".to_owned()))
 }
 
-async fn judge(bench: Bench<'_>) -> Result<Vec<Verdict>, ChangeError> {
+async fn judge(bench: RowBench<'_>) -> Result<Vec<RowVerdict>, ChangeError> {
     let histories = histories(bench.store, bench.found).await?;
     let new = |row: &Row| match histories.get(row.id()) {
         Some(history) => replayed(row, history),
         None => row.number("utility").filter(|utility| !(0.0..=1.0).contains(utility)).map(|u| u.clamp(0.0, 1.0)),
     };
     let verdict = |row: &Row| match new(row) {
-        Some(new) => Verdict::Set(vec![("utility", json!(new))]),
-        None => Verdict::Keep,
+        Some(new) => RowVerdict::Set(vec![("utility", json!(new))]),
+        None => RowVerdict::Keep,
     };
     Ok(bench.found.iter().map(|f| verdict(&f.row)).collect())
 }
 
 /// The signals of some episodes, oldest first, by episode.
-async fn histories(store: &Store, found: &[Found]) -> Result<HashMap<String, Vec<Row>>, ChangeError> {
+async fn histories(store: &Store, found: &[WalkedRow]) -> Result<HashMap<String, Vec<Row>>, ChangeError> {
     let ids: Vec<String> = found.iter().map(|f| f.row.id().to_owned()).collect();
     let mut histories: HashMap<String, Vec<Row>> = HashMap::new();
     for event in store.related(Entity::UtilityEvent, "episode_id", &ids).await? {
@@ -116,7 +116,7 @@ impl Job for FromFeedback {
         self.0.total(store)
     }
 
-    fn batch<'a>(&'a self, ask: Ask<'a>) -> BoxFuture<'a, Result<Batch, ChangeError>> {
+    fn batch<'a>(&'a self, ask: BatchAsk<'a>) -> BoxFuture<'a, Result<JobBatch, ChangeError>> {
         Box::pin(batch(ask))
     }
 
@@ -148,22 +148,22 @@ fn signal_of(said: &Row) -> Option<Signal> {
     score.filter(|score| *score < 0.0).map(|_| Signal::Rejected)
 }
 
-async fn batch(ask: Ask<'_>) -> Result<Batch, ChangeError> {
+async fn batch(ask: BatchAsk<'_>) -> Result<JobBatch, ChangeError> {
     let store = ask.store;
     let sources = writable(store, Entity::Episode, &["utility"])?;
-    let place = Place::read(ask.place);
-    let mut draft = Draft::batch(store, ask.own, SPEC.operation, Danger::Guarded);
+    let place = SourcePlace::read(ask.place);
+    let mut draft = Draft::batch(store, ask.own, SPEC.operation, ChangeDanger::Guarded);
     let Some(source) = sources.get(place.source).copied() else {
-        return Ok(Batch { plan: draft.seal_batch(String::new()), next: None, seen: 0, bad: Vec::new() });
+        return Ok(JobBatch { plan: draft.seal_batch(String::new()), next: None, seen: 0, bad: Vec::new() });
     };
-    let mut utilities = Revising::new(store, source, &["utility"]).await?;
+    let mut utilities = RevisedRows::new(store, source, &["utility"]).await?;
     let erased = Erased::of(store).await?;
     let columns = with_owner(&["id", "utility", "feedback_ids", "metadata"], erased.as_ref());
-    let walk = Walk { source, columns: &columns, stored: &utilities.stored, narrow: Vec::new() };
+    let walk = RowWalk { source, columns: &columns, stored: &utilities.stored, narrow: Vec::new() };
     let found = store.walk(&walk, place.after.as_ref(), ask.size).await?;
     let next = place.behind(found.last().map(|f| &f.key), found.len() == ask.size, sources.len());
     let before = histories(store, &found).await?;
-    let silent: Vec<&Found> = found.iter().filter(|f| !before.contains_key(f.row.id())).collect();
+    let silent: Vec<&WalkedRow> = found.iter().filter(|f| !before.contains_key(f.row.id())).collect();
     // Whoever adds a signal from here on has the batch planned again.
     let spoken = watch(&mut draft, &silent).await?;
     let rows: Vec<&Row> = silent.iter().map(|f| &f.row).filter(|row| !spoken.contains(row.id())).collect();
@@ -196,19 +196,19 @@ async fn batch(ask: Ask<'_>) -> Result<Batch, ChangeError> {
     insert(&mut draft, &fresh).await?;
     utilities.push(&mut draft);
     spare(&mut draft, ERASED, spared);
-    Ok(Batch { plan: draft.seal_batch(String::new()), next, seen: found.len(), bad: Vec::new() })
+    Ok(JobBatch { plan: draft.seal_batch(String::new()), next, seen: found.len(), bad: Vec::new() })
 }
 
 /// Watches that episodes have no signals, and gives those that have some by now.
-async fn watch(draft: &mut Draft<'_>, silent: &[&Found]) -> Result<HashSet<String>, ChangeError> {
+async fn watch(draft: &mut Draft<'_>, silent: &[&WalkedRow]) -> Result<HashSet<String>, ChangeError> {
     let source = signals(draft.store)?;
     let Some((column, _)) = plain_column(source, "episode_id").filter(|_| !silent.is_empty()) else {
         return Ok(HashSet::new());
     };
-    let keys = silent.iter().map(|f| vec![Raw::Text(f.row.id().to_owned())]).collect();
-    let images = draft.watch(Rows { table: table_of(source), by: vec![column.to_owned()], keys }).await?;
+    let keys = silent.iter().map(|f| vec![FetchedValue::Text(f.row.id().to_owned())]).collect();
+    let images = draft.watch(StoredRows { table: table_of(source), by: vec![column.to_owned()], keys }).await?;
     let named = images.iter().filter_map(|image| match image.get(column) {
-        Some(Raw::Text(id)) => Some(id.clone()),
+        Some(FetchedValue::Text(id)) => Some(id.clone()),
         _ => None,
     });
     Ok(named.collect())
@@ -220,7 +220,7 @@ fn events(episode: &Row, said: &[Row]) -> Vec<Row> {
     said.sort_by(|(a, _), (b, _)| (a.text("created_at"), a.id()).cmp(&(b.text("created_at"), b.id())));
     let start = episode.number("utility").unwrap_or(utility::START);
     let replay = utility::replay(start, said.iter().map(|(_, signal)| signal.word()));
-    let event = |((said, signal), step): (&(&Row, Signal), &utility::Step)| {
+    let event = |((said, signal), step): (&(&Row, Signal), &utility::UtilityStep)| {
         let mut event = Row::empty(Entity::UtilityEvent);
         event.set("id", Value::from(id_of(episode.id(), said.id())));
         event.set("episode_id", episode.get("id").clone());
@@ -250,14 +250,14 @@ async fn insert(draft: &mut Draft<'_>, events: &[Row]) -> Result<(), ChangeError
     let source = signals(draft.store)?;
     let all = ["id", "episode_id", "signal", "delta", "before", "after", "actor", "reason", "created_at"];
     let columns: Vec<&str> = all.into_iter().filter(|c| plain_column(source, c).is_some()).collect();
-    let values = |event: &Row| -> Vec<Given> {
+    let values = |event: &Row| -> Vec<GivenValue> {
         let given = |c: &&str| match event.get(c) {
-            Value::Null if *c == "created_at" => Given::Now,
-            value => Given::Is(value.clone()),
+            Value::Null if *c == "created_at" => GivenValue::Now,
+            value => GivenValue::Is(value.clone()),
         };
         columns.iter().map(given).collect()
     };
-    let rows: Vec<Vec<Given>> = events.iter().map(values).collect();
+    let rows: Vec<Vec<GivenValue>> = events.iter().map(values).collect();
     let insertion = draft.store.insertions(source, &columns, &rows, None).await?;
     draft.push(insertion);
     Ok(())

@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use serde_json::Value;
 
 use super::super::banked::{highest_active, named};
-use super::super::recall::Uses;
+use super::super::recall::MemoryUses;
 use super::super::{LabError, Told, each};
-use super::Ask;
+use super::EvaluationRequest;
 use crate::memory::query::Query;
 use crate::memory::{Entity, Row, reward, time};
-use crate::recall::answer::{Choice, choice};
+use crate::recall::answer::{PolicyChoice, choice};
 use crate::recall::features::{case_text, tags, words};
 use crate::recall::keyword;
 use crate::recall::policy::Policy;
@@ -27,7 +27,7 @@ const VECTORS: usize = 10_000;
 const TEXTS: [&str; 7] = ["prompt", "title", "summary", "detail", "observation", "result", "text"];
 
 /// A row that can be recalled.
-pub struct Item {
+pub struct BankItem {
     /// What rankings look at of it; its texts are let go.
     pub row: Row,
     /// Whose it is; none for a memory, which is everybody's.
@@ -48,7 +48,7 @@ pub struct Item {
     pub vector: Vec<f32>,
 }
 
-impl Item {
+impl BankItem {
     fn of(mut row: Row, ranking: Ranking) -> Self {
         let text = |column: &str| row.text(column).map(str::to_owned);
         let owner = match row.entity {
@@ -73,7 +73,7 @@ impl Item {
         let told = if row.entity == Entity::Case { words(&case_text(&row)) } else { BTreeSet::new() };
         let at = row.text(row.entity.time_column()).and_then(time::epoch_micros);
         TEXTS.iter().for_each(|column| row.set(column, Value::Null));
-        Item { row, owner, words: words(&said), told, topics, went, bad, at, vector: Vec::new() }
+        BankItem { row, owner, words: words(&said), told, topics, went, bad, at, vector: Vec::new() }
     }
 
     /// Whether it is known to have gone well.
@@ -88,7 +88,7 @@ impl Item {
 }
 
 /// Rows by owner, the newest first, with what their ranking needs.
-pub struct Bank {
+pub struct OwnerBank {
     /// How they are ranked.
     pub ranking: Ranking,
     /// The named policy, and the bank whose it is.
@@ -96,37 +96,42 @@ pub struct Bank {
     /// The policies that the banks' readers use, by bank.
     pub in_use: HashMap<String, Policy>,
     /// The rows, the newest first.
-    pub items: Vec<Item>,
+    pub items: Vec<BankItem>,
     /// Place of each row by its id.
     pub by_id: HashMap<String, usize>,
     of_owner: BTreeMap<Option<String>, Vec<usize>>,
-    uses: Uses,
+    uses: MemoryUses,
 }
 
-impl Bank {
+impl OwnerBank {
     /// Reads the rows that a ranking ranks.
-    pub async fn read(store: &Store, ask: &Ask, ranking: Ranking, told: Told<'_>) -> Result<Self, LabError> {
+    pub async fn read(
+        store: &Store,
+        ask: &EvaluationRequest,
+        ranking: Ranking,
+        told: Told<'_>,
+    ) -> Result<Self, LabError> {
         let mut bank_policies = HashMap::new();
         let named = match choice(ask.policy.as_deref()) {
-            Choice::Named(id) => Some(named(store, id).await.map(|(_, policy, profile)| (policy, profile))?),
-            Choice::InUse if ranking == Ranking::Cases => {
+            PolicyChoice::Named(id) => Some(named(store, id).await.map(|(_, policy, profile)| (policy, profile))?),
+            PolicyChoice::InUse if ranking == Ranking::Cases => {
                 bank_policies = policies_in_use(store, told).await?;
                 None
             }
-            Choice::InUse | Choice::Likeness => None,
+            PolicyChoice::InUse | PolicyChoice::Likeness => None,
         };
         let mut items = Vec::new();
         for kind in kinds(ranking) {
             let mut query = Query::new(*kind);
             query.columns = Some(columns(*kind).to_vec());
-            each(store, &query, told, |row| items.push(Item::of(row, ranking))).await?;
+            each(store, &query, told, |row| items.push(BankItem::of(row, ranking))).await?;
         }
         let uses = if ranking == Ranking::Proven && store.sources_of(Entity::MemoryLink).is_ok() {
             let episodes: Vec<Row> =
                 items.iter().map(|i| &i.row).filter(|r| r.entity == Entity::Episode).cloned().collect();
-            Uses::read(store, &episodes).await?
+            MemoryUses::read(store, &episodes).await?
         } else {
-            Uses::default()
+            MemoryUses::default()
         };
         items.sort_by(|a, b| b.at.cmp(&a.at).then_with(|| a.id().cmp(b.id())));
         let mut of_owner: BTreeMap<Option<String>, Vec<usize>> = BTreeMap::new();
@@ -134,7 +139,7 @@ impl Bank {
             of_owner.entry(item.owner.clone()).or_default().push(i);
         }
         let by_id = items.iter().enumerate().map(|(i, item)| (item.id().to_owned(), i)).collect();
-        Ok(Bank { ranking, named, in_use: bank_policies, items, by_id, of_owner, uses })
+        Ok(OwnerBank { ranking, named, in_use: bank_policies, items, by_id, of_owner, uses })
     }
 
     /// Reads the vectors of the rows that are searched: of each owner's newest, and not more than [`VECTORS`] in all.
@@ -154,12 +159,12 @@ impl Bank {
     }
 
     /// A row by its place.
-    pub fn item(&self, i: usize) -> Option<&Item> {
+    pub fn item(&self, i: usize) -> Option<&BankItem> {
         self.items.get(i)
     }
 
     /// A row by its id.
-    pub fn named(&self, id: &str) -> Option<&Item> {
+    pub fn named(&self, id: &str) -> Option<&BankItem> {
         self.by_id.get(id).and_then(|i| self.item(*i))
     }
 
@@ -199,7 +204,7 @@ impl Bank {
     }
 
     /// The policy that ranks some cases: the named one, else that of their bank where they are of one bank.
-    pub fn policy_of<'i>(&self, mut items: impl Iterator<Item = &'i Item>) -> Option<&Policy> {
+    pub fn policy_of<'i>(&self, mut items: impl Iterator<Item = &'i BankItem>) -> Option<&Policy> {
         if let Some((policy, _)) = &self.named {
             return Some(policy);
         }

@@ -9,17 +9,17 @@ use std::collections::BTreeMap;
 use super::{LabError, Told, each};
 use crate::memory::query::Query;
 use crate::memory::{Entity, Row, time};
-use crate::recall::answer::{Choice, NO_POLICY, choice};
+use crate::recall::answer::{NO_POLICY, PolicyChoice, choice};
 use crate::recall::context::{self, Budget, tokens};
 use crate::recall::judge::file;
-use crate::recall::judge::latency::{Access, trail};
-use crate::recall::judge::ranked::{Judged, estimate, quality};
-use crate::recall::judge::report::{Evaluation, Stored, Tokens};
-use crate::recall::judge::spread::{Recall, spread};
+use crate::recall::judge::latency::{TimedAccess, trail};
+use crate::recall::judge::ranked::{GradedRanking, estimate, quality};
+use crate::recall::judge::report::{Evaluation, StoredRecalls, TokenCounts};
+use crate::recall::judge::spread::{QueryRecall, spread};
 use crate::recall::rank::Ranking;
 use crate::store::{Store, StoreError};
 
-use bank::{Bank, Item, POOL};
+use bank::{BankItem, OwnerBank, POOL};
 use trials::{QUERIES, pairs, recalled};
 
 /// Recalls whose text is made to count its tokens.
@@ -27,7 +27,7 @@ const TEXTS: usize = 50;
 
 /// What is asked of an evaluation.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Ask {
+pub struct EvaluationRequest {
     /// Cases or episodes; found out when none is said.
     pub kind: Option<Entity>,
     /// The ranking that is judged; `cases` for cases and `boosted` for episodes when none is said.
@@ -39,14 +39,14 @@ pub struct Ask {
     /// Seed of samples, controls and intervals.
     pub seed: u64,
     /// Judged queries; stored outcomes when none are given.
-    pub judged: Option<Vec<file::Query>>,
+    pub judged: Option<Vec<file::JudgedQuery>>,
 }
 
-impl Ask {
+impl EvaluationRequest {
     /// Stored outcomes, judged by the ranking that agents get.
     #[must_use]
     pub fn stored(k: usize, seed: u64) -> Self {
-        Ask { kind: None, ranking: None, policy: None, k, seed, judged: None }
+        EvaluationRequest { kind: None, ranking: None, policy: None, k, seed, judged: None }
     }
 
     /// The kind that the ranking and the policy ask for.
@@ -60,7 +60,9 @@ impl Ask {
             (Some(kind), Some(other)) if kind != other => {
                 Err(LabError::Usage(format!("that ranking is of {}s, not of {}s", other.title(), kind.title())))
             }
-            _ if matches!(choice(self.policy.as_deref()), Choice::Named(_)) && by_ranking != Some(Entity::Case) => {
+            _ if matches!(choice(self.policy.as_deref()), PolicyChoice::Named(_))
+                && by_ranking != Some(Entity::Case) =>
+            {
                 Err(LabError::Usage("a policy ranks cases: leave the other ranking out".to_owned()))
             }
             (kind, other) => Ok(kind.or(other)),
@@ -69,7 +71,7 @@ impl Ask {
 }
 
 /// The kind that judgements speak of: that of the first relevant id that is there; else cases where there are any.
-async fn find_kind(store: &Store, ask: &Ask) -> Result<Entity, LabError> {
+async fn find_kind(store: &Store, ask: &EvaluationRequest) -> Result<Entity, LabError> {
     if let Some(kind) = ask.named_kind()? {
         store.sources_of(kind)?;
         return Ok(kind);
@@ -94,7 +96,12 @@ async fn find_kind(store: &Store, ask: &Ask) -> Result<Entity, LabError> {
     Err(LabError::Refused("there are neither cases nor episodes to judge recall by".to_owned()))
 }
 
-async fn read_trail(store: &Store, bank: &Bank, ask: &Ask, told: Told<'_>) -> Result<Option<Stored>, StoreError> {
+async fn read_trail(
+    store: &Store,
+    bank: &OwnerBank,
+    ask: &EvaluationRequest,
+    told: Told<'_>,
+) -> Result<Option<StoredRecalls>, StoreError> {
     let (k, seed) = (ask.k, ask.seed);
     let mut query = Query::new(Entity::Access);
     query.columns = Some(vec!["ids", "kind", "latency_ms", "tokens", "policy_version", "created_at"]);
@@ -102,14 +109,14 @@ async fn read_trail(store: &Store, bank: &Bank, ask: &Ask, told: Told<'_>) -> Re
     let (mut hits, mut precisions) = (Vec::new(), Vec::new());
     let there = each(store, &query, told, |row| {
         let ids = row.list("ids");
-        accesses.push(Access {
+        accesses.push(TimedAccess {
             kind: row.text("kind").unwrap_or_default().to_owned(),
             latency_ms: row.number("latency_ms"),
             tokens: row.get("tokens").as_i64(),
             rows: ids.len(),
             policy_version: row.get("policy_version").as_i64(),
         });
-        let known: Vec<&Item> = ids.iter().filter_map(|id| bank.named(id)).collect();
+        let known: Vec<&BankItem> = ids.iter().filter_map(|id| bank.named(id)).collect();
         if ids.is_empty() || known.is_empty() {
             return;
         }
@@ -120,10 +127,10 @@ async fn read_trail(store: &Store, bank: &Bank, ask: &Ask, told: Told<'_>) -> Re
             precisions.push(well as f64 / top.len() as f64);
         }
         let at = row.text("created_at").and_then(time::epoch_micros);
-        recalls.push(Recall { rows: top.iter().map(|i| recalled(i, at)).collect(), alike: pairs(top) });
+        recalls.push(QueryRecall { rows: top.iter().map(|i| recalled(i, at)).collect(), alike: pairs(top) });
     })
     .await?;
-    Ok((there && !accesses.is_empty()).then(|| Stored {
+    Ok((there && !accesses.is_empty()).then(|| StoredRecalls {
         trail: trail(&accesses),
         hit_rate: estimate(&hits, seed),
         precision_at_k: estimate(&precisions, seed),
@@ -132,8 +139,13 @@ async fn read_trail(store: &Store, bank: &Bank, ask: &Ask, told: Told<'_>) -> Re
 }
 
 /// How many tokens the text of these recalls takes: cut to the usual budget, and whole.
-async fn count_tokens(store: &Store, recalls: &[Recall], kinds: &[Entity], lessons: bool) -> Result<Tokens, LabError> {
-    let made: Vec<&Recall> = recalls.iter().filter(|r| !r.rows.is_empty()).take(TEXTS).collect();
+async fn count_tokens(
+    store: &Store,
+    recalls: &[QueryRecall],
+    kinds: &[Entity],
+    lessons: bool,
+) -> Result<TokenCounts, LabError> {
+    let made: Vec<&QueryRecall> = recalls.iter().filter(|r| !r.rows.is_empty()).take(TEXTS).collect();
     let mut ids: Vec<String> = made.iter().flat_map(|r| &r.rows).map(|row| row.id.clone()).collect();
     ids.sort_unstable();
     ids.dedup();
@@ -152,15 +164,15 @@ async fn count_tokens(store: &Store, recalls: &[Recall], kinds: &[Entity], lesso
     let (mut cut, mut whole, mut over) = (0, 0, 0);
     for recall in &made {
         let told = recall.rows.iter().filter_map(|row| rows.get(&row.id));
-        let told: Vec<context::Told<'_>> =
-            told.map(|(row, canvas, feedback)| context::Told { row, canvas, feedback }).collect();
+        let told: Vec<context::ContextRow<'_>> =
+            told.map(|(row, canvas, feedback)| context::ContextRow { row, canvas, feedback }).collect();
         let all = tokens(&context::context(&told, Budget { tokens: usize::MAX / 8, per_row: None }, lessons).text);
         cut += context::context(&told, Budget { tokens: context::TOKENS, per_row: None }, lessons).tokens;
         over += usize::from(all > context::TOKENS);
         whole += all;
     }
     let mean = |sum: usize| (!made.is_empty()).then(|| sum as f64 / made.len() as f64);
-    Ok(Tokens { n: made.len(), budget: context::TOKENS, mean: mean(cut), whole: mean(whole), over_budget: over })
+    Ok(TokenCounts { n: made.len(), budget: context::TOKENS, mean: mean(cut), whole: mean(whole), over_budget: over })
 }
 
 /// Judges recall.
@@ -168,13 +180,13 @@ async fn count_tokens(store: &Store, recalls: &[Recall], kinds: &[Entity], lesso
 /// # Errors
 /// [`LabError::Refused`] where there is nothing to judge by, [`LabError::Usage`] for a ranking that does not fit,
 /// [`LabError::NotFound`] for a policy that is not there, or the engine's refusal.
-pub async fn evaluate(store: &Store, ask: &Ask, told: Told<'_>) -> Result<Evaluation, LabError> {
+pub async fn evaluate(store: &Store, ask: &EvaluationRequest, told: Told<'_>) -> Result<Evaluation, LabError> {
     let kind = find_kind(store, ask).await?;
     let ranking = ask.ranking.unwrap_or(if kind == Entity::Case { Ranking::Cases } else { Ranking::Boosted });
     if ask.judged.as_ref().is_some_and(Vec::is_empty) {
         return Err(LabError::Refused("the file holds no judged queries".to_owned()));
     }
-    let mut bank = Bank::read(store, ask, ranking, told).await?;
+    let mut bank = OwnerBank::read(store, ask, ranking, told).await?;
     if !bank.items.iter().any(|item| item.row.entity == kind) {
         return Err(LabError::Refused(format!("there is no {} to judge recall by", kind.title())));
     }
@@ -194,7 +206,8 @@ pub async fn evaluate(store: &Store, ask: &Ask, told: Told<'_>) -> Result<Evalua
             trials::stored(&bank, ask.k, ask.seed),
         ),
     };
-    let (judged, recalls): (Vec<Judged>, Vec<Recall>) = trials.into_iter().map(|t| (t.judged, t.recall)).unzip();
+    let (judged, recalls): (Vec<GradedRanking>, Vec<QueryRecall>) =
+        trials.into_iter().map(|t| (t.judged, t.recall)).unzip();
     let stored = read_trail(store, &bank, ask, told).await?;
     note(&bank, ask, with_vector, stored.is_some(), &mut notes);
     Ok(Evaluation {
@@ -216,7 +229,7 @@ pub async fn evaluate(store: &Store, ask: &Ask, told: Told<'_>) -> Result<Evalua
 }
 
 /// What should be known of an evaluation.
-fn note(bank: &Bank, ask: &Ask, with_vector: usize, stored: bool, notes: &mut Vec<String>) {
+fn note(bank: &OwnerBank, ask: &EvaluationRequest, with_vector: usize, stored: bool, notes: &mut Vec<String>) {
     if bank.largest() > POOL && ask.judged.is_none() {
         notes.push(format!("of an owner with more than {POOL} rows the newest {POOL} are searched"));
     }
@@ -224,7 +237,7 @@ fn note(bank: &Bank, ask: &Ask, with_vector: usize, stored: bool, notes: &mut Ve
         let banks = bank.in_use.len();
         notes.push(format!("the cases of {banks} banks are ranked by their policies in use, all others by likeness"));
     }
-    let texts = ask.judged.iter().flatten().filter(|q| matches!(q.asked, file::Asked::Text(_))).count();
+    let texts = ask.judged.iter().flatten().filter(|q| matches!(q.asked, file::JudgedQuestion::Text(_))).count();
     match bank.ranking {
         Ranking::Proven => notes.push(
             "domain and topic of the query's row are asked for; a ranking without likeness has no self-retrieval and no \

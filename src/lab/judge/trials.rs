@@ -3,18 +3,18 @@
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::bank::{Bank, Item};
+use super::bank::{BankItem, OwnerBank};
 use crate::memory::vector::cosine_of;
 use crate::memory::{Entity, Row, time};
-use crate::recall::among::{self, Way, likeness_name};
+use crate::recall::among::{self, RankingInput, likeness_name};
 use crate::recall::features::{Situation, features_told, overlap, tags, words};
-use crate::recall::judge::file::{Asked, Query};
-use crate::recall::judge::ranked::{DEPTH, Judged};
-use crate::recall::judge::report::{Control, Returned};
-use crate::recall::judge::spread::{Recall, Recalled};
+use crate::recall::judge::file::{JudgedQuery, JudgedQuestion};
+use crate::recall::judge::ranked::{DEPTH, GradedRanking};
+use crate::recall::judge::report::{NonsenseControl, SelfReturn};
+use crate::recall::judge::spread::{QueryRecall, RecalledRow};
 use crate::recall::keyword;
 use crate::recall::learn::split::Random;
-use crate::recall::rank::{self, Ranking, Sought};
+use crate::recall::rank::{self, ProvenQuery, Ranking};
 
 /// Stored rows that are asked as queries at most.
 pub const QUERIES: usize = 200;
@@ -27,31 +27,31 @@ const NONSENSE_WORDS: usize = 6;
 
 /// A row of the bank, as rankings take it.
 #[derive(Clone, Copy)]
-pub struct Picked<'b>(&'b Item);
+pub struct PickedRow<'b>(&'b BankItem);
 
-impl Borrow<Row> for Picked<'_> {
+impl Borrow<Row> for PickedRow<'_> {
     fn borrow(&self) -> &Row {
         &self.0.row
     }
 }
 
 /// A query: words, and a vector where there is one.
-struct Probe<'a> {
+struct TrialQuery<'a> {
     words: &'a BTreeSet<String>,
     vector: &'a [f32],
     /// The row that is asked with.
-    like: Option<&'a Item>,
+    like: Option<&'a BankItem>,
     /// When it is asked.
     at: String,
 }
 
-impl<'a> Probe<'a> {
-    fn like(item: &'a Item, at: Option<i64>) -> Self {
-        Probe { words: &item.words, vector: &item.vector, like: Some(item), at: spell(at) }
+impl<'a> TrialQuery<'a> {
+    fn like(item: &'a BankItem, at: Option<i64>) -> Self {
+        TrialQuery { words: &item.words, vector: &item.vector, like: Some(item), at: spell(at) }
     }
 
     fn words(words: &'a BTreeSet<String>, at: Option<i64>) -> Self {
-        Probe { words, vector: &[], like: None, at: spell(at) }
+        TrialQuery { words, vector: &[], like: None, at: spell(at) }
     }
 
     fn situation(&self) -> Situation {
@@ -67,40 +67,41 @@ fn spell(at: Option<i64>) -> String {
 }
 
 /// Ranks rows as recall does: the first `most`, near-duplicates aside where the ranking puts them aside.
-fn ranked<'b>(bank: &'b Bank, probe: &Probe<'_>, pool: &[usize], most: usize) -> Vec<&'b Item> {
-    let rows: Vec<Picked<'b>> = pool
+fn ranked<'b>(bank: &'b OwnerBank, probe: &TrialQuery<'_>, pool: &[usize], most: usize) -> Vec<&'b BankItem> {
+    let rows: Vec<PickedRow<'b>> = pool
         .iter()
         .filter_map(|i| bank.item(*i))
         .filter(|item| among::eligible(&item.row, bank.ranking, false))
-        .map(Picked)
+        .map(PickedRow)
         .collect();
     let likeness = likeness(probe, &rows, bank.ranking);
     let name = likeness_name(!probe.vector.is_empty());
-    let sought = probe.like.map(|item| Sought::default().or_that_of(&item.row)).unwrap_or_default();
-    let utility = |picked: &Picked<'_>| bank.utility(&picked.0.row);
+    let sought = probe.like.map(|item| ProvenQuery::default().or_that_of(&item.row)).unwrap_or_default();
+    let utility = |picked: &PickedRow<'_>| bank.utility(&picked.0.row);
     let situation = probe.situation();
-    let seen = |picked: &Picked<'_>, likeness: Option<f64>| {
+    let seen = |picked: &PickedRow<'_>, likeness: Option<f64>| {
         let cosine = likeness.filter(|_| !probe.vector.is_empty());
         features_told(&situation, &picked.0.row, &picked.0.told, cosine)
     };
     let policy = bank.policy_of(rows.iter().map(|picked| picked.0));
     let way = match (bank.ranking, policy) {
-        (Ranking::Boosted, _) => Way::Boosted { asked: true, name, at: &probe.at },
-        (Ranking::Proven, _) => Way::Proven { sought: &sought, like: None, utility: &utility, at: &probe.at },
-        (Ranking::Cases, Some(policy)) => Way::Policy { policy, features: &seen, name },
-        (Ranking::Cases | Ranking::Similar, _) => Way::Likeness { name },
+        (Ranking::Boosted, _) => RankingInput::Boosted { asked: true, name, at: &probe.at },
+        (Ranking::Proven, _) => RankingInput::Proven { sought: &sought, like: None, utility: &utility, at: &probe.at },
+        (Ranking::Cases, Some(policy)) => RankingInput::Policy { policy, features: &seen, name },
+        (Ranking::Cases | Ranking::Similar, _) => RankingInput::Likeness { name },
     };
     let mut ranked = among::ranked(rows.into_iter().zip(likeness), &way);
-    if let Way::Policy { .. } = way {
+    if let RankingInput::Policy { .. } = way {
         ranked = among::merged(ranked, most, name);
     }
-    let same = |a: &Picked<'_>, b: &Picked<'_>| if bank.ranking == Ranking::Cases { alike(a.0, b.0) } else { None };
+    let same =
+        |a: &PickedRow<'_>, b: &PickedRow<'_>| if bank.ranking == Ranking::Cases { alike(a.0, b.0) } else { None };
     let mut chosen = rank::choose(ranked, most, 0, same).0;
     rank::sort(&mut chosen);
     chosen.into_iter().map(|r| r.row.0).collect()
 }
 
-fn likeness(probe: &Probe<'_>, rows: &[Picked<'_>], ranking: Ranking) -> Vec<Option<f64>> {
+fn likeness(probe: &TrialQuery<'_>, rows: &[PickedRow<'_>], ranking: Ranking) -> Vec<Option<f64>> {
     if ranking == Ranking::Proven {
         return vec![None; rows.len()];
     }
@@ -112,7 +113,7 @@ fn likeness(probe: &Probe<'_>, rows: &[Picked<'_>], ranking: Ranking) -> Vec<Opt
 }
 
 /// Cosine of two rows; word overlap where one of them has no vector.
-fn alike(a: &Item, b: &Item) -> Option<f64> {
+fn alike(a: &BankItem, b: &BankItem) -> Option<f64> {
     if a.vector.is_empty() || b.vector.is_empty() {
         return Some(overlap(&a.words, &b.words));
     }
@@ -122,33 +123,33 @@ fn alike(a: &Item, b: &Item) -> Option<f64> {
 /// A ranking with what it was judged by.
 pub struct Trial {
     /// Its grades.
-    pub judged: Judged,
+    pub judged: GradedRanking,
     /// What was recalled.
-    pub recall: Recall,
+    pub recall: QueryRecall,
 }
 
 impl Trial {
-    fn of(ranked: &[&Item], relevant: &BTreeMap<String, f64>, k: usize, at: Option<i64>) -> Self {
+    fn of(ranked: &[&BankItem], relevant: &BTreeMap<String, f64>, k: usize, at: Option<i64>) -> Self {
         let ids: Vec<String> = ranked.iter().map(|i| i.id().to_owned()).collect();
         let top = ranked.get(..k.min(ranked.len())).unwrap_or_default();
         let rows = top.iter().map(|item| recalled(item, at)).collect();
-        Trial { judged: Judged::of(&ids, relevant), recall: Recall { rows, alike: pairs(top) } }
+        Trial { judged: GradedRanking::of(&ids, relevant), recall: QueryRecall { rows, alike: pairs(top) } }
     }
 }
 
 /// A recalled row as it was at some moment.
-pub fn recalled(item: &Item, at: Option<i64>) -> Recalled {
+pub fn recalled(item: &BankItem, at: Option<i64>) -> RecalledRow {
     let age_days = at.zip(item.at).map(|(now, then)| (now - then) as f64 / 86_400e6);
-    Recalled { id: item.id().to_owned(), age_days, bad: item.bad }
+    RecalledRow { id: item.id().to_owned(), age_days, bad: item.bad }
 }
 
 /// Likeness of each pair of rows, where both can be compared.
-pub fn pairs(items: &[&Item]) -> Vec<f64> {
+pub fn pairs(items: &[&BankItem]) -> Vec<f64> {
     items.iter().enumerate().flat_map(|(i, a)| items.iter().skip(i + 1).filter_map(move |b| alike(a, b))).collect()
 }
 
 /// Rows to ask with, among those that are searched: up to [`QUERIES`], the same for the same seed.
-fn sample(bank: &Bank, seed: u64) -> Vec<&Item> {
+fn sample(bank: &OwnerBank, seed: u64) -> Vec<&BankItem> {
     let kind = if bank.ranking == Ranking::Cases { Entity::Case } else { Entity::Episode };
     let mut all: Vec<usize> = bank.searched();
     all.retain(|i| bank.item(*i).is_some_and(|item| item.row.entity == kind));
@@ -166,26 +167,26 @@ fn sample(bank: &Bank, seed: u64) -> Vec<&Item> {
 }
 
 /// Stored rows as queries: of each owner's rows those that were there before.
-pub fn stored(bank: &Bank, k: usize, seed: u64) -> Vec<Trial> {
+pub fn stored(bank: &OwnerBank, k: usize, seed: u64) -> Vec<Trial> {
     sample(bank, seed)
         .into_iter()
         .map(|query| {
             let mut before = bank.pool(query.owner.as_deref().unwrap_or_default());
             before.retain(|i| bank.item(*i).is_some_and(|other| other.at < query.at && other.id() != query.id()));
-            let fits = |other: &&Item| {
+            let fits = |other: &&BankItem| {
                 let shared = query.topics.is_empty() || !query.topics.is_disjoint(&other.topics);
                 other.went_well() && shared
             };
             let known = before.iter().filter_map(|i| bank.item(*i)).filter(fits);
             let relevant: BTreeMap<String, f64> = known.map(|item| (item.id().to_owned(), 1.0)).collect();
-            let found = ranked(bank, &Probe::like(query, query.at), &before, DEPTH.max(k));
+            let found = ranked(bank, &TrialQuery::like(query, query.at), &before, DEPTH.max(k));
             Trial::of(&found, &relevant, k, query.at)
         })
         .collect()
 }
 
 /// Judged queries of a file.
-pub fn judged(bank: &Bank, queries: &[Query], k: usize, notes: &mut Vec<String>) -> Vec<Trial> {
+pub fn judged(bank: &OwnerBank, queries: &[JudgedQuery], k: usize, notes: &mut Vec<String>) -> Vec<Trial> {
     let (mut unknown, mut gone) = (0, BTreeSet::new());
     let mut trials = Vec::new();
     let now = bank.newest();
@@ -193,20 +194,20 @@ pub fn judged(bank: &Bank, queries: &[Query], k: usize, notes: &mut Vec<String>)
         gone.extend(query.relevant.keys().filter(|id| !bank.by_id.contains_key(*id)));
         let text_words;
         let probe = match &query.asked {
-            Asked::Text(text) => {
+            JudgedQuestion::Text(text) => {
                 text_words = words(text);
-                Probe::words(&text_words, now)
+                TrialQuery::words(&text_words, now)
             }
-            Asked::Like(id) => {
+            JudgedQuestion::Like(id) => {
                 let Some(item) = bank.named(id) else {
                     unknown += 1;
                     continue;
                 };
-                Probe::like(item, now)
+                TrialQuery::like(item, now)
             }
         };
         let everything = query.agent.is_some() || query.user.is_some() || probe.like.is_none();
-        let fits = |item: &Item| {
+        let fits = |item: &BankItem| {
             let named = |asked: &Option<String>, column: &str| {
                 asked.is_none() || item.owner.is_none() || asked.as_deref() == item.row.text(column)
             };
@@ -228,19 +229,20 @@ pub fn judged(bank: &Bank, queries: &[Query], k: usize, notes: &mut Vec<String>)
 }
 
 /// Whether rows that are asked with their own words, or their own vector, come back among the first k.
-pub fn self_retrieval(bank: &Bank, k: usize, seed: u64) -> Vec<Returned> {
+pub fn self_retrieval(bank: &OwnerBank, k: usize, seed: u64) -> Vec<SelfReturn> {
     if bank.ranking == Ranking::Proven {
         return Vec::new();
     }
-    let eligible = |item: &&Item| among::eligible(&item.row, bank.ranking, false);
-    let asked: Vec<&Item> = sample(bank, seed).into_iter().filter(eligible).collect();
-    let by = |by: &'static str, usable: &dyn Fn(&Item) -> bool, vector: bool| {
-        let asked: Vec<&&Item> = asked.iter().filter(|i| usable(i)).collect();
-        let back = |item: &&&&Item| {
-            let probe = Probe { vector: if vector { &item.vector } else { &[] }, ..Probe::like(item, bank.newest()) };
+    let eligible = |item: &&BankItem| among::eligible(&item.row, bank.ranking, false);
+    let asked: Vec<&BankItem> = sample(bank, seed).into_iter().filter(eligible).collect();
+    let by = |by: &'static str, usable: &dyn Fn(&BankItem) -> bool, vector: bool| {
+        let asked: Vec<&&BankItem> = asked.iter().filter(|i| usable(i)).collect();
+        let back = |item: &&&&BankItem| {
+            let probe =
+                TrialQuery { vector: if vector { &item.vector } else { &[] }, ..TrialQuery::like(item, bank.newest()) };
             let pool = bank.pool(item.owner.as_deref().unwrap_or_default());
             // A row that says the very same is as good an answer: near-duplicates give way to each other.
-            let same = |found: &&Item| {
+            let same = |found: &&BankItem| {
                 found.id() == item.id()
                     || if vector { found.vector == item.vector } else { found.words == item.words }
                     || bank.ranking == Ranking::Cases && alike(found, item).is_some_and(|l| l > rank::NEAR_DUPLICATE)
@@ -248,13 +250,13 @@ pub fn self_retrieval(bank: &Bank, k: usize, seed: u64) -> Vec<Returned> {
             ranked(bank, &probe, &pool, k).iter().any(same)
         };
         let found = asked.iter().filter(back).count();
-        Returned { by, n: asked.len(), found, share: (!asked.is_empty()).then(|| found as f64 / asked.len() as f64) }
+        SelfReturn { by, n: asked.len(), found, share: (!asked.is_empty()).then(|| found as f64 / asked.len() as f64) }
     };
     vec![by("text", &|i| !i.words.is_empty(), false), by("vector", &|i| i.vector.iter().any(|x| *x != 0.0), true)]
 }
 
 /// What nonsense is like: the greatest likeness of any row to it. Where a ranking has no likeness there is none.
-pub fn negative_controls(bank: &Bank, seed: u64) -> Vec<Control> {
+pub fn negative_controls(bank: &OwnerBank, seed: u64) -> Vec<NonsenseControl> {
     if bank.ranking == Ranking::Proven {
         return Vec::new();
     }
@@ -265,12 +267,12 @@ pub fn negative_controls(bank: &Bank, seed: u64) -> Vec<Control> {
         let mut best: Vec<f64> = Vec::new();
         for (i, (words, vector)) in probes.iter().enumerate() {
             let pool = owners.get(i % owners.len().max(1)).map(|owner| bank.pool(owner)).unwrap_or_default();
-            let rows: Vec<Picked<'_>> = pool.iter().filter_map(|i| bank.item(*i)).map(Picked).collect();
-            let probe = Probe { words, vector, like: None, at: String::new() };
+            let rows: Vec<PickedRow<'_>> = pool.iter().filter_map(|i| bank.item(*i)).map(PickedRow).collect();
+            let probe = TrialQuery { words, vector, like: None, at: String::new() };
             best.push(likeness(&probe, &rows, bank.ranking).into_iter().flatten().fold(0.0, f64::max));
         }
         let answered = best.iter().filter(|b| **b > threshold).count();
-        Control { by, n: probes.len(), answered, threshold, highest: best.into_iter().reduce(f64::max) }
+        NonsenseControl { by, n: probes.len(), answered, threshold, highest: best.into_iter().reduce(f64::max) }
     };
     let mut word = || -> String { (0..9).map(|_| char::from(b'a' + random.below(26) as u8)).collect() };
     let nonsense = (0..CONTROLS).map(|_| ((0..NONSENSE_WORDS).map(|_| word()).collect(), Vec::new())).collect();

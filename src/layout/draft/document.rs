@@ -35,7 +35,7 @@ pub struct Leaf {
 
 /// What stands in the documents of a column.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Document {
+pub struct SampledDocument {
     /// Leaves by path.
     pub leaves: BTreeMap<String, Leaf>,
     /// Documents that are lists of texts and nothing else.
@@ -45,7 +45,7 @@ pub struct Document {
     rows: usize,
 }
 
-impl Document {
+impl SampledDocument {
     /// Takes a document in.
     pub fn add(&mut self, value: &Value) {
         self.rows += 1;
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn paths_name_lists_and_leave_ids_out() {
-        let mut document = Document::default();
+        let mut document = SampledDocument::default();
         document
             .add(&json!({ "parts": [{ "text": "one two" }, { "text": "three" }], "by": { "4f1c22d0a9b31e77": 1 } }));
         let paths: Vec<&str> = document.leaves.keys().map(String::as_str).collect();

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-use super::document::{Document, is_time};
+use super::document::{SampledDocument, is_time};
 use super::names;
 use super::{Sample, SampledColumn};
 use crate::layout::Engine;
@@ -52,7 +52,7 @@ impl Clock {
 
 /// What kind of values a column holds.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Shape {
+pub enum ValueShape {
     /// Nothing was sampled.
     Empty,
     /// Whole numbers.
@@ -66,7 +66,7 @@ pub enum Shape {
     /// JSON strings, quotes and all.
     Quoted,
     /// JSON objects and lists.
-    Document(Document),
+    Document(SampledDocument),
     /// Vectors of that many numbers.
     Vector(usize),
     /// Bytes that are no text.
@@ -77,7 +77,7 @@ pub enum Shape {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Evidence {
     /// What its values are.
-    pub shape: Shape,
+    pub shape: ValueShape,
     /// Sampled rows with a value.
     pub filled: usize,
     /// Sampled rows.
@@ -114,29 +114,31 @@ impl Evidence {
 
     /// Whether most texts are more than a word.
     pub fn is_prose(&self) -> bool {
-        matches!(self.shape, Shape::Text | Shape::Quoted) && self.letters >= 12 && self.blanks * 2 >= self.filled
+        matches!(self.shape, ValueShape::Text | ValueShape::Quoted)
+            && self.letters >= 12
+            && self.blanks * 2 >= self.filled
     }
 
     /// Whether its texts are single words or names.
     pub fn is_word(&self) -> bool {
-        matches!(self.shape, Shape::Text) && self.letters <= 64 && self.blanks * 2 <= self.filled
+        matches!(self.shape, ValueShape::Text) && self.letters <= 64 && self.blanks * 2 <= self.filled
     }
 
     /// In words, for a comment.
     pub fn words(&self) -> String {
         let what = match &self.shape {
-            Shape::Empty => return "no value was sampled".to_owned(),
-            Shape::Whole => "whole numbers".to_owned(),
-            Shape::Real => "numbers".to_owned(),
-            Shape::Time(clock) => clock.words().to_owned(),
-            Shape::Text => format!("texts, {} different, {} letters on average", self.distinct, self.letters),
-            Shape::Quoted => "JSON strings with their quotes".to_owned(),
-            Shape::Document(document) => {
+            ValueShape::Empty => return "no value was sampled".to_owned(),
+            ValueShape::Whole => "whole numbers".to_owned(),
+            ValueShape::Real => "numbers".to_owned(),
+            ValueShape::Time(clock) => clock.words().to_owned(),
+            ValueShape::Text => format!("texts, {} different, {} letters on average", self.distinct, self.letters),
+            ValueShape::Quoted => "JSON strings with their quotes".to_owned(),
+            ValueShape::Document(document) => {
                 let paths: Vec<&str> = document.leaves.keys().take(6).map(String::as_str).collect();
                 format!("JSON: {}", paths.join(", "))
             }
-            Shape::Vector(width) => format!("vectors of {width} numbers"),
-            Shape::Packed => "bytes that are neither text nor JSON".to_owned(),
+            ValueShape::Vector(width) => format!("vectors of {width} numbers"),
+            ValueShape::Packed => "bytes that are neither text nor JSON".to_owned(),
         };
         format!("{what}; {} of {} sampled rows have one", self.filled, self.of)
     }
@@ -150,44 +152,44 @@ fn text(value: &Sample) -> Option<&str> {
     }
 }
 
-fn shape(column: &SampledColumn, engine: Engine, values: &[&Sample], texts: &[&str]) -> Shape {
+fn shape(column: &SampledColumn, engine: Engine, values: &[&Sample], texts: &[&str]) -> ValueShape {
     let declared = column.declared.as_str();
     if let Some(inner) = ["vector(", "halfvec("].iter().find_map(|word| declared.split_once(word)) {
-        return Shape::Vector(inner.1.trim_end_matches(')').parse().unwrap_or(0));
+        return ValueShape::Vector(inner.1.trim_end_matches(')').parse().unwrap_or(0));
     }
     let is_typed = declared.starts_with("timestamp") || declared == "date" || declared == "datetime";
     if is_typed && (engine == Engine::Postgres || values.is_empty()) {
-        return Shape::Time(Clock::Typed);
+        return ValueShape::Time(Clock::Typed);
     }
     if values.is_empty() {
-        return Shape::Empty;
+        return ValueShape::Empty;
     }
     if let Some(numbers) = numbers(values) {
         return of_numbers(&column.name, values, &numbers);
     }
     if let Some(width) = float_width(values) {
-        return Shape::Vector(width);
+        return ValueShape::Vector(width);
     }
-    if most(texts.len(), values.len()) { of_texts(texts) } else { Shape::Packed }
+    if most(texts.len(), values.len()) { of_texts(texts) } else { ValueShape::Packed }
 }
 
-fn of_numbers(name: &str, values: &[&Sample], numbers: &[f64]) -> Shape {
+fn of_numbers(name: &str, values: &[&Sample], numbers: &[f64]) -> ValueShape {
     if names::is_time(name) && numbers.iter().all(|x| SECONDS.contains(x)) {
-        return Shape::Time(Clock::Seconds);
+        return ValueShape::Time(Clock::Seconds);
     }
     if names::is_time(name) && numbers.iter().all(|x| SECONDS.contains(&(x / 1000.0))) {
-        return Shape::Time(Clock::Millis);
+        return ValueShape::Time(Clock::Millis);
     }
-    if values.iter().all(|v| matches!(v, Sample::Integer(_))) { Shape::Whole } else { Shape::Real }
+    if values.iter().all(|v| matches!(v, Sample::Integer(_))) { ValueShape::Whole } else { ValueShape::Real }
 }
 
-fn of_texts(texts: &[&str]) -> Shape {
+fn of_texts(texts: &[&str]) -> ValueShape {
     let times = texts.iter().filter(|t| is_time(t)).count();
     if most(times, texts.len()) {
         let zoned = texts.iter().filter(|t| t.len() > 10 && (t.ends_with('Z') || t[10..].contains(['+', '-']))).count();
-        return Shape::Time(if most(zoned, texts.len()) { Clock::Zoned } else { Clock::Naive });
+        return ValueShape::Time(if most(zoned, texts.len()) { Clock::Zoned } else { Clock::Naive });
     }
-    let (mut document, mut quoted, mut cut) = (Document::default(), 0, 0);
+    let (mut document, mut quoted, mut cut) = (SampledDocument::default(), 0, 0);
     let mut widths = HashSet::new();
     let mut lists = 0;
     for text in texts {
@@ -205,20 +207,20 @@ fn of_texts(texts: &[&str]) -> Shape {
         }
     }
     if cut == texts.len() {
-        return Shape::Empty;
+        return ValueShape::Empty;
     }
     let leaves = document.leaves.values().map(|l| l.rows).max().unwrap_or(0);
     let documents = leaves.max(document.objects + document.text_lists) + cut;
     if lists > 0 && most(lists, texts.len()) && widths.len() == 1 {
-        return Shape::Vector(widths.into_iter().next().unwrap_or(0));
+        return ValueShape::Vector(widths.into_iter().next().unwrap_or(0));
     }
     if quoted > 0 && most(quoted + cut, texts.len()) {
-        return Shape::Quoted;
+        return ValueShape::Quoted;
     }
     if documents > cut && most(documents, texts.len()) {
-        return Shape::Document(document);
+        return ValueShape::Document(document);
     }
-    Shape::Text
+    ValueShape::Text
 }
 
 fn most(some: usize, all: usize) -> bool {
@@ -290,26 +292,29 @@ mod tests {
     #[test]
     fn numbers_are_times_only_under_the_name_of_one() {
         let values = || vec![Sample::Integer(1_772_461_855), Sample::Integer(1_795_314_618)];
-        assert_eq!(evidence("created_at", values()).shape, Shape::Time(Clock::Seconds));
-        assert_eq!(evidence("tokens_used", values()).shape, Shape::Whole);
+        assert_eq!(evidence("created_at", values()).shape, ValueShape::Time(Clock::Seconds));
+        assert_eq!(evidence("tokens_used", values()).shape, ValueShape::Whole);
         let millis = vec![Sample::Integer(1_795_314_834_528)];
-        assert_eq!(evidence("created_at_epoch", millis).shape, Shape::Time(Clock::Millis));
+        assert_eq!(evidence("created_at_epoch", millis).shape, ValueShape::Time(Clock::Millis));
     }
 
     #[test]
     fn texts_are_told_from_json_and_times() {
-        assert_eq!(evidence("a", texts(&["2026-11-22 02:30:14", "2026-11-22 02:30"])).shape, Shape::Time(Clock::Naive));
-        assert_eq!(evidence("a", texts(&["2026-11-22T02:30:14+01:00"])).shape, Shape::Time(Clock::Zoned));
-        assert_eq!(evidence("a", texts(&["\"one\"", "null"])).shape, Shape::Quoted);
-        assert!(matches!(evidence("a", texts(&["{\"a\":1}", "[\"x\"]"])).shape, Shape::Document(_)));
-        assert_eq!(evidence("a", texts(&["[1", "1"])).shape, Shape::Text);
+        assert_eq!(
+            evidence("a", texts(&["2026-11-22 02:30:14", "2026-11-22 02:30"])).shape,
+            ValueShape::Time(Clock::Naive)
+        );
+        assert_eq!(evidence("a", texts(&["2026-11-22T02:30:14+01:00"])).shape, ValueShape::Time(Clock::Zoned));
+        assert_eq!(evidence("a", texts(&["\"one\"", "null"])).shape, ValueShape::Quoted);
+        assert!(matches!(evidence("a", texts(&["{\"a\":1}", "[\"x\"]"])).shape, ValueShape::Document(_)));
+        assert_eq!(evidence("a", texts(&["[1", "1"])).shape, ValueShape::Text);
         assert_eq!(evidence("a", texts(&["1f1e61ca-7136-67f9-bfff-247d82c8ff97"])).uuid, Some(6));
     }
 
     #[test]
     fn bytes_are_floats_where_all_are() {
         let floats: Vec<u8> = (1_u8..=16).flat_map(|i| (f32::from(i) / 16.0).to_le_bytes()).collect();
-        assert_eq!(evidence("e", vec![Sample::Bytes(floats)]).shape, Shape::Vector(16));
-        assert_eq!(evidence("e", vec![Sample::Bytes(vec![0x87, 0xa1, 0x76, 0x04])]).shape, Shape::Packed);
+        assert_eq!(evidence("e", vec![Sample::Bytes(floats)]).shape, ValueShape::Vector(16));
+        assert_eq!(evidence("e", vec![Sample::Bytes(vec![0x87, 0xa1, 0x76, 0x04])]).shape, ValueShape::Packed);
     }
 }

@@ -2,13 +2,13 @@
 
 use super::Sure;
 use super::document::usable;
-use super::evidence::Shape;
+use super::evidence::ValueShape;
 use super::names;
-use super::source::Known;
+use super::source::KnownTable;
 
 /// A way in which rows belong to a person.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Owner {
+pub struct OwnerGuess {
     /// Table.
     pub table: String,
     /// Column.
@@ -25,7 +25,7 @@ pub struct Owner {
 
 /// A table that lists people: its key, and columns by which they are known, each with its kind.
 #[derive(Debug, Clone, PartialEq)]
-pub struct People {
+pub struct PeopleTable {
     /// Table.
     pub table: String,
     /// Key.
@@ -38,18 +38,19 @@ pub struct People {
 const LEVELS: usize = 4;
 
 /// Every way in which rows may belong to a person, table by table.
-pub fn owners(known: &[Known<'_>]) -> Vec<Owner> {
+pub fn owners(known: &[KnownTable<'_>]) -> Vec<OwnerGuess> {
     known.iter().filter(|k| !k.words.people).flat_map(of_table).collect()
 }
 
-fn of_table(known: &Known<'_>) -> Vec<Owner> {
+fn of_table(known: &KnownTable<'_>) -> Vec<OwnerGuess> {
     let mut owners = Vec::new();
     let mut add = |column: &str, path: Option<String>, why: String, sure, rows| {
-        owners.push(Owner { table: known.table.name.clone(), column: column.to_owned(), path, why, sure, rows });
+        owners.push(OwnerGuess { table: known.table.name.clone(), column: column.to_owned(), path, why, sure, rows });
     };
     for (column, evidence) in known.columns() {
         let name = column.name.as_str();
-        let is_word = matches!(evidence.shape, Shape::Text | Shape::Whole | Shape::Empty) && !evidence.is_prose();
+        let is_word =
+            matches!(evidence.shape, ValueShape::Text | ValueShape::Whole | ValueShape::Empty) && !evidence.is_prose();
         if names::is_person(name) && is_word {
             let sure = if evidence.filled > 0 { Sure::High } else { Sure::Medium };
             add(name, None, format!("named as a person; {}", evidence.words()), sure, evidence.filled);
@@ -69,7 +70,7 @@ fn of_table(known: &Known<'_>) -> Vec<Owner> {
                 Sure::Low,
                 evidence.mails,
             );
-        } else if let Shape::Document(document) = &evidence.shape {
+        } else if let ValueShape::Document(document) = &evidence.shape {
             for (path, leaf) in &document.leaves {
                 let last = path.rsplit('.').next().unwrap_or(path);
                 let deep = path.split('.').count() > LEVELS || path.contains("[]");
@@ -84,13 +85,14 @@ fn of_table(known: &Known<'_>) -> Vec<Owner> {
 }
 
 /// The tables that list people.
-pub fn people(known: &[Known<'_>]) -> Vec<People> {
+pub fn people(known: &[KnownTable<'_>]) -> Vec<PeopleTable> {
     let listing = known.iter().filter(|k| k.words.people && !k.words.books);
     listing
         .filter_map(|k| {
             let id = k.single_key()?.to_owned();
             let is_there = |words: &[&str]| {
-                let found = k.columns().find(|(c, e)| names::has_all(&c.name, words) && matches!(e.shape, Shape::Text));
+                let found =
+                    k.columns().find(|(c, e)| names::has_all(&c.name, words) && matches!(e.shape, ValueShape::Text));
                 found.map(|(c, _)| c.name.clone()).filter(|name| *name != id)
             };
             let found = [
@@ -101,7 +103,7 @@ pub fn people(known: &[Known<'_>]) -> Vec<People> {
             ];
             let handles: Vec<(String, &'static str)> =
                 found.into_iter().filter_map(|(c, kind)| Some((c?, kind))).collect();
-            (!handles.is_empty()).then(|| People { table: k.table.name.clone(), id, handles })
+            (!handles.is_empty()).then(|| PeopleTable { table: k.table.name.clone(), id, handles })
         })
         .collect()
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::document::usable;
-use super::evidence::{Clock, Evidence, Shape};
+use super::evidence::{Clock, Evidence, ValueShape};
 use super::names::{self, TableWords};
 use super::{SampledColumn, SampledReference, SampledTable, Sure};
 use crate::layout::Engine;
@@ -17,7 +17,7 @@ const ENOUGH: i32 = 10;
 const IS_TEXT: i32 = 4;
 
 /// A table with what is known of it.
-pub struct Known<'t> {
+pub struct KnownTable<'t> {
     pub table: &'t SampledTable,
     pub words: TableWords,
     pub evidence: Vec<Evidence>,
@@ -25,7 +25,7 @@ pub struct Known<'t> {
 
 /// Where a canonical column is read from.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Place {
+pub enum ReadPlace {
     Column(String),
     Tuple(Vec<String>),
     RowNumber(String),
@@ -35,36 +35,36 @@ pub enum Place {
 
 /// One way to get a canonical column.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Way {
-    pub place: Place,
+pub struct ColumnReading {
+    pub place: ReadPlace,
     pub path: Option<String>,
     pub stored: Option<&'static str>,
 }
 
 /// A guessed canonical column.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Guess {
+pub struct ColumnGuess {
     pub name: &'static str,
-    pub ways: Vec<Way>,
+    pub ways: Vec<ColumnReading>,
     pub why: String,
     pub sure: Sure,
 }
 
 /// Where a table's vectors are: in a column of its own, or in another table by that key column.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Vectors {
+pub enum VectorGuess {
     Own(String),
     Beside { table: String, key: String, column: String },
 }
 
 /// A guessed source.
-pub struct Drafted<'t> {
+pub struct DraftedSource<'t> {
     pub entity: Entity,
-    pub known: &'t Known<'t>,
+    pub known: &'t KnownTable<'t>,
     pub why: String,
     pub sure: Sure,
-    pub columns: Vec<Guess>,
-    pub vectors: Option<Vectors>,
+    pub columns: Vec<ColumnGuess>,
+    pub vectors: Option<VectorGuess>,
     /// Stored columns that no guess uses, with what they hold.
     pub unused: Vec<String>,
     /// Name of the stored column that is the text.
@@ -163,11 +163,11 @@ const MADE: &[(&str, i32)] = &[
     ("update", 2),
 ];
 
-impl<'t> Known<'t> {
+impl<'t> KnownTable<'t> {
     /// What is known of a table.
     pub fn of(table: &'t SampledTable, engine: Engine) -> Self {
         let evidence = table.columns.iter().map(|column| Evidence::of(column, engine)).collect();
-        Known { table, words: names::of_table(&table.name), evidence }
+        KnownTable { table, words: names::of_table(&table.name), evidence }
     }
 
     /// Columns with their evidence.
@@ -198,13 +198,15 @@ impl<'t> Known<'t> {
             .filter_map(|(column, evidence)| {
                 let name = names::of_text(&column.name);
                 let shape = match &evidence.shape {
-                    Shape::Text | Shape::Quoted if evidence.is_prose() => 4 + i32::from(evidence.letters >= 40),
-                    Shape::Quoted => 3,
-                    Shape::Document(_) if best_path(evidence).is_some() => 3,
-                    Shape::Packed if name > 0 => 1,
+                    ValueShape::Text | ValueShape::Quoted if evidence.is_prose() => {
+                        4 + i32::from(evidence.letters >= 40)
+                    }
+                    ValueShape::Quoted => 3,
+                    ValueShape::Document(_) if best_path(evidence).is_some() => 3,
+                    ValueShape::Packed if name > 0 => 1,
                     // Short texts under a text's name, as in a small table; nothing sampled under a sure one.
-                    Shape::Text if name >= 4 => 2,
-                    Shape::Empty if name >= 5 && self.table.rows == 0 => 1,
+                    ValueShape::Text if name >= 4 => 2,
+                    ValueShape::Empty if name >= 5 && self.table.rows == 0 => 1,
                     _ => return None,
                 };
                 let filled = i32::from(evidence.filled * 2 >= evidence.of);
@@ -221,7 +223,7 @@ impl<'t> Known<'t> {
         let mut times: Vec<_> = self
             .columns()
             .filter_map(|(column, evidence)| {
-                let Shape::Time(clock) = evidence.shape else { return None };
+                let ValueShape::Time(clock) = evidence.shape else { return None };
                 let words = names::words(&column.name);
                 let found = |word: &String| MADE.iter().find(|(known, _)| known == word).map_or(0, |(_, p)| *p);
                 let points = words.iter().map(found).max().unwrap_or(0) * 4;
@@ -242,7 +244,7 @@ impl<'t> Known<'t> {
 
 /// The path of a column's documents that leads to the text, in the layout's words; the best first.
 fn paths(evidence: &Evidence) -> Vec<String> {
-    let Shape::Document(document) = &evidence.shape else { return Vec::new() };
+    let ValueShape::Document(document) = &evidence.shape else { return Vec::new() };
     let mut found: Vec<(i32, usize, String)> = document
         .leaves
         .iter()
@@ -276,8 +278,8 @@ fn best_path(evidence: &Evidence) -> Option<String> {
 }
 
 /// Decides which tables are drafted as what: the surest first.
-pub fn choose<'t>(known: &'t [Known<'t>]) -> Vec<Drafted<'t>> {
-    let mut chosen: Vec<(i32, Entity, &Known<'t>, String)> =
+pub fn choose<'t>(known: &'t [KnownTable<'t>]) -> Vec<DraftedSource<'t>> {
+    let mut chosen: Vec<(i32, Entity, &KnownTable<'t>, String)> =
         known.iter().filter_map(|k| role(k).map(|(points, entity, why)| (points, entity, k, why))).collect();
     if chosen.iter().any(|(points, entity, ..)| *points >= ENOUGH && *entity != Entity::Episode) {
         chosen.retain(|(points, ..)| *points >= ENOUGH);
@@ -288,7 +290,7 @@ pub fn choose<'t>(known: &'t [Known<'t>]) -> Vec<Drafted<'t>> {
     }
     chosen.sort_by(|a, b| b.0.cmp(&a.0).then(a.2.table.name.cmp(&b.2.table.name)));
     chosen.truncate(TABLES);
-    let episodes: Vec<&Known<'t>> =
+    let episodes: Vec<&KnownTable<'t>> =
         chosen.iter().filter(|(_, e, ..)| *e == Entity::Episode).map(|(_, _, k, _)| *k).collect();
     chosen
         .iter()
@@ -304,7 +306,7 @@ pub fn choose<'t>(known: &'t [Known<'t>]) -> Vec<Drafted<'t>> {
 }
 
 /// What a table's rows are, with points and reasons; none where it holds no text and no sessions.
-fn role(known: &Known<'_>) -> Option<(i32, Entity, String)> {
+fn role(known: &KnownTable<'_>) -> Option<(i32, Entity, String)> {
     let TableWords { memory, message, session, books, people } = known.words;
     if books || people {
         return None;
@@ -315,7 +317,7 @@ fn role(known: &Known<'_>) -> Option<(i32, Entity, String)> {
     let key = i32::from(!known.table.key.is_empty());
     // An empty table is drafted only where its names leave no doubt.
     let base = text + time + key - if known.table.rows > 0 { 0 } else { 4 };
-    let vector = 3 * i32::from(known.evidence.iter().any(|e| matches!(e.shape, Shape::Vector(_))));
+    let vector = 3 * i32::from(known.evidence.iter().any(|e| matches!(e.shape, ValueShape::Vector(_))));
     let said = 4 * i32::from(has_name(&["role"]) || has_name(&["author"]) || has_name(&["sender"]));
     let order = 2 * i32::from(has_name(&["sequence"]) || has_name(&["seq"]) || has_name(&["idx"]));
     let memories = if memory > 0 || vector > 0 { memory + vector } else { 0 };
@@ -357,9 +359,9 @@ fn role(known: &Known<'_>) -> Option<(i32, Entity, String)> {
 }
 
 /// A time inside a JSON column: the column and the path.
-fn json_time(known: &Known<'_>) -> Option<(String, String)> {
+fn json_time(known: &KnownTable<'_>) -> Option<(String, String)> {
     known.columns().find_map(|(column, evidence)| {
-        let Shape::Document(document) = &evidence.shape else { return None };
+        let ValueShape::Document(document) = &evidence.shape else { return None };
         let is_made = |path: &str| MADE.iter().any(|(word, points)| *points >= 7 && names::has_all(path, &[*word]));
         let (path, _) = document.leaves.iter().find(|(path, leaf)| {
             let last = path.rsplit('.').next().unwrap_or(path);
@@ -370,19 +372,19 @@ fn json_time(known: &Known<'_>) -> Option<(String, String)> {
 }
 
 /// A column of the key whose ids tell the time.
-fn uuid_key(known: &Known<'_>) -> Option<(String, u8)> {
+fn uuid_key(known: &KnownTable<'_>) -> Option<(String, u8)> {
     known.table.key.iter().find_map(|key| Some((key.clone(), known.evidence_of(key)?.uuid?)))
 }
 
 /// Guesses the columns of a source.
 fn source<'t>(
     entity: Entity,
-    known: &'t Known<'t>,
+    known: &'t KnownTable<'t>,
     why: String,
     sure: Sure,
-    episodes: &[&Known<'t>],
-    all: &[Known<'t>],
-) -> Drafted<'t> {
+    episodes: &[&KnownTable<'t>],
+    all: &[KnownTable<'t>],
+) -> DraftedSource<'t> {
     let mut draft = Mapping { entity, known, columns: Vec::new(), used: BTreeSet::new() };
     draft.id();
     draft.times();
@@ -390,7 +392,7 @@ fn source<'t>(
     draft.episode(episodes);
     draft.by_names();
     let vectors = vectors(known, all);
-    if let Some(Vectors::Own(column)) = &vectors {
+    if let Some(VectorGuess::Own(column)) = &vectors {
         draft.used.insert(column.clone());
     }
     let unused = known
@@ -401,13 +403,13 @@ fn source<'t>(
             format!("{} ({declared}): {}", column.name, evidence.words())
         })
         .collect();
-    Drafted { entity, known, why, sure, columns: draft.columns, vectors, unused, text }
+    DraftedSource { entity, known, why, sure, columns: draft.columns, vectors, unused, text }
 }
 
 struct Mapping<'t> {
     entity: Entity,
-    known: &'t Known<'t>,
-    columns: Vec<Guess>,
+    known: &'t KnownTable<'t>,
+    columns: Vec<ColumnGuess>,
     used: BTreeSet<String>,
 }
 
@@ -416,36 +418,36 @@ impl Mapping<'_> {
         self.entity.column(name).is_some() && !self.columns.iter().any(|c| c.name == name)
     }
 
-    fn add(&mut self, name: &str, ways: Vec<Way>, why: impl Into<String>, sure: Sure) {
+    fn add(&mut self, name: &str, ways: Vec<ColumnReading>, why: impl Into<String>, sure: Sure) {
         let Some(column) = self.entity.column(name).filter(|_| self.has(name) && !ways.is_empty()) else { return };
         for way in &ways {
-            if let Place::Column(stored) | Place::Uuid(stored, _) = &way.place {
+            if let ReadPlace::Column(stored) | ReadPlace::Uuid(stored, _) = &way.place {
                 self.used.insert(stored.clone());
             }
         }
-        self.columns.push(Guess { name: column.name, ways, why: why.into(), sure });
+        self.columns.push(ColumnGuess { name: column.name, ways, why: why.into(), sure });
     }
 
     fn id(&mut self) {
         let table = self.known.table;
         let (place, why, sure) = match (&table.key[..], &table.row_number) {
-            ([one], _) => (Place::Column(one.clone()), "the table's key".to_owned(), Sure::High),
+            ([one], _) => (ReadPlace::Column(one.clone()), "the table's key".to_owned(), Sure::High),
             ([_, ..], _) => {
                 let why = format!("the key is {} together: a JSON list of them", table.key.join(", "));
-                (Place::Tuple(table.key.clone()), why, Sure::High)
+                (ReadPlace::Tuple(table.key.clone()), why, Sure::High)
             }
             ([], _) if self.unique().is_some() => (
-                Place::Column(self.unique().unwrap_or_default()),
+                ReadPlace::Column(self.unique().unwrap_or_default()),
                 "no key is declared; all sampled values differ".to_owned(),
                 Sure::Medium,
             ),
             ([], Some(number)) => {
                 let why = "no key is declared: the hidden row number, which a VACUUM may change".to_owned();
-                (Place::RowNumber(number.clone()), why, Sure::Low)
+                (ReadPlace::RowNumber(number.clone()), why, Sure::Low)
             }
             ([], None) => {
                 let all = table.columns.iter().map(|c| c.name.clone()).collect();
-                (Place::Tuple(all), "no key is declared: the whole row".to_owned(), Sure::Low)
+                (ReadPlace::Tuple(all), "no key is declared: the whole row".to_owned(), Sure::Low)
             }
         };
         self.add("id", vec![whole(place)], why, sure);
@@ -473,15 +475,17 @@ impl Mapping<'_> {
             } else {
                 Sure::Low
             };
-            let way = Way { place: Place::Column(column.name.clone()), path: None, stored: clock.stored() };
+            let way =
+                ColumnReading { place: ReadPlace::Column(column.name.clone()), path: None, stored: clock.stored() };
             self.add(made, vec![way], clock.words(), sure);
         } else if let Some((column, path)) = json_time(self.known) {
             let why = format!("times at {path} of the JSON");
-            let way = Way { place: Place::Column(column.clone()), path: Some(path), stored: None };
+            let way = ColumnReading { place: ReadPlace::Column(column.clone()), path: Some(path), stored: None };
             self.add(made, vec![way], why, Sure::Medium);
             self.used.remove(&column);
         } else if let Some((column, version)) = uuid_key(self.known) {
-            let way = Way { place: Place::Uuid(column.clone(), version), path: None, stored: Some("epoch") };
+            let way =
+                ColumnReading { place: ReadPlace::Uuid(column.clone(), version), path: None, stored: Some("epoch") };
             self.add(
                 made,
                 vec![way],
@@ -498,37 +502,37 @@ impl Mapping<'_> {
         if self.entity == Entity::Episode && *points < 6 {
             return None;
         }
-        let mut ways: Vec<Way> = Vec::new();
+        let mut ways: Vec<ColumnReading> = Vec::new();
         let mut whole_too = true;
         let paths = paths(evidence);
         for path in &paths {
-            ways.push(Way { path: Some(path.clone()), ..whole(Place::Column(column.name.clone())) });
+            ways.push(ColumnReading { path: Some(path.clone()), ..whole(ReadPlace::Column(column.name.clone())) });
         }
-        if evidence.shape == Shape::Quoted {
-            ways.push(Way { path: Some(String::new()), ..whole(Place::Column(column.name.clone())) });
+        if evidence.shape == ValueShape::Quoted {
+            ways.push(ColumnReading { path: Some(String::new()), ..whole(ReadPlace::Column(column.name.clone())) });
             whole_too = false;
         }
         if whole_too {
-            ways.push(whole(Place::Column(column.name.clone())));
+            ways.push(whole(ReadPlace::Column(column.name.clone())));
         }
         // Where rows lack it, the next best text of the row.
         if evidence.filled < evidence.of
             && let Some((_, next, _)) = texts.get(1).filter(|(_, _, e)| e.is_prose())
         {
-            ways.push(whole(Place::Column(next.name.clone())));
+            ways.push(whole(ReadPlace::Column(next.name.clone())));
         }
         let sure = match points {
             9.. => Sure::High,
             7.. => Sure::Medium,
             _ => Sure::Low,
         };
-        let packed = if evidence.shape == Shape::Packed { "; packed: its words cannot be shown" } else { "" };
+        let packed = if evidence.shape == ValueShape::Packed { "; packed: its words cannot be shown" } else { "" };
         self.add(name, ways, format!("{}{packed}", evidence.words()), sure);
         Some(column.name.clone())
     }
 
     /// The session that a row belongs to, as the id under which the session is listed.
-    fn episode(&mut self, episodes: &[&Known<'_>]) {
+    fn episode(&mut self, episodes: &[&KnownTable<'_>]) {
         if !self.has("episode_id") {
             return;
         }
@@ -540,13 +544,13 @@ impl Mapping<'_> {
             let why = format!("a foreign key to {}", episode.table.name);
             match (by_key.as_deref(), to.first(), episode.single_key()) {
                 (Some([one]), ..) => {
-                    return self.add("episode_id", vec![whole(Place::Column(one.clone()))], why, Sure::High);
+                    return self.add("episode_id", vec![whole(ReadPlace::Column(one.clone()))], why, Sure::High);
                 }
                 (Some(several @ [_, ..]), ..) => {
-                    return self.add("episode_id", vec![whole(Place::Tuple(several.to_vec()))], why, Sure::High);
+                    return self.add("episode_id", vec![whole(ReadPlace::Tuple(several.to_vec()))], why, Sure::High);
                 }
                 (_, Some(reference), Some(key)) => {
-                    let place = Place::KeyOf((*reference).clone(), key.to_owned());
+                    let place = ReadPlace::KeyOf((*reference).clone(), key.to_owned());
                     return self.add("episode_id", vec![whole(place)], why, Sure::High);
                 }
                 _ => {}
@@ -569,7 +573,7 @@ impl Mapping<'_> {
         if let Some(column) = wanted.into_iter().find_map(named) {
             self.add(
                 "episode_id",
-                vec![whole(Place::Column(column))],
+                vec![whole(ReadPlace::Column(column))],
                 "named as what the row belongs to",
                 Sure::Medium,
             );
@@ -597,10 +601,10 @@ impl Mapping<'_> {
             };
             let Some((column, evidence)) = chosen else { continue };
             let stored = match evidence.shape {
-                Shape::Time(clock) => clock.stored(),
+                ValueShape::Time(clock) => clock.stored(),
                 _ => None,
             };
-            let way = Way { stored, ..whole(Place::Column(column.name.clone())) };
+            let way = ColumnReading { stored, ..whole(ReadPlace::Column(column.name.clone())) };
             let is_same = names::words(&column.name).join("_") == *name;
             let sure = if is_same { Sure::High } else { Sure::Medium };
             let why = evidence.words();
@@ -609,34 +613,35 @@ impl Mapping<'_> {
     }
 }
 
-fn whole(place: Place) -> Way {
-    Way { place, path: None, stored: None }
+fn whole(place: ReadPlace) -> ColumnReading {
+    ColumnReading { place, path: None, stored: None }
 }
 
 fn fits(evidence: &Evidence, fit: Fit) -> bool {
     match (fit, &evidence.shape) {
-        (Fit::Word, Shape::Text) => evidence.is_word() || evidence.letters <= 64,
-        (Fit::Word | Fit::Number | Fit::Whole, Shape::Whole)
-        | (Fit::Number, Shape::Real)
-        | (Fit::Time, Shape::Time(_))
-        | (Fit::Any, Shape::Text) => true,
-        (Fit::List, Shape::Document(document)) => document.text_lists > 0 && document.objects == 0,
-        (Fit::Json, Shape::Document(document)) => document.objects > 0,
+        (Fit::Word, ValueShape::Text) => evidence.is_word() || evidence.letters <= 64,
+        (Fit::Word | Fit::Number | Fit::Whole, ValueShape::Whole)
+        | (Fit::Number, ValueShape::Real)
+        | (Fit::Time, ValueShape::Time(_))
+        | (Fit::Any, ValueShape::Text) => true,
+        (Fit::List, ValueShape::Document(document)) => document.text_lists > 0 && document.objects == 0,
+        (Fit::Json, ValueShape::Document(document)) => document.objects > 0,
         _ => false,
     }
 }
 
-fn vectors(known: &Known<'_>, all: &[Known<'_>]) -> Option<Vectors> {
-    let of =
-        |k: &Known<'_>| k.columns().find(|(_, e)| matches!(e.shape, Shape::Vector(_))).map(|(c, _)| c.name.clone());
+fn vectors(known: &KnownTable<'_>, all: &[KnownTable<'_>]) -> Option<VectorGuess> {
+    let of = |k: &KnownTable<'_>| {
+        k.columns().find(|(_, e)| matches!(e.shape, ValueShape::Vector(_))).map(|(c, _)| c.name.clone())
+    };
     if let Some(column) = of(known) {
-        return Some(Vectors::Own(column));
+        return Some(VectorGuess::Own(column));
     }
     let key = known.single_key()?;
     all.iter().find_map(|other| {
         // A table with texts of its own keeps its vectors for those.
         let column = of(other).filter(|_| other.texts().is_empty())?;
         let reference = other.table.references.iter().find(|r| r.table == known.table.name && r.to == key)?;
-        Some(Vectors::Beside { table: other.table.name.clone(), key: reference.column.clone(), column })
+        Some(VectorGuess::Beside { table: other.table.name.clone(), key: reference.column.clone(), column })
     })
 }

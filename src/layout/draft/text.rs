@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use super::owner::{self, Owner, People};
-use super::source::{self, Drafted, Guess, Known, Place, Vectors, Way};
+use super::owner::{self, OwnerGuess, PeopleTable};
+use super::source::{self, ColumnGuess, ColumnReading, DraftedSource, KnownTable, ReadPlace, VectorGuess};
 use super::{DraftSql, SampledTable, Sure};
 
 /// Letters of a comment.
@@ -14,7 +14,7 @@ const COMMENT: usize = 200;
 /// # Errors
 /// No table holds anything that could be memories, messages or sessions: in words, with what was looked at.
 pub fn draft(name: &str, title: &str, tables: &[SampledTable], sql: &dyn DraftSql) -> Result<String, String> {
-    let known: Vec<Known<'_>> = tables.iter().map(|table| Known::of(table, sql.engine())).collect();
+    let known: Vec<KnownTable<'_>> = tables.iter().map(|table| KnownTable::of(table, sql.engine())).collect();
     let sources = source::choose(&known);
     if sources.is_empty() {
         return Err(format!(
@@ -47,7 +47,7 @@ fn comment(text: &str) -> String {
     }
 }
 
-fn head(out: &mut String, name: &str, title: &str, sources: &[Drafted<'_>], sql: &dyn DraftSql) {
+fn head(out: &mut String, name: &str, title: &str, sources: &[DraftedSource<'_>], sql: &dyn DraftSql) {
     let mut needs: Vec<String> = Vec::new();
     for source in sources.iter().take(4) {
         let table = &source.known.table.name;
@@ -70,16 +70,16 @@ fn head(out: &mut String, name: &str, title: &str, sources: &[Drafted<'_>], sql:
     let _ = writeln!(out, "requires = [{}]", needs.join(", "));
 }
 
-fn write_source(out: &mut String, source: &Drafted<'_>, owners: &[Owner], sql: &dyn DraftSql) {
+fn write_source(out: &mut String, source: &DraftedSource<'_>, owners: &[OwnerGuess], sql: &dyn DraftSql) {
     let table = source.known.table;
     let entity = source.entity.name();
     let why = format!("{}: {} ({}; {} rows sampled)", table.name, source.why, source.sure.word(), table.rows);
     let _ = writeln!(out, "\n{}\n[[{entity}]]\ntable = {}", comment(&why), quoted(&table.name));
     match &source.vectors {
-        Some(Vectors::Own(column)) => {
+        Some(VectorGuess::Own(column)) => {
             let _ = writeln!(out, "vector = {} # high: the column holds vectors", quoted(column));
         }
-        Some(Vectors::Beside { table, key, column }) => {
+        Some(VectorGuess::Beside { table, key, column }) => {
             let (table, key, column) = (quoted(table), quoted(key), quoted(column));
             let _ = writeln!(
                 out,
@@ -114,22 +114,22 @@ fn write_source(out: &mut String, source: &Drafted<'_>, owners: &[Owner], sql: &
     }
 }
 
-fn value(guess: &Guess, sql: &dyn DraftSql) -> String {
+fn value(guess: &ColumnGuess, sql: &dyn DraftSql) -> String {
     match &guess.ways[..] {
         [one] => way(one, sql),
         several => format!("[{}]", several.iter().map(|one| way(one, sql)).collect::<Vec<_>>().join(", ")),
     }
 }
 
-fn way(way: &Way, sql: &dyn DraftSql) -> String {
+fn way(way: &ColumnReading, sql: &dyn DraftSql) -> String {
     let place = match &way.place {
         // A dot would be taken for an alias.
-        Place::Column(name) if name.contains('.') => ("sql", sql.column(name)),
-        Place::Column(name) => ("column", name.clone()),
-        Place::RowNumber(text) => ("sql", text.clone()),
-        Place::Tuple(columns) => ("sql", sql.tuple(columns)),
-        Place::Uuid(column, version) => ("sql", sql.uuid_time(column, *version)),
-        Place::KeyOf(reference, key) => ("sql", sql.key_of(reference, key)),
+        ReadPlace::Column(name) if name.contains('.') => ("sql", sql.column(name)),
+        ReadPlace::Column(name) => ("column", name.clone()),
+        ReadPlace::RowNumber(text) => ("sql", text.clone()),
+        ReadPlace::Tuple(columns) => ("sql", sql.tuple(columns)),
+        ReadPlace::Uuid(column, version) => ("sql", sql.uuid_time(column, *version)),
+        ReadPlace::KeyOf(reference, key) => ("sql", sql.key_of(reference, key)),
     };
     let path = way.path.as_ref().map(|path| format!(", path = {}", quoted(path))).unwrap_or_default();
     let stored = way.stored.map(|stored| format!(", stored = {}", quoted(stored))).unwrap_or_default();
@@ -139,7 +139,7 @@ fn way(way: &Way, sql: &dyn DraftSql) -> String {
     }
 }
 
-fn write_owners(out: &mut String, owners: &[Owner], people: &[People], sql: &dyn DraftSql) {
+fn write_owners(out: &mut String, owners: &[OwnerGuess], people: &[PeopleTable], sql: &dyn DraftSql) {
     let _ = writeln!(
         out,
         "\n# Whose rows are. What is only suspected stands in comments: take the signs away where it is right."
@@ -179,8 +179,8 @@ fn write_owners(out: &mut String, owners: &[Owner], people: &[People], sql: &dyn
     }
 }
 
-fn write_rest(out: &mut String, known: &[Known<'_>], sources: &[Drafted<'_>]) {
-    let rest: Vec<&Known<'_>> = known
+fn write_rest(out: &mut String, known: &[KnownTable<'_>], sources: &[DraftedSource<'_>]) {
+    let rest: Vec<&KnownTable<'_>> = known
         .iter()
         .filter(|k| !k.words.people && !sources.iter().any(|s| s.known.table.name == k.table.name))
         .collect();

@@ -2,8 +2,8 @@
 
 use toml::de::DeTable;
 
-use super::{Reader, join};
-use crate::layout::erase::{Account, Action, Handle, HandleValue, Recompute, Rule};
+use super::{LayoutReader, join};
+use crate::layout::erase::{Account, EraseAction, EraseRule, HandleColumn, HandleValue, Recompute};
 
 const RULE_KEYS: &[&str] = &[
     "table",
@@ -26,8 +26,8 @@ const RULE_KEYS: &[&str] = &[
     "forbids",
 ];
 
-impl Reader<'_> {
-    pub(super) fn handles(&mut self, root: &DeTable<'_>) -> Vec<Handle> {
+impl LayoutReader<'_> {
+    pub(super) fn handles(&mut self, root: &DeTable<'_>) -> Vec<HandleColumn> {
         let mut handles = Vec::new();
         for (i, (at, table)) in self.tables(root, "", "handle").into_iter().enumerate() {
             let prefix = format!("handle[{i}]");
@@ -47,13 +47,13 @@ impl Reader<'_> {
                 }
             };
             if let (Some(table), Some(id), Some(kind)) = (name, id, kind) {
-                handles.push(Handle { table, id, value, kind, requires, line: self.line(at) });
+                handles.push(HandleColumn { table, id, value, kind, requires, line: self.line(at) });
             }
         }
         handles
     }
 
-    pub(super) fn rules(&mut self, root: &DeTable<'_>) -> Vec<Rule> {
+    pub(super) fn rules(&mut self, root: &DeTable<'_>) -> Vec<EraseRule> {
         let mut rules = Vec::new();
         for (i, (at, table)) in self.tables(root, "", "erase").into_iter().enumerate() {
             let prefix = format!("erase[{i}]");
@@ -62,7 +62,7 @@ impl Reader<'_> {
         rules
     }
 
-    fn rule(&mut self, table: &DeTable<'_>, prefix: &str, at: usize) -> Option<Rule> {
+    fn rule(&mut self, table: &DeTable<'_>, prefix: &str, at: usize) -> Option<EraseRule> {
         self.check_keys(table, prefix, RULE_KEYS);
         let name = self.required_text(table, prefix, "table");
         let mut columns = self.plain_texts(table, prefix, "column").into_iter();
@@ -70,7 +70,7 @@ impl Reader<'_> {
         if column.is_none() {
             self.error(at, &join(prefix, "column"), "is missing");
         }
-        let action = self.word(table, prefix, "action", "action", Action::WORDS).unwrap_or(Action::Delete);
+        let action = self.word(table, prefix, "action", "action", EraseAction::WORDS).unwrap_or(EraseAction::Delete);
         let recompute = self.word(table, prefix, "recompute", "aggregate", Recompute::WORDS);
         let of = self.text(table, prefix, "of");
         let mut named = self.plain_texts(table, prefix, "to").into_iter();
@@ -81,11 +81,13 @@ impl Reader<'_> {
             self.error(at, &join(prefix, "to"), words);
             return None;
         }
-        if of.is_none() && (to.is_some() || matches!(action, Action::Reparent | Action::Remove | Action::Stale)) {
+        if of.is_none()
+            && (to.is_some() || matches!(action, EraseAction::Reparent | EraseAction::Remove | EraseAction::Stale))
+        {
             self.error(at, &join(prefix, "of"), "say of which table's erased rows the column names one");
             return None;
         }
-        Some(Rule {
+        Some(EraseRule {
             table: name?,
             column: column?,
             inside: self.inside(table, prefix),

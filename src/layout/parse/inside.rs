@@ -2,11 +2,11 @@
 
 use toml::de::{DeTable, DeValue};
 
-use super::{Reader, join, need};
+use super::{LayoutReader, join, need};
 use crate::layout::write::Removal;
-use crate::layout::{Codec, Inside, Part, Pattern};
+use crate::layout::{Codec, Inside, TablePattern, TextPart};
 
-impl Reader<'_> {
+impl LayoutReader<'_> {
     /// `decode`, `path`, `by`, `part` and `except`, which each say where a value stands within the one around it.
     pub(super) fn inside(&mut self, table: &DeTable<'_>, prefix: &str) -> Inside {
         let mut decode = Vec::new();
@@ -29,15 +29,15 @@ impl Reader<'_> {
         Inside { decode, path: self.text(table, prefix, "path"), by, part: part.unwrap_or_default(), except }
     }
 
-    fn part(&mut self, table: &DeTable<'_>, prefix: &str) -> Option<Part> {
+    fn part(&mut self, table: &DeTable<'_>, prefix: &str) -> Option<TextPart> {
         let node = table.get("part")?;
         match node.get_ref() {
             DeValue::Integer(number) => match number.as_str().parse() {
-                Ok(place) => return Some(Part::At(place)),
+                Ok(place) => return Some(TextPart::At(place)),
                 Err(_) => self.error(node.span().start, &join(prefix, "part"), "parts are counted from 0"),
             },
-            DeValue::String(word) if word == "any" => return Some(Part::Any),
-            DeValue::String(start) if !start.is_empty() => return Some(Part::After(start.to_string())),
+            DeValue::String(word) if word == "any" => return Some(TextPart::Any),
+            DeValue::String(start) if !start.is_empty() => return Some(TextPart::After(start.to_string())),
             _ => {
                 let words = "is a number from 0, `any`, or the text that the part begins with";
                 self.error(node.span().start, &join(prefix, "part"), words);
@@ -80,7 +80,7 @@ impl Reader<'_> {
     }
 
     /// Kinds of tables of any name.
-    pub(super) fn patterns(&mut self, root: &DeTable<'_>) -> Vec<Pattern> {
+    pub(super) fn patterns(&mut self, root: &DeTable<'_>) -> Vec<TablePattern> {
         let mut patterns = Vec::new();
         for (i, (at, table)) in self.tables(root, "", "pattern").into_iter().enumerate() {
             let prefix = format!("pattern[{i}]");
@@ -98,7 +98,7 @@ impl Reader<'_> {
             let like = self.text(table, &prefix, "like").unwrap_or_else(|| "*".to_owned());
             let unlike = self.plain_texts(table, &prefix, "unlike");
             if let Some(name) = self.required_text(table, &prefix, "name") {
-                patterns.push(Pattern { name, has, only, like, unlike });
+                patterns.push(TablePattern { name, has, only, like, unlike });
             }
         }
         patterns

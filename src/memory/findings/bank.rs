@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::{Tally, short};
+use super::{FindingTally, short};
 use crate::memory::{Row, time};
 
 /// Rows of one owner within [`BURST_MICROS`] that make a burst.
@@ -25,7 +25,7 @@ const COMPARED: u64 = 2_000;
 const QUESTIONS: usize = 8;
 
 #[derive(Debug, Default)]
-struct Profile {
+struct BankProfile {
     id: String,
     window: Option<i64>,
     cases: u64,
@@ -34,7 +34,7 @@ struct Profile {
 }
 
 #[derive(Debug)]
-struct Case {
+struct BankCase {
     id: String,
     profile: u64,
     reward: Option<f64>,
@@ -47,11 +47,11 @@ struct Case {
 
 /// Profiles, cases, policies and accesses, as far as findings need them.
 #[derive(Debug, Default)]
-pub struct Bank {
-    profiles: HashMap<u64, Profile>,
+pub struct CaseBank {
+    profiles: HashMap<u64, BankProfile>,
     /// Profile by user and agent.
     owners: HashMap<u64, u64>,
-    cases: HashMap<u64, Case>,
+    cases: HashMap<u64, BankCase>,
     order: Vec<u64>,
     times: HashMap<u64, Vec<(i64, u64)>>,
     policies: Vec<(String, u64)>,
@@ -68,11 +68,11 @@ fn owner(row: &Row) -> u64 {
     short(&format!("{}\n{}", row.text("user_id").unwrap_or_default(), row.text("agent_id").unwrap_or_default()))
 }
 
-impl Bank {
+impl CaseBank {
     /// An empty bank whose findings name at most `most` examples.
     #[must_use]
     pub fn new(most: usize) -> Self {
-        Bank { most, ..Bank::default() }
+        CaseBank { most, ..CaseBank::default() }
     }
 
     /// Takes a profile.
@@ -97,7 +97,7 @@ impl Bank {
         }
         self.order.push(key);
         let references = row.list("reference_case_ids").into_iter().map(short).collect();
-        let case = Case {
+        let case = BankCase {
             id: row.id().to_owned(),
             profile,
             reward: row.number("reward"),
@@ -109,7 +109,7 @@ impl Bank {
         self.cases.insert(key, case);
     }
 
-    /// Whether a case repeats one that was taken before; to be asked before [`Bank::case`].
+    /// Whether a case repeats one that was taken before; to be asked before [`CaseBank::case`].
     #[must_use]
     pub fn repeats(&self, row: &Row) -> bool {
         let (Some(profile), Some(hash)) = (row.text("profile_id"), row.text("message_hash")) else { return false };
@@ -140,20 +140,20 @@ impl Bank {
 
     /// Profiles with more cases than their window.
     #[must_use]
-    pub fn over_window(&self) -> Tally {
-        let over = |p: &&Profile| p.window.is_some_and(|w| w > 0 && p.cases as i64 > w);
+    pub fn over_window(&self) -> FindingTally {
+        let over = |p: &&BankProfile| p.window.is_some_and(|w| w > 0 && p.cases as i64 > w);
         self.listed(self.profiles.values().filter(over).map(|p| p.id.as_str()))
     }
 
     /// Profiles whose window is 0, which nobody means.
     #[must_use]
-    pub fn nought(&self) -> Tally {
+    pub fn nought(&self) -> FindingTally {
         self.listed(self.profiles.values().filter(|p| p.window.is_some_and(|w| w <= 0)).map(|p| p.id.as_str()))
     }
 
     /// Profiles that are too large to compare vectors at once.
     #[must_use]
-    pub fn too_large(&self) -> Tally {
+    pub fn too_large(&self) -> FindingTally {
         self.listed(self.profiles.values().filter(|p| p.cases > COMPARED).map(|p| p.id.as_str()))
     }
 
@@ -170,17 +170,17 @@ impl Bank {
 
     /// Policies whose bank has no case.
     #[must_use]
-    pub fn idle_policies(&self) -> Tally {
+    pub fn idle_policies(&self) -> FindingTally {
         let idle = |(_, profile): &&(String, u64)| self.profiles.get(profile).is_none_or(|p| p.cases == 0);
         self.listed(self.policies.iter().filter(idle).map(|(id, _)| id.as_str()))
     }
 
     /// Bursts of writing; the examples are the rows of each, the first burst first.
     #[must_use]
-    pub fn bursts(&self) -> Tally {
+    pub fn bursts(&self) -> FindingTally {
         let mut times: Vec<&Vec<(i64, u64)>> = self.times.values().collect();
         times.sort_by_key(|t| t.iter().map(|(at, _)| *at).min());
-        let mut tally = Tally::default();
+        let mut tally = FindingTally::default();
         for times in times {
             for burst in bursts(times) {
                 tally.group(
@@ -194,19 +194,19 @@ impl Bank {
 
     /// Cases that refer to cases which are not there.
     #[must_use]
-    pub fn dangling(&self) -> Tally {
+    pub fn dangling(&self) -> FindingTally {
         self.chosen(|case| case.references.iter().any(|key| !self.cases.contains_key(key)))
     }
 
     /// Cases of little reward that are recalled often.
     #[must_use]
-    pub fn low_and_frequent(&self) -> Tally {
+    pub fn low_and_frequent(&self) -> FindingTally {
         self.chosen(|case| is_poison(case.reward, case.recalls))
     }
 
     /// Cases that come up in most recalls of a bank of some size, for many different questions.
     #[must_use]
-    pub fn swamping(&self) -> Tally {
+    pub fn swamping(&self) -> FindingTally {
         self.chosen(|case| {
             self.profiles.get(&case.profile).is_some_and(|p| {
                 let share = f64::from(case.recalls) / f64::from(p.recalls.max(1));
@@ -215,15 +215,15 @@ impl Bank {
         })
     }
 
-    fn chosen(&self, holds: impl Fn(&Case) -> bool) -> Tally {
+    fn chosen(&self, holds: impl Fn(&BankCase) -> bool) -> FindingTally {
         let cases = self.order.iter().filter_map(|key| self.cases.get(key)).filter(|case| holds(case));
-        Tally::of(cases.map(|case| case.id.as_str()), self.most)
+        FindingTally::of(cases.map(|case| case.id.as_str()), self.most)
     }
 
-    fn listed<'a>(&self, ids: impl Iterator<Item = &'a str>) -> Tally {
+    fn listed<'a>(&self, ids: impl Iterator<Item = &'a str>) -> FindingTally {
         let mut ids: Vec<&str> = ids.collect();
         ids.sort_unstable();
-        Tally::of(ids, self.most)
+        FindingTally::of(ids, self.most)
     }
 }
 

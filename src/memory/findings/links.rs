@@ -3,14 +3,14 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::{Tally, bank, short};
-use crate::memory::chain::{self, Fault, Links, Member};
-use crate::memory::session_links::{Moment, Span, Spans};
+use super::{FindingTally, bank, short};
+use crate::memory::chain::{self, ChainMember, LinkFault, ParentLinks};
+use crate::memory::session_links::{CanvasEventTime, EpisodeSpan, SessionSpans};
 use crate::memory::{Row, feedback, time};
 
 /// What an episode names, in its lists and elsewhere.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Named<'e> {
+pub struct NamedLinks<'e> {
     /// Canvas events.
     pub canvas: Vec<Cow<'e, str>>,
     /// Feedback.
@@ -26,7 +26,7 @@ pub struct Named<'e> {
 }
 
 #[derive(Debug)]
-struct Mark {
+struct EpisodeMark {
     id: String,
     session: u64,
     started: Option<String>,
@@ -50,13 +50,13 @@ struct Mark {
 }
 
 #[derive(Debug)]
-struct Event {
+struct LinkedEvent {
     episode: u64,
     session: u64,
 }
 
 #[derive(Debug)]
-struct Said {
+struct LinkedFeedback {
     episode: u64,
     execution: u64,
     /// What it names as its episode, and when it was: only of what names an execution.
@@ -71,18 +71,18 @@ type Loose = (Option<String>, Option<String>, u64);
 
 /// Episodes with what hangs on them, as far as findings need it. Episodes come first.
 #[derive(Debug, Default)]
-pub struct Story {
-    marks: Vec<Mark>,
+pub struct LinkedEpisodes {
+    marks: Vec<EpisodeMark>,
     places: HashMap<u64, usize>,
     parents: Vec<(String, String)>,
     members: HashMap<u64, (Option<String>, Option<String>)>,
     open_sessions: HashSet<u64>,
-    events: HashMap<u64, Event>,
+    events: HashMap<u64, LinkedEvent>,
     loose: HashMap<u64, Vec<Loose>>,
-    said: HashMap<u64, Said>,
-    orphans: Tally,
+    said: HashMap<u64, LinkedFeedback>,
+    orphans: FindingTally,
     times: HashMap<u64, Vec<(i64, u64)>>,
-    missing_memories: Tally,
+    missing_memories: FindingTally,
     most: usize,
 }
 
@@ -99,17 +99,17 @@ const KINDS: &[&str] = &[
 ];
 
 /// Faults of links, of counts and of chains, by kind.
-pub type Faults = Vec<(&'static str, Tally)>;
+pub type Faults = Vec<(&'static str, FindingTally)>;
 
-impl Story {
+impl LinkedEpisodes {
     /// An empty story whose findings name at most `most` examples.
     #[must_use]
     pub fn new(most: usize) -> Self {
-        Story { most, ..Story::default() }
+        LinkedEpisodes { most, ..LinkedEpisodes::default() }
     }
 
     /// Takes an episode with what it names.
-    pub fn episode(&mut self, row: &Row, named: &Named<'_>) {
+    pub fn episode(&mut self, row: &Row, named: &NamedLinks<'_>) {
         let key = short(row.id());
         let text = |column: &str| row.text(column).map(str::to_owned);
         let session = row.text("session_id").filter(|s| !s.is_empty()).map_or(0, short);
@@ -133,7 +133,7 @@ impl Story {
         let distinct = |ids: &[&str]| ids.iter().collect::<HashSet<_>>().len() == ids.len();
         let executions = sorted(row.list("execution_ids").into_iter().map(short));
         self.places.insert(key, self.marks.len());
-        self.marks.push(Mark {
+        self.marks.push(EpisodeMark {
             id: row.id().to_owned(),
             session,
             started: text("started_at"),
@@ -161,14 +161,14 @@ impl Story {
             let text = |column: &str| row.text(column).map(str::to_owned);
             self.loose.entry(session).or_default().push((text("created_at"), text("episode_id"), key));
         }
-        self.events.insert(key, Event { episode: row.text("episode_id").map_or(0, short), session });
+        self.events.insert(key, LinkedEvent { episode: row.text("episode_id").map_or(0, short), session });
     }
 
     /// Takes feedback.
     pub fn feedback(&mut self, row: &Row) {
         let execution = row.text("execution_id").filter(|e| !e.is_empty()).map_or(0, short);
         let text = |column: &str| row.text(column).filter(|_| execution != 0).map(str::to_owned);
-        let said = Said {
+        let said = LinkedFeedback {
             episode: row.text("episode_id").map_or(0, short),
             execution,
             names: text("episode_id"),
@@ -196,9 +196,9 @@ impl Story {
     pub fn chains(&self) -> Faults {
         let ids = |mut ids: Vec<String>| {
             ids.sort_unstable();
-            Tally::of(ids, self.most)
+            FindingTally::of(ids, self.most)
         };
-        let links = Links::new(self.parents.iter().map(|(id, parent)| (id.clone(), Some(parent.clone()))));
+        let links = ParentLinks::new(self.parents.iter().map(|(id, parent)| (id.clone(), Some(parent.clone()))));
         let circles = links.cycles();
         // In a circle some parent is always younger: that is no finding of its own.
         let circling: HashSet<&str> = circles.iter().flatten().map(String::as_str).collect();
@@ -211,10 +211,10 @@ impl Story {
             let faults = chain::faults(seen(&child), mother.as_ref().map(seen));
             for fault in faults {
                 match fault {
-                    Fault::MissingParent => missing.push(id.clone()),
-                    Fault::ForeignParent => foreign.push(id.clone()),
-                    Fault::YoungerParent if !circling.contains(id.as_str()) => younger.push(id.clone()),
-                    Fault::YoungerParent | Fault::SelfParent => {}
+                    LinkFault::MissingParent => missing.push(id.clone()),
+                    LinkFault::ForeignParent => foreign.push(id.clone()),
+                    LinkFault::YoungerParent if !circling.contains(id.as_str()) => younger.push(id.clone()),
+                    LinkFault::YoungerParent | LinkFault::SelfParent => {}
                 }
             }
         }
@@ -228,8 +228,8 @@ impl Story {
         ]
     }
 
-    fn bursts(&self) -> Tally {
-        let mut tally = Tally::default();
+    fn bursts(&self) -> FindingTally {
+        let mut tally = FindingTally::default();
         let mut times: Vec<&Vec<(i64, u64)>> = self.times.values().collect();
         times.sort_by_key(|t| t.iter().map(|(at, _)| *at).min());
         for burst in times.into_iter().flat_map(|t| bank::bursts(t)) {
@@ -258,7 +258,8 @@ impl Story {
         let unsaid = self.sayable();
         let none = Vec::new();
         // In an order that is the same each time.
-        let mut found: BTreeMap<&'static str, Tally> = KINDS.iter().map(|kind| (*kind, Tally::default())).collect();
+        let mut found: BTreeMap<&'static str, FindingTally> =
+            KINDS.iter().map(|kind| (*kind, FindingTally::default())).collect();
         for (place, mark) in self.marks.iter().enumerate() {
             let canvas = extra_canvas.get(&place).unwrap_or(&none);
             let said = extra_feedback.get(&place).unwrap_or(&none);
@@ -273,9 +274,10 @@ impl Story {
         found
     }
 
-    fn faults(&self, mark: &Mark, back_canvas: &[u64], back_said: &[u64]) -> Vec<&'static str> {
+    fn faults(&self, mark: &EpisodeMark, back_canvas: &[u64], back_said: &[u64]) -> Vec<&'static str> {
         let own = short(&mark.id);
-        let events: Vec<(u64, &Event)> = mark.canvas.iter().filter_map(|k| Some((*k, self.events.get(k)?))).collect();
+        let events: Vec<(u64, &LinkedEvent)> =
+            mark.canvas.iter().filter_map(|k| Some((*k, self.events.get(k)?))).collect();
         let dangling = events.len() < mark.canvas.len() || mark.feedback.iter().any(|k| !self.said.contains_key(k));
         let elsewhere = |episode: u64| episode != 0 && episode != own;
         let wrong = mark.canvas_back && events.iter().any(|(_, e)| elsewhere(e.episode));
@@ -285,7 +287,7 @@ impl Story {
         let linked = (events.len() + further) as i64;
         let count = mark.counted && mark.count.unwrap_or_default() != linked;
         let rows: HashSet<u64> = mark.feedback.iter().chain(back_said).copied().collect();
-        let rows: Vec<&Said> = rows.iter().filter_map(|k| self.said.get(k)).collect();
+        let rows: Vec<&LinkedFeedback> = rows.iter().filter_map(|k| self.said.get(k)).collect();
         let mean = feedback::aggregate(rows.iter().filter(|s| s.counts).filter_map(|s| s.score));
         let same = match (mark.score, mean) {
             (Some(a), Some(b)) => (a - b).abs() < 1e-6,
@@ -320,7 +322,7 @@ impl Story {
                 .collect();
             for (at, names, key) in events.iter().filter(|(_, _, key)| !lists.contains(key)) {
                 debug_assert!(self.events.get(key).is_some_and(|e| e.session == *session));
-                let moment = Moment { at: at.as_deref(), names: names.as_deref() };
+                let moment = CanvasEventTime { at: at.as_deref(), names: names.as_deref() };
                 let place = spans.owner(moment).and_then(|i| places.get(i));
                 linkable.extend(place.filter(|p| self.marks[**p].open));
             }
@@ -331,7 +333,7 @@ impl Story {
     /// Episodes to which feedback on their execution belongs that none of that execution lists.
     fn sayable(&self) -> HashSet<usize> {
         let mut by_execution: HashMap<u64, Vec<usize>> = HashMap::new();
-        let mut asked: HashMap<u64, Vec<(&u64, &Said)>> = HashMap::new();
+        let mut asked: HashMap<u64, Vec<(&u64, &LinkedFeedback)>> = HashMap::new();
         for (key, said) in self.said.iter().filter(|(_, said)| said.execution != 0) {
             asked.entry(said.execution).or_default().push((key, said));
         }
@@ -345,7 +347,7 @@ impl Story {
             let spans = self.spans(places);
             let listed: HashSet<&u64> = places.iter().flat_map(|p| &self.marks[*p].feedback).collect();
             for (_, said) in asked.get(execution).into_iter().flatten().filter(|(key, _)| !listed.contains(key)) {
-                let moment = Moment { at: said.at.as_deref(), names: said.names.as_deref() };
+                let moment = CanvasEventTime { at: said.at.as_deref(), names: said.names.as_deref() };
                 let place = spans.owner(moment).and_then(|i| places.get(i));
                 sayable.extend(place.filter(|p| self.marks[**p].open_feedback));
             }
@@ -353,8 +355,8 @@ impl Story {
         sayable
     }
 
-    fn spans(&self, places: &[usize]) -> Spans<'_> {
-        Spans::new(&places.iter().map(|p| span(&self.marks[*p])).collect::<Vec<_>>())
+    fn spans(&self, places: &[usize]) -> SessionSpans<'_> {
+        SessionSpans::new(&places.iter().map(|p| span(&self.marks[*p])).collect::<Vec<_>>())
     }
 }
 
@@ -366,10 +368,10 @@ fn sorted(hashes: impl Iterator<Item = u64>) -> Vec<u64> {
     hashes
 }
 
-fn span(mark: &Mark) -> Span<'_> {
-    Span { id: &mark.id, started: mark.started.as_deref(), ended: mark.ended.as_deref() }
+fn span(mark: &EpisodeMark) -> EpisodeSpan<'_> {
+    EpisodeSpan { id: &mark.id, started: mark.started.as_deref(), ended: mark.ended.as_deref() }
 }
 
-fn seen(member: &(String, Option<String>, Option<String>)) -> Member<'_> {
-    Member { id: &member.0, agent_id: member.1.as_deref(), started_at: member.2.as_deref() }
+fn seen(member: &(String, Option<String>, Option<String>)) -> ChainMember<'_> {
+    ChainMember { id: &member.0, agent_id: member.1.as_deref(), started_at: member.2.as_deref() }
 }

@@ -12,10 +12,10 @@ use serde::Serialize;
 use super::Entity;
 use super::invocation::filled;
 
-pub use bank::{Bank, is_poison};
-pub use links::{Named, Story};
-pub use scan::{Held, Scanner, WORDS};
-pub use tally::Tally;
+pub use bank::{CaseBank, is_poison};
+pub use links::{LinkedEpisodes, NamedLinks};
+pub use scan::{HeldText, TextScanner, WORDS};
+pub use tally::FindingTally;
 pub use utility::UtilityHistories;
 
 /// How much a finding matters.
@@ -32,7 +32,7 @@ pub enum Severity {
 
 /// What fixes a kind of finding: the words of a command, `$id` standing for the first example.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Kind {
+pub struct FindingKind {
     /// Stable name, as in `findings --kind`.
     pub name: &'static str,
     /// How much it matters.
@@ -43,12 +43,12 @@ pub struct Kind {
     pub remedy: &'static str,
 }
 
-const fn kind(name: &'static str, severity: Severity, message: &'static str, remedy: &'static str) -> Kind {
-    Kind { name, severity, message, remedy }
+const fn kind(name: &'static str, severity: Severity, message: &'static str, remedy: &'static str) -> FindingKind {
+    FindingKind { name, severity, message, remedy }
 }
 
 /// Every kind, in the order in which they are looked for.
-pub const KINDS: &[Kind] = &[
+pub const KINDS: &[FindingKind] = &[
     kind("audit_break", Severity::High, "faults of the audit trail: it is not what was written", "audit verify"),
     kind(
         "migration_drift",
@@ -199,7 +199,7 @@ pub const CLEANED: &[Entity] = &[
 
 /// The kind of that name.
 #[must_use]
-pub fn kind_named(name: &str) -> Option<&'static Kind> {
+pub fn kind_named(name: &str) -> Option<&'static FindingKind> {
     KINDS.iter().find(|k| k.name == name)
 }
 
@@ -234,7 +234,7 @@ pub struct NotApplicable {
 impl Finding {
     /// A finding of a kind. `entity` is what the examples are of.
     #[must_use]
-    pub fn new(kind: &'static Kind, entity: Option<&'static str>, tally: Tally) -> Finding {
+    pub fn new(kind: &'static FindingKind, entity: Option<&'static str>, tally: FindingTally) -> Finding {
         let first = tally.examples.first().map_or("", String::as_str);
         let is_case = entity.is_none_or(|e| e == "case");
         // All that were written together go together.

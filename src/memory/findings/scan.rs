@@ -3,7 +3,7 @@
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use serde_json::Value;
 
-use crate::memory::entity::{Kind, Personal};
+use crate::memory::entity::{Personal, ValueKind};
 use crate::memory::text_check::{self, INSTRUCTIONS, NAMES, TOKENS};
 use crate::memory::{Row, json};
 
@@ -12,7 +12,7 @@ pub const WORDS: &[&str] = &["component_name", "component_type", "domain", "topi
 
 /// What the text of a row holds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Held {
+pub struct HeldText {
     /// A secret or token.
     pub secret: bool,
     /// Words that address a model.
@@ -23,7 +23,7 @@ pub struct Held {
 
 /// Searches texts. Nearly all are harmless: those are told by one pass, the others are looked at closely.
 #[derive(Debug)]
-pub struct Scanner {
+pub struct TextScanner {
     /// All that a secret or an instruction begins with.
     any: Option<AhoCorasick>,
     secrets: Option<AhoCorasick>,
@@ -31,14 +31,14 @@ pub struct Scanner {
     flat: String,
 }
 
-impl Default for Scanner {
+impl Default for TextScanner {
     fn default() -> Self {
         let tokens = TOKENS.iter().map(|(prefix, ..)| *prefix).chain(["-----BEGIN ", "eyJ", "bearer ", "://"]);
         let secrets: Vec<&str> = tokens.chain(NAMES.iter().copied()).collect();
         let build = |words: &[&str]| {
             AhoCorasick::builder().ascii_case_insensitive(true).kind(Some(AhoCorasickKind::DFA)).build(words).ok()
         };
-        Scanner {
+        TextScanner {
             any: build(&[&secrets, INSTRUCTIONS].concat()),
             secrets: build(&secrets),
             phrases: build(INSTRUCTIONS),
@@ -72,18 +72,18 @@ fn matches(search: Option<&AhoCorasick>, text: &str) -> bool {
     search.is_none_or(|search| search.is_match(text))
 }
 
-impl Scanner {
+impl TextScanner {
     /// What the free text, the lists and the words of a row hold. JSON may have come as its text ([`Query::unparsed`]).
     ///
     /// [`Query::unparsed`]: crate::memory::query::Query
-    pub fn row(&mut self, row: &Row) -> Held {
-        let mut held = Held::default();
+    pub fn row(&mut self, row: &Row) -> HeldText {
+        let mut held = HeldText::default();
         for (column, value) in row.entity.columns().iter().zip(&row.values) {
             let looked_at =
-                column.personal == Personal::Content || column.kind == Kind::List || WORDS.contains(&column.name);
+                column.personal == Personal::Content || column.kind == ValueKind::List || WORDS.contains(&column.name);
             match (looked_at, column.kind, value) {
                 (false, ..) => {}
-                (true, Kind::Json, Value::String(text)) => self.document(text, &mut held),
+                (true, ValueKind::Json, Value::String(text)) => self.document(text, &mut held),
                 (true, ..) => self.value(value, &mut held),
             }
         }
@@ -91,14 +91,14 @@ impl Scanner {
     }
 
     /// What any text of a row holds, free or not: names, lists, ids.
-    pub fn whole(&mut self, row: &Row) -> Held {
-        let mut held = Held::default();
+    pub fn whole(&mut self, row: &Row) -> HeldText {
+        let mut held = HeldText::default();
         row.values.iter().for_each(|value| self.value(value, &mut held));
         held
     }
 
     /// A JSON text, or a text out of one: its strings are looked at one by one only where it holds something at all.
-    fn document(&mut self, text: &str, held: &mut Held) {
+    fn document(&mut self, text: &str, held: &mut HeldText) {
         let seen = glance(text);
         if !seen.odd && seen.flat && !matches(self.any.as_ref(), text) {
             return;
@@ -110,7 +110,7 @@ impl Scanner {
         }
     }
 
-    fn value(&mut self, value: &Value, held: &mut Held) {
+    fn value(&mut self, value: &Value, held: &mut HeldText) {
         match value {
             Value::String(text) => self.text(text, held),
             Value::Array(items) => items.iter().for_each(|item| self.value(item, held)),
@@ -123,7 +123,7 @@ impl Scanner {
         }
     }
 
-    fn text(&mut self, text: &str, held: &mut Held) {
+    fn text(&mut self, text: &str, held: &mut HeldText) {
         let seen = glance(text);
         if seen.odd && text_check::hides(text) {
             held.hidden = true;

@@ -5,16 +5,16 @@ const GROUPED: usize = 1_000;
 
 /// How often something was found, with the first ids.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Tally {
+pub struct FindingTally {
     /// How often.
     pub count: u64,
-    /// The first ids, at most as many as [`Tally::add`] was told.
+    /// The first ids, at most as many as [`FindingTally::add`] was told.
     pub examples: Vec<String>,
     /// The first of several groups, where rows are found in groups: all of its ids.
     pub together: Vec<String>,
 }
 
-impl Tally {
+impl FindingTally {
     /// One more; its id is kept while fewer than `most` are.
     pub fn add(&mut self, id: &str, most: usize) {
         self.count += 1;
@@ -37,7 +37,7 @@ impl Tally {
     /// A tally of these.
     #[must_use]
     pub fn of(ids: impl IntoIterator<Item = impl AsRef<str>>, most: usize) -> Self {
-        let mut tally = Tally::default();
+        let mut tally = FindingTally::default();
         ids.into_iter().for_each(|id| tally.add(id.as_ref(), most));
         tally
     }

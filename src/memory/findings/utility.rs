@@ -2,14 +2,14 @@
 
 use std::collections::HashMap;
 
-use super::{Tally, short};
+use super::{FindingTally, short};
 use crate::memory::{Row, time, utility};
 
 /// How far a stored utility may lie from the replayed one.
 const TOLERANCE: f64 = 1e-9;
 
 #[derive(Debug)]
-struct Move {
+struct UtilityMove {
     at: Option<i64>,
     id: Box<str>,
     signal: Box<str>,
@@ -20,7 +20,7 @@ struct Move {
 #[derive(Debug, Default)]
 pub struct UtilityHistories {
     stored: Vec<(Box<str>, Option<f64>)>,
-    moves: HashMap<u64, Vec<Move>>,
+    moves: HashMap<u64, Vec<UtilityMove>>,
 }
 
 impl UtilityHistories {
@@ -32,7 +32,7 @@ impl UtilityHistories {
     /// Takes a signal.
     pub fn signal(&mut self, row: &Row) {
         let Some(episode) = row.text("episode_id") else { return };
-        self.moves.entry(short(episode)).or_default().push(Move {
+        self.moves.entry(short(episode)).or_default().push(UtilityMove {
             at: row.text("created_at").and_then(time::epoch_micros),
             id: row.id().into(),
             signal: row.text("signal").unwrap_or_default().into(),
@@ -42,8 +42,8 @@ impl UtilityHistories {
 
     /// Episodes whose stored utility lies outside of 0..1, or is not what a replay of their signals comes to.
     #[must_use]
-    pub fn differing(mut self, most: usize) -> Tally {
-        let mut tally = Tally::default();
+    pub fn differing(mut self, most: usize) -> FindingTally {
+        let mut tally = FindingTally::default();
         for (id, stored) in &self.stored {
             let replayed = self.moves.get_mut(&short(id)).map(|moves| replayed(moves));
             let outside = stored.is_some_and(|utility| !(0.0..=1.0).contains(&utility));
@@ -56,7 +56,7 @@ impl UtilityHistories {
     }
 }
 
-fn replayed(moves: &mut [Move]) -> f64 {
+fn replayed(moves: &mut [UtilityMove]) -> f64 {
     moves.sort_by(|a, b| (a.at, &a.id).cmp(&(b.at, &b.id)));
     let start = moves.first().and_then(|first| first.before).unwrap_or(utility::START);
     utility::replay(start, moves.iter().map(|m| &*m.signal)).utility()

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Number, Value};
 
-use super::{MAX_DEPTH, Reading};
+use super::{JsonReading, MAX_DEPTH};
 
 /// What becomes of a number that neither 64 bits nor a double can hold.
 #[derive(Clone, Copy)]
@@ -14,11 +14,11 @@ pub(super) enum WideNumber {
 }
 
 /// Reads one text; the rules are those of [`super::read`].
-pub(super) fn read_with(text: &str, wide: WideNumber) -> Reading {
-    let mut reader = Reader { text, bytes: text.as_bytes(), at: 0, depth: 0, wide, oddities: Vec::new() };
+pub(super) fn read_with(text: &str, wide: WideNumber) -> JsonReading {
+    let mut reader = JsonReader { text, bytes: text.as_bytes(), at: 0, depth: 0, wide, oddities: Vec::new() };
     match reader.document() {
-        Ok(value) => Reading { value, problems: reader.oddities.iter().map(Oddity::words).collect() },
-        Err(failure) => Reading { value: Value::Null, problems: vec![failure.words(text)] },
+        Ok(value) => JsonReading { value, problems: reader.oddities.iter().map(Oddity::words).collect() },
+        Err(failure) => JsonReading { value: Value::Null, problems: vec![failure.words(text)] },
     }
 }
 
@@ -40,12 +40,12 @@ impl Oddity {
 }
 
 /// Why nothing could be read, and where.
-struct Failure {
+struct JsonFailure {
     what: &'static str,
     at: usize,
 }
 
-impl Failure {
+impl JsonFailure {
     fn words(&self, text: &str) -> String {
         let rest = text.get(self.at..).unwrap_or_default();
         let python = ["'", "None", "True", "False", "(", "u'", "b'"].iter().any(|p| rest.starts_with(p));
@@ -54,9 +54,9 @@ impl Failure {
     }
 }
 
-type Step<T> = Result<T, Failure>;
+type Step<T> = Result<T, JsonFailure>;
 
-struct Reader<'a> {
+struct JsonReader<'a> {
     text: &'a str,
     bytes: &'a [u8],
     at: usize,
@@ -65,7 +65,7 @@ struct Reader<'a> {
     oddities: Vec<Oddity>,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> JsonReader<'a> {
     fn document(&mut self) -> Step<Value> {
         self.skip_space();
         if self.peek().is_none() {
@@ -354,7 +354,7 @@ impl<'a> Reader<'a> {
     }
 
     fn fail<T>(&self, what: &'static str) -> Step<T> {
-        Err(Failure { what, at: self.at })
+        Err(JsonFailure { what, at: self.at })
     }
 
     fn fail_or_end<T>(&self, what: &'static str) -> Step<T> {

@@ -6,7 +6,7 @@ use unicode_segmentation::UnicodeSegmentation as _;
 
 /// What stands beside a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Beside {
+pub enum BesidePlace {
     /// Nothing that would make a longer word: a blank, a mark, a letter of another script, a letter of a script that
     /// puts no blanks between words.
     Free,
@@ -21,31 +21,31 @@ pub enum Beside {
 /// What a letter beside a place means. `inner` is the letter of the place next to it; `outer` stands outside, and comes
 /// first when `before`.
 #[must_use]
-pub fn beside(outer: Option<char>, inner: char, before: bool) -> Beside {
-    let Some(outer) = outer else { return Beside::Free };
+pub fn beside(outer: Option<char>, inner: char, before: bool) -> BesidePlace {
+    let Some(outer) = outer else { return BesidePlace::Free };
     if matches!(outer, '_' | '\u{203f}' | '\u{2040}' | '\u{2054}') {
-        return Beside::Joined;
+        return BesidePlace::Joined;
     }
     let mark = is_combining_mark(outer);
     if !outer.is_alphanumeric() && !mark {
-        return Beside::Free;
+        return BesidePlace::Free;
     }
     if mark && !before {
-        return Beside::Letter;
+        return BesidePlace::Letter;
     }
     let pair: String = if before { [outer, inner].iter().collect() } else { [inner, outer].iter().collect() };
     // UAX 29: Chinese, Japanese, Thai, Lao, Khmer and Burmese letters are words of their own there.
     if inner.is_alphanumeric() && pair.split_word_bounds().count() > 1 {
-        return Beside::Free;
+        return BesidePlace::Free;
     }
     if outer.is_numeric() {
-        return Beside::Digit;
+        return BesidePlace::Digit;
     }
     let (inside, outside) = (inner.script(), outer.script());
     let shared = |script| matches!(script, Script::Common | Script::Inherited | Script::Unknown);
     // Korean particles after a Latin name, Russian endings after an address.
     let apart = inner.is_alphabetic() && inside != outside && !shared(inside) && !shared(outside);
-    if apart { Beside::Free } else { Beside::Letter }
+    if apart { BesidePlace::Free } else { BesidePlace::Letter }
 }
 
 /// Whether a word can begin at a place of a text: nothing before it makes a longer one. An escape before it (`\n`,
@@ -53,7 +53,7 @@ pub fn beside(outer: Option<char>, inner: char, before: bool) -> Beside {
 #[must_use]
 pub fn begins(text: &[u8], start: usize) -> bool {
     let Some((_, inner)) = around(text, start) else { return true };
-    if beside(around(text, start).and_then(|(outer, _)| outer), inner, true) == Beside::Free {
+    if beside(around(text, start).and_then(|(outer, _)| outer), inner, true) == BesidePlace::Free {
         return true;
     }
     let before = |back: usize| start.checked_sub(back).and_then(|i| text.get(i)).copied();
@@ -68,7 +68,7 @@ pub fn begins(text: &[u8], start: usize) -> bool {
 pub fn ends(text: &[u8], end: usize) -> bool {
     let inner = last_char(&text[..end.min(text.len())]);
     let outer = first_char(text.get(end..).unwrap_or_default());
-    inner.is_none_or(|inner| beside(outer, inner, false) == Beside::Free)
+    inner.is_none_or(|inner| beside(outer, inner, false) == BesidePlace::Free)
 }
 
 /// The characters before and after a place; none where nothing readable stands behind it.
@@ -120,25 +120,25 @@ mod tests {
     #[test]
     fn words_end_where_unicode_says() {
         for (inner, outer, expected) in [
-            ('g', None, Beside::Free),
-            ('g', Some('”'), Beside::Free),
-            ('g', Some('»'), Beside::Free),
-            ('g', Some('😀'), Beside::Free),
-            ('g', Some('谢'), Beside::Free),
-            ('谢', Some('请'), Beside::Free),
-            ('g', Some('ก'), Beside::Free),
-            ('ก', Some('ข'), Beside::Free),
-            ('ກ', Some('ຂ'), Beside::Free),
-            ('ក', Some('ខ'), Beside::Free),
-            ('က', Some('ခ'), Beside::Free),
-            ('g', Some('에'), Beside::Free),
-            ('g', Some('ж'), Beside::Free),
-            ('수', Some('는'), Beside::Letter),
-            ('g', Some('ë'), Beside::Letter),
-            ('g', Some('_'), Beside::Joined),
-            ('g', Some('2'), Beside::Digit),
-            ('1', Some('2'), Beside::Digit),
-            ('1', Some('a'), Beside::Letter),
+            ('g', None, BesidePlace::Free),
+            ('g', Some('”'), BesidePlace::Free),
+            ('g', Some('»'), BesidePlace::Free),
+            ('g', Some('😀'), BesidePlace::Free),
+            ('g', Some('谢'), BesidePlace::Free),
+            ('谢', Some('请'), BesidePlace::Free),
+            ('g', Some('ก'), BesidePlace::Free),
+            ('ก', Some('ข'), BesidePlace::Free),
+            ('ກ', Some('ຂ'), BesidePlace::Free),
+            ('ក', Some('ខ'), BesidePlace::Free),
+            ('က', Some('ခ'), BesidePlace::Free),
+            ('g', Some('에'), BesidePlace::Free),
+            ('g', Some('ж'), BesidePlace::Free),
+            ('수', Some('는'), BesidePlace::Letter),
+            ('g', Some('ë'), BesidePlace::Letter),
+            ('g', Some('_'), BesidePlace::Joined),
+            ('g', Some('2'), BesidePlace::Digit),
+            ('1', Some('2'), BesidePlace::Digit),
+            ('1', Some('a'), BesidePlace::Letter),
         ] {
             assert_eq!(beside(outer, inner, false), expected, "{inner} {outer:?}");
             assert_eq!(beside(outer, inner, true), expected, "{outer:?} {inner}");

@@ -6,7 +6,7 @@ use unicode_normalization::char::is_combining_mark;
 
 /// A text that was changed, and where its bytes come from.
 #[derive(Debug, Default)]
-pub struct Traced {
+pub struct TracedText {
     /// The text.
     pub text: String,
     /// Places of the text and of the original that belong together, in order; between two of them both go on alike, or
@@ -16,11 +16,11 @@ pub struct Traced {
     source: usize,
 }
 
-impl Traced {
+impl TracedText {
     /// An empty text with room for as much as the original has.
     #[must_use]
     pub fn with_room(bytes: usize) -> Self {
-        Traced { text: String::with_capacity(bytes), marks: Vec::new(), source: 0 }
+        TracedText { text: String::with_capacity(bytes), marks: Vec::new(), source: 0 }
     }
 
     /// Adds what stays as it is, letter for letter.
@@ -84,8 +84,8 @@ pub fn folded(text: &str) -> String {
 
 /// A text as it is compared, with the way back.
 #[must_use]
-pub fn fold(text: &str) -> Traced {
-    let mut out = Traced::with_room(text.len());
+pub fn fold(text: &str) -> TracedText {
+    let mut out = TracedText::with_room(text.len());
     let mut rest = text;
     let mut buffer = String::new();
     while let Some(first) = rest.chars().next() {

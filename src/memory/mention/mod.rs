@@ -24,7 +24,7 @@
 //!   `Dmitri O.`), a middle name more or less, parts run together or joined by `_ . - +`, no apostrophe or hyphen. A part
 //!   of a name alone is no mention.
 //! - A name under five letters is possible, and certain as the whole value of a column of names.
-//! - An id that is short, a number, or a usual word of this database ([`Sought::common`]) is possible, and certain as the
+//! - An id that is short, a number, or a usual word of this database ([`SoughtHandle::common`]) is possible, and certain as the
 //!   whole value where people are named. Within a time, a date or a longer number it is no mention.
 //! - What stands within a handle that somebody else is known by is that person's.
 
@@ -38,10 +38,10 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use aho_corasick::{AhoCorasick, MatchKind};
 use serde::Serialize;
 
-use beside::{Beside, beside};
+use beside::{BesidePlace, beside};
 pub use beside::{begins, ends};
 pub use fold::folded;
-use fold::{Traced, fold, is_gap};
+use fold::{TracedText, fold, is_gap};
 pub use phone::Phone;
 
 /// Letters below which a name is possible only.
@@ -85,7 +85,7 @@ impl Certainty {
 
 /// What kind of thing a handle is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Shape {
+pub enum HandleShape {
     /// An id, a login.
     Id,
     /// An e-mail address.
@@ -100,38 +100,38 @@ pub enum Shape {
     Profile,
 }
 
-impl Shape {
+impl HandleShape {
     /// The shape of a handle of a kind: `name`, `e-mail`, `phone`, `id`, or one that does not tell.
     #[must_use]
-    pub fn of(kind: &str, value: &str) -> Shape {
+    pub fn of(kind: &str, value: &str) -> HandleShape {
         let plain = folded(value.trim());
         match kind {
-            "name" => Shape::Name,
-            "id" => Shape::Id,
-            "session" => Shape::Session,
-            "profile" => Shape::Profile,
-            _ if plain.contains('@') && !plain.contains(' ') => Shape::Mail,
-            _ if Phone::new(&plain).is_some() => Shape::Phone,
-            _ if name::is_name(&plain) => Shape::Name,
-            _ => Shape::Id,
+            "name" => HandleShape::Name,
+            "id" => HandleShape::Id,
+            "session" => HandleShape::Session,
+            "profile" => HandleShape::Profile,
+            _ if plain.contains('@') && !plain.contains(' ') => HandleShape::Mail,
+            _ if Phone::new(&plain).is_some() => HandleShape::Phone,
+            _ if name::is_name(&plain) => HandleShape::Name,
+            _ => HandleShape::Id,
         }
     }
 }
 
 /// One thing to look for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Sought {
+pub struct SoughtHandle {
     /// What the person is known by.
     pub value: String,
     /// What kind of thing it is.
-    pub shape: Shape,
+    pub shape: HandleShape,
     /// It is a usual word or number in this database, or too short to tell: see [`is_plain`].
     pub common: bool,
 }
 
 /// Where a text stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Place {
+pub struct MentionText {
     /// The column, or the last key of the path, is about people.
     pub people: bool,
     /// It is about names of people.
@@ -144,25 +144,26 @@ pub struct Place {
     pub number: bool,
 }
 
-impl Place {
+impl MentionText {
     /// Where anything that is looked for may stand.
-    pub const ANY: Place = Place { people: true, names: true, sessions: true, profiles: true, number: false };
+    pub const ANY: MentionText =
+        MentionText { people: true, names: true, sessions: true, profiles: true, number: false };
 
     /// Whether handles of a shape are what stands here.
     #[must_use]
-    pub fn holds(self, shape: Shape) -> bool {
+    pub fn holds(self, shape: HandleShape) -> bool {
         match shape {
-            Shape::Session => self.sessions,
-            Shape::Profile => self.profiles,
-            Shape::Name => self.names || self.people,
-            Shape::Id | Shape::Mail | Shape::Phone => self.people,
+            HandleShape::Session => self.sessions,
+            HandleShape::Profile => self.profiles,
+            HandleShape::Name => self.names || self.people,
+            HandleShape::Id | HandleShape::Mail | HandleShape::Phone => self.people,
         }
     }
 }
 
 /// A place where somebody may be named.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Span {
+pub struct MentionSpan {
     /// Number of the handle, as given.
     pub handle: usize,
     /// First byte.
@@ -174,18 +175,18 @@ pub struct Span {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Means {
+enum HandleMeans {
     /// A handle, written in some way.
-    Handle { handle: usize, certainty: Certainty, capital: bool, looks: Looks },
+    Handle { handle: usize, certainty: Certainty, capital: bool, looks: WordLooks },
     /// A first name, behind which a further word and the last name may stand.
-    First { handle: usize, last: String, looks: Looks },
+    First { handle: usize, last: String, looks: WordLooks },
     /// Somebody else's handle; as it is written where the person has the same in another case.
     Other { exactly: Option<String> },
 }
 
 /// What the letters of a word are, told once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Looks {
+struct WordLooks {
     /// Letters and nothing else.
     letters_only: bool,
     /// Digits and nothing else.
@@ -200,9 +201,9 @@ struct Looks {
     sturdy: bool,
 }
 
-impl Looks {
+impl WordLooks {
     fn of(word: &str) -> Self {
-        Looks {
+        WordLooks {
             letters_only: word.chars().all(char::is_alphabetic),
             digits_only: word.chars().all(char::is_numeric),
             korean: word.chars().all(|c| ('\u{ac00}'..='\u{d7a3}').contains(&c)),
@@ -215,24 +216,24 @@ impl Looks {
 
 /// Handles that are ready to be looked for.
 #[derive(Debug)]
-pub struct Finder {
-    handles: Vec<Sought>,
+pub struct MentionFinder {
+    handles: Vec<SoughtHandle>,
     phones: Vec<(usize, Phone)>,
     /// Handles that are whole numbers.
     numbers: HashMap<String, usize>,
     words: AhoCorasick,
-    means: Vec<Means>,
+    means: Vec<HandleMeans>,
     /// A text of ASCII holds one of these, or nothing that is looked for.
     first: AhoCorasick,
 }
 
-impl Finder {
+impl MentionFinder {
     /// Looks for handles, which are numbered as given. What `others` are known by is theirs.
     ///
     /// # Errors
     /// More than can be looked for at once.
-    pub fn new(handles: &[Sought], others: &[String]) -> Result<Self, String> {
-        let (mut words, mut means): (Vec<String>, Vec<Means>) = (Vec::new(), Vec::new());
+    pub fn new(handles: &[SoughtHandle], others: &[String]) -> Result<Self, String> {
+        let (mut words, mut means): (Vec<String>, Vec<HandleMeans>) = (Vec::new(), Vec::new());
         let mut phones = Vec::new();
         let (mut mine, mut numbers) = (HashSet::new(), HashMap::new());
         for (i, sought) in handles.iter().enumerate() {
@@ -243,21 +244,21 @@ impl Finder {
             if plain.parse::<i64>().is_ok_and(|number| number.to_string() == plain) {
                 numbers.insert(plain.clone(), i);
             }
-            if sought.shape == Shape::Phone {
+            if sought.shape == HandleShape::Phone {
                 phones.extend(Phone::new(&plain).map(|phone| (i, phone)));
             }
             let written = match sought.shape {
-                Shape::Name => name::written(&plain),
+                HandleShape::Name => name::written(&plain),
                 _ => name::written(&plain).into_iter().take(1).collect(),
             };
             for way in written {
-                let looks = Looks::of(&way.text);
+                let looks = WordLooks::of(&way.text);
                 words.push(way.text);
-                means.push(Means::Handle { handle: i, certainty: way.certainty, capital: way.capital, looks });
+                means.push(HandleMeans::Handle { handle: i, certainty: way.certainty, capital: way.capital, looks });
             }
-            if let Some((first, last)) = name::ends_of(&plain).filter(|_| sought.shape == Shape::Name) {
+            if let Some((first, last)) = name::ends_of(&plain).filter(|_| sought.shape == HandleShape::Name) {
                 words.push(format!("{first} "));
-                means.push(Means::First { handle: i, last, looks: Looks::of(&plain) });
+                means.push(HandleMeans::First { handle: i, last, looks: WordLooks::of(&plain) });
             }
             mine.insert(plain);
         }
@@ -266,20 +267,20 @@ impl Finder {
             if !plain.is_empty() {
                 let exactly = mine.contains(&plain).then(|| other.trim().to_owned());
                 words.push(plain);
-                means.push(Means::Other { exactly });
+                means.push(HandleMeans::Other { exactly });
             }
         }
         let first: HashSet<&str> = words
             .iter()
             .zip(&means)
-            .filter(|(_, means)| !matches!(means, Means::Other { .. }))
+            .filter(|(_, means)| !matches!(means, HandleMeans::Other { .. }))
             .filter_map(|(word, _)| word.split([' ', '\'', '-', '+']).max_by_key(|part| part.len()))
             .filter(|part| part.is_ascii())
             .collect();
         let too_many = |error: aho_corasick::BuildError| format!("too much to look for at once: {error}");
         let mut builder = AhoCorasick::builder();
         builder.match_kind(MatchKind::Standard);
-        Ok(Finder {
+        Ok(MentionFinder {
             words: builder.build(&words).map_err(too_many)?,
             first: builder.ascii_case_insensitive(true).build(first).map_err(too_many)?,
             handles: handles.to_vec(),
@@ -291,7 +292,7 @@ impl Finder {
 
     /// Every place where the person is named, or may be, in order; no two of them overlap.
     #[must_use]
-    pub fn find(&self, text: &str, place: Place) -> Vec<Span> {
+    pub fn find(&self, text: &str, place: MentionText) -> Vec<MentionSpan> {
         if place.number {
             return self.number(text, place);
         }
@@ -299,14 +300,14 @@ impl Finder {
         if text.is_ascii() && !digits && !self.first.is_match(text) {
             return Vec::new();
         }
-        let mut found = Found::default();
+        let mut found = FoundMention::default();
         self.plain(text, place, &mut found);
         found.told()
     }
 
     /// A number is the person's where it is about people; a telephone number wherever it can be nothing else.
-    fn number(&self, text: &str, place: Place) -> Vec<Span> {
-        let span = |handle, certainty| Span { handle, start: 0, end: text.len(), certainty };
+    fn number(&self, text: &str, place: MentionText) -> Vec<MentionSpan> {
+        let span = |handle, certainty| MentionSpan { handle, start: 0, end: text.len(), certainty };
         let own = self.numbers.get(text).filter(|handle| place.holds(self.handles[**handle].shape));
         if let Some(handle) = own {
             return vec![span(*handle, Certainty::Certain)];
@@ -318,18 +319,18 @@ impl Finder {
     }
 
     /// What stands in a text as it is written.
-    fn plain(&self, text: &str, place: Place, found: &mut Found) {
+    fn plain(&self, text: &str, place: MentionText, found: &mut FoundMention) {
         let trace = fold(text);
-        let near = Near { text, trace: &trace };
+        let near = FoldedText { text, trace: &trace };
         for hit in self.words.find_overlapping_iter(&trace.text) {
             let (start, end) = (hit.start(), hit.end());
             match &self.means[hit.pattern().as_usize()] {
-                Means::Handle { handle, certainty, capital, looks } => {
+                HandleMeans::Handle { handle, certainty, capital, looks } => {
                     let told = self.judge(*handle, *looks, &near, (start, end), place);
                     let span = near.span(start, end);
                     let small = text[span.0..].chars().next().is_some_and(char::is_lowercase);
                     if let Some(told) = told.filter(|_| !*capital || !small) {
-                        found.spans.push(Span {
+                        found.spans.push(MentionSpan {
                             handle: *handle,
                             start: span.0,
                             end: span.1,
@@ -337,19 +338,19 @@ impl Finder {
                         });
                     }
                 }
-                Means::First { handle, last, looks } => {
+                HandleMeans::First { handle, last, looks } => {
                     if let Some(end) = middle(&trace.text[end..], last).map(|length| end + length)
                         && let Some(told) = self.judge(*handle, *looks, &near, (start, end), place)
                     {
                         let (start, end) = near.span(start, end);
                         let certainty = Certainty::Possible("with a middle name").and(told);
-                        found.spans.push(Span { handle: *handle, start, end, certainty });
+                        found.spans.push(MentionSpan { handle: *handle, start, end, certainty });
                     }
                 }
-                Means::Other { exactly } => {
+                HandleMeans::Other { exactly } => {
                     let span = near.span(start, end);
                     let theirs = exactly.as_ref().is_none_or(|word| text.get(span.0..span.1) == Some(word));
-                    if theirs && near.before(start) != Beside::Letter && near.behind(end) != Beside::Letter {
+                    if theirs && near.before(start) != BesidePlace::Letter && near.behind(end) != BesidePlace::Letter {
                         found.others.push(span);
                     }
                 }
@@ -359,7 +360,7 @@ impl Finder {
             for (start, end, joined) in phone.find(&trace.text) {
                 let certainty = if joined { WITH_LETTERS } else { Certainty::Certain };
                 let (start, end) = near.span(start, end);
-                found.spans.push(Span { handle: *handle, start, end, certainty });
+                found.spans.push(MentionSpan { handle: *handle, start, end, certainty });
             }
         }
     }
@@ -368,13 +369,13 @@ impl Finder {
     fn judge(
         &self,
         handle: usize,
-        looks: Looks,
-        near: &Near<'_>,
+        looks: WordLooks,
+        near: &FoldedText<'_>,
         (start, end): (usize, usize),
-        place: Place,
+        place: MentionText,
     ) -> Option<Certainty> {
         let sought = self.handles.get(handle)?;
-        let name = sought.shape == Shape::Name;
+        let name = sought.shape == HandleShape::Name;
         let whole = near.is_whole(start, end);
         if whole && place.holds(sought.shape) {
             return Some(Certainty::Certain);
@@ -397,12 +398,12 @@ const LONGER_ADDRESS: Certainty = Certainty::Possible("part of a longer address"
 const LONGER_NAME: Certainty = Certainty::Possible("part of a longer name");
 
 /// A folded text, and how to look around in it.
-struct Near<'a> {
+struct FoldedText<'a> {
     text: &'a str,
-    trace: &'a Traced,
+    trace: &'a TracedText,
 }
 
-impl Near<'_> {
+impl FoldedText<'_> {
     /// The place in the text as it is written.
     fn span(&self, start: usize, end: usize) -> (usize, usize) {
         let (mut start, mut end) = (self.trace.start(start), self.trace.end(end).min(self.text.len()));
@@ -430,18 +431,18 @@ impl Near<'_> {
         self.trace.text[at..].chars()
     }
 
-    fn before(&self, start: usize) -> Beside {
+    fn before(&self, start: usize) -> BesidePlace {
         let inner = self.letters_behind(start).next().unwrap_or(' ');
         let at = self.trace.start(start);
         let gap = self.text.get(..at).and_then(|text| text.chars().next_back()).is_some_and(is_gap);
-        if gap { Beside::Free } else { beside(self.letters_before(start).next(), inner, true) }
+        if gap { BesidePlace::Free } else { beside(self.letters_before(start).next(), inner, true) }
     }
 
-    fn behind(&self, end: usize) -> Beside {
+    fn behind(&self, end: usize) -> BesidePlace {
         let inner = self.letters_before(end).next().unwrap_or(' ');
         let at = self.trace.end(end);
         let gap = self.text.get(at..).and_then(|rest| rest.chars().next()).is_some_and(is_gap);
-        if gap { Beside::Free } else { beside(self.letters_behind(end).next(), inner, false) }
+        if gap { BesidePlace::Free } else { beside(self.letters_behind(end).next(), inner, false) }
     }
 
     /// Whether one of some marks stands before a place, and a letter or digit before it: a word goes on there.
@@ -461,38 +462,40 @@ impl Near<'_> {
         self.text.get(at..).and_then(|rest| rest.chars().next()).is_some_and(|c| ('\u{2012}'..='\u{2015}').contains(&c))
     }
 
-    fn judge(&self, shape: Shape, looks: Looks, start: usize, end: usize) -> Option<Certainty> {
+    fn judge(&self, shape: HandleShape, looks: WordLooks, start: usize, end: usize) -> Option<Certainty> {
         let (before, behind) = (self.before(start), self.behind(end));
-        let letter = before == Beside::Letter || behind == Beside::Letter;
-        if letter && before == Beside::Letter && behind != Beside::Letter && self.escape_before(start) {
+        let letter = before == BesidePlace::Letter || behind == BesidePlace::Letter;
+        if letter && before == BesidePlace::Letter && behind != BesidePlace::Letter && self.escape_before(start) {
             return Some(Certainty::Possible("after what may be an escape"));
         }
         let told = match shape {
-            Shape::Id | Shape::Session | Shape::Profile => self.id(looks, (start, before), (end, behind), letter)?,
-            Shape::Mail => self.mail(start, end, letter)?,
-            Shape::Name => self.name(looks, start, end, letter)?,
-            Shape::Phone => {
-                let digit = before == Beside::Digit || behind == Beside::Digit;
+            HandleShape::Id | HandleShape::Session | HandleShape::Profile => {
+                self.id(looks, (start, before), (end, behind), letter)?
+            }
+            HandleShape::Mail => self.mail(start, end, letter)?,
+            HandleShape::Name => self.name(looks, start, end, letter)?,
+            HandleShape::Phone => {
+                let digit = before == BesidePlace::Digit || behind == BesidePlace::Digit;
                 if digit { None } else { Some(if letter { WITH_LETTERS } else { Certainty::Certain }) }?
             }
         };
         Some(told.and(match (before, behind) {
-            (Beside::Joined, _) | (_, Beside::Joined) => Certainty::Possible("beside `_`"),
-            (Beside::Digit, _) | (_, Beside::Digit) => Certainty::Possible("beside a digit"),
+            (BesidePlace::Joined, _) | (_, BesidePlace::Joined) => Certainty::Possible("beside `_`"),
+            (BesidePlace::Digit, _) | (_, BesidePlace::Digit) => Certainty::Possible("beside a digit"),
             _ => Certainty::Certain,
         }))
     }
 
     fn id(
         &self,
-        looks: Looks,
-        (start, before): (usize, Beside),
-        (end, behind): (usize, Beside),
+        looks: WordLooks,
+        (start, before): (usize, BesidePlace),
+        (end, behind): (usize, BesidePlace),
         letter: bool,
     ) -> Option<Certainty> {
         let digit = |c: Option<char>| c.is_some_and(char::is_numeric);
-        let another_number = before == Beside::Digit && digit(self.letters_behind(start).next())
-            || behind == Beside::Digit && digit(self.letters_before(end).next());
+        let another_number = before == BesidePlace::Digit && digit(self.letters_behind(start).next())
+            || behind == BesidePlace::Digit && digit(self.letters_before(end).next());
         if another_number || looks.digits_only && self.within_number(start, end) {
             return None;
         }
@@ -514,7 +517,7 @@ impl Near<'_> {
         Some(if self.goes_on_before(start, ".-+") { LONGER_ADDRESS } else { Certainty::Certain })
     }
 
-    fn name(&self, looks: Looks, start: usize, end: usize, letter: bool) -> Option<Certainty> {
+    fn name(&self, looks: WordLooks, start: usize, end: usize, letter: bool) -> Option<Certainty> {
         let one = looks.one;
         if letter {
             return (!one || looks.korean).then_some(WITH_LETTERS);
@@ -575,16 +578,16 @@ pub fn is_plain(value: &str) -> bool {
 
 /// What was found, before it is told apart.
 #[derive(Debug, Default)]
-struct Found {
-    spans: Vec<Span>,
+struct FoundMention {
+    spans: Vec<MentionSpan>,
     others: Vec<(usize, usize)>,
 }
 
-impl Found {
+impl FoundMention {
     /// Without what is somebody else's, and without what overlaps: the certain before the possible, the earlier before
     /// the later, the longer before the shorter.
-    fn told(self) -> Vec<Span> {
-        let Found { mut spans, mut others } = self;
+    fn told(self) -> Vec<MentionSpan> {
+        let FoundMention { mut spans, mut others } = self;
         others.sort_unstable();
         // The furthest end of any that begin up to a place.
         let mut furthest = 0;
@@ -597,7 +600,7 @@ impl Found {
             next.checked_sub(1).is_none_or(|at| others[at].1 < span.end)
         });
         spans.sort_by_key(|span| (!span.certainty.is_certain(), span.start, std::cmp::Reverse(span.end)));
-        let mut told: BTreeMap<usize, Span> = BTreeMap::new();
+        let mut told: BTreeMap<usize, MentionSpan> = BTreeMap::new();
         for span in spans {
             let before = told.range(..span.end).next_back().is_some_and(|(_, other)| other.end > span.start);
             if !before {

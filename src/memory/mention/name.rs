@@ -7,7 +7,7 @@ const RUN_TOGETHER: usize = 8;
 
 /// A way to write a name, folded.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Written {
+pub struct WrittenName {
     /// The words.
     pub text: String,
     /// How sure it is that they mean the person.
@@ -18,11 +18,11 @@ pub struct Written {
 
 /// Every way to write a name that is folded already; the name itself first.
 #[must_use]
-pub fn written(name: &str) -> Vec<Written> {
-    let mut all: Vec<Written> = Vec::new();
+pub fn written(name: &str) -> Vec<WrittenName> {
+    let mut all: Vec<WrittenName> = Vec::new();
     let mut add = |text: String, certainty: Certainty, capital: bool| {
         if !text.is_empty() && !all.iter().any(|w| w.text == text) {
-            all.push(Written { text, certainty, capital });
+            all.push(WrittenName { text, certainty, capital });
         }
     };
     add(name.to_owned(), Certainty::Certain, false);

@@ -2,14 +2,14 @@
 
 use super::*;
 
-fn finder(kind: &str, value: &str, common: bool, others: &[&str]) -> Finder {
-    let sought = Sought { value: value.to_owned(), shape: Shape::of(kind, value), common };
+fn finder(kind: &str, value: &str, common: bool, others: &[&str]) -> MentionFinder {
+    let sought = SoughtHandle { value: value.to_owned(), shape: HandleShape::of(kind, value), common };
     let others: Vec<String> = others.iter().map(ToString::to_string).collect();
-    Finder::new(&[sought], &others).unwrap()
+    MentionFinder::new(&[sought], &others).unwrap()
 }
 
 /// What was found, as it is written; `?` before what is possible only.
-fn found(finder: &Finder, text: &str, place: Place) -> Vec<String> {
+fn found(finder: &MentionFinder, text: &str, place: MentionText) -> Vec<String> {
     let told = finder.find(text, place).into_iter();
     told.map(|span| {
         let mark = if span.certainty.is_certain() { "" } else { "?" };
@@ -21,7 +21,7 @@ fn found(finder: &Finder, text: &str, place: Place) -> Vec<String> {
 fn check(kind: &str, value: &str, rows: &[(&str, &[&str])]) {
     let finder = finder(kind, value, false, &[]);
     for (text, expected) in rows {
-        assert_eq!(found(&finder, text, Place::default()), *expected, "{value} in {text:?}");
+        assert_eq!(found(&finder, text, MentionText::default()), *expected, "{value} in {text:?}");
     }
 }
 
@@ -170,22 +170,22 @@ fn a_name_is_found_however_it_is_written() {
 #[test]
 fn a_short_name_is_certain_where_names_are() {
     let finder = finder("name", "Bo Li", false, &[]);
-    let names = Place { names: true, ..Place::default() };
+    let names = MentionText { names: true, ..MentionText::default() };
     assert_eq!(found(&finder, "Bo Li", names), ["Bo Li"]);
-    assert_eq!(found(&finder, "Bo Li", Place::default()), ["?Bo Li"]);
+    assert_eq!(found(&finder, "Bo Li", MentionText::default()), ["?Bo Li"]);
     assert_eq!(found(&finder, "with Bo Li", names), ["?Bo Li"]);
 }
 
 #[test]
 fn a_common_id_is_certain_only_where_people_are_named_and_never_within_numbers() {
-    let people = Place { people: true, ..Place::default() };
+    let people = MentionText { people: true, ..MentionText::default() };
     for (id, text) in [("42", "42"), ("success", "success"), ("null", "null"), ("2026", "2026"), ("1", "1")] {
         let finder = finder("id", id, true, &[]);
         assert_eq!(found(&finder, text, people), [text]);
-        assert_eq!(found(&finder, text, Place::default()), [format!("?{text}")]);
+        assert_eq!(found(&finder, text, MentionText::default()), [format!("?{text}")]);
     }
     let number = |id: &str, text: &str, people: bool| {
-        let place = Place { people, number: true, ..Place::default() };
+        let place = MentionText { people, number: true, ..MentionText::default() };
         found(&finder("id", id, true, &[]), text, place)
     };
     assert_eq!(number("42", "42", true), ["42"]);
@@ -197,9 +197,9 @@ fn a_common_id_is_certain_only_where_people_are_named_and_never_within_numbers()
         ("42", "1.42 or 42.5, 10.0.42.1"),
         ("42", "1,042,000 142 421"),
     ] {
-        assert!(found(&finder("id", id, true, &[]), text, Place::default()).is_empty(), "{id} in {text}");
+        assert!(found(&finder("id", id, true, &[]), text, MentionText::default()).is_empty(), "{id} in {text}");
     }
-    assert_eq!(found(&finder("id", "42", true, &[]), "room 42.", Place::default()), ["?42"]);
+    assert_eq!(found(&finder("id", "42", true, &[]), "room 42.", MentionText::default()), ["?42"]);
     assert!(is_plain("42") && is_plain("success") && is_plain("u42") && !is_plain("dmitri.omalley"));
 }
 
@@ -214,7 +214,11 @@ fn what_others_are_known_by_is_theirs() {
         ("id", "anya.k", &["tanya.k"], "C:\\home\\tanya.k", &[]),
     ];
     for (kind, value, others, text, expected) in rows {
-        assert_eq!(found(&finder(kind, value, false, others), text, Place::default()), *expected, "{value} in {text}");
+        assert_eq!(
+            found(&finder(kind, value, false, others), text, MentionText::default()),
+            *expected,
+            "{value} in {text}"
+        );
     }
 }
 
@@ -237,14 +241,15 @@ fn a_number_is_found_however_it_is_written() {
 fn a_very_long_handle_of_one_letter_takes_no_longer_than_its_text() {
     let finder = finder("id", &"a".repeat(1_000), false, &[]);
     let text = "a".repeat(200_000);
-    assert!(finder.find(&text, Place::default()).is_empty());
+    assert!(finder.find(&text, MentionText::default()).is_empty());
 }
 
 #[test]
 fn many_handles_are_found_in_one_pass() {
-    let handles: Vec<Sought> =
-        (0..700).map(|i| Sought { value: format!("ses-{i:04}-x"), shape: Shape::Id, common: false }).collect();
-    let finder = Finder::new(&handles, &[]).unwrap();
-    let spans = finder.find("in ses-0042-x, ses-0699-x and ses-0700-x", Place::default());
+    let handles: Vec<SoughtHandle> = (0..700)
+        .map(|i| SoughtHandle { value: format!("ses-{i:04}-x"), shape: HandleShape::Id, common: false })
+        .collect();
+    let finder = MentionFinder::new(&handles, &[]).unwrap();
+    let spans = finder.find("in ses-0042-x, ses-0699-x and ses-0700-x", MentionText::default());
     assert_eq!(spans.iter().map(|s| s.handle).collect::<Vec<_>>(), [42, 699]);
 }

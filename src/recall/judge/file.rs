@@ -6,7 +6,7 @@ use serde_json::Value;
 
 /// What is asked.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Asked {
+pub enum JudgedQuestion {
     /// A text.
     Text(String),
     /// An episode or case by its id.
@@ -15,9 +15,9 @@ pub enum Asked {
 
 /// A judged query.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Query {
+pub struct JudgedQuery {
     /// What is asked.
-    pub asked: Asked,
+    pub asked: JudgedQuestion,
     /// Relevant rows with their grades, above 0.
     pub relevant: BTreeMap<String, f64>,
     /// Agent whose memories are asked, where one is named.
@@ -42,11 +42,11 @@ const VERDICT: [&str; 4] = ["relevant", "label", "truth_label", "grade"];
 ///
 /// # Errors
 /// The first line that is none, with what is wrong.
-pub fn parse(text: &str) -> Result<Vec<Query>, String> {
-    let mut queries: Vec<Query> = Vec::new();
+pub fn parse(text: &str) -> Result<Vec<JudgedQuery>, String> {
+    let mut queries: Vec<JudgedQuery> = Vec::new();
     let mut take = |place: String, value: &Value| -> Result<(), String> {
         let query = query(value).map_err(|why| format!("{place}: {why}"))?;
-        let same = |q: &&mut Query| (&q.asked, &q.agent, &q.user) == (&query.asked, &query.agent, &query.user);
+        let same = |q: &&mut JudgedQuery| (&q.asked, &q.agent, &q.user) == (&query.asked, &query.agent, &query.user);
         match queries.iter_mut().find(same) {
             Some(known) => known.relevant.extend(query.relevant),
             None => queries.push(query),
@@ -66,13 +66,13 @@ pub fn parse(text: &str) -> Result<Vec<Query>, String> {
     Ok(queries)
 }
 
-fn query(value: &Value) -> Result<Query, String> {
+fn query(value: &Value) -> Result<JudgedQuery, String> {
     let object = value.as_object().ok_or("a JSON object is expected")?;
     let first = |names: &[&str]| names.iter().find_map(|name| object.get(*name)).filter(|v| !v.is_null());
     let text = |names: &[&str]| first(names).and_then(Value::as_str).map(str::to_owned);
     let asked = match (text(&TEXT), text(&LIKE)) {
-        (Some(words), _) if !words.trim().is_empty() => Asked::Text(words),
-        (_, Some(id)) => Asked::Like(id),
+        (Some(words), _) if !words.trim().is_empty() => JudgedQuestion::Text(words),
+        (_, Some(id)) => JudgedQuestion::Like(id),
         _ => return Err("`query` or `like` is missing".to_owned()),
     };
     let relevant = match (text(&JUDGED), first(&VERDICT)) {
@@ -80,7 +80,7 @@ fn query(value: &Value) -> Result<Query, String> {
         _ => grades(first(&RELEVANT).ok_or("`relevant` is missing: the ids that should be recalled")?)?,
     };
     let (agent, user) = (text(&["agent_id", "agent"]), text(&["user_id", "user"]));
-    Ok(Query { asked, relevant, agent, user })
+    Ok(JudgedQuery { asked, relevant, agent, user })
 }
 
 fn grade(value: &Value) -> Option<f64> {

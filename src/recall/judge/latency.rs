@@ -11,7 +11,7 @@ pub const STAGES: [&str; 4] = ["retrieve", "reuse", "evaluate", "retain"];
 
 /// An access as far as these numbers look at it.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Access {
+pub struct TimedAccess {
     /// Kind as stored.
     pub kind: String,
     /// Milliseconds.
@@ -26,7 +26,7 @@ pub struct Access {
 
 /// Times of a stage or a kind.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Times {
+pub struct LatencyTimes {
     /// The stage, or the kind as stored.
     pub name: String,
     /// Accesses.
@@ -43,13 +43,13 @@ pub struct Times {
 
 /// What the trail of accesses says.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Trail {
+pub struct AccessTrail {
     /// Accesses.
     pub n: usize,
     /// The four stages; one of which nothing is recorded has n 0.
-    pub stages: Vec<Times>,
+    pub stages: Vec<LatencyTimes>,
     /// By kind as stored.
-    pub kinds: Vec<Times>,
+    pub kinds: Vec<LatencyTimes>,
     /// Mean tokens of a recall; none where none are recorded.
     pub tokens: Option<f64>,
     /// Recalls behind the mean.
@@ -79,11 +79,11 @@ pub fn stage(kind: &str) -> &'static str {
     }
 }
 
-fn times(name: &str, accesses: &[&Access]) -> Times {
+fn times(name: &str, accesses: &[&TimedAccess]) -> LatencyTimes {
     let mut known: Vec<f64> = accesses.iter().filter_map(|a| a.latency_ms).filter(|ms| ms.is_finite()).collect();
     known.sort_by(f64::total_cmp);
     let at = |share: f64| known.get((share * known.len().saturating_sub(1) as f64).round() as usize).copied();
-    Times {
+    LatencyTimes {
         name: name.to_owned(),
         n: accesses.len(),
         timed: known.len(),
@@ -95,14 +95,14 @@ fn times(name: &str, accesses: &[&Access]) -> Times {
 
 /// Sums up the trail. Rows and tokens are those of accesses that retrieved.
 #[must_use]
-pub fn trail(accesses: &[Access]) -> Trail {
+pub fn trail(accesses: &[TimedAccess]) -> AccessTrail {
     let of_stage = |name: &'static str| {
-        let own: Vec<&Access> = accesses.iter().filter(|a| stage(&a.kind) == name).collect();
+        let own: Vec<&TimedAccess> = accesses.iter().filter(|a| stage(&a.kind) == name).collect();
         times(name, &own)
     };
-    let mut by_kind: BTreeMap<&str, Vec<&Access>> = BTreeMap::new();
+    let mut by_kind: BTreeMap<&str, Vec<&TimedAccess>> = BTreeMap::new();
     accesses.iter().for_each(|a| by_kind.entry(&a.kind).or_default().push(a));
-    let retrieved: Vec<&Access> = accesses.iter().filter(|a| stage(&a.kind) == "retrieve").collect();
+    let retrieved: Vec<&TimedAccess> = accesses.iter().filter(|a| stage(&a.kind) == "retrieve").collect();
     let tokens: Vec<f64> = retrieved.iter().filter_map(|a| a.tokens).map(|t| t as f64).collect();
     let mut policy_versions = BTreeMap::new();
     for access in &retrieved {
@@ -110,7 +110,7 @@ pub fn trail(accesses: &[Access]) -> Trail {
         *policy_versions.entry(name).or_default() += 1;
     }
     let empty = retrieved.iter().filter(|a| a.rows == 0).count();
-    Trail {
+    AccessTrail {
         n: accesses.len(),
         stages: STAGES.map(of_stage).to_vec(),
         kinds: by_kind.into_iter().map(|(kind, own)| times(kind, &own)).collect(),
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn stages_go_by_their_words() {
-        let access = |kind: &str, ms: f64, rows| Access {
+        let access = |kind: &str, ms: f64, rows| TimedAccess {
             kind: kind.to_owned(),
             latency_ms: Some(ms),
             tokens: Some(100),

@@ -16,19 +16,19 @@ pub const DEPTH: usize = 10;
 
 /// One judged query: the grades of what was ranked, best rank first, and the grades of all that is relevant.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Judged {
+pub struct GradedRanking {
     /// Grade of each ranked row, 0 for one that is not relevant.
     pub ranked: Vec<f64>,
     /// Grades of all relevant rows, in any order; all above 0.
     pub relevant: Vec<f64>,
 }
 
-impl Judged {
+impl GradedRanking {
     /// Grades a ranking of ids by the grades of relevant ones.
     #[must_use]
     pub fn of(ranking: &[String], relevant: &BTreeMap<String, f64>) -> Self {
         let ranked = ranking.iter().map(|id| relevant.get(id).copied().unwrap_or(0.0).max(0.0)).collect();
-        Judged { ranked, relevant: relevant.values().copied().filter(|grade| *grade > 0.0).collect() }
+        GradedRanking { ranked, relevant: relevant.values().copied().filter(|grade| *grade > 0.0).collect() }
     }
 
     fn first(&self, k: usize) -> &[f64] {
@@ -68,7 +68,7 @@ impl Judged {
 
 /// A mean over queries with its 95 % interval by drawing queries again.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Estimate {
+pub struct MeanEstimate {
     /// The mean; none without queries.
     pub value: Option<f64>,
     /// Queries.
@@ -79,10 +79,10 @@ pub struct Estimate {
 
 /// Mean and interval of one number a query.
 #[must_use]
-pub fn estimate(values: &[f64], seed: u64) -> Estimate {
+pub fn estimate(values: &[f64], seed: u64) -> MeanEstimate {
     let n = values.len();
     if n == 0 {
-        return Estimate { value: None, n, interval: None };
+        return MeanEstimate { value: None, n, interval: None };
     }
     let mut random = Random::new(seed);
     let drawn = (0..DRAWS).map(|_| {
@@ -90,12 +90,12 @@ pub fn estimate(values: &[f64], seed: u64) -> Estimate {
         sum / n as f64
     });
     let interval = percentiles(drawn.collect());
-    Estimate { value: Some(values.iter().sum::<f64>() / n as f64), n, interval }
+    MeanEstimate { value: Some(values.iter().sum::<f64>() / n as f64), n, interval }
 }
 
 /// How good rankings are on judged queries.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Quality {
+pub struct RankingQuality {
     /// Judged queries with at least one relevant row.
     pub n: usize,
     /// Queries left out because nothing is relevant to them.
@@ -103,21 +103,21 @@ pub struct Quality {
     /// Rows that count.
     pub k: usize,
     /// Share of queries with a relevant row among the first k.
-    pub hit_rate: Estimate,
+    pub hit_rate: MeanEstimate,
     /// Share of relevant rows among the first k.
-    pub precision_at_k: Estimate,
+    pub precision_at_k: MeanEstimate,
     /// Discounted gain of the first k, as a share of the best order's.
-    pub ndcg_at_k: Estimate,
+    pub ndcg_at_k: MeanEstimate,
     /// Mean reciprocal rank of the first relevant row, within the first ten.
-    pub mrr: Estimate,
+    pub mrr: MeanEstimate,
     /// The same for other k, without intervals.
-    pub sweep: Vec<Sweep>,
+    pub sweep: Vec<RankSweep>,
 }
 
-impl Quality {
+impl RankingQuality {
     /// Its four numbers, with their names for people.
     #[must_use]
-    pub fn named(&self) -> [(String, &Estimate); 4] {
+    pub fn named(&self) -> [(String, &MeanEstimate); 4] {
         let k = self.k;
         [
             ("hit rate".to_owned(), &self.hit_rate),
@@ -130,7 +130,7 @@ impl Quality {
 
 /// The means at one k.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Sweep {
+pub struct RankSweep {
     /// Rows that count.
     pub k: usize,
     /// Share of queries with a relevant row.
@@ -143,24 +143,24 @@ pub struct Sweep {
 
 /// Judges rankings at k; queries to which nothing is relevant are counted and left out.
 #[must_use]
-pub fn quality(queries: &[Judged], k: usize, seed: u64) -> Quality {
-    let judged: Vec<&Judged> = queries.iter().filter(|q| !q.relevant.is_empty()).collect();
-    let each = |number: &dyn Fn(&Judged) -> f64| -> Vec<f64> { judged.iter().map(|q| number(q)).collect() };
+pub fn quality(queries: &[GradedRanking], k: usize, seed: u64) -> RankingQuality {
+    let judged: Vec<&GradedRanking> = queries.iter().filter(|q| !q.relevant.is_empty()).collect();
+    let each = |number: &dyn Fn(&GradedRanking) -> f64| -> Vec<f64> { judged.iter().map(|q| number(q)).collect() };
     let mean = |values: Vec<f64>| values.iter().sum::<f64>() / values.len().max(1) as f64;
-    let at = |k: usize| Sweep {
+    let at = |k: usize| RankSweep {
         k,
         hit_rate: mean(each(&|q| q.hit(k))),
         precision: mean(each(&|q| q.precision(k))),
         ndcg: mean(each(&|q| q.ndcg(k))),
     };
-    Quality {
+    RankingQuality {
         n: judged.len(),
         without_relevant: queries.len() - judged.len(),
         k,
         hit_rate: estimate(&each(&|q| q.hit(k)), seed),
         precision_at_k: estimate(&each(&|q| q.precision(k)), seed),
         ndcg_at_k: estimate(&each(&|q| q.ndcg(k)), seed),
-        mrr: estimate(&each(&Judged::reciprocal_rank), seed),
+        mrr: estimate(&each(&GradedRanking::reciprocal_rank), seed),
         sweep: if judged.is_empty() { Vec::new() } else { SWEEP.map(at).to_vec() },
     }
 }
@@ -171,8 +171,8 @@ mod tests {
 
     use super::*;
 
-    fn judged(ranked: &[f64], relevant: &[f64]) -> Judged {
-        Judged { ranked: ranked.to_vec(), relevant: relevant.to_vec() }
+    fn judged(ranked: &[f64], relevant: &[f64]) -> GradedRanking {
+        GradedRanking { ranked: ranked.to_vec(), relevant: relevant.to_vec() }
     }
 
     #[test]
@@ -194,7 +194,7 @@ mod tests {
     #[test]
     fn grades_and_short_rankings_count() {
         let relevant = BTreeMap::from([("a".to_owned(), 2.0), ("b".to_owned(), 1.0), ("c".to_owned(), 0.0)]);
-        let q = Judged::of(&["b".to_owned(), "a".to_owned()], &relevant);
+        let q = GradedRanking::of(&["b".to_owned(), "a".to_owned()], &relevant);
         assert_eq!((q.ranked.as_slice(), q.relevant.len(), q.precision(4)), (&[1.0, 2.0][..], 2, 0.5));
         let second = 1.0 / 3.0_f64.log2();
         assert!((q.ndcg(4) - (1.0 + 2.0 * second) / (2.0 + second)).abs() < 1e-12);

@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 
-use super::latency::Trail;
-use super::ranked::{Estimate, Quality};
-use super::spread::Spread;
+use super::latency::AccessTrail;
+use super::ranked::{MeanEstimate, RankingQuality};
+use super::spread::RecallSpread;
 
 /// What an evaluation found.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -24,24 +24,24 @@ pub struct Evaluation {
     /// Where the judgements come from.
     pub judged_by: String,
     /// Hit rate, precision, nDCG and reciprocal rank.
-    pub quality: Quality,
+    pub quality: RankingQuality,
     /// Whether a row that is queried with itself comes back.
-    pub self_retrieval: Vec<Returned>,
+    pub self_retrieval: Vec<SelfReturn>,
     /// Whether nonsense comes back with something.
-    pub negative_controls: Vec<Control>,
+    pub negative_controls: Vec<NonsenseControl>,
     /// Coverage, swamping, redundancy, staleness and bad feedback of the rankings here.
-    pub spread: Spread,
+    pub spread: RecallSpread,
     /// Tokens that these recalls cost.
-    pub tokens: Tokens,
+    pub tokens: TokenCounts,
     /// What the trail of accesses says; none where none is kept.
-    pub stored: Option<Stored>,
+    pub stored: Option<StoredRecalls>,
     /// What should be known, for people.
     pub notes: Vec<String>,
 }
 
 /// Tokens of recalled texts, by the rough count of four characters each.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Tokens {
+pub struct TokenCounts {
     /// Recalls whose text was made.
     pub n: usize,
     /// Tokens that a text may have.
@@ -56,7 +56,7 @@ pub struct Tokens {
 
 /// How often a row that is queried with itself comes back among the first k.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Returned {
+pub struct SelfReturn {
     /// `text` or `vector`.
     pub by: &'static str,
     /// Rows asked.
@@ -69,7 +69,7 @@ pub struct Returned {
 
 /// What nonsense gives.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Control {
+pub struct NonsenseControl {
     /// `text` or `vector`.
     pub by: &'static str,
     /// Nonsense queries.
@@ -84,14 +84,14 @@ pub struct Control {
 
 /// Recalls as they happened.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Stored {
+pub struct StoredRecalls {
     /// Times, tokens, policy versions.
     #[serde(flatten)]
-    pub trail: Trail,
+    pub trail: AccessTrail,
     /// Share of recalls with a row that is known to have gone well.
-    pub hit_rate: Estimate,
+    pub hit_rate: MeanEstimate,
     /// Share of the first k rows that are known to have gone well.
-    pub precision_at_k: Estimate,
+    pub precision_at_k: MeanEstimate,
     /// Coverage, swamping, redundancy, staleness and bad feedback of what agents recalled.
-    pub spread: Spread,
+    pub spread: RecallSpread,
 }

@@ -14,7 +14,7 @@ pub const STALE_DAYS: f64 = 90.0;
 
 /// One recalled row.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Recalled {
+pub struct RecalledRow {
     /// Its id.
     pub id: String,
     /// Its age when it was recalled, in days; none when unknown.
@@ -25,16 +25,16 @@ pub struct Recalled {
 
 /// What was recalled for one query, with the similarities of all pairs of it that are known.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Recall {
+pub struct QueryRecall {
     /// The rows, best first.
-    pub rows: Vec<Recalled>,
+    pub rows: Vec<RecalledRow>,
     /// Similarity of each pair among them, where both can be compared.
     pub alike: Vec<f64>,
 }
 
 /// How recall spreads over a memory.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Spread {
+pub struct RecallSpread {
     /// Queries.
     pub queries: usize,
     /// Places filled, over all queries.
@@ -67,7 +67,7 @@ pub struct Spread {
 
 /// Looks at recalls over a number of candidates.
 #[must_use]
-pub fn spread(recalls: &[Recall], candidates: usize) -> Spread {
+pub fn spread(recalls: &[QueryRecall], candidates: usize) -> RecallSpread {
     let rows = || recalls.iter().flat_map(|r| &r.rows);
     let places = rows().count();
     let mut times: HashMap<&str, usize> = HashMap::new();
@@ -80,7 +80,7 @@ pub fn spread(recalls: &[Recall], candidates: usize) -> Spread {
     let pairs: Vec<f64> = recalls.iter().flat_map(|r| r.alike.iter().copied()).collect();
     let ages: Vec<f64> = rows().filter_map(|r| r.age_days).collect();
     let known: Vec<bool> = rows().filter_map(|r| r.bad).collect();
-    Spread {
+    RecallSpread {
         queries: recalls.len(),
         places,
         candidates,
@@ -102,14 +102,14 @@ pub fn spread(recalls: &[Recall], candidates: usize) -> Spread {
 mod tests {
     use super::*;
 
-    fn row(id: &str, age: f64, bad: Option<bool>) -> Recalled {
-        Recalled { id: id.to_owned(), age_days: Some(age), bad }
+    fn row(id: &str, age: f64, bad: Option<bool>) -> RecalledRow {
+        RecalledRow { id: id.to_owned(), age_days: Some(age), bad }
     }
 
     #[test]
     fn one_case_in_every_recall_swamps() {
-        let recalls: Vec<Recall> = (0..10)
-            .map(|i| Recall {
+        let recalls: Vec<QueryRecall> = (0..10)
+            .map(|i| QueryRecall {
                 rows: vec![row("poison", 1.0, Some(true)), row(&format!("c{i}"), 100.0, None)],
                 alike: vec![if i == 0 { 0.99 } else { 0.2 }],
             })

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::logistic::train;
-use super::metrics::{self, Bin, Interval, Metrics, Predicted};
+use super::metrics::{self, CalibrationBin, Interval, LabelledPrediction, Metrics};
 use super::split::{PARTS, parts};
-use super::{Example, LearnError, check};
-use crate::recall::policy::{FEATURES, Policy, Spelling};
+use super::{LearnError, TrainingExample, check};
+use crate::recall::policy::{FEATURES, Policy, WeightSpelling};
 
 /// Queries from which an interval says something: a few drawn again are the same few again.
 const ENOUGH: usize = 10;
@@ -29,9 +29,9 @@ pub struct Assessment {
     /// 95 % intervals by drawing queries again.
     pub interval: Interval,
     /// How often what was predicted came true.
-    pub calibration: Vec<Bin>,
+    pub calibration: Vec<CalibrationBin>,
     /// Each feature by itself.
-    pub features: Vec<Single>,
+    pub features: Vec<SingleFeature>,
     /// `better than chance`, `no better than chance`, `worse than chance` or `unknown`.
     pub verdict: &'static str,
     /// What to do about it, for people.
@@ -40,7 +40,7 @@ pub struct Assessment {
 
 /// A feature by itself.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Single {
+pub struct SingleFeature {
     /// Its name.
     pub name: &'static str,
     /// Its AUC; none where it is the same in all pairs.
@@ -53,20 +53,20 @@ pub struct Single {
 
 /// Assesses predictions made for examples, one for each. `policy` is the one they come from, where it is one.
 #[must_use]
-pub fn assess(examples: &[Example], scores: &[f64], policy: Option<&Policy>, seed: u64) -> Assessment {
+pub fn assess(examples: &[TrainingExample], scores: &[f64], policy: Option<&Policy>, seed: u64) -> Assessment {
     let parts: Vec<(u64, f64)> = scores.iter().map(|score| (0, *score)).collect();
     assess_parts(examples, &parts, policy, seed)
 }
 
 /// The same where several policies made the predictions: which one, and its score.
-fn assess_parts(examples: &[Example], scores: &[(u64, f64)], policy: Option<&Policy>, seed: u64) -> Assessment {
-    let one = |(e, (part, score)): (&Example, &(u64, f64))| Predicted {
+fn assess_parts(examples: &[TrainingExample], scores: &[(u64, f64)], policy: Option<&Policy>, seed: u64) -> Assessment {
+    let one = |(e, (part, score)): (&TrainingExample, &(u64, f64))| LabelledPrediction {
         query: e.query,
         part: *part,
         score: *score,
         label: e.label,
     };
-    let predicted: Vec<Predicted> = examples.iter().zip(scores).map(one).collect();
+    let predicted: Vec<LabelledPrediction> = examples.iter().zip(scores).map(one).collect();
     let metrics = metrics::metrics(&predicted);
     let interval = metrics::intervals(&predicted, seed);
     let mut labels: BTreeMap<usize, [bool; 2]> = BTreeMap::new();
@@ -96,13 +96,15 @@ fn assess_parts(examples: &[Example], scores: &[(u64, f64)], policy: Option<&Pol
     }
 }
 
-fn single(examples: &[Example], i: usize, policy: Option<&Policy>, seed: u64) -> Single {
-    let value = |e: &Example| e.features.get(i).copied().unwrap_or_default();
+fn single(examples: &[TrainingExample], i: usize, policy: Option<&Policy>, seed: u64) -> SingleFeature {
+    let value = |e: &TrainingExample| e.features.get(i).copied().unwrap_or_default();
     let first = examples.first().map(value);
     let varies = examples.iter().any(|e| Some(value(e)) != first);
-    let all: Vec<Predicted> =
-        examples.iter().map(|e| Predicted { query: e.query, part: 0, score: value(e), label: e.label }).collect();
-    Single {
+    let all: Vec<LabelledPrediction> = examples
+        .iter()
+        .map(|e| LabelledPrediction { query: e.query, part: 0, score: value(e), label: e.label })
+        .collect();
+    SingleFeature {
         name: FEATURES.get(i).copied().unwrap_or_default(),
         auc: metrics::metrics(&all).auc.filter(|_| varies),
         interval: if varies { metrics::intervals(&all, seed).auc } else { None },
@@ -139,7 +141,7 @@ fn verdict(auc: Option<[f64; 2]>, queries: usize) -> (&'static str, String) {
 
 /// A trained policy with what it is worth on the pairs that were held out.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Trained {
+pub struct TrainedPolicy {
     /// The policy.
     pub policy: Policy,
     /// On held-out pairs.
@@ -153,7 +155,7 @@ pub struct Trained {
 }
 
 /// Whether each query has negative and positive pairs.
-fn labels(examples: &[Example]) -> Vec<[bool; 2]> {
+fn labels(examples: &[TrainingExample]) -> Vec<[bool; 2]> {
     let queries = examples.iter().map(|e| e.query + 1).max().unwrap_or_default();
     let mut labels = vec![[false; 2]; queries];
     for example in examples {
@@ -163,7 +165,7 @@ fn labels(examples: &[Example]) -> Vec<[bool; 2]> {
 }
 
 /// Why no AUC can be given: both sides of a split need pairs of both kinds. None where it can.
-fn why_no_auc(examples: &[Example]) -> Option<String> {
+fn why_no_auc(examples: &[TrainingExample]) -> Option<String> {
     let labels = labels(examples);
     let [negative, positive] = [0, 1].map(|kind| labels.iter().filter(|has| has[kind]).count());
     (negative < 2 || positive < 2).then(|| {
@@ -176,7 +178,7 @@ fn why_no_auc(examples: &[Example]) -> Option<String> {
 
 /// The pairs of an even share of the queries, and the others: (trained on, held out).
 #[must_use]
-pub fn hold_out(examples: &[Example], part: u64, seed: u64) -> (Vec<Example>, Vec<Example>) {
+pub fn hold_out(examples: &[TrainingExample], part: u64, seed: u64) -> (Vec<TrainingExample>, Vec<TrainingExample>) {
     let parts = parts(&labels(examples), seed);
     examples.iter().partition(|e| parts.get(e.query) != Some(&part))
 }
@@ -185,7 +187,11 @@ pub fn hold_out(examples: &[Example], part: u64, seed: u64) -> (Vec<Example>, Ve
 ///
 /// # Errors
 /// [`LearnError`] where there is nothing to learn from.
-pub fn train_and_hold_out(examples: &[Example], spelling: Spelling, seed: u64) -> Result<Trained, LearnError> {
+pub fn train_and_hold_out(
+    examples: &[TrainingExample],
+    spelling: WeightSpelling,
+    seed: u64,
+) -> Result<TrainedPolicy, LearnError> {
     check(examples)?;
     let first = examples.first().map(|e| e.query);
     if examples.iter().all(|e| Some(e.query) == first) {
@@ -197,23 +203,24 @@ pub fn train_and_hold_out(examples: &[Example], spelling: Spelling, seed: u64) -
         seen.append(&mut held);
     }
     let policy = train(&seen, spelling)?;
-    let score = |all: &[Example]| -> Vec<f64> { all.iter().map(|e| policy.score(&e.features)).collect() };
-    let one = |(e, score): (&Example, f64)| Predicted { query: e.query, part: 0, score, label: e.label };
-    let predicted: Vec<Predicted> = seen.iter().zip(score(&seen)).map(one).collect();
+    let score = |all: &[TrainingExample]| -> Vec<f64> { all.iter().map(|e| policy.score(&e.features)).collect() };
+    let one =
+        |(e, score): (&TrainingExample, f64)| LabelledPrediction { query: e.query, part: 0, score, label: e.label };
+    let predicted: Vec<LabelledPrediction> = seen.iter().zip(score(&seen)).map(one).collect();
     let right = held.iter().filter(|e| (policy.score(&e.features) >= 0.0) == e.label).count();
     let accuracy = (!held.is_empty()).then(|| right as f64 / held.len() as f64);
     let mut held_out = assess(&held, &score(&held), Some(&policy), seed);
     if let Some(reason) = why_no_auc(examples).filter(|_| held_out.metrics.auc.is_none()) {
         held_out.advice = reason;
     }
-    Ok(Trained { held_out, accuracy, trained_on: metrics::metrics(&predicted), n: seen.len(), policy })
+    Ok(TrainedPolicy { held_out, accuracy, trained_on: metrics::metrics(&predicted), n: seen.len(), policy })
 }
 
 /// What training on such pairs is worth: every pair is predicted by a policy that was trained without its query.
 ///
 /// # Errors
 /// As [`train_and_hold_out`].
-pub fn cross_validate(examples: &[Example], seed: u64) -> Result<Assessment, LearnError> {
+pub fn cross_validate(examples: &[TrainingExample], seed: u64) -> Result<Assessment, LearnError> {
     check(examples)?;
     let (mut all, mut scores) = (Vec::new(), Vec::new());
     for part in 0..PARTS {
@@ -221,7 +228,7 @@ pub fn cross_validate(examples: &[Example], seed: u64) -> Result<Assessment, Lea
         if held.is_empty() {
             continue;
         }
-        let policy = train(&seen, Spelling::Snake)?;
+        let policy = train(&seen, WeightSpelling::Snake)?;
         // Each part has a bias of its own, the lower the more of its own queries went well: compared with each other,
         // the parts' scores would make any policy look worse than it is.
         scores.extend(held.iter().map(|e| (part, policy.score(&e.features))));
@@ -236,22 +243,26 @@ mod tests {
     use crate::recall::learn::split::Random;
     use crate::recall::policy::probability;
 
-    fn pairs(n: usize, strength: f64) -> Vec<Example> {
+    fn pairs(n: usize, strength: f64) -> Vec<TrainingExample> {
         let mut random = Random::new(11);
         let one = |i: usize| {
             let features = std::array::from_fn(|k| if k == 1 { 0.4 } else { random.unit() });
-            Example { query: i / 5, features, label: random.unit() < probability(strength * (features[0] - 0.5)) }
+            TrainingExample {
+                query: i / 5,
+                features,
+                label: random.unit() < probability(strength * (features[0] - 0.5)),
+            }
         };
         (0..n).map(one).collect()
     }
 
     #[test]
     fn a_policy_that_learned_something_is_told_from_one_that_did_not() {
-        let found = train_and_hold_out(&pairs(2_000, 6.0), Spelling::Snake, 1).unwrap();
+        let found = train_and_hold_out(&pairs(2_000, 6.0), WeightSpelling::Snake, 1).unwrap();
         assert_eq!(found.held_out.verdict, "better than chance");
         assert_eq!(found.held_out.n + found.n, 2_000);
         assert!(found.held_out.features[0].auc.unwrap() > 0.7 && found.held_out.features[1].auc.is_none());
-        let nothing = train_and_hold_out(&pairs(2_000, 0.0), Spelling::Snake, 1).unwrap();
+        let nothing = train_and_hold_out(&pairs(2_000, 0.0), WeightSpelling::Snake, 1).unwrap();
         assert_eq!(nothing.held_out.verdict, "no better than chance");
         assert!(nothing.held_out.advice.contains("do not activate"));
     }
@@ -259,17 +270,17 @@ mod tests {
     #[test]
     fn both_kinds_are_held_out_wherever_there_are_two_of_each() {
         let features = std::array::from_fn(|_| 0.5);
-        let pair = |query, label| Example { query, features, label };
+        let pair = |query, label| TrainingExample { query, features, label };
         for seed in 0..50 {
             let mixed = [pair(0, true), pair(0, false), pair(1, true), pair(1, false)];
             let pure = [pair(0, true), pair(1, false), pair(2, false), pair(3, true), pair(4, false)];
             let half = [pair(0, true), pair(0, false), pair(1, false), pair(2, true), pair(3, false)];
             for examples in [&mixed[..], &pure, &half] {
-                let found = train_and_hold_out(examples, Spelling::Snake, seed).unwrap();
+                let found = train_and_hold_out(examples, WeightSpelling::Snake, seed).unwrap();
                 assert!(found.held_out.metrics.auc.is_some(), "seed {seed}: {examples:?}");
             }
             let lone = [pair(0, true), pair(1, false), pair(2, false)];
-            let found = train_and_hold_out(&lone, Spelling::Snake, seed).unwrap();
+            let found = train_and_hold_out(&lone, WeightSpelling::Snake, seed).unwrap();
             assert!(found.held_out.metrics.auc.is_none() && found.held_out.advice.contains("1 queries have positive"));
         }
     }
@@ -287,12 +298,12 @@ mod tests {
         let found = cross_validate(&pairs(600, 6.0), 1).unwrap();
         assert_eq!((found.n, found.queries), (600, 120));
         assert!(found.mixed_queries > 60 && !found.advice.contains("one label"));
-        let whole: Vec<Example> =
-            pairs(600, 6.0).into_iter().map(|e| Example { label: e.query % 3 == 0, ..e }).collect();
+        let whole: Vec<TrainingExample> =
+            pairs(600, 6.0).into_iter().map(|e| TrainingExample { label: e.query % 3 == 0, ..e }).collect();
         let found = cross_validate(&whole, 1).unwrap();
         assert!(found.mixed_queries == 0 && found.advice.contains("all 120 queries"), "{}", found.advice);
         assert_eq!(
-            train_and_hold_out(&[pairs(5, 0.0), pairs(5, 9.0)].concat()[..5], Spelling::Snake, 1)
+            train_and_hold_out(&[pairs(5, 0.0), pairs(5, 9.0)].concat()[..5], WeightSpelling::Snake, 1)
                 .err()
                 .map(|e| { matches!(e, LearnError::OneQuery(5) | LearnError::OneClass { .. }) }),
             Some(true)

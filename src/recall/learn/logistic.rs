@@ -1,8 +1,8 @@
 //! Logistic regression on few features by Newton's method: binary cross-entropy with a light ridge, the same weights
 //! for the same pairs to the last bit.
 
-use super::{Example, LearnError, check};
-use crate::recall::policy::{FEATURES, Policy, Spelling, probability};
+use super::{LearnError, TrainingExample, check};
+use crate::recall::policy::{FEATURES, Policy, WeightSpelling, probability};
 
 const N: usize = FEATURES.len();
 /// Weights and bias.
@@ -17,7 +17,7 @@ const STEPS: usize = 50;
 ///
 /// # Errors
 /// [`LearnError`] for pairs that nothing can be learned from.
-pub fn train(examples: &[Example], spelling: Spelling) -> Result<Policy, LearnError> {
+pub fn train(examples: &[TrainingExample], spelling: WeightSpelling) -> Result<Policy, LearnError> {
     check(examples)?;
     let n = examples.len() as f64;
     let mean: [f64; N] = std::array::from_fn(|i| examples.iter().map(|e| e.features[i]).sum::<f64>() / n);
@@ -130,12 +130,12 @@ mod tests {
     use super::*;
     use crate::recall::learn::split::Random;
 
-    fn drawn(n: usize, seed: u64, truth: [f64; M]) -> Vec<Example> {
+    fn drawn(n: usize, seed: u64, truth: [f64; M]) -> Vec<TrainingExample> {
         let mut random = Random::new(seed);
         let one = |i: usize| {
             let features: [f64; N] = std::array::from_fn(|_| random.unit());
             let score = truth[N] + (0..N).map(|k| truth[k] * features[k]).sum::<f64>();
-            Example { query: i / 8, features, label: random.unit() < probability(score) }
+            TrainingExample { query: i / 8, features, label: random.unit() < probability(score) }
         };
         (0..n).map(one).collect()
     }
@@ -143,7 +143,7 @@ mod tests {
     #[test]
     fn known_weights_are_found_again() {
         let truth = [2.0, -1.0, 0.0, 0.5, 3.0, 0.0, -2.0];
-        let policy = train(&drawn(20_000, 3, truth), Spelling::Snake).unwrap();
+        let policy = train(&drawn(20_000, 3, truth), WeightSpelling::Snake).unwrap();
         for (found, meant) in policy.weights.iter().chain([&policy.bias]).zip(truth) {
             assert!((found - meant).abs() < 0.25, "{policy:?}");
         }
@@ -153,12 +153,12 @@ mod tests {
     fn one_feature_by_hand() {
         // x = 1: 3 of 4 positive, x = 0: 1 of 4. Without a ridge the weight is 2 ln 3; the ridge of one pair over eight
         // draws it in: with standardised +-1 and weight w the gradient 8 (p(w) - 3/4) + w is 0.
-        let example = |i: usize| Example {
+        let example = |i: usize| TrainingExample {
             query: i,
             features: [if i < 4 { 1.0 } else { 0.0 }, 0.7, 0.0, 0.0, 0.0, 0.0],
             label: matches!(i, 0 | 1 | 2 | 4),
         };
-        let policy = train(&(0..8).map(example).collect::<Vec<_>>(), Spelling::Snake).unwrap();
+        let policy = train(&(0..8).map(example).collect::<Vec<_>>(), WeightSpelling::Snake).unwrap();
         let w = policy.weights[0] / 2.0;
         assert!((8.0 * (probability(w) - 0.75) + w).abs() < 1e-6, "{w}");
         assert!((policy.bias + w).abs() < 1e-6);
@@ -167,9 +167,9 @@ mod tests {
 
     #[test]
     fn wholly_parted_pairs_give_finite_weights() {
-        let pairs: Vec<Example> =
-            (0..10).map(|i| Example { query: i, features: [i as f64 / 10.0; N], label: i >= 5 }).collect();
-        let policy = train(&pairs, Spelling::Camel).unwrap();
+        let pairs: Vec<TrainingExample> =
+            (0..10).map(|i| TrainingExample { query: i, features: [i as f64 / 10.0; N], label: i >= 5 }).collect();
+        let policy = train(&pairs, WeightSpelling::Camel).unwrap();
         assert!(policy.weights.iter().all(|w| w.is_finite() && w.abs() < 100.0));
         // Features that say the same share the weight.
         assert!(policy.weights.windows(2).all(|w| (w[0] - w[1]).abs() < 1e-9));
@@ -177,9 +177,9 @@ mod tests {
 
     #[test]
     fn what_cannot_be_learned_from_is_refused() {
-        assert_eq!(train(&[], Spelling::Snake), Err(LearnError::Empty));
-        let one = vec![Example { query: 0, features: [0.0; N], label: true }; 3];
-        assert_eq!(train(&one, Spelling::Snake), Err(LearnError::OneClass { n: 3, label: "positive" }));
+        assert_eq!(train(&[], WeightSpelling::Snake), Err(LearnError::Empty));
+        let one = vec![TrainingExample { query: 0, features: [0.0; N], label: true }; 3];
+        assert_eq!(train(&one, WeightSpelling::Snake), Err(LearnError::OneClass { n: 3, label: "positive" }));
     }
 
     proptest! {
@@ -188,7 +188,7 @@ mod tests {
         fn training_twice_gives_the_same_bits(seed: u64) {
             let pairs = drawn(200, seed, [1.0, 0.0, -1.0, 0.0, 2.0, 0.0, -0.5]);
             prop_assume!(check(&pairs).is_ok());
-            let (a, b) = (train(&pairs, Spelling::Snake).unwrap(), train(&pairs, Spelling::Snake).unwrap());
+            let (a, b) = (train(&pairs, WeightSpelling::Snake).unwrap(), train(&pairs, WeightSpelling::Snake).unwrap());
             prop_assert_eq!(a.weights.map(f64::to_bits), b.weights.map(f64::to_bits));
             prop_assert_eq!(a.bias.to_bits(), b.bias.to_bits());
         }

@@ -4,11 +4,11 @@ use serde::Serialize;
 
 use super::assess::Assessment;
 use super::metrics::Metrics;
-use super::version::Purged;
+use super::version::PurgedCases;
 
 /// An assessment with what was assessed, on what.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Measured {
+pub struct MeasuredAssessment {
     /// The policy; none for several, or for none.
     pub policy: Option<String>,
     /// Its version.
@@ -25,7 +25,7 @@ pub struct Measured {
     /// On all pairs, where the numbers are of the held-out ones only.
     pub all_pairs: Option<Metrics>,
     /// What became of the cases that it was trained on.
-    pub purged: Option<Purged>,
+    pub purged: Option<PurgedCases>,
     /// What should be known, for people.
     pub notes: Vec<String>,
 }

@@ -12,7 +12,7 @@ pub const DRAWS: usize = 1_000;
 
 /// A prediction with what came of it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Predicted {
+pub struct LabelledPrediction {
     /// Number of the query: drawn again as a whole.
     pub query: usize,
     /// Which of several policies predicted it: their scores are not compared with each other.
@@ -38,7 +38,7 @@ pub struct Metrics {
 
 /// One bin of the calibration.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Bin {
+pub struct CalibrationBin {
     /// Lower edge of the predicted probability.
     pub from: f64,
     /// Upper edge.
@@ -98,7 +98,7 @@ fn bin_of(probability: f64) -> usize {
 
 /// Calibration: how often what was predicted came true.
 #[must_use]
-pub fn calibration(predicted: &[Predicted]) -> Vec<Bin> {
+pub fn calibration(predicted: &[LabelledPrediction]) -> Vec<CalibrationBin> {
     let mut sums = [(0_usize, 0.0, 0_usize); BINS];
     for one in predicted {
         let p = probability(one.score);
@@ -106,7 +106,7 @@ pub fn calibration(predicted: &[Predicted]) -> Vec<Bin> {
             *sum = (sum.0 + 1, sum.1 + p, sum.2 + usize::from(one.label));
         }
     }
-    let bin = |(i, (n, p, hits)): (usize, (usize, f64, usize))| Bin {
+    let bin = |(i, (n, p, hits)): (usize, (usize, f64, usize))| CalibrationBin {
         from: i as f64 / BINS as f64,
         to: (i + 1) as f64 / BINS as f64,
         n,
@@ -128,8 +128,8 @@ struct Ready {
     probability: f64,
 }
 
-fn ready(predicted: &[Predicted]) -> Vec<Ready> {
-    let one = |p: &Predicted| {
+fn ready(predicted: &[LabelledPrediction]) -> Vec<Ready> {
+    let one = |p: &LabelledPrediction| {
         let probability = probability(p.score);
         let miss = probability - f64::from(u8::from(p.label));
         Ready {
@@ -181,13 +181,13 @@ fn counted(ready: &[Ready], times: impl Fn(usize) -> f64) -> Metrics {
 
 /// The metrics of predictions.
 #[must_use]
-pub fn metrics(predicted: &[Predicted]) -> Metrics {
+pub fn metrics(predicted: &[LabelledPrediction]) -> Metrics {
     counted(&ready(predicted), |_| 1.0)
 }
 
 /// Intervals of the metrics: queries are drawn again, with all their predictions, [`DRAWS`] times.
 #[must_use]
-pub fn intervals(predicted: &[Predicted], seed: u64) -> Interval {
+pub fn intervals(predicted: &[LabelledPrediction], seed: u64) -> Interval {
     let queries = predicted.iter().map(|p| p.query + 1).max().unwrap_or_default();
     let ready = ready(predicted);
     let there: Vec<usize> = {
@@ -230,11 +230,11 @@ mod tests {
 
     use super::*;
 
-    fn predicted(scores: &[(f64, bool)]) -> Vec<Predicted> {
+    fn predicted(scores: &[(f64, bool)]) -> Vec<LabelledPrediction> {
         scores
             .iter()
             .enumerate()
-            .map(|(query, (score, label))| Predicted { query, part: 0, score: *score, label: *label })
+            .map(|(query, (score, label))| LabelledPrediction { query, part: 0, score: *score, label: *label })
             .collect()
     }
 
@@ -271,8 +271,8 @@ mod tests {
 
     #[test]
     fn an_interval_holds_the_value_and_is_the_same_each_time() {
-        let all: Vec<Predicted> = (0..300)
-            .map(|i| Predicted {
+        let all: Vec<LabelledPrediction> = (0..300)
+            .map(|i| LabelledPrediction {
                 query: i / 3,
                 part: 0,
                 score: f64::from((i * 7919 % 100) as u8),

@@ -32,7 +32,7 @@ pub enum LearnError {
 
 /// A pair of a query and a case, as numbers.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Example {
+pub struct TrainingExample {
     /// Number of the query: pairs of one query are never parted.
     pub query: usize,
     /// Features in 0..1, in the order of [`FEATURES`]; 0 where a feature is not known.
@@ -45,7 +45,7 @@ pub struct Example {
 ///
 /// # Errors
 /// [`LearnError::Empty`], [`LearnError::OneClass`].
-pub fn check(examples: &[Example]) -> Result<(), LearnError> {
+pub fn check(examples: &[TrainingExample]) -> Result<(), LearnError> {
     let positives = examples.iter().filter(|e| e.label).count();
     match (examples.len(), positives) {
         (0, _) => Err(LearnError::Empty),

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 /// A pair as it stands in a file.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Pair {
+pub struct LabelledPair {
     /// Number of the query among the file's queries.
     pub query: usize,
     /// What was asked.
@@ -33,7 +33,7 @@ const CASE_LABELS: [&str; 3] = ["case_label", "outcome", "case_outcome"];
 ///
 /// # Errors
 /// The lines that are no pairs: how many, and of the first few what is wrong.
-pub fn parse(text: &str) -> Result<Vec<Pair>, String> {
+pub fn parse(text: &str) -> Result<Vec<LabelledPair>, String> {
     let mut numbers: HashMap<String, usize> = HashMap::new();
     let mut pairs = Vec::new();
     let (mut wrong, mut lines) = (Vec::new(), 0_usize);
@@ -41,7 +41,7 @@ pub fn parse(text: &str) -> Result<Vec<Pair>, String> {
         Ok((query, pair)) => {
             let next = numbers.len();
             let number = *numbers.entry(query).or_insert(next);
-            pairs.push(Pair { query: number, ..pair });
+            pairs.push(LabelledPair { query: number, ..pair });
         }
         Err(why) => wrong.push(format!("{place}: {why}")),
     };
@@ -66,7 +66,7 @@ pub fn parse(text: &str) -> Result<Vec<Pair>, String> {
 /// Lines that are no pairs of which is told what is wrong.
 const SHOWN: usize = 3;
 
-fn pair(value: &Value) -> Result<(String, Pair), String> {
+fn pair(value: &Value) -> Result<(String, LabelledPair), String> {
     let object = value.as_object().ok_or("a JSON object is expected")?;
     let text = |name: &str| match object.get(name) {
         Some(Value::String(text)) => Ok(text.clone()),
@@ -77,7 +77,7 @@ fn pair(value: &Value) -> Result<(String, Pair), String> {
     let label = LABELS.iter().find_map(|name| object.get(*name)).ok_or("`truth_label` is missing")?;
     let told = || label.to_string().chars().take(60).collect::<String>();
     let label = truth(label).ok_or_else(|| format!("`truth_label` is true or false, not {}", told()))?;
-    let pair = Pair {
+    let pair = LabelledPair {
         query: 0,
         text: query.clone(),
         case: text("case")?,

@@ -15,12 +15,12 @@ pub struct Version {
     /// Readers take it: the highest active version of its bank.
     pub in_use: bool,
     /// What became of the cases it was trained on.
-    pub purged: Purged,
+    pub purged: PurgedCases,
 }
 
 /// How many of the cases that a policy was trained on are gone since.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Purged {
+pub struct PurgedCases {
     /// Cases that it was trained on; none when that was not recorded.
     pub cases: Option<usize>,
     /// Of these, those that are gone.

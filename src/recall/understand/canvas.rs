@@ -35,7 +35,7 @@ pub const RULES: [(&str, &str); 4] = [
 
 /// A canvas event as far as these rules look at it.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Event {
+pub struct CanvasUse {
     /// Its id, which orders events of the same time.
     pub id: String,
     /// The canvas; an event without one stands alone.
@@ -118,7 +118,7 @@ pub struct Observation {
 
 /// How one canvas went: 1 if submitted or executed, 0 if closed under 5 s or in error, else 0.5.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Outcome {
+pub struct CanvasOutcome {
     /// 0, 0.5 or 1.
     pub value: f64,
     /// Time of its last event, in microseconds since 1970.
@@ -127,19 +127,19 @@ pub struct Outcome {
 
 /// What canvas events come to.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Canvases {
+pub struct CanvasSummary {
     /// By canvas type, most presented first.
     pub types: Vec<Engagement>,
     /// By canvas and component type.
     pub components: Vec<Engagement>,
     /// How each canvas went.
-    pub outcomes: Vec<Outcome>,
+    pub outcomes: Vec<CanvasOutcome>,
     /// Events in all.
     pub events: usize,
 }
 
 #[derive(Default)]
-struct Tally {
+struct CanvasTally {
     counts: Engagement,
     dwell: f64,
     episodes: BTreeSet<usize>,
@@ -147,19 +147,22 @@ struct Tally {
 
 /// Looks at events in any order. `feedback` is the known feedback aggregate of episodes, by id.
 #[must_use]
-pub fn understand<S: std::hash::BuildHasher>(mut events: Vec<Event>, feedback: &HashMap<String, f64, S>) -> Canvases {
+pub fn understand<S: std::hash::BuildHasher>(
+    mut events: Vec<CanvasUse>,
+    feedback: &HashMap<String, f64, S>,
+) -> CanvasSummary {
     events.sort_by(|a, b| (&a.canvas, a.at, &a.id).cmp(&(&b.canvas, b.at, &b.id)));
     let mut numbers: HashMap<&str, usize> = HashMap::new();
     let mut known: Vec<Option<f64>> = Vec::new();
-    let mut types: BTreeMap<&str, Tally> = BTreeMap::new();
-    let mut components: BTreeMap<(&str, &str), Tally> = BTreeMap::new();
+    let mut types: BTreeMap<&str, CanvasTally> = BTreeMap::new();
+    let mut components: BTreeMap<(&str, &str), CanvasTally> = BTreeMap::new();
     let mut outcomes = Vec::new();
     for canvas in events.chunk_by(|a, b| a.canvas.is_some() && a.canvas == b.canvas) {
         let (mut presented, mut presented_at) = (false, None);
-        let mut outcome = Outcome { value: 0.5, at: None };
+        let mut outcome = CanvasOutcome { value: 0.5, at: None };
         for event in canvas {
-            let seen = Seen::of(event, presented, presented_at);
-            if seen == Seen::Presented {
+            let seen = CanvasMoment::of(event, presented, presented_at);
+            if seen == CanvasMoment::Presented {
                 (presented, presented_at) = (true, event.at);
             }
             outcome.value = seen.moves(outcome.value);
@@ -181,7 +184,7 @@ pub fn understand<S: std::hash::BuildHasher>(mut events: Vec<Event>, feedback: &
     }
     let types = types.into_iter().map(|(kind, tally)| tally.close(kind, None, &known));
     let components = components.into_iter().map(|((kind, part), tally)| tally.close(kind, Some(part), &known));
-    Canvases { types: ranked(types), components: ranked(components), outcomes, events: events.len() }
+    CanvasSummary { types: ranked(types), components: ranked(components), outcomes, events: events.len() }
 }
 
 fn ranked(groups: impl Iterator<Item = Engagement>) -> Vec<Engagement> {
@@ -192,7 +195,7 @@ fn ranked(groups: impl Iterator<Item = Engagement>) -> Vec<Engagement> {
 
 /// What an event is to these rules.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Seen {
+enum CanvasMoment {
     Presented,
     /// Closed: seconds open where known, and whether they were recorded.
     Closed(Option<(f64, bool)>),
@@ -205,36 +208,36 @@ enum Seen {
     Other,
 }
 
-impl Seen {
-    fn of(event: &Event, presented: bool, presented_at: Option<i64>) -> Seen {
+impl CanvasMoment {
+    fn of(event: &CanvasUse, presented: bool, presented_at: Option<i64>) -> CanvasMoment {
         match event.action.as_str() {
-            "present" => Seen::Presented,
+            "present" => CanvasMoment::Presented,
             "close" => {
                 let recorded = event.open_seconds.filter(|s| s.is_finite() && *s >= 0.0).map(|s| (s, true));
                 let between = || Some((event.at? - presented_at?) as f64 / 1e6).filter(|s| *s >= 0.0);
-                Seen::Closed(recorded.or_else(|| between().map(|s| (s, false))))
+                CanvasMoment::Closed(recorded.or_else(|| between().map(|s| (s, false))))
             }
-            "submit" => Seen::Submitted,
-            "execute" => Seen::Executed,
-            "update" => Seen::Updated { corrects: presented && !event.by_agent },
-            "error" => Seen::Error,
-            _ => Seen::Other,
+            "submit" => CanvasMoment::Submitted,
+            "execute" => CanvasMoment::Executed,
+            "update" => CanvasMoment::Updated { corrects: presented && !event.by_agent },
+            "error" => CanvasMoment::Error,
+            _ => CanvasMoment::Other,
         }
     }
 
     /// The value of a canvas after this: an act decides, then a quick close or an error.
     fn moves(self, value: f64) -> f64 {
         match self {
-            Seen::Submitted | Seen::Executed => 1.0,
-            Seen::Closed(Some((seconds, _))) if seconds < QUICK && value < 1.0 => 0.0,
-            Seen::Error if value < 1.0 => 0.0,
+            CanvasMoment::Submitted | CanvasMoment::Executed => 1.0,
+            CanvasMoment::Closed(Some((seconds, _))) if seconds < QUICK && value < 1.0 => 0.0,
+            CanvasMoment::Error if value < 1.0 => 0.0,
             _ => value,
         }
     }
 }
 
-impl Tally {
-    fn add(&mut self, event: &Event, seen: Seen) {
+impl CanvasTally {
+    fn add(&mut self, event: &CanvasUse, seen: CanvasMoment) {
         let counts = &mut self.counts;
         let mut observe = |name: &str| {
             let reward = REWARDS.iter().find(|(n, _)| *n == name).and_then(|(_, reward)| *reward);
@@ -242,14 +245,14 @@ impl Tally {
             counts.reward_n += usize::from(reward.is_some());
         };
         match seen {
-            Seen::Closed(Some((seconds, _))) if seconds < QUICK => observe("canvas_closed_quickly"),
-            Seen::Closed(Some(_)) => observe("canvas_closed_slowly"),
-            Seen::Submitted => observe("canvas_form_submitted"),
+            CanvasMoment::Closed(Some((seconds, _))) if seconds < QUICK => observe("canvas_closed_quickly"),
+            CanvasMoment::Closed(Some(_)) => observe("canvas_closed_slowly"),
+            CanvasMoment::Submitted => observe("canvas_form_submitted"),
             _ => {}
         }
         match seen {
-            Seen::Presented => counts.presented += 1,
-            Seen::Closed(time) => {
+            CanvasMoment::Presented => counts.presented += 1,
+            CanvasMoment::Closed(time) => {
                 counts.closed += 1;
                 match time {
                     Some((seconds, recorded)) => {
@@ -262,14 +265,14 @@ impl Tally {
                     None => counts.closed_untimed += 1,
                 }
             }
-            Seen::Submitted => counts.submitted += 1,
-            Seen::Executed => counts.executed += 1,
-            Seen::Updated { corrects } => {
+            CanvasMoment::Submitted => counts.submitted += 1,
+            CanvasMoment::Executed => counts.executed += 1,
+            CanvasMoment::Updated { corrects } => {
                 counts.updated += 1;
                 counts.corrected += usize::from(corrects);
             }
-            Seen::Error => counts.errors += 1,
-            Seen::Other => *counts.other.entry(event.action.clone()).or_default() += 1,
+            CanvasMoment::Error => counts.errors += 1,
+            CanvasMoment::Other => *counts.other.entry(event.action.clone()).or_default() += 1,
         }
     }
 
@@ -301,7 +304,7 @@ fn verdicts(counts: &Engagement) -> Vec<&'static str> {
         .collect()
 }
 
-impl Canvases {
+impl CanvasSummary {
     /// Canvas types with a word, sorted.
     #[must_use]
     pub fn with(&self, verdict: &str) -> Vec<&str> {
@@ -341,15 +344,15 @@ impl Canvases {
 mod tests {
     use super::*;
 
-    fn event(canvas: &str, action: &str, second: i64) -> Event {
-        Event {
+    fn event(canvas: &str, action: &str, second: i64) -> CanvasUse {
+        CanvasUse {
             id: format!("{canvas}-{second}"),
             canvas: Some(canvas.to_owned()),
             canvas_type: "sheets".to_owned(),
             component: "table".to_owned(),
             action: action.to_owned(),
             at: Some(second * 1_000_000),
-            ..Event::default()
+            ..CanvasUse::default()
         }
     }
 

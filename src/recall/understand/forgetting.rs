@@ -21,7 +21,7 @@ pub fn left(days: f64) -> f64 {
 
 /// An episode as far as forgetting looks at it.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Aged {
+pub struct AgedEpisode {
     /// Age in days.
     pub days: f64,
     /// Decay score as stored.
@@ -34,7 +34,7 @@ pub struct Aged {
 
 /// One point of the curve.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Point {
+pub struct CurvePoint {
     /// Age of the youngest, in days.
     pub from_days: f64,
     /// Age below which they are; none for the last point.
@@ -61,21 +61,21 @@ pub struct Curve {
     /// Episodes of 180 days and more that the rule would have archived and that are still in place.
     pub overdue: usize,
     /// From young to old; empty without episodes.
-    pub points: Vec<Point>,
+    pub points: Vec<CurvePoint>,
 }
 
 /// The curve of episodes; times in the future count as new.
 #[must_use]
-pub fn curve(episodes: &[Aged]) -> Curve {
-    let place = |e: &Aged| ((e.days.max(0.0) / STEP) as usize).min(POINTS - 1);
-    let mut groups: Vec<Vec<&Aged>> = vec![Vec::new(); POINTS];
+pub fn curve(episodes: &[AgedEpisode]) -> Curve {
+    let place = |e: &AgedEpisode| ((e.days.max(0.0) / STEP) as usize).min(POINTS - 1);
+    let mut groups: Vec<Vec<&AgedEpisode>> = vec![Vec::new(); POINTS];
     for episode in episodes {
         if let Some(group) = groups.get_mut(place(episode)) {
             group.push(episode);
         }
     }
     let in_place = |from: f64| episodes.iter().filter(|e| !e.put_away && e.days >= from).count();
-    let point = |(i, group): (usize, &Vec<&Aged>)| Point {
+    let point = |(i, group): (usize, &Vec<&AgedEpisode>)| CurvePoint {
         from_days: i as f64 * STEP,
         to_days: (i + 1 < POINTS).then(|| (i + 1) as f64 * STEP),
         episodes: group.len(),
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn the_curve_counts_what_is_stale_and_still_in_place() {
-        let aged = |days, put_away| Aged { days, put_away, decay: Some(0.5), accesses: Some(2) };
+        let aged = |days, put_away| AgedEpisode { days, put_away, decay: Some(0.5), accesses: Some(2) };
         let found = curve(&[aged(-1.0, false), aged(95.0, false), aged(200.0, true), aged(9_000.0, false)]);
         assert_eq!((found.stale, found.overdue, found.points.len()), (2, 1, 13));
         let (first, old) = (&found.points[0], &found.points[12]);

@@ -4,15 +4,15 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use super::quality::{Decision, Interventions, Periods, Worked};
-use super::{Mean, Weighted, mean};
+use super::quality::{Interventions, Periods, ProposalDecision, WorkedEpisode};
+use super::{WeightedMean, WeightedTerm, mean};
 
 /// By how much canvas success must rise over the period before, as documented.
 pub const IMPROVEMENT: f64 = 0.2;
 
 /// A level and what the code asks for before the next one.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Gate {
+pub struct GraduationGate {
     /// Level from which the step leads.
     pub from: &'static str,
     /// Level to which it leads.
@@ -28,9 +28,16 @@ pub struct Gate {
 }
 
 /// The gates of Atom's `AgentGraduationService`.
-pub const GATES: [Gate; 3] = [
-    Gate { from: "student", to: "intern", readiness: 0.70, episodes: 10, intervention_rate: 0.5, constitutional: 0.70 },
-    Gate {
+pub const GATES: [GraduationGate; 3] = [
+    GraduationGate {
+        from: "student",
+        to: "intern",
+        readiness: 0.70,
+        episodes: 10,
+        intervention_rate: 0.5,
+        constitutional: 0.70,
+    },
+    GraduationGate {
         from: "intern",
         to: "supervised",
         readiness: 0.80,
@@ -38,7 +45,7 @@ pub const GATES: [Gate; 3] = [
         intervention_rate: 0.2,
         constitutional: 0.85,
     },
-    Gate {
+    GraduationGate {
         from: "supervised",
         to: "autonomous",
         readiness: 0.95,
@@ -57,7 +64,7 @@ const SKILLS: f64 = 10.0;
 /// Readiness as documented: quality-weighted episode scores, canvas success against the period before, and an
 /// intervention rate that counts corrections on canvases. The document states no thresholds for the first and the last.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Documented {
+pub struct DocumentedReadiness {
     /// Quality, in 0..1; it is the readiness.
     pub readiness: Option<f64>,
     /// Whether canvas success rose by [`IMPROVEMENT`]; none where there is no period to compare with.
@@ -68,11 +75,11 @@ pub struct Documented {
 
 /// Readiness as coded, with the step that the agent stands before.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Coded {
+pub struct CodedReadiness {
     /// The formula.
     pub formula: &'static str,
     /// The weighted sum; a term of which nothing is recorded is 0, as the code has it.
-    pub readiness: Mean,
+    pub readiness: WeightedMean,
     /// Latest episodes that it looks at.
     pub window: usize,
     /// What it takes from where, for people.
@@ -80,12 +87,12 @@ pub struct Coded {
     /// Where the agent stands; none when its status is no level.
     pub level: Option<&'static str>,
     /// What it could become; none at the top.
-    pub next: Option<Step>,
+    pub next: Option<GraduationStep>,
 }
 
 /// A step up, and what it asks for.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Step {
+pub struct GraduationStep {
     /// The next level.
     pub level: &'static str,
     /// Readiness that it asks for.
@@ -104,7 +111,7 @@ pub struct Step {
 
 /// The documented side.
 #[must_use]
-pub fn documented(quality: &Mean, periods: &Periods, interventions: &Interventions) -> Documented {
+pub fn documented(quality: &WeightedMean, periods: &Periods, interventions: &Interventions) -> DocumentedReadiness {
     let canvas_improved = periods.improvement.map(|by| by >= IMPROVEMENT);
     let note = if interventions.rate.is_some() {
         "readiness is the quality score; the document names the intervention rate and a 20 % rise of canvas success as \
@@ -112,7 +119,7 @@ pub fn documented(quality: &Mean, periods: &Periods, interventions: &Interventio
     } else {
         "readiness is the quality score; interventions are not recorded here, and the document states no thresholds"
     };
-    Documented { readiness: quality.score, canvas_improved, note }
+    DocumentedReadiness { readiness: quality.score, canvas_improved, note }
 }
 
 /// The coded side: 0.30 zero-intervention + 0.25 constitutional + 0.15 confidence + 0.10 success + 0.10 supervision +
@@ -120,36 +127,37 @@ pub fn documented(quality: &Mean, periods: &Periods, interventions: &Interventio
 /// Supervision = 0.6 x approved / proposed + 0.4 x followed / approved; skills = distinct skills / 10, at most 1; proposals
 /// = 1.2 x mean quality of teaching, at most 1; both of all episodes. What is not recorded counts as 0.
 #[must_use]
-pub fn coded(episodes: &[Worked], status: Option<&str>) -> Coded {
+pub fn coded(episodes: &[WorkedEpisode], status: Option<&str>) -> CodedReadiness {
     let level = status.map(str::to_ascii_lowercase);
     let gate = GATES.iter().find(|gate| level.as_deref() == Some(gate.from));
     let window = gate.map_or(WINDOW, |gate| gate.episodes.max(WINDOW));
-    let mut latest: Vec<&Worked> = episodes.iter().collect();
+    let mut latest: Vec<&WorkedEpisode> = episodes.iter().collect();
     latest.sort_by(|a, b| b.started_at.cmp(&a.started_at));
     latest.truncate(window);
     let share = |holds: bool| if holds { 1.0 } else { 0.0 };
     let term = |name, weight, values: Vec<f64>| {
-        Weighted::new(name, weight, values.len(), Ok(mean(values.iter().copied()).unwrap_or(0.0)))
+        WeightedTerm::new(name, weight, values.len(), Ok(mean(values.iter().copied()).unwrap_or(0.0)))
     };
-    let of = |value: &dyn Fn(&Worked) -> Option<f64>| latest.iter().filter_map(|e| value(e)).collect::<Vec<f64>>();
-    let succeeded = |e: &Worked| e.success.or_else(|| e.outcome.as_deref().map(|o| o == "success"));
+    let of =
+        |value: &dyn Fn(&WorkedEpisode) -> Option<f64>| latest.iter().filter_map(|e| value(e)).collect::<Vec<f64>>();
+    let succeeded = |e: &WorkedEpisode| e.success.or_else(|| e.outcome.as_deref().map(|o| o == "success"));
     let (proposed, supervision) = supervision(&latest);
     let skills: BTreeSet<&str> = episodes.iter().filter_map(|e| e.skill.as_deref()).collect();
     let teaching: Vec<f64> = episodes.iter().filter_map(|e| e.teaching).filter(|q| *q > 0.0).collect();
     let proposals = mean(teaching.iter().copied()).map_or(0.0, |quality| (1.2 * quality).min(1.0));
-    let readiness = Mean::of(vec![
+    let readiness = WeightedMean::of(vec![
         term("zero_intervention", 0.30, of(&|e| e.interventions.map(|n| share(n == 0)))),
         term("constitutional", 0.25, of(&|e| e.constitutional)),
         term("confidence", 0.15, of(&|e| e.confidence)),
         term("success", 0.10, of(&|e| succeeded(e).map(share))),
-        Weighted::new("supervision", 0.10, proposed, Ok(supervision)),
-        Weighted::new("skills", 0.07, skills.len(), Ok((skills.len() as f64 / SKILLS).min(1.0))),
-        Weighted::new("proposals", 0.03, teaching.len(), Ok(proposals)),
+        WeightedTerm::new("supervision", 0.10, proposed, Ok(supervision)),
+        WeightedTerm::new("skills", 0.07, skills.len(), Ok((skills.len() as f64 / SKILLS).min(1.0))),
+        WeightedTerm::new("proposals", 0.03, teaching.len(), Ok(proposals)),
     ]);
     let at_top = GATES.last().filter(|gate| level.as_deref() == Some(gate.to)).map(|gate| gate.to);
     let next = gate.map(|gate| {
         let missing = failing(gate, &readiness, &latest, episodes.len());
-        Step {
+        GraduationStep {
             level: gate.to,
             readiness: gate.readiness,
             episodes: gate.episodes,
@@ -162,11 +170,11 @@ pub fn coded(episodes: &[Worked], status: Option<&str>) -> Coded {
     let formula = "0.30 zero-intervention + 0.25 constitutional + 0.15 confidence + 0.10 success + 0.10 supervision + \
                    0.07 skills + 0.03 proposals";
     let note = "of the latest episodes; skills and proposals of all; a term of which nothing is recorded counts as 0";
-    Coded { formula, readiness, window, note, level: gate.map(|gate| gate.from).or(at_top), next }
+    CodedReadiness { formula, readiness, window, note, level: gate.map(|gate| gate.from).or(at_top), next }
 }
 
 /// The gates that an agent does not pass, in the words of Atom's own report.
-fn failing(gate: &Gate, readiness: &Mean, latest: &[&Worked], episodes: usize) -> Vec<String> {
+fn failing(gate: &GraduationGate, readiness: &WeightedMean, latest: &[&WorkedEpisode], episodes: usize) -> Vec<String> {
     let mut failing = Vec::new();
     match readiness.score {
         Some(score) if score >= gate.readiness => {}
@@ -190,8 +198,8 @@ fn failing(gate: &Gate, readiness: &Mean, latest: &[&Worked], episodes: usize) -
 }
 
 /// How many of these episodes were proposed to a supervisor, and how well that went, in 0..1.
-fn supervision(episodes: &[&Worked]) -> (usize, f64) {
-    let decisions: Vec<Decision> = episodes.iter().filter_map(|e| e.supervised).collect();
+fn supervision(episodes: &[&WorkedEpisode]) -> (usize, f64) {
+    let decisions: Vec<ProposalDecision> = episodes.iter().filter_map(|e| e.supervised).collect();
     let approved = decisions.iter().filter(|d| d.approved).count();
     let followed = decisions.iter().filter(|d| d.approved && d.followed).count();
     let share = |n: usize, of: usize| if of == 0 { 0.0 } else { n as f64 / of as f64 };
@@ -204,12 +212,12 @@ mod tests {
 
     #[test]
     fn the_coded_formula_is_its_sum() {
-        let episode = |n: i64, outcome: &str| Worked {
+        let episode = |n: i64, outcome: &str| WorkedEpisode {
             outcome: Some(outcome.to_owned()),
             interventions: Some(n),
             constitutional: Some(0.9),
             confidence: Some(0.6),
-            ..Worked::default()
+            ..WorkedEpisode::default()
         };
         let mut episodes = vec![episode(0, "success"); 8];
         episodes.extend(vec![episode(2, "failure"); 2]);
@@ -231,10 +239,12 @@ mod tests {
 
     #[test]
     fn supervision_skills_and_teaching_are_terms_of_their_own() {
-        let decided =
-            |approved, followed| Worked { supervised: Some(Decision { approved, followed }), ..Worked::default() };
-        let skill = |name: &str| Worked { skill: Some(name.to_owned()), ..Worked::default() };
-        let taught = |quality| Worked { teaching: Some(quality), ..Worked::default() };
+        let decided = |approved, followed| WorkedEpisode {
+            supervised: Some(ProposalDecision { approved, followed }),
+            ..WorkedEpisode::default()
+        };
+        let skill = |name: &str| WorkedEpisode { skill: Some(name.to_owned()), ..WorkedEpisode::default() };
+        let taught = |quality| WorkedEpisode { teaching: Some(quality), ..WorkedEpisode::default() };
         let episodes = [
             decided(true, true),
             decided(true, false),
@@ -254,12 +264,12 @@ mod tests {
 
     #[test]
     fn only_the_latest_episodes_count_and_as_many_as_the_step_asks_for() {
-        let episode = |day: usize| Worked {
+        let episode = |day: usize| WorkedEpisode {
             started_at: Some(format!("2026-01-{day:02}")),
             success: Some(day > 30),
-            ..Worked::default()
+            ..WorkedEpisode::default()
         };
-        let episodes: Vec<Worked> = (1..=60).map(episode).collect();
+        let episodes: Vec<WorkedEpisode> = (1..=60).map(episode).collect();
         let success = |status| coded(&episodes, Some(status)).readiness.terms[3].value;
         assert_eq!((success("student"), success("supervised")), (Some(1.0), Some(0.6)));
     }

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 /// One term of a weighted mean, with what it was computed from.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Weighted {
+pub struct WeightedTerm {
     /// Name of the term.
     pub name: &'static str,
     /// Value in 0..1; none when there is nothing to compute it from.
@@ -28,7 +28,7 @@ pub struct Weighted {
     pub missing: Option<String>,
 }
 
-impl Weighted {
+impl WeightedTerm {
     /// A term with a value, or with the reason why it has none.
     #[must_use]
     pub fn new(name: &'static str, weight: f64, n: usize, value: Result<f64, String>) -> Self {
@@ -36,25 +36,25 @@ impl Weighted {
             Ok(value) => (Some(value), None),
             Err(why) => (None, Some(why)),
         };
-        Weighted { name, value, n, weight, weight_used: 0.0, contribution: 0.0, missing }
+        WeightedTerm { name, value, n, weight, weight_used: 0.0, contribution: 0.0, missing }
     }
 }
 
 /// A weighted mean, in 0..1, taken apart.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Mean {
+pub struct WeightedMean {
     /// Sum of the contributions; none when every term is missing.
     pub score: Option<f64>,
     /// Its terms, in the order of the formula.
-    pub terms: Vec<Weighted>,
+    pub terms: Vec<WeightedTerm>,
     /// What was done about missing terms, for people.
     pub note: Option<String>,
 }
 
-impl Mean {
+impl WeightedMean {
     /// Puts terms together; a missing one leaves its weight to the others.
     #[must_use]
-    pub fn of(mut terms: Vec<Weighted>) -> Self {
+    pub fn of(mut terms: Vec<WeightedTerm>) -> Self {
         let there: f64 = terms.iter().filter(|t| t.value.is_some()).map(|t| t.weight).sum();
         for term in &mut terms {
             if let Some(value) = term.value.filter(|_| there > 0.0) {
@@ -69,7 +69,7 @@ impl Mean {
             _ => Some(format!("nothing is known for {}: the weight goes to the other terms", missing.join(", "))),
         };
         let score = (there > 0.0).then(|| terms.iter().map(|t| t.contribution).sum());
-        Mean { score, terms, note }
+        WeightedMean { score, terms, note }
     }
 }
 
@@ -89,14 +89,14 @@ mod tests {
     #[test]
     fn a_missing_term_leaves_its_weight_to_the_others() {
         let terms = vec![
-            Weighted::new("a", 0.4, 3, Ok(1.0)),
-            Weighted::new("b", 0.3, 0, Err("there is no b".to_owned())),
-            Weighted::new("c", 0.2, 2, Ok(0.5)),
+            WeightedTerm::new("a", 0.4, 3, Ok(1.0)),
+            WeightedTerm::new("b", 0.3, 0, Err("there is no b".to_owned())),
+            WeightedTerm::new("c", 0.2, 2, Ok(0.5)),
         ];
-        let mean = Mean::of(terms);
+        let mean = WeightedMean::of(terms);
         assert!((mean.score.unwrap() - (0.4 + 0.1) / 0.6).abs() < 1e-12);
         assert!(mean.note.unwrap().contains("b: the weight goes"));
-        assert_eq!(Mean::of(vec![Weighted::new("a", 1.0, 0, Err(String::new()))]).score, None);
+        assert_eq!(WeightedMean::of(vec![WeightedTerm::new("a", 1.0, 0, Err(String::new()))]).score, None);
     }
 
     proptest! {
@@ -104,8 +104,8 @@ mod tests {
         fn contributions_sum_to_the_score_and_stay_in_range(
             values in prop::collection::vec((0.01..1.0f64, prop::option::of(0.0..=1.0f64)), 1..7)
         ) {
-            let terms = values.iter().map(|(w, v)| Weighted::new("t", *w, 1, v.ok_or(String::new()))).collect();
-            let mean = Mean::of(terms);
+            let terms = values.iter().map(|(w, v)| WeightedTerm::new("t", *w, 1, v.ok_or(String::new()))).collect();
+            let mean = WeightedMean::of(terms);
             prop_assert_eq!(mean.score.is_some(), values.iter().any(|(_, v)| v.is_some()));
             if let Some(score) = mean.score {
                 let sum: f64 = mean.terms.iter().map(|t| t.contribution).sum();

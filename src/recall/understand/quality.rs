@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use super::canvas::Outcome;
-use super::{Mean, Weighted, mean};
+use super::canvas::CanvasOutcome;
+use super::{WeightedMean, WeightedTerm, mean};
 
 /// Episodes that consistency looks at: the latest ones.
 pub const LATEST: usize = 20;
@@ -13,7 +13,7 @@ pub const PERIOD_DAYS: i64 = 30;
 
 /// An episode as far as quality looks at it.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Worked {
+pub struct WorkedEpisode {
     /// Outcome word; none where none is recorded.
     pub outcome: Option<String>,
     /// When it started, in the canonical spelling; orders the episodes.
@@ -29,7 +29,7 @@ pub struct Worked {
     /// Whether it succeeded, as recorded.
     pub success: Option<bool>,
     /// What a supervisor decided on its proposal; none for one that was not proposed.
-    pub supervised: Option<Decision>,
+    pub supervised: Option<ProposalDecision>,
     /// Skill that it was an execution of.
     pub skill: Option<String>,
     /// Quality of the teaching that it is a record of, above 0.
@@ -38,7 +38,7 @@ pub struct Worked {
 
 /// What became of a proposal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Decision {
+pub struct ProposalDecision {
     /// It was approved.
     pub approved: bool,
     /// It was carried out as it was proposed.
@@ -60,8 +60,8 @@ pub fn completion(outcome: &str) -> f64 {
 /// success the mean over canvases; feedback quality the mean of (aggregate + 1) / 2 over the episodes with a known
 /// aggregate; consistency 1 - 2 x standard deviation of completion over the [`LATEST`] episodes.
 #[must_use]
-pub fn quality(episodes: &[Worked], canvases: &[Outcome]) -> Mean {
-    let mut dated: Vec<&Worked> = episodes.iter().filter(|e| e.outcome.is_some()).collect();
+pub fn quality(episodes: &[WorkedEpisode], canvases: &[CanvasOutcome]) -> WeightedMean {
+    let mut dated: Vec<&WorkedEpisode> = episodes.iter().filter(|e| e.outcome.is_some()).collect();
     dated.sort_by(|a, b| b.started_at.cmp(&a.started_at));
     let completions: Vec<f64> = dated.iter().filter_map(|e| e.outcome.as_deref().map(completion)).collect();
     let latest = completions.get(..completions.len().min(LATEST)).unwrap_or_default();
@@ -74,11 +74,11 @@ pub fn quality(episodes: &[Worked], canvases: &[Outcome]) -> Mean {
         0 | 1 => no("fewer than two episodes have an outcome"),
         _ => Ok(1.0 - 2.0 * deviation(latest)),
     };
-    Mean::of(vec![
-        Weighted::new("task_completion", 0.4, completions.len(), completed),
-        Weighted::new("canvas_success", 0.3, canvases.len(), shown),
-        Weighted::new("feedback_quality", 0.2, feedback.len(), said),
-        Weighted::new("consistency", 0.1, latest.len(), steady),
+    WeightedMean::of(vec![
+        WeightedTerm::new("task_completion", 0.4, completions.len(), completed),
+        WeightedTerm::new("canvas_success", 0.3, canvases.len(), shown),
+        WeightedTerm::new("feedback_quality", 0.2, feedback.len(), said),
+        WeightedTerm::new("consistency", 0.1, latest.len(), steady),
     ])
 }
 
@@ -107,12 +107,12 @@ pub struct Periods {
 
 /// Splits canvases into the last period and the one before.
 #[must_use]
-pub fn periods(canvases: &[Outcome]) -> Periods {
+pub fn periods(canvases: &[CanvasOutcome]) -> Periods {
     const DAY: i64 = 86_400_000_000;
     let newest = canvases.iter().filter_map(|c| c.at).max();
     let within = |from: i64, to: i64| -> Vec<f64> {
-        let age = |c: &Outcome| Some(newest? - c.at?);
-        let inside = |c: &&Outcome| age(c).is_some_and(|age| age >= from * DAY && age < to * DAY);
+        let age = |c: &CanvasOutcome| Some(newest? - c.at?);
+        let inside = |c: &&CanvasOutcome| age(c).is_some_and(|age| age >= from * DAY && age < to * DAY);
         canvases.iter().filter(inside).map(|c| c.value).collect()
     };
     let (last, previous) = (within(0, PERIOD_DAYS), within(PERIOD_DAYS, 2 * PERIOD_DAYS));
@@ -141,7 +141,7 @@ pub struct Interventions {
 
 /// Intervention rate = corrections / episodes, of the sources that the memory keeps.
 #[must_use]
-pub fn interventions(episodes: &[Worked], chat: Option<usize>, canvas: Option<usize>) -> Interventions {
+pub fn interventions(episodes: &[WorkedEpisode], chat: Option<usize>, canvas: Option<usize>) -> Interventions {
     let recorded: Vec<i64> = episodes.iter().filter_map(|e| e.interventions).collect();
     let workflow = (!recorded.is_empty()).then(|| recorded.iter().map(|n| (*n).max(0) as usize).sum::<usize>());
     let sources = [chat, canvas, workflow];
@@ -155,8 +155,13 @@ pub fn interventions(episodes: &[Worked], chat: Option<usize>, canvas: Option<us
 mod tests {
     use super::*;
 
-    fn worked(outcome: &str, feedback: Option<f64>) -> Worked {
-        Worked { outcome: Some(outcome.to_owned()), feedback, interventions: Some(1), ..Worked::default() }
+    fn worked(outcome: &str, feedback: Option<f64>) -> WorkedEpisode {
+        WorkedEpisode {
+            outcome: Some(outcome.to_owned()),
+            feedback,
+            interventions: Some(1),
+            ..WorkedEpisode::default()
+        }
     }
 
     #[test]
@@ -167,7 +172,7 @@ mod tests {
             worked("partial", None),
             worked("ongoing", None),
         ];
-        let canvases = [1.0, 0.0, 0.5, 0.5].map(|value| Outcome { value, at: None });
+        let canvases = [1.0, 0.0, 0.5, 0.5].map(|value| CanvasOutcome { value, at: None });
         let found = quality(&episodes, &canvases);
         let values: Vec<f64> = found.terms.iter().filter_map(|t| t.value).collect();
         // Completion 1, 0, 0.5, 0: mean 0.375, deviation sqrt(0.171875).
@@ -188,8 +193,8 @@ mod tests {
     #[test]
     fn the_last_period_stands_beside_the_one_before() {
         let day = 86_400_000_000;
-        let canvases =
-            [(1.0, 100), (0.5, 71), (0.5, 70), (0.0, 41)].map(|(value, at)| Outcome { value, at: Some(at * day) });
+        let canvases = [(1.0, 100), (0.5, 71), (0.5, 70), (0.0, 41)]
+            .map(|(value, at)| CanvasOutcome { value, at: Some(at * day) });
         let found = periods(&canvases);
         assert_eq!((found.last, found.last_n, found.previous, found.previous_n), (Some(0.75), 2, Some(0.25), 2));
         assert_eq!(found.improvement, Some(2.0));

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::Mean;
+use super::WeightedMean;
 use super::canvas::{Engagement, Observation};
 use super::forgetting::Curve;
-use super::graduation::{Coded, Documented};
+use super::graduation::{CodedReadiness, DocumentedReadiness};
 use super::quality::{Interventions, Periods};
-use super::usefulness::Judged;
+use super::usefulness::JudgedMemories;
 
 /// What the memory says of canvases, of its age and of its uses.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -18,9 +18,9 @@ pub struct Insights {
     /// The agent; all of them when none was named.
     pub agent: Option<String>,
     /// The rules behind the words.
-    pub rules: Vec<Rule>,
+    pub rules: Vec<InsightRule>,
     /// Canvas types by word: `closes_quickly`, `engages`, `submits`.
-    pub user_interaction_patterns: Vec<Pattern>,
+    pub user_interaction_patterns: Vec<CanvasPattern>,
     /// By canvas type.
     pub types: Vec<Engagement>,
     /// By canvas and component type.
@@ -34,14 +34,14 @@ pub struct Insights {
     /// The forgetting curve; none where there are no episodes.
     pub forgetting: Option<Curve>,
     /// Memories that mislead and that help; none where nothing says which memory was used.
-    pub memories: Option<Judged>,
+    pub memories: Option<JudgedMemories>,
     /// What is not there, and why.
     pub notes: Vec<String>,
 }
 
 /// A rule by its name.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Rule {
+pub struct InsightRule {
     /// The word it decides.
     pub name: String,
     /// The rule, for people.
@@ -50,7 +50,7 @@ pub struct Rule {
 
 /// Canvas types that share a word.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Pattern {
+pub struct CanvasPattern {
     /// The word.
     pub pattern: &'static str,
     /// Canvas types, sorted.
@@ -71,15 +71,15 @@ pub struct Graduation {
     /// Its episodes by outcome word; those without one under the empty word.
     pub outcomes: BTreeMap<String, usize>,
     /// Quality = 0.4 task completion + 0.3 canvas success + 0.2 feedback quality + 0.1 consistency.
-    pub quality: Mean,
+    pub quality: WeightedMean,
     /// Canvas success of the last 30 days beside the 30 before.
     pub canvas_periods: Periods,
     /// Corrections per episode, by source.
     pub interventions: Interventions,
     /// Readiness by the documented formula.
-    pub documented: Documented,
+    pub documented: DocumentedReadiness,
     /// Readiness by the formula that the system's own code has; none for systems without one.
-    pub coded: Option<Coded>,
+    pub coded: Option<CodedReadiness>,
     /// Why there is none; none where there is one.
     pub coded_reason: Option<&'static str>,
 }
@@ -89,7 +89,7 @@ pub struct Graduation {
 pub fn insights_json(insights: &Insights) -> Value {
     let mut value = serde_json::to_value(insights).unwrap_or_default();
     value["rules"] = insights.rules.iter().map(|r| (r.name.clone(), Value::from(r.rule.clone()))).collect();
-    let pattern = |p: &Pattern| (p.pattern.to_owned(), Value::from(p.canvas_types.clone()));
+    let pattern = |p: &CanvasPattern| (p.pattern.to_owned(), Value::from(p.canvas_types.clone()));
     value["user_interaction_patterns"] = insights.user_interaction_patterns.iter().map(pattern).collect();
     value
 }

@@ -19,7 +19,7 @@ pub const RULE: &str = "of at least 3 uses, the latest 20: mean utility 0.4 or l
 
 /// One use of a memory: by an episode or case whose utility (or reward) is known.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Use {
+pub struct MemoryUse {
     /// The memory.
     pub memory: String,
     /// Utility of what used it, in 0..1.
@@ -47,7 +47,7 @@ pub struct Usefulness {
 
 /// Who misleads and who helps.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Judged {
+pub struct JudgedMemories {
     /// The rule.
     pub rule: &'static str,
     /// Memories with at least one use of known utility.
@@ -66,7 +66,7 @@ pub struct Judged {
 
 /// Judges memories by their uses and keeps the first `shown` of either kind.
 #[must_use]
-pub fn judge(uses: Vec<Use>, shown: usize) -> Judged {
+pub fn judge(uses: Vec<MemoryUse>, shown: usize) -> JudgedMemories {
     let mut by_memory: BTreeMap<String, Vec<(Option<String>, f64)>> = BTreeMap::new();
     for one in uses {
         by_memory.entry(one.memory).or_default().push((one.at, one.utility));
@@ -77,7 +77,7 @@ pub fn judge(uses: Vec<Use>, shown: usize) -> Judged {
     all.sort_by(|a, b| a.utility.total_cmp(&b.utility).then(b.n.cmp(&a.n)).then_with(|| a.id.cmp(&b.id)));
     let misleads = |u: &&Usefulness| u.utility <= LOW && u.low * 3 >= u.n * 2;
     let helps = |u: &&Usefulness| u.utility >= 1.0 - LOW && u.high * 3 >= u.n * 2;
-    Judged {
+    JudgedMemories {
         rule: RULE,
         used,
         judged,
@@ -103,8 +103,9 @@ fn of_one(id: String, mut uses: Vec<(Option<String>, f64)>) -> Option<Usefulness
 mod tests {
     use super::*;
 
-    fn uses(memory: &str, utilities: &[f64]) -> Vec<Use> {
-        let one = |(i, u): (usize, &f64)| Use { memory: memory.to_owned(), utility: *u, at: Some(format!("{i:03}")) };
+    fn uses(memory: &str, utilities: &[f64]) -> Vec<MemoryUse> {
+        let one =
+            |(i, u): (usize, &f64)| MemoryUse { memory: memory.to_owned(), utility: *u, at: Some(format!("{i:03}")) };
         utilities.iter().enumerate().map(one).collect()
     }
 

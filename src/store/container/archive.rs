@@ -12,7 +12,7 @@ pub(super) struct Archive<'a>(ZipArchive<Cursor<&'a [u8]>>);
 
 /// One file of it.
 #[derive(Debug, Default)]
-pub(super) struct File {
+pub(super) struct ArchivedFile {
     pub name: String,
     /// What it holds, as far as it could be read.
     pub inner: Vec<u8>,
@@ -37,9 +37,9 @@ impl<'a> Archive<'a> {
     }
 
     /// A file by its number, up to that many bytes of it.
-    pub fn file(&mut self, number: usize, limit: usize) -> File {
+    pub fn file(&mut self, number: usize, limit: usize) -> ArchivedFile {
         let name = self.0.name_for_index(number).and_then(Result::ok).map(Cow::into_owned);
-        let mut out = File { name: name.unwrap_or_default(), ..File::default() };
+        let mut out = ArchivedFile { name: name.unwrap_or_default(), ..ArchivedFile::default() };
         match self.0.by_index(number) {
             Ok(file) => {
                 out.size = file.size() as usize;

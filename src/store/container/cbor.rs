@@ -1,46 +1,46 @@
 //! CBOR, read part by part. A reader of our own, since crates decode into trees and hostile bytes have to cost little.
 
 use super::LeafKind;
-use super::piece::{Body, Broken, Cursor, Nesting, Piece, Pieces, longest_text};
-use super::walk::Step;
+use super::piece::{BrokenDocument, ByteCursor, DocumentPiece, OpenNesting, PieceBody, PieceReader, longest_text};
+use super::walk::DocumentStep;
 
 #[derive(Debug)]
-pub(super) struct Reader<'a> {
-    cursor: Cursor<'a>,
-    nesting: Nesting,
+pub(super) struct CborReader<'a> {
+    cursor: ByteCursor<'a>,
+    nesting: OpenNesting,
     values: usize,
 }
 
 /// The length of the longest text, where bytes are one array, map or tagged value of CBOR.
 pub(super) fn longest(bytes: &[u8]) -> Option<usize> {
-    let mut reader = Reader::new(bytes);
+    let mut reader = CborReader::new(bytes);
     let compound = matches!(bytes.first()?, 0x80..=0xDB);
     let longest = compound.then(|| longest_text(bytes, &mut reader)).flatten()?;
     (reader.values == 1).then_some(longest)
 }
 
-impl<'a> Reader<'a> {
+impl<'a> CborReader<'a> {
     pub fn new(bytes: &'a [u8]) -> Self {
-        Reader { cursor: Cursor::new(bytes), nesting: Nesting::default(), values: 0 }
+        CborReader { cursor: ByteCursor::new(bytes), nesting: OpenNesting::default(), values: 0 }
     }
 
     /// The number in a head; none where the length is not said.
-    fn argument(&mut self, head: u8) -> Result<Option<u64>, Broken> {
+    fn argument(&mut self, head: u8) -> Result<Option<u64>, BrokenDocument> {
         match head & 31 {
             small @ 0..24 => Ok(Some(small.into())),
             width @ 24..28 => self.cursor.big(1 << (width - 24)).map(Some),
             31 => Ok(None),
-            _ => Err(Broken),
+            _ => Err(BrokenDocument),
         }
     }
 }
 
-impl Pieces for Reader<'_> {
-    fn next(&mut self) -> Result<Option<Piece>, Broken> {
+impl PieceReader for CborReader<'_> {
+    fn next(&mut self) -> Result<Option<DocumentPiece>, BrokenDocument> {
         loop {
             self.nesting.close_full();
             if self.cursor.is_at_end() {
-                return if self.nesting.is_root() { Ok(None) } else { Err(Broken) };
+                return if self.nesting.is_root() { Ok(None) } else { Err(BrokenDocument) };
             }
             let start = self.cursor.at;
             let head = self.cursor.byte()?;
@@ -51,48 +51,48 @@ impl Pieces for Reader<'_> {
             let (major, argument) = (head >> 5, self.argument(head)?);
             if major == 6 {
                 // A tag: the value it belongs to follows.
-                argument.ok_or(Broken)?;
+                argument.ok_or(BrokenDocument)?;
                 continue;
             }
             if self.nesting.is_root() {
                 self.values += 1;
                 if self.values > 1 {
-                    return Err(Broken);
+                    return Err(BrokenDocument);
                 }
             }
             let kind = self.nesting.kind();
             let body = match (major, argument) {
-                (0, Some(number)) => Some(Body::Number(number.into())),
-                (1, Some(number)) => Some(Body::Number(-1 - i128::from(number))),
-                (2, Some(length)) => Some(Body::Bytes(self.cursor.take(length)?)),
-                (3, Some(length)) => Some(Body::Text(self.cursor.take(length)?)),
+                (0, Some(number)) => Some(PieceBody::Number(number.into())),
+                (1, Some(number)) => Some(PieceBody::Number(-1 - i128::from(number))),
+                (2, Some(length)) => Some(PieceBody::Bytes(self.cursor.take(length)?)),
+                (3, Some(length)) => Some(PieceBody::Text(self.cursor.take(length)?)),
                 // Pieces of one text or of bytes, up to a mark.
                 (2 | 3, None) | (4, _) => {
-                    self.nesting.begin(Step::Key(0..0));
+                    self.nesting.begin(DocumentStep::Key(0..0));
                     self.nesting.enter(argument, false)?;
                     continue;
                 }
                 (5, _) => {
-                    self.nesting.begin(Step::Key(0..0));
+                    self.nesting.begin(DocumentStep::Key(0..0));
                     self.nesting.enter(argument, true)?;
                     continue;
                 }
                 (7, Some(_)) => None,
-                _ => return Err(Broken),
+                _ => return Err(BrokenDocument),
             };
             self.nesting.begin(match &body {
-                Some(Body::Text(range)) => Step::Key(range.clone()),
-                Some(Body::Number(number)) => Step::Number(*number),
-                _ => Step::Key(0..0),
+                Some(PieceBody::Text(range)) => DocumentStep::Key(range.clone()),
+                Some(PieceBody::Number(number)) => DocumentStep::Number(*number),
+                _ => DocumentStep::Key(0..0),
             });
             if let Some(body) = body {
-                let kind = if matches!(body, Body::Number(_)) { LeafKind::Number } else { kind };
-                return Ok(Some(Piece { kind, whole: start..self.cursor.at, body }));
+                let kind = if matches!(body, PieceBody::Number(_)) { LeafKind::Number } else { kind };
+                return Ok(Some(DocumentPiece { kind, whole: start..self.cursor.at, body }));
             }
         }
     }
 
-    fn steps(&self) -> &[Step] {
+    fn steps(&self) -> &[DocumentStep] {
         self.nesting.steps()
     }
 }

@@ -19,27 +19,27 @@ pub(super) fn is_clean(text: &str) -> bool {
 
 /// The order of bytes in UTF-16.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Order {
+pub(super) enum UnitOrder {
     Little,
     Big,
 }
 
 /// The text of bytes that are UTF-16: they begin with its mark, or most are letters of ASCII with a zero each.
-pub(super) fn utf16(bytes: &[u8]) -> Option<(Order, String)> {
+pub(super) fn utf16(bytes: &[u8]) -> Option<(UnitOrder, String)> {
     if bytes.len() < 4 || bytes.len() % 2 == 1 {
         return None;
     }
     let zeros = |odd: usize| bytes.iter().skip(odd).step_by(2).filter(|b| **b == 0).count();
     let most = |odd: usize| zeros(odd) * 8 > bytes.len() * 3 && zeros(1 - odd) == 0;
     let order = match bytes {
-        [0xFF, 0xFE, ..] => Order::Little,
-        [0xFE, 0xFF, ..] => Order::Big,
-        _ if most(1) => Order::Little,
-        _ if most(0) => Order::Big,
+        [0xFF, 0xFE, ..] => UnitOrder::Little,
+        [0xFE, 0xFF, ..] => UnitOrder::Big,
+        _ if most(1) => UnitOrder::Little,
+        _ if most(0) => UnitOrder::Big,
         _ => return None,
     };
     let unit = |pair: &[u8]| match (order, pair) {
-        (Order::Little, [a, b]) => u16::from_le_bytes([*a, *b]),
+        (UnitOrder::Little, [a, b]) => u16::from_le_bytes([*a, *b]),
         (_, [a, b]) => u16::from_be_bytes([*a, *b]),
         _ => 0,
     };
@@ -48,10 +48,10 @@ pub(super) fn utf16(bytes: &[u8]) -> Option<(Order, String)> {
 }
 
 /// A text in UTF-16.
-pub(super) fn to_utf16(text: &str, order: Order) -> Vec<u8> {
+pub(super) fn to_utf16(text: &str, order: UnitOrder) -> Vec<u8> {
     let bytes = |unit: u16| match order {
-        Order::Little => unit.to_le_bytes(),
-        Order::Big => unit.to_be_bytes(),
+        UnitOrder::Little => unit.to_le_bytes(),
+        UnitOrder::Big => unit.to_be_bytes(),
     };
     text.encode_utf16().flat_map(bytes).collect()
 }

@@ -7,23 +7,23 @@ use super::Edit;
 
 /// A text with its escapes resolved.
 #[derive(Debug)]
-pub(super) struct Reading {
+pub(super) struct EscapedReading {
     /// The text.
     pub text: String,
-    marks: Vec<Mark>,
+    marks: Vec<EscapeMark>,
 }
 
 /// One escape.
 #[derive(Debug)]
-struct Mark {
+struct EscapeMark {
     text: Range<usize>,
     stored: Range<usize>,
-    notation: Notation,
+    notation: EscapeNotation,
 }
 
 /// How a character is written that cannot stand for itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Notation {
+pub(super) enum EscapeNotation {
     /// `%40`, and `+` for a blank.
     Percent,
     /// `&amp;`, `&#64;`, `&#x40;`.
@@ -39,7 +39,7 @@ const LATIN: &str = "nbsp iexcl cent pound curren yen brvbar sect uml copy ordf 
     Uacute Ucirc Uuml Yacute THORN szlig agrave aacute acirc atilde auml aring aelig ccedil egrave eacute ecirc euml igrave \
     iacute icirc iuml eth ntilde ograve oacute ocirc otilde ouml divide oslash ugrave uacute ucirc uuml yacute thorn yuml";
 
-impl Reading {
+impl EscapedReading {
     /// Resolves the escapes of any text: of URLs, of HTML, and those of programs that mean one character wherever they
     /// stand (`\u0040`, `\"`). In what `is_quoted` says comes out of a quoted string, `\n` and the like too; elsewhere
     /// that may be a part of a path. None when there are no escapes.
@@ -53,10 +53,10 @@ impl Reading {
         Self::build(
             text,
             |at| match bytes[at] {
-                b'%' => escaped_byte_char(bytes, at, b"%").map(|(c, end)| (c, end, Notation::Percent)),
-                b'&' => entity(text, at).map(|(c, end)| (c, end, Notation::Entity)),
-                b'\\' => backslash(bytes, at, is_quoted).map(|(c, end)| (c, end, Notation::Backslash)),
-                b'+' if in_query => Some((' ', at + 1, Notation::Percent)),
+                b'%' => escaped_byte_char(bytes, at, b"%").map(|(c, end)| (c, end, EscapeNotation::Percent)),
+                b'&' => entity(text, at).map(|(c, end)| (c, end, EscapeNotation::Entity)),
+                b'\\' => backslash(bytes, at, is_quoted).map(|(c, end)| (c, end, EscapeNotation::Backslash)),
+                b'+' if in_query => Some((' ', at + 1, EscapeNotation::Percent)),
                 byte => {
                     in_query = byte == b'=' || in_query && !byte.is_ascii_whitespace();
                     None
@@ -64,7 +64,7 @@ impl Reading {
             },
             &mut marks,
         )
-        .map(|text| Reading { text, marks })
+        .map(|text| EscapedReading { text, marks })
     }
 
     /// Resolves the escapes of a string literal, given without its quotes. None when there are none.
@@ -75,17 +75,17 @@ impl Reading {
         let bytes = inner.as_bytes();
         let mut marks = Vec::new();
         let escape = |at| match bytes[at] {
-            b'\\' => backslash(bytes, at, true).map(|(c, end)| (c, end, Notation::Backslash)),
+            b'\\' => backslash(bytes, at, true).map(|(c, end)| (c, end, EscapeNotation::Backslash)),
             _ => None,
         };
-        Self::build(inner, escape, &mut marks).map(|text| Reading { text, marks })
+        Self::build(inner, escape, &mut marks).map(|text| EscapedReading { text, marks })
     }
 
     /// Copies the text; where `escape` finds one, it gives the character and where the escape ends.
     fn build(
         text: &str,
-        mut escape: impl FnMut(usize) -> Option<(char, usize, Notation)>,
-        marks: &mut Vec<Mark>,
+        mut escape: impl FnMut(usize) -> Option<(char, usize, EscapeNotation)>,
+        marks: &mut Vec<EscapeMark>,
     ) -> Option<String> {
         let mut out = String::new();
         let (mut copied, mut at) = (0, 0);
@@ -100,7 +100,7 @@ impl Reading {
             out.push_str(&text[copied..at]);
             let start = out.len();
             out.push(c);
-            marks.push(Mark { text: start..out.len(), stored: at..end, notation });
+            marks.push(EscapeMark { text: start..out.len(), stored: at..end, notation });
             (copied, at) = (end, end);
         }
         if marks.is_empty() {
@@ -120,7 +120,7 @@ impl Reading {
     pub fn is_percent(&self, range: &Range<usize>) -> bool {
         let first = self.marks.partition_point(|mark| mark.text.end < range.start);
         let mut touching = self.marks[first..].iter().take_while(|mark| mark.text.start <= range.end);
-        touching.any(|mark| mark.notation == Notation::Percent)
+        touching.any(|mark| mark.notation == EscapeNotation::Percent)
     }
 
     /// Whether an escape stands right before or after a range of the stored text, and none within.
@@ -159,30 +159,31 @@ impl Reading {
     /// An edit of the text as an edit of the stored bytes, escaped as the escapes there are.
     pub fn carried_back(&self, edit: &Edit) -> Edit {
         let near = self.marks.partition_point(|mark| mark.text.end < edit.range.start);
-        let notation = self.marks.get(near).or(self.marks.last()).map_or(Notation::Backslash, |mark| mark.notation);
+        let notation =
+            self.marks.get(near).or(self.marks.last()).map_or(EscapeNotation::Backslash, |mark| mark.notation);
         Edit { range: self.stored(&edit.range), bytes: escaped(&edit.bytes, notation) }
     }
 }
 
 /// Bytes of a text with every character escaped that the notation gives a meaning.
-pub(super) fn escaped(bytes: &[u8], notation: Notation) -> Vec<u8> {
+pub(super) fn escaped(bytes: &[u8], notation: EscapeNotation) -> Vec<u8> {
     let mut out = Vec::with_capacity(bytes.len());
     for byte in bytes {
         let escape: Cow<'static, str> = match (notation, byte) {
-            (Notation::Percent, b) if b.is_ascii_alphanumeric() || b"-_.~*".contains(b) => Cow::Borrowed(""),
-            (Notation::Percent, b) => Cow::Owned(format!("%{b:02X}")),
-            (Notation::Entity, b'&') => Cow::Borrowed("&amp;"),
-            (Notation::Entity, b'<') => Cow::Borrowed("&lt;"),
-            (Notation::Entity, b'>') => Cow::Borrowed("&gt;"),
-            (Notation::Entity, b'"') => Cow::Borrowed("&quot;"),
-            (Notation::Entity, b'\'') => Cow::Borrowed("&#39;"),
-            (Notation::Backslash, b'"') => Cow::Borrowed("\\\""),
-            (Notation::Backslash, b'\'') => Cow::Borrowed("\\u0027"),
-            (Notation::Backslash, b'\\') => Cow::Borrowed("\\\\"),
-            (Notation::Backslash, b'\n') => Cow::Borrowed("\\n"),
-            (Notation::Backslash, b'\r') => Cow::Borrowed("\\r"),
-            (Notation::Backslash, b'\t') => Cow::Borrowed("\\t"),
-            (Notation::Backslash, b) if *b < b' ' => Cow::Owned(format!("\\u{b:04x}")),
+            (EscapeNotation::Percent, b) if b.is_ascii_alphanumeric() || b"-_.~*".contains(b) => Cow::Borrowed(""),
+            (EscapeNotation::Percent, b) => Cow::Owned(format!("%{b:02X}")),
+            (EscapeNotation::Entity, b'&') => Cow::Borrowed("&amp;"),
+            (EscapeNotation::Entity, b'<') => Cow::Borrowed("&lt;"),
+            (EscapeNotation::Entity, b'>') => Cow::Borrowed("&gt;"),
+            (EscapeNotation::Entity, b'"') => Cow::Borrowed("&quot;"),
+            (EscapeNotation::Entity, b'\'') => Cow::Borrowed("&#39;"),
+            (EscapeNotation::Backslash, b'"') => Cow::Borrowed("\\\""),
+            (EscapeNotation::Backslash, b'\'') => Cow::Borrowed("\\u0027"),
+            (EscapeNotation::Backslash, b'\\') => Cow::Borrowed("\\\\"),
+            (EscapeNotation::Backslash, b'\n') => Cow::Borrowed("\\n"),
+            (EscapeNotation::Backslash, b'\r') => Cow::Borrowed("\\r"),
+            (EscapeNotation::Backslash, b'\t') => Cow::Borrowed("\\t"),
+            (EscapeNotation::Backslash, b) if *b < b' ' => Cow::Owned(format!("\\u{b:04x}")),
             _ => Cow::Borrowed(""),
         };
         if escape.is_empty() { out.push(*byte) } else { out.extend_from_slice(escape.as_bytes()) }

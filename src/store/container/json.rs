@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use super::LeafKind;
-use super::walk::Step;
+use super::walk::DocumentStep;
 
 /// Levels of which the path is kept.
 const PATH: usize = 64;
@@ -14,7 +14,7 @@ const WORDS: [&str; 9] = ["true", "false", "null", "NaN", "Infinity", "undefined
 
 /// A key, a text or a number; `range` has its quotes.
 #[derive(Debug)]
-pub(super) struct Token {
+pub(super) struct JsonToken {
     pub kind: LeafKind,
     pub range: Range<usize>,
 }
@@ -34,13 +34,13 @@ pub(super) struct NotJson;
 
 /// The tokens of a text, in order.
 #[derive(Debug)]
-pub(super) struct Tokens<'a> {
+pub(super) struct JsonTokens<'a> {
     bytes: &'a [u8],
     at: usize,
     /// For each open level, whether it is an object.
     open: Vec<bool>,
     expect: Expect,
-    steps: Vec<Step>,
+    steps: Vec<DocumentStep>,
 }
 
 /// Whether a text is JSON that holds something: an object, an array, several of them, or one string in quotes.
@@ -49,7 +49,7 @@ pub(super) fn is_document(text: &str) -> bool {
     if !matches!(begins, Some(b'{' | b'[' | b'"')) {
         return false;
     }
-    let mut tokens = Tokens::new(text);
+    let mut tokens = JsonTokens::new(text);
     loop {
         match tokens.next() {
             Ok(Some(_)) => {}
@@ -59,19 +59,19 @@ pub(super) fn is_document(text: &str) -> bool {
     }
 }
 
-impl<'a> Tokens<'a> {
+impl<'a> JsonTokens<'a> {
     pub fn new(text: &'a str) -> Self {
         let expect = Expect::Value;
-        Tokens { bytes: text.as_bytes(), at: 0, open: Vec::new(), expect, steps: Vec::new() }
+        JsonTokens { bytes: text.as_bytes(), at: 0, open: Vec::new(), expect, steps: Vec::new() }
     }
 
     /// Where the last token stands.
-    pub fn steps(&self) -> &[Step] {
+    pub fn steps(&self) -> &[DocumentStep] {
         &self.steps
     }
 
     /// The next token; none at the end.
-    pub fn next(&mut self) -> Result<Option<Token>, NotJson> {
+    pub fn next(&mut self) -> Result<Option<JsonToken>, NotJson> {
         loop {
             while self.peek().is_some_and(|b| b.is_ascii_whitespace()) {
                 self.at += 1;
@@ -125,18 +125,18 @@ impl<'a> Tokens<'a> {
         self.bytes.get(self.at).copied()
     }
 
-    fn token(&mut self, kind: LeafKind, range: Range<usize>) -> Token {
+    fn token(&mut self, kind: LeafKind, range: Range<usize>) -> JsonToken {
         if self.expect == Expect::Key {
             if self.open.len() <= PATH
                 && let Some(step) = self.steps.last_mut()
             {
-                *step = Step::Key(range.clone());
+                *step = DocumentStep::Key(range.clone());
             }
             self.expect = Expect::Colon;
         } else {
             self.after_value();
         }
-        Token { kind, range }
+        JsonToken { kind, range }
     }
 
     fn after_value(&mut self) {
@@ -147,7 +147,7 @@ impl<'a> Tokens<'a> {
         self.at += 1;
         self.open.push(object);
         if self.open.len() <= PATH {
-            self.steps.push(if object { Step::Key(0..0) } else { Step::At(0) });
+            self.steps.push(if object { DocumentStep::Key(0..0) } else { DocumentStep::At(0) });
         }
         self.expect = if object { Expect::Key } else { Expect::Value };
     }
@@ -165,7 +165,7 @@ impl<'a> Tokens<'a> {
         self.at += 1;
         let object = self.open.last() == Some(&true);
         self.expect = if object { Expect::Key } else { Expect::Value };
-        if let Some(Step::At(position)) = self.steps.last_mut()
+        if let Some(DocumentStep::At(position)) = self.steps.last_mut()
             && self.open.len() <= PATH
         {
             *position += 1;

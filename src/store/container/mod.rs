@@ -25,13 +25,13 @@ mod tests;
 
 use std::ops::Range;
 
-use crate::store::session::Raw;
+use crate::store::session::FetchedValue;
 
 pub use packed::{TOO_LARGE, pack, unpacked};
 pub use tree::{Decoded, decoded};
-pub use walk::Place;
+pub use walk::TextPlace;
 
-use escape::Reading;
+use escape::EscapedReading;
 use walk::Walk;
 
 /// What one value may cost.
@@ -137,9 +137,9 @@ pub struct Leaf<'a> {
     pub kind: LeafKind,
     /// The encodings around it, outermost first; empty for a plain stored text.
     pub layers: &'a [Layer],
-    place: &'a Place<'a>,
-    reading: Option<&'a Reading>,
-    next: Option<&'a Reading>,
+    place: &'a TextPlace<'a>,
+    reading: Option<&'a EscapedReading>,
+    next: Option<&'a EscapedReading>,
 }
 
 impl Leaf<'_> {
@@ -246,7 +246,7 @@ pub enum Rewritten<T> {
 }
 
 /// Visits every text of a stored value. SQL NULL and reals hold none; an integer is one number.
-pub fn read(raw: &Raw, limits: Limits, visitor: &mut (impl FnMut(&Leaf<'_>) + ?Sized)) -> Contents {
+pub fn read(raw: &FetchedValue, limits: Limits, visitor: &mut (impl FnMut(&Leaf<'_>) + ?Sized)) -> Contents {
     let mut look = |leaf: &Leaf<'_>| {
         visitor(leaf);
         Vec::new()
@@ -255,28 +255,31 @@ pub fn read(raw: &Raw, limits: Limits, visitor: &mut (impl FnMut(&Leaf<'_>) + ?S
 }
 
 /// Visits every text of a stored value and writes it again with what the visitor changed.
-pub fn rewrite(raw: &Raw, limits: Limits, visitor: &mut dyn Visitor) -> (Rewritten<Raw>, Contents) {
+pub fn rewrite(raw: &FetchedValue, limits: Limits, visitor: &mut dyn Visitor) -> (Rewritten<FetchedValue>, Contents) {
     let mut walk = Walk::new(limits, visitor);
     let (old, edits): (&[u8], _) = match raw {
-        Raw::Null | Raw::Real(_) => return (Rewritten::Unchanged, Contents::default()),
-        Raw::Integer(number) => {
+        FetchedValue::Null | FetchedValue::Real(_) => return (Rewritten::Unchanged, Contents::default()),
+        FetchedValue::Integer(number) => {
             let text = number.to_string();
             let edits = walk.number(&text);
             let (done, contents) = walk.end(text.as_bytes(), edits);
             let number = |bytes: Vec<u8>| {
-                String::from_utf8(bytes).ok().and_then(|t| t.parse().ok()).map_or(Raw::Null, Raw::Integer)
+                String::from_utf8(bytes)
+                    .ok()
+                    .and_then(|t| t.parse().ok())
+                    .map_or(FetchedValue::Null, FetchedValue::Integer)
             };
             return (done.map(number), contents);
         }
-        Raw::Text(text) => (text.as_bytes(), walk.stored_text(text)),
-        Raw::BadText(bytes) | Raw::Bytes(bytes) => (bytes, walk.stored_bytes(bytes)),
+        FetchedValue::Text(text) => (text.as_bytes(), walk.stored_text(text)),
+        FetchedValue::BadText(bytes) | FetchedValue::Bytes(bytes) => (bytes, walk.stored_bytes(bytes)),
     };
     let (done, contents) = walk.end(old, edits);
     let stored = |bytes: Vec<u8>| match raw {
-        Raw::Bytes(_) => Raw::Bytes(bytes),
+        FetchedValue::Bytes(_) => FetchedValue::Bytes(bytes),
         _ => match String::from_utf8(bytes) {
-            Ok(text) => Raw::Text(text),
-            Err(bad) => Raw::BadText(bad.into_bytes()),
+            Ok(text) => FetchedValue::Text(text),
+            Err(bad) => FetchedValue::BadText(bad.into_bytes()),
         },
     };
     (done.map(stored), contents)

@@ -5,16 +5,18 @@
 use std::ops::Range;
 
 use super::LeafKind;
-use super::piece::{Body, Broken, Cursor, Nesting, Piece, Pieces, longest_text, signed};
-use super::walk::Step;
+use super::piece::{
+    BrokenDocument, ByteCursor, DocumentPiece, OpenNesting, PieceBody, PieceReader, longest_text, signed,
+};
+use super::walk::DocumentStep;
 
 /// The extension type of times.
 const TIME: u8 = 0xFF;
 
 #[derive(Debug)]
-pub(super) struct Reader<'a> {
-    cursor: Cursor<'a>,
-    nesting: Nesting,
+pub(super) struct MsgpackReader<'a> {
+    cursor: ByteCursor<'a>,
+    nesting: OpenNesting,
     values: usize,
 }
 
@@ -26,36 +28,36 @@ pub(super) fn longest(bytes: &[u8]) -> Option<usize> {
     if !compound && !matches!(first, 0xA0..=0xBF | 0xC4..=0xC9 | 0xD4..=0xDB) {
         return None;
     }
-    let mut reader = Reader::new(bytes);
+    let mut reader = MsgpackReader::new(bytes);
     let longest = longest_text(bytes, &mut reader)?;
     (compound || reader.values == 1).then_some(longest)
 }
 
-impl<'a> Reader<'a> {
+impl<'a> MsgpackReader<'a> {
     pub fn new(bytes: &'a [u8]) -> Self {
-        Reader { cursor: Cursor::new(bytes), nesting: Nesting::default(), values: 0 }
+        MsgpackReader { cursor: ByteCursor::new(bytes), nesting: OpenNesting::default(), values: 0 }
     }
 
-    fn body(&mut self, width: usize) -> Result<Range<usize>, Broken> {
+    fn body(&mut self, width: usize) -> Result<Range<usize>, BrokenDocument> {
         let length = self.cursor.big(width)?;
         self.cursor.take(length)
     }
 
-    fn extension(&mut self, length: u64) -> Result<Option<Body>, Broken> {
+    fn extension(&mut self, length: u64) -> Result<Option<PieceBody>, BrokenDocument> {
         let kind = self.cursor.byte()?;
         let range = self.cursor.take(length)?;
-        Ok((kind != TIME).then_some(Body::Bytes(range)))
+        Ok((kind != TIME).then_some(PieceBody::Bytes(range)))
     }
 
     /// What a value holds; nothing where it is neither text nor bytes nor a whole number.
-    fn value(&mut self, head: u8) -> Result<Option<Body>, Broken> {
-        let number = |number: i128| Ok(Some(Body::Number(number)));
+    fn value(&mut self, head: u8) -> Result<Option<PieceBody>, BrokenDocument> {
+        let number = |number: i128| Ok(Some(PieceBody::Number(number)));
         match head {
             0x00..=0x7F => number(head.into()),
             0xE0..=0xFF => number((head as i8).into()),
-            0xA0..=0xBF => Ok(Some(Body::Text(self.cursor.take(u64::from(head & 31))?))),
-            0xD9..=0xDB => Ok(Some(Body::Text(self.body(1 << (head - 0xD9))?))),
-            0xC4..=0xC6 => Ok(Some(Body::Bytes(self.body(1 << (head - 0xC4))?))),
+            0xA0..=0xBF => Ok(Some(PieceBody::Text(self.cursor.take(u64::from(head & 31))?))),
+            0xD9..=0xDB => Ok(Some(PieceBody::Text(self.body(1 << (head - 0xD9))?))),
+            0xC4..=0xC6 => Ok(Some(PieceBody::Bytes(self.body(1 << (head - 0xC4))?))),
             0xCC..=0xCF => number(self.cursor.big(1 << (head - 0xCC))?.into()),
             0xD0..=0xD3 => {
                 let width = 1 << (head - 0xD0);
@@ -69,12 +71,12 @@ impl<'a> Reader<'a> {
             0xCA => self.cursor.take(4).map(|_| None),
             0xCB => self.cursor.take(8).map(|_| None),
             0xC0 | 0xC2 | 0xC3 => Ok(None),
-            _ => Err(Broken),
+            _ => Err(BrokenDocument),
         }
     }
 
     /// Whether an array or a map begins, and of how many elements or pairs.
-    fn compound(&mut self, head: u8) -> Result<Option<(u64, bool)>, Broken> {
+    fn compound(&mut self, head: u8) -> Result<Option<(u64, bool)>, BrokenDocument> {
         Ok(Some(match head {
             0x80..=0x8F => (u64::from(head & 15), true),
             0x90..=0x9F => (u64::from(head & 15), false),
@@ -85,12 +87,12 @@ impl<'a> Reader<'a> {
     }
 }
 
-impl Pieces for Reader<'_> {
-    fn next(&mut self) -> Result<Option<Piece>, Broken> {
+impl PieceReader for MsgpackReader<'_> {
+    fn next(&mut self) -> Result<Option<DocumentPiece>, BrokenDocument> {
         loop {
             self.nesting.close_full();
             if self.cursor.is_at_end() {
-                return if self.nesting.is_root() { Ok(None) } else { Err(Broken) };
+                return if self.nesting.is_root() { Ok(None) } else { Err(BrokenDocument) };
             }
             let start = self.cursor.at;
             let head = self.cursor.byte()?;
@@ -98,28 +100,28 @@ impl Pieces for Reader<'_> {
                 self.values += 1;
             }
             if let Some((items, is_map)) = self.compound(head)? {
-                self.nesting.begin(Step::Key(0..0));
+                self.nesting.begin(DocumentStep::Key(0..0));
                 self.nesting.enter(Some(items), is_map)?;
                 continue;
             }
             if self.nesting.is_root() && self.values > 1 {
-                return Err(Broken);
+                return Err(BrokenDocument);
             }
             let body = self.value(head)?;
             let kind = self.nesting.kind();
             self.nesting.begin(match &body {
-                Some(Body::Text(range)) => Step::Key(range.clone()),
-                Some(Body::Number(number)) => Step::Number(*number),
-                _ => Step::Key(0..0),
+                Some(PieceBody::Text(range)) => DocumentStep::Key(range.clone()),
+                Some(PieceBody::Number(number)) => DocumentStep::Number(*number),
+                _ => DocumentStep::Key(0..0),
             });
             if let Some(body) = body {
-                let kind = if matches!(body, Body::Number(_)) { LeafKind::Number } else { kind };
-                return Ok(Some(Piece { kind, whole: start..self.cursor.at, body }));
+                let kind = if matches!(body, PieceBody::Number(_)) { LeafKind::Number } else { kind };
+                return Ok(Some(DocumentPiece { kind, whole: start..self.cursor.at, body }));
             }
         }
     }
 
-    fn steps(&self) -> &[Step] {
+    fn steps(&self) -> &[DocumentStep] {
         self.nesting.steps()
     }
 }

@@ -21,7 +21,7 @@ pub(super) const BROKEN: &str = "a compressed stream that ends early or is damag
 
 /// What came out of compressed bytes.
 #[derive(Debug)]
-pub(super) struct Unpacked {
+pub(super) struct UnpackedBytes {
     pub layer: Layer,
     /// What it holds; of a broken stream, what stands before the fault.
     pub inner: Vec<u8>,
@@ -50,7 +50,7 @@ pub(super) fn header(bytes: &[u8]) -> Option<Layer> {
 }
 
 /// Unpacks the stream that bytes begin with, to a limit. None when they begin with none.
-pub(super) fn unpack(bytes: &[u8], limit: usize) -> Option<Unpacked> {
+pub(super) fn unpack(bytes: &[u8], limit: usize) -> Option<UnpackedBytes> {
     let layer = header(bytes)?;
     let mut rest = bytes;
     let mut inner = Vec::new();
@@ -61,7 +61,7 @@ pub(super) fn unpack(bytes: &[u8], limit: usize) -> Option<Unpacked> {
         _ => frame(&mut rest, take, &mut inner).is_some(),
     };
     let too_large = inner.len() > limit;
-    Some(Unpacked { layer, inner, used: bytes.len() - rest.len(), whole: whole && !too_large, too_large })
+    Some(UnpackedBytes { layer, inner, used: bytes.len() - rest.len(), whole: whole && !too_large, too_large })
 }
 
 fn frame(rest: &mut &[u8], take: u64, inner: &mut Vec<u8>) -> Option<()> {

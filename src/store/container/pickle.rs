@@ -2,12 +2,12 @@
 //! that they carry are read.
 
 use super::LeafKind;
-use super::piece::{Body, Broken, Cursor, Piece, Pieces, longest_text, signed};
-use super::walk::Step;
+use super::piece::{BrokenDocument, ByteCursor, DocumentPiece, PieceBody, PieceReader, longest_text, signed};
+use super::walk::DocumentStep;
 
 #[derive(Debug)]
-pub(super) struct Reader<'a> {
-    cursor: Cursor<'a>,
+pub(super) struct PickleReader<'a> {
+    cursor: ByteCursor<'a>,
     stopped: bool,
 }
 
@@ -17,54 +17,54 @@ pub(super) fn longest(bytes: &[u8]) -> Option<usize> {
     if !begins || bytes.last() != Some(&b'.') {
         return None;
     }
-    longest_text(bytes, Reader::new(bytes))
+    longest_text(bytes, PickleReader::new(bytes))
 }
 
-impl<'a> Reader<'a> {
+impl<'a> PickleReader<'a> {
     pub fn new(bytes: &'a [u8]) -> Self {
-        Reader { cursor: Cursor::new(bytes), stopped: false }
+        PickleReader { cursor: ByteCursor::new(bytes), stopped: false }
     }
 
-    fn sized(&mut self, width: usize) -> Result<std::ops::Range<usize>, Broken> {
+    fn sized(&mut self, width: usize) -> Result<std::ops::Range<usize>, BrokenDocument> {
         let length = self.cursor.little(width)?;
         self.cursor.take(length)
     }
 
-    fn number(&mut self, width: usize, has_sign: bool) -> Result<Option<Body>, Broken> {
+    fn number(&mut self, width: usize, has_sign: bool) -> Result<Option<PieceBody>, BrokenDocument> {
         let number = self.cursor.little(width)?;
-        Ok(Some(Body::Number(if has_sign { signed(number, width) } else { number.into() })))
+        Ok(Some(PieceBody::Number(if has_sign { signed(number, width) } else { number.into() })))
     }
 
     /// A whole number of any length; those beyond sixteen bytes are nobody's id.
-    fn long(&mut self, width: usize) -> Result<Option<Body>, Broken> {
+    fn long(&mut self, width: usize) -> Result<Option<PieceBody>, BrokenDocument> {
         let range = self.sized(width)?;
         let digits = &self.cursor.bytes[range];
         let Some(highest) = digits.last().filter(|_| digits.len() <= 16) else { return Ok(None) };
         let sign = if *highest < 128 { 0 } else { -1 };
-        Ok(Some(Body::Number(digits.iter().rev().fold(sign, |number, byte| number << 8 | i128::from(*byte)))))
+        Ok(Some(PieceBody::Number(digits.iter().rev().fold(sign, |number, byte| number << 8 | i128::from(*byte)))))
     }
 
-    fn skip(&mut self, bytes: u64) -> Result<Option<Body>, Broken> {
+    fn skip(&mut self, bytes: u64) -> Result<Option<PieceBody>, BrokenDocument> {
         self.cursor.take(bytes).map(|_| None)
     }
 
-    fn opcode(&mut self, opcode: u8) -> Result<Option<Body>, Broken> {
+    fn opcode(&mut self, opcode: u8) -> Result<Option<PieceBody>, BrokenDocument> {
         Ok(match opcode {
             // Texts, and numbers that are written as such.
-            0x8C => Some(Body::Text(self.sized(1)?)),
-            b'X' => Some(Body::Text(self.sized(4)?)),
-            0x8D => Some(Body::Text(self.sized(8)?)),
-            b'V' | b'S' | b'P' | b'I' | b'L' | b'F' => Some(Body::Line(self.cursor.line()?)),
+            0x8C => Some(PieceBody::Text(self.sized(1)?)),
+            b'X' => Some(PieceBody::Text(self.sized(4)?)),
+            0x8D => Some(PieceBody::Text(self.sized(8)?)),
+            b'V' | b'S' | b'P' | b'I' | b'L' | b'F' => Some(PieceBody::Line(self.cursor.line()?)),
             // Names of modules and classes, of instances too.
             b'c' | b'i' => {
                 let module = self.cursor.line()?;
                 let class = self.cursor.line()?;
-                Some(Body::Line(module.start..class.end))
+                Some(PieceBody::Line(module.start..class.end))
             }
             // Bytes.
-            b'U' | b'C' => Some(Body::Bytes(self.sized(1)?)),
-            b'T' | b'B' => Some(Body::Bytes(self.sized(4)?)),
-            0x8E | 0x96 => Some(Body::Bytes(self.sized(8)?)),
+            b'U' | b'C' => Some(PieceBody::Bytes(self.sized(1)?)),
+            b'T' | b'B' => Some(PieceBody::Bytes(self.sized(4)?)),
+            0x8E | 0x96 => Some(PieceBody::Bytes(self.sized(8)?)),
             // Numbers.
             b'K' => self.number(1, false)?,
             b'M' => self.number(2, false)?,
@@ -105,13 +105,13 @@ impl<'a> Reader<'a> {
             | 0x8F..=0x94
             | 0x97
             | 0x98 => None,
-            _ => return Err(Broken),
+            _ => return Err(BrokenDocument),
         })
     }
 }
 
-impl Pieces for Reader<'_> {
-    fn next(&mut self) -> Result<Option<Piece>, Broken> {
+impl PieceReader for PickleReader<'_> {
+    fn next(&mut self) -> Result<Option<DocumentPiece>, BrokenDocument> {
         while !self.cursor.is_at_end() {
             let start = self.cursor.at;
             let opcode = self.cursor.byte()?;
@@ -120,14 +120,14 @@ impl Pieces for Reader<'_> {
                 continue;
             }
             if let Some(body) = self.opcode(opcode)? {
-                let kind = if matches!(body, Body::Number(_)) { LeafKind::Number } else { LeafKind::Text };
-                return Ok(Some(Piece { kind, whole: start..self.cursor.at, body }));
+                let kind = if matches!(body, PieceBody::Number(_)) { LeafKind::Number } else { LeafKind::Text };
+                return Ok(Some(DocumentPiece { kind, whole: start..self.cursor.at, body }));
             }
         }
-        if self.stopped { Ok(None) } else { Err(Broken) }
+        if self.stopped { Ok(None) } else { Err(BrokenDocument) }
     }
 
-    fn steps(&self) -> &[Step] {
+    fn steps(&self) -> &[DocumentStep] {
         &[]
     }
 }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::LeafKind;
-use super::walk::Step;
+use super::walk::DocumentStep;
 
 /// Levels within each other that a reader follows; real writers refuse more.
 pub(super) const DEPTH: usize = 1_024;
@@ -12,20 +12,20 @@ pub(super) const PATH: usize = 64;
 
 /// The bytes are no document of that format, or a damaged one.
 #[derive(Debug)]
-pub(super) struct Broken;
+pub(super) struct BrokenDocument;
 
 /// One part of a document.
 #[derive(Debug)]
-pub(super) struct Piece {
+pub(super) struct DocumentPiece {
     pub kind: LeafKind,
     /// Its bytes in the document, with what tells its type and length.
     pub whole: Range<usize>,
-    pub body: Body,
+    pub body: PieceBody,
 }
 
 /// What stands in a part.
 #[derive(Debug)]
-pub(super) enum Body {
+pub(super) enum PieceBody {
     /// Bytes that should be UTF-8.
     Text(Range<usize>),
     /// A text of a byte a letter, with escapes for others.
@@ -37,88 +37,88 @@ pub(super) enum Body {
 }
 
 /// A reader of one format: parts in order, none at the end.
-pub(super) trait Pieces {
-    fn next(&mut self) -> Result<Option<Piece>, Broken>;
+pub(super) trait PieceReader {
+    fn next(&mut self) -> Result<Option<DocumentPiece>, BrokenDocument>;
 
     /// Where the last part stands.
-    fn steps(&self) -> &[Step];
+    fn steps(&self) -> &[DocumentStep];
 }
 
-impl<P: Pieces> Pieces for &mut P {
-    fn next(&mut self) -> Result<Option<Piece>, Broken> {
+impl<P: PieceReader> PieceReader for &mut P {
+    fn next(&mut self) -> Result<Option<DocumentPiece>, BrokenDocument> {
         (**self).next()
     }
 
-    fn steps(&self) -> &[Step] {
+    fn steps(&self) -> &[DocumentStep] {
         (**self).steps()
     }
 }
 
 /// Whether bytes can be read to the end and every text in them is one, and how long the longest text is.
-pub(super) fn longest_text(bytes: &[u8], mut pieces: impl Pieces) -> Option<usize> {
+pub(super) fn longest_text(bytes: &[u8], mut pieces: impl PieceReader) -> Option<usize> {
     let mut longest = 0;
     loop {
         match pieces.next() {
             Ok(None) => return Some(longest),
-            Ok(Some(Piece { body: Body::Text(range), .. })) => {
+            Ok(Some(DocumentPiece { body: PieceBody::Text(range), .. })) => {
                 std::str::from_utf8(&bytes[range.clone()]).ok()?;
                 longest = longest.max(range.len());
             }
-            Ok(Some(Piece { body: Body::Line(range), .. })) => longest = longest.max(range.len()),
+            Ok(Some(DocumentPiece { body: PieceBody::Line(range), .. })) => longest = longest.max(range.len()),
             Ok(Some(_)) => {}
-            Err(Broken) => return None,
+            Err(BrokenDocument) => return None,
         }
     }
 }
 
 /// Bytes that are read from the front.
 #[derive(Debug)]
-pub(super) struct Cursor<'a> {
+pub(super) struct ByteCursor<'a> {
     pub bytes: &'a [u8],
     pub at: usize,
 }
 
-impl<'a> Cursor<'a> {
+impl<'a> ByteCursor<'a> {
     pub fn new(bytes: &'a [u8]) -> Self {
-        Cursor { bytes, at: 0 }
+        ByteCursor { bytes, at: 0 }
     }
 
     pub fn is_at_end(&self) -> bool {
         self.at >= self.bytes.len()
     }
 
-    pub fn byte(&mut self) -> Result<u8, Broken> {
-        let byte = *self.bytes.get(self.at).ok_or(Broken)?;
+    pub fn byte(&mut self) -> Result<u8, BrokenDocument> {
+        let byte = *self.bytes.get(self.at).ok_or(BrokenDocument)?;
         self.at += 1;
         Ok(byte)
     }
 
     /// The range of the next so many bytes.
-    pub fn take(&mut self, length: u64) -> Result<Range<usize>, Broken> {
+    pub fn take(&mut self, length: u64) -> Result<Range<usize>, BrokenDocument> {
         let start = self.at;
-        let end = usize::try_from(length).ok().and_then(|length| start.checked_add(length)).ok_or(Broken)?;
+        let end = usize::try_from(length).ok().and_then(|length| start.checked_add(length)).ok_or(BrokenDocument)?;
         if end > self.bytes.len() {
-            return Err(Broken);
+            return Err(BrokenDocument);
         }
         self.at = end;
         Ok(start..end)
     }
 
     /// A number of up to eight bytes, the highest first.
-    pub fn big(&mut self, width: usize) -> Result<u64, Broken> {
+    pub fn big(&mut self, width: usize) -> Result<u64, BrokenDocument> {
         let range = self.take(width as u64)?;
         Ok(self.bytes[range].iter().fold(0, |number, byte| number << 8 | u64::from(*byte)))
     }
 
     /// A number of up to eight bytes, the lowest first.
-    pub fn little(&mut self, width: usize) -> Result<u64, Broken> {
+    pub fn little(&mut self, width: usize) -> Result<u64, BrokenDocument> {
         let range = self.take(width as u64)?;
         Ok(self.bytes[range].iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte)))
     }
 
     /// The line that begins here, without its end.
-    pub fn line(&mut self) -> Result<Range<usize>, Broken> {
-        let length = self.bytes[self.at..].iter().position(|b| *b == b'\n').ok_or(Broken)?;
+    pub fn line(&mut self) -> Result<Range<usize>, BrokenDocument> {
+        let length = self.bytes[self.at..].iter().position(|b| *b == b'\n').ok_or(BrokenDocument)?;
         let range = self.take(length as u64)?;
         self.at += 1;
         Ok(range)
@@ -133,9 +133,9 @@ pub(super) fn signed(number: u64, width: usize) -> i128 {
 
 /// Arrays and maps that are open within each other.
 #[derive(Debug, Default)]
-pub(super) struct Nesting {
+pub(super) struct OpenNesting {
     open: Vec<Level>,
-    steps: Vec<Step>,
+    steps: Vec<DocumentStep>,
 }
 
 #[derive(Debug)]
@@ -146,9 +146,9 @@ struct Level {
     seen: usize,
 }
 
-impl Nesting {
+impl OpenNesting {
     /// Where the last value stands.
-    pub fn steps(&self) -> &[Step] {
+    pub fn steps(&self) -> &[DocumentStep] {
         &self.steps
     }
 
@@ -163,14 +163,15 @@ impl Nesting {
     }
 
     /// Opens an array or map; `items` are elements or pairs, none where an end is marked.
-    pub fn enter(&mut self, items: Option<u64>, is_map: bool) -> Result<(), Broken> {
+    pub fn enter(&mut self, items: Option<u64>, is_map: bool) -> Result<(), BrokenDocument> {
         if self.open.len() >= DEPTH {
-            return Err(Broken);
+            return Err(BrokenDocument);
         }
-        let left = items.map(|items| items.checked_mul(if is_map { 2 } else { 1 }).ok_or(Broken)).transpose()?;
+        let left =
+            items.map(|items| items.checked_mul(if is_map { 2 } else { 1 }).ok_or(BrokenDocument)).transpose()?;
         self.open.push(Level { left, is_map, seen: 0 });
         if self.open.len() <= PATH {
-            self.steps.push(Step::At(0));
+            self.steps.push(DocumentStep::At(0));
         }
         Ok(())
     }
@@ -183,10 +184,10 @@ impl Nesting {
     }
 
     /// Closes the innermost level at its mark.
-    pub fn close_marked(&mut self) -> Result<(), Broken> {
-        let level = self.open.last().ok_or(Broken)?;
+    pub fn close_marked(&mut self) -> Result<(), BrokenDocument> {
+        let level = self.open.last().ok_or(BrokenDocument)?;
         if level.left.is_some() || level.is_map && !level.seen.is_multiple_of(2) {
-            return Err(Broken);
+            return Err(BrokenDocument);
         }
         self.leave();
         Ok(())
@@ -200,7 +201,7 @@ impl Nesting {
     }
 
     /// Notes that a value begins; `key` leads on if it is a key.
-    pub fn begin(&mut self, key: Step) {
+    pub fn begin(&mut self, key: DocumentStep) {
         let kind = self.kind();
         let depth = self.open.len();
         let Some(level) = self.open.last_mut() else { return };
@@ -208,7 +209,7 @@ impl Nesting {
         let step = match (level.is_map, kind) {
             (true, LeafKind::Key) => Some(key),
             (true, _) => None,
-            (false, _) => Some(Step::At(level.seen)),
+            (false, _) => Some(DocumentStep::At(level.seen)),
         };
         level.seen += 1;
         if let (Some(step), Some(last)) = (step, self.steps.last_mut().filter(|_| depth <= PATH)) {

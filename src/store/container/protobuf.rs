@@ -2,16 +2,16 @@
 
 use super::LeafKind;
 use super::charset;
-use super::piece::{Body, Broken, Cursor, Piece, Pieces, longest_text};
-use super::walk::Step;
+use super::piece::{BrokenDocument, ByteCursor, DocumentPiece, PieceBody, PieceReader, longest_text};
+use super::walk::DocumentStep;
 
 /// The highest number of a field that is believed.
 const FIELDS: u64 = 1 << 15;
 
 #[derive(Debug)]
-pub(super) struct Reader<'a> {
-    cursor: Cursor<'a>,
-    step: [Step; 1],
+pub(super) struct ProtobufReader<'a> {
+    cursor: ByteCursor<'a>,
+    step: [DocumentStep; 1],
 }
 
 /// The length of the longest text of bytes that are a message: fields to the end, at least one of them a text or a
@@ -20,25 +20,25 @@ pub(super) fn longest(bytes: &[u8], depth: usize) -> Option<usize> {
     if bytes.len() < 4 || depth == 0 {
         return None;
     }
-    longest_text(bytes, Reader::new(bytes))?;
-    let mut reader = Reader::new(bytes);
+    longest_text(bytes, ProtobufReader::new(bytes))?;
+    let mut reader = ProtobufReader::new(bytes);
     let mut longest = 0;
     while let Ok(Some(piece)) = reader.next() {
         match piece.body {
-            Body::Text(range) => longest = longest.max(range.len()),
-            Body::Bytes(range) => longest = longest.max(self::longest(&bytes[range], depth - 1).unwrap_or(0)),
-            Body::Line(_) | Body::Number(_) => {}
+            PieceBody::Text(range) => longest = longest.max(range.len()),
+            PieceBody::Bytes(range) => longest = longest.max(self::longest(&bytes[range], depth - 1).unwrap_or(0)),
+            PieceBody::Line(_) | PieceBody::Number(_) => {}
         }
     }
     (longest > 0).then_some(longest)
 }
 
-impl<'a> Reader<'a> {
+impl<'a> ProtobufReader<'a> {
     pub fn new(bytes: &'a [u8]) -> Self {
-        Reader { cursor: Cursor::new(bytes), step: [Step::Number(0)] }
+        ProtobufReader { cursor: ByteCursor::new(bytes), step: [DocumentStep::Number(0)] }
     }
 
-    fn varint(&mut self) -> Result<u64, Broken> {
+    fn varint(&mut self) -> Result<u64, BrokenDocument> {
         let mut number = 0;
         for shift in (0..70).step_by(7) {
             let byte = self.cursor.byte()?;
@@ -47,22 +47,22 @@ impl<'a> Reader<'a> {
                 return Ok(number);
             }
         }
-        Err(Broken)
+        Err(BrokenDocument)
     }
 }
 
-impl Pieces for Reader<'_> {
-    fn next(&mut self) -> Result<Option<Piece>, Broken> {
+impl PieceReader for ProtobufReader<'_> {
+    fn next(&mut self) -> Result<Option<DocumentPiece>, BrokenDocument> {
         while !self.cursor.is_at_end() {
             let start = self.cursor.at;
             let tag = self.varint()?;
             let field = tag >> 3;
             if field == 0 || field > FIELDS {
-                return Err(Broken);
+                return Err(BrokenDocument);
             }
-            self.step = [Step::Number(field.into())];
+            self.step = [DocumentStep::Number(field.into())];
             let body = match tag & 7 {
-                0 => Body::Number((self.varint()? as i64).into()),
+                0 => PieceBody::Number((self.varint()? as i64).into()),
                 1 => {
                     self.cursor.take(8)?;
                     continue;
@@ -72,23 +72,23 @@ impl Pieces for Reader<'_> {
                     let range = self.cursor.take(length)?;
                     let inner = &self.cursor.bytes[range.clone()];
                     match std::str::from_utf8(inner) {
-                        Ok(text) if charset::is_clean(text) => Body::Text(range),
-                        _ => Body::Bytes(range),
+                        Ok(text) if charset::is_clean(text) => PieceBody::Text(range),
+                        _ => PieceBody::Bytes(range),
                     }
                 }
                 5 => {
                     self.cursor.take(4)?;
                     continue;
                 }
-                _ => return Err(Broken),
+                _ => return Err(BrokenDocument),
             };
-            let kind = if matches!(body, Body::Number(_)) { LeafKind::Number } else { LeafKind::Text };
-            return Ok(Some(Piece { kind, whole: start..self.cursor.at, body }));
+            let kind = if matches!(body, PieceBody::Number(_)) { LeafKind::Number } else { LeafKind::Text };
+            return Ok(Some(DocumentPiece { kind, whole: start..self.cursor.at, body }));
         }
         Ok(None)
     }
 
-    fn steps(&self) -> &[Step] {
+    fn steps(&self) -> &[DocumentStep] {
         &self.step
     }
 }

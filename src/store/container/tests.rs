@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::*;
 
 /// Every text of a value that has not been seen before, with its path and encodings.
-fn leaves(raw: &Raw) -> Vec<(String, String, Vec<Layer>)> {
+fn leaves(raw: &FetchedValue) -> Vec<(String, String, Vec<Layer>)> {
     let mut all = Vec::new();
     read(raw, Limits::default(), &mut |leaf: &Leaf<'_>| {
         all.push((leaf.text.to_owned(), leaf.path(), leaf.layers.to_vec()));
@@ -21,7 +21,7 @@ fn leaves(raw: &Raw) -> Vec<(String, String, Vec<Layer>)> {
 }
 
 /// How often a word stands in a value, each place counted once.
-fn count(raw: &Raw, word: &str) -> usize {
+fn count(raw: &FetchedValue, word: &str) -> usize {
     let mut found = 0;
     read(raw, Limits::default(), &mut |leaf: &Leaf<'_>| {
         found += leaf.text.match_indices(word).filter(|(at, _)| leaf.is_new(*at..at + word.len())).count();
@@ -30,7 +30,7 @@ fn count(raw: &Raw, word: &str) -> usize {
 }
 
 /// Takes a word out of a value.
-fn without(raw: &Raw, word: &str, mark: &str) -> Rewritten<Raw> {
+fn without(raw: &FetchedValue, word: &str, mark: &str) -> Rewritten<FetchedValue> {
     rewrite(raw, Limits::default(), &mut |leaf: &Leaf<'_>| {
         let places = leaf.text.match_indices(word);
         places.map(|(at, _)| Change { range: at..at + word.len(), text: mark.to_owned() }).collect()
@@ -38,12 +38,12 @@ fn without(raw: &Raw, word: &str, mark: &str) -> Rewritten<Raw> {
     .0
 }
 
-fn opaque(raw: &Raw) -> Vec<&'static str> {
+fn opaque(raw: &FetchedValue) -> Vec<&'static str> {
     read(raw, Limits::default(), &mut |_: &Leaf<'_>| {}).opaque.iter().map(|part| part.why).collect()
 }
 
-fn text(text: &str) -> Raw {
-    Raw::Text(text.to_owned())
+fn text(text: &str) -> FetchedValue {
+    FetchedValue::Text(text.to_owned())
 }
 
 fn zlib(bytes: &[u8]) -> Vec<u8> {
@@ -65,7 +65,7 @@ fn zstd(bytes: &[u8]) -> Vec<u8> {
 const MAIL: &str = "ann@example.org";
 
 /// The person's address in every encoding that is rewritten, alone and in others.
-fn disguises() -> Vec<(&'static str, Raw)> {
+fn disguises() -> Vec<(&'static str, FetchedValue)> {
     let sentence = "write to ann@example.org, please";
     let bytes = sentence.as_bytes();
     let document = json!({ "who": { "mail": sentence }, "n": 1 }).to_string();
@@ -77,9 +77,9 @@ fn disguises() -> Vec<(&'static str, Raw)> {
     prefixed.extend(zlib(bytes));
     vec![
         ("text", text(sentence)),
-        ("text in bytes", Raw::Bytes(bytes.to_vec())),
+        ("text in bytes", FetchedValue::Bytes(bytes.to_vec())),
         ("JSON", text(&document)),
-        ("JSON in bytes", Raw::Bytes(document.clone().into_bytes())),
+        ("JSON in bytes", FetchedValue::Bytes(document.clone().into_bytes())),
         ("JSON in JSON", text(&json!({ "inner": document }).to_string())),
         ("JSON escapes", text(r#"{"a":"x \u0061\u006e\u006e\u0040example.org"}"#)),
         ("JSON cut off", text(r#"{"a":"one\nann\u0040example.org"#)),
@@ -87,19 +87,22 @@ fn disguises() -> Vec<(&'static str, Raw)> {
         ("a JSON string", text(r#""say \"ann@example.org\"""#)),
         ("Python", text("{'a': None, 'b': 'it\\'s ann@example.org'}")),
         ("a key", text(r#"{"ann@example.org":[1]}"#)),
-        ("zlib", Raw::Bytes(zlib(bytes))),
-        ("zlib of JSON", Raw::Bytes(zlib(document.as_bytes()))),
-        ("zlib in zlib", Raw::Bytes(zlib(&zlib(bytes)))),
-        ("a second zlib stream", Raw::Bytes([zlib(b"nothing"), zlib(bytes)].concat())),
-        ("zlib after other bytes", Raw::Bytes(prefixed)),
-        ("zlib as Latin-1", Raw::Text(charset::latin1(&zlib(bytes)))),
+        ("zlib", FetchedValue::Bytes(zlib(bytes))),
+        ("zlib of JSON", FetchedValue::Bytes(zlib(document.as_bytes()))),
+        ("zlib in zlib", FetchedValue::Bytes(zlib(&zlib(bytes)))),
+        ("a second zlib stream", FetchedValue::Bytes([zlib(b"nothing"), zlib(bytes)].concat())),
+        ("zlib after other bytes", FetchedValue::Bytes(prefixed)),
+        ("zlib as Latin-1", FetchedValue::Text(charset::latin1(&zlib(bytes)))),
         ("zlib as hex", text(&hex::encode(zlib(bytes)))),
         ("zlib as bytea", text(&format!("\\x{}", hex::encode(zlib(bytes))))),
-        ("zlib in a text that is no UTF-8", Raw::BadText(zlib(bytes))),
-        ("text after zlib", Raw::Bytes([&zlib(b"nothing")[..], b" and then ann@example.org follows"].concat())),
-        ("gzip", Raw::Bytes(gzip(bytes))),
-        ("a second member of gzip", Raw::Bytes([gzip(b"nothing"), gzip(bytes)].concat())),
-        ("zstd", Raw::Bytes(zstd(bytes))),
+        ("zlib in a text that is no UTF-8", FetchedValue::BadText(zlib(bytes))),
+        (
+            "text after zlib",
+            FetchedValue::Bytes([&zlib(b"nothing")[..], b" and then ann@example.org follows"].concat()),
+        ),
+        ("gzip", FetchedValue::Bytes(gzip(bytes))),
+        ("a second member of gzip", FetchedValue::Bytes([gzip(b"nothing"), gzip(bytes)].concat())),
+        ("zstd", FetchedValue::Bytes(zstd(bytes))),
         ("base64", text(&STANDARD.encode(sentence))),
         ("base64 in words", text(&format!("token={} of", STANDARD.encode(sentence)))),
         ("base64 without padding", text(&STANDARD_NO_PAD.encode(format!("{sentence}??>>")))),
@@ -120,8 +123,11 @@ fn disguises() -> Vec<(&'static str, Raw)> {
         ("entities of entities", text("to ann&amp;#64;example.org")),
         ("JSON in entities", text("{&quot;m&quot;:&quot;ann@example.org&quot;}")),
         ("an escape in a text", text("to ann\\u0040example.org")),
-        ("UTF-16", Raw::Bytes(wide)),
-        ("base64 in JSON in zlib", Raw::Bytes(zlib(json!([STANDARD.encode(sentence)]).to_string().as_bytes()))),
+        ("UTF-16", FetchedValue::Bytes(wide)),
+        (
+            "base64 in JSON in zlib",
+            FetchedValue::Bytes(zlib(json!([STANDARD.encode(sentence)]).to_string().as_bytes())),
+        ),
     ]
 }
 
@@ -142,7 +148,7 @@ fn a_rewritten_value_is_encoded_as_it_was_and_the_word_is_gone() {
         assert_eq!(std::mem::discriminant(&value), std::mem::discriminant(&new), "{name}");
         // Taking the mark for the word again gives the texts that were.
         let Rewritten::New(back) = without(&new, "[erased]", MAIL) else { panic!("{name} was not restored") };
-        let last = |value: &Raw| leaves(value).into_iter().map(|(text, path, _)| (text, path)).next_back();
+        let last = |value: &FetchedValue| leaves(value).into_iter().map(|(text, path, _)| (text, path)).next_back();
         assert_eq!((last(&back), count(&back, MAIL)), (last(&value), count(&value, MAIL)), "{name}");
         assert_eq!(without(&value, "nobody", "x"), Rewritten::Unchanged, "{name}");
     }
@@ -164,11 +170,13 @@ fn every_byte_beside_a_change_stays() {
         (r"C:\temp\new ann@example.org", r"C:\temp\new *"),
     ] {
         let expected = after.replace("%2A", "*");
-        let Rewritten::New(Raw::Text(new)) = without(&text(before), MAIL, "*") else { panic!("{before}") };
+        let Rewritten::New(FetchedValue::Text(new)) = without(&text(before), MAIL, "*") else { panic!("{before}") };
         assert_eq!(new, expected);
     }
     let two = [zlib(b"nothing here"), zlib(b"ann@example.org")].concat();
-    let Rewritten::New(Raw::Bytes(new)) = without(&Raw::Bytes(two.clone()), MAIL, "*") else { panic!() };
+    let Rewritten::New(FetchedValue::Bytes(new)) = without(&FetchedValue::Bytes(two.clone()), MAIL, "*") else {
+        panic!()
+    };
     assert!(new.starts_with(&zlib(b"nothing here")));
     assert_eq!(unpacked(&new), Some(Ok((Layer::Zlib, b"nothing here*".to_vec()))));
 }
@@ -193,7 +201,7 @@ fn a_number_becomes_a_number_or_null() {
     let number = |to: &str| without(&text(r#"{"id": 4711, "n": 1}"#), "4711", to);
     assert_eq!(number("[erased]"), Rewritten::New(text(r#"{"id": null, "n": 1}"#)));
     assert_eq!(number("0"), Rewritten::New(text(r#"{"id": 0, "n": 1}"#)));
-    assert_eq!(without(&Raw::Integer(4711), "4711", "x"), Rewritten::New(Raw::Null));
+    assert_eq!(without(&FetchedValue::Integer(4711), "4711", "x"), Rewritten::New(FetchedValue::Null));
 }
 
 #[test]
@@ -211,41 +219,41 @@ fn what_cannot_be_read_is_reported() {
     cut.truncate(cut.len() - 8);
     let noise: Vec<u8> = (0..400_u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
     for (name, value, why) in [
-        ("cut off", Raw::Bytes(cut.clone()), packed::BROKEN),
-        ("unknown", Raw::Bytes(noise.clone()), "bytes of an unknown format"),
+        ("cut off", FetchedValue::Bytes(cut.clone()), packed::BROKEN),
+        ("unknown", FetchedValue::Bytes(noise.clone()), "bytes of an unknown format"),
         ("base64 of unknown", text(&STANDARD.encode(&noise)), "bytes of an unknown format"),
     ] {
         assert_eq!(opaque(&value), [why], "{name}");
     }
-    let bomb = Raw::Bytes(zlib(&vec![b'a'; 80_000]));
+    let bomb = FetchedValue::Bytes(zlib(&vec![b'a'; 80_000]));
     let limits = Limits { unpacked: 70_000, ..Limits::default() };
     let contents = read(&bomb, limits, &mut |leaf: &Leaf<'_>| assert!(leaf.text.len() <= 70_001));
     assert_eq!(contents.opaque[0].why, packed::TOO_LARGE);
     // What can be read of it is searched all the same, and is not rewritten.
-    assert!(count(&Raw::Bytes(cut.clone()), MAIL) > 100);
-    assert_eq!(without(&Raw::Bytes(cut), MAIL, "*"), Rewritten::Cannot(Layer::Zlib));
+    assert!(count(&FetchedValue::Bytes(cut.clone()), MAIL) > 100);
+    assert_eq!(without(&FetchedValue::Bytes(cut), MAIL, "*"), Rewritten::Cannot(Layer::Zlib));
     let around = [&noise[..], b"ann@example.org", &noise[..]].concat();
-    assert_eq!(count(&Raw::Bytes(around.clone()), MAIL), 1);
-    assert_eq!(without(&Raw::Bytes(around), MAIL, "*"), Rewritten::Cannot(Layer::Binary));
+    assert_eq!(count(&FetchedValue::Bytes(around.clone()), MAIL), 1);
+    assert_eq!(without(&FetchedValue::Bytes(around), MAIL, "*"), Rewritten::Cannot(Layer::Binary));
 }
 
 #[test]
 fn sixteen_bytes_are_read_as_a_uuid() {
     let bytes = hex::decode("9f1c02aa7b3e4d5f8a6b0011223344ff").unwrap();
-    let value = Raw::Bytes(bytes);
+    let value = FetchedValue::Bytes(bytes);
     assert_eq!(count(&value, "9f1c02aa-7b3e-4d5f-8a6b-0011223344ff"), 1);
     let done = without(&value, "9f1c02aa-7b3e-4d5f-8a6b-0011223344ff", "[erased]");
-    assert_eq!(done, Rewritten::New(Raw::Bytes(vec![0; 16])));
+    assert_eq!(done, Rewritten::New(FetchedValue::Bytes(vec![0; 16])));
 }
 
 #[test]
 fn letters_of_one_byte_and_damaged_text_are_read() {
-    let latin = Raw::BadText(b"Zo\xEB N\xFA\xF1ez was here".to_vec());
+    let latin = FetchedValue::BadText(b"Zo\xEB N\xFA\xF1ez was here".to_vec());
     assert_eq!(count(&latin, "Zoë Núñez"), 1);
     assert_eq!(without(&latin, "Zoë Núñez", "*"), Rewritten::New(text("* was here")));
-    let damaged = Raw::BadText("Zoë Núñez was here and there\u{FFFD}".as_bytes()[..33].to_vec());
+    let damaged = FetchedValue::BadText("Zoë Núñez was here and there\u{FFFD}".as_bytes()[..33].to_vec());
     assert_eq!(count(&damaged, "Zoë Núñez"), 1);
-    let Rewritten::New(Raw::BadText(new)) = without(&damaged, "Zoë Núñez", "*") else { panic!() };
+    let Rewritten::New(FetchedValue::BadText(new)) = without(&damaged, "Zoë Núñez", "*") else { panic!() };
     assert!(new.starts_with(b"* was here"));
 }
 
@@ -270,17 +278,17 @@ fn hostile_values_end_in_time() {
         text(&"eJwA".repeat(1 << 18)),
         text(&"eJwAeJwAeJwAeJwA ".repeat(1 << 16)),
         text(&nested),
-        Raw::Bytes(zipped),
-        Raw::Bytes(streams),
-        Raw::Bytes([0x78, 0x9C].repeat(1 << 18)),
-        Raw::Bytes([0x28, 0xB5, 0x2F, 0xFD].repeat(1 << 18)),
-        Raw::Bytes(vec![0x91; 1 << 20]),
-        Raw::Bytes(vec![0xDD; 1 << 20]),
-        Raw::Bytes([&[0xDF, 0xFF, 0xFF, 0xFF, 0xFF][..], &vec![0xC0; 1 << 20]].concat()),
-        Raw::Bytes([&[0x9F; 1_000][..], &vec![0xFF; 1 << 20]].concat()),
-        Raw::Bytes([0x0A, 0x7F].repeat(1 << 19)),
-        Raw::Bytes([&[0x80, 4][..], &vec![0x8C; 1 << 20], b"."].concat()),
-        Raw::Bytes([b"PK\x05\x06".to_vec(), vec![0xFF; 1 << 20]].concat()),
+        FetchedValue::Bytes(zipped),
+        FetchedValue::Bytes(streams),
+        FetchedValue::Bytes([0x78, 0x9C].repeat(1 << 18)),
+        FetchedValue::Bytes([0x28, 0xB5, 0x2F, 0xFD].repeat(1 << 18)),
+        FetchedValue::Bytes(vec![0x91; 1 << 20]),
+        FetchedValue::Bytes(vec![0xDD; 1 << 20]),
+        FetchedValue::Bytes([&[0xDF, 0xFF, 0xFF, 0xFF, 0xFF][..], &vec![0xC0; 1 << 20]].concat()),
+        FetchedValue::Bytes([&[0x9F; 1_000][..], &vec![0xFF; 1 << 20]].concat()),
+        FetchedValue::Bytes([0x0A, 0x7F].repeat(1 << 19)),
+        FetchedValue::Bytes([&[0x80, 4][..], &vec![0x8C; 1 << 20], b"."].concat()),
+        FetchedValue::Bytes([b"PK\x05\x06".to_vec(), vec![0xFF; 1 << 20]].concat()),
     ] {
         let begun = std::time::Instant::now();
         leaves(&value);
@@ -289,9 +297,9 @@ fn hostile_values_end_in_time() {
 }
 
 /// Values that writers in Python made, with the libraries that agents use; the name says of which format.
-fn of_python() -> Vec<(String, Raw)> {
+fn of_python() -> Vec<(String, FetchedValue)> {
     let all: Value = serde_json::from_str(include_str!("../../../tests/data/containers.json")).unwrap();
-    let bytes = |hex: &Value| Raw::Bytes(hex::decode(hex.as_str().unwrap()).unwrap());
+    let bytes = |hex: &Value| FetchedValue::Bytes(hex::decode(hex.as_str().unwrap()).unwrap());
     all.as_object().unwrap().iter().map(|(name, hex)| (name.clone(), bytes(hex))).collect()
 }
 
@@ -354,17 +362,18 @@ fn lengths_follow_the_texts_and_neighbours_stay() {
             out.push(5);
             out.extend(inner);
             out.extend([0xCD, 0x12, 0x67]);
-            Raw::Bytes(out)
+            FetchedValue::Bytes(out)
         };
         let done = rewrite(&packed(old), Limits::default(), &mut |leaf: &Leaf<'_>| {
             if leaf.text == old { vec![Change::whole(leaf, new)] } else { Vec::new() }
         });
         let Rewritten::New(done) = done.0 else { panic!("{} to {}", old.len(), new.len()) };
-        let texts = |raw: &Raw| leaves(raw).into_iter().map(|(text, path, _)| (text, path)).collect::<Vec<_>>();
+        let texts =
+            |raw: &FetchedValue| leaves(raw).into_iter().map(|(text, path, _)| (text, path)).collect::<Vec<_>>();
         assert_eq!(texts(&done), texts(&packed(new)), "{} to {}", old.len(), new.len());
     }
-    let number = Raw::Bytes(vec![0x92, 0xCD, 0x12, 0x67, 1]);
-    assert_eq!(without(&number, "4711", "x"), Rewritten::New(Raw::Bytes(vec![0x92, 0xC0, 1])));
+    let number = FetchedValue::Bytes(vec![0x92, 0xCD, 0x12, 0x67, 1]);
+    assert_eq!(without(&number, "4711", "x"), Rewritten::New(FetchedValue::Bytes(vec![0x92, 0xC0, 1])));
 }
 
 /// A text in `MessagePack`, as short as it can be.
@@ -397,9 +406,12 @@ impl Visitor for Dropped {
 fn a_document_can_be_replaced_before_its_texts_are_visited() {
     let document = r#"{"a":["ann","gone"],"b":"x"}"#;
     let left = r#"{"a":["*"],"b":"x"}"#;
-    let done = |raw: &Raw| rewrite(raw, Limits::default(), &mut Dropped).0;
+    let done = |raw: &FetchedValue| rewrite(raw, Limits::default(), &mut Dropped).0;
     assert_eq!(done(&text(document)), Rewritten::New(text(left)));
-    assert_eq!(done(&Raw::Bytes(zlib(document.as_bytes()))), Rewritten::New(Raw::Bytes(zlib(left.as_bytes()))));
+    assert_eq!(
+        done(&FetchedValue::Bytes(zlib(document.as_bytes()))),
+        Rewritten::New(FetchedValue::Bytes(zlib(left.as_bytes())))
+    );
     let nested = |inner: &str| text(&json!({ "n": inner }).to_string());
     assert_eq!(done(&nested(document)), Rewritten::New(nested(left)));
 }
@@ -454,7 +466,7 @@ proptest! {
         let value = planted(&value);
         let mut expected = Vec::new();
         strings(&value, &mut expected);
-        for raw in [text(&value.to_string()), text(&format!("{value:#}")), Raw::Bytes(zlib(value.to_string().as_bytes()))] {
+        for raw in [text(&value.to_string()), text(&format!("{value:#}")), FetchedValue::Bytes(zlib(value.to_string().as_bytes()))] {
             let found: Vec<String> = leaves(&raw).into_iter().map(|(text, ..)| text).collect();
             for text in &expected {
                 // A text that is a document itself is taken apart.
@@ -468,7 +480,7 @@ proptest! {
         let value = planted(&value);
         let expected = replaced(&value, "NEEDLE", "a \"quoted\"\n\\ mark ü");
         let stored = text(&format!("{value:#}"));
-        let Rewritten::New(Raw::Text(new)) = without(&stored, "NEEDLE", "a \"quoted\"\n\\ mark ü") else { panic!() };
+        let Rewritten::New(FetchedValue::Text(new)) = without(&stored, "NEEDLE", "a \"quoted\"\n\\ mark ü") else { panic!() };
         prop_assert_eq!(serde_json::from_str::<Value>(&new).unwrap(), expected);
         prop_assert_eq!(without(&text(&new), "a \"quoted\"\n\\ mark ü", "NEEDLE"), Rewritten::New(stored));
     }
@@ -477,7 +489,7 @@ proptest! {
     fn any_bytes_are_survived(bytes in prop::collection::vec(any::<u8>(), 0..300), packed in 0..9_usize, at in 0..300_usize) {
         // Random bytes, the same packed, and a document of another program with some bytes of it replaced.
         let bytes = match of_python().into_iter().nth(packed * 2) {
-            Some((_, Raw::Bytes(mut whole))) if packed > 1 => {
+            Some((_, FetchedValue::Bytes(mut whole))) if packed > 1 => {
                 let at = at % whole.len();
                 let end = whole.len().min(at + bytes.len() % 4);
                 whole[at..end].copy_from_slice(&bytes[..end - at]);
@@ -486,18 +498,18 @@ proptest! {
             _ if packed == 1 => zlib(&bytes),
             _ => bytes,
         };
-        for raw in [Raw::Bytes(bytes.clone()), Raw::BadText(bytes.clone())] {
+        for raw in [FetchedValue::Bytes(bytes.clone()), FetchedValue::BadText(bytes.clone())] {
             let done = without(&raw, "a", "b");
             if let Rewritten::New(new) = done {
                 leaves(&new);
             }
         }
-        leaves(&Raw::Text(String::from_utf8_lossy(&bytes).into_owned()));
+        leaves(&FetchedValue::Text(String::from_utf8_lossy(&bytes).into_owned()));
     }
 
     #[test]
     fn any_text_is_survived(text in r#"[\\u0-9a-fx{}\[\]"',:%&#;+=A-Za-z \n]{0,80}"#) {
-        let raw = Raw::Text(text);
+        let raw = FetchedValue::Text(text);
         leaves(&raw);
         without(&raw, "a", "\"\\%&");
     }

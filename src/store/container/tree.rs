@@ -11,7 +11,7 @@ use super::{packed, unpickle};
 use crate::layout::Codec;
 use crate::memory::json::MAX_DEPTH;
 use crate::memory::vector;
-use crate::store::session::Raw;
+use crate::store::session::FetchedValue;
 
 /// Messages within each other that are taken apart.
 const MESSAGES: usize = 16;
@@ -29,13 +29,13 @@ pub enum Decoded {
 ///
 /// # Errors
 /// Why it is not so encoded, for people.
-pub fn decoded(raw: &Raw, codecs: &[Codec]) -> Result<Option<Decoded>, String> {
+pub fn decoded(raw: &FetchedValue, codecs: &[Codec]) -> Result<Option<Decoded>, String> {
     let mut bytes = match raw {
-        Raw::Null => return Ok(None),
-        Raw::Text(text) => text.as_bytes().to_vec(),
-        Raw::Bytes(bytes) | Raw::BadText(bytes) => bytes.clone(),
-        Raw::Integer(number) => number.to_string().into_bytes(),
-        Raw::Real(number) => number.to_string().into_bytes(),
+        FetchedValue::Null => return Ok(None),
+        FetchedValue::Text(text) => text.as_bytes().to_vec(),
+        FetchedValue::Bytes(bytes) | FetchedValue::BadText(bytes) => bytes.clone(),
+        FetchedValue::Integer(number) => number.to_string().into_bytes(),
+        FetchedValue::Real(number) => number.to_string().into_bytes(),
     };
     if bytes.is_empty() {
         return Ok(None);
@@ -249,7 +249,7 @@ mod tests {
     use super::*;
 
     fn document(bytes: &[u8], codecs: &[Codec]) -> Value {
-        match decoded(&Raw::Bytes(bytes.to_vec()), codecs) {
+        match decoded(&FetchedValue::Bytes(bytes.to_vec()), codecs) {
             Ok(Some(Decoded::Document(value))) => value,
             other => panic!("{other:?}"),
         }
@@ -283,10 +283,10 @@ mod tests {
     fn damaged_and_hostile_bytes_are_errors() {
         for codec in Codec::WORDS.iter().map(|(_, codec)| *codec) {
             for bytes in [&b"\xDD\xFF\xFF\xFF\xFF"[..], &[0x91; 4_000], b"\x80\x05\x95", &[0xBF, 0xBF, 0xBF]] {
-                let _ = decoded(&Raw::Bytes(bytes.to_vec()), &[codec]);
+                let _ = decoded(&FetchedValue::Bytes(bytes.to_vec()), &[codec]);
             }
         }
-        assert!(decoded(&Raw::Bytes(vec![0x91; 4_000]), &[Codec::Msgpack]).is_err());
-        assert_eq!(decoded(&Raw::Bytes(Vec::new()), &[Codec::Msgpack]), Ok(None));
+        assert!(decoded(&FetchedValue::Bytes(vec![0x91; 4_000]), &[Codec::Msgpack]).is_err());
+        assert_eq!(decoded(&FetchedValue::Bytes(Vec::new()), &[Codec::Msgpack]), Ok(None));
     }
 }

@@ -6,10 +6,10 @@ use std::ops::Range;
 use uuid::Uuid;
 
 use super::archive::Archive;
-use super::escape::{Notation, Reading, escaped};
-use super::json::{self, Tokens};
-use super::packed::{self, Unpacked};
-use super::piece::{Body, Pieces};
+use super::escape::{EscapeNotation, EscapedReading, escaped};
+use super::json::{self, JsonTokens};
+use super::packed::{self, UnpackedBytes};
+use super::piece::{PieceBody, PieceReader};
 use super::word::{self, words};
 use super::{Change, Contents, Edit, Layer, Leaf, LeafKind, Limits, Opaque, Rewritten, Visitor};
 use super::{cbor, charset, edited, msgpack, pickle, protobuf};
@@ -33,7 +33,7 @@ const SCRAP: usize = 16;
 
 /// A step into a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum DocumentStep {
     /// To the value of a key that stands at these bytes, in quotes where the format has some.
     Key(Range<usize>),
     /// To the value of a number as key.
@@ -44,27 +44,27 @@ pub(super) enum Step {
 
 /// Where a text stands in a value.
 #[derive(Debug, Clone, Copy)]
-pub struct Place<'a> {
-    up: Option<&'a Place<'a>>,
+pub struct TextPlace<'a> {
+    up: Option<&'a TextPlace<'a>>,
     source: &'a [u8],
-    steps: &'a [Step],
+    steps: &'a [DocumentStep],
 }
 
-impl Place<'_> {
-    const ROOT: Place<'static> = Place { up: None, source: &[], steps: &[] };
+impl TextPlace<'_> {
+    const ROOT: TextPlace<'static> = TextPlace { up: None, source: &[], steps: &[] };
 
     /// Keys and positions with dots between.
     pub(super) fn path(&self) -> String {
-        let mut path = self.up.map(Place::path).unwrap_or_default();
+        let mut path = self.up.map(TextPlace::path).unwrap_or_default();
         for step in self.steps {
             let part = match step {
-                Step::At(position) => position.to_string(),
-                Step::Number(number) => number.to_string(),
-                Step::Key(range) => {
+                DocumentStep::At(position) => position.to_string(),
+                DocumentStep::Number(number) => number.to_string(),
+                DocumentStep::Key(range) => {
                     let key = String::from_utf8_lossy(self.source.get(range.clone()).unwrap_or_default());
                     let quotes = ['"', '\''];
                     let inner = key.strip_prefix(quotes).and_then(|k| k.strip_suffix(quotes)).unwrap_or(&key);
-                    Reading::of_literal(inner).map_or_else(|| inner.to_owned(), |reading| reading.text)
+                    EscapedReading::of_literal(inner).map_or_else(|| inner.to_owned(), |reading| reading.text)
                 }
             };
             if !path.is_empty() {
@@ -118,23 +118,23 @@ impl<'v> Walk<'v> {
 
     /// A value that is a number.
     pub fn number(&mut self, text: &str) -> Vec<Edit> {
-        self.leaf(text, LeafKind::Number, &Place::ROOT)
+        self.leaf(text, LeafKind::Number, &TextPlace::ROOT)
     }
 
     /// A value that is stored as text.
     pub fn stored_text(&mut self, text: &str) -> Vec<Edit> {
         self.work = self.work.saturating_add(text.len().saturating_mul(WORK.0));
-        self.text(text, LeafKind::Text, &Place::ROOT)
+        self.text(text, LeafKind::Text, &TextPlace::ROOT)
     }
 
     /// A value that is stored as bytes.
     pub fn stored_bytes(&mut self, bytes: &[u8]) -> Vec<Edit> {
         self.work = self.work.saturating_add(bytes.len().saturating_mul(WORK.0));
-        self.bytes(bytes, &Place::ROOT)
+        self.bytes(bytes, &TextPlace::ROOT)
     }
 
     /// A text in no encoding: its words, the text itself, and what it says with its escapes resolved.
-    fn text(&mut self, text: &str, kind: LeafKind, place: &Place<'_>) -> Vec<Edit> {
+    fn text(&mut self, text: &str, kind: LeafKind, place: &TextPlace<'_>) -> Vec<Edit> {
         if is_plain(text) || !self.spend(text.len(), place) {
             return self.leaf(text, kind, place);
         }
@@ -148,7 +148,7 @@ impl<'v> Walk<'v> {
     }
 
     /// Bytes that were stored as a text: in hexadecimal digits as PostgreSQL writes them, or each as a letter.
-    fn bytes_as_text(&mut self, text: &str, place: &Place<'_>) -> Option<Vec<Edit>> {
+    fn bytes_as_text(&mut self, text: &str, place: &TextPlace<'_>) -> Option<Vec<Edit>> {
         if let Some(digits) = text.strip_prefix("\\x")
             && !digits.is_empty()
             && let Ok(inner) = hex::decode(digits)
@@ -170,7 +170,7 @@ impl<'v> Walk<'v> {
     }
 
     /// Words of base64 and hexadecimal digits. Of a later reading, those that an escape touches.
-    fn words(&mut self, text: &str, reading: Option<&Reading>, place: &Place<'_>) -> Vec<Edit> {
+    fn words(&mut self, text: &str, reading: Option<&EscapedReading>, place: &TextPlace<'_>) -> Vec<Edit> {
         let mut edits = Vec::new();
         for word in words(text, means_something) {
             if reading.is_some_and(|reading| !reading.is_new(&word.range)) {
@@ -187,9 +187,15 @@ impl<'v> Walk<'v> {
     }
 
     /// A text as it stands, then as it reads with its escapes resolved, level by level.
-    fn readings(&mut self, text: &str, kind: LeafKind, reading: Option<&Reading>, place: &Place<'_>) -> Vec<Edit> {
+    fn readings(
+        &mut self,
+        text: &str,
+        kind: LeafKind,
+        reading: Option<&EscapedReading>,
+        place: &TextPlace<'_>,
+    ) -> Vec<Edit> {
         let is_quoted = text.trim_start().starts_with(['{', '[', '"']) || text.contains("{\"");
-        let next = Reading::of(text, is_quoted);
+        let next = EscapedReading::of(text, is_quoted);
         let mut edits = self.words(text, reading, place);
         edits.extend(self.hand_over(text, kind, (reading, next.as_ref()), place));
         let Some(next) = next else { return edits };
@@ -212,7 +218,7 @@ impl<'v> Walk<'v> {
         edits
     }
 
-    fn json(&mut self, text: &str, place: &Place<'_>) -> Vec<Edit> {
+    fn json(&mut self, text: &str, place: &TextPlace<'_>) -> Vec<Edit> {
         let Some(new) = self.visitor.document(text) else { return self.texts_of_json(text, place) };
         if let Some(layer) = self.layers.iter().find(|layer| !layer.rewrites()) {
             self.cannot = self.cannot.or(Some(*layer));
@@ -222,12 +228,12 @@ impl<'v> Walk<'v> {
         vec![Edit { range: 0..text.len(), bytes: edited(new.as_bytes(), edits) }]
     }
 
-    fn texts_of_json(&mut self, text: &str, place: &Place<'_>) -> Vec<Edit> {
+    fn texts_of_json(&mut self, text: &str, place: &TextPlace<'_>) -> Vec<Edit> {
         self.within(Layer::Json, text.len(), place, |walk| {
             let mut edits = Vec::new();
-            let mut tokens = Tokens::new(text);
+            let mut tokens = JsonTokens::new(text);
             while let Ok(Some(token)) = tokens.next() {
-                let place = Place { up: Some(place), source: text.as_bytes(), steps: tokens.steps() };
+                let place = TextPlace { up: Some(place), source: text.as_bytes(), steps: tokens.steps() };
                 if token.kind == LeafKind::Number {
                     let number = &text[token.range.clone()];
                     let inside = walk.leaf(number, LeafKind::Number, &place);
@@ -239,12 +245,12 @@ impl<'v> Walk<'v> {
                     continue;
                 }
                 let (start, end) = (token.range.start + 1, token.range.end - 1);
-                let reading = Reading::of_literal(&text[start..end]);
+                let reading = EscapedReading::of_literal(&text[start..end]);
                 let inner = reading.as_ref().map_or(&text[start..end], |reading| &reading.text);
                 for edit in walk.text(inner, token.kind, &place) {
                     let Edit { range, bytes } = match &reading {
                         Some(reading) => reading.carried_back(&edit),
-                        None => Edit { bytes: escaped(&edit.bytes, Notation::Backslash), ..edit },
+                        None => Edit { bytes: escaped(&edit.bytes, EscapeNotation::Backslash), ..edit },
                     };
                     edits.push(Edit { range: start + range.start..start + range.end, bytes });
                 }
@@ -254,7 +260,7 @@ impl<'v> Walk<'v> {
     }
 
     /// Bytes of an encoding that has to be found out.
-    fn bytes(&mut self, bytes: &[u8], place: &Place<'_>) -> Vec<Edit> {
+    fn bytes(&mut self, bytes: &[u8], place: &TextPlace<'_>) -> Vec<Edit> {
         if bytes.is_empty() || !self.spend(bytes.len(), place) {
             return Vec::new();
         }
@@ -274,10 +280,12 @@ impl<'v> Walk<'v> {
             return self.streams(bytes, place);
         }
         match structure(bytes) {
-            Some((Layer::Msgpack, _)) => self.pieces(Layer::Msgpack, bytes, msgpack::Reader::new(bytes), place),
-            Some((Layer::Pickle, _)) => self.pieces(Layer::Pickle, bytes, pickle::Reader::new(bytes), place),
-            Some((Layer::Cbor, _)) => self.pieces(Layer::Cbor, bytes, cbor::Reader::new(bytes), place),
-            Some((Layer::Protobuf, _)) => self.pieces(Layer::Protobuf, bytes, protobuf::Reader::new(bytes), place),
+            Some((Layer::Msgpack, _)) => self.pieces(Layer::Msgpack, bytes, msgpack::MsgpackReader::new(bytes), place),
+            Some((Layer::Pickle, _)) => self.pieces(Layer::Pickle, bytes, pickle::PickleReader::new(bytes), place),
+            Some((Layer::Cbor, _)) => self.pieces(Layer::Cbor, bytes, cbor::CborReader::new(bytes), place),
+            Some((Layer::Protobuf, _)) => {
+                self.pieces(Layer::Protobuf, bytes, protobuf::ProtobufReader::new(bytes), place)
+            }
             Some(_) => self.archive(bytes, place),
             None => match text {
                 Ok(text) => self.text(text, LeafKind::Text, place),
@@ -287,30 +295,30 @@ impl<'v> Walk<'v> {
     }
 
     /// The parts of a binary document.
-    fn pieces(&mut self, layer: Layer, bytes: &[u8], mut pieces: impl Pieces, place: &Place<'_>) -> Vec<Edit> {
+    fn pieces(&mut self, layer: Layer, bytes: &[u8], mut pieces: impl PieceReader, place: &TextPlace<'_>) -> Vec<Edit> {
         self.within(layer, bytes.len(), place, |walk| {
             let mut edits = Vec::new();
             while let Ok(Some(piece)) = pieces.next() {
-                let place = Place { up: Some(place), source: bytes, steps: pieces.steps() };
+                let place = TextPlace { up: Some(place), source: bytes, steps: pieces.steps() };
                 let part = |range: &Range<usize>| bytes.get(range.clone()).unwrap_or_default();
                 let new = match &piece.body {
-                    Body::Number(number) => {
+                    PieceBody::Number(number) => {
                         let text = number.to_string();
                         let inside = walk.leaf(&text, LeafKind::Number, &place);
                         (!inside.is_empty()).then(|| edited(text.as_bytes(), inside))
                     }
-                    Body::Text(range) => {
+                    PieceBody::Text(range) => {
                         let text = std::str::from_utf8(part(range)).unwrap_or_default();
                         let inside = walk.text(text, piece.kind, &place);
                         (!inside.is_empty()).then(|| edited(text.as_bytes(), inside))
                     }
-                    Body::Line(range) => {
+                    PieceBody::Line(range) => {
                         let line = charset::latin1(part(range));
                         let line = line.strip_suffix('L').filter(|digits| json::is_number(digits)).unwrap_or(&line);
                         walk.text(line, piece.kind, &place);
                         None
                     }
-                    Body::Bytes(range) => {
+                    PieceBody::Bytes(range) => {
                         let inside = walk.bytes(part(range), &place);
                         (!inside.is_empty()).then(|| edited(part(range), inside))
                     }
@@ -324,7 +332,7 @@ impl<'v> Walk<'v> {
     }
 
     /// The files of an archive: searched only.
-    fn archive(&mut self, bytes: &[u8], place: &Place<'_>) -> Vec<Edit> {
+    fn archive(&mut self, bytes: &[u8], place: &TextPlace<'_>) -> Vec<Edit> {
         let Some(mut archive) = Archive::open(bytes) else {
             self.opaque("a zip archive that is damaged", bytes.len(), place);
             self.letters(bytes, place);
@@ -335,8 +343,8 @@ impl<'v> Walk<'v> {
             walk.text(&archive.comment(), LeafKind::Text, place);
             for number in 0..archive.len() {
                 let file = archive.file(number, walk.unpackable);
-                let steps = [Step::Key(0..file.name.len())];
-                let place = Place { up: Some(place), source: file.name.as_bytes(), steps: &steps };
+                let steps = [DocumentStep::Key(0..file.name.len())];
+                let place = TextPlace { up: Some(place), source: file.name.as_bytes(), steps: &steps };
                 walk.text(&file.name, LeafKind::Key, &place);
                 walk.unpackable = walk.unpackable.saturating_sub(file.inner.len());
                 walk.bytes(&file.inner, &place);
@@ -349,7 +357,7 @@ impl<'v> Walk<'v> {
     }
 
     /// Bytes that are no format as a whole: streams between them, letters of one byte, letters between other bytes.
-    fn unknown(&mut self, bytes: &[u8], place: &Place<'_>) -> Vec<Edit> {
+    fn unknown(&mut self, bytes: &[u8], place: &TextPlace<'_>) -> Vec<Edit> {
         if let Some(at) = self.next_stream(bytes, 0, place) {
             let mut edits = self.between(&bytes[..at], place);
             edits.extend(self.streams(&bytes[at..], place).into_iter().map(|edit| shifted(edit, at)));
@@ -385,7 +393,7 @@ impl<'v> Walk<'v> {
     }
 
     /// Letters in bytes that are not understood: searched only.
-    fn letters(&mut self, bytes: &[u8], place: &Place<'_>) {
+    fn letters(&mut self, bytes: &[u8], place: &TextPlace<'_>) {
         self.within(Layer::Binary, 0, place, |walk| {
             for (_, run) in charset::letters(bytes) {
                 walk.text(run, LeafKind::Text, place);
@@ -395,7 +403,7 @@ impl<'v> Walk<'v> {
     }
 
     /// Bytes beside compressed streams.
-    fn between(&mut self, bytes: &[u8], place: &Place<'_>) -> Vec<Edit> {
+    fn between(&mut self, bytes: &[u8], place: &TextPlace<'_>) -> Vec<Edit> {
         if bytes.len() <= SCRAP {
             self.letters(bytes, place);
             return Vec::new();
@@ -404,11 +412,11 @@ impl<'v> Walk<'v> {
     }
 
     /// One compressed stream after another, and what stands between and after them.
-    fn streams(&mut self, bytes: &[u8], place: &Place<'_>) -> Vec<Edit> {
+    fn streams(&mut self, bytes: &[u8], place: &TextPlace<'_>) -> Vec<Edit> {
         let mut edits = Vec::new();
         let mut at = 0;
         while let Some(out) = packed::unpack(&bytes[at..], self.unpackable) {
-            let Unpacked { layer, inner, used, whole, too_large } = out;
+            let UnpackedBytes { layer, inner, used, whole, too_large } = out;
             let stream = &bytes[at..at + used];
             self.contents.compressed = true;
             self.unpackable = self.unpackable.saturating_sub(inner.len());
@@ -442,7 +450,7 @@ impl<'v> Walk<'v> {
     }
 
     /// Where the next stream begins that can be unpacked.
-    fn next_stream(&mut self, bytes: &[u8], from: usize, place: &Place<'_>) -> Option<usize> {
+    fn next_stream(&mut self, bytes: &[u8], from: usize, place: &TextPlace<'_>) -> Option<usize> {
         let strong = |at: &usize| matches!(bytes[*at], 0x78 | 0x1F | 0x28) && packed::header(&bytes[*at..]).is_some();
         for at in (from..bytes.len()).filter(strong) {
             if self.tries == 0 {
@@ -457,7 +465,7 @@ impl<'v> Walk<'v> {
         None
     }
 
-    fn leaf(&mut self, text: &str, kind: LeafKind, place: &Place<'_>) -> Vec<Edit> {
+    fn leaf(&mut self, text: &str, kind: LeafKind, place: &TextPlace<'_>) -> Vec<Edit> {
         self.hand_over(text, kind, (None, None), place)
     }
 
@@ -466,8 +474,8 @@ impl<'v> Walk<'v> {
         &mut self,
         text: &str,
         kind: LeafKind,
-        (reading, next): (Option<&Reading>, Option<&Reading>),
-        place: &Place<'_>,
+        (reading, next): (Option<&EscapedReading>, Option<&EscapedReading>),
+        place: &TextPlace<'_>,
     ) -> Vec<Edit> {
         let leaf = Leaf { text, kind, layers: &self.layers, place, reading, next };
         let mut changes = self.visitor.leaf(&leaf);
@@ -487,7 +495,7 @@ impl<'v> Walk<'v> {
         &mut self,
         layer: Layer,
         bytes: usize,
-        place: &Place<'_>,
+        place: &TextPlace<'_>,
         walk: impl FnOnce(&mut Self) -> Vec<Edit>,
     ) -> Vec<Edit> {
         if self.layers.len() >= self.limits.depth {
@@ -500,7 +508,7 @@ impl<'v> Walk<'v> {
         edits
     }
 
-    fn spend(&mut self, bytes: usize, place: &Place<'_>) -> bool {
+    fn spend(&mut self, bytes: usize, place: &TextPlace<'_>) -> bool {
         let left = self.work.checked_sub(bytes);
         if left.is_none() {
             self.opaque("takes more work than a value may and was not read to the end", bytes, place);
@@ -509,7 +517,7 @@ impl<'v> Walk<'v> {
         left.is_some()
     }
 
-    fn opaque(&mut self, why: &'static str, bytes: usize, place: &Place<'_>) {
+    fn opaque(&mut self, why: &'static str, bytes: usize, place: &TextPlace<'_>) {
         self.contents.opaque_count += 1;
         if self.contents.opaque.len() < REPORTED {
             self.contents.opaque.push(Opaque { why, path: place.path(), layers: self.layers.clone(), bytes });

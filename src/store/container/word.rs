@@ -25,13 +25,13 @@ const URL_SAFE: GeneralPurpose = GeneralPurpose::new(&alphabet::URL_SAFE, LENIEN
 
 /// A part of a text that may be an encoding.
 #[derive(Debug)]
-pub(super) struct Word {
+pub(super) struct EncodedWord {
     pub layer: Layer,
     /// Its letters in the text, without padding.
     pub range: Range<usize>,
     /// What it stands for.
     pub inner: Vec<u8>,
-    form: Form,
+    form: WordForm,
     /// Bytes of `=` after it.
     padding: usize,
     /// Whether it is written with padding where it needs some.
@@ -39,7 +39,7 @@ pub(super) struct Word {
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Form {
+enum WordForm {
     Lower,
     Upper,
     Standard,
@@ -52,7 +52,7 @@ pub(super) fn is_letter(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'-' | b'_')
 }
 
-impl Word {
+impl EncodedWord {
     /// Whether it is so long that it hardly is a word, whatever it stands for.
     pub fn is_blob(&self, text: &str) -> bool {
         let letters = text[self.range.clone()].as_bytes();
@@ -72,11 +72,11 @@ impl Word {
             text
         };
         let text = match self.form {
-            Form::Lower => hex::encode(inner),
-            Form::Upper => hex::encode_upper(inner),
-            Form::UrlSafe => padded(URL_SAFE.encode(inner)),
-            Form::Standard => padded(STANDARD.encode(inner)),
-            Form::Lines(length, wide) => {
+            WordForm::Lower => hex::encode(inner),
+            WordForm::Upper => hex::encode_upper(inner),
+            WordForm::UrlSafe => padded(URL_SAFE.encode(inner)),
+            WordForm::Standard => padded(STANDARD.encode(inner)),
+            WordForm::Lines(length, wide) => {
                 let mut text = STANDARD.encode(inner);
                 text.extend(std::iter::repeat_n('=', (4 - text.len() % 4) % 4));
                 let lines: Vec<&str> =
@@ -90,7 +90,7 @@ impl Word {
 
 /// Every word of a text that could be an encoding, its parts where it is none as a whole. `holds` says of decoded bytes
 /// whether they mean something.
-pub(super) fn words<'a>(text: &'a str, holds: impl Fn(&[u8]) -> bool + 'a) -> impl Iterator<Item = Word> + 'a {
+pub(super) fn words<'a>(text: &'a str, holds: impl Fn(&[u8]) -> bool + 'a) -> impl Iterator<Item = EncodedWord> + 'a {
     runs(text).flat_map(move |(range, padding)| {
         let whole = decoded(text, range.clone(), padding).filter(|word| holds(&word.inner) || word.is_blob(text));
         match whole {
@@ -147,7 +147,7 @@ fn parts(text: &str, range: Range<usize>) -> impl Iterator<Item = Range<usize>> 
     parts.filter(|part| part.len() >= SHORTEST).map(move |part| place(part)..place(part) + part.len())
 }
 
-fn decoded(text: &str, range: Range<usize>, padding: usize) -> Option<Word> {
+fn decoded(text: &str, range: Range<usize>, padding: usize) -> Option<EncodedWord> {
     let run = &text[range.clone()];
     if padding == 0
         && let Some(word) = hexadecimal(run, &range)
@@ -174,16 +174,16 @@ fn decoded(text: &str, range: Range<usize>, padding: usize) -> Option<Word> {
     }
     let inner = engine.decode(letters.as_bytes()).ok()?;
     let form = match line {
-        Some(length) => Form::Lines(length, run.contains('\r')),
-        None if url_safe => Form::UrlSafe,
-        None => Form::Standard,
+        Some(length) => WordForm::Lines(length, run.contains('\r')),
+        None if url_safe => WordForm::UrlSafe,
+        None => WordForm::Standard,
     };
     // A word that needs no padding does not tell; whoever writes the alphabet of URLs mostly leaves it out.
     let padded = padding > 0 || !url_safe && letters.len().is_multiple_of(4);
-    Some(Word { layer: Layer::Base64, inner, form, padding, padded, range })
+    Some(EncodedWord { layer: Layer::Base64, inner, form, padding, padded, range })
 }
 
-fn hexadecimal(run: &str, range: &Range<usize>) -> Option<Word> {
+fn hexadecimal(run: &str, range: &Range<usize>) -> Option<EncodedWord> {
     let prefix = if run.starts_with("0x") { 2 } else { usize::from(run.starts_with('x')) };
     let digits = &run[prefix..];
     if digits.len() < SHORTEST || digits.len() % 2 == 1 {
@@ -194,8 +194,15 @@ fn hexadecimal(run: &str, range: &Range<usize>) -> Option<Word> {
         return None;
     }
     let inner = hex::decode(digits).ok()?;
-    let form = if digits.contains(|c: char| c.is_ascii_uppercase()) { Form::Upper } else { Form::Lower };
-    Some(Word { layer: Layer::Hex, range: range.start + prefix..range.end, inner, form, padding: 0, padded: false })
+    let form = if digits.contains(|c: char| c.is_ascii_uppercase()) { WordForm::Upper } else { WordForm::Lower };
+    Some(EncodedWord {
+        layer: Layer::Hex,
+        range: range.start + prefix..range.end,
+        inner,
+        form,
+        padding: 0,
+        padded: false,
+    })
 }
 
 /// Whether bytes can be the beginning of a text or of a format, at a glance.

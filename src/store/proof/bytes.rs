@@ -10,10 +10,10 @@ use serde::{Deserialize, Serialize};
 use sqlx::Connection as _;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 
-use super::needles::{Context, Form, Needles};
+use super::needles::{NeedleContext, NeedleForm, Needles};
 use crate::store::Store;
 use crate::store::file_state::{Stamp, stamp};
-use crate::store::raw_file::Unread;
+use crate::store::raw_file::UnreadBytes;
 use crate::store::session::Opener;
 
 /// Bytes that are read at a time.
@@ -27,11 +27,11 @@ const BESIDE: [&str; 4] = ["", "-wal", "-shm", "-journal"];
 
 /// How often something was found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Found {
+pub struct NeedleCount {
     /// Number of the handle.
     pub handle: usize,
     /// Encoding.
-    pub form: Form,
+    pub form: NeedleForm,
     /// Places.
     pub count: u64,
 }
@@ -44,7 +44,7 @@ pub struct FileScan {
     /// Bytes that were read; none when there is no such file.
     pub bytes: Option<u64>,
     /// What was found.
-    pub found: Vec<Found>,
+    pub found: Vec<NeedleCount>,
 }
 
 impl FileScan {
@@ -73,7 +73,7 @@ impl ByteScan {
 
     /// Places of each handle in each encoding, over all files.
     #[must_use]
-    pub fn by_needle(&self) -> BTreeMap<(usize, Form), u64> {
+    pub fn by_needle(&self) -> BTreeMap<(usize, NeedleForm), u64> {
         let mut all = BTreeMap::new();
         for found in self.files.iter().flat_map(|f| &f.found) {
             *all.entry((found.handle, found.form)).or_default() += found.count;
@@ -111,45 +111,45 @@ const CONTEXTS: usize = 4_096;
 
 /// A search that is ready to run.
 #[derive(Debug)]
-pub struct Search {
+pub struct ByteSearch {
     automaton: AhoCorasick,
     /// Which handle and encoding a pattern is.
-    means: Vec<(usize, Form)>,
+    means: Vec<(usize, NeedleForm)>,
     longest: usize,
-    known: HashMap<usize, Vec<Context>>,
+    known: HashMap<usize, Vec<NeedleContext>>,
 }
 
 /// What stands around needles in values that stay.
 #[derive(Debug, Default)]
-pub struct Contexts(HashMap<usize, HashSet<Context>>);
+pub struct NeedleContexts(HashMap<usize, HashSet<NeedleContext>>);
 
-impl Contexts {
+impl NeedleContexts {
     /// Adds the places of one value.
-    pub fn add(&mut self, search: &Search, value: &[u8]) {
+    pub fn add(&mut self, search: &ByteSearch, value: &[u8]) {
         for hit in search.automaton.find_overlapping_iter(value) {
             let needle = hit.pattern().as_usize();
             let known = self.0.entry(needle).or_default();
             let before = value[hit.start().saturating_sub(AROUND)..hit.start()].to_vec();
             let after = value[hit.end()..value.len().min(hit.end() + AROUND)].to_vec();
             if known.len() < CONTEXTS {
-                known.insert(Context { needle, before, after });
+                known.insert(NeedleContext { needle, before, after });
             } else {
                 // Too many to tell apart: each place may be one of them.
-                known.insert(Context { needle, before: Vec::new(), after: Vec::new() });
+                known.insert(NeedleContext { needle, before: Vec::new(), after: Vec::new() });
             }
         }
     }
 
     /// All of them, in order.
     #[must_use]
-    pub fn all(self) -> Vec<Context> {
-        let mut all: Vec<Context> = self.0.into_values().flatten().collect();
+    pub fn all(self) -> Vec<NeedleContext> {
+        let mut all: Vec<NeedleContext> = self.0.into_values().flatten().collect();
         all.sort_unstable();
         all
     }
 }
 
-impl Context {
+impl NeedleContext {
     /// Whether the bytes from `start` to `end` may be a place of the value.
     fn fits(&self, bytes: &[u8], start: usize, end: usize) -> bool {
         let before = bytes[..start].ends_with(&self.before);
@@ -158,7 +158,7 @@ impl Context {
     }
 }
 
-impl Search {
+impl ByteSearch {
     /// Prepares to look for needles.
     ///
     /// # Errors
@@ -169,7 +169,7 @@ impl Search {
             .kind(Some(AhoCorasickKind::ContiguousNFA))
             .build(needles.needles.iter().map(|n| &n.bytes))
             .map_err(io::Error::other)?;
-        Ok(Search {
+        Ok(ByteSearch {
             automaton,
             means: needles.needles.iter().map(|n| (n.handle, n.form)).collect(),
             longest: needles.needles.iter().map(|n| n.bytes.len()).max().unwrap_or_default(),
@@ -190,8 +190,8 @@ impl Search {
     ///
     /// # Errors
     /// The reader's.
-    pub fn run(&self, mut reader: impl Read, each: &mut impl FnMut(u64)) -> io::Result<(Vec<Found>, u64)> {
-        let mut counts: BTreeMap<(usize, Form), u64> = BTreeMap::new();
+    pub fn run(&self, mut reader: impl Read, each: &mut impl FnMut(u64)) -> io::Result<(Vec<NeedleCount>, u64)> {
+        let mut counts: BTreeMap<(usize, NeedleForm), u64> = BTreeMap::new();
         let keep = self.longest + 2 * AROUND;
         let mut buffer = vec![0; PIECE + keep];
         let (mut kept, mut counted, mut total) = (0, 0, 0);
@@ -219,7 +219,7 @@ impl Search {
             buffer.copy_within(from..filled, 0);
             (kept, counted) = (filled - from, until.saturating_sub(from));
         }
-        let found = counts.into_iter().map(|((handle, form), count)| Found { handle, form, count }).collect();
+        let found = counts.into_iter().map(|((handle, form), count)| NeedleCount { handle, form, count }).collect();
         Ok((found, total))
     }
 }
@@ -239,7 +239,7 @@ fn read_full(reader: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
 
 /// Why the bytes of a database were not looked through.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Unchecked {
+pub enum UncheckedBytes {
     /// The files are a server's.
     #[error("the files of a server cannot be read from here")]
     Server,
@@ -248,12 +248,12 @@ pub enum Unchecked {
     Moving(u32),
     /// They could not be read.
     #[error("{0}")]
-    Unread(#[from] Unread),
+    Unread(#[from] UnreadBytes),
 }
 
 /// How the files stood: a write to them shows in it.
 #[derive(Debug, PartialEq, Eq)]
-struct Standing {
+struct FilesStanding {
     /// Each file; none where there is no such file.
     files: Vec<Option<Stamp>>,
     /// What SQLite says of each database; none where it cannot be asked.
@@ -261,12 +261,12 @@ struct Standing {
 }
 
 /// Connections that notice what others commit.
-struct Watch {
+struct CommitWatch {
     files: Vec<PathBuf>,
     links: Vec<Option<SqliteConnection>>,
 }
 
-impl Watch {
+impl CommitWatch {
     async fn over(options: &SqliteConnectOptions, files: &[PathBuf]) -> Self {
         let mut links = Vec::new();
         for main in files.iter().step_by(BESIDE.len()) {
@@ -274,7 +274,7 @@ impl Watch {
         }
         // The `-shm` file keeps no rows, and changes with every read.
         let files = files.iter().enumerate().filter(|(n, _)| n % BESIDE.len() != 2).map(|(_, f)| f.clone()).collect();
-        Watch { files, links }
+        CommitWatch { files, links }
     }
 
     async fn close(self) {
@@ -283,7 +283,7 @@ impl Watch {
         }
     }
 
-    async fn look(&mut self) -> Standing {
+    async fn look(&mut self) -> FilesStanding {
         let mut versions = Vec::new();
         for link in &mut self.links {
             versions.push(match link {
@@ -291,7 +291,7 @@ impl Watch {
                 None => None,
             });
         }
-        Standing { files: self.files.iter().map(|path| stamp(path)).collect(), versions }
+        FilesStanding { files: self.files.iter().map(|path| stamp(path)).collect(), versions }
     }
 }
 
@@ -309,11 +309,15 @@ impl Store {
     /// gets the bytes of every piece read.
     ///
     /// # Errors
-    /// [`Unchecked`]: nothing can be said of the bytes.
-    pub async fn scan_bytes(&self, needles: &Needles, mut each: impl FnMut(u64) + Send) -> Result<ByteScan, Unchecked> {
-        let Opener::Sqlite(options, _) = self.sessions.opener() else { return Err(Unchecked::Server) };
-        let files = self.files().ok_or(Unchecked::Server)?;
-        let mut watch = Watch::over(options, &files).await;
+    /// [`UncheckedBytes`]: nothing can be said of the bytes.
+    pub async fn scan_bytes(
+        &self,
+        needles: &Needles,
+        mut each: impl FnMut(u64) + Send,
+    ) -> Result<ByteScan, UncheckedBytes> {
+        let Opener::Sqlite(options, _) = self.sessions.opener() else { return Err(UncheckedBytes::Server) };
+        let files = self.files().ok_or(UncheckedBytes::Server)?;
+        let mut watch = CommitWatch::over(options, &files).await;
         let scanned = self.scan_at_rest(&files, needles, &mut watch, &mut each).await;
         watch.close().await;
         scanned
@@ -323,9 +327,9 @@ impl Store {
         &self,
         files: &[PathBuf],
         needles: &Needles,
-        watch: &mut Watch,
+        watch: &mut CommitWatch,
         each: &mut (impl FnMut(u64) + Send),
-    ) -> Result<ByteScan, Unchecked> {
+    ) -> Result<ByteScan, UncheckedBytes> {
         let mut before = watch.look().await;
         for _ in 0..SCANS {
             let scan = self.raw_files.search(files, needles, each).await?;
@@ -335,7 +339,7 @@ impl Store {
             }
             before = after;
         }
-        Err(Unchecked::Moving(SCANS))
+        Err(UncheckedBytes::Moving(SCANS))
     }
 }
 
@@ -343,8 +347,8 @@ impl Store {
 mod tests {
     use super::*;
 
-    fn scan(bytes: &[u8], needles: &Needles) -> Vec<Found> {
-        Search::new(needles).unwrap().run(bytes, &mut |_| {}).unwrap().0
+    fn scan(bytes: &[u8], needles: &Needles) -> Vec<NeedleCount> {
+        ByteSearch::new(needles).unwrap().run(bytes, &mut |_| {}).unwrap().0
     }
 
     #[test]
@@ -365,13 +369,13 @@ mod tests {
     #[test]
     fn a_place_that_a_value_which_stays_accounts_for_is_told_from_others() {
         let mut needles = Needles::new(&["bob.smith".to_owned()], &[]);
-        let mut contexts = Contexts::default();
-        let search = Search::new(&needles).unwrap();
+        let mut contexts = NeedleContexts::default();
+        let search = ByteSearch::new(&needles).unwrap();
         contexts.add(&search, b"ask bob.smithers about it");
         contexts.add(&search, b"bob.smith-2");
         needles.known = contexts.all();
         let count = |bytes: &[u8]| {
-            let of = |found: &Found| (found.form == Form::Utf8).then_some(found.count);
+            let of = |found: &NeedleCount| (found.form == NeedleForm::Utf8).then_some(found.count);
             scan(bytes, &needles).iter().find_map(of).unwrap_or_default()
         };
         let stays = b"\x01\x17ask bob.smithers about itbob.smith-2\x00";
@@ -395,7 +399,7 @@ mod tests {
             let mut file = vec![b'.'; 3 * PIECE];
             file[at..at + 14].copy_from_slice(b"auth0|7f3a9b2c");
             let count = |form| scan(&file, &needles).iter().find(|f| f.form == form).map(|f| f.count);
-            assert_eq!((count(Form::Utf8), count(Form::Tail)), (Some(1), Some(1)), "at {at}");
+            assert_eq!((count(NeedleForm::Utf8), count(NeedleForm::Tail)), (Some(1), Some(1)), "at {at}");
         }
     }
 }

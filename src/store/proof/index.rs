@@ -11,7 +11,7 @@ use super::tables::{number, text};
 use crate::layout::Engine;
 use crate::store::connect::explain;
 use crate::store::dialect::quote;
-use crate::store::session::{self, Opener, Raw, RawRow};
+use crate::store::session::{self, FetchedValue, Opener, RawRow};
 use crate::store::shape::qualified;
 use crate::store::stored::TableName;
 use crate::store::{Store, StoreError};
@@ -196,7 +196,7 @@ impl Store {
             qualified(table),
             quote(vector)
         );
-        let rows = self.sessions.fetch(&sql, &[Raw::Text(format!("[{}]", numbers.join(",")))]).await?;
+        let rows = self.sessions.fetch(&sql, &[FetchedValue::Text(format!("[{}]", numbers.join(",")))]).await?;
         Ok(Some(rows.iter().map(|row| text(row, 0)).collect()))
     }
 }
@@ -269,7 +269,7 @@ async fn phrase(link: &mut SqliteConnection, table: &Virtual, handle: &str) -> R
     let (schema, name) = (quote(&table.schema), quote(&table.name));
     let sql = format!("SELECT count(*) FROM {schema}.{name} WHERE {name} MATCH $1");
     let phrase = format!("\"{}\"", handle.replace('"', "\"\"").replace('\0', ""));
-    count(link, &sql, &[Raw::Text(phrase)]).await
+    count(link, &sql, &[FetchedValue::Text(phrase)]).await
 }
 
 /// Rows that hold all words of a handle, wherever: the words as the index's own tokenizer takes them.
@@ -284,7 +284,7 @@ async fn all_words(link: &mut SqliteConnection, table: &Virtual, handle: &str) -
         quote(&table.name)
     );
     sqlx::raw_sql(AssertSqlSafe(make)).execute(&mut *link).await?;
-    rows(link, "INSERT INTO temp.asked (x) VALUES ($1)", &[Raw::Text(handle.to_owned())]).await?;
+    rows(link, "INSERT INTO temp.asked (x) VALUES ($1)", &[FetchedValue::Text(handle.to_owned())]).await?;
     let sql = "SELECT count(*) FROM (SELECT doc FROM temp.held WHERE term IN (SELECT term FROM temp.asked_words) \
          GROUP BY doc HAVING count(DISTINCT term) = (SELECT count(*) FROM temp.asked_words))";
     let found = count(link, sql, &[]).await;
@@ -300,7 +300,7 @@ async fn tokenizer(options: &str, link: &mut SqliteConnection, table: &Virtual) 
         return Ok(String::new());
     }
     let sql = format!("SELECT sql FROM {}.sqlite_schema WHERE name = $1", quote(&table.schema));
-    let definition = rows(link, &sql, &[Raw::Text(table.name.clone())]).await?;
+    let definition = rows(link, &sql, &[FetchedValue::Text(table.name.clone())]).await?;
     let definition = definition.first().map(|row| text(row, 0)).unwrap_or_default();
     let at = definition.to_ascii_lowercase().find("tokenize").unwrap_or_default();
     let option = &definition[at..];
@@ -331,13 +331,13 @@ async fn vocabulary(link: &mut SqliteConnection, table: &Virtual, handles: &[Str
     let mut hits = Vec::new();
     for handle in handles {
         let sql = "SELECT coalesce(sum(doc), 0) FROM temp.vocabulary WHERE term = $1";
-        hits.push(count(link, sql, &[Raw::Text(handle.to_lowercase())]).await?);
+        hits.push(count(link, sql, &[FetchedValue::Text(handle.to_lowercase())]).await?);
     }
     sqlx::raw_sql("DROP TABLE temp.vocabulary").execute(&mut *link).await?;
     Ok(hits)
 }
 
-async fn rows(link: &mut SqliteConnection, sql: &str, params: &[Raw]) -> Result<Vec<RawRow>, sqlx::Error> {
+async fn rows(link: &mut SqliteConnection, sql: &str, params: &[FetchedValue]) -> Result<Vec<RawRow>, sqlx::Error> {
     let mut rows = Vec::new();
     let mut each = |row: RawRow| {
         rows.push(row);
@@ -347,7 +347,7 @@ async fn rows(link: &mut SqliteConnection, sql: &str, params: &[Raw]) -> Result<
     Ok(rows)
 }
 
-async fn count(link: &mut SqliteConnection, sql: &str, params: &[Raw]) -> Result<u64, sqlx::Error> {
+async fn count(link: &mut SqliteConnection, sql: &str, params: &[FetchedValue]) -> Result<u64, sqlx::Error> {
     let mut found = 0;
     let mut each = |row: RawRow| {
         found = number(&row, 0) as u64;

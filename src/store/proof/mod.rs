@@ -33,6 +33,6 @@ impl Store {
     /// The engine's refusal.
     pub async fn index_tables(&self) -> Result<HashSet<TableName>, StoreError> {
         let all = tables::read(self).await?.into_iter();
-        Ok(all.filter(|table| table.kind == tables::Kind::Index).map(|table| table.name).collect())
+        Ok(all.filter(|table| table.kind == tables::SearchedKind::Index).map(|table| table.name).collect())
     }
 }

@@ -24,7 +24,7 @@ const RUNS: usize = 6;
 /// An encoding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Form {
+pub enum NeedleForm {
     /// UTF-8, as given.
     Utf8,
     /// UTF-8, composed (NFC), where that differs.
@@ -61,14 +61,14 @@ pub struct Needle {
     /// Number of the handle; vectors count on after the handles.
     pub handle: usize,
     /// Encoding.
-    pub form: Form,
+    pub form: NeedleForm,
     /// The bytes.
     pub bytes: Vec<u8>,
 }
 
 /// What stands around a needle in a value that stays: the same among the bytes of a file is that value.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Context {
+pub struct NeedleContext {
     /// Place of the needle among all.
     pub needle: usize,
     /// The bytes before it, as far as the value goes.
@@ -83,7 +83,7 @@ pub struct Unusable {
     /// Number of the handle.
     pub handle: usize,
     /// Encoding; none for all of them.
-    pub form: Option<Form>,
+    pub form: Option<NeedleForm>,
     /// Why.
     pub reason: String,
 }
@@ -99,7 +99,7 @@ pub struct Needles {
     pub unusable: Vec<Unusable>,
     /// Places that values which stay account for.
     #[serde(default)]
-    pub known: Vec<Context>,
+    pub known: Vec<NeedleContext>,
 }
 
 impl Needles {
@@ -136,7 +136,7 @@ impl Needles {
             [text.to_owned(), text.to_lowercase()].iter().filter_map(|text| tail(text)).collect();
         for bytes in tails {
             if seen.insert(bytes.clone()) {
-                self.needles.push(Needle { handle, form: Form::Tail, bytes });
+                self.needles.push(Needle { handle, form: NeedleForm::Tail, bytes });
             }
         }
     }
@@ -145,9 +145,9 @@ impl Needles {
         let runs: BTreeSet<Vec<u8>> = runs(vector).collect();
         if runs.is_empty() {
             let reason = "a vector without a run of numbers that differ: too common to tell".to_owned();
-            self.unusable.push(Unusable { handle, form: Some(Form::Vector), reason });
+            self.unusable.push(Unusable { handle, form: Some(NeedleForm::Vector), reason });
         }
-        self.needles.extend(runs.into_iter().map(|bytes| Needle { handle, form: Form::Vector, bytes }));
+        self.needles.extend(runs.into_iter().map(|bytes| Needle { handle, form: NeedleForm::Vector, bytes }));
     }
 
     /// Adds a vector as it is stored, in whatever form: pieces spread over its length. It counts after everything that is
@@ -161,13 +161,13 @@ impl Needles {
         let pieces: BTreeSet<Vec<u8>> = all.into_iter().step_by(step).filter(telling).map(<[u8]>::to_vec).collect();
         if pieces.is_empty() {
             let reason = "a vector without a run of numbers that differ: too common to tell".to_owned();
-            self.unusable.push(Unusable { handle, form: Some(Form::Vector), reason });
+            self.unusable.push(Unusable { handle, form: Some(NeedleForm::Vector), reason });
         }
-        self.needles.extend(pieces.into_iter().map(|bytes| Needle { handle, form: Form::Vector, bytes }));
+        self.needles.extend(pieces.into_iter().map(|bytes| Needle { handle, form: NeedleForm::Vector, bytes }));
     }
 
     /// Takes needles out that prove nothing, such as a tail that others share. None means every encoding of the handle.
-    pub fn set_aside(&mut self, handle: usize, form: Option<Form>, reason: &str) {
+    pub fn set_aside(&mut self, handle: usize, form: Option<NeedleForm>, reason: &str) {
         let meant = |n: &Needle| n.handle == handle && form.is_none_or(|form| n.form == form);
         let before = self.needles.len();
         self.needles.retain(|n| !meant(n));
@@ -178,8 +178,8 @@ impl Needles {
 
     /// Forms that are looked for, by handle.
     #[must_use]
-    pub fn forms(&self) -> BTreeMap<usize, BTreeSet<Form>> {
-        let mut forms: BTreeMap<usize, BTreeSet<Form>> = BTreeMap::new();
+    pub fn forms(&self) -> BTreeMap<usize, BTreeSet<NeedleForm>> {
+        let mut forms: BTreeMap<usize, BTreeSet<NeedleForm>> = BTreeMap::new();
         for needle in &self.needles {
             forms.entry(needle.handle).or_default().insert(needle.form);
         }
@@ -201,28 +201,28 @@ fn tail(text: &str) -> Option<Vec<u8>> {
 }
 
 /// The spellings of a text, then the encodings of each. The same bytes may come up more than once.
-fn encodings(text: &str) -> Vec<(Form, Vec<u8>)> {
+fn encodings(text: &str) -> Vec<(NeedleForm, Vec<u8>)> {
     let forms = forms(text);
     let told = |form: &str| match form {
-        form if form == text => Form::Utf8,
-        form if form == text.nfc().collect::<String>() => Form::Nfc,
-        form if form == text.nfd().collect::<String>() => Form::Nfd,
-        form if form == form.to_lowercase() => Form::Lower,
-        _ => Form::Upper,
+        form if form == text => NeedleForm::Utf8,
+        form if form == text.nfc().collect::<String>() => NeedleForm::Nfc,
+        form if form == text.nfd().collect::<String>() => NeedleForm::Nfd,
+        form if form == form.to_lowercase() => NeedleForm::Lower,
+        _ => NeedleForm::Upper,
     };
-    let mut all: Vec<(Form, Vec<u8>)> = forms.iter().map(|form| (told(form), form.as_bytes().to_vec())).collect();
+    let mut all: Vec<(NeedleForm, Vec<u8>)> = forms.iter().map(|form| (told(form), form.as_bytes().to_vec())).collect();
     all.sort_unstable();
     for text in &forms {
-        all.extend(json_escapes(text).into_iter().map(|escaped| (Form::Json, escaped.into_bytes())));
+        all.extend(json_escapes(text).into_iter().map(|escaped| (NeedleForm::Json, escaped.into_bytes())));
     }
     for text in &forms {
-        all.extend(percent_escapes(text).into_iter().map(|escaped| (Form::Percent, escaped.into_bytes())));
+        all.extend(percent_escapes(text).into_iter().map(|escaped| (NeedleForm::Percent, escaped.into_bytes())));
         let units = || text.encode_utf16();
-        all.push((Form::Utf16Le, units().flat_map(u16::to_le_bytes).collect()));
-        all.push((Form::Utf16Be, units().flat_map(u16::to_be_bytes).collect()));
-        all.extend(base64(text.as_bytes()).into_iter().map(|encoded| (Form::Base64, encoded.into_bytes())));
-        all.push((Form::HexLower, hex::encode(text).into_bytes()));
-        all.push((Form::HexUpper, hex::encode_upper(text).into_bytes()));
+        all.push((NeedleForm::Utf16Le, units().flat_map(u16::to_le_bytes).collect()));
+        all.push((NeedleForm::Utf16Be, units().flat_map(u16::to_be_bytes).collect()));
+        all.extend(base64(text.as_bytes()).into_iter().map(|encoded| (NeedleForm::Base64, encoded.into_bytes())));
+        all.push((NeedleForm::HexLower, hex::encode(text).into_bytes()));
+        all.push((NeedleForm::HexUpper, hex::encode_upper(text).into_bytes()));
     }
     all
 }
@@ -261,7 +261,7 @@ mod tests {
 
     use super::*;
 
-    fn bytes(form: Form, text: &str) -> Vec<Vec<u8>> {
+    fn bytes(form: NeedleForm, text: &str) -> Vec<Vec<u8>> {
         let needles = Needles::new(&[text.to_owned()], &[]);
         needles.needles.into_iter().filter(|n| n.form == form).map(|n| n.bytes).collect()
     }
@@ -269,10 +269,10 @@ mod tests {
     #[test]
     fn each_encoding_is_there_once() {
         let text = "Zoë.Núñez@x.example/\"a\"";
-        assert!(bytes(Form::Utf8, text).contains(&text.as_bytes().to_vec()));
-        assert!(bytes(Form::Lower, text).contains(&"zoë.núñez@x.example/\"a\"".as_bytes().to_vec()));
-        assert!(bytes(Form::Nfd, text)[0].windows(3).any(|w| w == "e\u{308}".as_bytes()));
-        let json = bytes(Form::Json, text);
+        assert!(bytes(NeedleForm::Utf8, text).contains(&text.as_bytes().to_vec()));
+        assert!(bytes(NeedleForm::Lower, text).contains(&"zoë.núñez@x.example/\"a\"".as_bytes().to_vec()));
+        assert!(bytes(NeedleForm::Nfd, text)[0].windows(3).any(|w| w == "e\u{308}".as_bytes()));
+        let json = bytes(NeedleForm::Json, text);
         for spelled in [
             "Zoë.Núñez@x.example/\\\"a\\\"",
             "Zo\\u00eb.N\\u00fa\\u00f1ez@x.example/\\\"a\\\"",
@@ -299,11 +299,11 @@ mod tests {
     #[test]
     fn what_is_set_aside_is_said() {
         let mut needles = Needles::new(&["maria.lopez@x.example".to_owned()], &[]);
-        assert_eq!(bytes(Form::Tail, "maria.lopez@x.example"), [b".example"]);
-        needles.set_aside(0, Some(Form::Tail), "others share it");
-        needles.set_aside(0, Some(Form::Tail), "others share it");
+        assert_eq!(bytes(NeedleForm::Tail, "maria.lopez@x.example"), [b".example"]);
+        needles.set_aside(0, Some(NeedleForm::Tail), "others share it");
+        needles.set_aside(0, Some(NeedleForm::Tail), "others share it");
         assert_eq!(needles.unusable.len(), 1);
-        assert!(!needles.forms()[&0].contains(&Form::Tail));
+        assert!(!needles.forms()[&0].contains(&NeedleForm::Tail));
     }
 
     proptest! {

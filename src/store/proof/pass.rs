@@ -14,7 +14,7 @@ use crate::store::write::WriteError;
 /// What became of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Outcome {
+pub enum PassOutcome {
     /// It was done.
     Done,
     /// There was nothing to do.
@@ -27,11 +27,11 @@ pub enum Outcome {
 
 /// One step.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Step {
+pub struct PassStep {
     /// What it was about, such as `vacuum` or `rebuild notes_fts`.
     pub name: String,
     /// What became of it.
-    pub outcome: Outcome,
+    pub outcome: PassOutcome,
     /// More, in words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
@@ -41,7 +41,7 @@ pub struct Step {
 
 /// What to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wanted {
+pub struct PassRequest {
     /// Tables from which rows went, or that named the person; PostgreSQL cleans these, and those with dead rows.
     pub touched: Vec<TableName>,
     /// Tables of PostgreSQL whose statistics are to be made again.
@@ -56,9 +56,9 @@ pub struct Wanted {
 
 /// What was done.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Pass {
+pub struct PassReport {
     /// The steps in order.
-    pub steps: Vec<Step>,
+    pub steps: Vec<PassStep>,
     /// Why the pass is incomplete; empty when it is not. It may be run again.
     pub incomplete: Vec<String>,
     /// What could not be done or reached here, with the date.
@@ -69,9 +69,9 @@ pub struct Pass {
     pub ms: u64,
 }
 
-impl Pass {
+impl PassReport {
     pub(super) fn new() -> Self {
-        Pass { steps: Vec::new(), incomplete: Vec::new(), disclosures: Vec::new(), figures: Map::new(), ms: 0 }
+        PassReport { steps: Vec::new(), incomplete: Vec::new(), disclosures: Vec::new(), figures: Map::new(), ms: 0 }
     }
 
     /// Whether every step that was needed and allowed was done.
@@ -80,24 +80,24 @@ impl Pass {
         self.incomplete.is_empty()
     }
 
-    pub(super) fn step(&mut self, name: impl Into<String>, outcome: Outcome, note: Option<String>, began: Instant) {
+    pub(super) fn step(&mut self, name: impl Into<String>, outcome: PassOutcome, note: Option<String>, began: Instant) {
         let ms = began.elapsed().as_millis() as u64;
-        self.steps.push(Step { name: name.into(), outcome, note, ms });
+        self.steps.push(PassStep { name: name.into(), outcome, note, ms });
     }
 
     pub(super) fn done(&mut self, name: impl Into<String>, began: Instant) {
-        self.step(name, Outcome::Done, None, began);
+        self.step(name, PassOutcome::Done, None, began);
     }
 
     /// A step that failed: the pass is incomplete for that reason.
     pub(super) fn failed(&mut self, name: impl Into<String>, reason: String, began: Instant) {
-        self.step(name, Outcome::Failed, Some(reason.clone()), began);
+        self.step(name, PassOutcome::Failed, Some(reason.clone()), began);
         self.incomplete.push(reason);
     }
 
     /// A step that we may not do: disclosed with its date.
     pub(super) fn not_allowed(&mut self, name: impl Into<String>, what: &str, at: &str, began: Instant) {
-        self.step(name, Outcome::NotAllowed, Some(what.to_owned()), began);
+        self.step(name, PassOutcome::NotAllowed, Some(what.to_owned()), began);
         self.disclose(what, at);
     }
 
@@ -116,8 +116,8 @@ impl Store {
     ///
     /// # Errors
     /// The engine's refusal to connect or answer at all, or [`WriteError::ReadOnly`] where nothing can be written. What
-    /// single steps met is told in the [`Pass`].
-    pub async fn physical_pass(&self, wanted: &Wanted) -> Result<Pass, WriteError> {
+    /// single steps met is told in the [`PassReport`].
+    pub async fn physical_pass(&self, wanted: &PassRequest) -> Result<PassReport, WriteError> {
         if let Some(reason) = &self.blocked {
             return Err(WriteError::ReadOnly(reason.clone()));
         }

@@ -5,12 +5,12 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use super::pass::{Outcome, Pass, Wanted};
+use super::pass::{PassOutcome, PassReport, PassRequest};
 use super::tables::{number, text};
 use crate::store::Store;
 use crate::store::connect::explain;
 use crate::store::server::ServerLink;
-use crate::store::session::{Opener, Raw, RawRow};
+use crate::store::session::{FetchedValue, Opener, RawRow};
 use crate::store::shape::qualified;
 use crate::store::stored::TableName;
 use crate::store::write::WriteError;
@@ -67,24 +67,24 @@ const BEYOND: &str = "SELECT current_setting('archive_mode', true), \
      EXISTS (SELECT 1 FROM pg_extension WHERE extname = 'pg_stat_statements'), \
      EXISTS (SELECT 1 FROM pg_statistic_ext)";
 
-struct Work<'a> {
+struct PostgresPass<'a> {
     link: ServerLink,
-    wanted: &'a Wanted,
+    wanted: &'a PassRequest,
     /// How long those who may still read dead rows are waited for, over all tables.
     until: Instant,
 }
 
-struct About {
+struct PostgresTable {
     file: Option<i64>,
     dead: i64,
     may: bool,
 }
 
-pub async fn pass(store: &Store, wanted: &Wanted) -> Result<Pass, WriteError> {
-    let Opener::Postgres(server) = store.sessions.opener() else { return Ok(Pass::new()) };
+pub async fn pass(store: &Store, wanted: &PassRequest) -> Result<PassReport, WriteError> {
+    let Opener::Postgres(server) = store.sessions.opener() else { return Ok(PassReport::new()) };
     let link = ServerLink::open(server).await?;
-    let mut work = Work { link, wanted, until: Instant::now() + wanted.patience };
-    let mut pass = Pass::new();
+    let mut work = PostgresPass { link, wanted, until: Instant::now() + wanted.patience };
+    let mut pass = PassReport::new();
     for table in &wanted.touched {
         work.table(&mut pass, table, true).await?;
     }
@@ -104,27 +104,27 @@ pub async fn pass(store: &Store, wanted: &Wanted) -> Result<Pass, WriteError> {
     Ok(pass)
 }
 
-impl Work<'_> {
+impl PostgresPass<'_> {
     async fn run(&mut self, sql: &str) -> Result<(), sqlx::Error> {
         tracing::debug!(%sql, "physical pass");
         self.link.script(sql).await
     }
 
-    async fn rows(&mut self, sql: &str, params: &[Raw]) -> Result<Vec<RawRow>, sqlx::Error> {
+    async fn rows(&mut self, sql: &str, params: &[FetchedValue]) -> Result<Vec<RawRow>, sqlx::Error> {
         self.link.read(sql, params).await
     }
 
-    async fn about(&mut self, table: &TableName) -> Result<Option<About>, sqlx::Error> {
-        let params = [Raw::Text(table.schema.clone()), Raw::Text(table.name.clone())];
+    async fn about(&mut self, table: &TableName) -> Result<Option<PostgresTable>, sqlx::Error> {
+        let params = [FetchedValue::Text(table.schema.clone()), FetchedValue::Text(table.name.clone())];
         let Some(row) = self.rows(ABOUT, &params).await?.into_iter().next() else { return Ok(None) };
         let mut may = number(&row, 3) == 1;
         if !may {
             // A right of its own since PostgreSQL 17; unknown before.
-            let named = [Raw::Text(qualified(table))];
+            let named = [FetchedValue::Text(qualified(table))];
             may = self.rows(MAINTAIN, &named).await.is_ok_and(|rows| rows.first().is_some_and(|r| number(r, 0) == 1));
         }
-        let file = row.get(1).filter(|raw| **raw != Raw::Null).map(|_| number(&row, 1));
-        Ok(Some(About { file, dead: number(&row, 2), may }))
+        let file = row.get(1).filter(|raw| **raw != FetchedValue::Null).map(|_| number(&row, 1));
+        Ok(Some(PostgresTable { file, dead: number(&row, 2), may }))
     }
 
     /// Runs a cleaning statement again while a lock cannot be taken and patience lasts.
@@ -140,7 +140,7 @@ impl Work<'_> {
     }
 
     /// Cleans a table. One that was not touched holds what others deleted: that it cannot be cleaned is disclosed.
-    async fn table(&mut self, pass: &mut Pass, table: &TableName, touched: bool) -> Result<(), WriteError> {
+    async fn table(&mut self, pass: &mut PassReport, table: &TableName, touched: bool) -> Result<(), WriteError> {
         let began = Instant::now();
         let at = self.wanted.at.clone();
         let title = table.title();
@@ -158,7 +158,7 @@ impl Work<'_> {
         match self.patiently(&sql).await {
             Ok(true) => {}
             Ok(false) => {
-                let lockers = self.rows(LOCKERS, &[Raw::Text(qualified(table))]).await?;
+                let lockers = self.rows(LOCKERS, &[FetchedValue::Text(qualified(table))]).await?;
                 let who = lockers.first().map(|row| text(row, 0)).filter(|who| !who.is_empty());
                 let who = who.unwrap_or_else(|| "another session".to_owned());
                 let what = format!("{title} could not be cleaned: {who} holds a lock on it");
@@ -212,7 +212,7 @@ impl Work<'_> {
 
     /// Makes the statistics of a table again that hold what must be gone: those of a whole table over its partitions are
     /// not made with theirs, and one that was truncated keeps its own.
-    async fn learn_again(&mut self, pass: &mut Pass, table: &TableName) -> Result<(), WriteError> {
+    async fn learn_again(&mut self, pass: &mut PassReport, table: &TableName) -> Result<(), WriteError> {
         let began = Instant::now();
         let step = format!("analyze {}", table.title());
         match self.patiently(&format!("ANALYZE {}", qualified(table))).await {
@@ -234,10 +234,10 @@ impl Work<'_> {
 
     /// Takes the statistics of an empty table away: `ANALYZE` keeps those of the rows that were there, with the most
     /// common values of each column.
-    async fn unlearned(&mut self, pass: &mut Pass, table: &TableName) -> Result<(), WriteError> {
+    async fn unlearned(&mut self, pass: &mut PassReport, table: &TableName) -> Result<(), WriteError> {
         let began = Instant::now();
         let (named, at) = (qualified(table), self.wanted.at.clone());
-        let params = [Raw::Text(table.schema.clone()), Raw::Text(table.name.clone())];
+        let params = [FetchedValue::Text(table.schema.clone()), FetchedValue::Text(table.name.clone())];
         let sql = format!("{LEARNED} AND NOT EXISTS (SELECT 1 FROM {named})");
         if self.rows(&sql, &params).await?.is_empty() {
             return Ok(());
@@ -262,7 +262,7 @@ impl Work<'_> {
     }
 
     /// The state of a table once the server's counters have come in.
-    async fn settled(&mut self, table: &TableName) -> Result<Option<About>, sqlx::Error> {
+    async fn settled(&mut self, table: &TableName) -> Result<Option<PostgresTable>, sqlx::Error> {
         for _ in 0..3 {
             let about = self.about(table).await?;
             if about.as_ref().is_none_or(|a| a.dead == 0) {
@@ -273,7 +273,7 @@ impl Work<'_> {
         self.about(table).await
     }
 
-    async fn dead(&mut self, pass: &mut Pass, title: &str, dead: i64, touched: bool) -> Result<(), WriteError> {
+    async fn dead(&mut self, pass: &mut PassReport, title: &str, dead: i64, touched: bool) -> Result<(), WriteError> {
         let readers: Vec<String> = self.rows(OLD_READERS, &[]).await?.iter().map(|row| text(row, 0)).collect();
         if readers.is_empty() || !touched {
             let at = self.wanted.at.clone();
@@ -291,7 +291,7 @@ impl Work<'_> {
     }
 
     /// Statistics hold the most common values of a column.
-    async fn statistics(&mut self, pass: &mut Pass) -> Result<(), WriteError> {
+    async fn statistics(&mut self, pass: &mut PassReport) -> Result<(), WriteError> {
         let extended = self.rows(BEYOND, &[]).await.is_ok_and(|rows| rows.first().is_some_and(|r| number(r, 4) == 1));
         let tables = ["pg_catalog.pg_statistic", "pg_catalog.pg_statistic_ext_data"];
         for table in tables.into_iter().take(if extended { 2 } else { 1 }) {
@@ -331,7 +331,7 @@ impl Work<'_> {
                 }
             }
             let sql = "SELECT coalesce(pg_stat_get_dead_tuples(to_regclass($1)), 0)";
-            let rows = self.rows(sql, &[Raw::Text(table.to_owned())]).await?;
+            let rows = self.rows(sql, &[FetchedValue::Text(table.to_owned())]).await?;
             let dead = rows.first().map_or(0, |row| number(row, 0));
             if dead == 0 || Instant::now() >= self.until {
                 return Ok(Some(dead));
@@ -340,7 +340,7 @@ impl Work<'_> {
         }
     }
 
-    async fn checkpoint(&mut self, pass: &mut Pass) -> Result<(), WriteError> {
+    async fn checkpoint(&mut self, pass: &mut PassReport) -> Result<(), WriteError> {
         let began = Instant::now();
         match self.run("CHECKPOINT").await {
             Ok(()) => pass.done("checkpoint", began),
@@ -358,7 +358,7 @@ impl Work<'_> {
         Ok(())
     }
 
-    async fn beyond(&mut self, pass: &mut Pass) -> Result<(), WriteError> {
+    async fn beyond(&mut self, pass: &mut PassReport) -> Result<(), WriteError> {
         let began = Instant::now();
         let at = self.wanted.at.clone();
         let lsn = pass.figures.get("wal_lsn").and_then(|lsn| lsn.as_str()).unwrap_or("now").to_owned();
@@ -399,7 +399,7 @@ impl Work<'_> {
         if number(&row, 3) == 1 {
             pass.disclose("pg_stat_statements is installed: texts of statements may hold values", &at);
         }
-        pass.step("beyond", Outcome::Done, None, began);
+        pass.step("beyond", PassOutcome::Done, None, began);
         Ok(())
     }
 }

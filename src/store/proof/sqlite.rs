@@ -9,7 +9,7 @@ use sqlx::sqlite::SqliteConnection;
 use sqlx::{AssertSqlSafe, Connection as _};
 
 use super::disk::free_bytes;
-use super::pass::{Outcome, Pass, Wanted};
+use super::pass::{PassOutcome, PassReport, PassRequest};
 use super::tables::{number, text};
 use super::{bytes::sqlite_files, holders};
 use crate::layout::Engine;
@@ -31,23 +31,23 @@ const SEARCH_TABLES: &str = "SELECT name, lower(sql) FROM main.sqlite_schema WHE
      OR lower(sql) LIKE '%using fts4%' OR lower(sql) LIKE '%using fts3%') ORDER BY name";
 const STATISTICS: &str = "SELECT count(*) FROM main.sqlite_schema WHERE name IN ('sqlite_stat3', 'sqlite_stat4')";
 
-struct Work {
+struct SqlitePass {
     link: SqliteConnection,
     main: PathBuf,
     patience: Duration,
 }
 
-pub async fn pass(store: &Store, wanted: &Wanted) -> Result<Pass, WriteError> {
-    let Opener::Sqlite(options, attached) = store.sessions.opener() else { return Ok(Pass::new()) };
+pub async fn pass(store: &Store, wanted: &PassRequest) -> Result<PassReport, WriteError> {
+    let Opener::Sqlite(options, attached) = store.sessions.opener() else { return Ok(PassReport::new()) };
     if let Some(words) = store.displaced() {
         return Err(WriteError::Displaced(words));
     }
     let main = options.get_filename().to_path_buf();
     let options = options.clone().read_only(false).foreign_keys(false).busy_timeout(WAIT);
     let link = SqliteConnection::connect_with(&options).await?;
-    let mut work = Work { link, main, patience: wanted.patience };
+    let mut work = SqlitePass { link, main, patience: wanted.patience };
     work.run("PRAGMA secure_delete = ON; PRAGMA synchronous = EXTRA; PRAGMA fullfsync = ON").await?;
-    let mut pass = Pass::new();
+    let mut pass = PassReport::new();
     let mode = text(&work.row("PRAGMA journal_mode").await?, 0);
     pass.figure("journal_mode", mode.clone());
     work.steps(&mut pass, mode == "wal").await?;
@@ -60,7 +60,7 @@ pub async fn pass(store: &Store, wanted: &Wanted) -> Result<Pass, WriteError> {
     Ok(pass)
 }
 
-impl Work {
+impl SqlitePass {
     async fn run(&mut self, sql: &str) -> Result<(), sqlx::Error> {
         tracing::debug!(%sql, "physical pass");
         sqlx::raw_sql(AssertSqlSafe(sql.to_owned())).execute(&mut self.link).await.map(drop)
@@ -100,7 +100,7 @@ impl Work {
     }
 
     /// Each step that fails ends the pass: what follows would prove nothing.
-    async fn steps(&mut self, pass: &mut Pass, wal: bool) -> Result<(), WriteError> {
+    async fn steps(&mut self, pass: &mut PassReport, wal: bool) -> Result<(), WriteError> {
         let search_tables = self.rows(SEARCH_TABLES).await?;
         if !self.rebuild(pass, &search_tables).await? || !self.statistics(pass).await? {
             return Ok(());
@@ -122,7 +122,7 @@ impl Work {
         self.check(pass).await
     }
 
-    async fn rebuild(&mut self, pass: &mut Pass, tables: &[RawRow]) -> Result<bool, WriteError> {
+    async fn rebuild(&mut self, pass: &mut PassReport, tables: &[RawRow]) -> Result<bool, WriteError> {
         for table in tables {
             let began = Instant::now();
             let name = text(table, 0);
@@ -138,7 +138,7 @@ impl Work {
                 // An index that keeps no content cannot be made again, only merged.
                 Err(_) if self.patiently(&tell("optimize")).await.is_ok_and(|done| done.is_some()) => {
                     let note = format!("{name} keeps no content of its own: its index was merged, not made again");
-                    pass.step(step, Outcome::Done, Some(note), began);
+                    pass.step(step, PassOutcome::Done, Some(note), began);
                 }
                 Err(error) => {
                     let reason = format!("{name} could not be rebuilt: {}", explain(&error));
@@ -151,7 +151,7 @@ impl Work {
     }
 
     /// The planner's statistics hold samples of indexed values.
-    async fn statistics(&mut self, pass: &mut Pass) -> Result<bool, WriteError> {
+    async fn statistics(&mut self, pass: &mut PassReport) -> Result<bool, WriteError> {
         if number(&self.row(STATISTICS).await?, 0) == 0 {
             return Ok(true);
         }
@@ -165,7 +165,7 @@ impl Work {
         Ok(true)
     }
 
-    async fn checkpoint(&mut self, pass: &mut Pass, step: &str) -> Result<bool, WriteError> {
+    async fn checkpoint(&mut self, pass: &mut PassReport, step: &str) -> Result<bool, WriteError> {
         let began = Instant::now();
         loop {
             // 1 means that somebody still reads an older state or writes.
@@ -188,7 +188,7 @@ impl Work {
     }
 
     /// The file is written again beside itself: that takes room, there and where temporary files go.
-    fn room(&mut self, pass: &mut Pass) -> Result<bool, WriteError> {
+    fn room(&mut self, pass: &mut PassReport) -> Result<bool, WriteError> {
         let began = Instant::now();
         let bytes = std::fs::metadata(&self.main).map_err(sqlx::Error::from)?.len();
         let folder = self.main.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -209,7 +209,7 @@ impl Work {
         Ok(true)
     }
 
-    async fn vacuum(&mut self, pass: &mut Pass) -> Result<bool, WriteError> {
+    async fn vacuum(&mut self, pass: &mut PassReport) -> Result<bool, WriteError> {
         let began = Instant::now();
         if self.patiently("VACUUM main").await?.is_none() {
             let reason = self.in_the_way("the file could not be written again");
@@ -221,7 +221,7 @@ impl Work {
     }
 
     /// A journal that is kept between transactions keeps copies of old pages.
-    async fn journal(&mut self, pass: &mut Pass) -> Result<bool, WriteError> {
+    async fn journal(&mut self, pass: &mut PassReport) -> Result<bool, WriteError> {
         let began = Instant::now();
         let journal = sqlite_files(&self.main).into_iter().nth(3).unwrap_or_default();
         if !journal.exists() {
@@ -239,7 +239,7 @@ impl Work {
         Ok(false)
     }
 
-    async fn check(&mut self, pass: &mut Pass) -> Result<(), WriteError> {
+    async fn check(&mut self, pass: &mut PassReport) -> Result<(), WriteError> {
         let began = Instant::now();
         let free = number(&self.row("PRAGMA main.freelist_count").await?, 0);
         pass.figure("freelist_count", free);

@@ -4,13 +4,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::layout::Engine;
-use crate::store::session::{Raw, RawRow};
+use crate::store::session::{FetchedValue, RawRow};
 use crate::store::stored::TableName;
 use crate::store::{Store, StoreError};
 
 /// What a column can hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Holds {
+pub enum ColumnContent {
     /// Words.
     Words,
     /// One number.
@@ -23,12 +23,12 @@ pub enum Holds {
 
 /// A column to search.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Column {
+pub struct SearchedColumn {
     pub name: String,
     /// Type in small letters.
     pub declared: String,
     /// What it can hold.
-    pub holds: Holds,
+    pub holds: ColumnContent,
     /// Its values are bytes.
     pub binary: bool,
     /// It cannot be empty.
@@ -39,7 +39,7 @@ pub struct Column {
 
 /// What a table is to a search.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Kind {
+pub enum SearchedKind {
     /// Its rows are searched.
     Stored,
     /// Its rows belong to a search index.
@@ -49,12 +49,12 @@ pub enum Kind {
     /// Its rows are those of its partitions.
     Parent,
     /// It is not searched.
-    Unread(Unread),
+    Unread(UnsearchedReason),
 }
 
 /// Why a table is not searched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unread {
+pub enum UnsearchedReason {
     /// We have no right to read it.
     Denied,
     /// Its rows are in another database.
@@ -65,25 +65,25 @@ pub enum Unread {
     Virtual,
 }
 
-impl Unread {
+impl UnsearchedReason {
     /// In words.
     #[must_use]
     pub fn words(self) -> &'static str {
         match self {
-            Unread::Denied => "we have no right to read it",
-            Unread::Foreign => "a foreign table: its rows are in another database",
-            Unread::Empty => "a materialised view that was never filled",
-            Unread::Virtual => "a virtual table: what it holds is in its shadow tables, which are searched",
+            UnsearchedReason::Denied => "we have no right to read it",
+            UnsearchedReason::Foreign => "a foreign table: its rows are in another database",
+            UnsearchedReason::Empty => "a materialised view that was never filled",
+            UnsearchedReason::Virtual => "a virtual table: what it holds is in its shadow tables, which are searched",
         }
     }
 }
 
 /// A table.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Table {
+pub struct SearchedTable {
     pub name: TableName,
-    pub kind: Kind,
-    pub columns: Vec<Column>,
+    pub kind: SearchedKind,
+    pub columns: Vec<SearchedColumn>,
     /// Columns of the primary key, in order.
     pub key: Vec<String>,
     /// A name of the hidden row number that no column has taken.
@@ -163,13 +163,13 @@ const PARTITIONS: &str = "SELECT n.nspname::text, r.relname::text, t.isleaf, s.n
      WHERE r.relkind = 'p' AND NOT r.relispartition ORDER BY 1, 2";
 
 /// Every table, in order of schema and name. Views are left out: what they show is stored elsewhere.
-pub async fn read(store: &Store) -> Result<Vec<Table>, StoreError> {
-    let mut tables: BTreeMap<TableName, Table> = BTreeMap::new();
+pub async fn read(store: &Store) -> Result<Vec<SearchedTable>, StoreError> {
+    let mut tables: BTreeMap<TableName, SearchedTable> = BTreeMap::new();
     let mut keys: BTreeMap<TableName, Vec<(i64, String)>> = BTreeMap::new();
     let sql = if store.engine() == Engine::Sqlite { SQLITE } else { POSTGRES };
     for row in store.fetch_text(sql).await? {
         let name = TableName::new(text(&row, 0), text(&row, 1));
-        let table = tables.entry(name.clone()).or_insert_with(|| Table {
+        let table = tables.entry(name.clone()).or_insert_with(|| SearchedTable {
             name: name.clone(),
             kind: kind(&text(&row, 2), &name.name),
             columns: Vec::new(),
@@ -180,7 +180,7 @@ pub async fn read(store: &Store) -> Result<Vec<Table>, StoreError> {
             hidden: number(&row, 11) == 1,
         });
         let holds = holds(&text(&row, 8));
-        let column = Column {
+        let column = SearchedColumn {
             name: text(&row, 4),
             declared: text(&row, 5),
             holds,
@@ -199,9 +199,17 @@ pub async fn read(store: &Store) -> Result<Vec<Table>, StoreError> {
     if store.engine() == Engine::Sqlite {
         for row in store.fetch_text(SQLITE_OTHERS).await? {
             let name = TableName::new(text(&row, 0), text(&row, 1));
-            let (kind, columns, key) = (Kind::Unread(Unread::Virtual), Vec::new(), Vec::new());
-            let table =
-                Table { name, kind, columns, key, row_number: None, partition: false, inherits: None, hidden: false };
+            let (kind, columns, key) = (SearchedKind::Unread(UnsearchedReason::Virtual), Vec::new(), Vec::new());
+            let table = SearchedTable {
+                name,
+                kind,
+                columns,
+                key,
+                row_number: None,
+                partition: false,
+                inherits: None,
+                hidden: false,
+            };
             tables.insert(table.name.clone(), table);
         }
     }
@@ -221,7 +229,7 @@ pub async fn read(store: &Store) -> Result<Vec<Table>, StoreError> {
                 table.inherits = Some(TableName::new(text(&row, 2), text(&row, 3)));
             }
         }
-        if tables.values().any(|t| t.kind == Kind::Parent && t.key.is_empty() && !t.partition) {
+        if tables.values().any(|t| t.kind == SearchedKind::Parent && t.key.is_empty() && !t.partition) {
             keys_below(&mut tables, &store.fetch_text(PARTITIONS).await?);
         }
     }
@@ -230,7 +238,7 @@ pub async fn read(store: &Store) -> Result<Vec<Table>, StoreError> {
 
 /// Gives partitioned tables without a key that of their partitions, where all have the same: together with the columns
 /// that say which partition a row is in, it tells the rows of the whole apart.
-fn keys_below(tables: &mut BTreeMap<TableName, Table>, rows: &[RawRow]) {
+fn keys_below(tables: &mut BTreeMap<TableName, SearchedTable>, rows: &[RawRow]) {
     /// Columns of the key that all partitions share, and columns that say which partition a row is in.
     type Shared = (BTreeSet<String>, BTreeSet<String>);
     let mut found: BTreeMap<TableName, Option<Shared>> = BTreeMap::new();
@@ -262,41 +270,41 @@ fn keys_below(tables: &mut BTreeMap<TableName, Table>, rows: &[RawRow]) {
     }
 }
 
-fn kind(word: &str, name: &str) -> Kind {
+fn kind(word: &str, name: &str) -> SearchedKind {
     match word {
-        "shadow" => Kind::Index,
+        "shadow" => SearchedKind::Index,
         // Samples of indexed values.
-        _ if name.starts_with("sqlite_stat") => Kind::Index,
-        "foreign" => Kind::Unread(Unread::Foreign),
-        "denied" => Kind::Unread(Unread::Denied),
-        "empty" => Kind::Unread(Unread::Empty),
-        "copies" => Kind::Copies,
-        "parent" => Kind::Parent,
-        _ => Kind::Stored,
+        _ if name.starts_with("sqlite_stat") => SearchedKind::Index,
+        "foreign" => SearchedKind::Unread(UnsearchedReason::Foreign),
+        "denied" => SearchedKind::Unread(UnsearchedReason::Denied),
+        "empty" => SearchedKind::Unread(UnsearchedReason::Empty),
+        "copies" => SearchedKind::Copies,
+        "parent" => SearchedKind::Parent,
+        _ => SearchedKind::Stored,
     }
 }
 
-fn holds(word: &str) -> Holds {
+fn holds(word: &str) -> ColumnContent {
     match word {
-        "number" => Holds::Number,
-        "numbers" => Holds::Numbers,
-        "neither" => Holds::Neither,
-        _ => Holds::Words,
+        "number" => ColumnContent::Number,
+        "numbers" => ColumnContent::Numbers,
+        "neither" => ColumnContent::Neither,
+        _ => ColumnContent::Words,
     }
 }
 
 pub fn text(row: &RawRow, at: usize) -> String {
     match row.get(at) {
-        Some(Raw::Text(text)) => text.clone(),
-        Some(Raw::Integer(i)) => i.to_string(),
+        Some(FetchedValue::Text(text)) => text.clone(),
+        Some(FetchedValue::Integer(i)) => i.to_string(),
         _ => String::new(),
     }
 }
 
 pub fn number(row: &RawRow, at: usize) -> i64 {
     match row.get(at) {
-        Some(Raw::Integer(i)) => *i,
-        Some(Raw::Text(text)) => text.parse().unwrap_or_default(),
+        Some(FetchedValue::Integer(i)) => *i,
+        Some(FetchedValue::Text(text)) => text.parse().unwrap_or_default(),
         _ => 0,
     }
 }

@@ -6,11 +6,11 @@ use std::time::Instant;
 
 use serde::Serialize;
 
-use super::tables::{self, Column, Holds, Kind, Table, number};
-use super::words::{Seen, Words};
+use super::tables::{self, ColumnContent, SearchedColumn, SearchedKind, SearchedTable, number};
+use super::words::{HandleWords, WordCount};
 use crate::layout::Engine;
 use crate::store::dialect::quote;
-use crate::store::session::{Param, Raw, RawRow};
+use crate::store::session::{FetchedValue, Param, RawRow};
 use crate::store::shape::qualified;
 use crate::store::stored::TableName;
 use crate::store::{Store, StoreError};
@@ -22,13 +22,13 @@ const REPORT: u64 = 2_000;
 
 /// A handle in a stored value.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Sighting {
+pub struct StoredSighting {
     /// Table.
     pub table: TableName,
     /// Column.
     pub column: String,
     /// Column and value of the key; the row's number or place where there is none.
-    pub key: Vec<(String, Raw)>,
+    pub key: Vec<(String, FetchedValue)>,
     /// Number of the handle.
     pub handle: usize,
     /// Places in the value.
@@ -45,7 +45,7 @@ pub struct Sighting {
 
 /// How far a search has come.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Progress {
+pub struct SearchProgress {
     /// The table that is being read.
     pub table: String,
     /// Its number, from 1.
@@ -94,10 +94,10 @@ impl ValueSearch {
     }
 }
 
-struct Run<'a, F, P> {
-    words: &'a Words,
+struct SearchRun<'a, F, P> {
+    words: &'a HandleWords,
     /// Gets every value.
-    value: &'a mut (dyn FnMut(&Raw) + Send),
+    value: &'a mut (dyn FnMut(&FetchedValue) + Send),
     found: ValueSearch,
     each: F,
     progress: P,
@@ -115,8 +115,8 @@ impl Store {
         &self,
         handles: &[String],
         leave_out: &[TableName],
-        each: impl FnMut(Sighting) -> ControlFlow<()>,
-        progress: impl FnMut(&Progress),
+        each: impl FnMut(StoredSighting) -> ControlFlow<()>,
+        progress: impl FnMut(&SearchProgress),
     ) -> Result<ValueSearch, StoreError> {
         self.search_each_value(handles, leave_out, &mut |_| {}, each, progress).await
     }
@@ -129,19 +129,19 @@ impl Store {
         &self,
         handles: &[String],
         leave_out: &[TableName],
-        value: &mut (dyn FnMut(&Raw) + Send),
-        each: impl FnMut(Sighting) -> ControlFlow<()>,
-        progress: impl FnMut(&Progress),
+        value: &mut (dyn FnMut(&FetchedValue) + Send),
+        each: impl FnMut(StoredSighting) -> ControlFlow<()>,
+        progress: impl FnMut(&SearchProgress),
     ) -> Result<ValueSearch, StoreError> {
         let began = Instant::now();
-        let words = Words::new(handles).map_err(StoreError::CannotHold)?;
+        let words = HandleWords::new(handles).map_err(StoreError::CannotHold)?;
         let empty = vec![0; handles.len()];
         let found = ValueSearch { hits: empty.clone(), inside: empty.clone(), tails: empty, ..ValueSearch::default() };
-        let mut run = Run { words: &words, value, found, each, progress, rows: 0, stopped: false };
-        let tables: Vec<Table> =
+        let mut run = SearchRun { words: &words, value, found, each, progress, rows: 0, stopped: false };
+        let tables: Vec<SearchedTable> =
             tables::read(self).await?.into_iter().filter(|table| !leave_out.contains(&table.name)).collect();
         for (at, table) in tables.iter().enumerate() {
-            let place = Progress { table: table.name.title(), at: at + 1, of: tables.len(), rows: run.rows };
+            let place = SearchProgress { table: table.name.title(), at: at + 1, of: tables.len(), rows: run.rows };
             (run.progress)(&place);
             self.search_table(table, &place, &mut run).await?;
             if run.stopped {
@@ -154,19 +154,19 @@ impl Store {
 
     async fn search_table<F, P>(
         &self,
-        table: &Table,
-        place: &Progress,
-        run: &mut Run<'_, F, P>,
+        table: &SearchedTable,
+        place: &SearchProgress,
+        run: &mut SearchRun<'_, F, P>,
     ) -> Result<(), StoreError>
     where
-        F: FnMut(Sighting) -> ControlFlow<()>,
-        P: FnMut(&Progress),
+        F: FnMut(StoredSighting) -> ControlFlow<()>,
+        P: FnMut(&SearchProgress),
     {
-        if let Kind::Unread(reason) = table.kind {
+        if let SearchedKind::Unread(reason) = table.kind {
             run.found.unread.push((table.name.title(), reason.words().to_owned()));
             return Ok(());
         }
-        if table.kind == Kind::Parent {
+        if table.kind == SearchedKind::Parent {
             return Ok(());
         }
         if table.hidden {
@@ -189,13 +189,13 @@ impl Store {
 
     async fn search_sqlite<F, P>(
         &self,
-        table: &Table,
-        place: &Progress,
-        run: &mut Run<'_, F, P>,
+        table: &SearchedTable,
+        place: &SearchProgress,
+        run: &mut SearchRun<'_, F, P>,
     ) -> Result<(), StoreError>
     where
-        F: FnMut(Sighting) -> ControlFlow<()>,
-        P: FnMut(&Progress),
+        F: FnMut(StoredSighting) -> ControlFlow<()>,
+        P: FnMut(&SearchProgress),
     {
         let mut names: Vec<String> = table.key.iter().map(|k| quote(k)).collect();
         names.extend(table.columns.iter().map(|c| quote(&c.name)));
@@ -204,7 +204,7 @@ impl Store {
             let sql = format!("SELECT 0, {} FROM {from}", names.join(", "));
             return self.scan_raw(&sql, &[], |row| run.row(table, place, &row, 1)).await;
         };
-        let mut after = Raw::Integer(i64::MIN);
+        let mut after = FetchedValue::Integer(i64::MIN);
         loop {
             let sql = format!(
                 "SELECT {number_column}, {} FROM {from} WHERE {number_column} >= $1 ORDER BY {number_column} LIMIT {ROWS}",
@@ -219,7 +219,7 @@ impl Store {
             })
             .await?;
             match last.and_then(|last| last.checked_add(1)) {
-                Some(next) if count == ROWS && !run.stopped => after = Raw::Integer(next),
+                Some(next) if count == ROWS && !run.stopped => after = FetchedValue::Integer(next),
                 _ => return Ok(()),
             }
         }
@@ -227,18 +227,20 @@ impl Store {
 
     async fn search_postgres<F, P>(
         &self,
-        table: &Table,
-        place: &Progress,
-        run: &mut Run<'_, F, P>,
+        table: &SearchedTable,
+        place: &SearchProgress,
+        run: &mut SearchRun<'_, F, P>,
     ) -> Result<(), StoreError>
     where
-        F: FnMut(Sighting) -> ControlFlow<()>,
-        P: FnMut(&Progress),
+        F: FnMut(StoredSighting) -> ControlFlow<()>,
+        P: FnMut(&SearchProgress),
     {
         let mut params = Vec::new();
         let numbers = run.words.numbers();
-        let searched = |c: &&Column| c.holds == Holds::Words || c.holds != Holds::Neither && !numbers.is_empty();
-        let columns: Vec<Column> = table.columns.iter().filter(searched).cloned().collect();
+        let searched = |c: &&SearchedColumn| {
+            c.holds == ColumnContent::Words || c.holds != ColumnContent::Neither && !numbers.is_empty()
+        };
+        let columns: Vec<SearchedColumn> = table.columns.iter().filter(searched).cloned().collect();
         if columns.is_empty() {
             return Ok(());
         }
@@ -247,7 +249,7 @@ impl Store {
         names
             .extend(columns.iter().map(|c| format!("{}::{}", quote(&c.name), if c.binary { "bytea" } else { "text" })));
         let sql = format!("SELECT ctid::text, {} FROM ONLY {}{condition}", names.join(", "), qualified(&table.name));
-        let narrowed = Table { columns, ..table.clone() };
+        let narrowed = SearchedTable { columns, ..table.clone() };
         self.scan_raw(&sql, &params, |row| run.row(&narrowed, place, &row, 1)).await
     }
 
@@ -262,19 +264,19 @@ impl Store {
     }
 }
 
-impl<F, P> Run<'_, F, P>
+impl<F, P> SearchRun<'_, F, P>
 where
-    F: FnMut(Sighting) -> ControlFlow<()>,
-    P: FnMut(&Progress),
+    F: FnMut(StoredSighting) -> ControlFlow<()>,
+    P: FnMut(&SearchProgress),
 {
     /// Looks at a row: `skip` values of its place, its key, its columns.
-    fn row(&mut self, table: &Table, place: &Progress, row: &RawRow, skip: usize) -> ControlFlow<()> {
+    fn row(&mut self, table: &SearchedTable, place: &SearchProgress, row: &RawRow, skip: usize) -> ControlFlow<()> {
         self.rows += 1;
         if let Some(search) = self.found.tables.last_mut() {
             search.rows += 1;
         }
         if self.rows.is_multiple_of(REPORT) {
-            (self.progress)(&Progress { rows: self.rows, ..place.clone() });
+            (self.progress)(&SearchProgress { rows: self.rows, ..place.clone() });
         }
         let first = skip + table.key.len();
         for (column, value) in table.columns.iter().zip(row.iter().skip(first)) {
@@ -299,14 +301,14 @@ where
     #[allow(clippy::too_many_arguments, reason = "one value and where it stands")]
     fn sighting(
         &mut self,
-        table: &Table,
-        column: &Column,
+        table: &SearchedTable,
+        column: &SearchedColumn,
         row: &RawRow,
-        value: &Raw,
+        value: &FetchedValue,
         handle: usize,
-        seen: Seen,
+        seen: WordCount,
         compressed: bool,
-    ) -> Option<Sighting> {
+    ) -> Option<StoredSighting> {
         let add = |counts: &mut Vec<u64>, count: u64| {
             if let Some(sum) = counts.get_mut(handle) {
                 *sum += count;
@@ -327,7 +329,7 @@ where
         } else {
             table.key.iter().cloned().zip(row.iter().skip(1).cloned()).collect()
         };
-        Some(Sighting {
+        Some(StoredSighting {
             table: table.name.clone(),
             column: column.name.clone(),
             key,
@@ -336,11 +338,11 @@ where
             entire: seen.entire,
             paths: if seen.entire { Vec::new() } else { self.words.paths(value, handle) },
             compressed,
-            index: table.kind == Kind::Index,
+            index: table.kind == SearchedKind::Index,
         })
     }
 
-    fn note_opaque(&mut self, table: &Table, column: &Column, why: &str) {
+    fn note_opaque(&mut self, table: &SearchedTable, column: &SearchedColumn, why: &str) {
         let place = format!("{}.{}", table.name.title(), column.name);
         match self.found.opaque.iter_mut().find(|(known, reason, _)| *known == place && reason == why) {
             Some((.., count)) => *count += 1,
@@ -350,12 +352,12 @@ where
 }
 
 /// What lets a server leave rows out: all columns hold numbers, and only some of these are looked for.
-fn condition(numbers: &[&str], columns: &[Column], params: &mut Vec<Param>) -> String {
-    if columns.iter().any(|column| column.binary || column.holds != Holds::Number) {
+fn condition(numbers: &[&str], columns: &[SearchedColumn], params: &mut Vec<Param>) -> String {
+    if columns.iter().any(|column| column.binary || column.holds != ColumnContent::Number) {
         return String::new();
     }
-    params.push(Raw::Text(array(numbers.iter().copied())));
-    let one = |column: &Column| format!("{}::text = ANY ($1::text[])", quote(&column.name));
+    params.push(FetchedValue::Text(array(numbers.iter().copied())));
+    let one = |column: &SearchedColumn| format!("{}::text = ANY ($1::text[])", quote(&column.name));
     format!(" WHERE {}", columns.iter().map(one).collect::<Vec<_>>().join(" OR "))
 }
 

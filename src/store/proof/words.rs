@@ -6,11 +6,11 @@ use std::collections::{BTreeMap, HashMap};
 use aho_corasick::{AhoCorasick, MatchKind};
 use unicode_normalization::UnicodeNormalization as _;
 
-use super::needles::{Form, Needles};
+use super::needles::{NeedleForm, Needles};
 use super::spelling::forms;
 use crate::memory::mention::{begins, ends};
 use crate::store::container::{self, Leaf, LeafKind, Limits, Opaque};
-use crate::store::session::Raw;
+use crate::store::session::FetchedValue;
 
 /// Characters below which a handle counts only where it is a whole text.
 const WORD: usize = 4;
@@ -23,7 +23,7 @@ const PATHS: usize = 8;
 
 /// How often one handle stands in a value.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Seen {
+pub struct WordCount {
     /// As a word of its own, or encoded.
     pub whole: u64,
     /// Within a longer word.
@@ -34,17 +34,17 @@ pub struct Seen {
     pub entire: bool,
 }
 
-impl Seen {
+impl WordCount {
     fn is_nothing(self) -> bool {
-        self == Seen::default()
+        self == WordCount::default()
     }
 }
 
 /// What a value holds.
 #[derive(Debug, Default)]
-pub struct Look {
+pub struct WordLook {
     /// By the number of the handle.
-    pub seen: BTreeMap<usize, Seen>,
+    pub seen: BTreeMap<usize, WordCount>,
     /// The value was compressed.
     pub compressed: bool,
     /// Parts of it that could not be looked into, the first few.
@@ -52,7 +52,7 @@ pub struct Look {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Word {
+struct HandleWord {
     handle: usize,
     mail: bool,
     tail: bool,
@@ -60,15 +60,15 @@ struct Word {
 
 /// Handles that are ready to be looked for.
 #[derive(Debug)]
-pub struct Words {
+pub struct HandleWords {
     plain: AhoCorasick,
-    meant: Vec<Word>,
+    meant: Vec<HandleWord>,
     encoded: AhoCorasick,
     behind: Vec<usize>,
     entire: HashMap<String, Vec<usize>>,
 }
 
-impl Words {
+impl HandleWords {
     /// Prepares to look for handles, which are numbered as given.
     ///
     /// # Errors
@@ -80,23 +80,27 @@ impl Words {
             entire.entry(fold(text)).or_default().push(handle);
             for spelling in spellings(text) {
                 plain.push(spelling);
-                words.push(Word { handle, mail: text.contains('@'), tail: false });
+                words.push(HandleWord { handle, mail: text.contains('@'), tail: false });
             }
         }
         let (mut codes, mut behind) = (Vec::new(), Vec::new());
         let needles = Needles::new(handles, &[]);
         for needle in needles.needles {
             match needle.form {
-                Form::Base64 | Form::HexLower | Form::HexUpper | Form::Utf16Le | Form::Utf16Be
+                NeedleForm::Base64
+                | NeedleForm::HexLower
+                | NeedleForm::HexUpper
+                | NeedleForm::Utf16Le
+                | NeedleForm::Utf16Be
                     if needle.bytes.len() >= ENCODED =>
                 {
                     codes.push(needle.bytes);
                     behind.push(needle.handle);
                 }
-                Form::Tail => {
+                NeedleForm::Tail => {
                     if let Ok(text) = String::from_utf8(needle.bytes) {
                         plain.push(text);
-                        words.push(Word { handle: needle.handle, mail: false, tail: true });
+                        words.push(HandleWord { handle: needle.handle, mail: false, tail: true });
                     }
                 }
                 _ => {}
@@ -108,7 +112,7 @@ impl Words {
             builder.match_kind(MatchKind::Standard);
             builder
         };
-        Ok(Words {
+        Ok(HandleWords {
             plain: builder().ascii_case_insensitive(true).build(&plain).map_err(too_many)?,
             meant: words,
             encoded: builder().build(&codes).map_err(too_many)?,
@@ -126,19 +130,19 @@ impl Words {
 
     /// Looks at a stored value.
     #[must_use]
-    pub fn look(&self, value: &Raw) -> Look {
-        let mut look = Look::default();
+    pub fn look(&self, value: &FetchedValue) -> WordLook {
+        let mut look = WordLook::default();
         let contents =
             container::read(value, Limits::default(), &mut |leaf: &Leaf<'_>| self.leaf(leaf, &mut look.seen));
-        if let Raw::Text(text) = value {
+        if let FetchedValue::Text(text) = value {
             self.cut(text.as_bytes(), &mut look);
         }
         look.seen.retain(|_, seen| !seen.is_nothing());
-        Look { compressed: contents.compressed, opaque: contents.opaque, ..look }
+        WordLook { compressed: contents.compressed, opaque: contents.opaque, ..look }
     }
 
     /// Counts what stands in one decoded text.
-    fn leaf(&self, leaf: &Leaf<'_>, all: &mut BTreeMap<usize, Seen>) {
+    fn leaf(&self, leaf: &Leaf<'_>, all: &mut BTreeMap<usize, WordCount>) {
         let entire = |text: &str| self.entire.get(text).into_iter().flatten();
         if leaf.kind == LeafKind::Number {
             for handle in entire(leaf.text) {
@@ -148,14 +152,14 @@ impl Words {
             }
             return;
         }
-        let mut here: BTreeMap<usize, Seen> = BTreeMap::new();
+        let mut here: BTreeMap<usize, WordCount> = BTreeMap::new();
         self.count(leaf.text, &|range| leaf.is_new(range), &mut here);
         if !leaf.text.is_ascii() {
             // Letters beyond ASCII in another case or form are found in the folded text; one count or the other holds.
             let mut folded = BTreeMap::new();
             self.count(&fold(leaf.text), &|_| true, &mut folded);
             for (handle, seen) in folded {
-                let known: &mut Seen = here.entry(handle).or_default();
+                let known: &mut WordCount = here.entry(handle).or_default();
                 known.whole = known.whole.max(seen.whole);
                 known.inside = known.inside.max(seen.inside);
                 known.tails = known.tails.max(seen.tails);
@@ -177,7 +181,7 @@ impl Words {
     }
 
     /// Handles in words of base64 and the like that are too short, or cut, to be decoded.
-    fn cut(&self, bytes: &[u8], look: &mut Look) {
+    fn cut(&self, bytes: &[u8], look: &mut WordLook) {
         for hit in self.encoded.find_overlapping_iter(bytes) {
             if let Some(handle) = self.behind.get(hit.pattern().as_usize()) {
                 let seen = look.seen.entry(*handle).or_default();
@@ -187,7 +191,7 @@ impl Words {
     }
 
     /// Counts words of their own and parts of longer ones. Spellings of one handle may overlap: a place counts once.
-    fn count(&self, text: &str, is_new: &dyn Fn(std::ops::Range<usize>) -> bool, all: &mut BTreeMap<usize, Seen>) {
+    fn count(&self, text: &str, is_new: &dyn Fn(std::ops::Range<usize>) -> bool, all: &mut BTreeMap<usize, WordCount>) {
         let bytes = text.as_bytes();
         let mut until: HashMap<usize, usize> = HashMap::new();
         let mut tails: Vec<(usize, usize)> = Vec::new();
@@ -223,7 +227,7 @@ impl Words {
     /// Where in a value a handle stands: paths such as `payload.users.0`, the first few. A key that holds it is given as
     /// its own path.
     #[must_use]
-    pub fn paths(&self, value: &Raw, handle: usize) -> Vec<String> {
+    pub fn paths(&self, value: &FetchedValue, handle: usize) -> Vec<String> {
         let mut paths = Vec::new();
         container::read(value, Limits::default(), &mut |leaf: &Leaf<'_>| {
             if leaf.layers.is_empty() || paths.len() >= PATHS {
@@ -267,8 +271,8 @@ mod tests {
 
     use super::*;
 
-    fn seen(handle: &str, value: &Raw) -> Seen {
-        let words = Words::new(&[handle.to_owned()]).unwrap();
+    fn seen(handle: &str, value: &FetchedValue) -> WordCount {
+        let words = HandleWords::new(&[handle.to_owned()]).unwrap();
         words.look(value).seen.get(&0).copied().unwrap_or_default()
     }
 
@@ -289,40 +293,40 @@ mod tests {
             ("bo", r#"["bo","al"]"#, 1),
             ("bo", "bo", 1),
         ] {
-            assert_eq!(seen(handle, &Raw::Text(text.to_owned())).whole, whole, "{handle} in {text}");
+            assert_eq!(seen(handle, &FetchedValue::Text(text.to_owned())).whole, whole, "{handle} in {text}");
         }
     }
 
     #[test]
     fn numbers_are_compared_as_a_whole() {
-        assert!(seen("4711", &Raw::Integer(4711)).entire);
-        assert_eq!(seen("4711", &Raw::Integer(14711)), Seen::default());
+        assert!(seen("4711", &FetchedValue::Integer(4711)).entire);
+        assert_eq!(seen("4711", &FetchedValue::Integer(14711)), WordCount::default());
     }
 
     #[test]
     fn compressed_bytes_are_read() {
         let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::default());
         encoder.write_all(br#"{"who":{"mail":"ann@x.org"}}"#).unwrap();
-        let value = Raw::Bytes(encoder.finish().unwrap());
-        let words = Words::new(&["ann@x.org".to_owned()]).unwrap();
+        let value = FetchedValue::Bytes(encoder.finish().unwrap());
+        let words = HandleWords::new(&["ann@x.org".to_owned()]).unwrap();
         let look = words.look(&value);
         assert!(look.compressed && look.seen[&0].whole == 1);
         assert_eq!(words.paths(&value, 0), ["who.mail"]);
-        let broken = Raw::Bytes([&[0x78, 0x9c][..], &[0xff; 30]].concat());
+        let broken = FetchedValue::Bytes([&[0x78, 0x9c][..], &[0xff; 30]].concat());
         assert_eq!(words.look(&broken).opaque.len(), 1);
     }
 
     #[test]
     fn paths_name_keys_lists_and_numbers() {
-        let words = Words::new(&["user-1".to_owned(), "4711".to_owned()]).unwrap();
-        let value = Raw::Text(r#"{"a":[{"b":"user-1"},"x user-1 y"],"user-1":{"n":4711}}"#.to_owned());
+        let words = HandleWords::new(&["user-1".to_owned(), "4711".to_owned()]).unwrap();
+        let value = FetchedValue::Text(r#"{"a":[{"b":"user-1"},"x user-1 y"],"user-1":{"n":4711}}"#.to_owned());
         assert_eq!(words.paths(&value, 0), ["a.0.b", "a.1", "user-1"]);
         assert_eq!(words.paths(&value, 1), ["user-1.n"]);
     }
 
     #[test]
     fn what_others_share_is_told_apart() {
-        let text = Raw::Text("bob@initech.example maria.lopez@x.example user-12".to_owned());
+        let text = FetchedValue::Text("bob@initech.example maria.lopez@x.example user-12".to_owned());
         let mail = seen("maria.lopez@x.example", &text);
         assert_eq!((mail.whole, mail.tails), (1, 1));
         let id = seen("user-1", &text);

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
-use super::{REQUEST, Reply, Request};
-use crate::store::proof::bytes::{ByteScan, FileScan, Search};
+use super::{ChildReply, ChildRequest, REQUEST};
+use crate::store::proof::bytes::{ByteScan, ByteSearch, FileScan};
 use crate::store::proof::needles::Needles;
 
 /// Answers the one request that comes on standard input. Ends at once when standard input does: then the parent is gone,
@@ -22,13 +22,13 @@ pub fn serve() -> ExitCode {
     });
     let request = read.and_then(|_| serde_json::from_slice(&line).map_err(io::Error::other));
     let reply = match request {
-        Ok(request) => answer(request).unwrap_or_else(|error| Reply::Failed(error.to_string())),
-        Err(error) => Reply::Failed(format!("the request cannot be read: {error}")),
+        Ok(request) => answer(request).unwrap_or_else(|error| ChildReply::Failed(error.to_string())),
+        Err(error) => ChildReply::Failed(format!("the request cannot be read: {error}")),
     };
     if say(&reply).is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-fn say(reply: &Reply) -> io::Result<()> {
+fn say(reply: &ChildReply) -> io::Result<()> {
     let mut line = serde_json::to_vec(reply)?;
     line.push(b'\n');
     let mut out = io::stdout().lock();
@@ -36,24 +36,24 @@ fn say(reply: &Reply) -> io::Result<()> {
     out.flush()
 }
 
-fn answer(request: Request) -> io::Result<Reply> {
+fn answer(request: ChildRequest) -> io::Result<ChildReply> {
     match request {
-        Request::Search { files, needles } => {
+        ChildRequest::Search { files, needles } => {
             let mut parent = Ok(());
             // Without a parent there is nobody to read on for; the end of standard input says so too.
-            let scan = search(&files, &needles, &mut |bytes| parent = say(&Reply::Read(bytes)));
-            parent.and(scan).map(Reply::Found)
+            let scan = search(&files, &needles, &mut |bytes| parent = say(&ChildReply::Read(bytes)));
+            parent.and(scan).map(ChildReply::Found)
         }
-        Request::Head { file, bytes } => {
+        ChildRequest::Head { file, bytes } => {
             let mut head = Vec::new();
             let read = File::open(&file).and_then(|file| file.take(bytes).read_to_end(&mut head));
-            read.map(|_| Reply::Head(head)).map_err(at(&file))
+            read.map(|_| ChildReply::Head(head)).map_err(at(&file))
         }
-        Request::Copy { files } => {
+        ChildRequest::Copy { files } => {
             for (from, to) in &files {
                 copy(from, to)?;
             }
-            Ok(Reply::Copied)
+            Ok(ChildReply::Copied)
         }
     }
 }
@@ -61,7 +61,7 @@ fn answer(request: Request) -> io::Result<Reply> {
 /// Looks through files; one that is not there holds nothing. `each` gets the bytes of every piece read.
 fn search(files: &[PathBuf], needles: &Needles, each: &mut impl FnMut(u64)) -> io::Result<ByteScan> {
     let began = Instant::now();
-    let search = Search::new(needles)?;
+    let search = ByteSearch::new(needles)?;
     let mut scan = ByteScan::default();
     for path in files {
         let (found, bytes) = match File::open(path) {
@@ -100,7 +100,7 @@ fn at(path: &Path) -> impl Fn(io::Error) -> io::Error + '_ {
 mod tests {
     use super::*;
     use crate::store::proof::bytes::sqlite_files;
-    use crate::store::proof::needles::Form;
+    use crate::store::proof::needles::NeedleForm;
 
     #[test]
     fn a_file_that_is_not_there_holds_nothing_and_one_that_cannot_be_read_is_an_error() {
@@ -111,7 +111,7 @@ mod tests {
         let mut read = 0;
         let scan = search(&sqlite_files(&main), &needles, &mut |n| read += n).unwrap();
         assert_eq!((scan.files.len(), scan.files[0].bytes, scan.files[1].bytes, read), (4, Some(35), None, 35));
-        assert_eq!(scan.by_needle()[&(0, Form::Utf8)], 1);
+        assert_eq!(scan.by_needle()[&(0, NeedleForm::Utf8)], 1);
         assert!(scan.not_found(&needles).is_empty());
         let error = search(&[folder.path().to_owned()], &needles, &mut |_| {}).unwrap_err();
         assert!(error.to_string().contains(&folder.path().display().to_string()), "{error}");

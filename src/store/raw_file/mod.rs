@@ -32,7 +32,7 @@ const LINE: u64 = 64 << 20;
 
 /// What the child is to do.
 #[derive(Debug, Serialize, Deserialize)]
-enum Request {
+enum ChildRequest {
     /// Look through files for needles; one that is not there holds nothing.
     Search { files: Vec<PathBuf>, needles: Needles },
     /// The first bytes of a file.
@@ -41,9 +41,9 @@ enum Request {
     Copy { files: Vec<(PathBuf, PathBuf)> },
 }
 
-/// A line of the child's answer. All but [`Reply::Read`] end it.
+/// A line of the child's answer. All but [`ChildReply::Read`] end it.
 #[derive(Debug, Serialize, Deserialize)]
-enum Reply {
+enum ChildReply {
     /// So many further bytes were read.
     Read(u64),
     /// What a search found.
@@ -59,11 +59,11 @@ enum Reply {
 /// Why raw bytes were not read, in words for people.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct Unread(String);
+pub struct UnreadBytes(String);
 
-impl Unread {
+impl UnreadBytes {
     pub(super) fn of(what: &str, error: impl std::fmt::Display) -> Self {
-        Unread(format!("{what}: {error}"))
+        UnreadBytes(format!("{what}: {error}"))
     }
 }
 
@@ -89,10 +89,10 @@ impl RawFiles {
         files: &[PathBuf],
         needles: &Needles,
         each: &mut impl FnMut(u64),
-    ) -> Result<ByteScan, Unread> {
-        let request = Request::Search { files: files.to_vec(), needles: needles.clone() };
+    ) -> Result<ByteScan, UnreadBytes> {
+        let request = ChildRequest::Search { files: files.to_vec(), needles: needles.clone() };
         match self.ask(&request, each).await? {
-            Reply::Found(scan) => Ok(scan),
+            ChildReply::Found(scan) => Ok(scan),
             _ => Err(stray()),
         }
     }
@@ -101,9 +101,9 @@ impl RawFiles {
     ///
     /// # Errors
     /// As [`RawFiles::search`].
-    pub async fn head(&self, file: &Path, bytes: u64) -> Result<Vec<u8>, Unread> {
-        match self.ask(&Request::Head { file: file.to_owned(), bytes }, &mut |_| {}).await? {
-            Reply::Head(head) => Ok(head),
+    pub async fn head(&self, file: &Path, bytes: u64) -> Result<Vec<u8>, UnreadBytes> {
+        match self.ask(&ChildRequest::Head { file: file.to_owned(), bytes }, &mut |_| {}).await? {
+            ChildReply::Head(head) => Ok(head),
             _ => Err(stray()),
         }
     }
@@ -112,24 +112,24 @@ impl RawFiles {
     ///
     /// # Errors
     /// As [`RawFiles::search`]; or a copy could not be written.
-    pub async fn copy(&self, files: Vec<(PathBuf, PathBuf)>) -> Result<(), Unread> {
-        match self.ask(&Request::Copy { files }, &mut |_| {}).await? {
-            Reply::Copied => Ok(()),
+    pub async fn copy(&self, files: Vec<(PathBuf, PathBuf)>) -> Result<(), UnreadBytes> {
+        match self.ask(&ChildRequest::Copy { files }, &mut |_| {}).await? {
+            ChildReply::Copied => Ok(()),
             _ => Err(stray()),
         }
     }
 
     /// Sends a request to a child of its own and reads the answer. Dropped before that, it kills the child.
-    async fn ask(&self, request: &Request, each: &mut impl FnMut(u64)) -> Result<Reply, Unread> {
-        let mut line = serde_json::to_vec(request).map_err(|e| Unread::of("the request cannot be written", e))?;
+    async fn ask(&self, request: &ChildRequest, each: &mut impl FnMut(u64)) -> Result<ChildReply, UnreadBytes> {
+        let mut line = serde_json::to_vec(request).map_err(|e| UnreadBytes::of("the request cannot be written", e))?;
         line.push(b'\n');
-        let started = |e| Unread::of("no process could be started to read the files", e);
+        let started = |e| UnreadBytes::of("no process could be started to read the files", e);
         let mut child = self.start().map_err(started)?;
         let answer = converse(&mut child, &line, each).await;
         let _ = child.start_kill();
         let _ = child.wait().await;
         match answer? {
-            Reply::Failed(words) => Err(Unread(words)),
+            ChildReply::Failed(words) => Err(UnreadBytes(words)),
             reply => Ok(reply),
         }
     }
@@ -144,9 +144,9 @@ impl RawFiles {
     }
 }
 
-async fn converse(child: &mut Child, request: &[u8], each: &mut impl FnMut(u64)) -> Result<Reply, Unread> {
-    let broken = |e| Unread::of("the process that reads the files does not answer", e);
-    let ended = || Unread("the process that reads the files ended before it had answered".to_owned());
+async fn converse(child: &mut Child, request: &[u8], each: &mut impl FnMut(u64)) -> Result<ChildReply, UnreadBytes> {
+    let broken = |e| UnreadBytes::of("the process that reads the files does not answer", e);
+    let ended = || UnreadBytes("the process that reads the files ended before it had answered".to_owned());
     let (Some(mut input), Some(output)) = (child.stdin.take(), child.stdout.take()) else { return Err(ended()) };
     // A child that is no child of ours may end without reading: what it says, or does not, is heard below.
     let sent = async {
@@ -165,15 +165,15 @@ async fn converse(child: &mut Child, request: &[u8], each: &mut impl FnMut(u64))
             return Err(ended());
         }
         match serde_json::from_slice(&line) {
-            Ok(Reply::Read(bytes)) => each(bytes),
+            Ok(ChildReply::Read(bytes)) => each(bytes),
             Ok(reply) => return Ok(reply),
             Err(_) => return Err(stray()),
         }
     }
 }
 
-fn stray() -> Unread {
-    Unread("the process that reads the files does not answer as it should; is it this program?".to_owned())
+fn stray() -> UnreadBytes {
+    UnreadBytes("the process that reads the files does not answer as it should; is it this program?".to_owned())
 }
 
 /// The program that is running. Linux finds it even where its file was replaced meanwhile.

@@ -5,7 +5,7 @@ mod shown;
 
 use std::collections::BTreeMap;
 
-use super::proof::tables::{self, Kind, Table, Unread};
+use super::proof::tables::{self, SearchedKind, SearchedTable, UnsearchedReason};
 use super::stored::TableName;
 use super::{Store, StoreError};
 use crate::layout::{CatalogColumn, Engine};
@@ -112,7 +112,7 @@ impl Store {
             // What may not be read is not asked for.
             table.columns = known.columns.iter().filter(|c| !c.denied).cloned().collect();
             if known.denied {
-                table.unread = Some(Unread::Denied.words());
+                table.unread = Some(UnsearchedReason::Denied.words());
             }
         }
         for source in &self.recognised().sources {
@@ -132,7 +132,7 @@ impl Store {
             return;
         }
         let sql = "SELECT name, lower(type), \"notnull\" FROM pragma_table_xinfo($1, $2) WHERE hidden = 0 ORDER BY cid";
-        let named = [&table.name.name, &table.name.schema].map(|name| super::session::Raw::Text(name.clone()));
+        let named = [&table.name.name, &table.name.schema].map(|name| super::session::FetchedValue::Text(name.clone()));
         match self.sessions.fetch(sql, &named).await {
             Ok(rows) => {
                 table.columns = rows
@@ -151,24 +151,24 @@ impl Store {
     }
 }
 
-fn stored(table: &Table) -> RawTable {
-    let column = |c: &tables::Column| CatalogColumn {
+fn stored(table: &SearchedTable) -> RawTable {
+    let column = |c: &tables::SearchedColumn| CatalogColumn {
         name: c.name.clone(),
         declared: c.declared.clone(),
         not_null: c.required,
         denied: false,
     };
     let kind = match table.kind {
-        Kind::Index => "part of an index",
-        Kind::Copies => "materialised view",
-        Kind::Parent => "partitioned table",
-        Kind::Unread(Unread::Virtual) => VIRTUAL,
-        Kind::Unread(Unread::Foreign) => "foreign table",
+        SearchedKind::Index => "part of an index",
+        SearchedKind::Copies => "materialised view",
+        SearchedKind::Parent => "partitioned table",
+        SearchedKind::Unread(UnsearchedReason::Virtual) => VIRTUAL,
+        SearchedKind::Unread(UnsearchedReason::Foreign) => "foreign table",
         _ if table.partition => "partition",
         _ => "table",
     };
     let unread = match table.kind {
-        Kind::Unread(why @ (Unread::Denied | Unread::Empty)) => Some(why.words()),
+        SearchedKind::Unread(why @ (UnsearchedReason::Denied | UnsearchedReason::Empty)) => Some(why.words()),
         _ => None,
     };
     RawTable {

@@ -9,7 +9,7 @@ use crate::memory::filter::{Expression, Operator};
 use crate::memory::nearest::nearest;
 use crate::store::dialect::{PgType, quote};
 use crate::store::order::{place_of, place_text};
-use crate::store::session::{Param, Raw, RawRow};
+use crate::store::session::{FetchedValue, Param, RawRow};
 use crate::store::{Store, StoreError};
 
 /// Rows of a page at most.
@@ -54,14 +54,14 @@ struct RawOrder {
 
 /// The place at which a page ended.
 #[derive(Serialize, Deserialize)]
-struct Place {
+struct PageEnd {
     /// The list that it is a place of.
     list: String,
     /// Value of the column that orders the list.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    ordered: Option<Raw>,
+    ordered: Option<FetchedValue>,
     /// The row's key; empty where rows have none.
-    key: Vec<Raw>,
+    key: Vec<FetchedValue>,
     /// Rows before it.
     rows: u64,
 }
@@ -83,9 +83,9 @@ impl RawQuery {
         format!("{} {} {order}", self.table.name.schema, self.table.name.name)
     }
 
-    fn place(&self) -> Result<Option<Place>, StoreError> {
+    fn place(&self) -> Result<Option<PageEnd>, StoreError> {
         let Some(text) = &self.after else { return Ok(None) };
-        let place: Place = place_of(text).ok_or(StoreError::Cursor)?;
+        let place: PageEnd = place_of(text).ok_or(StoreError::Cursor)?;
         if place.list == self.list() { Ok(Some(place)) } else { Err(StoreError::Cursor) }
     }
 
@@ -125,7 +125,7 @@ impl RawFilter {
             return format!("{bare} IS {}NULL", if self.op == Operator::Equal { "" } else { "NOT " });
         };
         if self.op == Operator::Contains {
-            params.push(Raw::Text(value.to_lowercase()));
+            params.push(FetchedValue::Text(value.to_lowercase()));
             let mark = params.len();
             return match engine {
                 Engine::Sqlite => format!("instr(lower(CAST({bare} AS TEXT)), ${mark}) > 0"),
@@ -136,13 +136,14 @@ impl RawFilter {
         match engine {
             Engine::Sqlite => {
                 // Without an affinity of its own a column compares a number with numbers only.
-                let number = value.parse().map(Raw::Integer).or_else(|_| value.parse().map(Raw::Real));
+                let number =
+                    value.parse().map(FetchedValue::Integer).or_else(|_| value.parse().map(FetchedValue::Real));
                 let typeless = self.column.declared.is_empty() || self.column.declared.contains("blob");
-                params.push(number.ok().filter(|_| typeless).unwrap_or_else(|| Raw::Text(value.clone())));
+                params.push(number.ok().filter(|_| typeless).unwrap_or_else(|| FetchedValue::Text(value.clone())));
                 format!("{bare} {sign} ${}", params.len())
             }
             Engine::Postgres => {
-                params.push(Raw::Text(value.clone()));
+                params.push(FetchedValue::Text(value.clone()));
                 let mark = params.len();
                 if compares_as_text(&self.column.declared) {
                     format!("{bare}::text {sign} ${mark}::text")
@@ -227,12 +228,12 @@ fn cell(engine: Engine, column: &CatalogColumn, preview: Option<usize>) -> [Stri
     [value, "NULL::bigint".to_owned()]
 }
 
-struct Statement {
+struct PageStatement {
     sql: String,
     params: Vec<Param>,
 }
 
-fn statement(engine: Engine, query: &RawQuery, place: Option<&Place>) -> Statement {
+fn statement(engine: Engine, query: &RawQuery, place: Option<&PageEnd>) -> PageStatement {
     let table = &query.table;
     let keys = key(engine, table);
     let mut params = Vec::new();
@@ -269,7 +270,7 @@ fn statement(engine: Engine, query: &RawQuery, place: Option<&Place>) -> Stateme
     if let Some(place) = place.filter(|_| keys.is_empty()) {
         sql.push_str(&format!(" OFFSET {}", place.rows));
     }
-    Statement { sql, params }
+    PageStatement { sql, params }
 }
 
 /// A key as it goes into a cursor: PostgreSQL's as text, which reads back to the same value.
@@ -282,11 +283,11 @@ fn beyond(
     engine: Engine,
     query: &RawQuery,
     keys: &[(String, String)],
-    place: &Place,
+    place: &PageEnd,
     params: &mut Vec<Param>,
 ) -> String {
     let sign = if query.is_descending() { "<" } else { ">" };
-    let mut mark = |value: &Raw, declared: &str| {
+    let mut mark = |value: &FetchedValue, declared: &str| {
         params.push(value.clone());
         match engine {
             Engine::Sqlite => format!("${}", params.len()),
@@ -298,9 +299,9 @@ fn beyond(
     let by_key = format!("({}) {sign} ({})", names.join(", "), values.join(", "));
     let Some(order) = &query.order else { return by_key };
     let bare = order.sql(engine);
-    match place.ordered.as_ref().unwrap_or(&Raw::Null) {
-        Raw::Null if order.descending => format!("({bare} IS NULL AND {by_key})"),
-        Raw::Null => format!("({bare} IS NOT NULL OR {by_key})"),
+    match place.ordered.as_ref().unwrap_or(&FetchedValue::Null) {
+        FetchedValue::Null if order.descending => format!("({bare} IS NULL AND {by_key})"),
+        FetchedValue::Null => format!("({bare} IS NOT NULL OR {by_key})"),
         value => {
             let declared = if compares_as_text(&order.column.declared) { "text" } else { &order.column.declared };
             let value = mark(value, declared);
@@ -331,7 +332,7 @@ impl Store {
             let ordered = query.order.as_ref().and_then(|_| last.get(keys).cloned());
             let before = place.as_ref().map_or(0, |place| place.rows);
             let key = last[..keys].to_vec();
-            let place = Place { list: query.list(), ordered, key, rows: before + query.limit as u64 };
+            let place = PageEnd { list: query.list(), ordered, key, rows: before + query.limit as u64 };
             place_text(&place)
         });
         let begin = keys + usize::from(query.order.is_some());
@@ -346,9 +347,9 @@ fn cells(table: &RawTable, row: RawRow, begin: usize) -> Vec<ShownRaw> {
         .columns
         .iter()
         .map(|column| {
-            let value = values.next().unwrap_or(Raw::Null);
+            let value = values.next().unwrap_or(FetchedValue::Null);
             let bytes = match values.next() {
-                Some(Raw::Integer(bytes)) => usize::try_from(bytes).ok(),
+                Some(FetchedValue::Integer(bytes)) => usize::try_from(bytes).ok(),
                 _ => None,
             };
             shown(value, bytes, &column.declared)

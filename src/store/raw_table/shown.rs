@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::memory::vector::read_floats;
 use crate::store::container::{self, Layer, Limits};
-use crate::store::session::Raw;
+use crate::store::session::FetchedValue;
 
 /// Bytes of a blob that are read to say what it is.
 pub(super) const BLOB_READ: usize = 64 << 10;
@@ -40,19 +40,21 @@ impl ShownRaw {
 }
 
 /// A stored value as it is shown; `bytes` is the size of a blob of which only the beginning was read.
-pub(super) fn shown(raw: Raw, bytes: Option<usize>, declared: &str) -> ShownRaw {
+pub(super) fn shown(raw: FetchedValue, bytes: Option<usize>, declared: &str) -> ShownRaw {
     ShownRaw(match raw {
-        Raw::Null => Value::Null,
-        Raw::Integer(number) if declared == "boolean" => Value::Bool(number != 0),
-        Raw::Integer(number) => Value::from(number),
-        Raw::Real(number) => serde_json::Number::from_f64(number).map_or(json!(number.to_string()), Value::Number),
-        Raw::Text(text) => decoded(&text).unwrap_or(Value::String(text)),
-        Raw::BadText(stored) => json!({
+        FetchedValue::Null => Value::Null,
+        FetchedValue::Integer(number) if declared == "boolean" => Value::Bool(number != 0),
+        FetchedValue::Integer(number) => Value::from(number),
+        FetchedValue::Real(number) => {
+            serde_json::Number::from_f64(number).map_or(json!(number.to_string()), Value::Number)
+        }
+        FetchedValue::Text(text) => decoded(&text).unwrap_or(Value::String(text)),
+        FetchedValue::BadText(stored) => json!({
             "bytes": stored.len(),
             "holds": "text that is not UTF-8",
             "begins": hex::encode(&stored[..stored.len().min(BLOB_BEGIN)]),
         }),
-        Raw::Bytes(stored) => blob(&stored, bytes.unwrap_or(stored.len())),
+        FetchedValue::Bytes(stored) => blob(&stored, bytes.unwrap_or(stored.len())),
     })
 }
 
@@ -118,7 +120,7 @@ fn contents(stored: &[u8]) -> (&'static str, String) {
             text.extend(leaf.text.chars().take(BLOB_TEXT));
         }
     };
-    container::read(&Raw::Bytes(stored.to_vec()), Limits { unpacked: 1 << 20, depth: 8 }, &mut look);
+    container::read(&FetchedValue::Bytes(stored.to_vec()), Limits { unpacked: 1 << 20, depth: 8 }, &mut look);
     let text = text.chars().take(BLOB_TEXT).collect();
     match (outermost, std::str::from_utf8(stored)) {
         (None | Some(Layer::Binary), Ok(plain)) => ("text", plain.chars().take(BLOB_TEXT).collect()),

@@ -12,7 +12,7 @@ use sqlx::query::Query;
 use sqlx::{AssertSqlSafe, Connection as _, Row as _, TypeInfo as _, ValueRef as _};
 
 use super::{Host, Server, too_late};
-use crate::store::session::{Param, Raw, RawRow, TAKEN};
+use crate::store::session::{FetchedValue, Param, RawRow, TAKEN};
 
 /// How long a read waits for a lock.
 const READ_LOCK: Duration = Duration::from_millis(500);
@@ -49,12 +49,12 @@ pub enum Isolation {
 }
 
 /// A connection of which nothing is known yet.
-pub(super) struct Bare(PgConnection);
+pub(super) struct BareConnection(PgConnection);
 
-impl Bare {
-    pub(super) async fn open(host: &Host, patience: Option<Duration>) -> Result<Bare, sqlx::Error> {
+impl BareConnection {
+    pub(super) async fn open(host: &Host, patience: Option<Duration>) -> Result<BareConnection, sqlx::Error> {
         let connecting = PgConnection::connect_with(&host.options);
-        within(patience, connecting, "nobody answered within $time (connect_timeout)").await.map(Bare)
+        within(patience, connecting, "nobody answered within $time (connect_timeout)").await.map(BareConnection)
     }
 
     /// Whether the server is a standby, and whether transactions are read-only unless told otherwise.
@@ -289,7 +289,7 @@ impl ServerLink {
 
 /// Ends when a statement was stopped because it waited for a lock all the time, which `stopped` says before it is.
 async fn stop_waiting(server: &Arc<Server>, mark: &str, patience: Duration, stopped: &AtomicBool) {
-    let mark = [Raw::Text(mark.to_owned())];
+    let mark = [FetchedValue::Text(mark.to_owned())];
     let mut watch: Option<ServerLink> = None;
     let mut waited = false;
     loop {
@@ -317,11 +317,11 @@ async fn stop_waiting(server: &Arc<Server>, mark: &str, patience: Duration, stop
 fn bound(sql: &str, params: &[Param]) -> Query<'static, Postgres, PgArguments> {
     let query = sqlx::query(AssertSqlSafe(sql.to_owned())).persistent(false);
     params.iter().fold(query, |query, param| match param {
-        Raw::Null => query.bind(None::<String>),
-        Raw::Text(text) => query.bind(text.clone()),
-        Raw::BadText(bytes) | Raw::Bytes(bytes) => query.bind(bytes.clone()),
-        Raw::Integer(i) => query.bind(i.to_string()),
-        Raw::Real(x) => query.bind(x.to_string()),
+        FetchedValue::Null => query.bind(None::<String>),
+        FetchedValue::Text(text) => query.bind(text.clone()),
+        FetchedValue::BadText(bytes) | FetchedValue::Bytes(bytes) => query.bind(bytes.clone()),
+        FetchedValue::Integer(i) => query.bind(i.to_string()),
+        FetchedValue::Real(x) => query.bind(x.to_string()),
     })
 }
 
@@ -330,20 +330,20 @@ fn values(row: &PgRow) -> Result<RawRow, sqlx::Error> {
     for i in 0..row.len() {
         let value = row.try_get_raw(i)?;
         if value.is_null() {
-            values.push(Raw::Null);
+            values.push(FetchedValue::Null);
             continue;
         }
         let class = value.type_info().into_owned();
         values.push(match class.name() {
-            "BYTEA" => Raw::Bytes(row.try_get_unchecked(i)?),
-            "INT8" => Raw::Integer(row.try_get_unchecked(i)?),
-            "INT4" => Raw::Integer(i64::from(row.try_get_unchecked::<i32, _>(i)?)),
-            "INT2" => Raw::Integer(i64::from(row.try_get_unchecked::<i16, _>(i)?)),
-            "FLOAT8" => Raw::Real(row.try_get_unchecked(i)?),
-            "BOOL" => Raw::Integer(i64::from(row.try_get_unchecked::<bool, _>(i)?)),
+            "BYTEA" => FetchedValue::Bytes(row.try_get_unchecked(i)?),
+            "INT8" => FetchedValue::Integer(row.try_get_unchecked(i)?),
+            "INT4" => FetchedValue::Integer(i64::from(row.try_get_unchecked::<i32, _>(i)?)),
+            "INT2" => FetchedValue::Integer(i64::from(row.try_get_unchecked::<i16, _>(i)?)),
+            "FLOAT8" => FetchedValue::Real(row.try_get_unchecked(i)?),
+            "BOOL" => FetchedValue::Integer(i64::from(row.try_get_unchecked::<bool, _>(i)?)),
             _ => match String::from_utf8(row.try_get_unchecked::<Vec<u8>, _>(i)?) {
-                Ok(text) => Raw::Text(text),
-                Err(bad) => Raw::BadText(bad.into_bytes()),
+                Ok(text) => FetchedValue::Text(text),
+                Err(bad) => FetchedValue::BadText(bad.into_bytes()),
             },
         });
     }

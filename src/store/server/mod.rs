@@ -18,7 +18,7 @@ pub use link::{Isolation, ServerLink};
 #[derive(Debug)]
 pub struct Server {
     hosts: Vec<Host>,
-    role: Role,
+    role: ServerRole,
     /// How long a host may take to let us in, and a pooler to give us a connection of its own; none for as long as it
     /// takes.
     connect_timeout: Option<Duration>,
@@ -39,7 +39,7 @@ struct Host {
 
 /// Which server of several is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Role {
+enum ServerRole {
     Any,
     ReadWrite,
     ReadOnly,
@@ -48,38 +48,38 @@ enum Role {
     PreferStandby,
 }
 
-impl Role {
-    fn parse(text: &str) -> Option<Role> {
+impl ServerRole {
+    fn parse(text: &str) -> Option<ServerRole> {
         Some(match text {
-            "any" => Role::Any,
-            "read-write" => Role::ReadWrite,
-            "read-only" => Role::ReadOnly,
-            "primary" => Role::Primary,
-            "standby" => Role::Standby,
-            "prefer-standby" => Role::PreferStandby,
+            "any" => ServerRole::Any,
+            "read-write" => ServerRole::ReadWrite,
+            "read-only" => ServerRole::ReadOnly,
+            "primary" => ServerRole::Primary,
+            "standby" => ServerRole::Standby,
+            "prefer-standby" => ServerRole::PreferStandby,
             _ => return None,
         })
     }
 
     /// What is looked for, best first.
-    fn rounds(self) -> &'static [Role] {
+    fn rounds(self) -> &'static [ServerRole] {
         match self {
-            Role::Any => &[Role::Any],
-            Role::ReadWrite => &[Role::ReadWrite],
-            Role::ReadOnly => &[Role::ReadOnly],
-            Role::Primary => &[Role::Primary],
-            Role::Standby => &[Role::Standby],
-            Role::PreferStandby => &[Role::Standby, Role::Any],
+            ServerRole::Any => &[ServerRole::Any],
+            ServerRole::ReadWrite => &[ServerRole::ReadWrite],
+            ServerRole::ReadOnly => &[ServerRole::ReadOnly],
+            ServerRole::Primary => &[ServerRole::Primary],
+            ServerRole::Standby => &[ServerRole::Standby],
+            ServerRole::PreferStandby => &[ServerRole::Standby, ServerRole::Any],
         }
     }
 
     /// Why a server is not the one, if it is not.
     fn misfit(self, standby: bool, read_only: bool) -> Option<&'static str> {
         match self {
-            Role::Primary | Role::ReadWrite if standby => Some("is a standby"),
-            Role::ReadWrite if read_only => Some("is read-only"),
-            Role::ReadOnly if !standby && !read_only => Some("takes writes"),
-            Role::Standby | Role::PreferStandby if !standby => Some("is no standby"),
+            ServerRole::Primary | ServerRole::ReadWrite if standby => Some("is a standby"),
+            ServerRole::ReadWrite if read_only => Some("is read-only"),
+            ServerRole::ReadOnly if !standby && !read_only => Some("takes writes"),
+            ServerRole::Standby | ServerRole::PreferStandby if !standby => Some("is no standby"),
             _ => None,
         }
     }
@@ -114,9 +114,9 @@ impl Server {
     }
 
     /// The host to connect to, found on the first call, and the connection that was made to find it.
-    async fn connect(&self) -> Result<link::Bare, sqlx::Error> {
+    async fn connect(&self) -> Result<link::BareConnection, sqlx::Error> {
         if let Some(host) = self.chosen.get().and_then(|at| self.hosts.get(*at)) {
-            return link::Bare::open(host, self.connect_timeout).await;
+            return link::BareConnection::open(host, self.connect_timeout).await;
         }
         let mut refusals: Vec<String> = Vec::new();
         for round in self.role.rounds() {
@@ -137,9 +137,13 @@ impl Server {
         Err(io::Error::other(format!("no host is the one that is meant: {}", refusals.join("; "))).into())
     }
 
-    async fn try_host(&self, host: &Host, role: Role) -> Result<Result<link::Bare, &'static str>, sqlx::Error> {
-        let mut link = link::Bare::open(host, self.connect_timeout).await?;
-        if role == Role::Any {
+    async fn try_host(
+        &self,
+        host: &Host,
+        role: ServerRole,
+    ) -> Result<Result<link::BareConnection, &'static str>, sqlx::Error> {
+        let mut link = link::BareConnection::open(host, self.connect_timeout).await?;
+        if role == ServerRole::Any {
             return Ok(Ok(link));
         }
         let (standby, read_only) = link.state().await?;
@@ -175,9 +179,9 @@ mod tests {
             ("primary", [true, true, false]),
             ("standby", [false, false, true]),
         ] {
-            let fits = |(standby, read_only)| Role::parse(role).unwrap().misfit(standby, read_only).is_none();
+            let fits = |(standby, read_only)| ServerRole::parse(role).unwrap().misfit(standby, read_only).is_none();
             assert_eq!([primary, locked, standby].map(fits), expected, "{role}");
         }
-        assert_eq!(Role::parse("prefer-standby").unwrap().rounds(), [Role::Standby, Role::Any]);
+        assert_eq!(ServerRole::parse("prefer-standby").unwrap().rounds(), [ServerRole::Standby, ServerRole::Any]);
     }
 }

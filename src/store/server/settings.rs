@@ -8,7 +8,7 @@ use base64::Engine as _;
 use sqlx::postgres::{PgConnectOptions, PgSslMode};
 
 use super::passfile::{self, Login};
-use super::{Host, Role, Server};
+use super::{Host, Server, ServerRole};
 use crate::ground::input_file::{self, InputError, SETTINGS_BYTES};
 use crate::ground::server_words::{self, Words};
 
@@ -113,8 +113,8 @@ pub fn server(text: &str, connect_timeout: Option<Duration>) -> Result<Server, S
         notes.push(format!("a connection setting was left out, {shown}: it is not known here"));
     }
     let role = match words.get("target_session_attrs") {
-        None => Role::Any,
-        Some(said) => Role::parse(said)
+        None => ServerRole::Any,
+        Some(said) => ServerRole::parse(said)
             .ok_or("`target_session_attrs` is none of any, read-write, read-only, primary, standby, prefer-standby")?,
     };
     let hosts = hosts(&words, &mut notes)?;

@@ -8,7 +8,7 @@ use crate::ui::{
     line::TextLine,
     look::{Look, right_of, row},
     text::{Align, SafeText},
-    theme::Role,
+    theme::StyleRole,
 };
 
 /// How many fall into each of a row of equal buckets.
@@ -19,14 +19,14 @@ pub struct Histogram<'a> {
     /// The lower end of the first bucket and the upper end of the last.
     pub ends: (SafeText, SafeText),
     /// The bars' role.
-    pub role: Role,
+    pub role: StyleRole,
 }
 
 impl<'a> Histogram<'a> {
     /// Buckets of values from 0 to 1.
     #[must_use]
     pub fn new(buckets: &'a [u64]) -> Self {
-        Self { buckets, ends: ("0".into(), "1".into()), role: Role::Series1 }
+        Self { buckets, ends: ("0".into(), "1".into()), role: StyleRole::Series1 }
     }
 
     /// Draws the histogram: bars with their counts above and the ends below; on one or two rows the bars alone.
@@ -60,14 +60,14 @@ impl<'a> Histogram<'a> {
             if has_counts {
                 let label = figures::short_count(*bucket).pad(usize::from(step), Align::Center);
                 let top = bars - (height.ceil() as u16).clamp(1, bars);
-                look.text(row(Rect { height: area.height, width: step, ..place }, top), buf, &label, Role::Muted);
+                look.text(row(Rect { height: area.height, width: step, ..place }, top), buf, &label, StyleRole::Muted);
             }
         }
         if has_ends {
             let line = row(used, area.height - 1);
             let last = self.ends.1.width() as u16;
-            look.text(line, buf, &self.ends.0, Role::Muted);
-            look.text(right_of(line, line.width.saturating_sub(last)), buf, &self.ends.1, Role::Muted);
+            look.text(line, buf, &self.ends.0, StyleRole::Muted);
+            look.text(right_of(line, line.width.saturating_sub(last)), buf, &self.ends.1, StyleRole::Muted);
         }
     }
 
@@ -80,7 +80,7 @@ impl<'a> Histogram<'a> {
             if eighths > 0 {
                 look.fill(line, buf, look.glyphs.rising[eighths], self.role);
             } else if from_bottom == 0 {
-                look.fill(line, buf, look.glyphs.separator, Role::Track);
+                look.fill(line, buf, look.glyphs.separator, StyleRole::Track);
             }
         }
     }
@@ -134,7 +134,7 @@ impl DivergingBar {
     fn line(&self, label: usize, track: usize, look: &Look) -> TextLine {
         let mut line = TextLine::default();
         if label > 0 {
-            line.push(look.pad(&self.label, label, Align::Left), Role::Text);
+            line.push(look.pad(&self.label, label, Align::Left), StyleRole::Text);
             line.push_blanks(2);
         }
         if track > 0 {
@@ -143,19 +143,19 @@ impl DivergingBar {
         }
         let g = look.glyphs;
         let (glyph, role) = match self.value {
-            Some(value) if value > 0.0 => (g.up, Role::Good),
-            Some(value) if value < 0.0 => (g.down, Role::Bad),
-            _ => (g.separator, Role::Muted),
+            Some(value) if value > 0.0 => (g.up, StyleRole::Good),
+            Some(value) if value < 0.0 => (g.down, StyleRole::Bad),
+            _ => (g.separator, StyleRole::Muted),
         };
         line.push_glyphs(glyph, 1, role);
         line.push_blanks(1);
         match self.value {
-            Some(value) => line.push(format!("{value:>+5.2}"), Role::Text),
-            None => line.push(SafeText::glyphs(g.none, 1).pad(5, Align::Right), Role::Muted),
+            Some(value) => line.push(format!("{value:>+5.2}"), StyleRole::Text),
+            None => line.push(SafeText::glyphs(g.none, 1).pad(5, Align::Right), StyleRole::Muted),
         }
         if !self.note.is_empty() {
             line.push_blanks(1);
-            line.push(self.note.clone(), Role::Muted);
+            line.push(self.note.clone(), StyleRole::Muted);
         }
         line
     }

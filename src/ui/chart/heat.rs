@@ -8,7 +8,7 @@ use crate::ui::{
     line::TextLine,
     look::{Look, below, right_of, row},
     text::SafeText,
-    theme::Role,
+    theme::StyleRole,
 };
 
 const WEEK: usize = 7;
@@ -49,7 +49,7 @@ impl CalendarHeat<'_> {
         }
         for (day, name) in ["Mon", "", "Wed", "", "Fri", "", "Sun"].into_iter().enumerate() {
             let line = Rect { x: area.x, width: NAMES.min(area.width), ..row(grid, day as u16) };
-            TextLine::of(name, Role::Muted).render(line, buf, look);
+            TextLine::of(name, StyleRole::Muted).render(line, buf, look);
         }
         let max = self.days.iter().skip(first * WEEK).copied().max().unwrap_or(0);
         for (index, count) in self.days.iter().enumerate().skip(first * WEEK) {
@@ -69,7 +69,7 @@ impl CalendarHeat<'_> {
             if x < free || x.saturating_add(label.width() as u16) > line.width {
                 continue;
             }
-            free = x + look.text(right_of(line, x), buf, label, Role::Muted) + 1;
+            free = x + look.text(right_of(line, x), buf, label, StyleRole::Muted) + 1;
         }
     }
 
@@ -79,7 +79,7 @@ impl CalendarHeat<'_> {
             self.days.chunks(WEEK).map(|week| Some(week.iter().map(|count| *count as f64).sum())).collect();
         let newest = &sums[sums.len().saturating_sub(width)..];
         let max = newest.iter().flatten().copied().fold(0.0, f64::max);
-        sparkline(newest, max, width, Role::Heat3, look)
+        sparkline(newest, max, width, StyleRole::Heat3, look)
     }
 }
 
@@ -91,8 +91,8 @@ fn level(count: u64, max: u64) -> usize {
     ((count as f64 / max.max(1) as f64).sqrt() * 4.0).ceil().clamp(1.0, 4.0) as usize
 }
 
-fn level_glyph(level: usize, look: &Look) -> (Glyph, Role) {
-    let role = Role::heat(level);
+fn level_glyph(level: usize, look: &Look) -> (Glyph, StyleRole) {
+    let role = StyleRole::heat(level);
     let differs_by_colour = look.theme.has_shades() && !look.glyphs.is_ascii();
     match level {
         0 => (look.glyphs.separator, role),
@@ -102,11 +102,11 @@ fn level_glyph(level: usize, look: &Look) -> (Glyph, Role) {
 }
 
 fn legend(look: &Look) -> TextLine {
-    let mut line = TextLine::of("less ", Role::Muted);
+    let mut line = TextLine::of("less ", StyleRole::Muted);
     for level in 0..=4 {
         let (glyph, role) = level_glyph(level, look);
         line.push_glyphs(glyph, 1, role);
         line.push_blanks(1);
     }
-    line.with("more", Role::Muted)
+    line.with("more", StyleRole::Muted)
 }

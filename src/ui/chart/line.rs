@@ -7,7 +7,7 @@ use crate::ui::{
     line::TextLine,
     look::{Look, right_of, row},
     text::SafeText,
-    theme::Role,
+    theme::StyleRole,
 };
 
 /// Columns for the labels of the value axis, the axis included.
@@ -15,18 +15,18 @@ const AXIS: u16 = 5;
 
 /// One event.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Point {
+pub struct LinePoint {
     /// The value after the event; the line has a hole where there is none.
     pub value: Option<f64>,
     /// What is drawn on the line here.
-    pub mark: Option<(Glyph, Role)>,
+    pub mark: Option<(Glyph, StyleRole)>,
 }
 
 /// A line chart. The events stand at equal distances.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LineChart<'a> {
     /// The events in order.
-    pub points: &'a [Point],
+    pub points: &'a [LinePoint],
     /// The least and the greatest value of the axis.
     pub range: (f64, f64),
     /// Below the first event and below the last.
@@ -34,15 +34,15 @@ pub struct LineChart<'a> {
     /// The event the cursor is on.
     pub selected: Option<usize>,
     /// The line's role.
-    pub role: Role,
+    pub role: StyleRole,
 }
 
 impl<'a> LineChart<'a> {
     /// A chart of values from 0 to 1.
     #[must_use]
-    pub fn new(points: &'a [Point]) -> Self {
+    pub fn new(points: &'a [LinePoint]) -> Self {
         let ends = (SafeText::default(), SafeText::default());
-        Self { points, range: (0.0, 1.0), ends, selected: None, role: Role::Series1 }
+        Self { points, range: (0.0, 1.0), ends, selected: None, role: StyleRole::Series1 }
     }
 
     /// Draws the chart. Labels go first where there is little room.
@@ -62,8 +62,8 @@ impl<'a> LineChart<'a> {
             let line = Rect { y: plot.bottom(), height: 1, ..plot };
             let last = look.fit(&self.ends.1, usize::from(line.width));
             let room = line.width - last.width() as u16;
-            look.text(right_of(line, room), buf, &last, Role::Muted);
-            look.text(Rect { width: room.saturating_sub(2), ..line }, buf, &self.ends.0, Role::Muted);
+            look.text(right_of(line, room), buf, &last, StyleRole::Muted);
+            look.text(Rect { width: room.saturating_sub(2), ..line }, buf, &self.ends.0, StyleRole::Muted);
         }
         self.render_plot(plot, buf, look);
     }
@@ -80,9 +80,9 @@ impl<'a> LineChart<'a> {
                 _ => None,
             };
             let axis = if value.is_some() { look.glyphs.tick } else { look.glyphs.vertical };
-            look.glyph(area.right() - 1, area.y + y, buf, axis, Role::Border);
+            look.glyph(area.right() - 1, area.y + y, buf, axis, StyleRole::Border);
             if let Some(value) = value {
-                let label = TextLine::of(format!("{value:>4.1}"), Role::Muted);
+                let label = TextLine::of(format!("{value:>4.1}"), StyleRole::Muted);
                 label.render(Rect { width: AXIS - 1, ..row(area, y) }, buf, look);
             }
         }
@@ -94,11 +94,11 @@ impl<'a> LineChart<'a> {
         }
         let middle = plot.height / 2;
         if plot.height >= 5 && plot.height % 2 == 1 {
-            look.fill(row(plot, middle), buf, look.glyphs.dashed, Role::Track);
+            look.fill(row(plot, middle), buf, look.glyphs.dashed, StyleRole::Track);
         }
         if let Some(x) = self.selected.and_then(|index| self.dot_column(index, plot)) {
             let column = Rect { x: plot.x + x / 2, width: 1, ..plot };
-            look.fill(column, buf, look.glyphs.dotted, Role::Accent);
+            look.fill(column, buf, look.glyphs.dotted, StyleRole::Accent);
         }
         for (index, bits) in self.dots(plot).into_iter().enumerate().filter(|(_, bits)| *bits != 0) {
             let (x, y) = (index as u16 % plot.width, index as u16 / plot.width);

@@ -11,7 +11,7 @@ mod timeline;
 
 pub use bars::{DivergingBar, DivergingBars, Histogram};
 pub use heat::CalendarHeat;
-pub use line::{LineChart, Point};
+pub use line::{LineChart, LinePoint};
 pub use scale::Scale;
 pub use scatter::{Dot, Scatter};
 pub use small::{Gauge, bucket_line, diverging, meter, sparkline};

@@ -12,12 +12,12 @@ const LONG: f64 = 0.08;
 /// Maps times (seconds since anything) to columns. Later times never come before earlier ones.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Scale {
-    stretches: Vec<Stretch>,
+    stretches: Vec<TimeStretch>,
 }
 
 /// A stretch of time without long pauses, and the columns it stands on.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Stretch {
+pub struct TimeStretch {
     /// When it begins.
     pub from: f64,
     /// When it ends.
@@ -46,15 +46,17 @@ impl Scale {
             bounds.extend([from, to]);
         }
         bounds.push(end);
-        let mut stretches: Vec<Stretch> =
-            bounds.chunks_exact(2).map(|ends| Stretch { from: ends[0], to: ends[1], column: 0, width: 1 }).collect();
+        let mut stretches: Vec<TimeStretch> = bounds
+            .chunks_exact(2)
+            .map(|ends| TimeStretch { from: ends[0], to: ends[1], column: 0, width: 1 })
+            .collect();
         share_out(&mut stretches, width);
         Self { stretches }
     }
 
     /// The stretches in order; between two of them time was squeezed.
     #[must_use]
-    pub fn stretches(&self) -> &[Stretch] {
+    pub fn stretches(&self) -> &[TimeStretch] {
         &self.stretches
     }
 
@@ -85,7 +87,7 @@ fn long_pauses(spans: &[(f64, f64)], least: f64, most: usize) -> Vec<(f64, f64)>
 }
 
 /// Gives each stretch its least and the rest by duration.
-fn share_out(stretches: &mut [Stretch], width: usize) {
+fn share_out(stretches: &mut [TimeStretch], width: usize) {
     let gaps = GAP * stretches.len().saturating_sub(1);
     let least = LEAST.min(width);
     let mut room_left = width.saturating_sub(gaps + least * stretches.len());

@@ -6,7 +6,7 @@ use crate::ui::{
     line::TextLine,
     look::{Look, right_of, row},
     text::{Align, SafeText},
-    theme::Role,
+    theme::StyleRole,
 };
 
 /// Columns for the labels of the upright axis, the axis included.
@@ -44,9 +44,9 @@ impl Scatter<'_> {
         for y in 0..plot.height {
             let value = (y == 0).then_some(1.0).or((y == last).then_some(0.0)).or((y * 2 == last).then_some(0.5));
             let axis = if value.is_some() { look.glyphs.tick } else { look.glyphs.vertical };
-            look.glyph(plot.x - 1, plot.y + y, buf, axis, Role::Border);
+            look.glyph(plot.x - 1, plot.y + y, buf, axis, StyleRole::Border);
             if let Some(value) = value {
-                let label = TextLine::of(format!("{value:>4.1}"), Role::Muted);
+                let label = TextLine::of(format!("{value:>4.1}"), StyleRole::Muted);
                 label.render(Rect { width: AXIS - 1, ..row(area, y) }, buf, look);
             }
         }
@@ -58,18 +58,18 @@ impl Scatter<'_> {
         for column in 0..plot.width {
             let share = f64::from(column) / f64::from((plot.width - 1).max(1));
             let (x, y) = at(share, share);
-            look.glyph(x, y, buf, look.glyphs.separator, Role::Track);
+            look.glyph(x, y, buf, look.glyphs.separator, StyleRole::Track);
         }
         for dot in self.dots.iter().filter(|dot| dot.x.is_finite() && dot.y.is_finite()) {
             let (x, y) = at(dot.x, dot.y);
             let glyph = if dot.share >= 0.1 { look.glyphs.dot } else { look.glyphs.ring };
-            look.glyph(x, y, buf, glyph, Role::Series1);
+            look.glyph(x, y, buf, glyph, StyleRole::Series1);
         }
         let below = Rect { y: plot.bottom(), height: 1, ..plot };
         let label = look.fit(&self.label, usize::from(below.width.saturating_sub(8)));
-        let ends = TextLine::of("0", Role::Muted)
-            .with(label.pad(usize::from(below.width.saturating_sub(2)), Align::Center), Role::Muted)
-            .with("1", Role::Muted);
+        let ends = TextLine::of("0", StyleRole::Muted)
+            .with(label.pad(usize::from(below.width.saturating_sub(2)), Align::Center), StyleRole::Muted)
+            .with("1", StyleRole::Muted);
         ends.render(below, buf, look);
     }
 }

@@ -1,18 +1,18 @@
 //! Pictures of one line, for table cells and lists.
 
-use crate::ui::{line::TextLine, look::Look, text::SafeText, theme::Role};
+use crate::ui::{line::TextLine, look::Look, text::SafeText, theme::StyleRole};
 
 /// The values as small bars, the newest at the right; `None` leaves a hole. Values run from 0 to `max`; more values
 /// than columns are averaged together.
 #[must_use]
-pub fn sparkline(values: &[Option<f64>], max: f64, width: usize, role: Role, look: &Look) -> TextLine {
+pub fn sparkline(values: &[Option<f64>], max: f64, width: usize, role: StyleRole, look: &Look) -> TextLine {
     let columns = width.min(values.len());
     let mut line = TextLine::default();
     for column in 0..columns {
         let (from, to) = (column * values.len() / columns, (column + 1) * values.len() / columns);
         let known: Vec<f64> = values[from..to].iter().flatten().copied().filter(|value| value.is_finite()).collect();
         if known.is_empty() {
-            line.push_glyphs(look.glyphs.separator, 1, Role::Track);
+            line.push_glyphs(look.glyphs.separator, 1, StyleRole::Track);
             continue;
         }
         let mean = known.iter().sum::<f64>() / known.len() as f64;
@@ -23,12 +23,12 @@ pub fn sparkline(values: &[Option<f64>], max: f64, width: usize, role: Role, loo
 
 /// The buckets of a histogram as one line of bars, each `columns` wide. Empty buckets stay visible as a track.
 #[must_use]
-pub fn bucket_line(buckets: &[u64], columns: usize, role: Role, look: &Look) -> TextLine {
+pub fn bucket_line(buckets: &[u64], columns: usize, role: StyleRole, look: &Look) -> TextLine {
     let max = buckets.iter().copied().max().unwrap_or(0) as f64;
     let mut line = TextLine::default();
     for count in buckets {
         if *count == 0 {
-            line.push_glyphs(look.glyphs.separator, columns, Role::Track);
+            line.push_glyphs(look.glyphs.separator, columns, StyleRole::Track);
         } else {
             line.push_glyphs(look.glyphs.rising[eighth(share(*count as f64, max), true)], columns, role);
         }
@@ -38,11 +38,11 @@ pub fn bucket_line(buckets: &[u64], columns: usize, role: Role, look: &Look) -> 
 
 /// A bar for a value from 0 to 1 on a track of `width` columns. Any value above 0 shows, only 1 fills the track.
 #[must_use]
-pub fn meter(value: f64, width: usize, role: Role, look: &Look) -> TextLine {
+pub fn meter(value: f64, width: usize, role: StyleRole, look: &Look) -> TextLine {
     let filled = filled_columns(value, width);
     let mut line = TextLine::default();
     line.push_glyphs(look.glyphs.bar, filled, role);
-    line.push_glyphs(look.glyphs.track, width - filled, Role::Track);
+    line.push_glyphs(look.glyphs.track, width - filled, StyleRole::Track);
     line
 }
 
@@ -55,11 +55,11 @@ pub fn diverging(value: f64, width: usize, look: &Look) -> TextLine {
     let (left, right) = if value < 0.0 { (filled, 0) } else { (0, filled) };
     let g = look.glyphs;
     let mut line = TextLine::default();
-    line.push_glyphs(g.track, half - left, Role::Track);
-    line.push_glyphs(g.bar, left, Role::Bad);
-    line.push_glyphs(g.vertical, 1, Role::Muted);
-    line.push_glyphs(g.bar, right, Role::Good);
-    line.push_glyphs(g.track, half - right, Role::Track);
+    line.push_glyphs(g.track, half - left, StyleRole::Track);
+    line.push_glyphs(g.bar, left, StyleRole::Bad);
+    line.push_glyphs(g.vertical, 1, StyleRole::Muted);
+    line.push_glyphs(g.bar, right, StyleRole::Good);
+    line.push_glyphs(g.track, half - right, StyleRole::Track);
     line
 }
 
@@ -73,7 +73,7 @@ pub struct Gauge {
     /// After the percentage: what is left, the rate.
     pub note: SafeText,
     /// The bar's role.
-    pub role: Role,
+    pub role: StyleRole,
 }
 
 impl Gauge {
@@ -89,7 +89,7 @@ impl Gauge {
                 SafeText::new(&format!("{:>3.0}%", if share < 100.0 { share.floor() } else { share }))
             },
         );
-        let mut line = TextLine::of(self.label.clone(), Role::Text);
+        let mut line = TextLine::of(self.label.clone(), StyleRole::Text);
         if !self.label.is_empty() {
             line.push_blanks(2);
         }
@@ -99,10 +99,10 @@ impl Gauge {
         let bar = width.saturating_sub(words + if shows_note { note } else { 0 });
         line.append(meter(self.ratio.unwrap_or(0.0), bar, self.role, look));
         line.push_blanks(1);
-        line.push(percent, Role::Text);
+        line.push(percent, StyleRole::Text);
         if shows_note {
             line.push_blanks(2);
-            line.push(self.note.clone(), Role::Muted);
+            line.push(self.note.clone(), StyleRole::Muted);
         }
         line
     }

@@ -7,7 +7,7 @@ use crate::ui::{
     line::TextLine,
     look::{Look, below, row},
     text::{Align, SafeText},
-    theme::Role,
+    theme::StyleRole,
 };
 
 /// A sum and its parts.
@@ -38,9 +38,9 @@ impl StackedBars<'_> {
     pub fn legend_lines(&self, width: usize, look: &Look) -> Vec<TextLine> {
         let mut lines: Vec<TextLine> = Vec::new();
         for (index, name) in self.legend.iter().enumerate() {
-            let mut entry = TextLine::default().with_glyph(key_glyph(index, look), Role::series(index));
+            let mut entry = TextLine::default().with_glyph(key_glyph(index, look), StyleRole::series(index));
             entry.push_blanks(1);
-            entry.push(name.clone(), Role::Muted);
+            entry.push(name.clone(), StyleRole::Muted);
             match lines.last_mut() {
                 Some(last) if last.width() + 3 + entry.width() <= width => {
                     last.push_blanks(3);
@@ -74,13 +74,13 @@ impl StackedBars<'_> {
         let draw = |bar: &StackedBar| {
             let mut line = TextLine::default();
             if label > 0 {
-                line.push(look.pad(&bar.label, label, Align::Left), Role::Text);
+                line.push(look.pad(&bar.label, label, Align::Left), StyleRole::Text);
                 line.push_blanks(2);
             }
             line.append(stacked(&bar.parts, &[], scale, zero, room, look));
             if total > 0 {
                 line.push_blanks(2);
-                line.push(look.pad(&bar.total, total, Align::Right), Role::Text);
+                line.push(look.pad(&bar.total, total, Align::Right), StyleRole::Text);
             }
             line
         };
@@ -97,7 +97,7 @@ impl StackedBars<'_> {
             if self.selected == Some(index) {
                 // Only the label: the colours of the bar mean something.
                 let label = self.label_width(usize::from(area.width)) as u16;
-                buf.set_style(Rect { width: label, ..place }, look.style(Role::Selection));
+                buf.set_style(Rect { width: label, ..place }, look.style(StyleRole::Selection));
             }
         }
         let rest = below(area, (lines.len() + 1).min(usize::from(u16::MAX)) as u16);
@@ -145,10 +145,10 @@ fn stacked(parts: &[f64], letters: &[char], scale: f64, zero: usize, room: usize
         };
         let letter = letters.get(*index);
         if let Some(letter) = letter {
-            line.push(letter.to_string(), Role::series(*index));
+            line.push(letter.to_string(), StyleRole::series(*index));
         }
         let rest = run.len() - usize::from(letter.is_some());
-        line.push_glyphs(fill_glyph(*index, look), rest, Role::series(*index));
+        line.push_glyphs(fill_glyph(*index, look), rest, StyleRole::series(*index));
     }
     line
 }

@@ -2,12 +2,12 @@
 
 use ratatui::{buffer::Buffer, layout::Rect};
 
-use super::scale::{Scale, Stretch};
+use super::scale::{Scale, TimeStretch};
 use crate::ui::{
     line::TextLine,
     look::{Look, below, right_of, row},
     text::SafeText,
-    theme::Role,
+    theme::StyleRole,
 };
 
 /// A row of the tree.
@@ -23,7 +23,7 @@ pub struct TimelineRow {
     /// When it ended; none is still going on.
     pub to: Option<f64>,
     /// The bar's role.
-    pub role: Role,
+    pub role: StyleRole,
 }
 
 /// The tree, as far as it is to be drawn now.
@@ -66,7 +66,7 @@ impl Timeline<'_> {
                 render_bar(given, &scale, now, Rect { y: line.y, height: 1, ..bars }, buf, look);
             }
             if self.selected == Some(index) {
-                buf.set_style(line, look.style(Role::Selection));
+                buf.set_style(line, look.style(StyleRole::Selection));
             }
         }
     }
@@ -85,19 +85,19 @@ impl Timeline<'_> {
             let next = stretches.get(index + 1).map_or(usize::from(line.width), |next| next.column);
             let label = (self.tick)(stretch.from);
             if stretch.column >= free && stretch.column + label.width() <= next.max(free) {
-                look.text(right_of(line, stretch.column as u16), buf, &label, Role::Muted);
+                look.text(right_of(line, stretch.column as u16), buf, &label, StyleRole::Muted);
                 free = stretch.column + label.width() + 1;
             }
             if index + 1 < stretches.len() {
                 let middle = gap_column(stretch, &stretches[index + 1]);
-                look.glyph(line.x + middle as u16, line.y, buf, look.glyphs.gap, Role::Muted);
+                look.glyph(line.x + middle as u16, line.y, buf, look.glyphs.gap, StyleRole::Muted);
             }
         }
         if let Some(last) = stretches.last() {
             let label = (self.tick)(last.to);
             let at = usize::from(line.width).saturating_sub(label.width());
             if at > free && last.to > last.from {
-                look.text(right_of(line, at as u16), buf, &label, Role::Muted);
+                look.text(right_of(line, at as u16), buf, &label, StyleRole::Muted);
             }
         }
     }
@@ -111,27 +111,27 @@ pub fn guides(levels: &[bool], look: &Look) -> TextLine {
     let Some((own, above)) = levels.split_last() else { return line };
     for has_more in above {
         if *has_more {
-            line.push_glyphs(g.vertical, 1, Role::Border);
+            line.push_glyphs(g.vertical, 1, StyleRole::Border);
             line.push_blanks(2);
         } else {
             line.push_blanks(3);
         }
     }
-    line.push_glyphs(if *own { g.branch } else { g.last_branch }, 1, Role::Border);
-    line.push_glyphs(g.horizontal, 1, Role::Border);
+    line.push_glyphs(if *own { g.branch } else { g.last_branch }, 1, StyleRole::Border);
+    line.push_glyphs(g.horizontal, 1, StyleRole::Border);
     line.push_blanks(1);
     line
 }
 
 /// The column in the middle of the squeezed time between two stretches.
-fn gap_column(before: &Stretch, after: &Stretch) -> usize {
+fn gap_column(before: &TimeStretch, after: &TimeStretch) -> usize {
     usize::midpoint(before.column + before.width, after.column)
 }
 
 fn render_bar(given: &TimelineRow, scale: &Scale, now: f64, line: Rect, buf: &mut Buffer, look: &Look) {
     let g = look.glyphs;
     for pair in scale.stretches().windows(2) {
-        look.glyph(line.x + gap_column(&pair[0], &pair[1]) as u16, line.y, buf, g.dotted, Role::Track);
+        look.glyph(line.x + gap_column(&pair[0], &pair[1]) as u16, line.y, buf, g.dotted, StyleRole::Track);
     }
     let Some(from) = given.from else { return };
     let (start, end) = (scale.column(from) as u16, scale.column(given.to.unwrap_or(now)) as u16);

@@ -7,12 +7,12 @@ use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
 use super::{SafeText, is_inside, shown};
-use crate::ui::clean::{Kind, Piece, Pieces};
+use crate::ui::clean::{CleanPiece, CleanPieces, PieceKind};
 
 /// The wrapped rows of a text, made one at a time; see [`SafeText::rows`].
 #[derive(Clone, Debug)]
-pub struct Rows<'a> {
-    source: Source<'a>,
+pub struct WrappedRows<'a> {
+    source: WrapSource<'a>,
     /// The beginning of the next row: a word that did not fit on the last one.
     carry: SafeText,
     width: usize,
@@ -21,10 +21,10 @@ pub struct Rows<'a> {
 
 /// What is wrapped.
 #[derive(Clone, Debug)]
-enum Source<'a> {
-    Raw(Pieces<'a>),
+enum WrapSource<'a> {
+    Raw(CleanPieces<'a>),
     /// Text in which something is hidden.
-    Veiled(VecDeque<Piece<'static>>),
+    Veiled(VecDeque<CleanPiece<'static>>),
     /// Text that is clean already, from byte `at` on.
     Clean {
         text: &'a SafeText,
@@ -32,44 +32,47 @@ enum Source<'a> {
     },
 }
 
-impl<'a> Source<'a> {
-    fn next_at(&mut self, column: usize) -> Option<Piece<'a>> {
+impl<'a> WrapSource<'a> {
+    fn next_at(&mut self, column: usize) -> Option<CleanPiece<'a>> {
         match self {
             Self::Raw(pieces) => pieces.next_at(column),
             Self::Veiled(pieces) => pieces.pop_front(),
             Self::Clean { text, at } => {
                 let cluster = text.text[*at..].graphemes(true).next()?;
-                let kind = if is_inside(&text.marks, *at) { Kind::Mark } else { Kind::Text };
+                let kind = if is_inside(&text.marks, *at) { PieceKind::Mark } else { PieceKind::Text };
                 *at += cluster.len();
-                Some(Piece { text: Cow::Borrowed(cluster), width: cluster.width(), kind })
+                Some(CleanPiece { text: Cow::Borrowed(cluster), width: cluster.width(), kind })
             }
         }
     }
 }
 
-impl<'a> Rows<'a> {
+impl<'a> WrappedRows<'a> {
     pub(super) fn of_raw(raw: &'a str, width: usize) -> Self {
         let source = match shown(raw) {
-            Cow::Borrowed(raw) => Source::Raw(Pieces::new(raw)),
-            Cow::Owned(veiled) => Source::Veiled(owned(&veiled)),
+            Cow::Borrowed(raw) => WrapSource::Raw(CleanPieces::new(raw)),
+            Cow::Owned(veiled) => WrapSource::Veiled(owned(&veiled)),
         };
         Self { source, carry: SafeText::default(), width, done: width == 0 }
     }
 
     pub(super) fn of_clean(text: &'a SafeText, width: usize) -> Self {
-        Self { source: Source::Clean { text, at: 0 }, carry: SafeText::default(), width, done: width == 0 }
+        Self { source: WrapSource::Clean { text, at: 0 }, carry: SafeText::default(), width, done: width == 0 }
     }
 }
 
 /// All pieces of a text; its tabs are as wide as at the beginning of a line.
-fn owned(text: &str) -> VecDeque<Piece<'static>> {
-    let mut pieces = Pieces::new(text);
-    let own =
-        |piece: Piece<'_>| Piece { text: Cow::Owned(piece.text.into_owned()), width: piece.width, kind: piece.kind };
+fn owned(text: &str) -> VecDeque<CleanPiece<'static>> {
+    let mut pieces = CleanPieces::new(text);
+    let own = |piece: CleanPiece<'_>| CleanPiece {
+        text: Cow::Owned(piece.text.into_owned()),
+        width: piece.width,
+        kind: piece.kind,
+    };
     std::iter::from_fn(|| pieces.next_at(0).map(own)).collect()
 }
 
-impl Iterator for Rows<'_> {
+impl Iterator for WrappedRows<'_> {
     type Item = SafeText;
 
     fn next(&mut self) -> Option<SafeText> {
@@ -84,28 +87,28 @@ impl Iterator for Rows<'_> {
                 self.done = true;
                 return Some(row);
             };
-            if piece.kind == Kind::Break {
+            if piece.kind == PieceKind::Break {
                 return Some(row);
             }
-            let is_blank = piece.kind == Kind::Text && piece.text.starts_with(' ');
+            let is_blank = piece.kind == PieceKind::Text && piece.text.starts_with(' ');
             if row.width + piece.width > self.width && is_blank {
                 // A blank that does not fit ends the row and is not missed at its end.
                 row.trim_end();
                 return Some(row);
             }
-            let is_ideograph = piece.width > 1 && piece.kind == Kind::Text && piece.text.chars().nth(1).is_none();
+            let is_ideograph = piece.width > 1 && piece.kind == PieceKind::Text && piece.text.chars().nth(1).is_none();
             if is_ideograph {
                 break_at = Some((row.text.len(), row.width));
             }
             if row.width + piece.width <= self.width {
-                row.push(&piece.text, piece.width, piece.kind == Kind::Mark);
+                row.push(&piece.text, piece.width, piece.kind == PieceKind::Mark);
                 if is_blank || is_ideograph {
                     break_at = Some((row.text.len(), row.width));
                 }
                 continue;
             }
             let mut piece_text = SafeText::default();
-            piece_text.push(&piece.text, piece.width, piece.kind == Kind::Mark);
+            piece_text.push(&piece.text, piece.width, piece.kind == PieceKind::Mark);
             let piece_text = piece_text.cut(self.width);
             if let Some((at, column)) = break_at.filter(|(at, _)| *at > 0) {
                 self.carry = row.split_off(at, column);

@@ -3,17 +3,17 @@
 use ratatui::style::Modifier;
 use toml::{Spanned, de::DeTable, de::DeValue};
 
-use super::{Ink, Role, RoleInk, ThemeError};
+use super::{RoleInk, StyleRole, ThemeError, ThemeInk};
 use crate::memory::nearest::nearest;
 use crate::ui::colour::{ANSI, Tint};
 
-/// What the file says of each role, in the order of [`Role::ALL`].
+/// What the file says of each role, in the order of [`StyleRole::ALL`].
 pub(super) fn read(file: &str, text: &str) -> Result<Vec<Option<RoleInk>>, ThemeError> {
-    let reader = Reader { file, text };
+    let reader = ThemeReader { file, text };
     let root = DeTable::parse(text)
         .map_err(|error| reader.error(error.span().map_or(0, |span| span.start), error.message().to_owned()))?;
     let mut palette: Vec<(&str, Tint)> = Vec::new();
-    let mut inks = vec![None; Role::ALL.len()];
+    let mut inks = vec![None; StyleRole::ALL.len()];
     for (key, _) in root.get_ref() {
         reader.known(key, &["palette", "roles"], "section")?;
     }
@@ -23,7 +23,7 @@ pub(super) fn read(file: &str, text: &str) -> Result<Vec<Option<RoleInk>>, Theme
         }
     }
     if let Some(section) = root.get_ref().get("roles") {
-        let names: Vec<&str> = Role::ALL.iter().map(|role| role.name()).collect();
+        let names: Vec<&str> = StyleRole::ALL.iter().map(|role| role.name()).collect();
         for (name, value) in reader.table(section)? {
             let index = reader.known(name, &names, "role")?;
             inks[index] = Some(reader.role(value, &palette)?);
@@ -35,12 +35,12 @@ pub(super) fn read(file: &str, text: &str) -> Result<Vec<Option<RoleInk>>, Theme
 type Field<'a, 'i> = (&'a Spanned<std::borrow::Cow<'i, str>>, &'a Spanned<DeValue<'i>>);
 
 /// Reads values of a theme file and says where one is wrong.
-struct Reader<'t> {
+struct ThemeReader<'t> {
     file: &'t str,
     text: &'t str,
 }
 
-impl Reader<'_> {
+impl ThemeReader<'_> {
     fn error(&self, offset: usize, problem: String) -> ThemeError {
         let before = self.text.get(..offset).unwrap_or(self.text);
         ThemeError { file: self.file.to_owned(), line: before.matches('\n').count() + 1, problem }
@@ -108,11 +108,11 @@ impl Reader<'_> {
     }
 
     /// A style: a colour, or a table of colours and modifiers.
-    fn ink(&self, value: &Spanned<DeValue<'_>>, palette: &[(&str, Tint)]) -> Result<Ink, ThemeError> {
+    fn ink(&self, value: &Spanned<DeValue<'_>>, palette: &[(&str, Tint)]) -> Result<ThemeInk, ThemeError> {
         if !matches!(value.get_ref(), DeValue::Table(_)) {
-            return Ok(Ink { fg: Some(self.colour(value, palette)?), ..Ink::default() });
+            return Ok(ThemeInk { fg: Some(self.colour(value, palette)?), ..ThemeInk::default() });
         }
-        let mut ink = Ink::default();
+        let mut ink = ThemeInk::default();
         for (key, value) in self.table(value)? {
             match self.known(key, &KEYS, "key")? {
                 0 => ink.fg = Some(self.colour(value, palette)?),

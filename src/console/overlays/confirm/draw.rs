@@ -2,26 +2,26 @@
 
 use ratatui::{buffer::Buffer, layout::Rect};
 
-use crate::change::plan::{Danger, Plan};
+use crate::change::plan::{ChangeDanger, Plan};
 use crate::console::core::context::Context;
-use crate::console::core::what_if::Ahead;
+use crate::console::core::what_if::RecallAhead;
 use crate::console::overlays::confirm::Confirmation;
 use crate::console::view::Drawn;
 use crate::console::view::changes::{change_lines, count_lines, sentences};
 use crate::console::view::dialog::Dialog;
-use crate::ui::{KeyHint, Look, Role, SafeText, Section, TextLine};
+use crate::ui::{KeyHint, Look, SafeText, Section, StyleRole, TextLine};
 
 /// Draws a plan.
 pub fn draw(cx: &Context, confirmation: &Confirmation, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
-    let title = SafeText::limited(&confirmation.operation.title(), 80);
+    let title = SafeText::limited(&confirmation.proposal.title(), 80);
     let note = danger_words(cx, confirmation.plan.danger, look);
     let lines = |width: usize| plan_lines(confirmation, width, look);
-    let mut hints = if confirmation.gate.step == Danger::Grave {
+    let mut hints = if confirmation.gate.step == ChangeDanger::Grave {
         vec![KeyHint::new("ctrl-y", "copy command")]
     } else {
         vec![KeyHint::new("r", "reason"), KeyHint::new("y c", "copy command")]
     };
-    if confirmation.ahead.as_ref().is_some_and(Ahead::could_tell_more) {
+    if confirmation.ahead.as_ref().is_some_and(RecallAhead::could_tell_more) {
         hints.push(KeyHint::new(longer_key(confirmation), "look longer"));
     }
     let dialog = Dialog { title, note, verb: "apply", gate: &confirmation.gate, hints, scroll: confirmation.scroll };
@@ -30,48 +30,54 @@ pub fn draw(cx: &Context, confirmation: &Confirmation, look: &Look, area: Rect, 
 
 /// The key that looks longer at recall: a letter is typed where a word is asked for.
 fn longer_key(confirmation: &Confirmation) -> &'static str {
-    if confirmation.gate.step == Danger::Grave { "ctrl-l" } else { "w" }
+    if confirmation.gate.step == ChangeDanger::Grave { "ctrl-l" } else { "w" }
 }
 
 /// How dangerous it is, and whether that is for the database's sake.
-fn danger_words(cx: &Context, danger: Danger, look: &Look) -> TextLine {
+fn danger_words(cx: &Context, danger: ChangeDanger, look: &Look) -> TextLine {
     let (word, role) = match danger {
-        Danger::Safe => ("safe", Role::Good),
-        Danger::Guarded => ("guarded", Role::Warn),
-        Danger::Grave => ("grave", Role::Danger),
+        ChangeDanger::Safe => ("safe", StyleRole::Good),
+        ChangeDanger::Guarded => ("guarded", StyleRole::Warn),
+        ChangeDanger::Grave => ("grave", StyleRole::Danger),
     };
-    let line =
-        TextLine::default().with_glyph(look.glyphs.separator, Role::Border).with(" ", Role::Text).with(word, role);
-    if cx.opened.production { line.with(" on ", Role::Muted).with(" PRODUCTION ", Role::Production) } else { line }
+    let line = TextLine::default()
+        .with_glyph(look.glyphs.separator, StyleRole::Border)
+        .with(" ", StyleRole::Text)
+        .with(word, role);
+    if cx.opened.production {
+        line.with(" on ", StyleRole::Muted).with(" PRODUCTION ", StyleRole::Production)
+    } else {
+        line
+    }
 }
 
 fn plan_lines(confirmation: &Confirmation, width: usize, look: &Look) -> Vec<TextLine> {
     let plan: &Plan = &confirmation.plan;
     let mut lines = count_lines(&plan.counts, width, look);
     // What must be known stands where nobody has to scroll for it.
-    lines.extend(told("To be known", &plan.disclosures, Role::Warn, width, look));
+    lines.extend(told("To be known", &plan.disclosures, StyleRole::Warn, width, look));
     lines.push(TextLine::default());
     lines.extend(change_lines(&plan.changes, plan.changes_total, width, look));
-    lines.extend(told("What else comes of it", &plan.effects, Role::Muted, width, look));
+    lines.extend(told("What else comes of it", &plan.effects, StyleRole::Muted, width, look));
     if let Some(ahead) = &confirmation.ahead {
         lines.extend(crate::console::view::what_if::lines(ahead, longer_key(confirmation), width, look));
     }
     lines.push(TextLine::default());
     match &plan.undo_reason {
-        None => lines.push(TextLine::of("It can be undone.", Role::Muted)),
+        None => lines.push(TextLine::of("It can be undone.", StyleRole::Muted)),
         Some(reason) => {
-            lines.extend(sentences(&[format!("It cannot be undone: {reason}")], Role::Danger, width, look));
+            lines.extend(sentences(&[format!("It cannot be undone: {reason}")], StyleRole::Danger, width, look));
         }
     }
     if !confirmation.reason.is_empty() {
         let reason = SafeText::limited(&confirmation.reason, 200);
-        lines.push(TextLine::of("reason  ", Role::Label).with(reason, Role::Text));
+        lines.push(TextLine::of("reason  ", StyleRole::Label).with(reason, StyleRole::Text));
     }
     lines
 }
 
 /// Sentences under a heading; nothing where there are none.
-fn told(title: &str, texts: &[String], role: Role, width: usize, look: &Look) -> Vec<TextLine> {
+fn told(title: &str, texts: &[String], role: StyleRole, width: usize, look: &Look) -> Vec<TextLine> {
     if texts.is_empty() {
         return Vec::new();
     }

@@ -4,30 +4,30 @@ pub(in crate::console) mod draw;
 
 use super::last_question::TYPED;
 use crate::change::plan::Plan;
-use crate::console::core::context::{Action, Confirmed, Context, Opening, Tone};
-use crate::console::core::gate::{Gate, Passage};
+use crate::console::core::context::{ConfirmedPlan, Context, LayerOpening, ScreenAction, ToastTone};
+use crate::console::core::gate::{ConfirmGate, GatePassage};
 use crate::console::core::key::{Code, Key};
-use crate::console::core::layer::{Layer, Step, scroll_key, scrolled};
+use crate::console::core::layer::{Layer, LayerStep, scroll_key, scrolled};
 use crate::console::core::menu::Purpose;
 use crate::console::core::message::{Effect, Ticket};
-use crate::console::core::operation::Operation;
+use crate::console::core::proposal::Proposal;
 use crate::console::core::request::Reply;
 use crate::console::core::twin::change_line;
-use crate::console::core::what_if::Ahead;
+use crate::console::core::what_if::RecallAhead;
 use crate::console::view::Canvas;
 
 /// A plan that waits for a yes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Confirmation {
     /// What shall be done.
-    pub operation: Operation,
+    pub proposal: Proposal,
     /// What it would do, with personal values masked when masking is on. The plan that is applied is kept outside, under
     /// [`Confirmation::ticket`].
     pub plan: Plan,
     /// Number of the request that made the plan.
     pub ticket: Ticket,
     /// How it is confirmed.
-    pub gate: Gate,
+    pub gate: ConfirmGate,
     /// First line shown.
     pub scroll: usize,
     /// Why it is done, for the audit trail.
@@ -35,7 +35,7 @@ pub struct Confirmation {
     /// `y` was pressed: `c` copies.
     pub copying: bool,
     /// How recall would change; none where it cannot.
-    pub ahead: Option<Ahead>,
+    pub ahead: Option<RecallAhead>,
 }
 
 impl Confirmation {
@@ -53,8 +53,8 @@ impl Confirmation {
     fn confirmed(&mut self, cx: &mut Context) {
         self.stop_looking(cx);
         let reason = Some(self.reason.trim().to_owned()).filter(|reason| !reason.is_empty());
-        let (operation, changes) = (self.operation.clone(), std::mem::take(&mut self.plan.changes));
-        cx.act(Action::Apply(Box::new(Confirmed { operation, planned: self.ticket, changes, reason })));
+        let (proposal, changes) = (self.proposal.clone(), std::mem::take(&mut self.plan.changes));
+        cx.act(ScreenAction::Apply(Box::new(ConfirmedPlan { proposal, planned: self.ticket, changes, reason })));
     }
 
     /// What a key does that neither opens nor closes the gate.
@@ -63,7 +63,7 @@ impl Confirmation {
             Code::Char('y') => self.copying = true,
             Code::Char('w') if !key.ctrl => self.look_longer(cx),
             Code::Char('r') if !key.ctrl => {
-                cx.show(Opening::Prompt(Purpose::Reason, String::new(), self.reason.clone()));
+                cx.show(LayerOpening::Prompt(Purpose::Reason, String::new(), self.reason.clone()));
             }
             _ => self.scroll_by(scroll_key(key, cx).unwrap_or_default(), cx),
         }
@@ -72,52 +72,52 @@ impl Confirmation {
 
 impl Layer for Confirmation {
     fn opened(&mut self, cx: &mut Context) {
-        if self.operation.touches_recall() {
-            self.ahead = Some(Ahead::begin(self.ticket, false, cx));
+        if self.proposal.touches_recall() {
+            self.ahead = Some(RecallAhead::begin(self.ticket, false, cx));
         }
     }
 
-    fn key(&mut self, key: Key, cx: &mut Context) -> Step {
+    fn key(&mut self, key: Key, cx: &mut Context) -> LayerStep {
         let copies = std::mem::take(&mut self.copying) && key.code == Code::Char('c');
         let control = |letter| key.ctrl && key.code == Code::Char(letter);
         if copies || control('y') {
-            let line = change_line(cx, &self.operation, Some(self.reason.as_str()));
+            let line = change_line(cx, &self.proposal, Some(self.reason.as_str()));
             cx.perform(Effect::Copy("command".to_owned(), line));
-            return Step::Stays;
+            return LayerStep::Stays;
         }
         if control('l') {
             self.look_longer(cx);
-            return Step::Stays;
+            return LayerStep::Stays;
         }
         match self.gate.press_in_time(key, cx) {
-            Passage::Open => self.confirmed(cx),
-            Passage::Closed => {
+            GatePassage::Open => self.confirmed(cx),
+            GatePassage::Closed => {
                 self.stop_looking(cx);
-                cx.act(Action::Abandon(self.ticket));
-                cx.say(Tone::Info, "nothing was changed");
+                cx.act(ScreenAction::Abandon(self.ticket));
+                cx.say(ToastTone::Info, "nothing was changed");
             }
-            Passage::Taken => return Step::Stays,
-            Passage::Other => {
+            GatePassage::Taken => return LayerStep::Stays,
+            GatePassage::Other => {
                 self.other_key(key, cx);
-                return Step::Stays;
+                return LayerStep::Stays;
             }
         }
-        Step::Closes
+        LayerStep::Closes
     }
 
     fn paste(&mut self, _text: &str, cx: &mut Context) {
-        cx.say(Tone::Warn, TYPED);
+        cx.say(ToastTone::Warn, TYPED);
     }
 
     fn scroll_by(&mut self, by: isize, cx: &Context) {
         self.scroll = scrolled(self.scroll, by, cx);
     }
 
-    fn gate(&self) -> Option<&Gate> {
+    fn gate(&self) -> Option<&ConfirmGate> {
         Some(&self.gate)
     }
 
-    fn gate_mut(&mut self) -> Option<&mut Gate> {
+    fn gate_mut(&mut self) -> Option<&mut ConfirmGate> {
         Some(&mut self.gate)
     }
 

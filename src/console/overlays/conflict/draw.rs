@@ -3,31 +3,31 @@
 use ratatui::{buffer::Buffer, layout::Rect};
 use serde_json::Value;
 
-use crate::console::core::Target;
-use crate::console::overlays::conflict::{Conflict, Moved};
+use crate::console::core::ClickTarget;
+use crate::console::overlays::conflict::{Conflict, MovedRow};
 use crate::console::view::Drawn;
 use crate::console::view::changes::sentences;
 use crate::console::view::words;
 use crate::memory::Entity;
 use crate::ui::chrome::hint_line;
-use crate::ui::scroll::Lines;
-use crate::ui::{Align, KeyHint, Look, Modal, Pane, Role, SafeText, Section, TextLine, look as lay};
+use crate::ui::scroll::LineWindow;
+use crate::ui::{Align, KeyHint, Look, Modal, PaneFrame, SafeText, Section, StyleRole, TextLine, look as lay};
 
 /// Draws it.
 pub fn draw(conflict: &Conflict, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
     const WIDTH: u16 = 112;
     let width = usize::from(WIDTH.min(area.width)).saturating_sub(6);
     let height = (lines(conflict, width, look).len() as u16).saturating_add(5).min(area.height);
-    let pane = Pane { tone: Some(Role::Bad), ..Pane::new("Somebody else was here first") };
+    let pane = PaneFrame { tone: Some(StyleRole::Bad), ..PaneFrame::new("Somebody else was here first") };
     let modal = Modal { pane, width: WIDTH.min(area.width), height };
-    drawn.hits.add(modal.area(area), Target::Overlay);
+    drawn.hits.add(modal.area(area), ClickTarget::Overlay);
     let inside = modal.render(area, buf, look);
     let body = Rect { height: inside.height.saturating_sub(2), ..inside };
     let lines = lines(conflict, usize::from(body.width.saturating_sub(2)), look);
     drawn.measures.overlay_lines = lines.len();
     drawn.measures.overlay_rows = usize::from(body.height);
     let first = conflict.scroll.min(lines.len().saturating_sub(usize::from(body.height)));
-    Lines::scrolled(&lines, first).render(body, buf, look);
+    LineWindow::scrolled(&lines, first).render(body, buf, look);
     let hints = [
         KeyHint::new("t", "take theirs"),
         KeyHint::new("p", "plan mine again on top"),
@@ -39,9 +39,9 @@ pub fn draw(conflict: &Conflict, look: &Look, area: Rect, buf: &mut Buffer, draw
 }
 
 fn lines(conflict: &Conflict, width: usize, look: &Look) -> Vec<TextLine> {
-    let mut told = vec![format!("{}: nothing was written", conflict.operation.title()), conflict.message.clone()];
+    let mut told = vec![format!("{}: nothing was written", conflict.proposal.title()), conflict.message.clone()];
     told.extend(conflict.rows.iter().cloned());
-    let mut lines = sentences(&told, Role::Bad, width, look);
+    let mut lines = sentences(&told, StyleRole::Bad, width, look);
     for moved in &conflict.moved {
         lines.push(TextLine::default());
         lines.extend(sides(moved, width, look));
@@ -50,19 +50,20 @@ fn lines(conflict: &Conflict, width: usize, look: &Look) -> Vec<TextLine> {
 }
 
 /// A table of three sides where there is room, else the sides below each other.
-fn sides(moved: &Moved, width: usize, look: &Look) -> Vec<TextLine> {
+fn sides(moved: &MovedRow, width: usize, look: &Look) -> Vec<TextLine> {
     const NAME: usize = 16;
     let entity = Entity::parse(&moved.entity).map_or_else(|| moved.entity.clone(), Entity::title);
     let title = SafeText::join(&[SafeText::limited(&entity, 40), " ".into(), SafeText::limited(&moved.id, 60)], "");
-    let note = if moved.gone { TextLine::of("it is gone", Role::Bad) } else { TextLine::default() };
+    let note = if moved.gone { TextLine::of("it is gone", StyleRole::Bad) } else { TextLine::default() };
     let mut lines = vec![Section { note, ..Section::new(title) }.line(width, look)];
-    let names = [("before", Role::Muted), ("yours", Role::Good), ("theirs", Role::Warn)];
+    let names = [("before", StyleRole::Muted), ("yours", StyleRole::Good), ("theirs", StyleRole::Warn)];
     let wide = width >= 80;
     let room = if wide { (width - NAME - 2) / 3 } else { width.saturating_sub(NAME + 2) };
     if wide {
-        let mut head = TextLine::of("  ", Role::Text).with(look.pad(&"".into(), NAME, Align::Left), Role::Header);
+        let mut head =
+            TextLine::of("  ", StyleRole::Text).with(look.pad(&"".into(), NAME, Align::Left), StyleRole::Header);
         for (name, _) in names {
-            head.push(look.pad(&name.into(), room, Align::Left), Role::Header);
+            head.push(look.pad(&name.into(), room, Align::Left), StyleRole::Header);
         }
         lines.push(head);
     }
@@ -71,8 +72,8 @@ fn sides(moved: &Moved, width: usize, look: &Look) -> Vec<TextLine> {
         let theirs = column.theirs.as_ref().unwrap_or(&gone);
         let values = [&column.before, &column.yours, theirs];
         let name = look.pad(&SafeText::limited(&column.name, NAME), NAME, Align::Left);
-        let mut line =
-            TextLine::of("  ", Role::Text).with(name, if column.has_moved() { Role::Warn } else { Role::Label });
+        let mut line = TextLine::of("  ", StyleRole::Text)
+            .with(name, if column.has_moved() { StyleRole::Warn } else { StyleRole::Label });
         for ((side, role), value) in names.into_iter().zip(values) {
             let text = match value {
                 Value::Null => SafeText::glyphs(look.glyphs.none, 1),
@@ -80,9 +81,9 @@ fn sides(moved: &Moved, width: usize, look: &Look) -> Vec<TextLine> {
             };
             if wide {
                 line.push(look.pad(&text, room.saturating_sub(1), Align::Left), role);
-                line.push(" ", Role::Text);
+                line.push(" ", StyleRole::Text);
             } else {
-                line.push(look.pad(&side.into(), 8, Align::Left), Role::Header);
+                line.push(look.pad(&side.into(), 8, Align::Left), StyleRole::Header);
                 line.push(look.fit(&text, room.saturating_sub(8)), role);
                 lines.push(std::mem::take(&mut line));
                 line.push_blanks(NAME + 2);

@@ -4,20 +4,21 @@ pub(in crate::console) mod draw;
 
 use serde_json::Value;
 
+use crate::change::operation::Operation;
 use crate::change::plan::Change;
 use crate::console::core::change::columns;
-use crate::console::core::context::{Action, Context, Tone};
+use crate::console::core::context::{Context, ScreenAction, ToastTone};
 use crate::console::core::key::{Code, Key};
-use crate::console::core::layer::{Layer, Step, scroll_key, scrolled};
-use crate::console::core::message::{Effect, Target};
-use crate::console::core::operation::Operation;
+use crate::console::core::layer::{Layer, LayerStep, scroll_key, scrolled};
+use crate::console::core::message::{ClickTarget, Effect};
+use crate::console::core::proposal::Proposal;
 use crate::console::core::twin::change_line;
 use crate::console::view::Canvas;
 use crate::memory::Row;
 
 /// One column of a row that moved.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Column {
+pub struct MovedColumn {
     /// Its name.
     pub name: String,
     /// What it was when the change was planned.
@@ -28,7 +29,7 @@ pub struct Column {
     pub theirs: Option<Value>,
 }
 
-impl Column {
+impl MovedColumn {
     /// Whether somebody else has changed it.
     #[must_use]
     pub fn has_moved(&self) -> bool {
@@ -38,7 +39,7 @@ impl Column {
 
 /// A row that moved.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Moved {
+pub struct MovedRow {
     /// What it is.
     pub entity: String,
     /// Its id.
@@ -46,20 +47,20 @@ pub struct Moved {
     /// It is not there any more.
     pub gone: bool,
     /// Columns that you or they change.
-    pub columns: Vec<Column>,
+    pub columns: Vec<MovedColumn>,
 }
 
 /// A change that met another one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Conflict {
     /// What should have been done.
-    pub operation: Operation,
+    pub proposal: Proposal,
     /// What moved, for people.
     pub message: String,
     /// The rows, for people.
     pub rows: Vec<String>,
     /// The rows, column by column.
-    pub moved: Vec<Moved>,
+    pub moved: Vec<MovedRow>,
     /// First line shown.
     pub scroll: usize,
     /// `y` was pressed: `c` copies.
@@ -69,61 +70,63 @@ pub struct Conflict {
 /// The three sides of each change; `now` holds the rows as they are, in the same order. Rows that neither side changed
 /// are left out.
 #[must_use]
-pub fn three_way(changes: &[Change], now: &[Option<Row>]) -> Vec<Moved> {
+pub fn three_way(changes: &[Change], now: &[Option<Row>]) -> Vec<MovedRow> {
     let moved = changes.iter().zip(now).map(|(change, row)| {
         let column = |(name, before, yours): (String, Value, Value)| {
             let theirs = row.as_ref().map(|row| row.get(&name).clone());
-            Column { name, before, yours, theirs }
+            MovedColumn { name, before, yours, theirs }
         };
         // A new row has no before that could have moved.
         let columns = if change.before.is_null() { Vec::new() } else { columns(change) };
         let columns = columns.into_iter().map(column).collect();
-        Moved { entity: change.entity.clone(), id: change.id.clone(), gone: row.is_none(), columns }
+        MovedRow { entity: change.entity.clone(), id: change.id.clone(), gone: row.is_none(), columns }
     });
     moved.filter(|moved| !moved.columns.is_empty()).collect()
 }
 
 impl Conflict {
     /// The same once more: theirs has been seen here, and yours is wanted all the same.
-    fn again(&self) -> Operation {
-        let mut operation = self.operation.clone();
-        if let Operation::EditFeedback { said, .. } = &mut operation {
-            said.instead_of = None;
+    fn again(&self) -> Proposal {
+        let mut proposal = self.proposal.clone();
+        if let Proposal::Changes(changes) = &mut proposal
+            && let [Operation::EditFeedback { fields, .. }] = &mut changes[..]
+        {
+            fields.instead_of = None;
         }
-        operation
+        proposal
     }
 }
 
 impl Layer for Conflict {
-    fn key(&mut self, key: Key, cx: &mut Context) -> Step {
+    fn key(&mut self, key: Key, cx: &mut Context) -> LayerStep {
         if std::mem::take(&mut self.copying) && key.code == Code::Char('c') {
-            let line = change_line(cx, &self.operation, None);
+            let line = change_line(cx, &self.proposal, None);
             cx.perform(Effect::Copy("command".to_owned(), line));
-            return Step::Stays;
+            return LayerStep::Stays;
         }
         match key.code {
             Code::Char('y') => self.copying = true,
             Code::Char('p') if !key.ctrl => {
                 cx.propose(self.again());
-                return Step::Closes;
+                return LayerStep::Closes;
             }
             Code::Char('t') => {
-                cx.act(Action::StartOver);
-                cx.say(Tone::Info, "theirs stays; what is shown was read again");
-                return Step::Closes;
+                cx.act(ScreenAction::StartOver);
+                cx.say(ToastTone::Info, "theirs stays; what is shown was read again");
+                return LayerStep::Closes;
             }
             Code::Esc | Code::Enter | Code::Char('q') => {
-                cx.say(Tone::Info, "nothing was changed");
-                return Step::Closes;
+                cx.say(ToastTone::Info, "nothing was changed");
+                return LayerStep::Closes;
             }
             _ => self.scroll_by(scroll_key(key, cx).unwrap_or_default(), cx),
         }
-        Step::Stays
+        LayerStep::Stays
     }
 
     /// A click beside it does not forget what was planned.
-    fn click(&mut self, _target: &Target, _cx: &mut Context) -> Step {
-        Step::Stays
+    fn click(&mut self, _target: &ClickTarget, _cx: &mut Context) -> LayerStep {
+        LayerStep::Stays
     }
 
     fn scroll_by(&mut self, by: isize, cx: &Context) {

@@ -3,55 +3,55 @@
 use ratatui::{buffer::Buffer, layout::Rect};
 use unicode_segmentation::UnicodeSegmentation as _;
 
-use crate::console::core::Target;
+use crate::console::core::ClickTarget;
 use crate::console::core::context::Context;
-use crate::console::core::text::Text;
-use crate::console::overlays::form::{Field, Form, Subject};
+use crate::console::core::text::TextField;
+use crate::console::overlays::form::{Form, FormField, FormSubject};
 use crate::console::view::Drawn;
 use crate::console::view::changes::sentences;
 use crate::console::view::words;
 use crate::memory::feedback::RATING;
 use crate::ui::chrome::hint_line;
-use crate::ui::scroll::Lines;
-use crate::ui::{KeyHint, Look, Modal, Pane, Role, SafeText, Section, TextLine, look as lay};
+use crate::ui::scroll::LineWindow;
+use crate::ui::{KeyHint, Look, Modal, PaneFrame, SafeText, Section, StyleRole, TextLine, look as lay};
 
 /// Draws it.
 pub fn draw(cx: &Context, form: &Form, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
     let title = match &form.subject {
-        Subject::Edit(id) => SafeText::join(&["Edit feedback ".into(), SafeText::limited(id, 60)], ""),
-        Subject::Add(id) => SafeText::join(&["Add feedback to ".into(), SafeText::limited(id, 60)], ""),
+        FormSubject::Edit(id) => SafeText::join(&["Edit feedback ".into(), SafeText::limited(id, 60)], ""),
+        FormSubject::Add(id) => SafeText::join(&["Add feedback to ".into(), SafeText::limited(id, 60)], ""),
     };
     let check = form.check();
-    let pane = Pane { tone: check.is_err().then_some(Role::Warn), ..Pane::new(title) };
+    let pane = PaneFrame { tone: check.is_err().then_some(StyleRole::Warn), ..PaneFrame::new(title) };
     let modal = Modal { pane, width: 88.min(area.width), height: 22.min(area.height) };
-    drawn.hits.add(modal.area(area), Target::Overlay);
+    drawn.hits.add(modal.area(area), ClickTarget::Overlay);
     let inside = modal.render(area, buf, look);
     let width = usize::from(inside.width);
     kind_line(form, look).render(lay::row(inside, 0), buf, look);
     rating_line(form, look).render(lay::row(inside, 1), buf, look);
-    let label = if form.field == Field::Correction { Role::Accent } else { Role::Heading };
+    let label = if form.field == FormField::Correction { StyleRole::Accent } else { StyleRole::Heading };
     let mut heading = Section::new("correction").line(width, look);
     if let Some(run) = heading.runs.first_mut() {
         run.role = label;
     }
     heading.render(lay::row(inside, 3), buf, look);
-    let mut told = sentences(&form.oddities(), Role::Warn, width, look);
+    let mut told = sentences(&form.oddities(), StyleRole::Warn, width, look);
     told.truncate(usize::from(inside.height) / 3);
     let foot = 2 + told.len() as u16;
     let body = lay::below(inside, 4);
     let text = Rect { height: body.height.saturating_sub(foot), ..body };
     if form.masked {
-        let line = TextLine::of("personal texts are masked: M shows them, then it can be edited", Role::Masked);
+        let line = TextLine::of("personal texts are masked: M shows them, then it can be edited", StyleRole::Masked);
         line.render(lay::row(text, 0), buf, look);
     } else {
-        draw_text(&form.correction, form.field == Field::Correction, look, text, buf);
+        draw_text(&form.correction, form.field == FormField::Correction, look, text, buf);
     }
     let below = lay::below(body, text.height);
-    Lines::scrolled(&told, 0).render(Rect { height: told.len() as u16, ..below }, buf, look);
+    LineWindow::scrolled(&told, 0).render(Rect { height: told.len() as u16, ..below }, buf, look);
     let rest = lay::below(below, told.len() as u16);
     let verdict = match (&check, &cx.toast) {
-        (Err(reason), _) => TextLine::of(SafeText::limited(reason, width), Role::Warn),
-        (Ok(()), _) => TextLine::of("ctrl-s shows what would change, before anything does", Role::Muted),
+        (Err(reason), _) => TextLine::of(SafeText::limited(reason, width), StyleRole::Warn),
+        (Ok(()), _) => TextLine::of("ctrl-s shows what would change, before anything does", StyleRole::Muted),
     };
     verdict.render(lay::row(rest, 0), buf, look);
     let hints = [
@@ -64,10 +64,10 @@ pub fn draw(cx: &Context, form: &Form, look: &Look, area: Rect, buf: &mut Buffer
 }
 
 fn label(text: &str, focused: bool, look: &Look) -> TextLine {
-    let role = if focused { Role::Accent } else { Role::Label };
+    let role = if focused { StyleRole::Accent } else { StyleRole::Label };
     let mut line = TextLine::default();
     if focused {
-        line.push_glyphs(look.glyphs.cursor, 1, Role::Accent);
+        line.push_glyphs(look.glyphs.cursor, 1, StyleRole::Accent);
     } else {
         line.push_blanks(1);
     }
@@ -75,42 +75,42 @@ fn label(text: &str, focused: bool, look: &Look) -> TextLine {
 }
 
 fn kind_line(form: &Form, look: &Look) -> TextLine {
-    let mut line = label("kind", form.field == Field::Kind, look);
+    let mut line = label("kind", form.field == FormField::Kind, look);
     for (index, kind) in form.kinds.iter().enumerate() {
         let chosen = index == form.kind;
         line.push_glyphs(
             if chosen { look.glyphs.dot } else { look.glyphs.ring },
             1,
-            if chosen { Role::Accent } else { Role::Muted },
+            if chosen { StyleRole::Accent } else { StyleRole::Muted },
         );
-        line.push(" ", Role::Text);
-        let role = if chosen { words::state_role(kind) } else { Role::Muted };
+        line.push(" ", StyleRole::Text);
+        let role = if chosen { words::state_role(kind) } else { StyleRole::Muted };
         line.push(SafeText::limited(kind, 30), role);
-        line.push("   ", Role::Text);
+        line.push("   ", StyleRole::Text);
     }
     line
 }
 
 fn rating_line(form: &Form, look: &Look) -> TextLine {
-    let mut line = label("rating", form.field == Field::Rating, look);
+    let mut line = label("rating", form.field == FormField::Rating, look);
     let counts = form.kind() == RATING;
     for rating in 1..=5_i64 {
         let chosen = form.rating == Some(rating);
         let role = match (chosen, counts) {
-            (true, true) => Role::Selection,
-            (true, false) => Role::Stale,
-            _ => Role::Muted,
+            (true, true) => StyleRole::Selection,
+            (true, false) => StyleRole::Stale,
+            _ => StyleRole::Muted,
         };
         line.push(if chosen { format!("[{rating}]") } else { format!(" {rating} ") }, role);
     }
     if form.rating.is_some() && !counts {
-        line.push("  does not count beside a thumb", Role::Muted);
+        line.push("  does not count beside a thumb", StyleRole::Muted);
     }
     line
 }
 
 /// A text with its cursor, as many lines of it as fit, the cursor among them.
-fn draw_text(text: &Text, focused: bool, look: &Look, area: Rect, buf: &mut Buffer) {
+fn draw_text(text: &TextField, focused: bool, look: &Look, area: Rect, buf: &mut Buffer) {
     let width = usize::from(area.width).saturating_sub(1).max(1);
     let (cursor_line, cursor_at) = text.cursor();
     let height = usize::from(area.height).max(1);
@@ -142,10 +142,10 @@ fn draw_text(text: &Text, focused: bool, look: &Look, area: Rect, buf: &mut Buff
     }
     let top = (cursor.0 + 1).saturating_sub(height);
     for (index, row) in rows.iter().skip(top).take(height).enumerate() {
-        look.text(lay::row(area, index as u16), buf, row, Role::Text);
+        look.text(lay::row(area, index as u16), buf, row, StyleRole::Text);
     }
     if focused {
         let place = Rect { x: area.x + cursor.1 as u16, y: area.y + (cursor.0 - top) as u16, width: 1, height: 1 };
-        buf.set_style(place.intersection(area), look.style(Role::Hit));
+        buf.set_style(place.intersection(area), look.style(StyleRole::Hit));
     }
 }

@@ -2,12 +2,12 @@
 
 pub(in crate::console) mod draw;
 
-use crate::console::core::context::{Action, Context, Tone};
+use crate::change::operation::{FeedbackFields, Operation};
+use crate::console::core::context::{Context, ScreenAction, ToastTone};
 use crate::console::core::key::{Code, Key};
-use crate::console::core::layer::{Layer, Step};
-use crate::console::core::message::Target;
-use crate::console::core::operation::{Operation, Said};
-use crate::console::core::text::Text;
+use crate::console::core::layer::{Layer, LayerStep};
+use crate::console::core::message::ClickTarget;
+use crate::console::core::text::TextField;
 use crate::console::view::Canvas;
 use crate::memory::feedback::{RATING, THUMBS_DOWN, THUMBS_UP};
 use crate::memory::{Row, text_check};
@@ -19,7 +19,7 @@ pub const LONGEST: usize = 100_000;
 
 /// What the form is for.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Subject {
+pub enum FormSubject {
     /// A feedback row, by its id.
     Edit(String),
     /// New feedback for an episode, by its id.
@@ -28,7 +28,7 @@ pub enum Subject {
 
 /// A field of the form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Field {
+pub enum FormField {
     /// Thumbs or rating.
     Kind,
     /// 1 to 5.
@@ -41,9 +41,9 @@ pub enum Field {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Form {
     /// What it is for.
-    pub subject: Subject,
+    pub subject: FormSubject,
     /// What the row said before.
-    before: Said,
+    before: FeedbackFields,
     /// Kinds to choose from; one that cannot be given comes first, where the row has it.
     pub kinds: Vec<String>,
     /// Position of the chosen one.
@@ -51,11 +51,11 @@ pub struct Form {
     /// The chosen rating.
     pub rating: Option<i64>,
     /// The correction.
-    pub correction: Text,
+    pub correction: TextField,
     /// Personal texts are masked: the correction cannot be edited.
     pub masked: bool,
     /// Which field has the keys.
-    pub field: Field,
+    pub field: FormField,
 }
 
 impl Form {
@@ -63,14 +63,14 @@ impl Form {
     #[must_use]
     pub fn add(episode: &str) -> Self {
         Form {
-            subject: Subject::Add(episode.to_owned()),
-            before: Said::default(),
+            subject: FormSubject::Add(episode.to_owned()),
+            before: FeedbackFields::default(),
             kinds: KINDS.map(str::to_owned).to_vec(),
             kind: 0,
             rating: None,
-            correction: Text::default(),
+            correction: TextField::default(),
             masked: false,
-            field: Field::Kind,
+            field: FormField::Kind,
         }
     }
 
@@ -85,19 +85,19 @@ impl Form {
         let correction = row.text("correction").unwrap_or_default();
         let rating = row.get("rating").as_i64();
         Form {
-            subject: Subject::Edit(row.id().to_owned()),
-            before: Said {
+            subject: FormSubject::Edit(row.id().to_owned()),
+            before: FeedbackFields {
                 kind: Some(kind.to_owned()),
                 rating,
                 correction: Some(correction.to_owned()),
-                ..Said::default()
+                ..FeedbackFields::default()
             },
             kind: kinds.iter().position(|k| k == kind).unwrap_or(0),
             kinds,
             rating,
-            correction: Text::holding(correction),
+            correction: TextField::holding(correction),
             masked,
-            field: Field::Kind,
+            field: FormField::Kind,
         }
     }
 
@@ -113,14 +113,14 @@ impl Form {
 
     /// What the form says, as far as it differs from what the row said.
     #[must_use]
-    pub fn said(&self) -> Said {
+    pub fn fields(&self) -> FeedbackFields {
         let kind = Some(self.kind().to_owned()).filter(|kind| self.before.kind.as_ref() != Some(kind));
         let rating = self.rating.filter(|_| self.kind() == RATING);
         let rating = rating.filter(|_| kind.is_some() || rating != self.before.rating);
         let correction = self.correction_differs().then(|| self.correction.text());
         // Somebody else may have written since the form was opened: their words are not overwritten unseen.
         let instead_of = self.before.correction.clone().filter(|_| correction.is_some());
-        Said { kind, rating, correction, instead_of, user: None }
+        FeedbackFields { kind, rating, correction, instead_of, ..FeedbackFields::default() }
     }
 
     /// What is wrong with it.
@@ -138,7 +138,7 @@ impl Form {
         if length > LONGEST {
             return Err(format!("the correction has {length} bytes; {LONGEST} are the most"));
         }
-        if self.said() == Said::default() {
+        if self.fields() == FeedbackFields::default() {
             return Err("nothing is changed yet".to_owned());
         }
         Ok(())
@@ -157,13 +157,13 @@ impl Form {
 
     fn operation(&self) -> Operation {
         match &self.subject {
-            Subject::Edit(id) => Operation::EditFeedback { id: id.clone(), said: self.said() },
-            Subject::Add(episode) => Operation::AddFeedback { episode: episode.clone(), said: self.said() },
+            FormSubject::Edit(id) => Operation::EditFeedback { id: id.clone(), fields: self.fields() },
+            FormSubject::Add(episode) => Operation::AddFeedback { episode: episode.clone(), fields: self.fields() },
         }
     }
 
     fn next_field(&mut self, back: bool) {
-        const ORDER: [Field; 3] = [Field::Kind, Field::Rating, Field::Correction];
+        const ORDER: [FormField; 3] = [FormField::Kind, FormField::Rating, FormField::Correction];
         let at = ORDER.iter().position(|field| *field == self.field).unwrap_or(0);
         self.field = ORDER[(at + if back { 2 } else { 1 }) % 3];
     }
@@ -172,17 +172,17 @@ impl Form {
         match (self.field, key.code) {
             (_, Code::Tab) => self.next_field(false),
             (_, Code::BackTab) => self.next_field(true),
-            (Field::Correction, _) if self.masked => {}
-            (Field::Correction, _) => self.correction.press(key),
+            (FormField::Correction, _) if self.masked => {}
+            (FormField::Correction, _) => self.correction.press(key),
             (_, Code::Enter | Code::Down) => self.next_field(false),
             (_, Code::Up) => self.next_field(true),
-            (Field::Kind, Code::Left) => self.kind = self.kind.saturating_sub(1),
-            (Field::Kind, Code::Right | Code::Char(' ')) => {
+            (FormField::Kind, Code::Left) => self.kind = self.kind.saturating_sub(1),
+            (FormField::Kind, Code::Right | Code::Char(' ')) => {
                 self.kind = (self.kind + 1) % self.kinds.len().max(1);
             }
-            (Field::Rating, Code::Left) => self.rate(self.rating.unwrap_or(6) - 1),
-            (Field::Rating, Code::Right) => self.rate(self.rating.unwrap_or(0) + 1),
-            (Field::Kind | Field::Rating, Code::Char(c)) => {
+            (FormField::Rating, Code::Left) => self.rate(self.rating.unwrap_or(6) - 1),
+            (FormField::Rating, Code::Right) => self.rate(self.rating.unwrap_or(0) + 1),
+            (FormField::Kind | FormField::Rating, Code::Char(c)) => {
                 if let Some(digit) = c.to_digit(10) {
                     self.rate(i64::from(digit));
                 }
@@ -201,40 +201,40 @@ impl Form {
 }
 
 impl Layer for Form {
-    fn key(&mut self, key: Key, cx: &mut Context) -> Step {
+    fn key(&mut self, key: Key, cx: &mut Context) -> LayerStep {
         if cx.changing.pending.is_some() {
-            return Step::Stays;
+            return LayerStep::Stays;
         }
         if key.code == Code::Esc {
-            cx.say(Tone::Info, "nothing was changed");
-            return Step::Closes;
+            cx.say(ToastTone::Info, "nothing was changed");
+            return LayerStep::Closes;
         }
         if key.ctrl && key.code == Code::Char('s') {
             match self.check() {
                 Ok(()) => {
-                    if let Subject::Edit(id) = &self.subject {
-                        cx.act(Action::Edited(id.clone()));
+                    if let FormSubject::Edit(id) = &self.subject {
+                        cx.act(ScreenAction::Edited(id.clone()));
                     }
                     cx.propose(self.operation());
                 }
-                Err(reason) => cx.say(Tone::Warn, reason),
+                Err(reason) => cx.say(ToastTone::Warn, reason),
             }
         } else {
             self.press(key);
         }
-        Step::Stays
+        LayerStep::Stays
     }
 
     /// A pasted text goes into the correction, and nowhere else.
     fn paste(&mut self, text: &str, _cx: &mut Context) {
-        if self.field == Field::Correction && !self.masked && text.len() <= LONGEST {
+        if self.field == FormField::Correction && !self.masked && text.len() <= LONGEST {
             self.correction.insert(text);
         }
     }
 
     /// A click beside it does not forget what was written.
-    fn click(&mut self, _target: &Target, _cx: &mut Context) -> Step {
-        Step::Stays
+    fn click(&mut self, _target: &ClickTarget, _cx: &mut Context) -> LayerStep {
+        LayerStep::Stays
     }
 
     fn draw(&self, cx: &Context, canvas: &mut Canvas<'_>) {
@@ -266,15 +266,15 @@ mod tests {
         let mut form = Form::edit(&row("rating", Some(2)), false);
         assert!(form.check().is_err(), "nothing is changed yet");
         press(&mut form, "tab 4");
-        assert_eq!(form.said(), Said { rating: Some(4), ..Said::default() });
+        assert_eq!(form.fields(), FeedbackFields { rating: Some(4), ..FeedbackFields::default() });
         press(&mut form, "tab end !");
-        assert_eq!(form.said().correction.as_deref(), Some("by date!"));
+        assert_eq!(form.fields().correction.as_deref(), Some("by date!"));
     }
 
     #[test]
     fn a_kind_that_cannot_be_given_stays_until_another_is_chosen() {
         let mut form = Form::edit(&row("comment", None), false);
-        assert_eq!((form.kind(), form.said()), ("comment", Said::default()));
+        assert_eq!((form.kind(), form.fields()), ("comment", FeedbackFields::default()));
         press(&mut form, "right right right");
         assert_eq!(form.kind(), "rating");
         assert!(form.check().unwrap_err().contains("1 to 5"));
@@ -286,7 +286,7 @@ mod tests {
     fn a_masked_text_cannot_be_written_over() {
         let mut form = Form::edit(&row("thumbs_up", None), true);
         press(&mut form, "backtab x right");
-        assert_eq!(form.said(), Said::default());
+        assert_eq!(form.fields(), FeedbackFields::default());
     }
 
     #[test]

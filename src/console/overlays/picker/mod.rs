@@ -2,13 +2,13 @@
 
 pub(in crate::console) mod draw;
 
+use crate::change::operation::Operation;
 use crate::console::core::condition::Conditions;
 use crate::console::core::context::Context;
 use crate::console::core::input::Input;
 use crate::console::core::key::{Code, Key};
-use crate::console::core::layer::{Layer, Step};
-use crate::console::core::message::{Failure, Target, Ticket};
-use crate::console::core::operation::Operation;
+use crate::console::core::layer::{Layer, LayerStep};
+use crate::console::core::message::{ClickTarget, RequestFailure, Ticket};
 use crate::console::core::request::{Reply, Request};
 use crate::console::view::Canvas;
 use crate::memory::filter::{Filter, Operand, Operator};
@@ -40,7 +40,7 @@ pub struct Picker {
     /// The rest after the last key.
     pub timer: Option<Ticket>,
     /// Why nothing could be searched.
-    pub failure: Option<Failure>,
+    pub failure: Option<RequestFailure>,
 }
 
 impl Picker {
@@ -103,14 +103,14 @@ impl Layer for Picker {
         self.search(cx);
     }
 
-    fn key(&mut self, key: Key, cx: &mut Context) -> Step {
+    fn key(&mut self, key: Key, cx: &mut Context) -> LayerStep {
         if cx.changing.pending.is_some() {
-            return Step::Stays;
+            return LayerStep::Stays;
         }
         match (key.code, key.ctrl) {
             (Code::Esc, _) => {
                 cx.cancel(self.pending.drain(..));
-                return Step::Closes;
+                return LayerStep::Closes;
             }
             (Code::Enter, _) => self.pick(cx),
             (Code::Up | Code::BackTab, _) | (Code::Char('p'), true) => self.move_by(-1),
@@ -125,7 +125,7 @@ impl Layer for Picker {
                 }
             }
         }
-        Step::Stays
+        LayerStep::Stays
     }
 
     fn paste(&mut self, text: &str, cx: &mut Context) {
@@ -133,16 +133,16 @@ impl Layer for Picker {
         self.search_soon(cx);
     }
 
-    fn click(&mut self, target: &Target, cx: &mut Context) -> Step {
+    fn click(&mut self, target: &ClickTarget, cx: &mut Context) -> LayerStep {
         match target {
-            Target::MenuItem(position) => self.selected = *position,
-            Target::Overlay => {}
+            ClickTarget::MenuItem(position) => self.selected = *position,
+            ClickTarget::Overlay => {}
             _ => {
                 cx.cancel(self.pending.drain(..));
-                return Step::Closes;
+                return LayerStep::Closes;
             }
         }
-        Step::Stays
+        LayerStep::Stays
     }
 
     fn reply(&mut self, ticket: Ticket, reply: Reply, _cx: &mut Context) {

@@ -2,13 +2,13 @@
 
 use ratatui::{buffer::Buffer, layout::Rect};
 
-use crate::change::plan::Danger;
+use crate::change::plan::ChangeDanger;
 use crate::console::core::context::Context;
 use crate::console::overlays::unlock::Unlock;
 use crate::console::view::Drawn;
 use crate::console::view::changes::sentences;
 use crate::console::view::dialog::Dialog;
-use crate::ui::{KeyHint, Look, Role, SafeText, Section, TextLine};
+use crate::ui::{KeyHint, Look, SafeText, Section, StyleRole, TextLine};
 
 /// Draws it.
 pub fn draw(cx: &Context, unlock: &Unlock, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
@@ -18,13 +18,13 @@ pub fn draw(cx: &Context, unlock: &Unlock, look: &Look, area: Rect, buf: &mut Bu
         (true, false) => "Apply migrations",
         (false, _) => "Unlock",
     };
-    let mut note = TextLine::of(SafeText::limited(cx.database_name(), 60), Role::Muted);
+    let mut note = TextLine::of(SafeText::limited(cx.database_name(), 60), StyleRole::Muted);
     if cx.opened.production {
-        note = note.with(" ", Role::Text).with(" PRODUCTION ", Role::Production);
+        note = note.with(" ", StyleRole::Text).with(" PRODUCTION ", StyleRole::Production);
     }
     let mut hints = Vec::new();
     if migrates {
-        let key = if unlock.gate.step == Danger::Grave { "ctrl-y" } else { "y c" };
+        let key = if unlock.gate.step == ChangeDanger::Grave { "ctrl-y" } else { "y c" };
         hints.push(KeyHint::new(key, "copy command"));
     }
     let verb = if migrates { "apply" } else { "unlock" };
@@ -43,7 +43,7 @@ fn unlock_lines(cx: &Context, width: usize, look: &Look) -> Vec<TextLine> {
     if cx.opened.production {
         texts.push("Others depend on this database: each change asks for one step more care.".to_owned());
     }
-    sentences(&texts, Role::Muted, width, look)
+    sentences(&texts, StyleRole::Muted, width, look)
 }
 
 fn migration_lines(unlock: &Unlock, width: usize, look: &Look) -> Vec<TextLine> {
@@ -54,16 +54,17 @@ fn migration_lines(unlock: &Unlock, width: usize, look: &Look) -> Vec<TextLine> 
         "These statements are run, each migration with an entry of its own in the audit trail. Stopped anywhere, they \
          go on where they stopped. Afterwards all old rows are read once more."
     };
-    let mut lines = sentences(&[intro.to_owned()], Role::Muted, width, look);
+    let mut lines = sentences(&[intro.to_owned()], StyleRole::Muted, width, look);
     for migration in &unlock.asked.migrations {
         lines.push(TextLine::default());
         lines.push(Section::new(SafeText::limited(&migration.name, 60)).line(width, look));
         let words = [migration.effect.clone(), format!("lock risk: {}", migration.lock_risk)];
-        lines.extend(sentences(&words, Role::Muted, width, look));
+        lines.extend(sentences(&words, StyleRole::Muted, width, look));
         lines.push(TextLine::default());
         for line in migration.sql.lines() {
             lines.push(
-                TextLine::of("  ", Role::Text).with(SafeText::limited(line, width.saturating_sub(2)), Role::String),
+                TextLine::of("  ", StyleRole::Text)
+                    .with(SafeText::limited(line, width.saturating_sub(2)), StyleRole::String),
             );
         }
     }

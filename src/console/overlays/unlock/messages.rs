@@ -2,7 +2,7 @@
 
 /// A migration that is still to be applied.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Pending {
+pub struct PendingStep {
     /// Its name.
     pub name: String,
     /// What will be run.
@@ -15,11 +15,11 @@ pub struct Pending {
 
 /// Whether and how the database can be written.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Writable {
+pub struct WriteState {
     /// Why it cannot be written whatever is done.
     pub blocked: Option<String>,
     /// It has an audit trail: changes can be made.
     pub audited: bool,
     /// Migrations that are still to be applied, in order.
-    pub pending: Vec<Pending>,
+    pub pending: Vec<PendingStep>,
 }

@@ -4,14 +4,14 @@
 pub(in crate::console) mod draw;
 pub mod messages;
 
-pub use messages::{Pending, Writable};
+pub use messages::{PendingStep, WriteState};
 
 use super::last_question::TYPED;
-use crate::change::plan::Danger;
-use crate::console::core::context::{Action, Context, Tone, Unlocking};
-use crate::console::core::gate::{Gate, Passage};
+use crate::change::plan::ChangeDanger;
+use crate::console::core::context::{Context, ScreenAction, ToastTone, UnlockStep};
+use crate::console::core::gate::{ConfirmGate, GatePassage};
 use crate::console::core::key::{Code, Key};
-use crate::console::core::layer::{Layer, Step, scroll_key, scrolled};
+use crate::console::core::layer::{Layer, LayerStep, scroll_key, scrolled};
 use crate::console::core::message::Effect;
 use crate::console::core::twin::migrate_line;
 use crate::console::view::Canvas;
@@ -20,9 +20,9 @@ use crate::console::view::Canvas;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Unlock {
     /// How it is confirmed.
-    pub gate: Gate,
+    pub gate: ConfirmGate,
     /// What is asked for.
-    pub asked: Unlocking,
+    pub asked: UnlockStep,
     /// First line shown.
     pub scroll: usize,
     /// `y` was pressed: `c` copies.
@@ -31,61 +31,61 @@ pub struct Unlock {
 
 impl Unlock {
     /// The question whether to unlock, or to apply migrations. What others depend on is named.
-    pub fn new(asked: Unlocking, cx: &mut Context) -> Self {
+    pub fn new(asked: UnlockStep, cx: &mut Context) -> Self {
         let is_safe = asked.migrations.is_empty() && !cx.opened.production;
-        let danger = if is_safe { Danger::Safe } else { Danger::Guarded };
+        let danger = if is_safe { ChangeDanger::Safe } else { ChangeDanger::Guarded };
         let name = cx.database_name().to_owned();
         let mut gate = cx.gate(danger, &name);
         // Unlocking is asked for everywhere.
-        gate.step = gate.step.max(Danger::Guarded);
+        gate.step = gate.step.max(ChangeDanger::Guarded);
         Unlock { gate, asked, scroll: 0, copying: false }
     }
 
     fn confirmed(&self, cx: &mut Context) {
         if self.asked.migrations.is_empty() {
-            cx.act(Action::Unlock);
+            cx.act(ScreenAction::Unlock);
         } else {
-            cx.act(Action::Migrate(self.asked.optional.clone(), self.asked.unlocks));
+            cx.act(ScreenAction::Migrate(self.asked.optional.clone(), self.asked.unlocks));
         }
     }
 }
 
 impl Layer for Unlock {
-    fn key(&mut self, key: Key, cx: &mut Context) -> Step {
+    fn key(&mut self, key: Key, cx: &mut Context) -> LayerStep {
         let copies = std::mem::take(&mut self.copying) && key.code == Code::Char('c');
         if (copies || key.ctrl && key.code == Code::Char('y')) && !self.asked.migrations.is_empty() {
             let line = migrate_line(cx, &self.asked.optional);
             cx.perform(Effect::Copy("command".to_owned(), line));
-            return Step::Stays;
+            return LayerStep::Stays;
         }
         match self.gate.press_in_time(key, cx) {
-            Passage::Open => self.confirmed(cx),
-            Passage::Closed => {
+            GatePassage::Open => self.confirmed(cx),
+            GatePassage::Closed => {
                 let unlocked = cx.changing.unlocked;
-                cx.say(Tone::Info, if unlocked { "nothing was applied" } else { "still read-only" });
+                cx.say(ToastTone::Info, if unlocked { "nothing was applied" } else { "still read-only" });
             }
-            Passage::Taken | Passage::Other => {
+            GatePassage::Taken | GatePassage::Other => {
                 self.copying = key.code == Code::Char('y');
                 self.scroll_by(scroll_key(key, cx).unwrap_or_default(), cx);
-                return Step::Stays;
+                return LayerStep::Stays;
             }
         }
-        Step::Closes
+        LayerStep::Closes
     }
 
     fn paste(&mut self, _text: &str, cx: &mut Context) {
-        cx.say(Tone::Warn, TYPED);
+        cx.say(ToastTone::Warn, TYPED);
     }
 
     fn scroll_by(&mut self, by: isize, cx: &Context) {
         self.scroll = scrolled(self.scroll, by, cx);
     }
 
-    fn gate(&self) -> Option<&Gate> {
+    fn gate(&self) -> Option<&ConfirmGate> {
         Some(&self.gate)
     }
 
-    fn gate_mut(&mut self) -> Option<&mut Gate> {
+    fn gate_mut(&mut self) -> Option<&mut ConfirmGate> {
         Some(&mut self.gate)
     }
 

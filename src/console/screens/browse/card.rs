@@ -6,7 +6,7 @@ use crate::console::core::command::CommandId;
 use crate::console::core::context::{Context, Lack};
 use crate::console::core::message::Ticket;
 use crate::console::core::request::Reply;
-use crate::console::core::screen::{Face, Screen};
+use crate::console::core::screen::{Screen, ScreenFace};
 use crate::console::view::Canvas;
 use crate::memory::{Entity, Row};
 
@@ -26,8 +26,8 @@ impl CardScreen {
 }
 
 impl Screen for CardScreen {
-    fn face(&self) -> Face {
-        Face::shared("", CommandId::List(self.detail.entity))
+    fn face(&self) -> ScreenFace {
+        ScreenFace::shared("", CommandId::List(self.detail.entity))
     }
 
     fn title(&self, _cx: &Context) -> String {

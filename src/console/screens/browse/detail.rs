@@ -4,7 +4,7 @@ use super::whereabouts::Whereabouts;
 use crate::console::core::columns::plural;
 use crate::console::core::condition::Conditions;
 use crate::console::core::context::Context;
-use crate::console::core::message::{Failure, Ticket};
+use crate::console::core::message::{RequestFailure, Ticket};
 use crate::console::core::request::{Content, Related, Relation, Reply, Request};
 use crate::memory::invocation::filled;
 use crate::memory::query::Query;
@@ -17,7 +17,7 @@ const RELATED_IDS: usize = 200;
 
 /// A tab of a detail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Tab {
+pub enum DetailTab {
     /// What matters most.
     Overview,
     /// The chain as a tree on a time line.
@@ -44,65 +44,65 @@ pub enum Tab {
     Raw,
 }
 
-impl Tab {
+impl DetailTab {
     /// Its title.
     #[must_use]
     pub fn title(self) -> &'static str {
         match self {
-            Tab::Overview => "overview",
-            Tab::Chain => "chain",
-            Tab::Segments => "segments",
-            Tab::Canvas => "canvas",
-            Tab::Feedback => "feedback",
-            Tab::Utility => "utility",
-            Tab::Memories => "memories",
-            Tab::Events => "events",
-            Tab::Accesses => "accesses",
-            Tab::Where => "where",
-            Tab::Related => "related",
-            Tab::Raw => "raw",
+            DetailTab::Overview => "overview",
+            DetailTab::Chain => "chain",
+            DetailTab::Segments => "segments",
+            DetailTab::Canvas => "canvas",
+            DetailTab::Feedback => "feedback",
+            DetailTab::Utility => "utility",
+            DetailTab::Memories => "memories",
+            DetailTab::Events => "events",
+            DetailTab::Accesses => "accesses",
+            DetailTab::Where => "where",
+            DetailTab::Related => "related",
+            DetailTab::Raw => "raw",
         }
     }
 
     /// How many things stand in it, where it counts any.
     #[must_use]
     pub fn count(self, detail: &Detail) -> Option<usize> {
-        if self == Tab::Related {
+        if self == DetailTab::Related {
             return Some(detail.related.iter().map(|r| r.rows.len()).sum());
         }
         let Some(Content::Episode(context)) = &detail.content else { return None };
         Some(match self {
-            Tab::Chain => (context.chain.ids.len() + context.chain.children.len()).saturating_sub(1),
-            Tab::Segments => context.segments.len(),
-            Tab::Canvas => context.canvas.len(),
-            Tab::Feedback => context.feedback.len(),
-            Tab::Utility => context.utility.len(),
-            Tab::Memories => context.links.len(),
-            Tab::Events => context.events.len(),
-            Tab::Accesses => context.accesses.len(),
-            Tab::Overview | Tab::Where | Tab::Related | Tab::Raw => return None,
+            DetailTab::Chain => (context.chain.ids.len() + context.chain.children.len()).saturating_sub(1),
+            DetailTab::Segments => context.segments.len(),
+            DetailTab::Canvas => context.canvas.len(),
+            DetailTab::Feedback => context.feedback.len(),
+            DetailTab::Utility => context.utility.len(),
+            DetailTab::Memories => context.links.len(),
+            DetailTab::Events => context.events.len(),
+            DetailTab::Accesses => context.accesses.len(),
+            DetailTab::Overview | DetailTab::Where | DetailTab::Related | DetailTab::Raw => return None,
         })
     }
 }
 
 /// The tabs of an entity's details.
 #[must_use]
-pub fn tabs(entity: Entity) -> &'static [Tab] {
+pub fn tabs(entity: Entity) -> &'static [DetailTab] {
     match entity {
         Entity::Episode => &[
-            Tab::Overview,
-            Tab::Chain,
-            Tab::Segments,
-            Tab::Canvas,
-            Tab::Feedback,
-            Tab::Utility,
-            Tab::Memories,
-            Tab::Events,
-            Tab::Accesses,
-            Tab::Raw,
+            DetailTab::Overview,
+            DetailTab::Chain,
+            DetailTab::Segments,
+            DetailTab::Canvas,
+            DetailTab::Feedback,
+            DetailTab::Utility,
+            DetailTab::Memories,
+            DetailTab::Events,
+            DetailTab::Accesses,
+            DetailTab::Raw,
         ],
-        Entity::Subject => &[Tab::Overview, Tab::Where, Tab::Related, Tab::Raw],
-        _ => &[Tab::Overview, Tab::Related, Tab::Raw],
+        Entity::Subject => &[DetailTab::Overview, DetailTab::Where, DetailTab::Related, DetailTab::Raw],
+        _ => &[DetailTab::Overview, DetailTab::Related, DetailTab::Raw],
     }
 }
 
@@ -134,7 +134,7 @@ pub struct Detail {
     /// The related rows are being waited for.
     pub pending_related: Option<Ticket>,
     /// Why it could not be read.
-    pub failure: Option<Failure>,
+    pub failure: Option<RequestFailure>,
     /// The wanted row is not there.
     pub gone: bool,
 }
@@ -163,8 +163,8 @@ impl Detail {
 
     /// The tab that is shown.
     #[must_use]
-    pub fn current_tab(&self) -> Tab {
-        tabs(self.entity).get(self.tab).copied().unwrap_or(Tab::Overview)
+    pub fn current_tab(&self) -> DetailTab {
+        tabs(self.entity).get(self.tab).copied().unwrap_or(DetailTab::Overview)
     }
 
     /// The row that is shown, if it is the wanted one.
@@ -195,7 +195,7 @@ impl Detail {
     }
 
     /// Takes what was read.
-    pub fn receive(&mut self, result: Result<Option<Content>, Failure>) {
+    pub fn receive(&mut self, result: Result<Option<Content>, RequestFailure>) {
         self.pending = None;
         self.version += 1;
         self.failure = None;
@@ -288,7 +288,7 @@ impl Detail {
     #[must_use]
     pub fn twin(&self) -> Vec<String> {
         match self.current_tab() {
-            Tab::Chain => vec![filled("chain $id", &[&self.id])],
+            DetailTab::Chain => vec![filled("chain $id", &[&self.id])],
             _ => vec![filled(&format!("show {} $id", self.entity.name()), &[&self.id])],
         }
     }

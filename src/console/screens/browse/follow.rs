@@ -3,8 +3,8 @@
 use super::detail::{Detail, relations};
 use crate::console::core::columns::{plural, row_name};
 use crate::console::core::condition::Conditions;
-use crate::console::core::context::{Context, Opening, Tone};
-use crate::console::core::menu::{Choice, Item, Menu};
+use crate::console::core::context::{Context, LayerOpening, ToastTone};
+use crate::console::core::menu::{Menu, MenuChoice, MenuItem};
 use crate::console::core::message::Destination;
 use crate::console::core::request::{Content, Relation};
 use crate::memory::query::EpisodeContext;
@@ -12,27 +12,27 @@ use crate::memory::{Entity, Row};
 
 /// Offers what a detail leads to.
 pub fn offer(detail: &Detail, cx: &mut Context) {
-    let item = |link: Link| {
+    let item = |link: RowLink| {
         let missing = link.to.entity().and_then(|entity| cx.holds(entity).err());
-        Item {
+        MenuItem {
             label: link.name,
             note: link.relation,
             keys: String::new(),
-            choice: Choice::Go(link.to),
+            choice: MenuChoice::Go(link.to),
             unavailable: missing.map(|m| m.reason.clone().unwrap_or_default()),
         }
     };
-    let items: Vec<Item> = links(detail).into_iter().map(item).collect();
+    let items: Vec<MenuItem> = links(detail).into_iter().map(item).collect();
     if items.is_empty() {
-        cx.say(Tone::Info, "this row leads nowhere");
+        cx.say(ToastTone::Info, "this row leads nowhere");
     } else {
-        cx.show(Opening::Menu(Menu::new("Follow", items)));
+        cx.show(LayerOpening::Menu(Menu::new("Follow", items)));
     }
 }
 
 /// Something that a row leads to.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Link {
+pub struct RowLink {
     /// What it is to the row.
     pub relation: String,
     /// What it is called.
@@ -41,14 +41,14 @@ pub struct Link {
     pub to: Destination,
 }
 
-fn to_row(relation: &str, row: &Row) -> Option<Link> {
+fn to_row(relation: &str, row: &Row) -> Option<RowLink> {
     let to = Destination::Row(row.entity, row.id().to_owned());
-    (!row.id().is_empty()).then(|| Link { relation: relation.to_owned(), name: row_name(row), to })
+    (!row.id().is_empty()).then(|| RowLink { relation: relation.to_owned(), name: row_name(row), to })
 }
 
 /// Where a detail leads.
 #[must_use]
-pub fn links(detail: &Detail) -> Vec<Link> {
+pub fn links(detail: &Detail) -> Vec<RowLink> {
     let Some(row) = detail.row() else { return Vec::new() };
     let mut links = match &detail.content {
         Some(Content::Episode(context)) => of_episode(context),
@@ -65,22 +65,22 @@ pub fn links(detail: &Detail) -> Vec<Link> {
         if let Relation::List(query) = relation {
             let conditions = Conditions { filters: query.filters, canvas: None };
             let name = format!("all {title}");
-            links.push(Link { relation: "list".to_owned(), name, to: Destination::List(query.entity, conditions) });
+            links.push(RowLink { relation: "list".to_owned(), name, to: Destination::List(query.entity, conditions) });
         }
     }
     links.extend(of_any(row));
     links
 }
 
-fn named_id(relation: &str, entity: Entity, id: Option<&str>) -> Option<Link> {
+fn named_id(relation: &str, entity: Entity, id: Option<&str>) -> Option<RowLink> {
     let id = id.filter(|id| !id.is_empty())?;
     let to = Destination::Row(entity, id.to_owned());
-    Some(Link { relation: relation.to_owned(), name: id.to_owned(), to })
+    Some(RowLink { relation: relation.to_owned(), name: id.to_owned(), to })
 }
 
 /// The agent, the person and the lists of like rows.
-fn of_any(row: &Row) -> Vec<Link> {
-    let mut links: Vec<Option<Link>> = Vec::new();
+fn of_any(row: &Row) -> Vec<RowLink> {
+    let mut links: Vec<Option<RowLink>> = Vec::new();
     if row.entity != Entity::Agent {
         links.push(named_id("agent", Entity::Agent, row.text("agent_id")));
     }
@@ -96,7 +96,7 @@ fn of_any(row: &Row) -> Vec<Link> {
         _ => &[],
     };
     for column in same {
-        links.push(row.text(column).filter(|text| !text.is_empty()).map(|text| Link {
+        links.push(row.text(column).filter(|text| !text.is_empty()).map(|text| RowLink {
             relation: "list".to_owned(),
             name: format!("{} with the same {}", plural(row.entity), column.trim_end_matches("_id").replace('_', " ")),
             to: Destination::List(row.entity, Conditions::equal(column, text)),
@@ -111,7 +111,7 @@ pub fn linked_entity(link: &Row) -> Entity {
     if link.text("kind") == Some("case") { Entity::Case } else { Entity::Memory }
 }
 
-fn of_episode(context: &EpisodeContext) -> Vec<Link> {
+fn of_episode(context: &EpisodeContext) -> Vec<RowLink> {
     let id = context.episode.id();
     let mut links = Vec::new();
     let position = context.chain.ids.iter().position(|other| other == id).unwrap_or(0);
@@ -125,7 +125,7 @@ fn of_episode(context: &EpisodeContext) -> Vec<Link> {
     links.extend(context.links.iter().filter_map(|link| {
         let to = named_id("memory", linked_entity(link), link.text("memory_id"))?;
         let memory = context.memories.iter().find(|memory| Some(memory.id()) == link.text("memory_id"));
-        Some(Link { name: memory.map_or(to.name, row_name), ..to })
+        Some(RowLink { name: memory.map_or(to.name, row_name), ..to })
     }));
     for (relation, rows) in [
         ("feedback", &context.feedback),

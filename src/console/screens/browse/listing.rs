@@ -1,14 +1,14 @@
 //! Which rows a list shows and in which order, which of them are marked, and writing them to a file.
 
-use super::{ListScreen, Want};
+use super::{ListScreen, WantedPage};
 use crate::console::core::condition::{Conditions, completions};
-use crate::console::core::context::{Context, Opening, Tone};
-use crate::console::core::menu::{Choice, Item, Menu, Prompt, Purpose};
+use crate::console::core::context::{Context, LayerOpening, ToastTone};
+use crate::console::core::menu::{Menu, MenuChoice, MenuItem, Prompt, Purpose};
 use crate::console::core::request::{Export, Request};
 use crate::console::core::screen::Judged;
 use crate::console::core::window::row_key;
 use crate::memory::query::{Order, Query};
-use crate::memory::{Entity, Kind};
+use crate::memory::{Entity, ValueKind};
 
 impl ListScreen {
     /// Lists other rows of the same entity; what was marked stays marked.
@@ -21,7 +21,7 @@ impl ListScreen {
 
     /// Reads the list from its beginning; the old rows stay, dimmed, until the new ones are there.
     fn list_again(&mut self, cx: &mut Context) {
-        self.ask(Want::First, cx);
+        self.ask(WantedPage::First, cx);
         cx.renamed();
     }
 
@@ -48,7 +48,7 @@ impl ListScreen {
                 names.push(name);
             }
         }
-        let items = names.into_iter().map(|name| Item {
+        let items = names.into_iter().map(|name| MenuItem {
             label: name.replace('_', " "),
             note: match (name == used.column, used.descending) {
                 (false, _) => String::new(),
@@ -56,22 +56,22 @@ impl ListScreen {
                 (true, false) => "ascending now".to_owned(),
             },
             keys: String::new(),
-            choice: Choice::Sort(name),
+            choice: MenuChoice::Sort(name),
             unavailable: None,
         });
         let mut menu = Menu::new("Sort by", items.collect());
-        menu.selected = menu.items.iter().position(|item| item.choice == Choice::Sort(used.column)).unwrap_or(0);
-        cx.show(Opening::Menu(menu));
+        menu.selected = menu.items.iter().position(|item| item.choice == MenuChoice::Sort(used.column)).unwrap_or(0);
+        cx.show(LayerOpening::Menu(menu));
     }
 
     /// Orders the list by a column: numbers and times begin with the greatest; the same column again turns round.
     pub(super) fn order_by(&mut self, column: &'static str, cx: &mut Context) {
         if !sortable(self.entity, column) {
-            return cx.say(Tone::Warn, format!("rows cannot be put in order by {column}"));
+            return cx.say(ToastTone::Warn, format!("rows cannot be put in order by {column}"));
         }
         let used = self.order_used();
         let kind = self.entity.column(column).map(|c| c.kind);
-        let descending = if used.column == column { !used.descending } else { !matches!(kind, Some(Kind::Text)) };
+        let descending = if used.column == column { !used.descending } else { !matches!(kind, Some(ValueKind::Text)) };
         self.order = Some(Order { column, descending });
         self.list_again(cx);
     }
@@ -151,5 +151,5 @@ impl ListScreen {
 
 /// Whether rows can be put in order by a column.
 fn sortable(entity: Entity, column: &str) -> bool {
-    entity.column(column).is_some_and(|c| !matches!(c.kind, Kind::Json | Kind::List))
+    entity.column(column).is_some_and(|c| !matches!(c.kind, ValueKind::Json | ValueKind::List))
 }

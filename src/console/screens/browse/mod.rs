@@ -14,14 +14,14 @@ pub use card::CardScreen;
 use crate::console::core::columns::{plural, read_columns};
 use crate::console::core::command::CommandId;
 use crate::console::core::condition::{Conditions, canvas_text};
-use crate::console::core::context::{Context, Lack, Tone};
-use crate::console::core::menu::{Choice, Prompt, Purpose};
-use crate::console::core::message::{Failure, Ticket};
-use crate::console::core::operation::Operation;
+use crate::console::core::context::{Context, Lack, ToastTone};
+use crate::console::core::menu::{MenuChoice, Prompt, Purpose};
+use crate::console::core::message::{RequestFailure, Ticket};
+use crate::console::core::proposal::Proposal;
 use crate::console::core::request::{Reply, Request};
-use crate::console::core::screen::{Face, Judged, Screen};
+use crate::console::core::screen::{Judged, Screen, ScreenFace};
 use crate::console::core::twin::words;
-use crate::console::core::window::{Want, Window, row_id, row_key};
+use crate::console::core::window::{PageWindow, WantedPage, row_id, row_key};
 use crate::console::view::Canvas;
 use crate::memory::query::{Order, Page, Query};
 use crate::memory::{Entity, Row};
@@ -34,7 +34,7 @@ pub const PREVIEW: usize = 200;
 
 /// Which pane has the keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Pane {
+pub enum BrowsePane {
     /// The list.
     List,
     /// The details.
@@ -51,21 +51,21 @@ pub struct ListScreen {
     /// In which order; none is newest first.
     pub order: Option<Order>,
     /// The rows held.
-    pub window: Window,
+    pub window: PageWindow,
     /// Keys of the marked rows.
     pub marks: BTreeSet<String>,
     /// Which pane has the keys.
-    pub pane: Pane,
+    pub pane: BrowsePane,
     /// The pane with the keys has the whole screen.
     pub zoomed: bool,
     /// The details.
     pub detail: Detail,
     /// The page that is being waited for.
-    pub pending: Option<(Ticket, Want)>,
+    pub pending: Option<(Ticket, WantedPage)>,
     /// The moment of resting on a row before its details are read.
     pub resting: Option<Ticket>,
     /// Why the list could not be read.
-    pub failure: Option<Failure>,
+    pub failure: Option<RequestFailure>,
 }
 
 impl ListScreen {
@@ -76,9 +76,9 @@ impl ListScreen {
             entity,
             conditions,
             order: None,
-            window: Window::default(),
+            window: PageWindow::default(),
             marks: BTreeSet::new(),
-            pane: Pane::List,
+            pane: BrowsePane::List,
             zoomed: false,
             detail: Detail::new(entity),
             pending: None,
@@ -96,7 +96,7 @@ impl ListScreen {
 
     /// The rows that the list shows, as a question for its page.
     #[must_use]
-    pub fn query(&self, want: &Want) -> Query {
+    pub fn query(&self, want: &WantedPage) -> Query {
         let (start, limit) = want.start();
         Query {
             filters: self.conditions.filters.clone(),
@@ -123,7 +123,7 @@ impl ListScreen {
     }
 
     /// Asks for a page in the place of the one that is being waited for.
-    fn ask(&mut self, want: Want, cx: &mut Context) {
+    fn ask(&mut self, want: WantedPage, cx: &mut Context) {
         cx.cancel(self.pending.take().map(|(ticket, _)| ticket));
         self.failure = None;
         let query = self.query(&want);
@@ -159,14 +159,14 @@ impl ListScreen {
         }
     }
 
-    fn take_page(&mut self, result: Result<Page, Failure>, cx: &mut Context) {
+    fn take_page(&mut self, result: Result<Page, RequestFailure>, cx: &mut Context) {
         let Some((_, want)) = self.pending.take() else { return };
         match result {
             Ok(page) => {
                 let is_there = self.window.receive(&want, page);
                 // What was just done says why.
-                if !is_there && cx.toast.as_ref().is_none_or(|toast| toast.tone != Tone::Good) {
-                    cx.say(Tone::Info, "the selected row is not in the list any more");
+                if !is_there && cx.toast.as_ref().is_none_or(|toast| toast.tone != ToastTone::Good) {
+                    cx.say(ToastTone::Info, "the selected row is not in the list any more");
                 }
             }
             Err(failure) => {
@@ -186,8 +186,9 @@ impl ListScreen {
         let waited = self.release();
         cx.cancel(waited);
         self.unwant();
-        self.failure = Some(Failure::new("Reading was stopped", "what is shown may be out of date", "r reads again"));
-        cx.say(Tone::Info, "stopped");
+        self.failure =
+            Some(RequestFailure::new("Reading was stopped", "what is shown may be out of date", "r reads again"));
+        cx.say(ToastTone::Info, "stopped");
         true
     }
 
@@ -200,8 +201,8 @@ impl ListScreen {
 }
 
 impl Screen for ListScreen {
-    fn face(&self) -> Face {
-        Face::shared("", CommandId::List(self.entity))
+    fn face(&self) -> ScreenFace {
+        ScreenFace::shared("", CommandId::List(self.entity))
     }
 
     fn title(&self, cx: &Context) -> String {
@@ -214,8 +215,8 @@ impl Screen for ListScreen {
     fn hints(&self) -> Vec<CommandId> {
         use CommandId::{Close, CopyId, Export, Filter, Focus, Follow, Mark, Open, Palette, Sort, TabRight, Zoom};
         match self.pane {
-            Pane::List => vec![Open, Filter, Sort, Follow, TabRight, Palette, Mark, Export, CopyId, Zoom],
-            Pane::Detail => vec![TabRight, Follow, Close, Palette, CopyId, Focus, Zoom],
+            BrowsePane::List => vec![Open, Filter, Sort, Follow, TabRight, Palette, Mark, Export, CopyId, Zoom],
+            BrowsePane::Detail => vec![TabRight, Follow, Close, Palette, CopyId, Focus, Zoom],
         }
     }
 
@@ -228,7 +229,7 @@ impl Screen for ListScreen {
     }
 
     fn twin(&self, cx: &Context) -> Vec<String> {
-        if self.pane == Pane::Detail {
+        if self.pane == BrowsePane::Detail {
             return self.detail.twin();
         }
         let mut line = words(["list", self.entity.name()]);
@@ -301,9 +302,9 @@ impl Screen for ListScreen {
 
     fn open(&mut self, cx: &mut Context) {
         match self.pane {
-            Pane::Detail => follow::offer(&self.detail, cx),
-            Pane::List if self.window.current().is_some() => self.pane = Pane::Detail,
-            Pane::List => {}
+            BrowsePane::Detail => follow::offer(&self.detail, cx),
+            BrowsePane::List if self.window.current().is_some() => self.pane = BrowsePane::Detail,
+            BrowsePane::List => {}
         }
     }
 
@@ -311,8 +312,8 @@ impl Screen for ListScreen {
         if self.stop(cx) {
         } else if self.zoomed {
             self.zoomed = false;
-        } else if self.pane == Pane::Detail {
-            self.pane = Pane::List;
+        } else if self.pane == BrowsePane::Detail {
+            self.pane = BrowsePane::List;
         } else {
             return false;
         }
@@ -321,8 +322,8 @@ impl Screen for ListScreen {
 
     fn move_by(&mut self, by: isize, cx: &mut Context) {
         match self.pane {
-            Pane::Detail => self.detail.scroll_by(by, cx),
-            Pane::List => self.window.move_by(by),
+            BrowsePane::Detail => self.detail.scroll_by(by, cx),
+            BrowsePane::List => self.window.move_by(by),
         }
     }
 
@@ -335,7 +336,7 @@ impl Screen for ListScreen {
     }
 
     fn go_to_end(&mut self, last: bool, cx: &mut Context) {
-        if self.pane == Pane::Detail {
+        if self.pane == BrowsePane::Detail {
             self.detail.scroll_by(if last { isize::MAX } else { isize::MIN }, cx);
         } else if let Some(want) = if last { self.window.last() } else { self.window.first() } {
             self.ask(want, cx);
@@ -343,11 +344,11 @@ impl Screen for ListScreen {
     }
 
     fn page(&self, cx: &Context) -> usize {
-        if self.pane == Pane::Detail { cx.measures.detail_rows } else { cx.measures.list_rows }
+        if self.pane == BrowsePane::Detail { cx.measures.detail_rows } else { cx.measures.list_rows }
     }
 
     fn select(&mut self, position: usize) {
-        self.pane = Pane::List;
+        self.pane = BrowsePane::List;
         self.window.select(position);
     }
 
@@ -360,11 +361,11 @@ impl Screen for ListScreen {
     }
 
     fn focus(&mut self, detail: bool) {
-        self.pane = if detail { Pane::Detail } else { Pane::List };
+        self.pane = if detail { BrowsePane::Detail } else { BrowsePane::List };
     }
 
     fn other_pane(&mut self) {
-        self.focus(self.pane == Pane::List);
+        self.focus(self.pane == BrowsePane::List);
     }
 
     fn turn_tab(&mut self, by: isize) {
@@ -407,15 +408,15 @@ impl Screen for ListScreen {
         self.judge_line(prompt, cx)
     }
 
-    fn chosen(&mut self, choice: Choice, cx: &mut Context) {
-        if let Choice::Sort(column) = choice {
+    fn chosen(&mut self, choice: MenuChoice, cx: &mut Context) {
+        if let MenuChoice::Sort(column) = choice {
             self.order_by(column, cx);
         }
     }
 
     /// What was done to the marked rows is done.
-    fn carried_out(&mut self, operation: &Operation) {
-        if matches!(operation, Operation::Each(_)) {
+    fn carried_out(&mut self, proposal: &Proposal) {
+        if proposal.changes().len() > 1 {
             self.marks.clear();
         }
     }

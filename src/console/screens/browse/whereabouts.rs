@@ -1,10 +1,10 @@
 //! Where a person is: rows by table, what else would change with them, who else names them. Every table is read for it, so
 //! it is asked for only where it is looked at, and stopped when nobody looks any more.
 
-use super::detail::{Detail, Tab};
+use super::detail::{Detail, DetailTab};
 use crate::change::plan::erasure::Preview;
 use crate::console::core::context::Context;
-use crate::console::core::message::{Failure, Ticket};
+use crate::console::core::message::{RequestFailure, Ticket};
 use crate::console::core::request::Request;
 
 /// What is known of where a person is.
@@ -17,7 +17,7 @@ pub struct Whereabouts {
     /// The table that is read, and how many values were.
     pub looking: Option<(String, u64)>,
     /// Why it is not known.
-    pub failure: Option<Failure>,
+    pub failure: Option<RequestFailure>,
 }
 
 impl Detail {
@@ -25,12 +25,12 @@ impl Detail {
     fn wants_whereabouts(&self) -> bool {
         let known = &self.whereabouts;
         let is_new = known.found.is_none() && known.pending.is_none() && known.failure.is_none();
-        self.current_tab() == Tab::Where && self.row().is_some() && is_new && !self.id.is_empty()
+        self.current_tab() == DetailTab::Where && self.row().is_some() && is_new && !self.id.is_empty()
     }
 
     /// Looks for where the person is when somebody wants to see it, and stops when nobody does.
     pub fn settle_whereabouts(&mut self, cx: &mut Context) {
-        let leaves = self.current_tab() != Tab::Where || self.row().is_none();
+        let leaves = self.current_tab() != DetailTab::Where || self.row().is_none();
         cx.cancel(self.whereabouts.pending.take_if(|_| leaves));
         if self.wants_whereabouts() {
             self.whereabouts.pending = Some(cx.ask(Request::LoadWhereabouts(self.id.clone())));
@@ -43,7 +43,7 @@ impl Detail {
         self.version += 1;
     }
 
-    pub(super) fn take_whereabouts(&mut self, result: Result<Box<Preview>, Failure>) {
+    pub(super) fn take_whereabouts(&mut self, result: Result<Box<Preview>, RequestFailure>) {
         (self.whereabouts.pending, self.whereabouts.looking) = (None, None);
         self.version += 1;
         match result {

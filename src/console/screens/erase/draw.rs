@@ -7,11 +7,11 @@ mod steps;
 
 use ratatui::{buffer::Buffer, layout::Rect};
 
-use crate::console::core::Failure;
+use crate::console::core::RequestFailure;
 use crate::console::screens::erase::{EraseScreen, STEPS};
 use crate::console::view::Drawn;
-use crate::ui::scroll::Lines;
-use crate::ui::{Card, KeyHint, Look, Pane, Role, SafeText, TextLine, Tone, figures, look as lay};
+use crate::ui::scroll::LineWindow;
+use crate::ui::{Card, CardTone, KeyHint, Look, PaneFrame, SafeText, StyleRole, TextLine, figures, look as lay};
 
 pub(super) use choices::last_words;
 
@@ -35,7 +35,7 @@ fn padded(area: Rect) -> Rect {
 
 fn draw_step(erasure: &EraseScreen, look: &Look, body: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
     let title = SafeText::join(&["erase ".into(), SafeText::limited(&erasure.given, 60)], "");
-    let pane = Pane { focused: true, tone: Some(Role::Danger), ..Pane::new(title) };
+    let pane = PaneFrame { focused: true, tone: Some(StyleRole::Danger), ..PaneFrame::new(title) };
     let inside = padded(pane.render(body, buf, look));
     steps_line(erasure, usize::from(inside.width), look).render(lay::row(inside, 0), buf, look);
     let area = lay::below(inside, 2);
@@ -57,13 +57,13 @@ fn draw_step(erasure: &EraseScreen, look: &Look, body: Rect, buf: &mut Buffer, d
     drawn.measures.detail_rows = usize::from(area.height);
     drawn.measures.detail_lines = lines.len();
     let last = lines.len().saturating_sub(usize::from(area.height));
-    Lines::scrolled(&lines, erasure.scroll.min(last)).render(area, buf, look);
+    LineWindow::scrolled(&lines, erasure.scroll.min(last)).render(area, buf, look);
 }
 
 fn draw_choices(erasure: &EraseScreen, look: &Look, area: Rect, buf: &mut Buffer) {
-    let inside = padded(Pane::new("as chosen").render(area, buf, look));
+    let inside = padded(PaneFrame::new("as chosen").render(area, buf, look));
     let lines = choices::side(erasure, usize::from(inside.width), look);
-    Lines::scrolled(&lines, 0).render(inside, buf, look);
+    LineWindow::scrolled(&lines, 0).render(inside, buf, look);
 }
 
 /// What stands in the place of a step: nobody is named, it is being looked for, or why not.
@@ -78,10 +78,11 @@ fn card(erasure: &EraseScreen) -> Option<Card> {
         return None;
     }
     if erasure.given.is_empty() {
-        let card = Card::new(Tone::Plain, "Nobody is named").line("Name a person, or choose one among the subjects.");
+        let card =
+            Card::new(CardTone::Plain, "Nobody is named").line("Name a person, or choose one among the subjects.");
         return Some(card.hint(KeyHint::new("/", "name a person")).hint(KeyHint::new("8", "subjects")));
     }
-    let card = Card::new(Tone::Info, "Looking everywhere");
+    let card = Card::new(CardTone::Info, "Looking everywhere");
     let card = match &erasure.looking {
         Some((table, values)) => card.line(SafeText::join(
             &[SafeText::limited(table, 40), ": ".into(), figures::count(*values), " values read so far".into()],
@@ -92,9 +93,9 @@ fn card(erasure: &EraseScreen) -> Option<Card> {
     Some(card.line("Nothing is written, and no transaction stays open.").hint(KeyHint::new("esc", "stop")))
 }
 
-fn failed(failure: &Failure) -> Card {
+fn failed(failure: &RequestFailure) -> Card {
     let card =
-        Card::new(Tone::Bad, SafeText::limited(&failure.what, 60)).line(SafeText::limited(&failure.message, 600));
+        Card::new(CardTone::Bad, SafeText::limited(&failure.what, 60)).line(SafeText::limited(&failure.message, 600));
     let card = failure.remedy.iter().fold(card, |card, remedy| card.line(SafeText::limited(remedy, 300)));
     card.hint(KeyHint::new("r", "look again")).hint(KeyHint::new("/", "somebody else"))
 }
@@ -104,12 +105,15 @@ fn steps_line(erasure: &EraseScreen, width: usize, look: &Look) -> TextLine {
     let mut line = TextLine::default();
     for (position, name) in STEPS.iter().enumerate() {
         let role = match position.cmp(&erasure.step) {
-            std::cmp::Ordering::Less => Role::Good,
-            std::cmp::Ordering::Equal => Role::Heading,
-            std::cmp::Ordering::Greater => Role::Muted,
+            std::cmp::Ordering::Less => StyleRole::Good,
+            std::cmp::Ordering::Equal => StyleRole::Heading,
+            std::cmp::Ordering::Greater => StyleRole::Muted,
         };
         if position > 0 {
-            line = line.with(" ", Role::Text).with_glyph(look.glyphs.separator, Role::Border).with(" ", Role::Text);
+            line = line
+                .with(" ", StyleRole::Text)
+                .with_glyph(look.glyphs.separator, StyleRole::Border)
+                .with(" ", StyleRole::Text);
         }
         line = if position < erasure.step {
             line.with_glyph(look.glyphs.check, role).with(format!(" {name}"), role)
@@ -121,5 +125,6 @@ fn steps_line(erasure: &EraseScreen, width: usize, look: &Look) -> TextLine {
         return line;
     }
     let name = STEPS.get(erasure.step).copied().unwrap_or_default();
-    TextLine::of(format!("step {} of {}  ", erasure.step + 1, STEPS.len()), Role::Muted).with(name, Role::Heading)
+    TextLine::of(format!("step {} of {}  ", erasure.step + 1, STEPS.len()), StyleRole::Muted)
+        .with(name, StyleRole::Heading)
 }

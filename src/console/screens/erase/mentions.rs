@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 
 use crate::change::plan::erasure::{Mentions, ShownMention};
-use crate::console::core::context::{Context, Tone};
+use crate::console::core::context::{Context, ToastTone};
 use crate::console::screens::erase::{EraseScreen, STEPS};
 
 /// Position of the step among [`STEPS`].
@@ -62,11 +62,11 @@ impl EraseScreen {
     /// Decides about the selected mention, or about all in its column.
     pub(super) fn decide_here(&mut self, decision: Mentions, all: bool, cx: &mut Context) {
         if !self.is_at_mentions() {
-            return cx.say(Tone::Info, "decisions are made at the step about mentions");
+            return cx.say(ToastTone::Info, "decisions are made at the step about mentions");
         }
         let done = if all { self.decide_place(decision) } else { self.decide(decision) };
         if let Err(reason) = done {
-            cx.say(Tone::Warn, reason);
+            cx.say(ToastTone::Warn, reason);
         }
     }
 

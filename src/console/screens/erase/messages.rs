@@ -4,7 +4,7 @@ use crate::change::plan::erasure::Mentions;
 
 /// What is chosen by a key here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Turn {
+pub enum EraseChoice {
     /// The next step.
     Next,
     /// The step before.

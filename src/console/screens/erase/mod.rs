@@ -5,17 +5,17 @@ pub(in crate::console) mod draw;
 pub mod mentions;
 pub mod messages;
 
-pub use messages::Turn;
+pub use messages::EraseChoice;
 
-use crate::change::plan::erasure::{Choice, Mentions, Outcome, Preview};
-use crate::console::core::command::{COMMANDS, CommandId, Scope};
-use crate::console::core::context::{Context, Opening, Tone};
+use crate::change::plan::erasure::{ErasureChoice, ErasureOutcome, Mentions, Preview};
+use crate::console::core::command::{COMMANDS, CommandId, CommandScope};
+use crate::console::core::context::{Context, LayerOpening, ToastTone};
 use crate::console::core::menu::Purpose;
-use crate::console::core::message::{Failure, Ticket};
+use crate::console::core::message::{RequestFailure, Ticket};
 use crate::console::core::request::{Reply, Request};
-use crate::console::core::screen::{Face, Screen, ScreenKind};
+use crate::console::core::screen::{Screen, ScreenFace, ScreenKind};
 use crate::console::core::twin::words;
-use crate::console::core::what_if::Ahead;
+use crate::console::core::what_if::RecallAhead;
 use crate::console::view::Canvas;
 
 /// The steps, in order.
@@ -37,7 +37,7 @@ pub enum Phase {
 
 /// An erasure under way.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Run {
+pub struct ErasureRun {
     /// Number of the request.
     pub ticket: Ticket,
     /// What it is at.
@@ -48,9 +48,9 @@ pub struct Run {
     pub count: u64,
 }
 
-impl Run {
+impl ErasureRun {
     fn new(ticket: Ticket) -> Self {
-        Run { ticket, phase: Phase::default(), table: String::new(), count: 0 }
+        ErasureRun { ticket, phase: Phase::default(), table: String::new(), count: 0 }
     }
 
     /// Takes what is told of it: the name of a phase, or of the table that is read.
@@ -76,7 +76,7 @@ pub struct EraseScreen {
     /// Position among [`STEPS`].
     pub step: usize,
     /// How it shall be done.
-    pub choice: Choice,
+    pub choice: ErasureChoice,
     /// What it would do.
     pub preview: Option<Box<Preview>>,
     /// The plan is being made.
@@ -84,15 +84,15 @@ pub struct EraseScreen {
     /// Number of the request that made the plan, under which it is kept outside.
     pub planned: Option<Ticket>,
     /// How recall would change.
-    pub ahead: Option<Ahead>,
+    pub ahead: Option<RecallAhead>,
     /// Where the plan in the making is: the table that is read, and how many values were.
     pub looking: Option<(String, u64)>,
     /// It is being done.
-    pub running: Option<Run>,
+    pub running: Option<ErasureRun>,
     /// What it came to.
-    pub outcome: Option<Box<Outcome>>,
+    pub outcome: Option<Box<ErasureOutcome>>,
     /// Why it was not planned or done.
-    pub failure: Option<Failure>,
+    pub failure: Option<RequestFailure>,
     /// First line shown.
     pub scroll: usize,
     /// Position of the selected mention.
@@ -137,7 +137,7 @@ impl EraseScreen {
         self.preview.as_ref().map_or(&self.given, |preview| &preview.id)
     }
 
-    fn take_plan(&mut self, ticket: Ticket, result: Result<Box<Preview>, Failure>, cx: &mut Context) {
+    fn take_plan(&mut self, ticket: Ticket, result: Result<Box<Preview>, RequestFailure>, cx: &mut Context) {
         self.pending = None;
         match result {
             Ok(preview) => {
@@ -146,7 +146,7 @@ impl EraseScreen {
                 }
                 (self.preview, self.planned, self.stale) = (Some(preview), Some(ticket), false);
                 self.forget_missing();
-                self.ahead = Some(Ahead::begin(ticket, false, cx));
+                self.ahead = Some(RecallAhead::begin(ticket, false, cx));
             }
             Err(failure) => self.failure = Some(failure),
         }
@@ -159,13 +159,13 @@ impl EraseScreen {
         }
     }
 
-    fn take_outcome(&mut self, result: Result<Box<Outcome>, Failure>, cx: &mut Context) {
+    fn take_outcome(&mut self, result: Result<Box<ErasureOutcome>, RequestFailure>, cx: &mut Context) {
         self.running = None;
         match result {
             Ok(outcome) => {
                 let (tone, text) = match outcome.status.as_str() {
-                    "incomplete" => (Tone::Warn, "the person was not erased completely".to_owned()),
-                    status => (Tone::Good, format!("the person was erased: {status}")),
+                    "incomplete" => (ToastTone::Warn, "the person was not erased completely".to_owned()),
+                    status => (ToastTone::Good, format!("the person was erased: {status}")),
                 };
                 self.outcome = Some(outcome);
                 self.go_to(STEPS.len() - 1);
@@ -182,40 +182,40 @@ impl EraseScreen {
     }
 
     /// What a key chooses.
-    fn turn(&mut self, turn: Turn, cx: &mut Context) {
+    fn turn(&mut self, turn: EraseChoice, cx: &mut Context) {
         const LAST: usize = STEPS.len() - 2;
         if self.running.is_some() {
             return;
         }
         match turn {
-            Turn::Other => cx.prompt(Purpose::Person, ""),
+            EraseChoice::Other => cx.prompt(Purpose::Person, ""),
             _ if self.failure.is_some() => {}
-            Turn::Next if self.step == LAST || self.is_incomplete() => self.ask_last(cx),
-            Turn::Next if self.step < LAST => self.go_to(self.step + 1),
-            Turn::Longer => {
+            EraseChoice::Next if self.step == LAST || self.is_incomplete() => self.ask_last(cx),
+            EraseChoice::Next if self.step < LAST => self.go_to(self.step + 1),
+            EraseChoice::Longer => {
                 if let (Some(planned), Some(ahead)) = (self.planned, &mut self.ahead) {
                     ahead.look_longer(planned, cx);
                 }
             }
-            Turn::Before if self.outcome.is_none() => self.go_to(self.step.saturating_sub(1)),
-            Turn::Next | Turn::Before => {}
+            EraseChoice::Before if self.outcome.is_none() => self.go_to(self.step.saturating_sub(1)),
+            EraseChoice::Next | EraseChoice::Before => {}
             _ if self.outcome.is_some() => {}
-            _ if self.is_settled() => cx.say(Tone::Info, "an earlier run is resumed as it was chosen then"),
+            _ if self.is_settled() => cx.say(ToastTone::Info, "an earlier run is resumed as it was chosen then"),
             _ => self.choose(turn, cx),
         }
     }
 
     /// Changes how it is done.
-    fn choose(&mut self, turn: Turn, cx: &mut Context) {
+    fn choose(&mut self, turn: EraseChoice, cx: &mut Context) {
         match turn {
-            Turn::Export => self.choice.export = !self.choice.export,
-            Turn::Full => self.choice.full = !self.choice.full,
-            Turn::Decide(decision, all) => self.decide_here(decision, all, cx),
-            Turn::Account => {
+            EraseChoice::Export => self.choice.export = !self.choice.export,
+            EraseChoice::Full => self.choice.full = !self.choice.full,
+            EraseChoice::Decide(decision, all) => self.decide_here(decision, all, cx),
+            EraseChoice::Account => {
                 self.choice.account = !self.choice.account;
                 self.plan_again(cx);
             }
-            Turn::Mentions => {
+            EraseChoice::Mentions => {
                 self.choice.mentions = match self.choice.mentions {
                     Mentions::Leave => Mentions::Redact,
                     Mentions::Redact => Mentions::Delete,
@@ -223,7 +223,7 @@ impl EraseScreen {
                 };
                 self.plan_again(cx);
             }
-            Turn::Next | Turn::Before | Turn::Longer | Turn::Other => {}
+            EraseChoice::Next | EraseChoice::Before | EraseChoice::Longer | EraseChoice::Other => {}
         }
     }
 
@@ -242,13 +242,13 @@ impl EraseScreen {
     fn ask_last(&self, cx: &mut Context) {
         if let Err((reason, remedy)) = cx.may_change() {
             let remedy = remedy.map(|remedy| format!("; {remedy}")).unwrap_or_default();
-            return cx.say(Tone::Warn, format!("Erase a person: {reason}{remedy}"));
+            return cx.say(ToastTone::Warn, format!("Erase a person: {reason}{remedy}"));
         }
         match &self.preview {
-            None => cx.say(Tone::Info, "the plan is still being made"),
+            None => cx.say(ToastTone::Info, "the plan is still being made"),
             Some(preview) => match &preview.refused {
-                Some(reason) => cx.say(Tone::Warn, reason.clone()),
-                None => cx.show(Opening::Erase(preview.id.clone(), draw::last_words(self))),
+                Some(reason) => cx.say(ToastTone::Warn, reason.clone()),
+                None => cx.show(LayerOpening::Erase(preview.id.clone(), draw::last_words(self))),
             },
         }
     }
@@ -258,20 +258,20 @@ impl EraseScreen {
         self.outcome = None;
         cx.cancel(self.drop_plan());
         let (given, choice) = (self.given.clone(), self.choice.clone());
-        self.running = Some(Run::new(cx.ask(Request::Erase { given, choice, resume })));
+        self.running = Some(ErasureRun::new(cx.ask(Request::Erase { given, choice, resume })));
         self.go_to(STEPS.len() - 1);
     }
 }
 
 impl Screen for EraseScreen {
-    fn face(&self) -> Face {
-        Face::own("erase a person", ScreenKind::Erase, Scope::Erase)
+    fn face(&self) -> ScreenFace {
+        ScreenFace::own("erase a person", ScreenKind::Erase, CommandScope::Erase)
     }
 
     /// Where a person is being erased, or was, nothing is chosen any more.
     fn hints(&self) -> Vec<CommandId> {
         let chooses = self.running.is_none() && self.outcome.is_none() && self.failure.is_none();
-        let own = COMMANDS.iter().filter(|command| command.scope == Scope::Erase && !command.hint.is_empty());
+        let own = COMMANDS.iter().filter(|command| command.scope == CommandScope::Erase && !command.hint.is_empty());
         let own = own.map(|command| command.id).filter(|_| chooses);
         own.chain([CommandId::Close, CommandId::Palette, CommandId::Refresh]).collect()
     }
@@ -324,7 +324,7 @@ impl Screen for EraseScreen {
     }
 
     fn open(&mut self, cx: &mut Context) {
-        self.turn(Turn::Next, cx);
+        self.turn(EraseChoice::Next, cx);
     }
 
     /// Moves among mentions, else scrolls; what was drawn says how far.
@@ -363,7 +363,7 @@ impl Screen for EraseScreen {
     fn left(&mut self, cx: &mut Context) {
         if self.running.is_some() {
             cx.changing.unfinished = None;
-            cx.say(Tone::Warn, "the erasure was stopped between two batches; c p resumes it");
+            cx.say(ToastTone::Warn, "the erasure was stopped between two batches; c p resumes it");
         }
     }
 

@@ -9,9 +9,10 @@ use crate::console::view::health::{progress, severity};
 use crate::console::view::panel_list::PanelList;
 use crate::console::view::panes::{failure_card, halves};
 use crate::memory::findings::Finding;
-use crate::ui::scroll::Lines;
+use crate::ui::scroll::LineWindow;
 use crate::ui::{
-    Card, Column, Look, Pair, Pane, Role, SafeText, TableRow, TextLine, Tone, Total, Width, figures, key_values,
+    Card, CardTone, Look, NamedValue, PaneFrame, SafeText, StyleRole, TableColumn, TableRow, TextLine, Total, Width,
+    figures, key_values,
 };
 
 /// Draws the screen.
@@ -28,26 +29,30 @@ fn card(health: &Health) -> Option<Card> {
     if !health.found.is_empty() {
         return None;
     }
-    Some(Card::new(Tone::Plain, if health.done { "Nothing was found" } else { "Looking" }))
+    Some(Card::new(CardTone::Plain, if health.done { "Nothing was found" } else { "Looking" }))
 }
 
 fn draw_list(health: &Health, findings: &FindingsScreen, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
-    let pane = Pane { focused: true, note: TextLine::of(progress(health), Role::Muted), ..Pane::new("findings") };
+    let pane = PaneFrame {
+        focused: true,
+        note: TextLine::of(progress(health), StyleRole::Muted),
+        ..PaneFrame::new("findings")
+    };
     let inside = pane.render(area, buf, look);
     let columns = [
-        Column::new("severity", Width::Fixed(8)),
-        Column::new("count", Width::Fixed(7)).right(),
-        Column::new("what", Width::Grow { min: 20, weight: 3 }),
-        Column::new("of", Width::Fixed(15)).priority(3),
+        TableColumn::new("severity", Width::Fixed(8)),
+        TableColumn::new("count", Width::Fixed(7)).right(),
+        TableColumn::new("what", Width::Grow { min: 20, weight: 3 }),
+        TableColumn::new("of", Width::Fixed(15)).priority(3),
     ];
     let row = |finding: &Finding| {
         let (word, role) = severity(finding.severity);
         let entity = finding.entity.unwrap_or("").replace('_', " ");
         let cells = vec![
             TextLine::of(word, role),
-            TextLine::of(figures::count(finding.count), Role::Number),
-            TextLine::of(SafeText::limited(&finding.kind.replace('_', " "), 40), Role::Text),
-            TextLine::of(SafeText::limited(&entity, 20), Role::Muted),
+            TextLine::of(figures::count(finding.count), StyleRole::Number),
+            TextLine::of(SafeText::limited(&finding.kind.replace('_', " "), 40), StyleRole::Text),
+            TextLine::of(SafeText::limited(&entity, 20), StyleRole::Muted),
         ];
         TableRow { cells, marked: false, stale: false }
     };
@@ -65,25 +70,25 @@ fn draw_list(health: &Health, findings: &FindingsScreen, look: &Look, area: Rect
 }
 
 fn draw_detail(health: &Health, findings: &FindingsScreen, look: &Look, area: Rect, buf: &mut Buffer) {
-    let inside = Pane::new("finding").render(area, buf, look);
+    let inside = PaneFrame::new("finding").render(area, buf, look);
     let inside = Rect { x: inside.x + 1, width: inside.width.saturating_sub(2), ..inside };
     let width = usize::from(inside.width.saturating_sub(2));
     let (mut lines, mut first) = (Vec::new(), 0);
     if let Some(finding) = findings.current(health) {
         let (word, role) = severity(finding.severity);
         let pairs = [
-            Pair::line("severity", TextLine::of(word, role)),
-            Pair::new("what", SafeText::limited(&finding.message, 300)),
-            Pair::line("remedy", TextLine::of(SafeText::limited(&finding.remedy, 300), Role::Accent)),
+            NamedValue::line("severity", TextLine::of(word, role)),
+            NamedValue::new("what", SafeText::limited(&finding.message, 300)),
+            NamedValue::line("remedy", TextLine::of(SafeText::limited(&finding.remedy, 300), StyleRole::Accent)),
         ];
         lines.extend(key_values(&pairs, width, look));
         lines.push(TextLine::default());
         let more = finding.count as usize > finding.examples.len();
         let title = if more { "examples, the first of them" } else { "examples" };
-        lines.push(TextLine::of(title, Role::Muted));
+        lines.push(TextLine::of(title, StyleRole::Muted));
         for (at, example) in finding.examples.iter().enumerate() {
             let chosen = at == findings.example;
-            let role = if chosen { Role::Accent } else { Role::Text };
+            let role = if chosen { StyleRole::Accent } else { StyleRole::Text };
             let mark = if chosen { "> " } else { "  " };
             if chosen && at > 0 {
                 first = (lines.len() + 2).saturating_sub(usize::from(inside.height.max(1)));
@@ -93,11 +98,11 @@ fn draw_detail(health: &Health, findings: &FindingsScreen, look: &Look, area: Re
     }
     if health.done && !health.skipped.is_empty() {
         lines.push(TextLine::default());
-        lines.push(TextLine::of("not looked for here", Role::Muted));
+        lines.push(TextLine::of("not looked for here", StyleRole::Muted));
         for kind in &health.skipped {
             let words = format!("{}: {}", kind.kind.replace('_', " "), kind.reason);
-            lines.push(TextLine::of(SafeText::limited(&words, width.max(8)), Role::Muted));
+            lines.push(TextLine::of(SafeText::limited(&words, width.max(8)), StyleRole::Muted));
         }
     }
-    Lines::scrolled(&lines, first).render(inside, buf, look);
+    LineWindow::scrolled(&lines, first).render(inside, buf, look);
 }

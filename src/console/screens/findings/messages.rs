@@ -4,7 +4,7 @@ use crate::memory::findings::{Finding, NotApplicable};
 
 /// News of a look through the database.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum News {
+pub enum LookNews {
     /// A finding.
     Found(Box<Finding>),
     /// A kind that cannot be looked for here.

@@ -4,14 +4,15 @@
 pub(in crate::console) mod draw;
 pub mod messages;
 
-pub use messages::News;
+pub use messages::LookNews;
 
-use crate::console::core::command::{CommandId, Scope};
-use crate::console::core::context::{Context, Tone};
+use crate::change::operation::{Operation, Pruning};
+use crate::console::core::command::{CommandId, CommandScope};
+use crate::console::core::context::{Context, ToastTone};
 use crate::console::core::health::{Health, Name, name};
 use crate::console::core::message::{Destination, Ticket};
-use crate::console::core::operation::{Operation, Pruning};
-use crate::console::core::screen::{Face, Screen, ScreenKind};
+use crate::console::core::proposal::Proposal;
+use crate::console::core::screen::{Screen, ScreenFace, ScreenKind};
 use crate::console::view::Canvas;
 use crate::memory::Entity;
 use crate::memory::findings::Finding;
@@ -55,7 +56,7 @@ impl FindingsScreen {
             (["unlink", ..], Some(child)) => cx.propose(Operation::Unlink { child }),
             (["show", ..], Some(_)) => self.open(cx),
             (["quarantine", _] | ["quarantine", "--", _], Some(case)) => {
-                cx.propose(Operation::Hold { cases: vec![case], held: true });
+                cx.propose(Operation::Quarantine { cases: vec![case] });
             }
             (["reward", ..], Some(case)) => cx.propose(Operation::Reward { case, reward: 0.0, outcome: None }),
             (["prune", options @ ..], _) => {
@@ -63,16 +64,16 @@ impl FindingsScreen {
                 cx.propose(Operation::Prune(Pruning { duplicates, ..Pruning::default() }));
             }
             (["backfill", name], _) => {
-                cx.propose(Operation::Backfill { name: (*name).to_owned(), resume: false });
+                cx.propose(Proposal::Backfill { name: (*name).to_owned(), resume: false });
             }
-            _ => cx.say(Tone::Info, format!("{remedy}: y c copies the command")),
+            _ => cx.say(ToastTone::Info, format!("{remedy}: y c copies the command")),
         }
     }
 }
 
 impl Screen for FindingsScreen {
-    fn face(&self) -> Face {
-        Face::own("findings", ScreenKind::Findings, Scope::Findings)
+    fn face(&self) -> ScreenFace {
+        ScreenFace::own("findings", ScreenKind::Findings, CommandScope::Findings)
     }
 
     /// What fixes the finding; its ids are quoted already.

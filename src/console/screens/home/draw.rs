@@ -4,7 +4,7 @@ mod work;
 
 use ratatui::{buffer::Buffer, layout::Rect};
 
-use crate::console::core::Target;
+use crate::console::core::ClickTarget;
 use crate::console::core::columns::plural;
 use crate::console::core::columns::row_name;
 use crate::console::core::command::CommandId;
@@ -17,22 +17,24 @@ use crate::console::view::words;
 use crate::memory::query::{Capability, CountKind, Page};
 use crate::memory::{Entity, Row, time};
 use crate::ui::chart::{CalendarHeat, meter};
-use crate::ui::{Align, Look, Pair, Pane, Role, SafeText, Section, TextLine, figures, key_values, look as lay};
+use crate::ui::{
+    Align, Look, NamedValue, PaneFrame, SafeText, Section, StyleRole, TextLine, figures, key_values, look as lay,
+};
 
 /// A line of the screen, the entry it stands for, and the commands that a click in it gives: from which column on, and how
 /// many columns wide.
-struct Entry {
+struct HomeEntry {
     line: TextLine,
     leads: Option<usize>,
     commands: Vec<(u16, u16, CommandId)>,
 }
 
-fn plain(line: TextLine) -> Entry {
-    Entry { line, leads: None, commands: Vec::new() }
+fn plain(line: TextLine) -> HomeEntry {
+    HomeEntry { line, leads: None, commands: Vec::new() }
 }
 
-fn entry(line: TextLine, number: usize) -> Entry {
-    Entry { line, leads: Some(number), commands: Vec::new() }
+fn entry(line: TextLine, number: usize) -> HomeEntry {
+    HomeEntry { line, leads: Some(number), commands: Vec::new() }
 }
 
 /// Draws the first screen.
@@ -42,7 +44,7 @@ pub fn draw(cx: &Context, home: &HomeScreen, look: &Look, area: Rect, buf: &mut 
     // What stands in the left column comes first.
     let held = cx.changing.begun().len() + cx.held().count();
     if area.width < TWO_COLUMNS_FROM || looked_at(cx).is_none() {
-        let pane = Pane { focused: true, ..Pane::new("home") };
+        let pane = PaneFrame { focused: true, ..PaneFrame::new("home") };
         let inside = padded(pane.render(area, buf, look));
         let mut lines = about(cx, usize::from(inside.width), look);
         lines.extend(unfinished(cx, usize::from(inside.width), look));
@@ -57,7 +59,7 @@ pub fn draw(cx: &Context, home: &HomeScreen, look: &Look, area: Rect, buf: &mut 
     let width = area.width * 9 / 20;
     let (left, right) = (Rect { width, ..area }, lay::right_of(area, width));
     let is_left = home.selected < held;
-    let pane = Pane { focused: is_left, ..Pane::new("this database") };
+    let pane = PaneFrame { focused: is_left, ..PaneFrame::new("this database") };
     let inside = padded(pane.render(left, buf, look));
     let mut lines = about(cx, usize::from(inside.width), look);
     lines.extend(unfinished(cx, usize::from(inside.width), look));
@@ -66,7 +68,7 @@ pub fn draw(cx: &Context, home: &HomeScreen, look: &Look, area: Rect, buf: &mut 
     lines.extend(tables(cx, usize::from(inside.width), look));
     lines.extend(missing(cx, usize::from(inside.width), look));
     column(&lines, home.selected, look, inside, buf, drawn);
-    let pane = Pane { focused: !is_left, ..Pane::new("lately") };
+    let pane = PaneFrame { focused: !is_left, ..PaneFrame::new("lately") };
     let inside = padded(pane.render(right, buf, look));
     let used = lately(home, look, inside, buf);
     let rest = lay::below(inside, used);
@@ -79,7 +81,7 @@ fn padded(area: Rect) -> Rect {
 }
 
 /// Draws lines so that the selected entry is among them.
-fn column(lines: &[Entry], selected: usize, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
+fn column(lines: &[HomeEntry], selected: usize, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
     let height = usize::from(area.height);
     let at = lines.iter().position(|line| line.leads == Some(selected));
     let first = at.map_or(0, |at| (at + 2).saturating_sub(height)).min(lines.len().saturating_sub(height));
@@ -88,50 +90,50 @@ fn column(lines: &[Entry], selected: usize, look: &Look, area: Rect, buf: &mut B
         entry.line.render(place, buf, look);
         for (x, width, command) in &entry.commands {
             let place = Rect { x: place.x + x, width: (*width).min(place.width.saturating_sub(*x)), ..place };
-            drawn.hits.add(place, Target::Command(*command));
+            drawn.hits.add(place, ClickTarget::Command(*command));
         }
         if let Some(number) = entry.leads {
-            drawn.hits.add(place, Target::HomeEntry(number));
+            drawn.hits.add(place, ClickTarget::HomeEntry(number));
             if number == selected {
-                buf.set_style(place, look.style(Role::Selection));
+                buf.set_style(place, look.style(StyleRole::Selection));
                 if place.x > 0 {
-                    look.glyph(place.x - 1, place.y, buf, look.glyphs.cursor, Role::Accent);
+                    look.glyph(place.x - 1, place.y, buf, look.glyphs.cursor, StyleRole::Accent);
                 }
             }
         }
     }
 }
 
-fn section(title: &str, width: usize, look: &Look) -> [Entry; 2] {
+fn section(title: &str, width: usize, look: &Look) -> [HomeEntry; 2] {
     [plain(TextLine::default()), plain(Section::new(title).line(width, look))]
 }
 
-fn about(cx: &Context, width: usize, look: &Look) -> Vec<Entry> {
+fn about(cx: &Context, width: usize, look: &Look) -> Vec<HomeEntry> {
     let layouts: Vec<SafeText> = cx.opened.layouts.iter().map(|name| SafeText::limited(name, 60)).collect();
-    let mut pairs = vec![Pair::new("location", SafeText::limited(&cx.opened.location, 200))];
+    let mut pairs = vec![NamedValue::new("location", SafeText::limited(&cx.opened.location, 200))];
     if let Some(status) = &cx.status {
         let engine = format!("{} {}", status.database.engine, status.database.version);
-        pairs.push(Pair::new("engine", SafeText::limited(&engine, 100)));
+        pairs.push(NamedValue::new("engine", SafeText::limited(&engine, 100)));
     }
     let layouts = if layouts.is_empty() { "none is known that fits".into() } else { SafeText::join(&layouts, ", ") };
-    pairs.push(Pair::new("layout", layouts));
+    pairs.push(NamedValue::new("layout", layouts));
     let session = match (cx.changing.unlocked, cx.opened.production) {
         (false, _) => "read-only: U unlocks",
         (true, false) => "unlocked: U locks again",
         (true, true) => "unlocked, and others depend on it: U locks again",
     };
-    pairs.push(Pair::new("session", session));
-    let mut lines: Vec<Entry> = key_values(&pairs, width, look).into_iter().map(plain).collect();
+    pairs.push(NamedValue::new("session", session));
+    let mut lines: Vec<HomeEntry> = key_values(&pairs, width, look).into_iter().map(plain).collect();
     let Some(status) = &cx.status else {
         let text = if cx.status_failure.is_some() { "its state could not be read" } else { "counting" };
-        lines.push(plain(TextLine::of(text, Role::Muted)));
+        lines.push(plain(TextLine::of(text, StyleRole::Muted)));
         return lines;
     };
     let missing = status.layouts.iter().flat_map(|layout| &layout.missing);
     let pending = status.migrations.pending.iter().map(|name| format!("pending migration: {name}"));
     for note in status.database.notes.iter().chain(missing).cloned().chain(pending) {
-        let line = TextLine::default().with_glyph(look.glyphs.info, Role::Info).with(" ", Role::Text);
-        for part in line.with(SafeText::limited(&note, 400), Role::Text).flow(width, look) {
+        let line = TextLine::default().with_glyph(look.glyphs.info, StyleRole::Info).with(" ", StyleRole::Text);
+        for part in line.with(SafeText::limited(&note, 400), StyleRole::Text).flow(width, look) {
             lines.push(plain(part));
         }
     }
@@ -139,37 +141,37 @@ fn about(cx: &Context, width: usize, look: &Look) -> Vec<Entry> {
 }
 
 /// Erasures that have not ended verified.
-fn unfinished(cx: &Context, width: usize, look: &Look) -> Vec<Entry> {
-    let mut lines: Vec<Entry> =
+fn unfinished(cx: &Context, width: usize, look: &Look) -> Vec<HomeEntry> {
+    let mut lines: Vec<HomeEntry> =
         if cx.changing.begun().is_empty() { Vec::new() } else { section("unfinished", width, look).into() };
     for (index, begun) in cx.changing.begun().iter().enumerate() {
-        let mut line = TextLine::default().with_glyph(look.glyphs.warning, Role::Warn);
-        line.push(" the erasure of ", Role::Text);
-        line.push(SafeText::limited(&begun.given, 60), Role::Warn);
-        line.push(SafeText::join(&[", begun ".into(), words::time(&begun.started_at, false)], ""), Role::Muted);
+        let mut line = TextLine::default().with_glyph(look.glyphs.warning, StyleRole::Warn);
+        line.push(" the erasure of ", StyleRole::Text);
+        line.push(SafeText::limited(&begun.given, 60), StyleRole::Warn);
+        line.push(SafeText::join(&[", begun ".into(), words::time(&begun.started_at, false)], ""), StyleRole::Muted);
         lines.push(entry(line, index));
     }
     lines
 }
 
 /// What it holds, counted.
-fn holdings(cx: &Context, width: usize, look: &Look) -> Vec<Entry> {
+fn holdings(cx: &Context, width: usize, look: &Look) -> Vec<HomeEntry> {
     if cx.held().next().is_none() {
         return Vec::new();
     }
-    let mut lines: Vec<Entry> = section("holds", width, look).into();
+    let mut lines: Vec<HomeEntry> = section("holds", width, look).into();
     for (number, entity) in cx.held().enumerate() {
-        let mut line = TextLine::of(SafeText::new(plural(entity)).pad(17, Align::Left), Role::Text);
+        let mut line = TextLine::of(SafeText::new(plural(entity)).pad(17, Align::Left), StyleRole::Text);
         match cx.count(entity) {
             Some((count, kind)) => {
-                let role = if count == 0 { Role::Muted } else { Role::Number };
+                let role = if count == 0 { StyleRole::Muted } else { StyleRole::Number };
                 line.push(words::count(count, kind).pad(17, Align::Right), role);
             }
-            None => line.push(SafeText::glyphs(look.glyphs.none, 1).pad(17, Align::Right), Role::Muted),
+            None => line.push(SafeText::glyphs(look.glyphs.none, 1).pad(17, Align::Right), StyleRole::Muted),
         }
         if let Some(source) = sources(cx, entity) {
-            line.push("   ", Role::Text);
-            line.push(SafeText::limited(&source, width.saturating_sub(37)), Role::Muted);
+            line.push("   ", StyleRole::Text);
+            line.push(SafeText::limited(&source, width.saturating_sub(37)), StyleRole::Muted);
         }
         lines.push(entry(line, cx.changing.begun().len() + number));
     }
@@ -183,7 +185,7 @@ fn sources(cx: &Context, entity: Entity) -> Option<String> {
 }
 
 /// What cannot be shown or done, why, and what would help; what has the same reason stands together.
-fn missing(cx: &Context, width: usize, look: &Look) -> Vec<Entry> {
+fn missing(cx: &Context, width: usize, look: &Look) -> Vec<HomeEntry> {
     const INDENT: usize = 17;
     let mut groups: Vec<(&Capability, Vec<&str>)> = Vec::new();
     for capability in cx.opened.capabilities.iter().filter(|c| !c.available) {
@@ -196,26 +198,26 @@ fn missing(cx: &Context, width: usize, look: &Look) -> Vec<Entry> {
     if groups.is_empty() {
         return Vec::new();
     }
-    let mut lines: Vec<Entry> = section("cannot be shown or done here", width, look).into();
+    let mut lines: Vec<HomeEntry> = section("cannot be shown or done here", width, look).into();
     for (capability, names) in groups {
         let names = SafeText::limited(&names.join(", "), 300);
         if names.width() < INDENT {
-            let line = TextLine::of(names.pad(INDENT, Align::Left), Role::Stale);
+            let line = TextLine::of(names.pad(INDENT, Align::Left), StyleRole::Stale);
             let reason = SafeText::limited(capability.reason.as_deref().unwrap_or("not here"), 300);
-            lines.extend(hanging(&line.with(reason, Role::Muted), width, INDENT));
+            lines.extend(hanging(&line.with(reason, StyleRole::Muted), width, INDENT));
         } else {
-            lines.extend(names.wrap(width).map(|part| plain(TextLine::of(part, Role::Stale))));
+            lines.extend(names.wrap(width).map(|part| plain(TextLine::of(part, StyleRole::Stale))));
             let mut line = TextLine::default();
             line.push_blanks(INDENT);
-            line.push(SafeText::limited(capability.reason.as_deref().unwrap_or("not here"), 300), Role::Muted);
+            line.push(SafeText::limited(capability.reason.as_deref().unwrap_or("not here"), 300), StyleRole::Muted);
             lines.extend(hanging(&line, width, INDENT));
         }
         if let Some(remedy) = &capability.remedy {
             let mut line = TextLine::default();
             line.push_blanks(INDENT);
-            line.push_glyphs(look.glyphs.arrow_right, 1, Role::Muted);
-            line.push(" ", Role::Text);
-            line.push(SafeText::limited(remedy, 300), Role::Text);
+            line.push_glyphs(look.glyphs.arrow_right, 1, StyleRole::Muted);
+            line.push(" ", StyleRole::Text);
+            line.push(SafeText::limited(remedy, 300), StyleRole::Text);
             lines.extend(hanging(&line, width, INDENT + 2));
         }
     }
@@ -223,24 +225,24 @@ fn missing(cx: &Context, width: usize, look: &Look) -> Vec<Entry> {
 }
 
 /// The tables, where no layout says what they mean.
-fn tables(cx: &Context, width: usize, look: &Look) -> Vec<Entry> {
+fn tables(cx: &Context, width: usize, look: &Look) -> Vec<HomeEntry> {
     let Some(status) = cx.status.as_ref().filter(|status| status.layouts.is_empty()) else { return Vec::new() };
-    let mut lines: Vec<Entry> = section("tables that nothing is known of", width, look).into();
+    let mut lines: Vec<HomeEntry> = section("tables that nothing is known of", width, look).into();
     for table in &status.tables {
-        let mut line = TextLine::of(SafeText::limited(&table.name, 40).pad(40, Align::Left), Role::Text);
+        let mut line = TextLine::of(SafeText::limited(&table.name, 40).pad(40, Align::Left), StyleRole::Text);
         let rows = table.rows.and_then(|rows| u64::try_from(rows).ok());
-        line.push(rows.map(figures::count).unwrap_or_default().pad(14, Align::Right), Role::Number);
+        line.push(rows.map(figures::count).unwrap_or_default().pad(14, Align::Right), StyleRole::Number);
         lines.push(plain(line));
     }
     lines
 }
 
 /// A line in rows of `width` columns, those after the first indented.
-fn hanging(line: &TextLine, width: usize, indent: usize) -> Vec<Entry> {
+fn hanging(line: &TextLine, width: usize, indent: usize) -> Vec<HomeEntry> {
     if line.width() <= width {
         return vec![plain(line.clone())];
     }
-    let mut rows: Vec<Entry> = Vec::new();
+    let mut rows: Vec<HomeEntry> = Vec::new();
     let (first, rest) = line.runs.split_at(line.runs.len().saturating_sub(1));
     let head = TextLine { runs: first.to_vec() };
     let text = rest.first();
@@ -249,26 +251,26 @@ fn hanging(line: &TextLine, width: usize, indent: usize) -> Vec<Entry> {
         if index > 0 {
             row.push_blanks(indent);
         }
-        row.push(part, text.map_or(Role::Text, |run| run.role));
+        row.push(part, text.map_or(StyleRole::Text, |run| run.role));
         rows.push(plain(row));
     }
     rows
 }
 
 /// The worst findings, how many more there are, and how far the look is.
-fn findings(health: &Health, first: usize, width: usize, look: &Look) -> Vec<Entry> {
+fn findings(health: &Health, first: usize, width: usize, look: &Look) -> Vec<HomeEntry> {
     if health.found.is_empty() && health.done && health.left.is_empty() {
         return Vec::new();
     }
-    let mut lines: Vec<Entry> = section("findings", width, look).into();
+    let mut lines: Vec<HomeEntry> = section("findings", width, look).into();
     for (index, (finding, count)) in health.worst().into_iter().enumerate() {
         let (word, role) = crate::console::view::health::severity(finding.severity);
         let mut line = TextLine::of(SafeText::new(word).pad(8, Align::Left), role);
-        line.push(figures::count(count).pad(7, Align::Right), Role::Number);
-        line.push("  ", Role::Text);
+        line.push(figures::count(count).pad(7, Align::Right), StyleRole::Number);
+        line.push("  ", StyleRole::Text);
         let what = finding.message.split_once(' ').map_or(finding.message.as_str(), |(_, what)| what);
         let room = width.saturating_sub(line.width());
-        line.push(SafeText::limited(what, room), Role::Text);
+        line.push(SafeText::limited(what, room), StyleRole::Text);
         lines.push(entry(line, first + index));
     }
     let more = health.more();
@@ -278,13 +280,13 @@ fn findings(health: &Health, first: usize, width: usize, look: &Look) -> Vec<Ent
     let words: Vec<SafeText> = more.into_iter().chain(state).collect();
     if !words.is_empty() {
         let words = SafeText::join(&words, "; ").cut(width);
-        lines.push(plain(TextLine::of(words, Role::Muted)));
+        lines.push(plain(TextLine::of(words, StyleRole::Muted)));
     }
     lines
 }
 
 /// Findings, what stands out of the newest rows, then those.
-fn recent(cx: &Context, home: &HomeScreen, first: usize, width: usize, look: &Look) -> Vec<Entry> {
+fn recent(cx: &Context, home: &HomeScreen, first: usize, width: usize, look: &Look) -> Vec<HomeEntry> {
     let standouts = home.standouts();
     let mut lines = findings(&cx.health, first, width, look);
     let first = first + cx.health.worst().len();
@@ -292,10 +294,10 @@ fn recent(cx: &Context, home: &HomeScreen, first: usize, width: usize, look: &Lo
         lines.extend(section("what stands out", width, look));
     }
     for (index, standout) in standouts.iter().enumerate() {
-        let mut line = TextLine::default().with_glyph(look.glyphs.diamond, Role::Warn);
-        line.push(format!("{:>4} ", standout.count), Role::Number);
-        line.push(standout.text, Role::Text);
-        line.push(SafeText::join(&["  of ".into(), seen(home)], ""), Role::Muted);
+        let mut line = TextLine::default().with_glyph(look.glyphs.diamond, StyleRole::Warn);
+        line.push(format!("{:>4} ", standout.count), StyleRole::Number);
+        line.push(standout.text, StyleRole::Text);
+        line.push(SafeText::join(&["  of ".into(), seen(home)], ""), StyleRole::Muted);
         lines.push(entry(line, first + index));
     }
     let first = first + standouts.len();
@@ -306,11 +308,11 @@ fn recent(cx: &Context, home: &HomeScreen, first: usize, width: usize, look: &Lo
             Some(failure) => SafeText::limited(&failure.message, 300),
             None => "reading".into(),
         };
-        lines.push(plain(TextLine::of(text, Role::Muted)));
+        lines.push(plain(TextLine::of(text, StyleRole::Muted)));
         return lines;
     };
     if page.rows.is_empty() {
-        lines.push(plain(TextLine::of("there are none yet", Role::Muted)));
+        lines.push(plain(TextLine::of("there are none yet", StyleRole::Muted)));
     }
     for (index, row) in page.rows.iter().take(RECENT_SHOWN).enumerate() {
         lines.push(entry(recent_line(row, width, look), first + index));
@@ -323,16 +325,16 @@ fn recent_line(row: &Row, width: usize, look: &Look) -> TextLine {
     let at = row.text(row.entity.time_column()).unwrap_or_default();
     let when =
         if wide { words::time(at, false).pad(16, Align::Left) } else { words::short_time(at).pad(11, Align::Left) };
-    let mut line = TextLine::of(when, Role::Muted).with("  ", Role::Text);
+    let mut line = TextLine::of(when, StyleRole::Muted).with("  ", StyleRole::Text);
     let state = match (row.entity.column("outcome"), row.text("outcome"), row.text("kind")) {
         (Some(_), outcome, _) => words::state(outcome.unwrap_or("unknown"), look),
-        (None, _, kind) => TextLine::of(SafeText::limited(kind.unwrap_or_default(), 16), Role::Accent),
+        (None, _, kind) => TextLine::of(SafeText::limited(kind.unwrap_or_default(), 16), StyleRole::Accent),
     };
     let used = state.width();
     line.append(state);
     line.push_blanks(11_usize.saturating_sub(used) + 1);
     let room = width.saturating_sub(line.width());
-    line.with(SafeText::limited(&row_name(row), room), Role::Text)
+    line.with(SafeText::limited(&row_name(row), room), StyleRole::Text)
 }
 
 /// Activity by day and how things went, of the newest rows; the lines used.
@@ -344,7 +346,7 @@ fn lately(home: &HomeScreen, look: &Look, area: Rect, buf: &mut Buffer) -> u16 {
     if area.height < LEAST {
         return 0;
     }
-    look.text(lay::row(area, 0), buf, &seen(home), Role::Muted);
+    look.text(lay::row(area, 0), buf, &seen(home), StyleRole::Muted);
     let (days, labels) = calendar(page);
     let heat = Rect { y: area.y + 1, height: HEAT, ..area };
     CalendarHeat { days: &days, labels: &labels }.render(heat, buf, look);
@@ -361,8 +363,8 @@ fn lately(home: &HomeScreen, look: &Look, area: Rect, buf: &mut Buffer) -> u16 {
 fn outcome_line(word: &str, count: usize, of: usize, width: usize, look: &Look) -> TextLine {
     let mut line = words::state(word, look);
     line.push_blanks(14_usize.saturating_sub(line.width()));
-    line.push(words::count(count as u64, CountKind::Exact).pad(5, Align::Right), Role::Number);
-    line.push("  ", Role::Text);
+    line.push(words::count(count as u64, CountKind::Exact).pad(5, Align::Right), StyleRole::Number);
+    line.push("  ", StyleRole::Text);
     let room = width.saturating_sub(line.width()).min(60);
     line.append(meter(count as f64 / of.max(1) as f64, room, words::state_role(word), look));
     line

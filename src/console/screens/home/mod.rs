@@ -8,9 +8,9 @@ use crate::console::core::columns::read_columns;
 use crate::console::core::command::CommandId;
 use crate::console::core::condition::Conditions;
 use crate::console::core::context::Context;
-use crate::console::core::message::{Destination, Failure, Ticket};
+use crate::console::core::message::{Destination, RequestFailure, Ticket};
 use crate::console::core::request::{Reply, Request};
-use crate::console::core::screen::{Face, Screen};
+use crate::console::core::screen::{Screen, ScreenFace};
 use crate::console::core::twin::words;
 use crate::console::view::Canvas;
 use crate::memory::filter::{Filter, Operand, Operator};
@@ -56,7 +56,7 @@ pub struct HomeScreen {
     /// They are being waited for.
     pub pending: Option<Ticket>,
     /// Why they could not be read.
-    pub failure: Option<Failure>,
+    pub failure: Option<RequestFailure>,
     /// The selected entry: what is unfinished, entities that are there, findings, what stands out, the newest rows.
     pub selected: usize,
     /// Unfinished erasures that stood before all others when that was known last.
@@ -142,8 +142,8 @@ pub fn looked_at(cx: &Context) -> Option<Entity> {
 }
 
 impl Screen for HomeScreen {
-    fn face(&self) -> Face {
-        Face::shared("home", CommandId::Home)
+    fn face(&self) -> ScreenFace {
+        ScreenFace::shared("home", CommandId::Home)
     }
 
     fn hints(&self) -> Vec<CommandId> {

@@ -2,7 +2,7 @@
 
 /// What was said of a feedback row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Verdict {
+pub enum InboxVerdict {
     /// It is right: its episode is told so.
     Right,
     /// Thumbs the other way round.
@@ -17,17 +17,17 @@ pub enum Verdict {
     Later,
 }
 
-impl Verdict {
+impl InboxVerdict {
     /// The word for it.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
-            Verdict::Right => "right",
-            Verdict::Flipped => "flipped",
-            Verdict::Rated(_) => "rated",
-            Verdict::Edited => "edited",
-            Verdict::Removed => "removed",
-            Verdict::Later => "later",
+            InboxVerdict::Right => "right",
+            InboxVerdict::Flipped => "flipped",
+            InboxVerdict::Rated(_) => "rated",
+            InboxVerdict::Edited => "edited",
+            InboxVerdict::Removed => "removed",
+            InboxVerdict::Later => "later",
         }
     }
 }

@@ -8,16 +8,16 @@ pub mod messages;
 
 use std::collections::BTreeMap;
 
-pub use messages::Verdict;
+pub use messages::InboxVerdict;
 
-use crate::console::core::change::Done;
-use crate::console::core::command::{CommandId, Scope};
-use crate::console::core::context::{Context, Lack, Opening, Tone};
+use crate::change::operation::{FeedbackFields, Operation};
+use crate::console::core::change::DoneChange;
+use crate::console::core::command::{CommandId, CommandScope};
+use crate::console::core::context::{Context, Lack, LayerOpening, ToastTone};
 use crate::console::core::menu::{Prompt, Purpose};
-use crate::console::core::message::{Destination, Failure, Ticket};
-use crate::console::core::operation::{Operation, Said};
+use crate::console::core::message::{Destination, RequestFailure, Ticket};
 use crate::console::core::request::{Content, Reply, Request};
-use crate::console::core::screen::{Face, Judged as Judgement, Screen, ScreenKind};
+use crate::console::core::screen::{Judged as Judgement, Screen, ScreenFace, ScreenKind};
 use crate::console::core::twin::words;
 use crate::console::view::Canvas;
 use crate::memory::feedback::{RATING, THUMBS_DOWN, THUMBS_UP};
@@ -34,18 +34,18 @@ const SIGNALS: usize = 2_000;
 
 /// A verdict that was given.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Judged {
+pub struct GivenVerdict {
     /// The feedback row.
     pub id: String,
     /// What was said of it.
-    pub verdict: Verdict,
+    pub verdict: InboxVerdict,
     /// Number of the change's audit entry.
     pub seq: Option<i64>,
 }
 
 /// What is being read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stage {
+pub enum InboxStage {
     /// The feedback.
     Feedback,
     /// The signals.
@@ -68,13 +68,13 @@ pub struct InboxScreen {
     /// They were read.
     pub filled: bool,
     /// What is being waited for.
-    pub pending: Option<(Ticket, Stage)>,
+    pub pending: Option<(Ticket, InboxStage)>,
     /// Why they could not be read.
-    pub failure: Option<Failure>,
+    pub failure: Option<RequestFailure>,
     /// Verdicts of this session.
-    pub judged: Vec<Judged>,
+    pub judged: Vec<GivenVerdict>,
     /// The verdict that is being planned or applied.
-    pub waiting: Option<(String, Verdict)>,
+    pub waiting: Option<(String, InboxVerdict)>,
     /// Why, for the next verdict on the selected row.
     pub note: String,
     /// The episode of the selected row, with its id, once it was read.
@@ -109,7 +109,7 @@ pub fn worth_a_look(row: &Row) -> Option<&'static str> {
 }
 
 /// Whose a row of feedback is.
-enum Owner {
+enum FeedbackOwner {
     /// An episode's.
     Episode(String),
     /// No episode has it.
@@ -132,15 +132,15 @@ impl InboxScreen {
     }
 
     /// The episode of the selected row.
-    fn owner(&self) -> Owner {
-        let Some(row) = self.current() else { return Owner::Nobody };
+    fn owner(&self) -> FeedbackOwner {
+        let Some(row) = self.current() else { return FeedbackOwner::Nobody };
         if let Some(id) = row.text("episode_id") {
-            return Owner::Episode(id.to_owned());
+            return FeedbackOwner::Episode(id.to_owned());
         }
         match self.owners.get(row.id()) {
-            Some(Some(id)) => Owner::Episode(id.clone()),
-            Some(None) => Owner::Nobody,
-            None => Owner::Unknown,
+            Some(Some(id)) => FeedbackOwner::Episode(id.clone()),
+            Some(None) => FeedbackOwner::Nobody,
+            None => FeedbackOwner::Unknown,
         }
     }
 
@@ -162,9 +162,9 @@ impl InboxScreen {
     /// Reads the episode of the selected row.
     fn read_episode(&mut self, cx: &mut Context) {
         let wanted = match self.owner() {
-            Owner::Unknown => return self.seek_owner(cx),
-            Owner::Nobody => None,
-            Owner::Episode(id) => Some(id),
+            FeedbackOwner::Unknown => return self.seek_owner(cx),
+            FeedbackOwner::Nobody => None,
+            FeedbackOwner::Episode(id) => Some(id),
         };
         if wanted.as_deref() == self.episode.as_ref().map(|(id, _)| id.as_str()) {
             return;
@@ -174,7 +174,7 @@ impl InboxScreen {
         self.pending_episode = wanted.map(|id| cx.ask(Request::LoadDetail(Entity::Episode, id.clone(), id)));
     }
 
-    fn take_page(&mut self, ticket: Ticket, result: Result<Page, Failure>, cx: &mut Context) {
+    fn take_page(&mut self, ticket: Ticket, result: Result<Page, RequestFailure>, cx: &mut Context) {
         if let Some((_, id)) = self.pending_owner.take_if(|(waiting, _)| *waiting == ticket) {
             let found = result.ok().and_then(|page| page.rows.first().map(|row| row.id().to_owned()));
             self.owners.insert(id, found);
@@ -185,14 +185,14 @@ impl InboxScreen {
         match (self.pending.take(), result) {
             (None, _) => {}
             (Some(_), Err(failure)) => self.failure = Some(failure),
-            (Some((_, Stage::Signals)), Ok(page)) => self.fill(&page.rows),
-            (Some((_, Stage::Feedback)), Ok(page)) => {
+            (Some((_, InboxStage::Signals)), Ok(page)) => self.fill(&page.rows),
+            (Some((_, InboxStage::Feedback)), Ok(page)) => {
                 self.more = page.next.is_some();
                 self.found = page.rows.into_iter().filter(|row| worth_a_look(row).is_some()).collect();
                 if keeps_signals && !self.found.is_empty() {
                     let columns = Some(vec!["id", "episode_id", "signal", "created_at"]);
                     let query = Query { limit: SIGNALS, columns, ..Query::new(Entity::UtilityEvent) };
-                    self.pending = Some((cx.ask(Request::LoadPage(Box::new(query))), Stage::Signals));
+                    self.pending = Some((cx.ask(Request::LoadPage(Box::new(query))), InboxStage::Signals));
                 } else {
                     self.fill(&[]);
                 }
@@ -201,12 +201,12 @@ impl InboxScreen {
     }
 
     /// Whether a verdict can be given on the selected row.
-    fn can_judge(&self, verdict: Verdict, cx: &Context) -> Result<(), &'static str> {
+    fn can_judge(&self, verdict: InboxVerdict, cx: &Context) -> Result<(), &'static str> {
         let row = self.current().ok_or("nothing is left to look at")?;
         let kind = row.text("kind").unwrap_or_default();
         match verdict {
-            Verdict::Flipped if ![THUMBS_UP, THUMBS_DOWN].contains(&kind) => Err("only thumbs can be flipped"),
-            Verdict::Right if cx.holds(Entity::UtilityEvent).is_ok() && row.text("episode_id").is_none() => {
+            InboxVerdict::Flipped if ![THUMBS_UP, THUMBS_DOWN].contains(&kind) => Err("only thumbs can be flipped"),
+            InboxVerdict::Right if cx.holds(Entity::UtilityEvent).is_ok() && row.text("episode_id").is_none() => {
                 Err("it belongs to no episode")
             }
             _ => Ok(()),
@@ -214,30 +214,31 @@ impl InboxScreen {
     }
 
     /// Gives a verdict on the selected row.
-    fn give(&mut self, verdict: Verdict, cx: &mut Context) {
+    fn give(&mut self, verdict: InboxVerdict, cx: &mut Context) {
         let keeps_signals = cx.holds(Entity::UtilityEvent).is_ok();
         let Some(row) = self.current().cloned().filter(|_| cx.changing.pending.is_none()) else { return };
         let id = row.id().to_owned();
         let edit = |kind: &str, rating: Option<i64>| {
-            let said = Said { kind: Some(kind.to_owned()), rating, ..Said::default() };
-            Operation::EditFeedback { id: id.clone(), said }
+            let fields = FeedbackFields { kind: Some(kind.to_owned()), rating, ..FeedbackFields::default() };
+            Operation::EditFeedback { id: id.clone(), fields }
         };
         let operation = match verdict {
-            Verdict::Later => return self.note_verdict(id, verdict, None),
-            Verdict::Right if !keeps_signals => {
+            InboxVerdict::Later => return self.note_verdict(id, verdict, None),
+            InboxVerdict::Right if !keeps_signals => {
                 self.note_verdict(id, verdict, None);
-                return cx.say(Tone::Info, "noted for this session only: no signals are kept here that could tell");
+                return cx
+                    .say(ToastTone::Info, "noted for this session only: no signals are kept here that could tell");
             }
-            Verdict::Edited => return cx.show(Opening::Edit(Box::new(row))),
-            Verdict::Right => {
+            InboxVerdict::Edited => return cx.show(LayerOpening::Edit(Box::new(row))),
+            InboxVerdict::Right => {
                 let episode = row.text("episode_id").unwrap_or_default().to_owned();
                 let reason = Some(self.note.clone()).filter(|note| !note.is_empty());
                 Operation::Signal { episode, signal: meant(&row), reason }
             }
-            Verdict::Flipped if row.text("kind") == Some(THUMBS_UP) => edit(THUMBS_DOWN, None),
-            Verdict::Flipped => edit(THUMBS_UP, None),
-            Verdict::Rated(rating) => edit(RATING, Some(i64::from(rating))),
-            Verdict::Removed => Operation::RemoveFeedback { id: id.clone() },
+            InboxVerdict::Flipped if row.text("kind") == Some(THUMBS_UP) => edit(THUMBS_DOWN, None),
+            InboxVerdict::Flipped => edit(THUMBS_UP, None),
+            InboxVerdict::Rated(rating) => edit(RATING, Some(i64::from(rating))),
+            InboxVerdict::Removed => Operation::RemoveFeedback { id: id.clone() },
         };
         self.waiting = Some((id, verdict));
         cx.propose(operation);
@@ -265,17 +266,17 @@ impl InboxScreen {
     }
 
     /// Notes a verdict and goes on to the next row.
-    fn note_verdict(&mut self, id: String, verdict: Verdict, seq: Option<i64>) {
+    fn note_verdict(&mut self, id: String, verdict: InboxVerdict, seq: Option<i64>) {
         self.items.retain(|row| row.id() != id);
         self.selected = self.selected.min(self.items.len().saturating_sub(1));
         self.note.clear();
-        self.judged.push(Judged { id, verdict, seq });
+        self.judged.push(GivenVerdict { id, verdict, seq });
     }
 }
 
 impl Screen for InboxScreen {
-    fn face(&self) -> Face {
-        Face::own("inbox", ScreenKind::Inbox, Scope::Inbox)
+    fn face(&self) -> ScreenFace {
+        ScreenFace::own("inbox", ScreenKind::Inbox, CommandScope::Inbox)
     }
 
     fn row(&self) -> Option<&Row> {
@@ -300,7 +301,7 @@ impl Screen for InboxScreen {
         }
         if !self.filled {
             let query = Query { limit: LOOKED_THROUGH, ..Query::new(Entity::Feedback) };
-            self.pending = Some((cx.ask(Request::LoadPage(Box::new(query))), Stage::Feedback));
+            self.pending = Some((cx.ask(Request::LoadPage(Box::new(query))), InboxStage::Feedback));
         } else if cx.holds(Entity::Episode).is_ok() {
             self.read_episode(cx);
         }
@@ -374,11 +375,11 @@ impl Screen for InboxScreen {
     }
 
     fn edited(&mut self, id: &str) {
-        self.waiting = Some((id.to_owned(), Verdict::Edited));
+        self.waiting = Some((id.to_owned(), InboxVerdict::Edited));
     }
 
     /// The verdict that asked for the change is given, or taken back.
-    fn changed(&mut self, done: &Done) {
+    fn changed(&mut self, done: &DoneChange) {
         if let Operation::Undo { seq } = done.operation {
             self.judged.retain(|judged| judged.seq != Some(seq));
         } else if let Some((id, verdict)) = self.waiting.take() {

@@ -5,21 +5,21 @@ pub mod messages;
 
 pub use messages::JobAsk;
 
-use crate::console::core::command::{CommandId, Scope};
-use crate::console::core::context::{Context, Tone};
-use crate::console::core::message::{Effect, Failure, Ticket};
-use crate::console::core::operation::Operation;
+use crate::console::core::command::{CommandId, CommandScope};
+use crate::console::core::context::{Context, ToastTone};
+use crate::console::core::message::{Effect, RequestFailure, Ticket};
+use crate::console::core::proposal::Proposal;
 use crate::console::core::request::{Reply, Request};
-use crate::console::core::screen::{Face, Screen, ScreenKind};
+use crate::console::core::screen::{Screen, ScreenFace, ScreenKind};
 use crate::console::core::twin::words;
 use crate::console::view::Canvas;
-use crate::job::plan::{Offer, Wish};
+use crate::job::plan::{JobOffer, JobWish};
 
 /// The screen.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct JobsScreen {
     /// What there is, in order.
-    pub offers: Vec<Offer>,
+    pub offers: Vec<JobOffer>,
     /// Position of the selected one.
     pub selected: usize,
     /// First line shown of what is told of it.
@@ -29,18 +29,18 @@ pub struct JobsScreen {
     /// They are being waited for.
     pub pending: Option<Ticket>,
     /// Why they could not be read.
-    pub failure: Option<Failure>,
+    pub failure: Option<RequestFailure>,
 }
 
 impl JobsScreen {
     /// The selected one.
     #[must_use]
-    pub fn current(&self) -> Option<&Offer> {
+    pub fn current(&self) -> Option<&JobOffer> {
         self.offers.get(self.selected)
     }
 
     /// Takes what there is; the same one stays selected.
-    fn fill(&mut self, offers: Vec<Offer>) {
+    fn fill(&mut self, offers: Vec<JobOffer>) {
         let selected = self.current().map(|offer| offer.name.clone());
         self.offers = offers;
         self.filled = true;
@@ -54,30 +54,30 @@ impl JobsScreen {
         let here = cx.running.of(&offer.name).map(|live| live.ticket);
         let run = cx.running.run_of(offer).filter(|run| !run.state.is_over());
         match (ask, here, run) {
-            (JobAsk::Start, Some(_), _) => cx.say(Tone::Info, format!("{} is running", offer.name)),
+            (JobAsk::Start, Some(_), _) => cx.say(ToastTone::Info, format!("{} is running", offer.name)),
             (JobAsk::Start, None, Some(run)) if run.state.is_active() && run.alive => {
                 let by = run.owner.unwrap_or_default();
-                cx.say(Tone::Warn, format!("{} is already being run, by {by}", offer.name));
+                cx.say(ToastTone::Warn, format!("{} is already being run, by {by}", offer.name));
             }
             (JobAsk::Start, None, run) => match &offer.reason {
-                Some(reason) => cx.say(Tone::Warn, format!("{}: {reason}", offer.name)),
-                None => cx.propose(Operation::Backfill { name: offer.name.clone(), resume: run.is_some() }),
+                Some(reason) => cx.say(ToastTone::Warn, format!("{}: {reason}", offer.name)),
+                None => cx.propose(Proposal::Backfill { name: offer.name.clone(), resume: run.is_some() }),
             },
             (_, Some(ticket), _) => {
-                let wish = if ask == JobAsk::Pause { Wish::Pause } else { Wish::Cancel };
+                let wish = if ask == JobAsk::Pause { JobWish::Pause } else { JobWish::Cancel };
                 cx.perform(Effect::WishJob(ticket, wish));
             }
             (_, None, Some(_)) => {
                 cx.ask_for_all(Request::AskJob(offer.name.clone(), ask));
             }
-            (_, None, None) => cx.say(Tone::Info, format!("{} is not running", offer.name)),
+            (_, None, None) => cx.say(ToastTone::Info, format!("{} is not running", offer.name)),
         }
     }
 }
 
 impl Screen for JobsScreen {
-    fn face(&self) -> Face {
-        Face::own("jobs", ScreenKind::Jobs, Scope::Jobs)
+    fn face(&self) -> ScreenFace {
+        ScreenFace::own("jobs", ScreenKind::Jobs, CommandScope::Jobs)
     }
 
     fn twin(&self, _cx: &Context) -> Vec<String> {

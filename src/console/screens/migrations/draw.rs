@@ -2,11 +2,14 @@
 
 use ratatui::{buffer::Buffer, layout::Rect};
 
-use crate::console::screens::migrations::{Item, MigrationsScreen, Standing};
+use crate::console::screens::migrations::{MigrationItem, MigrationStanding, MigrationsScreen};
 use crate::console::view::Drawn;
 use crate::console::view::panel_list::PanelList;
 use crate::console::view::panes::{draw_detail_lines, failure_card, halves};
-use crate::ui::{Card, Column, Look, Pair, Pane, Role, SafeText, TableRow, TextLine, Tone, Total, Width, key_values};
+use crate::ui::{
+    Card, CardTone, Look, NamedValue, PaneFrame, SafeText, StyleRole, TableColumn, TableRow, TextLine, Total, Width,
+    key_values,
+};
 
 /// Draws the screen.
 pub fn draw(migrations: &MigrationsScreen, look: &Look, body: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
@@ -15,38 +18,38 @@ pub fn draw(migrations: &MigrationsScreen, look: &Look, body: Rect, buf: &mut Bu
     draw_detail(migrations, look, detail, buf, drawn);
 }
 
-fn role(standing: Standing) -> Role {
+fn role(standing: MigrationStanding) -> StyleRole {
     match standing {
-        Standing::Drifted => Role::Bad,
-        Standing::Pending => Role::Warn,
-        Standing::Applied => Role::Good,
-        Standing::Optional | Standing::Present => Role::Muted,
+        MigrationStanding::Drifted => StyleRole::Bad,
+        MigrationStanding::Pending => StyleRole::Warn,
+        MigrationStanding::Applied => StyleRole::Good,
+        MigrationStanding::Optional | MigrationStanding::Present => StyleRole::Muted,
     }
 }
 
 fn draw_list(migrations: &MigrationsScreen, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
     let layouts = migrations.listed.as_ref().map(|l| l.layouts.join(", ")).unwrap_or_default();
-    let note = TextLine::of(SafeText::limited(&layouts, 60), Role::Muted);
-    let inside = Pane { focused: true, note, ..Pane::new("migrations") }.render(area, buf, look);
+    let note = TextLine::of(SafeText::limited(&layouts, 60), StyleRole::Muted);
+    let inside = PaneFrame { focused: true, note, ..PaneFrame::new("migrations") }.render(area, buf, look);
     let columns = [
-        Column::new("state", Width::Fixed(8)),
-        Column::new("migration", Width::Grow { min: 20, weight: 2 }),
-        Column::new("steps", Width::Fixed(5)).right().priority(3),
+        TableColumn::new("state", Width::Fixed(8)),
+        TableColumn::new("migration", Width::Grow { min: 20, weight: 2 }),
+        TableColumn::new("steps", Width::Fixed(5)).right().priority(3),
     ];
-    let row = |item: &Item| {
+    let row = |item: &MigrationItem| {
         let done = item.steps.iter().filter(|(_, done)| *done).count();
         let steps = if item.steps.is_empty() { String::new() } else { format!("{done}/{}", item.steps.len()) };
         let cells = vec![
             TextLine::of(item.standing.word(), role(item.standing)),
-            TextLine::of(SafeText::limited(&item.name, 60), Role::Text),
-            TextLine::of(steps, Role::Number),
+            TextLine::of(SafeText::limited(&item.name, 60), StyleRole::Text),
+            TextLine::of(steps, StyleRole::Number),
         ];
         TableRow { cells, marked: false, stale: migrations.stale }
     };
     let card = match (&migrations.failure, migrations.items().is_empty()) {
         (Some(failure), _) => Some(failure_card(failure)),
-        (None, true) if migrations.listed.is_none() => Some(Card::new(Tone::Plain, "Reading")),
-        (None, true) => Some(Card::new(Tone::Plain, "There are no migrations for this database")),
+        (None, true) if migrations.listed.is_none() => Some(Card::new(CardTone::Plain, "Reading")),
+        (None, true) => Some(Card::new(CardTone::Plain, "There are no migrations for this database")),
         (None, false) => None,
     };
     let list = PanelList {
@@ -62,28 +65,28 @@ fn draw_list(migrations: &MigrationsScreen, look: &Look, area: Rect, buf: &mut B
 }
 
 fn draw_detail(migrations: &MigrationsScreen, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
-    let inside = Pane::new("migration").render(area, buf, look);
+    let inside = PaneFrame::new("migration").render(area, buf, look);
     let inside = Rect { x: inside.x + 1, width: inside.width.saturating_sub(2), ..inside };
     let width = usize::from(inside.width.saturating_sub(2));
     let mut lines = Vec::new();
     if let Some(item) = migrations.current() {
-        let mut pairs = vec![Pair::line("state", TextLine::of(item.standing.word(), role(item.standing)))];
+        let mut pairs = vec![NamedValue::line("state", TextLine::of(item.standing.word(), role(item.standing)))];
         let said = [("note", item.note.as_deref().unwrap_or("")), ("effect", &item.effect), ("locks", &item.lock_risk)];
         let said = said.into_iter().filter(|(_, words)| !words.is_empty());
-        pairs.extend(said.map(|(name, words)| Pair::new(name, SafeText::limited(words, 400))));
+        pairs.extend(said.map(|(name, words)| NamedValue::new(name, SafeText::limited(words, 400))));
         lines.extend(key_values(&pairs, width, look));
         for (name, done) in &item.steps {
-            let (mark, role) = if *done { ("done ", Role::Good) } else { ("     ", Role::Text) };
-            lines.push(TextLine::of(mark, role).with(SafeText::limited(name, 80), Role::Text));
+            let (mark, role) = if *done { ("done ", StyleRole::Good) } else { ("     ", StyleRole::Text) };
+            lines.push(TextLine::of(mark, role).with(SafeText::limited(name, 80), StyleRole::Text));
         }
         let text = if item.diff.is_empty() { &item.sql } else { &item.diff };
         lines.push(TextLine::default());
         for line in text.lines() {
             let role = match line.as_bytes().first() {
-                Some(b'+') => Role::Good,
-                Some(b'-') if line.starts_with("--") => Role::Muted,
-                Some(b'-') => Role::Bad,
-                _ => Role::Text,
+                Some(b'+') => StyleRole::Good,
+                Some(b'-') if line.starts_with("--") => StyleRole::Muted,
+                Some(b'-') => StyleRole::Bad,
+                _ => StyleRole::Text,
             };
             lines.push(TextLine::of(SafeText::limited(line, width.max(8)), role));
         }
@@ -91,8 +94,8 @@ fn draw_detail(migrations: &MigrationsScreen, look: &Look, area: Rect, buf: &mut
     for (table, rows) in migrations.listed.iter().flat_map(|l| &l.foreign) {
         lines.push(TextLine::default());
         let words = SafeText::join(&["the system's own list, left alone: ".into(), SafeText::limited(table, 80)], "");
-        lines.push(TextLine::of(words, Role::Muted));
-        lines.extend(rows.iter().map(|row| TextLine::of(SafeText::limited(row, width.max(8)), Role::Muted)));
+        lines.push(TextLine::of(words, StyleRole::Muted));
+        lines.extend(rows.iter().map(|row| TextLine::of(SafeText::limited(row, width.max(8)), StyleRole::Muted)));
     }
     draw_detail_lines(&lines, migrations.scroll, inside, look, buf, drawn);
 }

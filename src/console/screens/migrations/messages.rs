@@ -2,7 +2,7 @@
 
 /// How a migration stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
+pub enum MigrationStanding {
     /// It was applied with other statements.
     Drifted,
     /// Still to be applied.
@@ -15,27 +15,27 @@ pub enum Standing {
     Present,
 }
 
-impl Standing {
+impl MigrationStanding {
     /// The word for it.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
-            Standing::Drifted => "drifted",
-            Standing::Pending => "pending",
-            Standing::Optional => "optional",
-            Standing::Applied => "applied",
-            Standing::Present => "present",
+            MigrationStanding::Drifted => "drifted",
+            MigrationStanding::Pending => "pending",
+            MigrationStanding::Optional => "optional",
+            MigrationStanding::Applied => "applied",
+            MigrationStanding::Present => "present",
         }
     }
 }
 
 /// A migration in the list.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Item {
+pub struct MigrationItem {
     /// Its name.
     pub name: String,
     /// How it stands.
-    pub standing: Standing,
+    pub standing: MigrationStanding,
     /// What it makes possible.
     pub effect: String,
     /// What it locks, and for how long.
@@ -54,9 +54,9 @@ pub struct Item {
 
 /// What is known of the migrations.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Listed {
+pub struct MigrationList {
     /// The migrations.
-    pub items: Vec<Item>,
+    pub items: Vec<MigrationItem>,
     /// Layouts that fit, each with its variant.
     pub layouts: Vec<String>,
     /// Other systems' lists: table, and lines of its rows.

@@ -4,22 +4,22 @@
 pub(in crate::console) mod draw;
 pub mod messages;
 
-pub use messages::{Item, Listed, Standing};
+pub use messages::{MigrationItem, MigrationList, MigrationStanding};
 
-use crate::console::core::command::{CommandId, Scope};
-use crate::console::core::context::{Context, Opening, Tone, Unlocking};
-use crate::console::core::message::{Failure, Ticket};
+use crate::console::core::command::{CommandId, CommandScope};
+use crate::console::core::context::{Context, LayerOpening, ToastTone, UnlockStep};
+use crate::console::core::message::{RequestFailure, Ticket};
 use crate::console::core::request::{Reply, Request};
-use crate::console::core::screen::{Face, Screen, ScreenKind};
+use crate::console::core::screen::{Screen, ScreenFace, ScreenKind};
 use crate::console::core::twin::words;
-use crate::console::overlays::unlock::messages::Pending;
+use crate::console::overlays::unlock::messages::PendingStep;
 use crate::console::view::Canvas;
 
 /// The list of migrations.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct MigrationsScreen {
     /// What was read.
-    pub listed: Option<Listed>,
+    pub listed: Option<MigrationList>,
     /// Position of the selected one.
     pub selected: usize,
     /// Lines of the selected one that lie above.
@@ -27,7 +27,7 @@ pub struct MigrationsScreen {
     /// It is being waited for.
     pub pending: Option<Ticket>,
     /// Why it could not be read.
-    pub failure: Option<Failure>,
+    pub failure: Option<RequestFailure>,
     /// What was read is out of date.
     pub stale: bool,
 }
@@ -35,30 +35,30 @@ pub struct MigrationsScreen {
 impl MigrationsScreen {
     /// The migrations that were read.
     #[must_use]
-    pub fn items(&self) -> &[Item] {
+    pub fn items(&self) -> &[MigrationItem] {
         self.listed.as_ref().map_or(&[], |l| &l.items)
     }
 
     /// The selected one.
     #[must_use]
-    pub fn current(&self) -> Option<&Item> {
+    pub fn current(&self) -> Option<&MigrationItem> {
         self.items().get(self.selected)
     }
 
     /// Asks whether all that are pending are to be applied, with the selected one where it is applied only by name.
     fn apply(&self, cx: &mut Context) {
-        if self.items().iter().any(|item| item.standing == Standing::Drifted) {
-            cx.say(Tone::Warn, "one of the applied migrations is not what it was: nothing is applied on top");
+        if self.items().iter().any(|item| item.standing == MigrationStanding::Drifted) {
+            cx.say(ToastTone::Warn, "one of the applied migrations is not what it was: nothing is applied on top");
             return;
         }
-        let chosen = self.current().filter(|item| item.standing == Standing::Optional);
+        let chosen = self.current().filter(|item| item.standing == MigrationStanding::Optional);
         let optional: Vec<String> = chosen.iter().filter_map(|item| item.option.clone()).collect();
-        let named = |item: &Item| {
-            item.standing == Standing::Optional && item.option.as_ref().is_some_and(|o| optional.contains(o))
+        let named = |item: &MigrationItem| {
+            item.standing == MigrationStanding::Optional && item.option.as_ref().is_some_and(|o| optional.contains(o))
         };
-        let wanted = self.items().iter().filter(|item| item.standing == Standing::Pending || named(item));
-        let pending: Vec<Pending> = wanted
-            .map(|item| Pending {
+        let wanted = self.items().iter().filter(|item| item.standing == MigrationStanding::Pending || named(item));
+        let pending: Vec<PendingStep> = wanted
+            .map(|item| PendingStep {
                 name: item.name.clone(),
                 sql: item.sql.clone(),
                 lock_risk: item.lock_risk.clone(),
@@ -66,16 +66,16 @@ impl MigrationsScreen {
             })
             .collect();
         if pending.is_empty() {
-            cx.say(Tone::Info, "nothing is pending; an optional one is applied when it is selected");
+            cx.say(ToastTone::Info, "nothing is pending; an optional one is applied when it is selected");
         } else {
-            cx.show(Opening::Unlock(Unlocking { migrations: pending, optional, unlocks: false }));
+            cx.show(LayerOpening::Unlock(UnlockStep { migrations: pending, optional, unlocks: false }));
         }
     }
 }
 
 impl Screen for MigrationsScreen {
-    fn face(&self) -> Face {
-        Face::own("migrations", ScreenKind::Migrations, Scope::Migrations)
+    fn face(&self) -> ScreenFace {
+        ScreenFace::own("migrations", ScreenKind::Migrations, CommandScope::Migrations)
     }
 
     fn twin(&self, _cx: &Context) -> Vec<String> {

@@ -3,14 +3,14 @@
 use ratatui::{buffer::Buffer, layout::Rect};
 
 use crate::change::plan::{Change, Plan};
-use crate::console::core::Target;
-use crate::console::screens::prune::{PruneScreen, RULES, Rule};
+use crate::console::core::ClickTarget;
+use crate::console::screens::prune::{PruneRule, PruneScreen, RULES};
 use crate::console::view::Drawn;
 use crate::console::view::changes::{count_lines, sentences};
 use crate::console::view::words;
-use crate::memory::prune::Window;
-use crate::ui::scroll::Lines;
-use crate::ui::{Align, Card, KeyHint, Look, Pane, Role, SafeText, Section, TextLine, Tone, figures};
+use crate::memory::prune::PruneWindow;
+use crate::ui::scroll::LineWindow;
+use crate::ui::{Align, Card, CardTone, KeyHint, Look, PaneFrame, SafeText, Section, StyleRole, TextLine, figures};
 
 /// Width of the rules where both stand side by side.
 const RULES_WIDE: u16 = 46;
@@ -35,7 +35,7 @@ pub fn draw(prune: &PruneScreen, look: &Look, body: Rect, buf: &mut Buffer, draw
 }
 
 fn draw_rules(prune: &PruneScreen, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
-    let pane = Pane { focused: true, ..Pane::new("rules") };
+    let pane = PaneFrame { focused: true, ..PaneFrame::new("rules") };
     let inside = pane.render(area, buf, look);
     let inside = Rect { x: inside.x + 1, width: inside.width.saturating_sub(2), ..inside };
     let mut lines: Vec<TextLine> = RULES.iter().map(|rule| rule_line(prune, *rule, look)).collect();
@@ -46,45 +46,48 @@ fn draw_rules(prune: &PruneScreen, look: &Look, area: Rect, buf: &mut Buffer, dr
             "A case goes when any rule says so.".to_owned(),
             "Rows that name it are corrected; its vector goes with it.".to_owned(),
         ];
-        lines.extend(sentences(&told, Role::Muted, usize::from(inside.width), look));
+        lines.extend(sentences(&told, StyleRole::Muted, usize::from(inside.width), look));
     }
     let first = (prune.selected + 1).saturating_sub(height);
-    let shown = Lines { selected: Some(prune.selected - first), ..Lines::scrolled(&lines, first) };
+    let shown = LineWindow { selected: Some(prune.selected - first), ..LineWindow::scrolled(&lines, first) };
     shown.render(inside, buf, look);
     for (position, y) in (first..RULES.len()).zip(inside.top()..inside.bottom()) {
-        drawn.hits.add(Rect { y, height: 1, ..inside }, Target::PanelRow(position));
+        drawn.hits.add(Rect { y, height: 1, ..inside }, ClickTarget::PanelRow(position));
     }
 }
 
-fn rule_line(prune: &PruneScreen, rule: Rule, look: &Look) -> TextLine {
+fn rule_line(prune: &PruneScreen, rule: PruneRule, look: &Look) -> TextLine {
     let rules = &prune.rules;
     let on = |on: bool| (if on { "yes" } else { "no" }.to_owned(), on);
     let (name, (value, set)) = match rule {
-        Rule::Window => (
+        PruneRule::Window => (
             "newest kept",
             match rules.window {
-                Window::Unsaid if rules.names_one() => ("all: a rule is named".to_owned(), false),
-                Window::Unsaid => ("each bank's own".to_owned(), false),
-                Window::Own => ("each bank's own".to_owned(), true),
-                Window::Newest(window) => (window.to_string(), true),
+                PruneWindow::Unsaid if rules.names_one() => ("all: a rule is named".to_owned(), false),
+                PruneWindow::Unsaid => ("each bank's own".to_owned(), false),
+                PruneWindow::Own => ("each bank's own".to_owned(), true),
+                PruneWindow::Newest(window) => (window.to_string(), true),
             },
         ),
-        Rule::Diverse => ("prefer different ones", on(rules.keep_diverse)),
-        Rule::Age => (
+        PruneRule::Diverse => ("prefer different ones", on(rules.keep_diverse)),
+        PruneRule::Age => (
             "older than",
-            rules.older_days.map_or_else(|| ("any age stays".to_owned(), false), |days| (format!("{days} days"), true)),
+            match rules.older_than.as_deref() {
+                None => ("any age stays".to_owned(), false),
+                Some(age) => (age.strip_suffix('d').map_or(age.to_owned(), |days| format!("{days} days")), true),
+            },
         ),
-        Rule::Reward => (
+        PruneRule::Reward => (
             "reward below",
-            rules.below_tenths.map_or_else(|| ("any stays".to_owned(), false), |tenths| (format!("0.{tenths}"), true)),
+            rules.below_reward.map_or_else(|| ("any stays".to_owned(), false), |reward| (reward.to_string(), true)),
         ),
-        Rule::Duplicates => ("duplicate messages", on(rules.duplicates)),
-        Rule::Person => ("only this person", only(rules.user.as_ref(), prune.of.0.as_ref())),
-        Rule::Agent => ("only this agent", only(rules.agent.as_ref(), prune.of.1.as_ref())),
+        PruneRule::Duplicates => ("duplicate messages", on(rules.duplicates)),
+        PruneRule::Person => ("only this person", only(rules.user.as_ref(), prune.of.0.as_ref())),
+        PruneRule::Agent => ("only this agent", only(rules.agent.as_ref(), prune.of.1.as_ref())),
     };
     let label = look.pad(&SafeText::from(name), 22, Align::Left);
-    let role = if set { Role::Warn } else { Role::Muted };
-    TextLine::of(label, Role::Label).with(SafeText::limited(&value, 20), role)
+    let role = if set { StyleRole::Warn } else { StyleRole::Muted };
+    TextLine::of(label, StyleRole::Label).with(SafeText::limited(&value, 20), role)
 }
 
 /// Whom the rules are narrowed to; whom they could be; that nobody was selected.
@@ -98,13 +101,13 @@ fn only(set: Option<&String>, of: Option<&String>) -> (String, bool) {
 
 fn card(prune: &PruneScreen) -> Option<Card> {
     if let Some(failure) = &prune.failure {
-        let card =
-            Card::new(Tone::Bad, SafeText::limited(&failure.what, 60)).line(SafeText::limited(&failure.message, 400));
+        let card = Card::new(CardTone::Bad, SafeText::limited(&failure.what, 60))
+            .line(SafeText::limited(&failure.message, 400));
         let card = failure.remedy.iter().fold(card, |card, remedy| card.line(SafeText::limited(remedy, 300)));
         return Some(card.hint(KeyHint::new("r", "try again")));
     }
     match &prune.preview {
-        None => Some(Card::new(Tone::Plain, "Counting")),
+        None => Some(Card::new(CardTone::Plain, "Counting")),
         Some(_) => None,
     }
 }
@@ -112,10 +115,10 @@ fn card(prune: &PruneScreen) -> Option<Card> {
 fn draw_preview(prune: &PruneScreen, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
     let note = match (&prune.failure, prune.current) {
         (Some(_), _) => TextLine::default(),
-        (None, true) => TextLine::of("nothing is written yet", Role::Muted),
-        (None, false) => TextLine::of("counting", Role::Warn),
+        (None, true) => TextLine::of("nothing is written yet", StyleRole::Muted),
+        (None, false) => TextLine::of("counting", StyleRole::Warn),
     };
-    let pane = Pane { note, ..Pane::new("what would go") };
+    let pane = PaneFrame { note, ..PaneFrame::new("what would go") };
     let inside = pane.render(area, buf, look);
     let inside = Rect { x: inside.x + 1, width: inside.width.saturating_sub(2), ..inside };
     if let Some(card) = card(prune) {
@@ -126,21 +129,21 @@ fn draw_preview(prune: &PruneScreen, look: &Look, area: Rect, buf: &mut Buffer, 
     let lines = preview_lines(plan, usize::from(inside.width.saturating_sub(2)), look);
     drawn.measures.detail_rows = usize::from(inside.height);
     drawn.measures.detail_lines = lines.len();
-    Lines::scrolled(&lines, prune.scroll).render(inside, buf, look);
+    LineWindow::scrolled(&lines, prune.scroll).render(inside, buf, look);
 }
 
 fn preview_lines(plan: &Plan, width: usize, look: &Look) -> Vec<TextLine> {
     if plan.changes_total == 0 {
-        let mut lines = vec![TextLine::of("No case goes by these rules.", Role::Good)];
-        lines.extend(sentences(&plan.disclosures, Role::Warn, width, look));
+        let mut lines = vec![TextLine::of("No case goes by these rules.", StyleRole::Good)];
+        lines.extend(sentences(&plan.disclosures, StyleRole::Warn, width, look));
         return lines;
     }
     let cases = figures::count(plan.changes_total as u64);
     let noun = if plan.changes_total == 1 { " case goes" } else { " cases go" };
-    let mut lines = vec![TextLine::of(SafeText::join(&[cases, noun.into()], ""), Role::Warn)];
+    let mut lines = vec![TextLine::of(SafeText::join(&[cases, noun.into()], ""), StyleRole::Warn)];
     if let Some(reason) = &plan.undo_reason {
         let words = SafeText::join(&["no undo: ".into(), SafeText::limited(reason, 200)], "");
-        lines.push(TextLine::of(words, Role::Bad));
+        lines.push(TextLine::of(words, StyleRole::Bad));
     }
     lines.extend(count_lines(&plan.counts, width, look));
     let mut part = |title: &'static str, inner: Vec<TextLine>| {
@@ -150,8 +153,8 @@ fn preview_lines(plan: &Plan, width: usize, look: &Look) -> Vec<TextLine> {
             lines.extend(inner);
         }
     };
-    part("banks", sentences(&plan.effects, Role::Info, width, look));
-    part("to know", sentences(&plan.disclosures, Role::Warn, width, look));
+    part("banks", sentences(&plan.effects, StyleRole::Info, width, look));
+    part("to know", sentences(&plan.disclosures, StyleRole::Warn, width, look));
     part("cases", plan.changes.iter().take(SAMPLES).map(|change| sample(change, look)).collect());
     lines
 }
@@ -162,12 +165,12 @@ fn sample(change: &Change, look: &Look) -> TextLine {
     let reward =
         change.before["reward"].as_f64().map_or_else(|| "no reward".to_owned(), |reward| format!("{reward:.2}"));
     let prompt = Some(text("prompt")).filter(|prompt| !prompt.is_empty()).unwrap_or(&change.id);
-    TextLine::of("  ", Role::Text)
-        .with(look.pad(&time, 11, Align::Left), Role::Muted)
-        .with("  ", Role::Text)
-        .with(look.pad(&SafeText::limited(&reward, 9), 9, Align::Left), Role::Number)
-        .with("  ", Role::Text)
-        .with(look.pad(&SafeText::limited(text("why"), 18), 18, Align::Left), Role::Muted)
-        .with("  ", Role::Text)
-        .with(SafeText::limited(prompt, PROMPT), Role::Text)
+    TextLine::of("  ", StyleRole::Text)
+        .with(look.pad(&time, 11, Align::Left), StyleRole::Muted)
+        .with("  ", StyleRole::Text)
+        .with(look.pad(&SafeText::limited(&reward, 9), 9, Align::Left), StyleRole::Number)
+        .with("  ", StyleRole::Text)
+        .with(look.pad(&SafeText::limited(text("why"), 18), 18, Align::Left), StyleRole::Muted)
+        .with("  ", StyleRole::Text)
+        .with(SafeText::limited(prompt, PROMPT), StyleRole::Text)
 }

@@ -2,41 +2,42 @@
 
 pub(in crate::console) mod draw;
 
+use crate::change::operation::{Operation, Pruning};
 use crate::change::plan::Plan;
-use crate::console::core::command::{CommandId, Scope};
+use crate::console::core::command::{CommandId, CommandScope};
 use crate::console::core::context::Context;
-use crate::console::core::message::{Failure, Ticket};
-use crate::console::core::operation::{Operation, Pruning};
+use crate::console::core::message::{RequestFailure, Ticket};
 use crate::console::core::request::{Reply, Request};
-use crate::console::core::screen::{Face, Origin, Screen, ScreenKind};
+use crate::console::core::screen::{Screen, ScreenFace, ScreenKind, ScreenOrigin};
 use crate::console::core::twin::quoted;
 use crate::console::view::Canvas;
 use crate::memory::Entity;
-use crate::memory::prune::Window;
+use crate::memory::prune::PruneWindow;
 
 /// Windows that the screen offers, from wide to narrow.
-const WINDOWS: [Window; 11] = [
-    Window::Unsaid,
-    Window::Own,
-    Window::Newest(500),
-    Window::Newest(200),
-    Window::Newest(100),
-    Window::Newest(50),
-    Window::Newest(20),
-    Window::Newest(10),
-    Window::Newest(5),
-    Window::Newest(3),
-    Window::Newest(1),
+const WINDOWS: [PruneWindow; 11] = [
+    PruneWindow::Unsaid,
+    PruneWindow::Own,
+    PruneWindow::Newest(500),
+    PruneWindow::Newest(200),
+    PruneWindow::Newest(100),
+    PruneWindow::Newest(50),
+    PruneWindow::Newest(20),
+    PruneWindow::Newest(10),
+    PruneWindow::Newest(5),
+    PruneWindow::Newest(3),
+    PruneWindow::Newest(1),
 ];
-/// Ages in days, from old to young; none is any age.
-const AGES: [Option<u32>; 8] = [None, Some(365), Some(180), Some(90), Some(60), Some(30), Some(14), Some(7)];
-/// Tenths of a reward below which cases go; none is any reward.
-const REWARDS: [Option<u8>; 10] =
-    [None, Some(1), Some(2), Some(3), Some(4), Some(5), Some(6), Some(7), Some(8), Some(9)];
+/// Ages from old to young; none is any age.
+const AGES: [Option<&str>; 8] =
+    [None, Some("365d"), Some("180d"), Some("90d"), Some("60d"), Some("30d"), Some("14d"), Some("7d")];
+/// Rewards below which cases go; none is any reward.
+const REWARDS: [Option<f64>; 10] =
+    [None, Some(0.1), Some(0.2), Some(0.3), Some(0.4), Some(0.5), Some(0.6), Some(0.7), Some(0.8), Some(0.9)];
 
 /// A rule that can be set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Rule {
+pub enum PruneRule {
     /// How many of its newest cases a bank keeps.
     Window,
     /// Fill a window with what differs.
@@ -54,8 +55,15 @@ pub enum Rule {
 }
 
 /// Every rule, in the order of the screen.
-pub const RULES: [Rule; 7] =
-    [Rule::Window, Rule::Diverse, Rule::Age, Rule::Reward, Rule::Duplicates, Rule::Person, Rule::Agent];
+pub const RULES: [PruneRule; 7] = [
+    PruneRule::Window,
+    PruneRule::Diverse,
+    PruneRule::Age,
+    PruneRule::Reward,
+    PruneRule::Duplicates,
+    PruneRule::Person,
+    PruneRule::Agent,
+];
 
 /// The screen.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -75,14 +83,14 @@ pub struct PruneScreen {
     /// It is being counted.
     pub pending: Option<Ticket>,
     /// Why it could not be counted.
-    pub failure: Option<Failure>,
+    pub failure: Option<RequestFailure>,
 }
 
 impl PruneScreen {
     /// The selected rule.
     #[must_use]
-    pub fn rule(&self) -> Rule {
-        RULES.get(self.selected).copied().unwrap_or(Rule::Window)
+    pub fn rule(&self) -> PruneRule {
+        RULES.get(self.selected).copied().unwrap_or(PruneRule::Window)
     }
 
     /// Sets the selected rule stricter or looser.
@@ -96,11 +104,11 @@ impl PruneScreen {
     /// Puts the selected rule on or off, or steps it.
     fn toggle(&mut self, cx: &mut Context) {
         let on = match self.rule() {
-            Rule::Diverse => !self.rules.keep_diverse,
-            Rule::Duplicates => !self.rules.duplicates,
-            Rule::Person => self.rules.user.is_none(),
-            Rule::Agent => self.rules.agent.is_none(),
-            Rule::Window | Rule::Age | Rule::Reward => true,
+            PruneRule::Diverse => !self.rules.keep_diverse,
+            PruneRule::Duplicates => !self.rules.duplicates,
+            PruneRule::Person => self.rules.user.is_none(),
+            PruneRule::Agent => self.rules.agent.is_none(),
+            PruneRule::Window | PruneRule::Age | PruneRule::Reward => true,
         };
         self.set(on, cx);
     }
@@ -114,13 +122,15 @@ impl PruneScreen {
     fn step(&mut self, on: bool) -> bool {
         let before = self.rules.clone();
         match self.rule() {
-            Rule::Window => self.rules.window = stepped(&WINDOWS, self.rules.window, on),
-            Rule::Age => self.rules.older_days = stepped(&AGES, self.rules.older_days, on),
-            Rule::Reward => self.rules.below_tenths = stepped(&REWARDS, self.rules.below_tenths, on),
-            Rule::Diverse => self.rules.keep_diverse = on,
-            Rule::Duplicates => self.rules.duplicates = on,
-            Rule::Person => self.rules.user = self.of.0.clone().filter(|_| on),
-            Rule::Agent => self.rules.agent = self.of.1.clone().filter(|_| on),
+            PruneRule::Window => self.rules.window = stepped(&WINDOWS, self.rules.window, on),
+            PruneRule::Age => {
+                self.rules.older_than = stepped(&AGES, self.rules.older_than.as_deref(), on).map(str::to_owned);
+            }
+            PruneRule::Reward => self.rules.below_reward = stepped(&REWARDS, self.rules.below_reward, on),
+            PruneRule::Diverse => self.rules.keep_diverse = on,
+            PruneRule::Duplicates => self.rules.duplicates = on,
+            PruneRule::Person => self.rules.user = self.of.0.clone().filter(|_| on),
+            PruneRule::Agent => self.rules.agent = self.of.1.clone().filter(|_| on),
         }
         self.rules != before
     }
@@ -134,8 +144,8 @@ fn stepped<T: Copy + PartialEq>(values: &[T], now: T, on: bool) -> T {
 }
 
 impl Screen for PruneScreen {
-    fn face(&self) -> Face {
-        Face::own("prune", ScreenKind::Prune, Scope::Prune)
+    fn face(&self) -> ScreenFace {
+        ScreenFace::own("prune", ScreenKind::Prune, CommandScope::Prune)
     }
 
     fn twin(&self, _cx: &Context) -> Vec<String> {
@@ -144,7 +154,7 @@ impl Screen for PruneScreen {
 
     /// From a profile or an agent it starts narrowed to that one's banks; from another row, whose it is can be chosen
     /// here.
-    fn enter(&mut self, origin: &Origin, _cx: &mut Context) -> bool {
+    fn enter(&mut self, origin: &ScreenOrigin, _cx: &mut Context) -> bool {
         let of = (origin.person.clone(), origin.id_of(Entity::Agent, "agent_id"));
         if of == (None, None) {
             return false;

@@ -7,8 +7,8 @@ mod reasons;
 use ratatui::{buffer::Buffer, layout::Rect};
 
 use crate::console::core::context::Context;
-use crate::console::core::{CommandId, Target};
-use crate::console::screens::recall::{Ask, RecallScreen};
+use crate::console::core::{ClickTarget, CommandId};
+use crate::console::screens::recall::{RecallCommand, RecallScreen};
 use crate::console::view::Drawn;
 use crate::ui::{Look, look as lay};
 
@@ -20,7 +20,7 @@ pub fn draw(cx: &Context, recall: &RecallScreen, look: &Look, body: Rect, buf: &
     for (right, area) in [(false, places.left), (true, places.right)] {
         let Some(area) = area else { continue };
         if recall.right.is_some() && recall.on_right != right {
-            drawn.hits.add(area, Target::Command(CommandId::Recall(Ask::Side(right))));
+            drawn.hits.add(area, ClickTarget::Command(CommandId::Recall(RecallCommand::Side(right))));
         }
         list::draw(cx, recall, right, look, area, buf, drawn);
     }

@@ -1,13 +1,13 @@
 //! What can be chosen on the recall screen: ways to rank, kept questions, and the agents, users and policies behind them.
 
-use super::{Pick, RecallScreen, Way, can_rank};
-use crate::console::core::context::{Context, Opening, Tone};
-use crate::console::core::menu::{Choice, Item, Menu};
-use crate::console::core::message::Failure;
+use super::{RankingWay, RecallPick, RecallScreen, can_rank};
+use crate::console::core::context::{Context, LayerOpening, ToastTone};
+use crate::console::core::menu::{Menu, MenuChoice, MenuItem};
+use crate::console::core::message::RequestFailure;
 use crate::console::core::request::Request;
 use crate::memory::query::{Page, Query};
 use crate::memory::{Entity, Row};
-use crate::recall::inquiry::Saved;
+use crate::recall::inquiry::SavedQuestion;
 use crate::recall::policy::Policy;
 use crate::recall::rank::Ranking;
 
@@ -34,19 +34,19 @@ impl RecallScreen {
     }
 
     /// Takes a list to choose from. Without it its ids can still be written.
-    pub(super) fn take_list(&mut self, result: Result<Page, Failure>) {
+    pub(super) fn take_list(&mut self, result: Result<Page, RequestFailure>) {
         if let Some((_, entity)) = self.pending_list.take() {
             self.lists.insert(entity, result.map(|page| page.rows).unwrap_or_default());
         }
     }
 
-    pub(super) fn take_saved(&mut self, result: Result<Vec<Saved>, Failure>, cx: &mut Context) {
+    pub(super) fn take_saved(&mut self, result: Result<Vec<SavedQuestion>, RequestFailure>, cx: &mut Context) {
         let told = self.told.take();
         self.pending_saved = None;
         match result {
             Ok(saved) => {
                 self.saved = Some(saved);
-                told.into_iter().for_each(|told| cx.say(Tone::Good, told));
+                told.into_iter().for_each(|told| cx.say(ToastTone::Good, told));
             }
             Err(failure) => {
                 self.saved.get_or_insert_default();
@@ -63,10 +63,10 @@ impl RecallScreen {
     }
 
     /// Every way to rank, with the reason where this database cannot.
-    fn ways(&self, cx: &Context) -> Vec<(Way, String, Option<String>)> {
+    fn ways(&self, cx: &Context) -> Vec<(RankingWay, String, Option<String>)> {
         let plain = Ranking::ALL.map(|ranking| {
             let missing = can_rank(cx, ranking).err().map(|(reason, _)| reason);
-            (Way::plain(ranking), ranking.formula().to_owned(), missing)
+            (RankingWay::plain(ranking), ranking.formula().to_owned(), missing)
         });
         let bank = self.situation().and_then(|row| row.text("profile_id"));
         let mut policies: Vec<&Row> = self.lists.get(&Entity::Policy).into_iter().flatten().collect();
@@ -76,56 +76,58 @@ impl RecallScreen {
         policies.sort_by_key(|row| (unusable(row).is_some(), std::cmp::Reverse(row.get("version").as_i64())));
         let learned = policies.into_iter().map(|row| {
             let version = row.get("version").as_i64();
-            let way = Way { ranking: Ranking::Cases, policy: Some(row.id().to_owned()), version };
+            let way = RankingWay { ranking: Ranking::Cases, policy: Some(row.id().to_owned()), version };
             let missing = can_rank(cx, Ranking::Cases).err().map(|(reason, _)| reason);
             (way, policy_words(row), missing.or_else(|| unusable(row)))
         });
         let missing = can_rank(cx, Ranking::Cases).err().map(|(reason, _)| reason);
-        let without = (Way::without_policy(), "cosine, or shared words, alone".to_owned(), missing);
+        let without = (RankingWay::without_policy(), "cosine, or shared words, alone".to_owned(), missing);
         plain.into_iter().chain([without]).chain(learned).collect()
     }
 
     pub(super) fn offer_ways(&self, compare: bool, cx: &mut Context) {
-        let pick = |way| Choice::Recall(if compare { Pick::Compare(Some(way)) } else { Pick::Rank(way) });
-        let mut items: Vec<Item> = Vec::new();
+        let pick =
+            |way| MenuChoice::Recall(if compare { RecallPick::Compare(Some(way)) } else { RecallPick::Rank(way) });
+        let mut items: Vec<MenuItem> = Vec::new();
         if compare && self.right.is_some() {
-            items.push(item("nothing", "one ranking only", Choice::Recall(Pick::Compare(None))));
+            items.push(item("nothing", "one ranking only", MenuChoice::Recall(RecallPick::Compare(None))));
         }
         for (way, note, unavailable) in self.ways(cx) {
             if compare && way == self.left.way {
                 continue;
             }
-            items.push(Item { unavailable, ..item(&way.name(), &note, pick(way.clone())) });
+            items.push(MenuItem { unavailable, ..item(&way.name(), &note, pick(way.clone())) });
         }
         let title = if compare { format!("Compare {} with", self.left.way.name()) } else { "Rank by".to_owned() };
-        cx.show(Opening::Menu(Menu::new(title, items)));
+        cx.show(LayerOpening::Menu(Menu::new(title, items)));
     }
 
     pub(super) fn offer_saved(&self, forget: bool, cx: &mut Context) {
         let masked = cx.masking.is_on();
         let items = self.saved.iter().flatten().map(|saved| {
-            let pick = if forget { Pick::Forget(saved.name.clone()) } else { Pick::Run(Box::new(saved.clone())) };
-            item(&saved.name, &saved_words(saved, masked), Choice::Recall(pick))
+            let pick =
+                if forget { RecallPick::Forget(saved.name.clone()) } else { RecallPick::Run(Box::new(saved.clone())) };
+            item(&saved.name, &saved_words(saved, masked), MenuChoice::Recall(pick))
         });
         let title = if forget { "Forget a kept question" } else { "Ask a kept question" };
-        cx.show(Opening::Menu(Menu::new(title, items.collect())));
+        cx.show(LayerOpening::Menu(Menu::new(title, items.collect())));
     }
 
     /// Does what was chosen.
-    pub(super) fn picked(&mut self, pick: Pick, cx: &mut Context) {
+    pub(super) fn picked(&mut self, pick: RecallPick, cx: &mut Context) {
         match pick {
-            Pick::Rank(way) => self.rank(way),
-            Pick::Compare(way) => {
+            RecallPick::Rank(way) => self.rank(way),
+            RecallPick::Compare(way) => {
                 let stopped = self.right.take().and_then(|side| side.pending);
                 cx.cancel(stopped.map(|(ticket, _)| ticket));
                 self.compare(way);
             }
-            Pick::Run(saved) => {
+            RecallPick::Run(saved) => {
                 let (ranking, policy) = (saved.inquiry.ranking, saved.inquiry.policy.clone());
-                self.rank(Way { ranking, policy, version: None });
+                self.rank(RankingWay { ranking, policy, version: None });
                 self.inquiry = saved.inquiry;
             }
-            Pick::Forget(name) => {
+            RecallPick::Forget(name) => {
                 let told = format!("{name} is forgotten");
                 self.keep(Request::ForgetQuery(name), told, cx);
             }
@@ -133,8 +135,8 @@ impl RecallScreen {
     }
 }
 
-fn item(label: &str, note: &str, choice: Choice) -> Item {
-    Item { label: label.to_owned(), note: note.to_owned(), keys: String::new(), choice, unavailable: None }
+fn item(label: &str, note: &str, choice: MenuChoice) -> MenuItem {
+    MenuItem { label: label.to_owned(), note: note.to_owned(), keys: String::new(), choice, unavailable: None }
 }
 
 fn policy_words(row: &Row) -> String {
@@ -143,7 +145,7 @@ fn policy_words(row: &Row) -> String {
 }
 
 /// What a kept question asks; its text may be personal.
-fn saved_words(saved: &Saved, masked: bool) -> String {
+fn saved_words(saved: &SavedQuestion, masked: bool) -> String {
     let asked = &saved.inquiry;
     let mut words = vec![asked.ranking.name().to_owned()];
     words.extend(asked.like.iter().map(|id| format!("like {id}")));

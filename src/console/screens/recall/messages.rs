@@ -1,12 +1,12 @@
 //! What can be asked of the recall screen.
 
 use crate::recall::answer::NO_POLICY;
-use crate::recall::inquiry::Saved;
+use crate::recall::inquiry::SavedQuestion;
 use crate::recall::rank::Ranking;
 
 /// A command of this screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Ask {
+pub enum RecallCommand {
     /// Write a situation.
     Write,
     /// Rank in that way.
@@ -39,7 +39,7 @@ pub enum Ask {
 
 /// A way to rank.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Way {
+pub struct RankingWay {
     /// The ranking.
     pub ranking: Ranking,
     /// A learned policy (cases): its id, or that none ranks; the one in use when nothing is said.
@@ -48,17 +48,17 @@ pub struct Way {
     pub version: Option<i64>,
 }
 
-impl Way {
+impl RankingWay {
     /// A ranking by itself.
     #[must_use]
     pub fn plain(ranking: Ranking) -> Self {
-        Way { ranking, policy: None, version: None }
+        RankingWay { ranking, policy: None, version: None }
     }
 
     /// Cases by likeness alone, whatever policy is in use.
     #[must_use]
     pub fn without_policy() -> Self {
-        Way { policy: Some(NO_POLICY.to_owned()), ..Way::plain(Ranking::Cases) }
+        RankingWay { policy: Some(NO_POLICY.to_owned()), ..RankingWay::plain(Ranking::Cases) }
     }
 
     /// What it is called.
@@ -75,13 +75,13 @@ impl Way {
 
 /// Something that was chosen.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Pick {
+pub enum RecallPick {
     /// A way to rank.
-    Rank(Way),
+    Rank(RankingWay),
     /// What to compare with; nothing any more.
-    Compare(Option<Way>),
+    Compare(Option<RankingWay>),
     /// A kept question is asked.
-    Run(Box<Saved>),
+    Run(Box<SavedQuestion>),
     /// The kept question of that name is forgotten.
     Forget(String),
 }

@@ -10,21 +10,21 @@ mod side;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-pub use messages::{Ask, Pick, Way};
-pub use side::{Found, Side};
+pub use messages::{RankingWay, RecallCommand, RecallPick};
+pub use side::{FoundAnswer, RankingSide};
 
-use crate::console::core::command::{CommandId, Scope};
-use crate::console::core::context::{Context, Lack, Tone};
-use crate::console::core::menu::{Choice, Prompt, Purpose};
-use crate::console::core::message::{Destination, Failure, Ticket};
+use crate::console::core::command::{CommandId, CommandScope};
+use crate::console::core::context::{Context, Lack, ToastTone};
+use crate::console::core::menu::{MenuChoice, Prompt, Purpose};
+use crate::console::core::message::{Destination, RequestFailure, Ticket};
 use crate::console::core::request::{Reply, Request};
-use crate::console::core::screen::{Face, Judged, Origin, Screen, ScreenKind};
+use crate::console::core::screen::{Judged, Screen, ScreenFace, ScreenKind, ScreenOrigin};
 use crate::console::core::twin::{quoted, words};
 use crate::console::view::Canvas;
 use crate::memory::{Entity, Row, time};
-use crate::recall::answer::{Answer, Item, Stages};
-use crate::recall::context::{Budget, TOKENS, Told, context};
-use crate::recall::inquiry::{Inquiry, Saved};
+use crate::recall::answer::{RecallAnswer, RecalledItem, StageTimes};
+use crate::recall::context::{Budget, ContextRow, TOKENS, context};
+use crate::recall::inquiry::{Inquiry, SavedQuestion};
 use crate::recall::rank::Ranking;
 
 /// The screen.
@@ -33,9 +33,9 @@ pub struct RecallScreen {
     /// What is asked; each side ranks it in its own way.
     pub inquiry: Inquiry,
     /// The ranking, and at the left the first of two.
-    pub left: Side,
+    pub left: RankingSide,
     /// The second of two.
-    pub right: Option<Side>,
+    pub right: Option<RankingSide>,
     /// The right one has the keys.
     pub on_right: bool,
     /// The explanation has the keys.
@@ -49,7 +49,7 @@ pub struct RecallScreen {
     wanted: BTreeSet<Entity>,
     pending_list: Option<(Ticket, Entity)>,
     /// Questions that were kept, once they were read.
-    pub saved: Option<Vec<Saved>>,
+    pub saved: Option<Vec<SavedQuestion>>,
     pending_saved: Option<Ticket>,
     /// What is said once the kept questions come back.
     told: Option<String>,
@@ -61,7 +61,7 @@ impl RecallScreen {
     pub fn new(ranking: Ranking) -> Self {
         RecallScreen {
             inquiry: Inquiry::new(ranking),
-            left: Side::new(Way::plain(ranking)),
+            left: RankingSide::new(RankingWay::plain(ranking)),
             right: None,
             on_right: false,
             reads: false,
@@ -78,11 +78,11 @@ impl RecallScreen {
 
     /// The ranking that has the keys.
     #[must_use]
-    pub fn side(&self) -> &Side {
+    pub fn side(&self) -> &RankingSide {
         self.right.as_ref().filter(|_| self.on_right).unwrap_or(&self.left)
     }
 
-    fn side_mut(&mut self) -> &mut Side {
+    fn side_mut(&mut self) -> &mut RankingSide {
         match &mut self.right {
             Some(right) if self.on_right => right,
             _ => &mut self.left,
@@ -91,14 +91,14 @@ impl RecallScreen {
 
     /// The other ranking, where two are compared.
     #[must_use]
-    pub fn other(&self) -> Option<&Side> {
+    pub fn other(&self) -> Option<&RankingSide> {
         let right = self.right.as_ref()?;
         Some(if self.on_right { &self.left } else { right })
     }
 
     /// What a side asks.
     #[must_use]
-    pub fn asked(&self, side: &Side) -> Inquiry {
+    pub fn asked(&self, side: &RankingSide) -> Inquiry {
         Inquiry { ranking: side.way.ranking, policy: side.way.policy.clone(), ..self.inquiry.clone() }
     }
 
@@ -111,7 +111,7 @@ impl RecallScreen {
         }
     }
 
-    fn sides_mut(&mut self) -> impl Iterator<Item = &mut Side> {
+    fn sides_mut(&mut self) -> impl Iterator<Item = &mut RankingSide> {
         [Some(&mut self.left), self.right.as_mut()].into_iter().flatten()
     }
 
@@ -138,12 +138,12 @@ impl RecallScreen {
 
 impl RecallScreen {
     /// Ranks the side that has the keys in another way.
-    fn rank(&mut self, way: Way) {
+    fn rank(&mut self, way: RankingWay) {
         let side = self.side_mut();
         if side.way != way {
             // Another ranking is another answer: what stood there would only mislead.
             let asked = side.pending.take();
-            *side = Side { pending: asked, ..Side::new(way) };
+            *side = RankingSide { pending: asked, ..RankingSide::new(way) };
         }
         self.scroll = 0;
     }
@@ -154,7 +154,8 @@ impl RecallScreen {
         for side in self.sides_mut() {
             if let Some((ticket, _)) = side.pending.take() {
                 stopped.push(ticket);
-                side.failure = Some(Failure::new("Ranking was stopped", "there is no answer to this", "r asks again"));
+                side.failure =
+                    Some(RequestFailure::new("Ranking was stopped", "there is no answer to this", "r asks again"));
             }
         }
         let any = !stopped.is_empty();
@@ -188,13 +189,13 @@ impl RecallScreen {
     }
 
     /// The side that waits for that reply.
-    fn waiting_mut(&mut self, ticket: Ticket) -> Option<&mut Side> {
+    fn waiting_mut(&mut self, ticket: Ticket) -> Option<&mut RankingSide> {
         self.sides_mut().find(|side| side.pending.is_some_and(|(waiting, _)| waiting == ticket))
     }
 
     /// Compares with a way, or with none any more.
-    fn compare(&mut self, way: Option<Way>) {
-        self.right = way.map(Side::new);
+    fn compare(&mut self, way: Option<RankingWay>) {
+        self.right = way.map(RankingSide::new);
         self.on_right = false;
     }
 }
@@ -213,7 +214,7 @@ pub fn can_rank(cx: &Context, ranking: Ranking) -> Result<(), Lack> {
 }
 
 /// The situation of what was selected, if it has one and can be ranked.
-fn situation_from(origin: &Origin, cx: &Context) -> Option<Inquiry> {
+fn situation_from(origin: &ScreenOrigin, cx: &Context) -> Option<Inquiry> {
     let asked = situation_of(origin.row.as_ref()?, cx.masking.is_on())?;
     can_rank(cx, asked.ranking).is_ok().then_some(asked)
 }
@@ -239,8 +240,8 @@ fn situation_of(row: &Row, masked: bool) -> Option<Inquiry> {
 }
 
 impl Screen for RecallScreen {
-    fn face(&self) -> Face {
-        Face::own("recall", ScreenKind::Recall, Scope::Recall)
+    fn face(&self) -> ScreenFace {
+        ScreenFace::own("recall", ScreenKind::Recall, CommandScope::Recall)
     }
 
     fn row(&self) -> Option<&Row> {
@@ -254,24 +255,24 @@ impl Screen for RecallScreen {
     }
 
     /// Takes over the situation of the selected row, where one is selected that has one.
-    fn enter(&mut self, origin: &Origin, cx: &mut Context) -> bool {
+    fn enter(&mut self, origin: &ScreenOrigin, cx: &mut Context) -> bool {
         let first = Ranking::ALL.into_iter().find(|ranking| can_rank(cx, *ranking).is_ok());
         let asked = situation_from(origin, cx);
         let followed = asked.is_some();
         let inquiry = asked.unwrap_or_else(|| Inquiry::new(first.unwrap_or(Ranking::Boosted)));
-        self.left = Side::new(Way::plain(inquiry.ranking));
+        self.left = RankingSide::new(RankingWay::plain(inquiry.ranking));
         self.inquiry = inquiry;
         followed
     }
 
-    fn opens_again(&self, origin: &Origin, cx: &Context) -> bool {
+    fn opens_again(&self, origin: &ScreenOrigin, cx: &Context) -> bool {
         situation_from(origin, cx).is_some()
     }
 
     /// Another situation is ranked as the one before was.
     fn inherit(&mut self, earlier: &Self, here: bool) {
         if here {
-            self.left = Side::new(Way::plain(earlier.left.way.ranking));
+            self.left = RankingSide::new(RankingWay::plain(earlier.left.way.ranking));
         }
     }
 
@@ -322,7 +323,7 @@ impl Screen for RecallScreen {
     /// Stops what is being ranked, else steps out of what is open here.
     fn close(&mut self, cx: &mut Context) -> bool {
         if self.stop(cx) {
-            cx.say(Tone::Info, "stopped");
+            cx.say(ToastTone::Info, "stopped");
         } else if self.reads {
             self.reads = false;
         } else if self.right.take().is_some() {
@@ -370,8 +371,8 @@ impl Screen for RecallScreen {
         self.judge_line(prompt.purpose, prompt.input.text().trim())
     }
 
-    fn chosen(&mut self, choice: Choice, cx: &mut Context) {
-        if let Choice::Recall(pick) = choice {
+    fn chosen(&mut self, choice: MenuChoice, cx: &mut Context) {
+        if let MenuChoice::Recall(pick) = choice {
             self.picked(pick, cx);
         }
     }
@@ -403,9 +404,9 @@ impl Screen for RecallScreen {
 }
 
 /// An answer with the text that an agent would get of it.
-fn found((answer, stages): (Answer, Stages)) -> Found {
-    let rows: Vec<Told<'_>> = answer.rows.iter().map(Item::told).collect();
+fn found((answer, stages): (RecallAnswer, StageTimes)) -> FoundAnswer {
+    let rows: Vec<ContextRow<'_>> = answer.rows.iter().map(RecalledItem::told).collect();
     let lessons = answer.request.ranking == Ranking::Similar;
     let context = context(&rows, Budget { tokens: TOKENS, per_row: None }, lessons);
-    Found { answer, stages, context }
+    FoundAnswer { answer, stages, context }
 }

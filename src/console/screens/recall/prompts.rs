@@ -1,12 +1,12 @@
 //! Lines that are written on the recall screen: the situation, owners, what narrows a ranking, a name to keep it under.
 
-use super::{Ask, RecallScreen};
+use super::{RecallCommand, RecallScreen};
 use crate::console::core::context::Context;
 use crate::console::core::menu::Purpose;
 use crate::console::core::request::Request;
 use crate::console::core::screen::Judged;
 use crate::memory::Entity;
-use crate::recall::inquiry::Saved;
+use crate::recall::inquiry::SavedQuestion;
 use crate::recall::rank::Ranking;
 
 /// Ids that are offered at once.
@@ -14,20 +14,22 @@ const OFFERED: usize = 8;
 
 impl RecallScreen {
     /// Opens the line that a command writes.
-    pub(super) fn write_line(&mut self, ask: Ask, cx: &mut Context) {
+    pub(super) fn write_line(&mut self, ask: RecallCommand, cx: &mut Context) {
         let asked = &self.inquiry;
         let text = |value: &Option<String>| value.clone().unwrap_or_default();
         let (purpose, text) = match ask {
-            Ask::Agent => (Purpose::Agent, text(&asked.agent)),
-            Ask::User => (Purpose::User, text(&asked.user)),
-            Ask::Narrow if self.side().way.ranking == Ranking::Similar => (Purpose::Narrow, text(&asked.workflow)),
-            Ask::Narrow => (Purpose::Narrow, place(asked.domain.as_deref(), asked.topic.as_deref())),
-            Ask::Save => (Purpose::Keep, String::new()),
+            RecallCommand::Agent => (Purpose::Agent, text(&asked.agent)),
+            RecallCommand::User => (Purpose::User, text(&asked.user)),
+            RecallCommand::Narrow if self.side().way.ranking == Ranking::Similar => {
+                (Purpose::Narrow, text(&asked.workflow))
+            }
+            RecallCommand::Narrow => (Purpose::Narrow, place(asked.domain.as_deref(), asked.topic.as_deref())),
+            RecallCommand::Save => (Purpose::Keep, String::new()),
             _ => (Purpose::Situation, text(&asked.text)),
         };
         let kinds: &[Entity] = match ask {
-            Ask::Agent => &[Entity::Agent, Entity::Profile],
-            Ask::User => &[Entity::Subject, Entity::Profile],
+            RecallCommand::Agent => &[Entity::Agent, Entity::Profile],
+            RecallCommand::User => &[Entity::Subject, Entity::Profile],
             _ => &[],
         };
         let unread = kinds.iter().filter(|kind| !self.lists.contains_key(kind));
@@ -46,7 +48,7 @@ impl RecallScreen {
             Purpose::Narrow => (self.inquiry.domain, self.inquiry.topic) = sought(text),
             Purpose::Keep => {
                 let told = format!("kept as {text}; s asks it again");
-                let saved = Saved { name: text.to_owned(), inquiry: self.asked(self.side()) };
+                let saved = SavedQuestion { name: text.to_owned(), inquiry: self.asked(self.side()) };
                 self.keep(Request::SaveQuery(Box::new(saved)), told, cx);
             }
             _ => {}

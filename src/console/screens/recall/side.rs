@@ -1,55 +1,55 @@
 //! One ranking of a situation: how it ranks, what it asked, what it found.
 
-use super::Way;
-use crate::console::core::message::{Failure, Ticket};
+use super::RankingWay;
+use crate::console::core::message::{RequestFailure, Ticket};
 use crate::memory::Entity;
-use crate::recall::answer::{Answer, Item, Stages};
-use crate::recall::context::Context;
+use crate::recall::answer::{RecallAnswer, RecalledItem, StageTimes};
+use crate::recall::context::RecallContext;
 use crate::recall::inquiry::Inquiry;
 use crate::recall::rank::LeftOut;
 
 /// An answer, and what an agent would get of it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Found {
+pub struct FoundAnswer {
     /// The rows with their scores.
-    pub answer: Answer,
+    pub answer: RecallAnswer,
     /// How long it took.
-    pub stages: Stages,
+    pub stages: StageTimes,
     /// The text that an agent would get.
-    pub context: Context,
+    pub context: RecallContext,
 }
 
 /// One ranking of the situation.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Side {
+pub struct RankingSide {
     /// How it ranks.
-    pub way: Way,
+    pub way: RankingWay,
     /// What was asked last; it need not be answered yet.
     pub asked: Option<Inquiry>,
     /// The request that is waited for, and what is being done for it.
     pub pending: Option<(Ticket, &'static str)>,
     /// The last answer.
-    pub found: Option<Box<Found>>,
+    pub found: Option<Box<FoundAnswer>>,
     /// Why there is none.
-    pub failure: Option<Failure>,
+    pub failure: Option<RequestFailure>,
     /// Position of the selected row.
     pub selected: usize,
 }
 
-impl Side {
-    pub(in crate::console) fn new(way: Way) -> Self {
-        Side { way, asked: None, pending: None, found: None, failure: None, selected: 0 }
+impl RankingSide {
+    pub(in crate::console) fn new(way: RankingWay) -> Self {
+        RankingSide { way, asked: None, pending: None, found: None, failure: None, selected: 0 }
     }
 
     /// The rows in order.
     #[must_use]
-    pub fn rows(&self) -> &[Item] {
+    pub fn rows(&self) -> &[RecalledItem] {
         self.found.as_ref().map_or(&[], |found| &found.answer.rows)
     }
 
     /// The selected row.
     #[must_use]
-    pub fn current(&self) -> Option<&Item> {
+    pub fn current(&self) -> Option<&RecalledItem> {
         self.rows().get(self.selected)
     }
 
@@ -76,7 +76,7 @@ impl Side {
     }
 
     /// Takes an answer; the same row stays selected.
-    pub(in crate::console) fn take(&mut self, result: Result<Found, Failure>) {
+    pub(in crate::console) fn take(&mut self, result: Result<FoundAnswer, RequestFailure>) {
         match result {
             Ok(found) => {
                 let kept = self.current().map(|item| (item.ranked.row.entity, item.ranked.row.id().to_owned()));

@@ -3,14 +3,15 @@
 use ratatui::{buffer::Buffer, layout::Rect};
 use serde_json::Value;
 
-use crate::console::screens::receipts::{Entry, ReceiptsScreen};
+use crate::console::screens::receipts::{ReceiptEntry, ReceiptsScreen};
 use crate::console::view::Drawn;
 use crate::console::view::changes::{change_lines, count_lines};
 use crate::console::view::panel_list::PanelList;
 use crate::console::view::panes::{draw_detail_lines, failure_card, halves};
 use crate::console::view::words;
 use crate::ui::{
-    Card, Column, Look, Pair, Pane, Role, SafeText, TableRow, TextLine, Tone, Total, Width, figures, key_values,
+    Card, CardTone, Look, NamedValue, PaneFrame, SafeText, StyleRole, TableColumn, TableRow, TextLine, Total, Width,
+    figures, key_values,
 };
 
 /// Draws the screen.
@@ -28,21 +29,21 @@ fn card(receipts: &ReceiptsScreen) -> Option<Card> {
         return None;
     }
     if !receipts.filled {
-        return Some(Card::new(Tone::Plain, "Reading"));
+        return Some(Card::new(CardTone::Plain, "Reading"));
     }
-    Some(Card::new(Tone::Plain, "Nothing was changed here yet"))
+    Some(Card::new(CardTone::Plain, "Nothing was changed here yet"))
 }
 
 fn draw_list(receipts: &ReceiptsScreen, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
-    let pane = Pane { focused: true, ..Pane::new("changes") };
+    let pane = PaneFrame { focused: true, ..PaneFrame::new("changes") };
     let inside = pane.render(area, buf, look);
     let columns = [
-        Column::new("no", Width::Fixed(5)).right(),
-        Column::new("time", Width::Fixed(11)).priority(2),
-        Column::new("change", Width::Grow { min: 16, weight: 3 }),
-        Column::new("rows", Width::Fixed(5)).right().priority(3),
-        Column::new("by", Width::Grow { min: 10, weight: 1 }).priority(4),
-        Column::new("undo", Width::Fixed(12)),
+        TableColumn::new("no", Width::Fixed(5)).right(),
+        TableColumn::new("time", Width::Fixed(11)).priority(2),
+        TableColumn::new("change", Width::Grow { min: 16, weight: 3 }),
+        TableColumn::new("rows", Width::Fixed(5)).right().priority(3),
+        TableColumn::new("by", Width::Grow { min: 10, weight: 1 }).priority(4),
+        TableColumn::new("undo", Width::Fixed(12)),
     ];
     let card = card(receipts);
     let list = PanelList {
@@ -57,26 +58,28 @@ fn draw_list(receipts: &ReceiptsScreen, look: &Look, area: Rect, buf: &mut Buffe
     list.draw(|at| receipts.entries.get(at).map(|entry| row(receipts, entry, look)), look, inside, buf, drawn);
 }
 
-fn row(receipts: &ReceiptsScreen, entry: &Entry, look: &Look) -> TableRow {
+fn row(receipts: &ReceiptsScreen, entry: &ReceiptEntry, look: &Look) -> TableRow {
     let g = look.glyphs;
     let undo = match receipts.undone_by(entry.seq) {
-        Some(by) => TextLine::default().with_glyph(g.undo, Role::Muted).with(format!(" by {by}"), Role::Muted),
-        None if entry.undo_reason.is_some() => TextLine::default().with_glyph(g.none, Role::Muted),
-        None => TextLine::default().with_glyph(g.check, Role::Good).with(" possible", Role::Text),
+        Some(by) => {
+            TextLine::default().with_glyph(g.undo, StyleRole::Muted).with(format!(" by {by}"), StyleRole::Muted)
+        }
+        None if entry.undo_reason.is_some() => TextLine::default().with_glyph(g.none, StyleRole::Muted),
+        None => TextLine::default().with_glyph(g.check, StyleRole::Good).with(" possible", StyleRole::Text),
     };
     let rows: u64 = counted(&entry.counts);
     let cells = vec![
-        TextLine::of(entry.seq.to_string(), Role::Number),
-        TextLine::of(words::short_time(&entry.at), Role::Muted),
-        TextLine::of(action(entry), Role::Text),
-        TextLine::of(figures::count(rows), Role::Number),
-        TextLine::of(SafeText::limited(&entry.actor, 40), Role::Muted),
+        TextLine::of(entry.seq.to_string(), StyleRole::Number),
+        TextLine::of(words::short_time(&entry.at), StyleRole::Muted),
+        TextLine::of(action(entry), StyleRole::Text),
+        TextLine::of(figures::count(rows), StyleRole::Number),
+        TextLine::of(SafeText::limited(&entry.actor, 40), StyleRole::Muted),
         undo,
     ];
     TableRow { cells, marked: false, stale: receipts.pending.as_ref().is_some_and(|(_, replaces)| *replaces) }
 }
 
-fn action(entry: &Entry) -> SafeText {
+fn action(entry: &ReceiptEntry) -> SafeText {
     let action = SafeText::limited(&entry.action, 40);
     match entry.undo_of {
         Some(seq) => SafeText::join(&[action, format!(" of {seq}").into()], ""),
@@ -92,28 +95,29 @@ fn counted(counts: &Value) -> u64 {
 
 fn draw_detail(receipts: &ReceiptsScreen, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
     let Some(entry) = receipts.current() else {
-        Pane::new("change").render(area, buf, look);
+        PaneFrame::new("change").render(area, buf, look);
         return;
     };
     let title = SafeText::join(&["change ".into(), entry.seq.to_string().into()], "");
-    let pane = Pane { note: TextLine::of(action(entry), Role::Muted), ..Pane::new(title) };
+    let pane = PaneFrame { note: TextLine::of(action(entry), StyleRole::Muted), ..PaneFrame::new(title) };
     let inside = pane.render(area, buf, look);
     let inside = Rect { x: inside.x + 1, width: inside.width.saturating_sub(2), ..inside };
     let width = usize::from(inside.width.saturating_sub(2));
     let can = receipts.can_undo(entry);
     let mut pairs = vec![
-        Pair::new("time", words::time(&entry.at, true)),
-        Pair::new("by", SafeText::limited(&entry.actor, 80)),
-        Pair::line(
+        NamedValue::new("time", words::time(&entry.at, true)),
+        NamedValue::new("by", SafeText::limited(&entry.actor, 80)),
+        NamedValue::line(
             "undo",
             match &can {
-                Ok(()) => TextLine::of("u takes it back", Role::Good),
-                Err(reason) => TextLine::of(SafeText::limited(reason, 300), Role::Warn),
+                Ok(()) => TextLine::of("u takes it back", StyleRole::Good),
+                Err(reason) => TextLine::of(SafeText::limited(reason, 300), StyleRole::Warn),
             },
         ),
     ];
     let said = [("reason", entry.reason.as_ref()), ("ticket", entry.ticket.as_ref())];
-    pairs.extend(said.into_iter().filter_map(|(name, text)| Some(Pair::new(name, SafeText::limited(text?, 300)))));
+    pairs
+        .extend(said.into_iter().filter_map(|(name, text)| Some(NamedValue::new(name, SafeText::limited(text?, 300)))));
     let mut lines = key_values(&pairs, width, look);
     if let Ok(counts) = serde_json::from_value(entry.counts.clone()) {
         lines.push(TextLine::default());

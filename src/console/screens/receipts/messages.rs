@@ -8,7 +8,7 @@ pub const ENTRIES: usize = 50;
 
 /// An entry of the audit trail.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Entry {
+pub struct ReceiptEntry {
     /// Its number.
     pub seq: i64,
     /// When.

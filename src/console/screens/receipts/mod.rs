@@ -3,14 +3,14 @@
 pub(in crate::console) mod draw;
 pub mod messages;
 
-pub use messages::{ENTRIES, Entry};
+pub use messages::{ENTRIES, ReceiptEntry};
 
-use crate::console::core::command::{CommandId, Scope};
-use crate::console::core::context::{Context, Tone};
-use crate::console::core::message::{Failure, Ticket};
-use crate::console::core::operation::Operation;
+use crate::change::operation::Operation;
+use crate::console::core::command::{CommandId, CommandScope};
+use crate::console::core::context::{Context, ToastTone};
+use crate::console::core::message::{RequestFailure, Ticket};
 use crate::console::core::request::{Reply, Request};
-use crate::console::core::screen::{Face, Screen, ScreenKind};
+use crate::console::core::screen::{Screen, ScreenFace, ScreenKind};
 use crate::console::core::twin::words;
 use crate::console::view::Canvas;
 
@@ -18,7 +18,7 @@ use crate::console::view::Canvas;
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ReceiptsScreen {
     /// Entries that were read, newest first.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<ReceiptEntry>,
     /// Position of the selected one.
     pub selected: usize,
     /// Lines of the selected one that lie above.
@@ -30,13 +30,13 @@ pub struct ReceiptsScreen {
     /// They are being waited for; whether they replace those that are there.
     pub pending: Option<(Ticket, bool)>,
     /// Why they could not be read.
-    pub failure: Option<Failure>,
+    pub failure: Option<RequestFailure>,
 }
 
 impl ReceiptsScreen {
     /// The selected entry.
     #[must_use]
-    pub fn current(&self) -> Option<&Entry> {
+    pub fn current(&self) -> Option<&ReceiptEntry> {
         self.entries.get(self.selected)
     }
 
@@ -50,7 +50,7 @@ impl ReceiptsScreen {
     ///
     /// # Errors
     /// The reason.
-    pub fn can_undo(&self, entry: &Entry) -> Result<(), String> {
+    pub fn can_undo(&self, entry: &ReceiptEntry) -> Result<(), String> {
         match (&entry.undo_reason, self.undone_by(entry.seq)) {
             (Some(reason), _) => Err(reason.clone()),
             (None, Some(by)) => Err(format!("it was undone by {by}")),
@@ -58,7 +58,7 @@ impl ReceiptsScreen {
         }
     }
 
-    fn fill(&mut self, entries: Vec<Entry>, replaces: bool) {
+    fn fill(&mut self, entries: Vec<ReceiptEntry>, replaces: bool) {
         let selected = self.current().map(|entry| entry.seq);
         if replaces {
             self.entries.clear();
@@ -74,14 +74,14 @@ impl ReceiptsScreen {
         let Some(entry) = self.current() else { return };
         match self.can_undo(entry) {
             Ok(()) => cx.propose(Operation::Undo { seq: entry.seq }),
-            Err(reason) => cx.say(Tone::Warn, format!("change {} cannot be undone: {reason}", entry.seq)),
+            Err(reason) => cx.say(ToastTone::Warn, format!("change {} cannot be undone: {reason}", entry.seq)),
         }
     }
 }
 
 impl Screen for ReceiptsScreen {
-    fn face(&self) -> Face {
-        Face::own("changes", ScreenKind::Receipts, Scope::Receipts)
+    fn face(&self) -> ScreenFace {
+        ScreenFace::own("changes", ScreenKind::Receipts, CommandScope::Receipts)
     }
 
     fn twin(&self, _cx: &Context) -> Vec<String> {

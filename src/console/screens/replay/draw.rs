@@ -3,16 +3,19 @@
 
 use ratatui::{buffer::Buffer, layout::Rect};
 
-use crate::console::core::Target;
+use crate::console::core::ClickTarget;
 use crate::console::core::columns::row_name;
-use crate::console::screens::replay::{About, ReplayScreen, Step, Told};
+use crate::console::screens::replay::{ReplayScreen, ReplayStep, ReplaySubject, ReplayedTopic};
 use crate::console::view::Drawn;
 use crate::console::view::panes::{draw_detail_lines, failure_card, halves};
 use crate::console::view::words;
 use crate::memory::{Row, time};
 use crate::recall::parents::Suggestion;
-use crate::ui::scroll::Lines;
-use crate::ui::{Align, Card, KeyHint, Look, Pair, Pane, Role, SafeText, Section, TextLine, Tone, figures, key_values};
+use crate::ui::scroll::LineWindow;
+use crate::ui::{
+    Align, Card, CardTone, KeyHint, Look, NamedValue, PaneFrame, SafeText, Section, StyleRole, TextLine, figures,
+    key_values,
+};
 
 /// Columns from which times are whole and utilities have a place.
 const ROOMY: usize = 64;
@@ -26,9 +29,9 @@ pub fn draw(replay: &ReplayScreen, look: &Look, body: Rect, buf: &mut Buffer, dr
 
 fn title(replay: &ReplayScreen) -> SafeText {
     let (lead, name) = match (&replay.about, &replay.told) {
-        (Some(About::Topic(topic)), _) => ("replay ", topic.as_str()),
-        (Some(About::Episode(id)), None) => ("replay around ", id.as_str()),
-        (Some(About::Episode(_)), Some(told)) => ("replay around an episode of ", told.topic.as_str()),
+        (Some(ReplaySubject::Topic(topic)), _) => ("replay ", topic.as_str()),
+        (Some(ReplaySubject::Episode(id)), None) => ("replay around ", id.as_str()),
+        (Some(ReplaySubject::Episode(_)), Some(told)) => ("replay around an episode of ", told.topic.as_str()),
         (None, _) => ("replay", ""),
     };
     SafeText::join(&[lead.into(), SafeText::limited(name, 60)], "")
@@ -40,9 +43,9 @@ fn note(replay: &ReplayScreen) -> TextLine {
             let candidates = figures::count(told.candidates as u64);
             let shown = format!("{} of ", told.steps.len());
             let by = SafeText::limited(&told.used, 10);
-            TextLine::of(SafeText::join(&[shown.into(), candidates, " episodes, by ".into(), by], ""), Role::Muted)
+            TextLine::of(SafeText::join(&[shown.into(), candidates, " episodes, by ".into(), by], ""), StyleRole::Muted)
         }
-        _ if replay.pending.is_some() => TextLine::of("reading", Role::Warn),
+        _ if replay.pending.is_some() => TextLine::of("reading", StyleRole::Warn),
         _ => TextLine::default(),
     }
 }
@@ -52,10 +55,10 @@ fn card(replay: &ReplayScreen) -> Option<Card> {
         return Some(failure_card(failure));
     }
     match (&replay.about, &replay.told) {
-        (None, _) => Some(Card::new(Tone::Plain, "No topic yet").hint(KeyHint::new("/", "names one"))),
-        (Some(_), None) => Some(Card::new(Tone::Plain, "Reading")),
+        (None, _) => Some(Card::new(CardTone::Plain, "No topic yet").hint(KeyHint::new("/", "names one"))),
+        (Some(_), None) => Some(Card::new(CardTone::Plain, "Reading")),
         (Some(_), Some(told)) if told.steps.is_empty() => {
-            let card = Card::new(Tone::Plain, "No episode is about that")
+            let card = Card::new(CardTone::Plain, "No episode is about that")
                 .line("An episode belongs to a topic when it is named so, or holds more than half of its words.");
             Some(card.hint(KeyHint::new("/", "names another")))
         }
@@ -64,7 +67,7 @@ fn card(replay: &ReplayScreen) -> Option<Card> {
 }
 
 fn draw_line(replay: &ReplayScreen, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
-    let pane = Pane { focused: true, note: note(replay), ..Pane::new(title(replay)) };
+    let pane = PaneFrame { focused: true, note: note(replay), ..PaneFrame::new(title(replay)) };
     let inside = pane.render(area, buf, look);
     let inside = Rect { x: inside.x + 1, width: inside.width.saturating_sub(2), ..inside };
     if let Some(card) = card(replay) {
@@ -76,18 +79,18 @@ fn draw_line(replay: &ReplayScreen, look: &Look, area: Rect, buf: &mut Buffer, d
     let at = line.entries.iter().position(|entry| *entry == Some(replay.selected)).unwrap_or_default();
     let height = usize::from(inside.height);
     let first = at.saturating_sub(height / 2).min(line.lines.len().saturating_sub(height));
-    let shown = Lines { selected: at.checked_sub(first), ..Lines::scrolled(&line.lines, first) };
+    let shown = LineWindow { selected: at.checked_sub(first), ..LineWindow::scrolled(&line.lines, first) };
     shown.render(inside, buf, look);
     for (entry, y) in line.entries.iter().skip(first).zip(inside.top()..inside.bottom()) {
         if let Some(entry) = entry {
-            drawn.hits.add(Rect { y, height: 1, ..inside }, Target::PanelRow(*entry));
+            drawn.hits.add(Rect { y, height: 1, ..inside }, ClickTarget::PanelRow(*entry));
         }
     }
 }
 
 /// The time line, with the entry that each line is.
 struct TimeLine<'a> {
-    told: &'a Told,
+    told: &'a ReplayedTopic,
     look: &'a Look,
     width: usize,
     lines: Vec<TextLine>,
@@ -95,7 +98,7 @@ struct TimeLine<'a> {
 }
 
 impl<'a> TimeLine<'a> {
-    fn of(told: &'a Told, width: usize, look: &'a Look) -> Self {
+    fn of(told: &'a ReplayedTopic, width: usize, look: &'a Look) -> Self {
         let mut line = TimeLine { told, look, width, lines: Vec::new(), entries: Vec::new() };
         let mut entry = 0;
         for (at, step) in told.steps.iter().enumerate() {
@@ -123,7 +126,7 @@ impl<'a> TimeLine<'a> {
         if self.width >= ROOMY { 22 } else { 16 }
     }
 
-    fn episode(&mut self, at: usize, step: &Step, entry: usize) {
+    fn episode(&mut self, at: usize, step: &ReplayStep, entry: usize) {
         let (look, row) = (self.look, &step.row);
         let is_roomy = self.width >= ROOMY;
         let started = row.text("started_at");
@@ -133,28 +136,28 @@ impl<'a> TimeLine<'a> {
             None => "no time".into(),
         };
         let outcome = row.text("outcome").unwrap_or("unknown");
-        let mut line = TextLine::of(look.pad(&(at + 1).to_string().into(), 3, Align::Right), Role::Muted);
-        line.push(" ", Role::Text);
-        line.push(look.pad(&when, self.lead() - 5, Align::Left), Role::Muted);
+        let mut line = TextLine::of(look.pad(&(at + 1).to_string().into(), 3, Align::Right), StyleRole::Muted);
+        line.push(" ", StyleRole::Text);
+        line.push(look.pad(&when, self.lead() - 5, Align::Left), StyleRole::Muted);
         line.push_blanks(self.lead().saturating_sub(line.width()));
         let node = if row.text("parent_id").is_some() { look.glyphs.dot } else { look.glyphs.diamond };
-        line = line.with_glyph(node, words::state_role(outcome)).with(" ", Role::Text);
+        line = line.with_glyph(node, words::state_role(outcome)).with(" ", StyleRole::Text);
         let mut tail = words::state(outcome, look);
         tail.push_blanks(10_usize.saturating_sub(tail.width()));
         if let Some(utility) = row.number("utility").filter(|_| is_roomy) {
-            tail.push(format!(" {utility:.2}"), Role::Number);
+            tail.push(format!(" {utility:.2}"), StyleRole::Number);
         } else if is_roomy {
             tail.push_blanks(5);
         }
         let room = self.width.saturating_sub(line.width() + tail.width() + 1);
-        line.push(look.pad(&SafeText::limited(&row_name(row), room), room, Align::Left), Role::Text);
-        line.push(" ", Role::Text);
+        line.push(look.pad(&SafeText::limited(&row_name(row), room), room, Align::Left), StyleRole::Text);
+        line.push(" ", StyleRole::Text);
         line.append(tail);
         self.push(line, Some(entry));
     }
 
     /// The parent of an episode: its number where it is shown here, else its id.
-    fn continues(&mut self, step: &Step) {
+    fn continues(&mut self, step: &ReplayStep) {
         let Some(parent) = step.row.text("parent_id") else { return };
         let shown = self.told.steps.iter().position(|other| other.row.id() == parent);
         let name = match shown {
@@ -162,14 +165,15 @@ impl<'a> TimeLine<'a> {
             None => format!("continues {parent}, which is not among these"),
         };
         let mut line = self.rail(false);
-        line = line.with_glyph(self.look.glyphs.last_branch, Role::Border).with(" ", Role::Text);
+        line = line.with_glyph(self.look.glyphs.last_branch, StyleRole::Border).with(" ", StyleRole::Text);
         let room = self.width.saturating_sub(line.width());
-        self.push(line.with(SafeText::limited(&name, room), Role::Muted), None);
+        self.push(line.with(SafeText::limited(&name, room), StyleRole::Muted), None);
     }
 
     fn suggestion(&mut self, parent: &Suggestion, entry: usize) {
         let mut line = self.rail(true);
-        line = line.with_glyph(self.look.glyphs.hollow_diamond, Role::Info).with(" may continue ", Role::Info);
+        line =
+            line.with_glyph(self.look.glyphs.hollow_diamond, StyleRole::Info).with(" may continue ", StyleRole::Info);
         let shown = self.told.steps.iter().position(|other| other.row.id() == parent.id);
         let name = match (shown, &parent.title) {
             (Some(at), _) => (at + 1).to_string(),
@@ -179,8 +183,8 @@ impl<'a> TimeLine<'a> {
         let ago = figures::duration(parent.hours_before * 3600.0);
         let why = SafeText::join(&[format!("  cosine {:.3}, ended ", parent.cosine).into(), ago, " before".into()], "");
         let room = self.width.saturating_sub(line.width() + why.width()).max(4);
-        line.push(SafeText::limited(&name, room), Role::Text);
-        line.push(why, Role::Muted);
+        line.push(SafeText::limited(&name, room), StyleRole::Text);
+        line.push(why, StyleRole::Muted);
         self.push(line, Some(entry));
     }
 
@@ -194,24 +198,24 @@ impl<'a> TimeLine<'a> {
             None => "some time later".into(),
         };
         let line = self.rail(false);
-        self.push(line.with(words, Role::Muted), None);
+        self.push(line.with(words, StyleRole::Muted), None);
     }
 
     fn rail(&self, dotted: bool) -> TextLine {
         let g = self.look.glyphs;
         let mut line = TextLine::default();
         line.push_blanks(self.lead());
-        line.with_glyph(if dotted { g.dotted } else { g.vertical }, Role::Border).with(" ", Role::Text)
+        line.with_glyph(if dotted { g.dotted } else { g.vertical }, StyleRole::Border).with(" ", StyleRole::Text)
     }
 }
 
 fn draw_detail(replay: &ReplayScreen, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
     let Some(step) = replay.step() else {
-        Pane::new("episode").render(area, buf, look);
+        PaneFrame::new("episode").render(area, buf, look);
         return;
     };
     let name = if replay.parent().is_some() { "suggested parent" } else { "episode" };
-    let inside = Pane::new(name).render(area, buf, look);
+    let inside = PaneFrame::new(name).render(area, buf, look);
     let inside = Rect { x: inside.x + 1, width: inside.width.saturating_sub(2), ..inside };
     let width = usize::from(inside.width.saturating_sub(2));
     let lines = match replay.parent() {
@@ -221,42 +225,42 @@ fn draw_detail(replay: &ReplayScreen, look: &Look, area: Rect, buf: &mut Buffer,
     draw_detail_lines(&lines, replay.scroll, inside, look, buf, drawn);
 }
 
-fn suggested(step: &Step, parent: &Suggestion, width: usize, look: &Look) -> Vec<TextLine> {
+fn suggested(step: &ReplayStep, parent: &Suggestion, width: usize, look: &Look) -> Vec<TextLine> {
     let title = parent.title.as_deref().unwrap_or(&parent.id);
     let pairs = [
-        Pair::new("parent", SafeText::limited(title, 120)),
-        Pair::new("id", SafeText::limited(&parent.id, 80)),
-        Pair::new("ended", words::time(&parent.ended_at, false)),
-        Pair::new("of", SafeText::limited(&row_name(&step.row), 120)),
-        Pair::new("why", SafeText::limited(&parent.evidence, 200)),
-        Pair::line("link", TextLine::of("c l", Role::Key).with(" plans it", Role::Muted)),
-        Pair::line("go", TextLine::of("enter", Role::Key).with(" shows the parent", Role::Muted)),
+        NamedValue::new("parent", SafeText::limited(title, 120)),
+        NamedValue::new("id", SafeText::limited(&parent.id, 80)),
+        NamedValue::new("ended", words::time(&parent.ended_at, false)),
+        NamedValue::new("of", SafeText::limited(&row_name(&step.row), 120)),
+        NamedValue::new("why", SafeText::limited(&parent.evidence, 200)),
+        NamedValue::line("link", TextLine::of("c l", StyleRole::Key).with(" plans it", StyleRole::Muted)),
+        NamedValue::line("go", TextLine::of("enter", StyleRole::Key).with(" shows the parent", StyleRole::Muted)),
     ];
     key_values(&pairs, width, look)
 }
 
-fn episode(step: &Step, width: usize, look: &Look) -> Vec<TextLine> {
+fn episode(step: &ReplayStep, width: usize, look: &Look) -> Vec<TextLine> {
     let row = &step.row;
-    let mut pairs = vec![Pair::new("title", SafeText::limited(&row_name(row), 160))];
+    let mut pairs = vec![NamedValue::new("title", SafeText::limited(&row_name(row), 160))];
     let text = |column: &str| row.text(column).filter(|text| !text.trim().is_empty());
-    pairs.extend([("id", row.id())].map(|(name, text)| Pair::new(name, SafeText::limited(text, 80))));
+    pairs.extend([("id", row.id())].map(|(name, text)| NamedValue::new(name, SafeText::limited(text, 80))));
     for (name, column) in [("started", "started_at"), ("ended", "ended_at")] {
-        pairs.extend(text(column).map(|at| Pair::new(name, words::time(at, false))));
+        pairs.extend(text(column).map(|at| NamedValue::new(name, words::time(at, false))));
     }
     let lasted = text("started_at").zip(text("ended_at")).and_then(|(from, to)| time::seconds_between(from, to));
-    pairs.extend(lasted.filter(|s| *s >= 0.0).map(|seconds| Pair::new("lasted", figures::duration(seconds))));
-    pairs.extend(text("outcome").map(|outcome| Pair::line("outcome", words::state(outcome, look))));
-    pairs.extend(row.number("utility").map(|utility| Pair::new("utility", format!("{utility:.2}"))));
-    pairs.extend(step.relevance.map(|relevance| Pair::new("relevance", format!("{relevance:.3}"))));
+    pairs.extend(lasted.filter(|s| *s >= 0.0).map(|seconds| NamedValue::new("lasted", figures::duration(seconds))));
+    pairs.extend(text("outcome").map(|outcome| NamedValue::line("outcome", words::state(outcome, look))));
+    pairs.extend(row.number("utility").map(|utility| NamedValue::new("utility", format!("{utility:.2}"))));
+    pairs.extend(step.relevance.map(|relevance| NamedValue::new("relevance", format!("{relevance:.3}"))));
     for (name, column) in [("agent", "agent_id"), ("topic", "topic"), ("continues", "parent_id")] {
-        pairs.extend(text(column).map(|text| Pair::new(name, SafeText::limited(text, 120))));
+        pairs.extend(text(column).map(|text| NamedValue::new(name, SafeText::limited(text, 120))));
     }
     let mut lines = key_values(&pairs, width, look);
     if let Some(summary) = text("summary").or(text("observation")) {
         lines.push(TextLine::default());
         lines.push(Section::new("What happened").line(width, look));
         let wrapped = SafeText::limited(summary, 2_000);
-        lines.extend(look.spelled(&wrapped).wrap(width.max(8)).map(|part| TextLine::of(part, Role::Text)));
+        lines.extend(look.spelled(&wrapped).wrap(width.max(8)).map(|part| TextLine::of(part, StyleRole::Text)));
     }
     lines
 }

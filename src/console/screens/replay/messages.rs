@@ -5,7 +5,7 @@ use crate::recall::parents::Suggestion;
 
 /// What is replayed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum About {
+pub enum ReplaySubject {
     /// Episodes of a topic.
     Topic(String),
     /// The chain of an episode, and others of its topic and agent.
@@ -14,7 +14,7 @@ pub enum About {
 
 /// An episode in its place.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Step {
+pub struct ReplayStep {
     /// The episode.
     pub row: Row,
     /// How much it belongs to the topic, in 0..1; none where only its chain brings it in.
@@ -25,11 +25,11 @@ pub struct Step {
 
 /// A topic as it happened.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Told {
+pub struct ReplayedTopic {
     /// The words that were looked for.
     pub topic: String,
     /// The episodes by start time.
-    pub steps: Vec<Step>,
+    pub steps: Vec<ReplayStep>,
     /// Whether `vector` or `keyword` decided what belongs to it.
     pub used: String,
     /// Episodes that were looked at.

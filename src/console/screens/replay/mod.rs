@@ -4,15 +4,15 @@
 pub(in crate::console) mod draw;
 pub mod messages;
 
-pub use messages::{About, Step, Told};
+pub use messages::{ReplayStep, ReplaySubject, ReplayedTopic};
 
-use crate::console::core::command::{CommandId, Scope};
+use crate::change::operation::Operation;
+use crate::console::core::command::{CommandId, CommandScope};
 use crate::console::core::context::Context;
 use crate::console::core::menu::{Prompt, Purpose};
-use crate::console::core::message::{Destination, Failure, Ticket};
-use crate::console::core::operation::Operation;
+use crate::console::core::message::{Destination, RequestFailure, Ticket};
 use crate::console::core::request::{Reply, Request};
-use crate::console::core::screen::{Face, Judged, Origin, Screen, ScreenKind};
+use crate::console::core::screen::{Judged, Screen, ScreenFace, ScreenKind, ScreenOrigin};
 use crate::console::core::twin::words;
 use crate::console::view::Canvas;
 use crate::memory::invocation::filled;
@@ -24,7 +24,7 @@ const LIMITS: [usize; 4] = [10, 20, 50, 100];
 
 /// Something on the time line that can be selected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Entry {
+pub enum TimelineEntry {
     /// An episode by its position.
     Step(usize),
     /// A parent that it may have, by the position of the episode and its own.
@@ -35,17 +35,17 @@ pub enum Entry {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ReplayScreen {
     /// What is replayed; none before a topic was named.
-    pub about: Option<About>,
+    pub about: Option<ReplaySubject>,
     /// Position among [`LIMITS`].
     more: usize,
     /// What is shown.
-    pub told: Option<Box<Told>>,
+    pub told: Option<Box<ReplayedTopic>>,
     /// It is what was asked for last.
     pub current: bool,
     /// It is being read.
     pub pending: Option<Ticket>,
     /// Why it could not be read.
-    pub failure: Option<Failure>,
+    pub failure: Option<RequestFailure>,
     /// Position of the selected entry.
     pub selected: usize,
     /// Lines of its details that lie above.
@@ -61,15 +61,15 @@ impl ReplayScreen {
 
     /// Everything that can be selected, from above.
     #[must_use]
-    pub fn entries(&self) -> Vec<Entry> {
+    pub fn entries(&self) -> Vec<TimelineEntry> {
         self.told.as_deref().map(entries).unwrap_or_default()
     }
 
     /// The episode that is selected, or whose parent is.
     #[must_use]
-    pub fn step(&self) -> Option<&Step> {
+    pub fn step(&self) -> Option<&ReplayStep> {
         let at = match self.entries().get(self.selected)? {
-            Entry::Step(at) | Entry::Parent(at, _) => *at,
+            TimelineEntry::Step(at) | TimelineEntry::Parent(at, _) => *at,
         };
         self.told.as_ref()?.steps.get(at)
     }
@@ -78,13 +78,13 @@ impl ReplayScreen {
     #[must_use]
     pub fn parent(&self) -> Option<&Suggestion> {
         match self.entries().get(self.selected)? {
-            Entry::Parent(_, parent) => self.step()?.parents.get(*parent),
-            Entry::Step(_) => None,
+            TimelineEntry::Parent(_, parent) => self.step()?.parents.get(*parent),
+            TimelineEntry::Step(_) => None,
         }
     }
 
     /// Shows something else.
-    fn turn_to(&mut self, about: About, cx: &mut Context) {
+    fn turn_to(&mut self, about: ReplaySubject, cx: &mut Context) {
         cx.cancel(self.release());
         *self = ReplayScreen { about: Some(about), more: self.more, ..ReplayScreen::default() };
     }
@@ -92,7 +92,7 @@ impl ReplayScreen {
     /// Asks for a topic.
     fn ask_topic(&self, cx: &mut Context) {
         let text = match (&self.about, &self.told) {
-            (Some(About::Topic(topic)), _) => topic,
+            (Some(ReplaySubject::Topic(topic)), _) => topic,
             (_, Some(told)) => &told.topic,
             _ => "",
         };
@@ -110,15 +110,15 @@ impl ReplayScreen {
     }
 
     /// Takes what was read; the same episode stays selected.
-    fn fill(&mut self, told: Box<Told>) {
+    fn fill(&mut self, told: Box<ReplayedTopic>) {
         let known = self.step().map(|step| step.row.id().to_owned());
         let known = known.or_else(|| match &self.about {
-            Some(About::Episode(id)) => Some(id.clone()),
+            Some(ReplaySubject::Episode(id)) => Some(id.clone()),
             _ => None,
         });
-        let same = |entry: &Entry| match entry {
-            Entry::Step(at) => told.steps.get(*at).map(|step| step.row.id()) == known.as_deref(),
-            Entry::Parent(..) => false,
+        let same = |entry: &TimelineEntry| match entry {
+            TimelineEntry::Step(at) => told.steps.get(*at).map(|step| step.row.id()) == known.as_deref(),
+            TimelineEntry::Parent(..) => false,
         };
         let entries = entries(&told);
         let again = entries.iter().position(same);
@@ -127,17 +127,17 @@ impl ReplayScreen {
     }
 }
 
-fn entries(told: &Told) -> Vec<Entry> {
+fn entries(told: &ReplayedTopic) -> Vec<TimelineEntry> {
     let entries = told.steps.iter().enumerate().flat_map(|(at, step)| {
-        let parents = (0..step.parents.len()).map(move |parent| Entry::Parent(at, parent));
-        std::iter::once(Entry::Step(at)).chain(parents)
+        let parents = (0..step.parents.len()).map(move |parent| TimelineEntry::Parent(at, parent));
+        std::iter::once(TimelineEntry::Step(at)).chain(parents)
     });
     entries.collect()
 }
 
 impl Screen for ReplayScreen {
-    fn face(&self) -> Face {
-        Face::own("replay", ScreenKind::Replay, Scope::Replay)
+    fn face(&self) -> ScreenFace {
+        ScreenFace::own("replay", ScreenKind::Replay, CommandScope::Replay)
     }
 
     fn row(&self) -> Option<&Row> {
@@ -146,26 +146,26 @@ impl Screen for ReplayScreen {
 
     fn twin(&self, _cx: &Context) -> Vec<String> {
         match (&self.about, self.step()) {
-            (Some(About::Topic(topic)), _) => words(["replay", topic, "--limit", &self.limit().to_string()]),
+            (Some(ReplaySubject::Topic(topic)), _) => words(["replay", topic, "--limit", &self.limit().to_string()]),
             (_, Some(step)) => vec![filled("chain $id --suggest-parents", &[step.row.id()])],
-            (Some(About::Episode(id)), None) => vec![filled("chain $id", &[id])],
+            (Some(ReplaySubject::Episode(id)), None) => vec![filled("chain $id", &[id])],
             (None, None) => words(["replay", "TOPIC"]),
         }
     }
 
     /// Begins around the episode that was selected; without one a topic is asked for.
-    fn enter(&mut self, origin: &Origin, cx: &mut Context) -> bool {
+    fn enter(&mut self, origin: &ScreenOrigin, cx: &mut Context) -> bool {
         let episode = origin.id_of(Entity::Episode, "episode_id");
         let followed = episode.is_some();
         match episode {
-            Some(id) => self.turn_to(About::Episode(id), cx),
+            Some(id) => self.turn_to(ReplaySubject::Episode(id), cx),
             None if self.about.is_none() => self.ask_topic(cx),
             None => {}
         }
         followed
     }
 
-    fn enter_again(&mut self, origin: &Origin, cx: &mut Context) {
+    fn enter_again(&mut self, origin: &ScreenOrigin, cx: &mut Context) {
         if origin.selected.is_some() {
             self.enter(origin, cx);
         }
@@ -220,7 +220,7 @@ impl Screen for ReplayScreen {
 
     fn written(&mut self, purpose: Purpose, text: &str, cx: &mut Context) {
         if purpose == Purpose::Topic && !text.is_empty() {
-            self.turn_to(About::Topic(text.to_owned()), cx);
+            self.turn_to(ReplaySubject::Topic(text.to_owned()), cx);
         }
     }
 

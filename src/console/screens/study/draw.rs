@@ -6,12 +6,15 @@ mod recall;
 
 use ratatui::{buffer::Buffer, layout::Rect};
 
-use crate::console::core::{Failure, Target};
-use crate::console::screens::study::{Answer, Kind, StudyScreen, Waiting};
+use crate::console::core::{ClickTarget, RequestFailure};
+use crate::console::screens::study::{StudyAnswer, StudyKind, StudyScreen, WaitingQuestion};
 use crate::console::view::Drawn;
 use crate::console::view::panel_list::PanelList;
 use crate::console::view::sheet::Sheet;
-use crate::ui::{Align, Card, KeyHint, Look, Pane, Role, SafeText, Table, TextLine, Tone, Total, figures, look as lay};
+use crate::ui::{
+    Align, Card, CardTone, KeyHint, Look, PaneFrame, SafeText, StyleRole, TableView, TextLine, Total, figures,
+    look as lay,
+};
 
 /// Columns of a chart at most: wider ones are hard to read.
 const WIDEST: u16 = 96;
@@ -31,7 +34,7 @@ pub fn draw(study: &StudyScreen, look: &Look, body: Rect, buf: &mut Buffer, draw
 fn panes(study: &StudyScreen, body: Rect) -> (Option<Rect>, Option<Rect>) {
     const BESIDE: u16 = 120;
     const HIGH: u16 = 26;
-    if study.kind == Kind::Recall {
+    if study.kind == StudyKind::Recall {
         return (None, Some(body));
     }
     if body.width >= BESIDE {
@@ -47,13 +50,13 @@ fn panes(study: &StudyScreen, body: Rect) -> (Option<Rect>, Option<Rect>) {
 }
 
 fn draw_list(study: &StudyScreen, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
-    let title = if study.kind == Kind::Agents { "agents" } else { "versions" };
-    let inside = Pane { focused: !study.reads, ..Pane::new(title) }.render(area, buf, look);
-    let columns = if study.kind == Kind::Agents { agents::columns() } else { policies::columns() };
+    let title = if study.kind == StudyKind::Agents { "agents" } else { "versions" };
+    let inside = PaneFrame { focused: !study.reads, ..PaneFrame::new(title) }.render(area, buf, look);
+    let columns = if study.kind == StudyKind::Agents { agents::columns() } else { policies::columns() };
     let card = match (study.list_failure(), study.entries()) {
         (Some(failure), _) => Some(failure_card(failure)),
         (None, 0) if !study.filled => Some(waiting_card(study.waiting.as_ref())),
-        (None, 0) => Some(Card::new(Tone::Plain, format!("There are no {title} here"))),
+        (None, 0) => Some(Card::new(CardTone::Plain, format!("There are no {title} here"))),
         _ => None,
     };
     let list = PanelList {
@@ -66,39 +69,39 @@ fn draw_list(study: &StudyScreen, look: &Look, area: Rect, buf: &mut Buffer, dra
         card,
     };
     let row = |at| match study.kind {
-        Kind::Agents => Some(agents::row(study, at, look)),
+        StudyKind::Agents => Some(agents::row(study, at, look)),
         _ => policies::row(study, at, look),
     };
-    drawn.measures.list_rows = Table::capacity(inside);
+    drawn.measures.list_rows = TableView::capacity(inside);
     list.draw(row, look, inside, buf, drawn);
 }
 
 fn draw_found(study: &StudyScreen, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
     let title = match study.kind {
-        Kind::Agents if study.agent().is_none() => SafeText::new("all agents"),
-        Kind::Agents => name_of(study.agent().and_then(|a| a.text("name").or(a.text("id")))),
-        Kind::Policies => {
+        StudyKind::Agents if study.agent().is_none() => SafeText::new("all agents"),
+        StudyKind::Agents => name_of(study.agent().and_then(|a| a.text("name").or(a.text("id")))),
+        StudyKind::Policies => {
             let version = study.version().and_then(|v| v.row.get("version").as_i64());
             SafeText::new(&version.map_or("version".to_owned(), |v| format!("version {v}")))
         }
-        Kind::Recall => SafeText::new("how good recall is"),
+        StudyKind::Recall => SafeText::new("how good recall is"),
     };
     let note = study.waiting.as_ref().filter(|w| Some(&w.question) == study.question().as_ref()).map(progress);
-    let pane = Pane {
+    let pane = PaneFrame {
         focused: study.reads,
-        note: note.map_or_else(TextLine::default, |text| TextLine::of(text, Role::Muted)),
-        ..Pane::new(title)
+        note: note.map_or_else(TextLine::default, |text| TextLine::of(text, StyleRole::Muted)),
+        ..PaneFrame::new(title)
     };
     let inside = pane.render(area, buf, look);
     let inside = Rect { x: inside.x + 1, width: inside.width.saturating_sub(3), ..inside };
-    drawn.hits.add(area, Target::Detail);
+    drawn.hits.add(area, ClickTarget::Detail);
     let mut sheet = Sheet::new(usize::from(inside.width), look);
     let card = match study.answer() {
-        Some(Ok(Answer::Agent(insights, graduation))) => {
+        Some(Ok(StudyAnswer::Agent(insights, graduation))) => {
             agents::sheet(&mut sheet, insights, graduation.as_deref());
             None
         }
-        Some(Ok(Answer::Policy(measured))) => {
+        Some(Ok(StudyAnswer::Policy(measured))) => {
             if let Some(version) = study.version() {
                 policies::weights(&mut sheet, version);
             }
@@ -106,21 +109,21 @@ fn draw_found(study: &StudyScreen, look: &Look, area: Rect, buf: &mut Buffer, dr
             policies::versions(&mut sheet, study);
             None
         }
-        Some(Ok(Answer::Recall(found))) => {
+        Some(Ok(StudyAnswer::Recall(found))) => {
             recall::sheet(&mut sheet, found);
             None
         }
-        Some(Err(failure)) if study.kind == Kind::Policies && study.version().is_some() => {
+        Some(Err(failure)) if study.kind == StudyKind::Policies && study.version().is_some() => {
             if let Some(version) = study.version() {
                 policies::weights(&mut sheet, version);
             }
             sheet.section("on what its bank recalled");
-            sheet.text(&failure.message, Role::Warn);
+            sheet.text(&failure.message, StyleRole::Warn);
             policies::versions(&mut sheet, study);
             None
         }
         Some(Err(failure)) => Some(failure_card(failure)),
-        None if study.kind == Kind::Policies && study.version().is_some_and(|v| v.policy.is_err()) => {
+        None if study.kind == StudyKind::Policies && study.version().is_some_and(|v| v.policy.is_err()) => {
             if let Some(version) = study.version() {
                 policies::weights(&mut sheet, version);
             }
@@ -153,7 +156,7 @@ fn name_of(text: Option<&str>) -> SafeText {
 }
 
 /// How far reading is.
-fn progress(waiting: &Waiting) -> SafeText {
+fn progress(waiting: &WaitingQuestion) -> SafeText {
     match &waiting.told {
         Some((entity, 0)) => format!("reading {} rows", entity.title()).into(),
         Some((entity, rows)) => SafeText::join(
@@ -164,14 +167,14 @@ fn progress(waiting: &Waiting) -> SafeText {
     }
 }
 
-fn waiting_card(waiting: Option<&Waiting>) -> Card {
-    let card = Card::new(Tone::Plain, waiting.map_or_else(|| "Reading".into(), progress));
+fn waiting_card(waiting: Option<&WaitingQuestion>) -> Card {
+    let card = Card::new(CardTone::Plain, waiting.map_or_else(|| "Reading".into(), progress));
     card.hint(KeyHint::new("esc", "leave"))
 }
 
-fn failure_card(failure: &Failure) -> Card {
+fn failure_card(failure: &RequestFailure) -> Card {
     let card =
-        Card::new(Tone::Bad, SafeText::limited(&failure.what, 60)).line(SafeText::limited(&failure.message, 400));
+        Card::new(CardTone::Bad, SafeText::limited(&failure.what, 60)).line(SafeText::limited(&failure.message, 400));
     let card = failure.remedy.iter().fold(card, |card, remedy| card.line(SafeText::limited(remedy, 300)));
     card.hint(KeyHint::new("r", "try again"))
 }

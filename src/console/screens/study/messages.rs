@@ -2,13 +2,13 @@
 
 use crate::memory::Row;
 use crate::recall::judge::report::Evaluation;
-use crate::recall::learn::measured::Measured;
+use crate::recall::learn::measured::MeasuredAssessment;
 use crate::recall::learn::version::Version;
 use crate::recall::understand::report::{Graduation, Insights};
 
 /// What is studied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
+pub enum StudyKind {
     /// What agents do and how ready they are.
     Agents,
     /// Versions of retrieval policies.
@@ -19,7 +19,7 @@ pub enum Kind {
 
 /// A question to the memory.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Question {
+pub enum StudyQuestion {
     /// Which agents there are.
     Agents,
     /// What an agent does, and how ready it is.
@@ -36,7 +36,7 @@ pub enum Question {
 
 /// What the memory answers.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Answer {
+pub enum StudyAnswer {
     /// The agents.
     Agents(Vec<Row>),
     /// Of an agent, or of all together, what they do; of an agent how ready it is, or why that is not known.
@@ -44,7 +44,7 @@ pub enum Answer {
     /// The versions.
     Policies(Vec<Version>),
     /// How good a version is.
-    Policy(Box<Measured>),
+    Policy(Box<MeasuredAssessment>),
     /// How good recall is.
     Recall(Box<Evaluation>),
 }

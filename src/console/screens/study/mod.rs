@@ -4,15 +4,15 @@
 pub(in crate::console) mod draw;
 pub mod messages;
 
-pub use messages::{Answer, Kind, Question};
+pub use messages::{StudyAnswer, StudyKind, StudyQuestion};
 
 use std::collections::BTreeMap;
 
-use crate::console::core::command::{Ask, CommandId, Scope};
+use crate::console::core::command::{CommandAsk, CommandId, CommandScope};
 use crate::console::core::context::Context;
-use crate::console::core::message::{Failure, Ticket};
+use crate::console::core::message::{RequestFailure, Ticket};
 use crate::console::core::request::{Reply, Request};
-use crate::console::core::screen::{Face, Screen, ScreenKind};
+use crate::console::core::screen::{Screen, ScreenFace, ScreenKind};
 use crate::console::core::twin::words;
 use crate::console::view::Canvas;
 use crate::memory::{Entity, Row};
@@ -23,11 +23,11 @@ const KEPT: usize = 60;
 
 /// A question that is being waited for.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Waiting {
+pub struct WaitingQuestion {
     /// Its number.
     pub ticket: Ticket,
     /// What was asked.
-    pub question: Question,
+    pub question: StudyQuestion,
     /// What is being read, and how many rows of it were.
     pub told: Option<(Entity, usize)>,
 }
@@ -36,7 +36,7 @@ pub struct Waiting {
 #[derive(Debug, Clone, PartialEq)]
 pub struct StudyScreen {
     /// What is studied.
-    pub kind: Kind,
+    pub kind: StudyKind,
     /// Agents that can be selected.
     pub agents: Vec<Row>,
     /// Versions that can be selected.
@@ -50,22 +50,22 @@ pub struct StudyScreen {
     /// Lines of what was found that lie above.
     pub scroll: usize,
     /// What was answered.
-    pub answers: BTreeMap<Question, Result<Answer, Failure>>,
+    pub answers: BTreeMap<StudyQuestion, Result<StudyAnswer, RequestFailure>>,
     /// What is waited for.
-    pub waiting: Option<Waiting>,
+    pub waiting: Option<WaitingQuestion>,
 }
 
 impl StudyScreen {
     /// Nothing read yet.
     #[must_use]
-    pub fn new(kind: Kind) -> Self {
+    pub fn new(kind: StudyKind) -> Self {
         StudyScreen {
             kind,
             agents: Vec::new(),
             versions: Vec::new(),
             filled: false,
             selected: 0,
-            reads: kind == Kind::Recall,
+            reads: kind == StudyKind::Recall,
             scroll: 0,
             answers: BTreeMap::new(),
             waiting: None,
@@ -76,9 +76,9 @@ impl StudyScreen {
     #[must_use]
     pub fn entries(&self) -> usize {
         match self.kind {
-            Kind::Agents => self.agents.len() + usize::from(self.filled),
-            Kind::Policies => self.versions.len(),
-            Kind::Recall => 0,
+            StudyKind::Agents => self.agents.len() + usize::from(self.filled),
+            StudyKind::Policies => self.versions.len(),
+            StudyKind::Recall => 0,
         }
     }
 
@@ -95,44 +95,44 @@ impl StudyScreen {
     }
 
     /// The question whose answer fills the list.
-    fn first(&self) -> Option<Question> {
+    fn first(&self) -> Option<StudyQuestion> {
         match self.kind {
-            Kind::Agents => Some(Question::Agents),
-            Kind::Policies => Some(Question::Policies),
-            Kind::Recall => None,
+            StudyKind::Agents => Some(StudyQuestion::Agents),
+            StudyKind::Policies => Some(StudyQuestion::Policies),
+            StudyKind::Recall => None,
         }
     }
 
     /// The question about what is selected.
     #[must_use]
-    pub fn question(&self) -> Option<Question> {
+    pub fn question(&self) -> Option<StudyQuestion> {
         match self.kind {
-            Kind::Agents if self.selected < self.agents.len() => {
-                self.agent().map(|a| Question::Agent(a.id().to_owned()))
+            StudyKind::Agents if self.selected < self.agents.len() => {
+                self.agent().map(|a| StudyQuestion::Agent(a.id().to_owned()))
             }
-            Kind::Agents => self.filled.then_some(Question::Everyone),
-            Kind::Policies => {
+            StudyKind::Agents => self.filled.then_some(StudyQuestion::Everyone),
+            StudyKind::Policies => {
                 let usable = self.version().filter(|v| v.policy.is_ok());
-                usable.map(|v| Question::Policy(v.row.id().to_owned()))
+                usable.map(|v| StudyQuestion::Policy(v.row.id().to_owned()))
             }
-            Kind::Recall => Some(Question::Recall),
+            StudyKind::Recall => Some(StudyQuestion::Recall),
         }
     }
 
     /// What is known about what is selected.
     #[must_use]
-    pub fn answer(&self) -> Option<&Result<Answer, Failure>> {
+    pub fn answer(&self) -> Option<&Result<StudyAnswer, RequestFailure>> {
         self.answers.get(&self.question()?)
     }
 
     /// Why the list could not be read.
     #[must_use]
-    pub fn list_failure(&self) -> Option<&Failure> {
+    pub fn list_failure(&self) -> Option<&RequestFailure> {
         self.answers.get(&self.first()?)?.as_ref().err()
     }
 
     /// What has to be asked now.
-    fn wanted(&self) -> Option<Question> {
+    fn wanted(&self) -> Option<StudyQuestion> {
         match self.first() {
             Some(first) if !self.filled => Some(first),
             _ => self.question(),
@@ -148,13 +148,13 @@ impl StudyScreen {
         }
     }
 
-    fn take(&mut self, question: Question, result: Result<Answer, Failure>) {
+    fn take(&mut self, question: StudyQuestion, result: Result<StudyAnswer, RequestFailure>) {
         match &result {
-            Ok(Answer::Agents(agents)) => {
+            Ok(StudyAnswer::Agents(agents)) => {
                 self.agents.clone_from(agents);
                 self.filled = true;
             }
-            Ok(Answer::Policies(versions)) => {
+            Ok(StudyAnswer::Policies(versions)) => {
                 self.versions.clone_from(versions);
                 self.filled = true;
             }
@@ -169,39 +169,39 @@ impl StudyScreen {
 }
 
 impl Screen for StudyScreen {
-    fn face(&self) -> Face {
+    fn face(&self) -> ScreenFace {
         let (title, kind) = match self.kind {
-            Kind::Agents => ("agents at work", ScreenKind::Agents),
-            Kind::Policies => ("learned policies", ScreenKind::Policies),
-            Kind::Recall => ("evaluation", ScreenKind::Evaluation),
+            StudyKind::Agents => ("agents at work", ScreenKind::Agents),
+            StudyKind::Policies => ("learned policies", ScreenKind::Policies),
+            StudyKind::Recall => ("evaluation", ScreenKind::Evaluation),
         };
-        Face::own(title, kind, Scope::Study)
+        ScreenFace::own(title, kind, CommandScope::Study)
     }
 
     fn hints(&self) -> Vec<CommandId> {
-        let learn = [CommandId::Change(Ask::ActivatePolicy), CommandId::Change(Ask::TrainPolicy)];
-        let own: &[CommandId] = if self.kind == Kind::Policies { &learn } else { &[] };
-        let open = (self.kind != Kind::Recall).then_some(CommandId::Open);
+        let learn = [CommandId::Change(CommandAsk::ActivatePolicy), CommandId::Change(CommandAsk::TrainPolicy)];
+        let own: &[CommandId] = if self.kind == StudyKind::Policies { &learn } else { &[] };
+        let open = (self.kind != StudyKind::Recall).then_some(CommandId::Open);
         let shared = [CommandId::Close, CommandId::Palette, CommandId::Refresh];
         open.into_iter().chain(own.iter().copied()).chain(shared).collect()
     }
 
     fn row(&self) -> Option<&Row> {
         match self.kind {
-            Kind::Agents => self.agent(),
-            Kind::Policies => self.version().map(|version| &version.row),
-            Kind::Recall => None,
+            StudyKind::Agents => self.agent(),
+            StudyKind::Policies => self.version().map(|version| &version.row),
+            StudyKind::Recall => None,
         }
     }
 
     fn twin(&self, _cx: &Context) -> Vec<String> {
         match self.question() {
-            Some(Question::Agent(id)) => words(["graduation", &id]),
-            Some(Question::Policy(id)) => words(["policy", "evaluate", &id]),
-            Some(Question::Recall) => words(["evaluate"]),
-            Some(Question::Policies) => words(["policy", "list"]),
-            None if self.kind == Kind::Policies => words(["policy", "list"]),
-            Some(Question::Agents | Question::Everyone) | None => words(["insights"]),
+            Some(StudyQuestion::Agent(id)) => words(["graduation", &id]),
+            Some(StudyQuestion::Policy(id)) => words(["policy", "evaluate", &id]),
+            Some(StudyQuestion::Recall) => words(["evaluate"]),
+            Some(StudyQuestion::Policies) => words(["policy", "list"]),
+            None if self.kind == StudyKind::Policies => words(["policy", "list"]),
+            Some(StudyQuestion::Agents | StudyQuestion::Everyone) | None => words(["insights"]),
         }
     }
 
@@ -215,7 +215,7 @@ impl Screen for StudyScreen {
         if let Some(question) = wanted {
             let masked = cx.masking.is_on();
             let ticket = cx.ask(Request::Study { question: question.clone(), masked });
-            self.waiting = Some(Waiting { ticket, question, told: None });
+            self.waiting = Some(WaitingQuestion { ticket, question, told: None });
         }
     }
 

@@ -8,9 +8,9 @@ pub use messages::{TrailFault, TrailVerdict};
 
 use crate::console::core::command::CommandId;
 use crate::console::core::context::Context;
-use crate::console::core::message::{Failure, Ticket};
+use crate::console::core::message::{RequestFailure, Ticket};
 use crate::console::core::request::{Reply, Request};
-use crate::console::core::screen::{Face, Screen, ScreenKind};
+use crate::console::core::screen::{Screen, ScreenFace, ScreenKind};
 use crate::console::core::twin::words;
 use crate::console::view::Canvas;
 
@@ -26,14 +26,14 @@ pub struct TrailScreen {
     /// Entries that were read so far.
     pub walked: u64,
     /// Why it could not be walked.
-    pub failure: Option<Failure>,
+    pub failure: Option<RequestFailure>,
     /// What was found is out of date.
     stale: bool,
 }
 
 impl Screen for TrailScreen {
-    fn face(&self) -> Face {
-        Face::shared("audit trail", CommandId::Panel(ScreenKind::Trail))
+    fn face(&self) -> ScreenFace {
+        ScreenFace::shared("audit trail", CommandId::Panel(ScreenKind::Trail))
     }
 
     fn hints(&self) -> Vec<CommandId> {

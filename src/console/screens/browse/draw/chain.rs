@@ -1,32 +1,30 @@
 //! The chain of an episode: a tree on a time line.
 
 use crate::console::core::columns::row_name;
-use crate::console::view::document::Writer;
+use crate::console::view::document::DocumentWriter;
 use crate::console::view::words;
 use crate::memory::query::EpisodeContext;
 use crate::memory::{Row, time};
 use crate::ui::chart::{Timeline, TimelineRow};
-use crate::ui::{Look, Role, SafeText, TextLine};
+use crate::ui::{Look, SafeText, StyleRole, TextLine};
 
 fn seconds(row: &Row, column: &str) -> Option<f64> {
     row.text(column).and_then(time::epoch_micros).map(|micros| micros as f64 / 1e6)
 }
 
 /// The way from the root, this episode, its children: a tree on a time line.
-pub fn write(writer: &mut Writer<'_>, context: &EpisodeContext) {
+pub fn write(writer: &mut DocumentWriter<'_>, context: &EpisodeContext) {
     let (chain, look) = (&context.chain, writer.look);
     let g = look.glyphs;
     if chain.cycle {
-        writer.line(
-            TextLine::default().with_glyph(g.warning, Role::Warn).with(
-                " The parents run in a circle: the first row below is a parent of itself in the end.",
-                Role::Text,
-            ),
-        );
+        writer.line(TextLine::default().with_glyph(g.warning, StyleRole::Warn).with(
+            " The parents run in a circle: the first row below is a parent of itself in the end.",
+            StyleRole::Text,
+        ));
     }
     if let Some(missing) = &chain.missing_parent {
-        let line = TextLine::default().with_glyph(g.warning, Role::Warn).with(" The parent ", Role::Text);
-        writer.line(line.with(SafeText::limited(missing, 80), Role::Warn).with(" is not there.", Role::Text));
+        let line = TextLine::default().with_glyph(g.warning, StyleRole::Warn).with(" The parent ", StyleRole::Text);
+        writer.line(line.with(SafeText::limited(missing, 80), StyleRole::Warn).with(" is not there.", StyleRole::Text));
     }
     let own = context.episode.id();
     let mut rows = Vec::new();
@@ -43,7 +41,7 @@ pub fn write(writer: &mut Writer<'_>, context: &EpisodeContext) {
         ids.push(id.clone());
     }
     if rows.len() <= 1 {
-        writer.text("This episode has no parent and no children.", Role::Muted);
+        writer.text("This episode has no parent and no children.", StyleRole::Muted);
         return;
     }
     writer.blank();
@@ -57,18 +55,18 @@ pub fn write(writer: &mut Writer<'_>, context: &EpisodeContext) {
     writer.picture(height, |area, buf| timeline.render(area, buf, look));
     writer.link_rows(&ids, rows.len());
     writer.blank();
-    writer.text("f goes to one of them, and so does a click", Role::Muted);
+    writer.text("f goes to one of them, and so does a click", StyleRole::Muted);
 }
 
 fn chain_row(context: &EpisodeContext, id: &str, levels: Vec<bool>, own: bool, look: &Look) -> TimelineRow {
     let row = context.relative(id);
     let mut label = TextLine::default();
     if own {
-        label.push_glyphs(look.glyphs.diamond, 1, Role::Accent);
-        label.push(" ", Role::Text);
+        label.push_glyphs(look.glyphs.diamond, 1, StyleRole::Accent);
+        label.push(" ", StyleRole::Text);
     }
     let name = row.map_or_else(|| id.to_owned(), row_name);
-    label.push(SafeText::limited(&name, 60), if own { Role::Heading } else { Role::Text });
+    label.push(SafeText::limited(&name, 60), if own { StyleRole::Heading } else { StyleRole::Text });
     let outcome = row.and_then(|row| row.text("outcome")).unwrap_or_default();
     let role = words::state_role(outcome);
     TimelineRow {
@@ -76,6 +74,6 @@ fn chain_row(context: &EpisodeContext, id: &str, levels: Vec<bool>, own: bool, l
         label,
         from: row.and_then(|row| seconds(row, "started_at")),
         to: row.and_then(|row| seconds(row, "ended_at").or_else(|| seconds(row, "started_at"))),
-        role: if role == Role::Muted { Role::Accent } else { role },
+        role: if role == StyleRole::Muted { StyleRole::Accent } else { role },
     }
 }

@@ -2,17 +2,17 @@
 
 use ratatui::{buffer::Buffer, layout::Rect};
 
-use crate::console::core::Target;
+use crate::console::core::ClickTarget;
 use crate::console::core::columns::row_name;
 use crate::console::core::context::Context;
 use crate::console::core::request::Content;
-use crate::console::screens::browse::detail::{Detail, Tab, tabs};
+use crate::console::screens::browse::detail::{Detail, DetailTab, tabs};
 use crate::console::screens::browse::draw::episode;
 use crate::console::screens::browse::draw::rows;
-use crate::console::view::document::{Document, Writer};
+use crate::console::view::document::{DocumentView, DocumentWriter};
 use crate::console::view::{Canvas, Drawn};
 use crate::ui::{
-    Card, KeyHint, Look, Pane, Role, SafeText, Tab as TabLabel, Tabs, TextLine, Tone, look, scroll::Lines,
+    Card, CardTone, KeyHint, Look, PaneFrame, SafeText, StyleRole, TabLabel, Tabs, TextLine, look, scroll::LineWindow,
 };
 
 /// Draws the details with their frame; `filled` when the list beside them was read.
@@ -20,14 +20,17 @@ pub fn draw(detail: &Detail, focused: bool, filled: bool, cx: &Context, canvas: 
     let Canvas { look, area, buf, drawn, documents } = canvas;
     let (look, area) = (*look, *area);
     let name = detail.content.as_ref().map(|content| row_name(content.row())).unwrap_or_default();
-    let pane = Pane {
+    let pane = PaneFrame {
         title: detail.entity.title().into(),
-        note: TextLine::of(SafeText::limited(&name, 200), if detail.is_stale() { Role::Stale } else { Role::Muted }),
-        foot: TextLine::of(if detail.pending.is_some() { "reading" } else { "" }, Role::Muted),
+        note: TextLine::of(
+            SafeText::limited(&name, 200),
+            if detail.is_stale() { StyleRole::Stale } else { StyleRole::Muted },
+        ),
+        foot: TextLine::of(if detail.pending.is_some() { "reading" } else { "" }, StyleRole::Muted),
         focused,
         tone: None,
     };
-    drawn.hits.add(area, Target::Detail);
+    drawn.hits.add(area, ClickTarget::Detail);
     let inside = pane.render(area, buf, look);
     let line = Rect { height: inside.height.min(1), ..inside };
     draw_tabs(detail, look, line, buf, drawn);
@@ -55,7 +58,7 @@ pub fn draw(detail: &Detail, focused: bool, filled: bool, cx: &Context, canvas: 
     let text = Rect { width: width as u16, ..body };
     document.draw(detail.scroll, text, buf, look, drawn);
     if detail.is_stale() {
-        buf.set_style(text, look.style(Role::Stale));
+        buf.set_style(text, look.style(StyleRole::Stale));
     }
     let first = detail.scroll.min(document.len().saturating_sub(usize::from(body.height)));
     scrollbar(first, document.len(), body, buf, look);
@@ -64,7 +67,7 @@ pub fn draw(detail: &Detail, focused: bool, filled: bool, cx: &Context, canvas: 
 /// A scrollbar beside the text where not all of it fits.
 fn scrollbar(first: usize, total: usize, body: Rect, buf: &mut Buffer, look: &Look) {
     let blank: Vec<TextLine> = vec![TextLine::default(); usize::from(body.height).min(total.saturating_sub(first))];
-    Lines { lines: &blank, first, total, selected: None }.render(body, buf, look);
+    LineWindow { lines: &blank, first, total, selected: None }.render(body, buf, look);
 }
 
 fn draw_tabs(detail: &Detail, look: &Look, line: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
@@ -75,18 +78,20 @@ fn draw_tabs(detail: &Detail, look: &Look, line: Rect, buf: &mut Buffer, drawn: 
     let labels = Tabs { tabs: labels.collect(), active: detail.tab };
     labels.render(line, buf, look);
     for (index, place) in labels.places(line) {
-        drawn.hits.add(place, Target::Tab(index));
+        drawn.hits.add(place, ClickTarget::Tab(index));
     }
 }
 
-fn write(detail: &Detail, content: &Content, look: &Look, width: usize, wrap: bool) -> Document {
-    let mut writer = Writer::new(look, width, wrap);
+fn write(detail: &Detail, content: &Content, look: &Look, width: usize, wrap: bool) -> DocumentView {
+    let mut writer = DocumentWriter::new(look, width, wrap);
     match (detail.current_tab(), content) {
-        (Tab::Raw, Content::Episode(context)) => writer.json(&context.to_json()),
-        (Tab::Raw, Content::Row(row)) => writer.json(&row.to_json()),
+        (DetailTab::Raw, Content::Episode(context)) => writer.json(&context.to_json()),
+        (DetailTab::Raw, Content::Row(row)) => writer.json(&row.to_json()),
         (tab, Content::Episode(context)) => episode::tab(&mut writer, context, &detail.related, tab),
-        (Tab::Where, Content::Row(_)) => crate::console::screens::browse::draw::presence::lines(&mut writer, detail),
-        (Tab::Related, Content::Row(_)) => rows::related(&mut writer, detail),
+        (DetailTab::Where, Content::Row(_)) => {
+            crate::console::screens::browse::draw::presence::lines(&mut writer, detail);
+        }
+        (DetailTab::Related, Content::Row(_)) => rows::related(&mut writer, detail),
         (_, Content::Row(row)) => rows::overview(&mut writer, row),
     }
     writer.finish()
@@ -95,15 +100,15 @@ fn write(detail: &Detail, content: &Content, look: &Look, width: usize, wrap: bo
 /// What stands in the place of details: nothing selected, nothing there, or why not.
 fn message(detail: &Detail, filled: bool) -> Option<Card> {
     if let (Some(failure), None) = (&detail.failure, &detail.content) {
-        let card =
-            Card::new(Tone::Bad, SafeText::limited(&failure.what, 60)).line(SafeText::limited(&failure.message, 400));
+        let card = Card::new(CardTone::Bad, SafeText::limited(&failure.what, 60))
+            .line(SafeText::limited(&failure.message, 400));
         let card = failure.remedy.iter().fold(card, |card, remedy| card.line(SafeText::limited(remedy, 200)));
         return Some(card.hint(KeyHint::new("r", "try again")));
     }
     if detail.gone {
         let id = SafeText::limited(&detail.id, 60);
         return Some(
-            Card::new(Tone::Warn, format!("There is no such {}", detail.entity.title()))
+            Card::new(CardTone::Warn, format!("There is no such {}", detail.entity.title()))
                 .line(id)
                 .line("It is not in this database: it was deleted, or the reference to it dangles."),
         );
@@ -112,7 +117,7 @@ fn message(detail: &Detail, filled: bool) -> Option<Card> {
         return None;
     }
     if detail.key.is_none() {
-        return filled.then(|| Card::new(Tone::Plain, "Nothing is selected"));
+        return filled.then(|| Card::new(CardTone::Plain, "Nothing is selected"));
     }
-    Some(Card::new(Tone::Plain, "Reading"))
+    Some(Card::new(CardTone::Plain, "Reading"))
 }

@@ -5,72 +5,72 @@ use serde_json::Value;
 use crate::console::core::Destination;
 use crate::console::core::columns::row_name;
 use crate::console::core::request::Related;
-use crate::console::screens::browse::detail::Tab;
+use crate::console::screens::browse::detail::DetailTab;
 use crate::console::screens::browse::draw::chain;
 use crate::console::screens::browse::draw::rows::{label, long_value, row_line};
 use crate::console::screens::browse::draw::utility;
 use crate::console::screens::browse::follow::linked_entity;
-use crate::console::view::document::{Writer, value_line};
+use crate::console::view::document::{DocumentWriter, value_line};
 use crate::console::view::words;
 use crate::memory::query::EpisodeContext;
 use crate::memory::{Entity, Row, feedback, time};
 use crate::ui::chart::{self, DivergingBar, DivergingBars};
-use crate::ui::{Look, Pair, Role, SafeText, TextLine, figures};
+use crate::ui::{Look, NamedValue, SafeText, StyleRole, TextLine, figures};
 
 /// Writes a tab of an episode.
-pub fn tab(writer: &mut Writer<'_>, context: &EpisodeContext, related: &[Related], tab: Tab) {
+pub fn tab(writer: &mut DocumentWriter<'_>, context: &EpisodeContext, related: &[Related], tab: DetailTab) {
     match tab {
-        Tab::Overview => overview(writer, context, related),
-        Tab::Chain => chain::write(writer, context),
-        Tab::Segments => segments(writer, context),
-        Tab::Canvas => canvas(writer, context),
-        Tab::Feedback => feedback_tab(writer, context),
-        Tab::Utility => utility::write(writer, context),
-        Tab::Memories => memories(writer, context),
-        Tab::Events => events(writer, context),
-        Tab::Accesses => listed(writer, &context.accesses, "No recall of this episode was recorded."),
-        Tab::Where | Tab::Related | Tab::Raw => {}
+        DetailTab::Overview => overview(writer, context, related),
+        DetailTab::Chain => chain::write(writer, context),
+        DetailTab::Segments => segments(writer, context),
+        DetailTab::Canvas => canvas(writer, context),
+        DetailTab::Feedback => feedback_tab(writer, context),
+        DetailTab::Utility => utility::write(writer, context),
+        DetailTab::Memories => memories(writer, context),
+        DetailTab::Events => events(writer, context),
+        DetailTab::Accesses => listed(writer, &context.accesses, "No recall of this episode was recorded."),
+        DetailTab::Where | DetailTab::Related | DetailTab::Raw => {}
     }
 }
 
-fn findings(writer: &mut Writer<'_>, context: &EpisodeContext, kinds: &[&str]) {
+fn findings(writer: &mut DocumentWriter<'_>, context: &EpisodeContext, kinds: &[&str]) {
     let wanted = |kind: &str| kinds.is_empty() || kinds.iter().any(|k| kind.contains(k));
     for finding in context.findings.iter().filter(|f| wanted(&f.kind)) {
-        let line = TextLine::default().with_glyph(writer.look.glyphs.info, Role::Warn).with(" ", Role::Text);
-        writer.hanging(line, &SafeText::limited(&finding.message, 600), Role::Text);
+        let line = TextLine::default().with_glyph(writer.look.glyphs.info, StyleRole::Warn).with(" ", StyleRole::Text);
+        writer.hanging(line, &SafeText::limited(&finding.message, 600), StyleRole::Text);
         if !finding.ids.is_empty() {
             let ids: Vec<SafeText> = finding.ids.iter().take(20).map(|id| SafeText::limited(id, 60)).collect();
-            writer.hanging(TextLine::of("  ", Role::Text), &SafeText::join(&ids, ", "), Role::Muted);
+            writer.hanging(TextLine::of("  ", StyleRole::Text), &SafeText::join(&ids, ", "), StyleRole::Muted);
         }
     }
 }
 
-fn pair(row: &Row, column: &str, look: &Look) -> Pair {
-    Pair::line(label(column), value_line(row, column, look))
+fn pair(row: &Row, column: &str, look: &Look) -> NamedValue {
+    NamedValue::line(label(column), value_line(row, column, look))
 }
 
-fn overview(writer: &mut Writer<'_>, context: &EpisodeContext, related: &[Related]) {
+fn overview(writer: &mut DocumentWriter<'_>, context: &EpisodeContext, related: &[Related]) {
     let (row, look) = (&context.episode, writer.look);
-    writer.hanging(TextLine::default(), &SafeText::limited(&row_name(row), 400), Role::Heading);
+    writer.hanging(TextLine::default(), &SafeText::limited(&row_name(row), 400), StyleRole::Heading);
     let mut line = TextLine::default();
     for word in ["outcome", "status"].iter().filter_map(|column| row.text(column)) {
         line.append(words::state(word, look));
-        line.push("   ", Role::Text);
+        line.push("   ", StyleRole::Text);
     }
     if let Some(score) = row.number("feedback_score") {
-        line.push("feedback ", Role::Label);
+        line.push("feedback ", StyleRole::Label);
         line.append(words::score(score));
-        line.push("   ", Role::Text);
+        line.push("   ", StyleRole::Text);
     }
     if let Some(utility) = row.number("utility") {
-        line.push("utility ", Role::Label);
-        line.append(chart::meter(utility, 6, Role::Accent, look));
-        line.push(format!(" {utility:.2}"), Role::Text);
+        line.push("utility ", StyleRole::Label);
+        line.append(chart::meter(utility, 6, StyleRole::Accent, look));
+        line.push(format!(" {utility:.2}"), StyleRole::Text);
     }
     writer.line(line);
     if let Some(summary) = row.text("summary").filter(|s| !s.trim().is_empty() && *s != row_name(row)) {
         writer.blank();
-        writer.long(summary, 0, Role::Text);
+        writer.long(summary, 0, StyleRole::Text);
     }
     if !context.findings.is_empty() {
         writer.section("findings", Some(context.findings.len()));
@@ -86,23 +86,22 @@ fn overview(writer: &mut Writer<'_>, context: &EpisodeContext, related: &[Relate
     actions(writer, row);
     writer.section("more", None);
     let more = ["id", "tags", "participants", "tools_used", "entities", "execution_ids", "canvas_ids", "feedback_ids"];
-    let pairs: Vec<Pair> = more.iter().map(|column| pair(row, column, look)).collect();
+    let pairs: Vec<NamedValue> = more.iter().map(|column| pair(row, column, look)).collect();
     writer.pairs(&pairs);
     long_value(writer, row, "metadata");
     writer.problems(row);
 }
 
 /// Time of day and day of the week as the context says, else as the beginning tells; what was active then.
-fn situation(writer: &mut Writer<'_>, row: &Row) {
+fn situation(writer: &mut DocumentWriter<'_>, row: &Row) {
     let context = row.get("context");
     let derived = row.text("started_at").and_then(time::day_part);
     let part = |name: &str, derived: Option<&str>| {
         let said = context.get(name).filter(|value| !value.is_null());
         match (said, derived) {
-            (Some(value), _) => TextLine::of(words::one_line(value, 200), Role::Text),
-            (None, Some(word)) => {
-                TextLine::of(SafeText::new(word), Role::Text).with("  from the time it started, UTC", Role::Muted)
-            }
+            (Some(value), _) => TextLine::of(words::one_line(value, 200), StyleRole::Text),
+            (None, Some(word)) => TextLine::of(SafeText::new(word), StyleRole::Text)
+                .with("  from the time it started, UTC", StyleRole::Muted),
             (None, None) => TextLine::default(),
         }
     };
@@ -110,45 +109,45 @@ fn situation(writer: &mut Writer<'_>, row: &Row) {
         None | Some(Value::Null) => TextLine::default(),
         Some(Value::Array(items)) => {
             let texts: Vec<SafeText> = items.iter().take(50).map(|item| words::one_line(item, 200)).collect();
-            TextLine::of(SafeText::join(&texts, ", "), Role::Text)
+            TextLine::of(SafeText::join(&texts, ", "), StyleRole::Text)
         }
-        Some(other) => TextLine::of(words::one_line(other, 1_000), Role::Text),
+        Some(other) => TextLine::of(words::one_line(other, 1_000), StyleRole::Text),
     };
     writer.section("situation", None);
     let look = writer.look;
     let pairs = [
         pair(row, "started_at", look),
-        Pair::line("time of day", part("time_of_day", derived.map(|(part, _)| part))),
-        Pair::line("day of week", part("day_of_week", derived.map(|(_, day)| day))),
-        Pair::line("active preferences", listed("active_preferences")),
-        Pair::line("active patterns", listed("active_patterns")),
+        NamedValue::line("time of day", part("time_of_day", derived.map(|(part, _)| part))),
+        NamedValue::line("day of week", part("day_of_week", derived.map(|(_, day)| day))),
+        NamedValue::line("active preferences", listed("active_preferences")),
+        NamedValue::line("active patterns", listed("active_patterns")),
         pair(row, "domain", look),
         pair(row, "topic", look),
     ];
     writer.pairs(&pairs);
 }
 
-fn who(writer: &mut Writer<'_>, context: &EpisodeContext) {
+fn who(writer: &mut DocumentWriter<'_>, context: &EpisodeContext) {
     let (row, look) = (&context.episode, writer.look);
     writer.section("who and where", None);
-    let pairs: Vec<Pair> =
+    let pairs: Vec<NamedValue> =
         ["agent_id", "user_id", "session_id", "workflow_name"].iter().map(|column| pair(row, column, look)).collect();
     writer.pairs(&pairs);
 }
 
-fn lifecycle(writer: &mut Writer<'_>, context: &EpisodeContext) {
+fn lifecycle(writer: &mut DocumentWriter<'_>, context: &EpisodeContext) {
     let (row, look) = (&context.episode, writer.look);
     writer.section("lifecycle", None);
     let mut pairs = vec![pair(row, "ended_at", look)];
     let lasted = row.number("duration_seconds").map(figures::duration);
-    pairs.push(Pair::line("duration", TextLine::of(lasted.unwrap_or_default(), Role::Text)));
+    pairs.push(NamedValue::line("duration", TextLine::of(lasted.unwrap_or_default(), StyleRole::Text)));
     let raw = |name: &str| row.get("metadata").get(name).and_then(Value::as_str).map(str::to_owned);
     for (column, stored) in [("status", raw("raw_status")), ("outcome", raw("raw_outcome"))] {
         let mut value = value_line(row, column, look);
         if let Some(stored) = stored {
-            value.push(SafeText::join(&["  stored as ".into(), SafeText::limited(&stored, 60)], ""), Role::Muted);
+            value.push(SafeText::join(&["  stored as ".into(), SafeText::limited(&stored, 60)], ""), StyleRole::Muted);
         }
-        pairs.push(Pair::line(label(column), value));
+        pairs.push(NamedValue::line(label(column), value));
     }
     for column in ["maturity", "importance", "decay_score", "access_count", "archived_at"] {
         pairs.push(pair(row, column, look));
@@ -160,7 +159,7 @@ fn lifecycle(writer: &mut Writer<'_>, context: &EpisodeContext) {
 }
 
 /// What this episode was merged into, and which were merged into it.
-fn consolidation(writer: &mut Writer<'_>, context: &EpisodeContext, related: &[Related]) {
+fn consolidation(writer: &mut DocumentWriter<'_>, context: &EpisodeContext, related: &[Related]) {
     let into = context.episode.text("consolidated_into");
     let from: Vec<&Related> = related.iter().filter(|group| !group.rows.is_empty()).collect();
     if into.is_none() && from.is_empty() {
@@ -168,22 +167,22 @@ fn consolidation(writer: &mut Writer<'_>, context: &EpisodeContext, related: &[R
     }
     writer.section("consolidation", None);
     if let Some(into) = into {
-        let line = TextLine::of("into  ", Role::Label).with(SafeText::limited(into, 80), Role::Link);
+        let line = TextLine::of("into  ", StyleRole::Label).with(SafeText::limited(into, 80), StyleRole::Link);
         writer.line(line);
         writer.link(Destination::Row(Entity::Episode, into.to_owned()));
     }
     for group in from {
-        writer.text(SafeText::new(&group.title), Role::Label);
+        writer.text(SafeText::new(&group.title), StyleRole::Label);
         for row in &group.rows {
             row_line(writer, row);
         }
         if group.more {
-            writer.text("there are more; f leads to all of them", Role::Muted);
+            writer.text("there are more; f leads to all of them", StyleRole::Muted);
         }
     }
 }
 
-fn actions(writer: &mut Writer<'_>, row: &Row) {
+fn actions(writer: &mut DocumentWriter<'_>, row: &Row) {
     let Value::Array(actions) = row.get("actions") else { return };
     if actions.is_empty() {
         return;
@@ -193,60 +192,60 @@ fn actions(writer: &mut Writer<'_>, row: &Row) {
         let text = |name: &str| action.get(name).and_then(Value::as_str);
         let mut line = TextLine::default();
         if let Some(at) = text("at") {
-            line.push(words::time(at, true), Role::Muted);
-            line.push("  ", Role::Text);
+            line.push(words::time(at, true), StyleRole::Muted);
+            line.push("  ", StyleRole::Text);
         }
         line.append(words::state(text("status").unwrap_or("unknown"), writer.look));
-        line.push("  ", Role::Text);
-        line.push(SafeText::limited(text("step_name").unwrap_or("unnamed step"), 80), Role::Text);
+        line.push("  ", StyleRole::Text);
+        line.push(SafeText::limited(text("step_name").unwrap_or("unnamed step"), 80), StyleRole::Text);
         if let Some(error) = text("error") {
-            line.push("  ", Role::Text);
-            line.push(SafeText::limited(error, 300), Role::Bad);
+            line.push("  ", StyleRole::Text);
+            line.push(SafeText::limited(error, 300), StyleRole::Bad);
         } else if let Some(result) = action.get("result").filter(|r| !r.is_null()) {
-            line.push("  ", Role::Text);
-            line.push(words::one_line(result, 300), Role::Muted);
+            line.push("  ", StyleRole::Text);
+            line.push(words::one_line(result, 300), StyleRole::Muted);
         }
         writer.line(line);
     }
 }
 
-fn segments(writer: &mut Writer<'_>, context: &EpisodeContext) {
+fn segments(writer: &mut DocumentWriter<'_>, context: &EpisodeContext) {
     if context.segments.is_empty() {
-        writer.text("This episode has no segments.", Role::Muted);
+        writer.text("This episode has no segments.", StyleRole::Muted);
     }
     for segment in &context.segments {
         writer.blank();
         let mut line = TextLine::default();
         if let Some(number) = words::number(segment.get("sequence")) {
-            line.push(number, Role::Muted);
-            line.push("  ", Role::Text);
+            line.push(number, StyleRole::Muted);
+            line.push("  ", StyleRole::Text);
         }
-        line.push(SafeText::limited(segment.text("kind").unwrap_or("segment"), 40), Role::Accent);
+        line.push(SafeText::limited(segment.text("kind").unwrap_or("segment"), 40), StyleRole::Accent);
         if let Some(at) = segment.text("created_at") {
-            line.push("  ", Role::Text);
-            line.push(words::time(at, true), Role::Muted);
+            line.push("  ", StyleRole::Text);
+            line.push(words::time(at, true), StyleRole::Muted);
         }
         if let Some(source) = segment.text("source_type") {
-            line.push("  ", Role::Text);
-            line.push(SafeText::limited(source, 40), Role::Muted);
+            line.push("  ", StyleRole::Text);
+            line.push(SafeText::limited(source, 40), StyleRole::Muted);
         }
         writer.line(line);
         writer.link(Destination::Row(Entity::Segment, segment.id().to_owned()));
-        writer.long(segment.text("content").unwrap_or_default(), 2, Role::Text);
+        writer.long(segment.text("content").unwrap_or_default(), 2, StyleRole::Text);
         writer.problems(segment);
     }
 }
 
-fn canvas(writer: &mut Writer<'_>, context: &EpisodeContext) {
+fn canvas(writer: &mut DocumentWriter<'_>, context: &EpisodeContext) {
     findings(writer, context, &["canvas"]);
     if context.canvas.is_empty() {
-        writer.text("No canvas event belongs to this episode.", Role::Muted);
+        writer.text("No canvas event belongs to this episode.", StyleRole::Muted);
     }
     for event in &context.canvas {
         let mut line = TextLine::default();
         if let Some(at) = event.text("created_at") {
-            line.push(words::time(at, true), Role::Muted);
-            line.push("  ", Role::Text);
+            line.push(words::time(at, true), StyleRole::Muted);
+            line.push("  ", StyleRole::Text);
         }
         line.append(words::state(event.text("action").unwrap_or("unknown"), writer.look));
         let what: Vec<SafeText> = ["canvas_type", "component_type", "component_name"]
@@ -254,23 +253,23 @@ fn canvas(writer: &mut Writer<'_>, context: &EpisodeContext) {
             .filter_map(|column| event.text(column))
             .map(|text| SafeText::limited(text, 60))
             .collect();
-        line.push("  ", Role::Text);
-        line.push(SafeText::join(&what, " / "), Role::Text);
+        line.push("  ", StyleRole::Text);
+        line.push(SafeText::join(&what, " / "), StyleRole::Text);
         writer.line(line);
         writer.link(Destination::Row(Entity::CanvasEvent, event.id().to_owned()));
         if !matches!(event.get("metadata"), Value::Null) {
             let text = words::one_line(event.get("metadata"), writer.width.saturating_sub(4) * 2);
-            writer.hanging(TextLine::of("    ", Role::Text), &text, Role::Muted);
+            writer.hanging(TextLine::of("    ", StyleRole::Text), &text, StyleRole::Muted);
         }
         writer.problems(event);
     }
 }
 
-fn feedback_tab(writer: &mut Writer<'_>, context: &EpisodeContext) {
+fn feedback_tab(writer: &mut DocumentWriter<'_>, context: &EpisodeContext) {
     let look = writer.look;
     findings(writer, context, &["feedback"]);
     if context.feedback.is_empty() {
-        writer.text("Nobody gave feedback on this episode.", Role::Muted);
+        writer.text("Nobody gave feedback on this episode.", StyleRole::Muted);
         return;
     }
     let counted = context.feedback.iter().filter(|row| row.get("counts") == &Value::Bool(true));
@@ -307,15 +306,15 @@ fn feedback_tab(writer: &mut Writer<'_>, context: &EpisodeContext) {
         let pairs = [pair(row, "user_id", look), pair(row, "source", look)];
         writer.pairs(&pairs);
         if let Some(text) = row.text("correction") {
-            writer.long(text, 2, Role::Text);
+            writer.long(text, 2, StyleRole::Text);
         }
         writer.problems(row);
     }
 }
 
-fn memories(writer: &mut Writer<'_>, context: &EpisodeContext) {
+fn memories(writer: &mut DocumentWriter<'_>, context: &EpisodeContext) {
     if context.links.is_empty() {
-        writer.text("No memory that this episode retrieved is recorded.", Role::Muted);
+        writer.text("No memory that this episode retrieved is recorded.", StyleRole::Muted);
     }
     for link in &context.links {
         writer.blank();
@@ -323,52 +322,52 @@ fn memories(writer: &mut Writer<'_>, context: &EpisodeContext) {
         let memory = context.memories.iter().find(|memory| memory.id() == id);
         let mut line = TextLine::default();
         if let Some(rank) = words::number(link.get("rank")) {
-            line.push(SafeText::join(&["rank ".into(), rank], ""), Role::Muted);
-            line.push("  ", Role::Text);
+            line.push(SafeText::join(&["rank ".into(), rank], ""), StyleRole::Muted);
+            line.push("  ", StyleRole::Text);
         }
-        line.push(SafeText::limited(link.text("kind").unwrap_or("memory"), 20), Role::Accent);
-        line.push("  ", Role::Text);
+        line.push(SafeText::limited(link.text("kind").unwrap_or("memory"), 20), StyleRole::Accent);
+        line.push("  ", StyleRole::Text);
         let name = memory.map_or_else(|| id.to_owned(), row_name);
-        line.push(SafeText::limited(&name, 160), Role::Link);
+        line.push(SafeText::limited(&name, 160), StyleRole::Link);
         writer.line(line);
         writer.link(Destination::Row(linked_entity(link), id.to_owned()));
         match memory {
-            Some(memory) => writer.long(memory.text("text").unwrap_or_default(), 2, Role::Text),
+            Some(memory) => writer.long(memory.text("text").unwrap_or_default(), 2, StyleRole::Text),
             None if linked_entity(link) == Entity::Case => {}
-            None => writer.text("  it is not among the memories here", Role::Muted),
+            None => writer.text("  it is not among the memories here", StyleRole::Muted),
         }
     }
 }
 
-fn events(writer: &mut Writer<'_>, context: &EpisodeContext) {
+fn events(writer: &mut DocumentWriter<'_>, context: &EpisodeContext) {
     if context.events.is_empty() {
-        writer.text("No event log belongs to this episode.", Role::Muted);
+        writer.text("No event log belongs to this episode.", StyleRole::Muted);
     }
     for event in &context.events {
         let mut line = TextLine::default();
         if let Some(at) = event.text("created_at") {
-            line.push(words::time(at, true), Role::Muted);
-            line.push("  ", Role::Text);
+            line.push(words::time(at, true), StyleRole::Muted);
+            line.push("  ", StyleRole::Text);
         }
         let kind = event.text("kind").unwrap_or("event");
         let role = if kind.ends_with("failed") {
-            Role::Bad
+            StyleRole::Bad
         } else if kind.ends_with("completed") {
-            Role::Good
+            StyleRole::Good
         } else {
-            Role::Accent
+            StyleRole::Accent
         };
         line.push(SafeText::limited(kind, 40), role);
-        line.push("  ", Role::Text);
-        line.push(words::one_line(event.get("data"), writer.width), Role::Muted);
+        line.push("  ", StyleRole::Text);
+        line.push(words::one_line(event.get("data"), writer.width), StyleRole::Muted);
         writer.line(line);
         writer.link(Destination::Row(Entity::WorkflowEvent, event.id().to_owned()));
     }
 }
 
-fn listed(writer: &mut Writer<'_>, rows: &[Row], none: &str) {
+fn listed(writer: &mut DocumentWriter<'_>, rows: &[Row], none: &str) {
     if rows.is_empty() {
-        writer.text(none, Role::Muted);
+        writer.text(none, StyleRole::Muted);
     }
     for row in rows {
         row_line(writer, row);

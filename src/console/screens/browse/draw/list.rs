@@ -2,20 +2,20 @@
 
 use ratatui::{buffer::Buffer, layout::Rect};
 
-use crate::console::core::Target;
-use crate::console::core::columns::{ListColumn, Show, plural};
+use crate::console::core::ClickTarget;
+use crate::console::core::columns::{ListColumn, ValueStyle, plural};
 use crate::console::core::context::Context;
 use crate::console::core::window::row_key;
 use crate::console::screens::browse::draw::summary;
-use crate::console::screens::browse::{ListScreen, Pane as Keys};
+use crate::console::screens::browse::{BrowsePane as Keys, ListScreen};
 use crate::console::view::Drawn;
 use crate::console::view::cell;
 use crate::console::view::words;
 use crate::memory::Row;
 use crate::memory::query::CountKind;
 use crate::ui::{
-    Align, Body, Card, Column, Extent, KeyHint, Look, Pane, Role, SafeText, Sort, Table, TableRow, TextLine, Tone,
-    Total, Width, figures,
+    Align, Card, CardTone, Extent, KeyHint, Look, PaneFrame, SafeText, SortMark, StyleRole, TableBody, TableColumn,
+    TableRow, TableView, TextLine, Total, Width, figures,
 };
 
 /// Blank columns between two columns, and those at the sides.
@@ -24,26 +24,26 @@ const SIDES: u16 = 3;
 
 /// Draws the list with its frame.
 pub fn draw(cx: &Context, browse: &ListScreen, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
-    let pane = Pane {
+    let pane = PaneFrame {
         title: plural(browse.entity).into(),
         note: note(cx, browse),
         foot: position(cx, browse),
         focused: browse.pane == Keys::List,
         tone: None,
     };
-    drawn.hits.add(area, Target::List);
+    drawn.hits.add(area, ClickTarget::List);
     let inside = pane.render(area, buf, look);
     let inside = summary::draw(browse, look, inside, buf);
-    let lines = Table::capacity(inside);
+    let lines = TableView::capacity(inside);
     drawn.measures.list_rows = lines;
     let fitted = fitted(&cx.list_columns(browse.entity), inside.width);
-    let columns: Vec<Column> = fitted.iter().map(|c| column(c, browse)).collect();
+    let columns: Vec<TableColumn> = fitted.iter().map(|c| column(c, browse)).collect();
     let card = message(cx, browse);
     let (top, rows) = visible(browse, lines);
     let table_rows: Vec<TableRow> = rows.iter().map(|row| table_row(row, browse, &fitted, look)).collect();
-    let table = Table {
+    let table = TableView {
         columns: &columns,
-        body: card.as_ref().map_or(Body::Rows(&table_rows), Body::Card),
+        body: card.as_ref().map_or(TableBody::Rows(&table_rows), TableBody::Card),
         selected: browse.window.selected().checked_sub(top).filter(|at| *at < rows.len()),
         focused: browse.pane == Keys::List,
         marks: !browse.marks.is_empty(),
@@ -62,35 +62,35 @@ fn visible(browse: &ListScreen, lines: usize) -> (usize, Vec<&Row>) {
     (window, browse.window.rows().skip(window).take(lines).collect())
 }
 
-fn hits(table: &Table<'_>, inside: Rect, top: usize, fitted: &[Fitted], drawn: &mut Drawn) {
+fn hits(table: &TableView<'_>, inside: Rect, top: usize, fitted: &[FittedColumn], drawn: &mut Drawn) {
     for y in inside.top()..inside.bottom() {
         if let Some(row) = table.row_at(inside, inside.x, y) {
-            drawn.hits.add(Rect { y, height: 1, ..inside }, Target::ListRow(top + row));
+            drawn.hits.add(Rect { y, height: 1, ..inside }, ClickTarget::ListRow(top + row));
         }
     }
     for x in inside.left()..inside.right() {
         if let Some(column) = table.column_at(inside, x, inside.y).and_then(|at| fitted.get(at)) {
-            drawn.hits.add(Rect { x, width: 1, height: 1, ..inside }, Target::ListHead(column.spec.column));
+            drawn.hits.add(Rect { x, width: 1, height: 1, ..inside }, ClickTarget::ListHead(column.spec.column));
         }
     }
 }
 
 /// A column that there is room for, and its width.
-struct Fitted {
+struct FittedColumn {
     spec: &'static ListColumn,
     width: u16,
 }
 
 /// The columns that there is room for. The least important give way first; what is left over goes to the text, until it
 /// has enough, then to the others in the order of their importance, then to the text again.
-fn fitted(specs: &[&'static ListColumn], width: u16) -> Vec<Fitted> {
+fn fitted(specs: &[&'static ListColumn], width: u16) -> Vec<FittedColumn> {
     const ENOUGH: u16 = 40;
     const IMPORTANT: u8 = 3;
     let room = width.saturating_sub(SIDES);
     let enough = ENOUGH.min(width * 2 / 5);
-    let mut fitted: Vec<Fitted> = specs.iter().map(|spec| Fitted { spec, width: spec.min }).collect();
-    let used = |fitted: &[Fitted]| fitted.iter().map(|c| c.width + GAP).sum::<u16>();
-    let lacking = |fitted: &[Fitted]| {
+    let mut fitted: Vec<FittedColumn> = specs.iter().map(|spec| FittedColumn { spec, width: spec.min }).collect();
+    let used = |fitted: &[FittedColumn]| fitted.iter().map(|c| c.width + GAP).sum::<u16>();
+    let lacking = |fitted: &[FittedColumn]| {
         fitted.iter().map(|c| if c.spec.max == 0 { enough.saturating_sub(c.width) } else { 0 }).sum::<u16>()
     };
     while let Some((at, priority)) = least_important(&fitted) {
@@ -100,7 +100,7 @@ fn fitted(specs: &[&'static ListColumn], width: u16) -> Vec<Fitted> {
         }
         fitted.remove(at);
     }
-    let grow = |fitted: &mut [Fitted], at: usize, most: u16| {
+    let grow = |fitted: &mut [FittedColumn], at: usize, most: u16| {
         let left = room.saturating_sub(used(fitted));
         fitted[at].width += left.min(most.saturating_sub(fitted[at].width));
     };
@@ -114,7 +114,7 @@ fn fitted(specs: &[&'static ListColumn], width: u16) -> Vec<Fitted> {
         let (most, show) = (fitted[at].spec.max, fitted[at].spec.show);
         let has_room = room.saturating_sub(used(&fitted)) + fitted[at].width >= most;
         // Half a date says no more than a short one.
-        if has_room || show != Show::Time {
+        if has_room || show != ValueStyle::Time {
             grow(&mut fitted, at, most);
         }
     }
@@ -125,29 +125,34 @@ fn fitted(specs: &[&'static ListColumn], width: u16) -> Vec<Fitted> {
 }
 
 /// The column that gives way first, and how important it is.
-fn least_important(fitted: &[Fitted]) -> Option<(usize, u8)> {
+fn least_important(fitted: &[FittedColumn]) -> Option<(usize, u8)> {
     let dispensable = fitted.iter().enumerate().filter(|(_, c)| c.spec.priority > 0);
     dispensable.map(|(at, c)| (at, c.spec.priority)).max_by_key(|(_, priority)| *priority)
 }
 
-fn column(fitted: &Fitted, browse: &ListScreen) -> Column {
+fn column(fitted: &FittedColumn, browse: &ListScreen) -> TableColumn {
     let spec = fitted.spec;
     let used = browse.order_used();
-    let sort = (used.column == spec.column).then_some(if used.descending { Sort::Descending } else { Sort::Ascending });
-    let mut column = Column::new(spec.title, Width::Fixed(fitted.width)).sorted(sort);
-    if matches!(spec.show, Show::Count | Show::Number | Show::Score) {
+    let sort = (used.column == spec.column).then_some(if used.descending {
+        SortMark::Descending
+    } else {
+        SortMark::Ascending
+    });
+    let mut column = TableColumn::new(spec.title, Width::Fixed(fitted.width)).sorted(sort);
+    if matches!(spec.show, ValueStyle::Count | ValueStyle::Number | ValueStyle::Score) {
         column.align = Align::Right;
     }
     column
 }
 
-fn table_row(row: &Row, browse: &ListScreen, fitted: &[Fitted], look: &Look) -> TableRow {
+fn table_row(row: &Row, browse: &ListScreen, fitted: &[FittedColumn], look: &Look) -> TableRow {
     let mut cells: Vec<TextLine> = fitted.iter().map(|c| cell::cell(row, c.spec, usize::from(c.width), look)).collect();
     let shown = |name: &str| fitted.iter().any(|c| c.spec.column == name);
     if row.problems.iter().any(|problem| !shown(&problem.column))
         && let Some(cell) = fitted.iter().position(|c| c.spec.max == 0).and_then(|at| cells.get_mut(at))
     {
-        let mut marked = TextLine::default().with_glyph(look.glyphs.warning, Role::Warn).with(" ", Role::Text);
+        let mut marked =
+            TextLine::default().with_glyph(look.glyphs.warning, StyleRole::Warn).with(" ", StyleRole::Text);
         marked.append(std::mem::take(cell));
         *cell = marked;
     }
@@ -160,20 +165,20 @@ fn message(cx: &Context, browse: &ListScreen) -> Option<Card> {
         return None;
     }
     if let Some(failure) = &browse.failure {
-        let card =
-            Card::new(Tone::Bad, SafeText::limited(&failure.what, 60)).line(SafeText::limited(&failure.message, 400));
+        let card = Card::new(CardTone::Bad, SafeText::limited(&failure.what, 60))
+            .line(SafeText::limited(&failure.message, 400));
         let card = failure.remedy.iter().fold(card, |card, remedy| card.line(SafeText::limited(remedy, 200)));
         return Some(card.hint(KeyHint::new("r", "try again")));
     }
     if !browse.window.is_filled() || browse.is_stale() {
-        return Some(Card::new(Tone::Plain, "Reading"));
+        return Some(Card::new(CardTone::Plain, "Reading"));
     }
     if browse.conditions.is_empty() {
-        return Some(Card::new(Tone::Plain, format!("There are no {} here", plural(browse.entity))));
+        return Some(Card::new(CardTone::Plain, format!("There are no {} here", plural(browse.entity))));
     }
     let line = cx.masking.shown(&browse.conditions).line();
     let card =
-        Card::new(Tone::Plain, format!("No {} match", plural(browse.entity))).line(SafeText::limited(&line, 300));
+        Card::new(CardTone::Plain, format!("No {} match", plural(browse.entity))).line(SafeText::limited(&line, 300));
     Some(card.hint(KeyHint::new("/", "change the filter")).hint(KeyHint::new("\\", "clear it")))
 }
 
@@ -183,7 +188,7 @@ fn note(cx: &Context, browse: &ListScreen) -> TextLine {
         return TextLine::default();
     }
     let line = cx.masking.shown(&browse.conditions).line();
-    TextLine::of("where ", Role::Muted).with(SafeText::limited(&line, 120), Role::Accent)
+    TextLine::of("where ", StyleRole::Muted).with(SafeText::limited(&line, 120), StyleRole::Accent)
 }
 
 fn total(cx: &Context, browse: &ListScreen) -> Total {
@@ -218,11 +223,11 @@ fn extent(cx: &Context, browse: &ListScreen, top: usize, shown: usize) -> Extent
 fn position(cx: &Context, browse: &ListScreen) -> TextLine {
     let mut line = TextLine::default();
     if !browse.marks.is_empty() {
-        line.push(format!("{} marked", browse.marks.len()), Role::Accent);
-        line.push("   ", Role::Text);
+        line.push(format!("{} marked", browse.marks.len()), StyleRole::Accent);
+        line.push("   ", StyleRole::Text);
     }
     if browse.pending.is_some() {
-        line.push("reading   ", Role::Muted);
+        line.push("reading   ", StyleRole::Muted);
     }
     let number = match (browse.window.number(), browse.window.to_end()) {
         (Some(number), _) => SafeText::join(&["row ".into(), figures::count(number as u64)], ""),
@@ -230,13 +235,13 @@ fn position(cx: &Context, browse: &ListScreen) -> TextLine {
         (None, Some(to_end)) => SafeText::join(&[figures::count(to_end as u64), " before the last".into()], ""),
         (None, None) => return line,
     };
-    line.push(number, Role::Text);
+    line.push(number, StyleRole::Text);
     match total(cx, browse) {
-        Total::Exact(total) => line.push(SafeText::join(&[" of ".into(), figures::count(total)], ""), Role::Muted),
+        Total::Exact(total) => line.push(SafeText::join(&[" of ".into(), figures::count(total)], ""), StyleRole::Muted),
         Total::About(total) => {
-            line.push(SafeText::join(&[" of ".into(), words::count(total, CountKind::About)], ""), Role::Muted);
+            line.push(SafeText::join(&[" of ".into(), words::count(total, CountKind::About)], ""), StyleRole::Muted);
         }
-        Total::Unknown => line.push(", more follow", Role::Muted),
+        Total::Unknown => line.push(", more follow", StyleRole::Muted),
     }
     line
 }

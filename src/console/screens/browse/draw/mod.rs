@@ -11,7 +11,7 @@ mod utility;
 
 use ratatui::layout::Rect;
 
-use super::{ListScreen, Pane};
+use super::{BrowsePane, ListScreen};
 use crate::console::core::context::Context;
 use crate::console::view::Canvas;
 
@@ -23,7 +23,7 @@ pub fn draw_list(screen: &ListScreen, cx: &Context, canvas: &mut Canvas<'_>) {
     }
     if let Some(area) = detail {
         let body = std::mem::replace(&mut canvas.area, area);
-        details::draw(&screen.detail, screen.pane == Pane::Detail, screen.window.is_filled(), cx, canvas);
+        details::draw(&screen.detail, screen.pane == BrowsePane::Detail, screen.window.is_filled(), cx, canvas);
         canvas.area = body;
     }
 }
@@ -32,7 +32,7 @@ pub fn draw_list(screen: &ListScreen, cx: &Context, canvas: &mut Canvas<'_>) {
 fn panes(browse: &ListScreen, body: Rect) -> (Option<Rect>, Option<Rect>) {
     const WIDE: u16 = 120;
     const HIGH: u16 = 26;
-    let one = |pane| if pane == Pane::List { (Some(body), None) } else { (None, Some(body)) };
+    let one = |pane| if pane == BrowsePane::List { (Some(body), None) } else { (None, Some(body)) };
     if browse.zoomed {
         return one(browse.pane);
     }

@@ -2,36 +2,36 @@
 
 use crate::change::plan::erasure::Preview;
 use crate::console::screens::browse::detail::Detail;
-use crate::console::view::document::Writer;
+use crate::console::view::document::DocumentWriter;
 use crate::console::view::{person, tally};
-use crate::ui::{Role, SafeText, TextLine, figures};
+use crate::ui::{SafeText, StyleRole, TextLine, figures};
 
 /// Handles of one kind that are shown beside everything else.
 const HANDLES: usize = 6;
 
 /// Writes where the person is, or how far the look for that is.
-pub fn lines(writer: &mut Writer<'_>, detail: &Detail) {
+pub fn lines(writer: &mut DocumentWriter<'_>, detail: &Detail) {
     let known = &detail.whereabouts;
     match (&known.found, &known.failure) {
         (Some(found), _) => found_lines(writer, found),
         (None, Some(failure)) => {
-            writer.hanging(TextLine::default(), &SafeText::limited(&failure.what, 100), Role::Bad);
-            writer.hanging(TextLine::default(), &SafeText::limited(&failure.message, 400), Role::Text);
+            writer.hanging(TextLine::default(), &SafeText::limited(&failure.what, 100), StyleRole::Bad);
+            writer.hanging(TextLine::default(), &SafeText::limited(&failure.message, 400), StyleRole::Text);
             if let Some(remedy) = &failure.remedy {
-                writer.hanging(TextLine::default(), &SafeText::limited(remedy, 300), Role::Muted);
+                writer.hanging(TextLine::default(), &SafeText::limited(remedy, 300), StyleRole::Muted);
             }
         }
         (None, None) => {
-            writer.text("looking everywhere", Role::Info);
+            writer.text("looking everywhere", StyleRole::Info);
             if let Some((table, values)) = &known.looking {
                 let words = [SafeText::limited(table, 40), ": ".into(), figures::count(*values), " values read".into()];
-                writer.hanging(TextLine::default(), &SafeText::join(&words, ""), Role::Muted);
+                writer.hanging(TextLine::default(), &SafeText::join(&words, ""), StyleRole::Muted);
             }
         }
     }
 }
 
-fn found_lines(writer: &mut Writer<'_>, found: &Preview) {
+fn found_lines(writer: &mut DocumentWriter<'_>, found: &Preview) {
     let (width, look) = (writer.width, writer.look);
     let mut all = person::state(found, width, look);
     all.push(TextLine::default());
@@ -44,13 +44,13 @@ fn found_lines(writer: &mut Writer<'_>, found: &Preview) {
     if !found.effects.is_empty() {
         writer.section("what else comes of it", None);
         for effect in &found.effects {
-            let head = TextLine::default().with_glyph(look.glyphs.bullet, Role::Muted).with(" ", Role::Text);
-            writer.hanging(head, &SafeText::limited(effect, 400), Role::Text);
+            let head = TextLine::default().with_glyph(look.glyphs.bullet, StyleRole::Muted).with(" ", StyleRole::Text);
+            writer.hanging(head, &SafeText::limited(effect, 400), StyleRole::Text);
         }
     }
     let total = found.mentions.iter().map(|(_, count)| count).sum();
     writer.section("named in other people's rows", Some(total));
     person::mentioned(found, width, look).into_iter().for_each(|line| writer.line(line));
     writer.blank();
-    writer.line(TextLine::of("c p", Role::Key).with(" shows what erasing this person would do", Role::Muted));
+    writer.line(TextLine::of("c p", StyleRole::Key).with(" shows what erasing this person would do", StyleRole::Muted));
 }

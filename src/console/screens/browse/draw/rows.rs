@@ -6,11 +6,11 @@ use crate::console::core::Destination;
 use crate::console::core::columns::row_name;
 use crate::console::core::columns::title_column;
 use crate::console::screens::browse::detail::Detail;
-use crate::console::view::document::{Writer, value_line};
+use crate::console::view::document::{DocumentWriter, value_line};
 use crate::console::view::words;
-use crate::memory::{Entity, Kind, Row};
+use crate::memory::{Entity, Row, ValueKind};
 use crate::ui::chart::{self, DivergingBar, DivergingBars};
-use crate::ui::{Look, Pair, Role, SafeText, TextLine};
+use crate::ui::{Look, NamedValue, SafeText, StyleRole, TextLine};
 
 /// Columns whose texts are long and stand below the others.
 fn long_columns(entity: Entity) -> &'static [&'static str] {
@@ -29,13 +29,14 @@ fn long_columns(entity: Entity) -> &'static [&'static str] {
 }
 
 /// Writes what matters of a row.
-pub fn overview(writer: &mut Writer<'_>, row: &Row) {
-    writer.hanging(TextLine::default(), &SafeText::limited(&row_name(row), 400), Role::Heading);
+pub fn overview(writer: &mut DocumentWriter<'_>, row: &Row) {
+    writer.hanging(TextLine::default(), &SafeText::limited(&row_name(row), 400), StyleRole::Heading);
     writer.blank();
     head(writer, row);
     let long = long_columns(row.entity);
     let short = row.entity.columns().iter().map(|c| c.name).filter(|name| !long.contains(name));
-    let pairs: Vec<Pair> = short.map(|name| Pair::line(label(name), value_line(row, name, writer.look))).collect();
+    let pairs: Vec<NamedValue> =
+        short.map(|name| NamedValue::line(label(name), value_line(row, name, writer.look))).collect();
     writer.pairs(&pairs);
     for name in long {
         long_value(writer, row, name);
@@ -49,14 +50,14 @@ pub fn label(column: &str) -> String {
 }
 
 /// Small pictures of what a number alone says little of.
-fn head(writer: &mut Writer<'_>, row: &Row) {
+fn head(writer: &mut DocumentWriter<'_>, row: &Row) {
     let look = writer.look;
     match row.entity {
         Entity::Case => {
             if let Some(reward) = row.number("reward") {
-                let mut line = TextLine::of("reward   ", Role::Label);
-                line.append(chart::meter(reward, 24, Role::Accent, look));
-                line.push(format!("  {reward:.2}"), Role::Text);
+                let mut line = TextLine::of("reward   ", StyleRole::Label);
+                line.append(chart::meter(reward, 24, StyleRole::Accent, look));
+                line.push(format!("  {reward:.2}"), StyleRole::Text);
                 writer.line(line);
                 writer.blank();
             }
@@ -75,13 +76,13 @@ fn head(writer: &mut Writer<'_>, row: &Row) {
         }
         Entity::UtilityEvent => {
             if let (Some(before), Some(after)) = (row.number("before"), row.number("after")) {
-                let mut line = TextLine::of("utility  ", Role::Label);
-                line.append(chart::meter(before, 12, Role::Muted, look));
-                line.push(format!(" {before:.2} "), Role::Muted);
-                line.push_glyphs(look.glyphs.arrow_right, 1, Role::Muted);
-                line.push(" ", Role::Text);
-                line.append(chart::meter(after, 12, Role::Accent, look));
-                line.push(format!(" {after:.2}"), Role::Text);
+                let mut line = TextLine::of("utility  ", StyleRole::Label);
+                line.append(chart::meter(before, 12, StyleRole::Muted, look));
+                line.push(format!(" {before:.2} "), StyleRole::Muted);
+                line.push_glyphs(look.glyphs.arrow_right, 1, StyleRole::Muted);
+                line.push(" ", StyleRole::Text);
+                line.append(chart::meter(after, 12, StyleRole::Accent, look));
+                line.push(format!(" {after:.2}"), StyleRole::Text);
                 writer.line(line);
                 writer.blank();
             }
@@ -92,7 +93,7 @@ fn head(writer: &mut Writer<'_>, row: &Row) {
 }
 
 /// Learned weights as bars around zero, on one scale.
-fn weights(writer: &mut Writer<'_>, weights: &Value) {
+fn weights(writer: &mut DocumentWriter<'_>, weights: &Value) {
     let Value::Object(fields) = weights else { return };
     let numbers: Vec<(&String, f64)> = fields.iter().filter_map(|(name, w)| Some((name, w.as_f64()?))).collect();
     let most = numbers.iter().map(|(_, weight)| weight.abs()).fold(0.0, f64::max);
@@ -107,7 +108,7 @@ fn weights(writer: &mut Writer<'_>, weights: &Value) {
             note: format!("{weight:+.3}").into(),
         })
         .collect();
-    writer.text("weights, beside the greatest", Role::Label);
+    writer.text("weights, beside the greatest", StyleRole::Label);
     for line in (DivergingBars { bars: &bars }).lines(writer.width, writer.look) {
         writer.line(line);
     }
@@ -115,15 +116,15 @@ fn weights(writer: &mut Writer<'_>, weights: &Value) {
 }
 
 /// A long value under a heading; what is empty is left out.
-pub fn long_value(writer: &mut Writer<'_>, row: &Row, column: &str) {
+pub fn long_value(writer: &mut DocumentWriter<'_>, row: &Row, column: &str) {
     let value = row.get(column);
-    let is_json = row.entity.column(column).is_some_and(|c| c.kind == Kind::Json);
+    let is_json = row.entity.column(column).is_some_and(|c| c.kind == ValueKind::Json);
     match value {
         Value::Null => {}
         Value::String(text) if text.trim().is_empty() => {}
         Value::String(text) => {
             writer.section(&label(column), None);
-            writer.long(text, 0, Role::Text);
+            writer.long(text, 0, StyleRole::Text);
         }
         value if is_json && !is_empty(value) => {
             writer.section(&label(column), None);
@@ -142,10 +143,10 @@ fn is_empty(value: &Value) -> bool {
 }
 
 /// Writes what a row is related to.
-pub fn related(writer: &mut Writer<'_>, detail: &Detail) {
+pub fn related(writer: &mut DocumentWriter<'_>, detail: &Detail) {
     if detail.related.is_empty() {
         let text = if detail.pending_related.is_some() { "reading" } else { "Nothing is related to this row." };
-        writer.text(text, Role::Muted);
+        writer.text(text, StyleRole::Muted);
         return;
     }
     for group in &detail.related {
@@ -154,31 +155,31 @@ pub fn related(writer: &mut Writer<'_>, detail: &Detail) {
             row_line(writer, row);
         }
         if group.rows.is_empty() && group.dangling.is_empty() {
-            writer.text("none", Role::Muted);
+            writer.text("none", StyleRole::Muted);
         }
         if group.more {
-            writer.text("there are more; f leads to all of them", Role::Muted);
+            writer.text("there are more; f leads to all of them", StyleRole::Muted);
         }
         for id in &group.dangling {
-            let line = TextLine::default().with_glyph(writer.look.glyphs.warning, Role::Warn);
-            let line = line.with(" names ", Role::Text).with(SafeText::limited(id, 60), Role::Warn);
-            writer.line(line.with(", which is not there", Role::Text));
+            let line = TextLine::default().with_glyph(writer.look.glyphs.warning, StyleRole::Warn);
+            let line = line.with(" names ", StyleRole::Text).with(SafeText::limited(id, 60), StyleRole::Warn);
+            writer.line(line.with(", which is not there", StyleRole::Text));
         }
     }
 }
 
 /// A row on one line, which leads to it.
-pub fn row_line(writer: &mut Writer<'_>, row: &Row) {
+pub fn row_line(writer: &mut DocumentWriter<'_>, row: &Row) {
     let look = writer.look;
     let mut line = TextLine::default();
     if let Some(at) = row.text(row.entity.time_column()).filter(|_| row.entity != Entity::MemoryLink) {
-        line.push(words::time(at, false), Role::Muted);
-        line.push("  ", Role::Text);
+        line.push(words::time(at, false), StyleRole::Muted);
+        line.push("  ", StyleRole::Text);
     }
     line.append(brief(row, look));
     if !row.problems.is_empty() {
-        line.push(" ", Role::Text);
-        line.push_glyphs(look.glyphs.warning, 1, Role::Warn);
+        line.push(" ", StyleRole::Text);
+        line.push_glyphs(look.glyphs.warning, 1, StyleRole::Warn);
     }
     writer.line(line);
     match row.entity {
@@ -198,16 +199,16 @@ fn brief(row: &Row, look: &Look) -> TextLine {
     let state = ["outcome", "signal", "action", "kind"].iter().find_map(|column| row.text(column));
     if let Some(word) = state {
         line.append(words::state(word, look));
-        line.push("  ", Role::Text);
+        line.push("  ", StyleRole::Text);
     }
     if let Some(reward) = row.number("reward") {
-        line.append(chart::meter(reward, 5, Role::Accent, look));
-        line.push(format!(" {reward:.2}  "), Role::Text);
+        line.append(chart::meter(reward, 5, StyleRole::Accent, look));
+        line.push(format!(" {reward:.2}  "), StyleRole::Text);
     }
     if row.entity == Entity::MemoryLink {
-        return line.with(SafeText::limited(row.text("episode_id").unwrap_or_default(), 80), Role::Link);
+        return line.with(SafeText::limited(row.text("episode_id").unwrap_or_default(), 80), StyleRole::Link);
     }
     let name = row_name(row);
-    let role = if row.get(title_column(row.entity)).is_null() { Role::Muted } else { Role::Text };
+    let role = if row.get(title_column(row.entity)).is_null() { StyleRole::Muted } else { StyleRole::Text };
     line.with(SafeText::limited(&name, 160), role)
 }

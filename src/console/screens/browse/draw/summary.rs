@@ -8,7 +8,7 @@ use crate::console::screens::browse::ListScreen;
 use crate::console::view::words;
 use crate::memory::Entity;
 use crate::ui::chart::Histogram;
-use crate::ui::{Look, Role, SafeText, Section, TextLine, look as lay};
+use crate::ui::{Look, SafeText, Section, StyleRole, TextLine, look as lay};
 
 /// Rows of the picture with its heading.
 const HEIGHT: u16 = 7;
@@ -47,7 +47,7 @@ pub fn draw(browse: &ListScreen, look: &Look, area: Rect, buf: &mut Buffer) -> R
     let buckets = buckets(&values, ends);
     let (least, greatest) = ends;
     let ends = (SafeText::new(&format!("{least:.0}")), SafeText::new(&format!("{greatest:.0}")));
-    let histogram = Histogram { buckets: &buckets, ends, role: Role::Accent };
+    let histogram = Histogram { buckets: &buckets, ends, role: StyleRole::Accent };
     let body = lay::below(foot, 1);
     histogram.render(Rect { x: body.x + 2, width: body.width.saturating_sub(4).min(88), ..body }, buf, look);
     Rect { height: area.height - HEIGHT, ..area }
@@ -86,8 +86,8 @@ fn outcomes(browse: &ListScreen, look: &Look, area: Rect, buf: &mut Buffer) -> R
     let mut line = TextLine::default();
     for (word, count) in counts {
         line.append(words::state(word, look));
-        line.push(format!(" {count}"), Role::Number);
-        line.push("   ", Role::Text);
+        line.push(format!(" {count}"), StyleRole::Number);
+        line.push("   ", StyleRole::Text);
     }
     line.render(Rect { x: foot.x + 2, width: foot.width.saturating_sub(3), ..lay::row(foot, 1) }, buf, look);
     Rect { height: area.height - ROWS, ..area }

@@ -1,45 +1,45 @@
 //! The utility of an episode: a line with the signals that moved it.
 
 use crate::console::core::Destination;
-use crate::console::view::document::Writer;
+use crate::console::view::document::DocumentWriter;
 use crate::console::view::words;
 use crate::memory::query::EpisodeContext;
 use crate::memory::utility::{self, Signal};
 use crate::memory::{Entity, Row};
-use crate::ui::chart::{self, LineChart, Point};
-use crate::ui::{Role, SafeText, TextLine};
+use crate::ui::chart::{self, LineChart, LinePoint};
+use crate::ui::{SafeText, StyleRole, TextLine};
 
 /// Writes the line and the signals below it.
-pub fn write(writer: &mut Writer<'_>, context: &EpisodeContext) {
+pub fn write(writer: &mut DocumentWriter<'_>, context: &EpisodeContext) {
     let look = writer.look;
     let g = look.glyphs;
     let stored = context.episode.number("utility");
     if context.utility.is_empty() {
         match stored {
             Some(utility) => {
-                let mut line = TextLine::of("utility  ", Role::Label);
-                line.append(chart::meter(utility, 24, Role::Accent, look));
-                line.push(format!("  {utility:.2}"), Role::Text);
+                let mut line = TextLine::of("utility  ", StyleRole::Label);
+                line.append(chart::meter(utility, 24, StyleRole::Accent, look));
+                line.push(format!("  {utility:.2}"), StyleRole::Text);
                 writer.line(line);
-                writer.text("No signal is recorded that moved it.", Role::Muted);
+                writer.text("No signal is recorded that moved it.", StyleRole::Muted);
             }
-            None => writer.text("This episode has no utility and no signals.", Role::Muted),
+            None => writer.text("This episode has no utility and no signals.", StyleRole::Muted),
         }
         return;
     }
     let start = context.utility.first().and_then(|row| row.number("before")).unwrap_or(utility::START);
     let words_of = context.utility.iter().map(|row| row.text("signal").unwrap_or_default());
     let replay = utility::replay(start, words_of);
-    let mut points = vec![Point { value: Some(start), mark: None }];
-    points.extend(context.utility.iter().zip(&replay.steps).map(|(row, step)| Point {
+    let mut points = vec![LinePoint { value: Some(start), mark: None }];
+    points.extend(context.utility.iter().zip(&replay.steps).map(|(row, step)| LinePoint {
         value: row.number("after").or(Some(step.after)),
         mark: Some(match step.signal {
-            Some(Signal::Confirmed) => (g.check, Role::Good),
-            Some(Signal::Corrected) => (g.edit, Role::Warn),
-            Some(Signal::Rejected) => (g.cross, Role::Bad),
-            Some(Signal::Undone) => (g.undo, Role::Bad),
-            Some(Signal::Ignored) => (g.ring, Role::Muted),
-            None => (g.warning, Role::Warn),
+            Some(Signal::Confirmed) => (g.check, StyleRole::Good),
+            Some(Signal::Corrected) => (g.edit, StyleRole::Warn),
+            Some(Signal::Rejected) => (g.cross, StyleRole::Bad),
+            Some(Signal::Undone) => (g.undo, StyleRole::Bad),
+            Some(Signal::Ignored) => (g.ring, StyleRole::Muted),
+            None => (g.warning, StyleRole::Warn),
         }),
     }));
     let at = |row: Option<&Row>| row.and_then(|r| r.text("created_at")).map(words::short_time).unwrap_or_default();
@@ -48,27 +48,27 @@ pub fn write(writer: &mut Writer<'_>, context: &EpisodeContext) {
     writer.picture(10, |area, buf| chart.render(area, buf, look));
     writer.blank();
     let replayed = replay.utility();
-    let mut line = TextLine::of("replayed ", Role::Label).with(format!("{replayed:.2}"), Role::Text);
+    let mut line = TextLine::of("replayed ", StyleRole::Label).with(format!("{replayed:.2}"), StyleRole::Text);
     if let Some(stored) = stored {
-        line.push("   stored ", Role::Label);
+        line.push("   stored ", StyleRole::Label);
         let agrees = (stored - replayed).abs() < 0.005;
-        line.push(format!("{stored:.2}"), if agrees { Role::Text } else { Role::Warn });
+        line.push(format!("{stored:.2}"), if agrees { StyleRole::Text } else { StyleRole::Warn });
     }
     writer.line(line);
     writer.blank();
     for (row, step) in context.utility.iter().zip(&replay.steps) {
         let mut line = TextLine::default();
         if let Some(at) = row.text("created_at") {
-            line.push(words::time(at, true), Role::Muted);
-            line.push("  ", Role::Text);
+            line.push(words::time(at, true), StyleRole::Muted);
+            line.push("  ", StyleRole::Text);
         }
         line.append(words::state(row.text("signal").unwrap_or("unknown"), look));
-        line.push(format!("  {:.2} ", step.before), Role::Muted);
-        line.push_glyphs(g.arrow_right, 1, Role::Muted);
-        line.push(format!(" {:.2}", step.after), Role::Text);
+        line.push(format!("  {:.2} ", step.before), StyleRole::Muted);
+        line.push_glyphs(g.arrow_right, 1, StyleRole::Muted);
+        line.push(format!(" {:.2}", step.after), StyleRole::Text);
         if let Some(reason) = row.text("reason") {
-            line.push("  ", Role::Text);
-            line.push(SafeText::limited(reason, 200), Role::Text);
+            line.push("  ", StyleRole::Text);
+            line.push(SafeText::limited(reason, 200), StyleRole::Text);
         }
         writer.line(line);
         writer.link(Destination::Row(Entity::UtilityEvent, row.id().to_owned()));

@@ -1,11 +1,11 @@
 //! What was chosen for an erasure, and the words of the last question.
 
 use crate::change::plan::Counts;
-use crate::change::plan::erasure::{Choice, Mentions, Preview};
+use crate::change::plan::erasure::{ErasureChoice, Mentions, Preview};
 use crate::console::screens::erase::{EraseScreen, STEPS};
 use crate::console::view::changes::sentences;
 use crate::console::view::person::state;
-use crate::ui::{Align, Look, Role, SafeText, Section, TextLine, figures};
+use crate::ui::{Align, Look, SafeText, Section, StyleRole, TextLine, figures};
 
 /// A choice: its key, what it is about, what was chosen, and what that means.
 #[derive(Clone, Copy)]
@@ -16,7 +16,7 @@ struct Chosen {
     means: &'static str,
 }
 
-fn chosen(choice: &Choice, preview: Option<&Preview>) -> Vec<Chosen> {
+fn chosen(choice: &ErasureChoice, preview: Option<&Preview>) -> Vec<Chosen> {
     let pick =
         |on: bool, yes: (&'static str, &'static str), no: (&'static str, &'static str)| if on { yes } else { no };
     let (word, means) = mentions(choice.mentions);
@@ -67,11 +67,11 @@ pub(in crate::console) fn explained(
         let means = SafeText::from(chosen.means);
         if line.width() + 2 + means.width() <= width {
             line.push_blanks(2);
-            lines.push(line.with(means, Role::Muted));
+            lines.push(line.with(means, StyleRole::Muted));
         } else {
             lines.push(line);
             for part in means.wrap(width.saturating_sub(7).max(12)) {
-                lines.push(TextLine::of("       ", Role::Text).with(part, Role::Muted));
+                lines.push(TextLine::of("       ", StyleRole::Text).with(part, StyleRole::Muted));
             }
         }
     }
@@ -84,11 +84,11 @@ fn keyless(chosen: Chosen) -> Chosen {
 }
 
 fn line(chosen: &Chosen, look: &Look) -> TextLine {
-    TextLine::of("  ", Role::Text)
-        .with(chosen.key, Role::Key)
-        .with("  ", Role::Text)
-        .with(look.pad(&SafeText::from(chosen.about), 16, Align::Left), Role::Label)
-        .with(look.pad(&SafeText::from(chosen.word), 6, Align::Left), Role::Warn)
+    TextLine::of("  ", StyleRole::Text)
+        .with(chosen.key, StyleRole::Key)
+        .with("  ", StyleRole::Text)
+        .with(look.pad(&SafeText::from(chosen.about), 16, Align::Left), StyleRole::Label)
+        .with(look.pad(&SafeText::from(chosen.word), 6, Align::Left), StyleRole::Warn)
 }
 
 /// Rows that go, and rows that change.
@@ -105,17 +105,17 @@ pub(in crate::console) fn side(erasure: &EraseScreen, width: usize, look: &Look)
         let (gone, changed) = rows(&preview.counts);
         let fact = |label: &str, rows: usize, word: &str| {
             let label = look.pad(&SafeText::from(label), 10, Align::Left);
-            TextLine::of(label, Role::Label)
-                .with(figures::count(rows as u64), Role::Number)
-                .with(format!(" {}{word}", if rows == 1 { "row" } else { "rows" }), Role::Text)
+            TextLine::of(label, StyleRole::Label)
+                .with(figures::count(rows as u64), StyleRole::Number)
+                .with(format!(" {}{word}", if rows == 1 { "row" } else { "rows" }), StyleRole::Text)
         };
         lines.push(fact("removed", gone, ""));
         lines.push(fact("changed", changed, " of other people"));
         let others = preview.mentions.iter().map(|(_, count)| count).sum::<usize>();
         lines.push(
-            TextLine::of(look.pad(&SafeText::from("named in"), 10, Align::Left), Role::Label)
-                .with(figures::count(others as u64), Role::Number)
-                .with(if others == 1 { " value of other people" } else { " values of other people" }, Role::Text),
+            TextLine::of(look.pad(&SafeText::from("named in"), 10, Align::Left), StyleRole::Label)
+                .with(figures::count(others as u64), StyleRole::Number)
+                .with(if others == 1 { " value of other people" } else { " values of other people" }, StyleRole::Text),
         );
         lines.push(TextLine::default());
         lines.extend(state(preview, width, look));
@@ -130,7 +130,7 @@ pub(in crate::console) fn side(erasure: &EraseScreen, width: usize, look: &Look)
     }
     if !is_over {
         let told = ["Nothing is written before the person's id is typed.".to_owned()];
-        lines.extend(sentences(&told, Role::Muted, width, look));
+        lines.extend(sentences(&told, StyleRole::Muted, width, look));
     }
     lines
 }

@@ -5,8 +5,8 @@ use ratatui::{buffer::Buffer, layout::Rect};
 use crate::change::plan::erasure::{Mentions, Preview, ShownMention};
 use crate::console::screens::erase::EraseScreen;
 use crate::console::view::Drawn;
-use crate::ui::scroll::Lines;
-use crate::ui::{Align, Glyph, Look, Role, SafeText, Section, TextLine, look as lay};
+use crate::ui::scroll::LineWindow;
+use crate::ui::{Align, Glyph, Look, SafeText, Section, StyleRole, TextLine, look as lay};
 
 /// Columns of the word for what is done.
 const WORD: usize = 7;
@@ -14,7 +14,7 @@ const WORD: usize = 7;
 const LEAST: u16 = 6;
 
 /// A line of the list.
-enum Row<'p> {
+enum MentionRow<'p> {
     Place(&'p str, usize),
     Mention(usize, &'p ShownMention),
 }
@@ -32,7 +32,7 @@ pub fn draw(erasure: &EraseScreen, preview: &Preview, look: &Look, area: Rect, b
         below = lay::below(below, 1);
     }
     if preview.named.is_empty() {
-        TextLine::of("none", Role::Muted).render(lay::row(below, 0), buf, look);
+        TextLine::of("none", StyleRole::Muted).render(lay::row(below, 0), buf, look);
         return;
     }
     let told = erasure.mention().map(|mention| about(mention, width, look)).unwrap_or_default();
@@ -47,49 +47,49 @@ pub fn draw(erasure: &EraseScreen, preview: &Preview, look: &Look, area: Rect, b
 fn draw_list(erasure: &EraseScreen, preview: &Preview, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
     let rows = rows(preview);
     let at = erasure.mention.min(preview.named.len().saturating_sub(1));
-    let line = rows.iter().position(|row| matches!(row, Row::Mention(number, _) if *number == at)).unwrap_or(0);
+    let line = rows.iter().position(|row| matches!(row, MentionRow::Mention(number, _) if *number == at)).unwrap_or(0);
     let height = usize::from(area.height).max(1);
     let first = line.saturating_sub(height / 2).min(rows.len().saturating_sub(height));
     let width = usize::from(area.width.saturating_sub(2));
     let window: Vec<TextLine> =
         rows.iter().skip(first).take(height).map(|row| row_line(row, erasure, width, look)).collect();
     drawn.measures.list_rows = height;
-    Lines { lines: &window, first, total: rows.len(), selected: Some(line - first) }.render(area, buf, look);
+    LineWindow { lines: &window, first, total: rows.len(), selected: Some(line - first) }.render(area, buf, look);
 }
 
 /// Mentions below the column that they stand in.
-fn rows(preview: &Preview) -> Vec<Row<'_>> {
+fn rows(preview: &Preview) -> Vec<MentionRow<'_>> {
     let mut rows = Vec::new();
     let mut place = "";
     for (number, mention) in preview.named.iter().enumerate() {
         if mention.place != place {
             place = &mention.place;
             let count = preview.mentions.iter().find(|(of, _)| of == place).map_or(0, |(_, count)| *count);
-            rows.push(Row::Place(place, count));
+            rows.push(MentionRow::Place(place, count));
         }
-        rows.push(Row::Mention(number, mention));
+        rows.push(MentionRow::Mention(number, mention));
     }
     rows
 }
 
-fn row_line(row: &Row<'_>, erasure: &EraseScreen, width: usize, look: &Look) -> TextLine {
+fn row_line(row: &MentionRow<'_>, erasure: &EraseScreen, width: usize, look: &Look) -> TextLine {
     match row {
-        Row::Place(place, count) => {
-            TextLine::of(SafeText::limited(place, 80).cut(width.saturating_sub(8)), Role::Heading)
-                .with(format!("  {count}"), Role::Muted)
+        MentionRow::Place(place, count) => {
+            TextLine::of(SafeText::limited(place, 80).cut(width.saturating_sub(8)), StyleRole::Heading)
+                .with(format!("  {count}"), StyleRole::Muted)
         }
-        Row::Mention(_, mention) => {
+        MentionRow::Mention(_, mention) => {
             let decision = erasure.choice.decision(mention);
             let own = erasure.choice.each.contains_key(&mention.id);
             let (glyph, role) = (mark(decision, look), role(decision));
-            let mut line = TextLine::of("  ", Role::Text).with_glyph(glyph, role).with(" ", Role::Text);
+            let mut line = TextLine::of("  ", StyleRole::Text).with_glyph(glyph, role).with(" ", StyleRole::Text);
             line = line.with(look.pad(&SafeText::from(decision.word()), WORD, Align::Left), role);
-            line.push(if own { "* " } else { "  " }, Role::Warn);
+            line.push(if own { "* " } else { "  " }, StyleRole::Warn);
             if mention.doubt.is_some() {
-                line.push("perhaps ", Role::Warn);
+                line.push("perhaps ", StyleRole::Warn);
             }
             let room = width.saturating_sub(line.width());
-            line.with(SafeText::limited(&mention.sample, 200).cut(room), Role::Text)
+            line.with(SafeText::limited(&mention.sample, 200).cut(room), StyleRole::Text)
         }
     }
 }
@@ -102,25 +102,25 @@ fn mark(decision: Mentions, look: &Look) -> Glyph {
     }
 }
 
-fn role(decision: Mentions) -> Role {
+fn role(decision: Mentions) -> StyleRole {
     match decision {
-        Mentions::Leave => Role::Muted,
-        Mentions::Redact => Role::Warn,
-        Mentions::Delete => Role::Bad,
+        Mentions::Leave => StyleRole::Muted,
+        Mentions::Redact => StyleRole::Warn,
+        Mentions::Delete => StyleRole::Bad,
     }
 }
 
 /// What is done about all that are certain.
 fn all(erasure: &EraseScreen, width: usize, look: &Look) -> Vec<TextLine> {
-    let mut line = TextLine::of("all certain  ", Role::Label);
+    let mut line = TextLine::of("all certain  ", StyleRole::Label);
     for decision in Mentions::ALL {
         let is = decision == erasure.choice.mentions;
         let glyph = if is { look.glyphs.dot } else { look.glyphs.ring };
-        let role = if is { Role::Warn } else { Role::Muted };
+        let role = if is { StyleRole::Warn } else { StyleRole::Muted };
         line = line.with_glyph(glyph, role).with(format!(" {}  ", decision.word()), role);
     }
     if !erasure.is_settled() {
-        line = line.with("c m", Role::Key);
+        line = line.with("c m", StyleRole::Key);
     }
     line.flow(width, look)
 }
@@ -130,11 +130,11 @@ fn keys(erasure: &EraseScreen, preview: &Preview, width: usize, look: &Look) -> 
     if erasure.is_settled() || preview.named.is_empty() {
         return Vec::new();
     }
-    let mut line = TextLine::of("this one     ", Role::Label);
+    let mut line = TextLine::of("this one     ", StyleRole::Label);
     for (key, word) in [("s", "leave"), ("x", "redact"), ("d", "delete")] {
-        line = line.with(key, Role::Key).with(format!(" {word}  "), Role::Muted);
+        line = line.with(key, StyleRole::Key).with(format!(" {word}  "), StyleRole::Muted);
     }
-    line = line.with("S X D", Role::Key).with(" column", Role::Muted);
+    line = line.with("S X D", StyleRole::Key).with(" column", StyleRole::Muted);
     line.flow(width, look)
 }
 
@@ -144,13 +144,16 @@ fn about(mention: &ShownMention, width: usize, look: &Look) -> Vec<TextLine> {
         None => SafeText::from("certain"),
         Some(doubt) => SafeText::join(&["possible: ".into(), SafeText::limited(doubt, 120)], ""),
     };
-    let mut first = TextLine::of(SafeText::from(mention.id.as_str()), Role::Muted);
-    first = first.with("  row ", Role::Label).with(SafeText::limited(&mention.key, 60), Role::Text);
+    let mut first = TextLine::of(SafeText::from(mention.id.as_str()), StyleRole::Muted);
+    first = first.with("  row ", StyleRole::Label).with(SafeText::limited(&mention.key, 60), StyleRole::Text);
     let mut lines = vec![Section::new("selected").line(width, look)];
     lines.push(cut(first, width));
-    lines.push(cut(TextLine::of(certainty, if mention.doubt.is_some() { Role::Warn } else { Role::Muted }), width));
+    lines.push(cut(
+        TextLine::of(certainty, if mention.doubt.is_some() { StyleRole::Warn } else { StyleRole::Muted }),
+        width,
+    ));
     if let Some(refused) = &mention.refused {
-        lines.push(cut(TextLine::of(SafeText::limited(refused, 200), Role::Warn), width));
+        lines.push(cut(TextLine::of(SafeText::limited(refused, 200), StyleRole::Warn), width));
     }
     lines
 }

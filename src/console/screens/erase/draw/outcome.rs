@@ -1,13 +1,13 @@
 //! An erasure under way, and what it came to.
 
-use crate::change::plan::erasure::{Check, Outcome, Preview};
-use crate::console::screens::erase::{Phase, Run};
+use crate::change::plan::erasure::{ErasureCheck, ErasureOutcome, Preview};
+use crate::console::screens::erase::{ErasureRun, Phase};
 use crate::console::view::changes::{count_lines, sentences};
 use crate::ui::chart::meter;
-use crate::ui::{Align, Look, Pair, Role, SafeText, Section, TextLine, figures, key_values};
+use crate::ui::{Align, Look, NamedValue, SafeText, Section, StyleRole, TextLine, figures, key_values};
 
 /// What is done one after the other, and how far it is.
-pub fn under_way(run: &Run, preview: Option<&Preview>, width: usize, look: &Look) -> Vec<TextLine> {
+pub fn under_way(run: &ErasureRun, preview: Option<&Preview>, width: usize, look: &Look) -> Vec<TextLine> {
     const NAME: usize = 24;
     let g = look.glyphs;
     let mut lines = Vec::new();
@@ -18,14 +18,14 @@ pub fn under_way(run: &Run, preview: Option<&Preview>, width: usize, look: &Look
         (Phase::Checking, "proving that it is gone"),
     ] {
         let (glyph, role) = match phase.cmp(&run.phase) {
-            std::cmp::Ordering::Less => (g.check, Role::Good),
-            std::cmp::Ordering::Equal => (g.dot, Role::Accent),
-            std::cmp::Ordering::Greater => (g.ring, Role::Muted),
+            std::cmp::Ordering::Less => (g.check, StyleRole::Good),
+            std::cmp::Ordering::Equal => (g.dot, StyleRole::Accent),
+            std::cmp::Ordering::Greater => (g.ring, StyleRole::Muted),
         };
-        let line = TextLine::default().with_glyph(glyph, role).with(" ", Role::Text);
+        let line = TextLine::default().with_glyph(glyph, role).with(" ", StyleRole::Text);
         let mut line = line.with(look.pad(&SafeText::from(name), NAME, Align::Left), role);
         if phase == run.phase {
-            line.push("  ", Role::Text);
+            line.push("  ", StyleRole::Text);
             line.append(how_far(run, preview, width.saturating_sub(NAME + 4), look));
         }
         lines.push(line);
@@ -35,20 +35,20 @@ pub fn under_way(run: &Run, preview: Option<&Preview>, width: usize, look: &Look
         "Each batch is whole in itself: esc stops after it, and what is done stays done.".to_owned(),
         "Open this person here again to resume it, also after the console was ended.".to_owned(),
     ];
-    lines.extend(sentences(&told, Role::Muted, width, look));
+    lines.extend(sentences(&told, StyleRole::Muted, width, look));
     lines
 }
 
-fn how_far(run: &Run, preview: Option<&Preview>, width: usize, look: &Look) -> TextLine {
+fn how_far(run: &ErasureRun, preview: Option<&Preview>, width: usize, look: &Look) -> TextLine {
     if run.phase == Phase::Deleting {
         let total = preview.map_or(0, |p| p.counts.values().flat_map(|verbs| verbs.values()).sum::<usize>()) as u64;
         let done = if total > 0 { run.count.min(total) } else { run.count };
         let figures = SafeText::join(&[figures::count(done), " of ".into(), figures::count(total), " rows".into()], "");
-        let mut line = TextLine::of(figures, Role::Number).with("  ", Role::Text);
+        let mut line = TextLine::of(figures, StyleRole::Number).with("  ", StyleRole::Text);
         line.append(meter(
             done as f64 / total.max(1) as f64,
             width.saturating_sub(line.width()).min(30),
-            Role::Accent,
+            StyleRole::Accent,
             look,
         ));
         return line;
@@ -57,28 +57,32 @@ fn how_far(run: &Run, preview: Option<&Preview>, width: usize, look: &Look) -> T
         return TextLine::default();
     }
     let words = [SafeText::limited(&run.table, 40), ": ".into(), figures::count(run.count), " values".into()];
-    TextLine::of(SafeText::join(&words, "").cut(width), Role::Muted)
+    TextLine::of(SafeText::join(&words, "").cut(width), StyleRole::Muted)
 }
 
 /// What an erasure came to.
-pub fn lines(outcome: &Outcome, width: usize, look: &Look) -> Vec<TextLine> {
+pub fn lines(outcome: &ErasureOutcome, width: usize, look: &Look) -> Vec<TextLine> {
     let g = look.glyphs;
     let (glyph, role, means) = match outcome.status.as_str() {
-        "verified" => (g.check, Role::Good, "everything was found before, and nothing of it is left"),
-        "incomplete" => (g.cross, Role::Bad, "something still has to be done: see below"),
-        _ => (g.info, Role::Warn, "what was to go is gone; what stays is said below"),
+        "verified" => (g.check, StyleRole::Good, "everything was found before, and nothing of it is left"),
+        "incomplete" => (g.cross, StyleRole::Bad, "something still has to be done: see below"),
+        _ => (g.info, StyleRole::Warn, "what was to go is gone; what stays is said below"),
     };
-    let verdict = TextLine::default().with_glyph(glyph, role).with(" ", Role::Text);
+    let verdict = TextLine::default().with_glyph(glyph, role).with(" ", StyleRole::Text);
     let verdict = verdict.with(SafeText::limited(&outcome.status, 40), role);
     let mut lines = vec![verdict];
     lines.extend(
-        SafeText::from(means).wrap(width.saturating_sub(2)).map(|p| TextLine::of("  ", Role::Text).with(p, Role::Text)),
+        SafeText::from(means)
+            .wrap(width.saturating_sub(2))
+            .map(|p| TextLine::of("  ", StyleRole::Text).with(p, StyleRole::Text)),
     );
     if outcome.status == "incomplete" {
         lines.push(TextLine::default());
         lines.push(Section::new("why it is incomplete").line(width, look));
-        lines.extend(sentences(&outcome.incomplete, Role::Bad, width, look));
-        lines.push(TextLine::of("enter", Role::Key).with(" resumes once that is fixed, now or later", Role::Text));
+        lines.extend(sentences(&outcome.incomplete, StyleRole::Bad, width, look));
+        lines.push(
+            TextLine::of("enter", StyleRole::Key).with(" resumes once that is fixed, now or later", StyleRole::Text),
+        );
     }
     lines.push(TextLine::default());
     lines.push(Section::new("looked for afterwards").line(width, look));
@@ -86,41 +90,41 @@ pub fn lines(outcome: &Outcome, width: usize, look: &Look) -> Vec<TextLine> {
     lines.push(TextLine::default());
     lines.push(Section::new("receipt").line(width, look));
     let pairs = [
-        Pair::new("file", SafeText::limited(&outcome.kept_in, 400)),
-        Pair::new("audit entry", outcome.audit_seq.to_string()),
+        NamedValue::new("file", SafeText::limited(&outcome.kept_in, 400)),
+        NamedValue::new("audit entry", outcome.audit_seq.to_string()),
     ];
     lines.extend(key_values(&pairs, width, look));
     let told = ["`mnemoscope purge verify FILE` looks again at any later time.".to_owned()];
-    lines.extend(sentences(&told, Role::Muted, width, look));
+    lines.extend(sentences(&told, StyleRole::Muted, width, look));
     lines.push(TextLine::default());
     lines.push(Section::new("what was done").line(width, look));
     lines.extend(count_lines(&outcome.counts, width, look));
     if !outcome.disclosures.is_empty() {
         lines.push(TextLine::default());
         lines.push(Section::new("to be known").line(width, look));
-        lines.extend(sentences(&outcome.disclosures, Role::Muted, width, look));
+        lines.extend(sentences(&outcome.disclosures, StyleRole::Muted, width, look));
     }
     lines
 }
 
 /// What was looked for, whether it is as it should be, and what was found.
-fn check_lines(check: &Check, width: usize, look: &Look) -> Vec<TextLine> {
+fn check_lines(check: &ErasureCheck, width: usize, look: &Look) -> Vec<TextLine> {
     const NAME: usize = 16;
     let g = look.glyphs;
     let (glyph, role) = match check.good {
-        Some(true) => (g.check, Role::Good),
-        Some(false) => (g.warning, Role::Warn),
-        None => (g.ring, Role::Muted),
+        Some(true) => (g.check, StyleRole::Good),
+        Some(false) => (g.warning, StyleRole::Warn),
+        None => (g.ring, StyleRole::Muted),
     };
     let name = look.pad(&SafeText::limited(&check.name, NAME - 1), NAME, Align::Left);
-    let mut head = TextLine::default().with_glyph(glyph, role).with(" ", Role::Text).with(name, Role::Label);
+    let mut head = TextLine::default().with_glyph(glyph, role).with(" ", StyleRole::Text).with(name, StyleRole::Label);
     let indent = head.width();
     let mut lines = Vec::new();
     for part in SafeText::limited(&check.found, 200).wrap(width.saturating_sub(indent).max(12)) {
         if head.runs.is_empty() {
             head.push_blanks(indent);
         }
-        lines.push(std::mem::take(&mut head).with(part, Role::Text));
+        lines.push(std::mem::take(&mut head).with(part, StyleRole::Text));
     }
     lines
 }

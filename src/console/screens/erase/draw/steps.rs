@@ -6,7 +6,7 @@ use crate::console::screens::erase::EraseScreen;
 use crate::console::view::changes::sentences;
 use crate::console::view::person::{changed, none, state, who};
 use crate::console::view::tally::tree;
-use crate::ui::{Look, Role, SafeText, Section, TextLine};
+use crate::ui::{Look, SafeText, Section, StyleRole, TextLine};
 
 /// Handles of one kind that are shown: more are counted, and `show subject` tells them.
 const HANDLES: usize = 400;
@@ -40,7 +40,7 @@ fn said(step: usize, width: usize) -> Vec<TextLine> {
         _ => "How it shall be done. Enter asks for the person's id; nothing is written before.",
     };
     let mut lines: Vec<TextLine> =
-        SafeText::from(words).wrap(width).map(|part| TextLine::of(part, Role::Muted)).collect();
+        SafeText::from(words).wrap(width).map(|part| TextLine::of(part, StyleRole::Muted)).collect();
     lines.push(TextLine::default());
     lines
 }
@@ -60,9 +60,10 @@ fn place(preview: &Preview, width: usize, look: &Look) -> Vec<TextLine> {
 
 fn effects(preview: &Preview, width: usize, look: &Look) -> Vec<TextLine> {
     let mut lines = Vec::new();
-    for (title, texts, role) in
-        [("what else comes of it", &preview.effects, Role::Text), ("to be known", &preview.disclosures, Role::Warn)]
-    {
+    for (title, texts, role) in [
+        ("what else comes of it", &preview.effects, StyleRole::Text),
+        ("to be known", &preview.disclosures, StyleRole::Warn),
+    ] {
         lines.push(Section::new(title).line(width, look));
         if texts.is_empty() {
             lines.push(none());
@@ -76,7 +77,7 @@ fn effects(preview: &Preview, width: usize, look: &Look) -> Vec<TextLine> {
 fn recall(erasure: &EraseScreen, width: usize, look: &Look) -> Vec<TextLine> {
     match &erasure.ahead {
         Some(ahead) => crate::console::view::what_if::lines(ahead, "w", width, look).split_off(1),
-        None => vec![TextLine::of("Not known: what is left to do was planned earlier.", Role::Muted)],
+        None => vec![TextLine::of("Not known: what is left to do was planned earlier.", StyleRole::Muted)],
     }
 }
 
@@ -88,6 +89,6 @@ fn decide(erasure: &EraseScreen, preview: &Preview, width: usize, look: &Look) -
     lines.extend(explained(erasure, preview, width, look));
     lines.push(TextLine::default());
     let told = ["In several databases at once: `mnemoscope purge PERSON --fleet FILE`.".to_owned()];
-    lines.extend(sentences(&told, Role::Muted, width, look));
+    lines.extend(sentences(&told, StyleRole::Muted, width, look));
     lines
 }

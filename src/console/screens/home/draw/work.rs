@@ -1,10 +1,10 @@
 //! The screens of their own kind with their keys: what can be done here beside looking at lists.
 
-use super::{Entry, plain, section};
+use super::{HomeEntry, plain, section};
 use crate::console::core::command::{CommandId, command};
 use crate::console::core::context::Context;
 use crate::console::core::screen::ScreenKind;
-use crate::ui::{Align, Look, Role, SafeText, TextLine};
+use crate::ui::{Align, Look, SafeText, StyleRole, TextLine};
 
 /// The screens, and what each is for in a few words.
 const SCREENS: [(CommandId, &str); 12] = [
@@ -29,7 +29,7 @@ const TITLE: usize = 18;
 const TOLD: usize = 64;
 
 /// A screen as it is shown.
-struct Shown {
+struct ShownScreen {
     id: CommandId,
     key: &'static str,
     title: String,
@@ -37,20 +37,20 @@ struct Shown {
     off: bool,
 }
 
-fn shown(cx: &Context) -> Vec<Shown> {
+fn shown(cx: &Context) -> Vec<ShownScreen> {
     let screens = SCREENS.iter().filter_map(|(id, told)| {
         let command = command(*id)?;
         let title = command.title.split(':').next().unwrap_or_default().to_lowercase();
         let off = command.needs().is_some_and(|entity| cx.holds(entity).is_err());
-        Some(Shown { id: *id, key: command.keys.first().copied()?, title, told, off })
+        Some(ShownScreen { id: *id, key: command.keys.first().copied()?, title, told, off })
     });
     screens.collect()
 }
 
 /// A line for each when it is told what it is for; else several on a line.
-pub(in crate::console) fn lines(cx: &Context, told: bool, width: usize, look: &Look) -> Vec<Entry> {
+pub(in crate::console) fn lines(cx: &Context, told: bool, width: usize, look: &Look) -> Vec<HomeEntry> {
     let shown = shown(cx);
-    let mut lines: Vec<Entry> = section("screens", width, look).into();
+    let mut lines: Vec<HomeEntry> = section("screens", width, look).into();
     let columns = if told && width >= TOLD { 1 } else { (width / (KEY + TITLE)).max(1) };
     for row in 0..shown.len().div_ceil(columns) {
         let mut line = plain(TextLine::default());
@@ -60,7 +60,7 @@ pub(in crate::console) fn lines(cx: &Context, told: bool, width: usize, look: &L
             line.line.append(cell(screen, look));
             if columns == 1 {
                 let room = width.saturating_sub(KEY + TITLE);
-                line.line.push(SafeText::from(screen.told).cut(room), Role::Muted);
+                line.line.push(SafeText::from(screen.told).cut(room), StyleRole::Muted);
             }
         }
         lines.push(line);
@@ -68,8 +68,9 @@ pub(in crate::console) fn lines(cx: &Context, told: bool, width: usize, look: &L
     lines
 }
 
-fn cell(screen: &Shown, look: &Look) -> TextLine {
-    let (key, title) = if screen.off { (Role::Stale, Role::Stale) } else { (Role::Key, Role::Text) };
+fn cell(screen: &ShownScreen, look: &Look) -> TextLine {
+    let (key, title) =
+        if screen.off { (StyleRole::Stale, StyleRole::Stale) } else { (StyleRole::Key, StyleRole::Text) };
     TextLine::of(look.pad(&SafeText::from(screen.key), KEY, Align::Left), key)
         .with(look.pad(&SafeText::limited(&screen.title, TITLE - 2), TITLE, Align::Left), title)
 }

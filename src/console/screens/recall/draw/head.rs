@@ -4,12 +4,12 @@ use ratatui::{buffer::Buffer, layout::Rect};
 
 use crate::console::core::columns::row_name;
 use crate::console::core::context::Context;
-use crate::console::core::{CommandId, Target};
+use crate::console::core::{ClickTarget, CommandId};
 use crate::console::screens::recall::can_rank;
-use crate::console::screens::recall::{Ask, RecallScreen, Side};
+use crate::console::screens::recall::{RankingSide, RecallCommand, RecallScreen};
 use crate::console::view::Drawn;
 use crate::recall::rank::Ranking;
-use crate::ui::{Look, Pane, Role, SafeText, TextLine, look as lay};
+use crate::ui::{Look, PaneFrame, SafeText, StyleRole, TextLine, look as lay};
 
 /// Characters of a situation that are looked at.
 const SHOWN: usize = 400;
@@ -23,19 +23,19 @@ pub fn draw(cx: &Context, recall: &RecallScreen, look: &Look, body: Rect, buf: &
     let height = 3 + told as u16 + if framed { 2 } else { 0 };
     let area = Rect { height: height.min(body.height), ..body };
     let inside = if framed {
-        let inside = Pane::new("situation").render(area, buf, look);
+        let inside = PaneFrame::new("situation").render(area, buf, look);
         Rect { x: inside.x + 1, width: inside.width.saturating_sub(2), ..inside }
     } else {
         Rect { x: area.x + 1, width: area.width.saturating_sub(2), ..area }
     };
     situation(cx, recall).render(lay::row(inside, 0), buf, look);
-    drawn.hits.add(lay::row(inside, 0), Target::Command(CommandId::Recall(Ask::Write)));
+    drawn.hits.add(lay::row(inside, 0), ClickTarget::Command(CommandId::Recall(RecallCommand::Write)));
     rankings(cx, recall, look, lay::row(inside, 1), buf, drawn);
     owners(cx, recall, look).render(lay::row(inside, 2), buf, look);
     for (at, note) in notes.iter().take(told).enumerate() {
-        let sign = TextLine::default().with_glyph(look.glyphs.warning, Role::Warn).with(" ", Role::Text);
+        let sign = TextLine::default().with_glyph(look.glyphs.warning, StyleRole::Warn).with(" ", StyleRole::Text);
         let more = if told < notes.len() && at + 1 == told { " (more in the reasons)" } else { "" };
-        let line = sign.with(SafeText::limited(note, SHOWN), Role::Warn).with(more, Role::Muted);
+        let line = sign.with(SafeText::limited(note, SHOWN), StyleRole::Warn).with(more, StyleRole::Muted);
         line.render(lay::row(inside, 3 + at as u16), buf, look);
     }
     area.height
@@ -58,23 +58,23 @@ fn situation(cx: &Context, recall: &RecallScreen) -> TextLine {
     let asked = &recall.inquiry;
     if let Some(id) = &asked.like {
         let kind = recall.situation().map_or_else(|| "row".to_owned(), |row| row.entity.title());
-        let mut line = TextLine::of("as in ", Role::Muted).with(kind, Role::Label).with(" ", Role::Text);
-        line.push(SafeText::limited(id, 60), Role::Accent);
+        let mut line = TextLine::of("as in ", StyleRole::Muted).with(kind, StyleRole::Label).with(" ", StyleRole::Text);
+        line.push(SafeText::limited(id, 60), StyleRole::Accent);
         if let Some(row) = recall.situation() {
-            line.push("  ", Role::Text);
-            line.push(SafeText::limited(&row_name(row), SHOWN), Role::Text);
+            line.push("  ", StyleRole::Text);
+            line.push(SafeText::limited(&row_name(row), SHOWN), StyleRole::Text);
         }
         return line;
     }
     match asked.text.as_deref().filter(|text| !text.trim().is_empty()) {
         Some(text) if cx.masking.is_on() => {
-            TextLine::of(format!("a text of {} characters", text.chars().count()), Role::Masked)
+            TextLine::of(format!("a text of {} characters", text.chars().count()), StyleRole::Masked)
         }
-        Some(text) => TextLine::of(SafeText::limited(text, SHOWN), Role::Text),
-        None => TextLine::of("/", Role::Key)
-            .with(" writes a situation; ", Role::Muted)
-            .with("W", Role::Key)
-            .with(" on an episode, a case or a memory takes its own", Role::Muted),
+        Some(text) => TextLine::of(SafeText::limited(text, SHOWN), StyleRole::Text),
+        None => TextLine::of("/", StyleRole::Key)
+            .with(" writes a situation; ", StyleRole::Muted)
+            .with("W", StyleRole::Key)
+            .with(" on an episode, a case or a memory takes its own", StyleRole::Muted),
     }
 }
 
@@ -84,41 +84,41 @@ fn rankings(cx: &Context, recall: &RecallScreen, look: &Look, place: Rect, buf: 
     let mut x = place.x;
     for (at, ranking) in Ranking::ALL.into_iter().enumerate() {
         let (can, on) = (can_rank(cx, ranking).is_ok(), used.ranking == ranking);
-        let key_role = if can { Role::Key } else { Role::Stale };
+        let key_role = if can { StyleRole::Key } else { StyleRole::Stale };
         let role = match (can, on) {
-            (false, _) => Role::Stale,
-            (true, true) => Role::Accent,
-            (true, false) => Role::Text,
+            (false, _) => StyleRole::Stale,
+            (true, true) => StyleRole::Accent,
+            (true, false) => StyleRole::Text,
         };
         let mark = if on { look.glyphs.dot } else { look.glyphs.ring };
         let line = TextLine::of((at + 1).to_string(), key_role)
-            .with(" ", Role::Text)
+            .with(" ", StyleRole::Text)
             .with_glyph(mark, role)
-            .with(" ", Role::Text)
+            .with(" ", StyleRole::Text)
             .with(ranking.name(), role);
         let width = (line.width() as u16).min(place.right().saturating_sub(x));
         let spot = Rect { x, width, ..place };
         line.render(spot, buf, look);
-        drawn.hits.add(spot, Target::Command(CommandId::Recall(Ask::Rank(ranking))));
+        drawn.hits.add(spot, ClickTarget::Command(CommandId::Recall(RecallCommand::Rank(ranking))));
         x = (x + width + 2).min(place.right());
     }
     let mut more = TextLine::default();
     if let Some(named) = policy(recall.side()) {
-        more.push("by policy ", Role::Muted);
-        more.push(SafeText::limited(&named, 40), Role::Accent);
-        more.push("  ", Role::Text);
+        more.push("by policy ", StyleRole::Muted);
+        more.push(SafeText::limited(&named, 40), StyleRole::Accent);
+        more.push("  ", StyleRole::Text);
     }
     if let Some(other) = recall.other() {
-        more.push("beside ", Role::Muted);
-        more.push(SafeText::limited(&other.way.name(), 60), Role::Accent);
+        more.push("beside ", StyleRole::Muted);
+        more.push(SafeText::limited(&other.way.name(), 60), StyleRole::Accent);
     } else if let Err((reason, _)) = can_rank(cx, used.ranking) {
-        more.push(SafeText::limited(&reason, 120), Role::Warn);
+        more.push(SafeText::limited(&reason, 120), StyleRole::Warn);
     }
     more.render(Rect { x, width: place.right().saturating_sub(x), ..place }, buf, look);
 }
 
 /// The policy that ranked, else the one that is asked for.
-fn policy(side: &Side) -> Option<String> {
+fn policy(side: &RankingSide) -> Option<String> {
     if let Some(used) = side.found.as_ref().and_then(|found| found.answer.policy.as_ref()) {
         let named = used.version.map_or_else(|| used.id.clone(), |version| format!("version {version}"));
         return Some(if side.way.policy.is_some() { named } else { format!("{named} (in use)") });
@@ -133,13 +133,13 @@ fn owners(cx: &Context, recall: &RecallScreen, look: &Look) -> TextLine {
     let mut line = TextLine::default();
     let mut part = |name: &'static str, value: SafeText, set: bool| {
         if line.width() > 0 {
-            line.push("  ", Role::Text);
-            line.push_glyphs(look.glyphs.separator, 1, Role::Muted);
-            line.push("  ", Role::Text);
+            line.push("  ", StyleRole::Text);
+            line.push_glyphs(look.glyphs.separator, 1, StyleRole::Muted);
+            line.push("  ", StyleRole::Text);
         }
-        line.push(name, Role::Label);
-        line.push(" ", Role::Text);
-        line.push(value, if set { Role::Accent } else { Role::Muted });
+        line.push(name, StyleRole::Label);
+        line.push(" ", StyleRole::Text);
+        line.push(value, if set { StyleRole::Accent } else { StyleRole::Muted });
     };
     let k = recall.side().found.as_ref().map_or_else(|| asked.rows(), |found| found.answer.k);
     part("K", asked.k.unwrap_or(k).to_string().into(), asked.k.is_some());

@@ -4,18 +4,18 @@ use ratatui::{buffer::Buffer, layout::Rect};
 
 use crate::console::core::columns::row_name;
 use crate::console::core::context::Context;
-use crate::console::core::{Failure, Target};
+use crate::console::core::{ClickTarget, RequestFailure};
 use crate::console::screens::recall::can_rank;
-use crate::console::screens::recall::{RecallScreen, Side};
+use crate::console::screens::recall::{RankingSide, RecallScreen};
 use crate::console::view::{Drawn, words};
 use crate::memory::Row;
-use crate::recall::answer::{Answer, Item};
+use crate::recall::answer::{RecallAnswer, RecalledItem};
 use crate::recall::rank::Ranking;
 use crate::recall::why::letters;
 use crate::ui::chart::lettered;
 use crate::ui::{
-    Align, Body, Card, Column, Extent, KeyHint, Look, Pane, Role, SafeText, Table, TableRow, TextLine, Tone, Total,
-    Width, figures, look as lay,
+    Align, Card, CardTone, Extent, KeyHint, Look, PaneFrame, SafeText, StyleRole, TableBody, TableColumn, TableRow,
+    TableView, TextLine, Total, Width, figures, look as lay,
 };
 
 /// Characters of a title that are looked at.
@@ -34,8 +34,12 @@ pub fn draw(
     let side = recall.right.as_ref().filter(|_| right).unwrap_or(&recall.left);
     let has_keys = recall.right.is_none() || recall.on_right == right;
     let focused = has_keys && !recall.reads;
-    let pane =
-        Pane { focused, note: note(side), foot: foot(side), ..Pane::new(SafeText::limited(&side.way.name(), 60)) };
+    let pane = PaneFrame {
+        focused,
+        note: note(side),
+        foot: foot(side),
+        ..PaneFrame::new(SafeText::limited(&side.way.name(), 60))
+    };
     let inside = pane.render(area, buf, look);
     let legend = legend(side, usize::from(inside.width), look);
     let room = Rect { height: inside.height.saturating_sub(u16::from(legend.width() > 0)), ..inside };
@@ -48,7 +52,7 @@ pub fn draw(
     let bars = (inside.width * share / 44).clamp(8, 44);
     let mixed = side.way.ranking == Ranking::Proven;
     let columns = columns(bars, other.is_some().then_some(right), mixed);
-    let lines = Table::capacity(room);
+    let lines = TableView::capacity(room);
     let top = (side.selected + 1).saturating_sub(lines.max(1));
     let scale = scale(side.rows());
     let rows: Vec<TableRow> = (side.rows().iter().enumerate().skip(top).take(lines))
@@ -56,9 +60,9 @@ pub fn draw(
         .collect();
     let card = side.rows().is_empty().then(|| card(cx, recall, side));
     let selected = if has_keys { Some(side.selected) } else { twin(recall, side) };
-    let table = Table {
+    let table = TableView {
         columns: &columns,
-        body: card.as_ref().map_or(Body::Rows(&rows), Body::Card),
+        body: card.as_ref().map_or(TableBody::Rows(&rows), TableBody::Card),
         selected: selected.and_then(|at| at.checked_sub(top)).filter(|at| *at < rows.len()),
         focused,
         marks: false,
@@ -74,7 +78,7 @@ pub fn draw(
         drawn.measures.list_rows = lines;
         for y in room.top()..room.bottom() {
             if let Some(at) = table.row_at(room, room.x, y) {
-                drawn.hits.add(Rect { y, height: 1, ..room }, Target::PanelRow(top + at));
+                drawn.hits.add(Rect { y, height: 1, ..room }, ClickTarget::PanelRow(top + at));
             }
         }
     }
@@ -85,61 +89,64 @@ pub fn draw(
     }
 }
 
-fn note(side: &Side) -> TextLine {
+fn note(side: &RankingSide) -> TextLine {
     match (&side.pending, &side.failure) {
-        (Some((_, doing)), _) => TextLine::of(*doing, Role::Warn),
-        (None, Some(failure)) if side.found.is_some() => TextLine::of(SafeText::limited(&failure.what, 40), Role::Bad),
+        (Some((_, doing)), _) => TextLine::of(*doing, StyleRole::Warn),
+        (None, Some(failure)) if side.found.is_some() => {
+            TextLine::of(SafeText::limited(&failure.what, 40), StyleRole::Bad)
+        }
         _ => TextLine::default(),
     }
 }
 
-fn foot(side: &Side) -> TextLine {
+fn foot(side: &RankingSide) -> TextLine {
     let Some(found) = &side.found else { return TextLine::default() };
     let rows = figures::count(found.answer.rows.len() as u64);
     let all = figures::count(found.answer.candidates as u64);
     let stages = &found.stages;
     let millis = stages.embedding + stages.situation + stages.ranking + stages.context;
     let parts = [rows, " of ".into(), all, format!(" in {millis:.0} ms").into()];
-    TextLine::of(SafeText::join(&parts, ""), Role::Muted)
+    TextLine::of(SafeText::join(&parts, ""), StyleRole::Muted)
 }
 
 /// The terms by their letters.
-fn legend(side: &Side, width: usize, look: &Look) -> TextLine {
+fn legend(side: &RankingSide, width: usize, look: &Look) -> TextLine {
     let mut line = TextLine::default();
     let Some(first) = side.rows().first() else { return line };
     let score = &first.ranked.score;
     for (index, (term, letter)) in score.terms.iter().zip(letters(score)).enumerate() {
         let name = term.name.replace('_', " ");
         if line.width() + name.len() + 4 > width {
-            line.push_glyphs(look.glyphs.ellipsis, 1, Role::Muted);
+            line.push_glyphs(look.glyphs.ellipsis, 1, StyleRole::Muted);
             break;
         }
-        line.push(letter.to_string(), Role::series(index));
-        line.push(" ", Role::Text);
-        line.push(SafeText::from(name), Role::Muted);
-        line.push("  ", Role::Text);
+        line.push(letter.to_string(), StyleRole::series(index));
+        line.push(" ", StyleRole::Text);
+        line.push(SafeText::from(name), StyleRole::Muted);
+        line.push("  ", StyleRole::Text);
     }
     line
 }
 
 /// `compared` says which of two it is; `mixed`, that rows are of several kinds.
-fn columns(bars: u16, compared: Option<bool>, mixed: bool) -> Vec<Column> {
-    let mut columns = vec![Column::new("#", Width::Fixed(2)).right(), Column::new("score", Width::Fixed(6)).right()];
+fn columns(bars: u16, compared: Option<bool>, mixed: bool) -> Vec<TableColumn> {
+    let mut columns =
+        vec![TableColumn::new("#", Width::Fixed(2)).right(), TableColumn::new("score", Width::Fixed(6)).right()];
     if let Some(right) = compared {
-        columns.push(Column::new(if right { "was" } else { "goes" }, Width::Fixed(5)));
+        columns.push(TableColumn::new(if right { "was" } else { "goes" }, Width::Fixed(5)));
     }
-    columns.push(Column::new("terms", Width::Fixed(bars)));
-    columns.push(Column::new("what", Width::Grow { min: 14, weight: 1 }));
+    columns.push(TableColumn::new("terms", Width::Fixed(bars)));
+    columns.push(TableColumn::new("what", Width::Grow { min: 14, weight: 1 }));
     if mixed {
-        columns.push(Column::new("kind", Width::Fixed(7)).priority(2));
+        columns.push(TableColumn::new("kind", Width::Fixed(7)).priority(2));
     }
-    columns.push(Column::new("from", Width::Fixed(11)).priority(3));
+    columns.push(TableColumn::new("from", Width::Fixed(11)).priority(3));
     columns
 }
 
 /// The greatest sums of negative and of positive terms: all bars of a ranking are on one scale.
-fn scale(rows: &[Item]) -> (f64, f64) {
-    let sum = |item: &Item, sign: f64| -> f64 {
+fn scale(rows: &[RecalledItem]) -> (f64, f64) {
+    let sum = |item: &RecalledItem, sign: f64| -> f64 {
         let parts = item.ranked.score.terms.iter().map(|term| term.contribution * sign);
         parts.filter(|part| part.is_finite() && *part > 0.0).sum()
     };
@@ -148,10 +155,10 @@ fn scale(rows: &[Item]) -> (f64, f64) {
 }
 
 fn row(
-    side: &Side,
+    side: &RankingSide,
     at: usize,
-    item: &Item,
-    other: Option<(&Side, bool)>,
+    item: &RecalledItem,
+    other: Option<(&RankingSide, bool)>,
     scale: (f64, f64),
     bars: usize,
     look: &Look,
@@ -159,22 +166,22 @@ fn row(
     let (row, score) = (&item.ranked.row, &item.ranked.score);
     let parts: Vec<f64> = score.terms.iter().map(|term| term.contribution).collect();
     let mut cells = vec![
-        TextLine::of((at + 1).to_string(), Role::Muted),
-        TextLine::of(format!("{:.3}", score.total), Role::Number),
+        TextLine::of((at + 1).to_string(), StyleRole::Muted),
+        TextLine::of(format!("{:.3}", score.total), StyleRole::Number),
     ];
     cells.extend(other.map(|(other, right)| moved(at, row, other, right, look)));
     cells.push(lettered(&parts, &letters(score), scale, bars, look));
-    cells.push(TextLine::of(SafeText::limited(&row_name(row), SHOWN), Role::Text));
+    cells.push(TextLine::of(SafeText::limited(&row_name(row), SHOWN), StyleRole::Text));
     if side.way.ranking == Ranking::Proven {
-        cells.push(TextLine::of(row.entity.title(), Role::Label));
+        cells.push(TextLine::of(row.entity.title(), StyleRole::Label));
     }
     let time = row.text(row.entity.time_column()).map(words::short_time).unwrap_or_default();
-    cells.push(TextLine::of(time, Role::Muted));
+    cells.push(TextLine::of(time, StyleRole::Muted));
     TableRow { cells, marked: false, stale: side.is_stale() }
 }
 
 /// Where a row of the left ranking goes in the right one, or where one of the right was in the left: up, down, nowhere.
-fn moved(at: usize, row: &Row, other: &Side, right: bool, look: &Look) -> TextLine {
+fn moved(at: usize, row: &Row, other: &RankingSide, right: bool, look: &Look) -> TextLine {
     let g = look.glyphs;
     if other.found.is_none() {
         return TextLine::default();
@@ -182,37 +189,40 @@ fn moved(at: usize, row: &Row, other: &Side, right: bool, look: &Look) -> TextLi
     let below = other.why_not(row.id()).is_some_and(|left| left.reason == "below_k");
     match other.place_of(row.entity, row.id()) {
         None if below => {
-            let (glyph, role) = if right { (g.up, Role::Good) } else { (g.down, Role::Info) };
+            let (glyph, role) = if right { (g.up, StyleRole::Good) } else { (g.down, StyleRole::Info) };
             TextLine::default().with_glyph(glyph, role).with(format!(" >{}", other.rows().len()), role)
         }
-        None if right => TextLine::default().with_glyph(g.diamond, Role::Good).with(" new", Role::Good),
-        None => TextLine::default().with_glyph(g.cross, Role::Warn).with(" out", Role::Warn),
-        Some(place) if place == at => TextLine::of("=", Role::Muted).with(format!(" {}", place + 1), Role::Muted),
+        None if right => TextLine::default().with_glyph(g.diamond, StyleRole::Good).with(" new", StyleRole::Good),
+        None => TextLine::default().with_glyph(g.cross, StyleRole::Warn).with(" out", StyleRole::Warn),
+        Some(place) if place == at => {
+            TextLine::of("=", StyleRole::Muted).with(format!(" {}", place + 1), StyleRole::Muted)
+        }
         Some(place) => {
             let rises = (place > at) == right;
-            let (glyph, role) = if rises { (g.up, Role::Good) } else { (g.down, Role::Info) };
+            let (glyph, role) = if rises { (g.up, StyleRole::Good) } else { (g.down, StyleRole::Info) };
             TextLine::default().with_glyph(glyph, role).with(format!(" {}", place + 1), role)
         }
     }
 }
 
 /// The row of this ranking that is selected in the other one.
-fn twin(recall: &RecallScreen, side: &Side) -> Option<usize> {
+fn twin(recall: &RecallScreen, side: &RankingSide) -> Option<usize> {
     let row = recall.side().current().map(|item| &item.ranked.row)?;
     side.place_of(row.entity, row.id())
 }
 
-fn failure_card(failure: &Failure) -> Card {
+fn failure_card(failure: &RequestFailure) -> Card {
     let card =
-        Card::new(Tone::Bad, SafeText::limited(&failure.what, 60)).line(SafeText::limited(&failure.message, 400));
+        Card::new(CardTone::Bad, SafeText::limited(&failure.what, 60)).line(SafeText::limited(&failure.message, 400));
     let card = failure.remedy.iter().fold(card, |card, remedy| card.line(SafeText::limited(remedy, 300)));
     card.hint(KeyHint::new("r", "try again"))
 }
 
 /// What stands in the place of rows.
-fn card(cx: &Context, recall: &RecallScreen, side: &Side) -> Card {
+fn card(cx: &Context, recall: &RecallScreen, side: &RankingSide) -> Card {
     if let Err((reason, remedy)) = can_rank(cx, side.way.ranking) {
-        let card = Card::new(Tone::Plain, "This database cannot be ranked so").line(SafeText::limited(&reason, 300));
+        let card =
+            Card::new(CardTone::Plain, "This database cannot be ranked so").line(SafeText::limited(&reason, 300));
         return remedy.iter().fold(card, |card, remedy| card.line(SafeText::limited(remedy, 300)));
     }
     if let Some(failure) = &side.failure {
@@ -221,10 +231,10 @@ fn card(cx: &Context, recall: &RecallScreen, side: &Side) -> Card {
     if let Some((_, doing)) = side.pending {
         let mut title = SafeText::from(doing);
         title.append(&"...".into());
-        return Card::new(Tone::Plain, title).hint(KeyHint::new("esc", "stop"));
+        return Card::new(CardTone::Plain, title).hint(KeyHint::new("esc", "stop"));
     }
     match &side.found {
-        None => Card::new(Tone::Plain, "What is the situation?")
+        None => Card::new(CardTone::Plain, "What is the situation?")
             .line("This ranking compares: it needs something to compare with.")
             .hint(KeyHint::new("/", "write one"))
             .hint(KeyHint::new("s", "kept ones")),
@@ -239,25 +249,25 @@ fn card(cx: &Context, recall: &RecallScreen, side: &Side) -> Card {
             } else {
                 "No row has a vector that can be compared with it."
             };
-            Card::new(Tone::Plain, "Nothing is recalled").line(why)
+            Card::new(CardTone::Plain, "Nothing is recalled").line(why)
         }
     }
 }
 
 /// What was left out, as far as there is room.
-fn left_out(answer: &Answer, look: &Look, area: Rect, buf: &mut Buffer) {
+fn left_out(answer: &RecallAnswer, look: &Look, area: Rect, buf: &mut Buffer) {
     if answer.left_out.is_empty() || area.height < 2 {
         return;
     }
-    TextLine::of("left out", Role::Header).render(lay::row(area, 0), buf, look);
+    TextLine::of("left out", StyleRole::Header).render(lay::row(area, 0), buf, look);
     let shown = usize::from(area.height - 1);
     for (at, left) in answer.left_out.iter().take(shown).enumerate() {
         let score = left.score.map_or_else(SafeText::default, |score| format!("{score:.3}").into());
-        let line = TextLine::of(SafeText::limited(&left.words, 120), Role::Muted)
-            .with("  ", Role::Text)
-            .with(SafeText::limited(&left.id, 60), Role::Stale);
+        let line = TextLine::of(SafeText::limited(&left.words, 120), StyleRole::Muted)
+            .with("  ", StyleRole::Text)
+            .with(SafeText::limited(&left.id, 60), StyleRole::Stale);
         let place = lay::row(area, 1 + at as u16);
-        let used = TextLine::of(score.pad(11, Align::Right), Role::Stale).render(place, buf, look);
+        let used = TextLine::of(score.pad(11, Align::Right), StyleRole::Stale).render(place, buf, look);
         line.render(lay::right_of(place, used + 2), buf, look);
     }
 }

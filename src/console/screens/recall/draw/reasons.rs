@@ -3,21 +3,21 @@
 
 use ratatui::{buffer::Buffer, layout::Rect};
 
-use crate::console::core::Target;
+use crate::console::core::ClickTarget;
 use crate::console::core::columns::row_name;
 use crate::console::core::context::Context;
 use crate::console::screens::recall::can_rank;
-use crate::console::screens::recall::{Found, RecallScreen, Side};
+use crate::console::screens::recall::{FoundAnswer, RankingSide, RecallScreen};
 use crate::console::view::Drawn;
 use crate::console::view::sheet::Sheet;
 use crate::memory::Entity;
-use crate::memory::vector::{By, CONSOLE_BYTES};
-use crate::recall::answer::{Item, WordsBy};
+use crate::memory::vector::{CONSOLE_BYTES, ComparedBy};
+use crate::recall::answer::{RecalledItem, WordsBy};
 use crate::recall::context::TOKENS;
 use crate::recall::rank::Ranking;
 use crate::recall::why::{letters, why};
 use crate::ui::chart::diverging;
-use crate::ui::{Align, Look, Pair, Pane, Role, SafeText, TextLine, figures, table};
+use crate::ui::{Align, Look, NamedValue, PaneFrame, SafeText, StyleRole, TextLine, figures, table};
 
 /// Draws them.
 pub fn draw(cx: &Context, recall: &RecallScreen, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
@@ -32,9 +32,9 @@ pub fn draw(cx: &Context, recall: &RecallScreen, look: &Look, area: Rect, buf: &
             )
         },
     );
-    let inside = Pane { focused: recall.reads, ..Pane::new(title) }.render(area, buf, look);
+    let inside = PaneFrame { focused: recall.reads, ..PaneFrame::new(title) }.render(area, buf, look);
     let inside = Rect { x: inside.x + 1, width: inside.width.saturating_sub(3), ..inside };
-    drawn.hits.add(area, Target::Detail);
+    drawn.hits.add(area, ClickTarget::Detail);
     let mut sheet = Sheet::new(usize::from(inside.width), look);
     if let Some(found) = &side.found {
         if let Some(item) = side.current() {
@@ -64,20 +64,20 @@ pub fn draw(cx: &Context, recall: &RecallScreen, look: &Look, area: Rect, buf: &
 }
 
 /// The score, term by term.
-fn terms(sheet: &mut Sheet<'_>, found: &Found, item: &Item) {
+fn terms(sheet: &mut Sheet<'_>, found: &FoundAnswer, item: &RecalledItem) {
     const BAR: usize = 17;
     let (ranked, look) = (&item.ranked, sheet.look());
     let request = &found.answer.request;
-    sheet.text(request.ranking.formula(), Role::Muted);
+    sheet.text(request.ranking.formula(), StyleRole::Muted);
     let most = ranked.score.terms.iter().fold(1e-9_f64, |most, term| most.max(term.contribution.abs()));
     let bars = sheet.width() >= 64;
     for (index, (term, letter)) in ranked.score.terms.iter().zip(letters(&ranked.score)).enumerate() {
-        let mut line = TextLine::of(letter.to_string(), Role::series(index)).with(" ", Role::Text);
+        let mut line = TextLine::of(letter.to_string(), StyleRole::series(index)).with(" ", StyleRole::Text);
         let name = SafeText::from(term.name.replace('_', " "));
-        line.push(look.pad(&name, 13, Align::Left), Role::Label);
+        line.push(look.pad(&name, 13, Align::Left), StyleRole::Label);
         let product = format!("{:>6.3} x {:>6.3} = ", term.value, term.weight);
-        line.push(product, Role::Muted);
-        line.push(format!("{:>+7.4} ", term.contribution), Role::Number);
+        line.push(product, StyleRole::Muted);
+        line.push(format!("{:>+7.4} ", term.contribution), StyleRole::Number);
         if bars {
             line.append(diverging(term.contribution / most, BAR, look));
         }
@@ -85,23 +85,23 @@ fn terms(sheet: &mut Sheet<'_>, found: &Found, item: &Item) {
         for part in SafeText::limited(&why(term, ranked, request, found.answer.like.as_ref()), 300)
             .wrap(sheet.width().saturating_sub(4).max(8))
         {
-            sheet.line(TextLine::of("    ", Role::Text).with(part, Role::Muted));
+            sheet.line(TextLine::of("    ", StyleRole::Text).with(part, StyleRole::Muted));
         }
     }
     let sum: f64 = ranked.score.terms.iter().map(|term| term.contribution).sum();
-    let mut line = TextLine::of(look.pad(&"  sum".into(), 15, Align::Left), Role::Label);
-    line.push(" ".repeat(18), Role::Text);
-    line.push(format!("{sum:>+7.4} "), Role::Heading);
+    let mut line = TextLine::of(look.pad(&"  sum".into(), 15, Align::Left), StyleRole::Label);
+    line.push(" ".repeat(18), StyleRole::Text);
+    line.push(format!("{sum:>+7.4} "), StyleRole::Heading);
     sheet.line(line);
     if let Some(probability) = ranked.probability {
         let words =
             format!("chosen with probability {probability:.4} (softmax over the candidates; not part of the sum)");
-        sheet.text(&words, Role::Muted);
+        sheet.text(&words, StyleRole::Muted);
     }
 }
 
 /// Its place in the other ranking.
-fn beside(sheet: &mut Sheet<'_>, recall: &RecallScreen, item: &Item) {
+fn beside(sheet: &mut Sheet<'_>, recall: &RecallScreen, item: &RecalledItem) {
     let Some(other) = recall.other().filter(|other| other.found.is_some()) else { return };
     let row = &item.ranked.row;
     let name = other.way.name();
@@ -117,11 +117,11 @@ fn beside(sheet: &mut Sheet<'_>, recall: &RecallScreen, item: &Item) {
         (None, None) => format!("not in {name}: it is no candidate there, or far below"),
     };
     sheet.section("in the other ranking");
-    sheet.text(&words, Role::Info);
+    sheet.text(&words, StyleRole::Info);
 }
 
 /// What an agent would get of this row.
-fn context(sheet: &mut Sheet<'_>, found: &Found, item: &Item) {
+fn context(sheet: &mut Sheet<'_>, found: &FoundAnswer, item: &RecalledItem) {
     let (made, id) = (&found.context, item.ranked.row.id());
     sheet.section("what an agent gets of it");
     let at = made.rows.iter().position(|row| row == id);
@@ -129,10 +129,10 @@ fn context(sheet: &mut Sheet<'_>, found: &Found, item: &Item) {
         Some(part) => {
             for line in SafeText::block(part) {
                 let parts: Vec<SafeText> = line.wrap(sheet.width().max(8)).collect();
-                sheet.lines(parts.into_iter().map(|part| TextLine::of(part, Role::Text)));
+                sheet.lines(parts.into_iter().map(|part| TextLine::of(part, StyleRole::Text)));
             }
         }
-        None => sheet.text("nothing: there is no room left for it", Role::Warn),
+        None => sheet.text("nothing: there is no room left for it", StyleRole::Warn),
     }
     let cut = if made.cut.iter().any(|row| row == id) { "cut to fit; " } else { "" };
     let all = format!(
@@ -140,11 +140,11 @@ fn context(sheet: &mut Sheet<'_>, found: &Found, item: &Item) {
         found.answer.rows.len(),
         made.tokens
     );
-    sheet.text(&all, Role::Muted);
+    sheet.text(&all, StyleRole::Muted);
 }
 
 /// Canvas and feedback context of an episode, and what is odd about them.
-fn around(sheet: &mut Sheet<'_>, item: &Item) {
+fn around(sheet: &mut Sheet<'_>, item: &RecalledItem) {
     if item.ranked.row.entity != Entity::Episode {
         return;
     }
@@ -155,36 +155,37 @@ fn around(sheet: &mut Sheet<'_>, item: &Item) {
         some(item.canvas.len(), "canvas event", "canvas events"),
         some(item.feedback.len(), "row of feedback", "rows of feedback")
     );
-    sheet.text(&words, Role::Text);
-    item.findings.iter().for_each(|finding| sheet.text(&finding.message, Role::Warn));
+    sheet.text(&words, StyleRole::Text);
+    item.findings.iter().for_each(|finding| sheet.text(&finding.message, StyleRole::Warn));
 }
 
-fn left_out(sheet: &mut Sheet<'_>, found: &Found) {
+fn left_out(sheet: &mut Sheet<'_>, found: &FoundAnswer) {
     if found.answer.left_out.is_empty() {
         return;
     }
     sheet.section("left out");
     for left in &found.answer.left_out {
         let score = left.score.map_or_else(|| "-".to_owned(), |score| format!("{score:.3}"));
-        sheet.text(&format!("{score}  {}: {}", left.id, left.words), Role::Muted);
+        sheet.text(&format!("{score}  {}: {}", left.id, left.words), StyleRole::Muted);
     }
 }
 
 /// How the answer was found, and how long each part took.
-fn way(sheet: &mut Sheet<'_>, found: &Found) {
+fn way(sheet: &mut Sheet<'_>, found: &FoundAnswer) {
     let answer = &found.answer;
     sheet.section("how it was found");
     let by = match (&answer.compared, answer.words_by) {
-        (Some((_, By::Pgvector)), _) => "by vectors, compared by pgvector over the owner's rows".to_owned(),
-        (Some((_, By::Streamed)), _) => "by vectors, read and compared here".to_owned(),
-        (Some((_, By::Memory)), _) => "by vectors kept in memory from a recall before".to_owned(),
+        (Some((_, ComparedBy::Pgvector)), _) => "by vectors, compared by pgvector over the owner's rows".to_owned(),
+        (Some((_, ComparedBy::Streamed)), _) => "by vectors, read and compared here".to_owned(),
+        (Some((_, ComparedBy::Memory)), _) => "by vectors kept in memory from a recall before".to_owned(),
         (None, Some(WordsBy::Index)) => "by words, looked up in the full-text index".to_owned(),
         (None, Some(WordsBy::Read)) => "by words, compared here in every text".to_owned(),
         (None, None) if answer.request.ranking == Ranking::Proven => "by the formula alone".to_owned(),
         (None, None) => "by time alone: nothing is asked".to_owned(),
     };
     let ms = |value: f64| format!("{value:.1} ms");
-    let mut pairs = vec![Pair::new("way", by), Pair::new("candidates", figures::count(answer.candidates as u64))];
+    let mut pairs =
+        vec![NamedValue::new("way", by), NamedValue::new("candidates", figures::count(answer.candidates as u64))];
     if let Some((tally, _)) = &answer.compared {
         let mut words = vec![format!("{} of {} rows", tally.compared, tally.rows)];
         let others = [
@@ -194,34 +195,34 @@ fn way(sheet: &mut Sheet<'_>, found: &Found) {
             (tally.unreadable, "are unreadable"),
         ];
         words.extend(others.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")));
-        pairs.push(Pair::new("vectors", words.join(", ")));
+        pairs.push(NamedValue::new("vectors", words.join(", ")));
         let kept = SafeText::join(
             &["at most ".into(), figures::bytes(CONSOLE_BYTES as u64), " for 30 seconds; r reads again".into()],
             "",
         );
-        pairs.push(Pair::new("kept", kept));
+        pairs.push(NamedValue::new("kept", kept));
     }
     let stages = &found.stages;
     if stages.embedding >= 0.05 {
-        pairs.push(Pair::new("embedding", ms(stages.embedding)));
+        pairs.push(NamedValue::new("embedding", ms(stages.embedding)));
     }
-    pairs.push(Pair::new("situation", ms(stages.situation)));
-    pairs.push(Pair::new("ranking", ms(stages.ranking)));
-    pairs.push(Pair::new("context", ms(stages.context)));
-    pairs.push(Pair::new("at", SafeText::limited(&answer.request.at, 40)));
+    pairs.push(NamedValue::new("situation", ms(stages.situation)));
+    pairs.push(NamedValue::new("ranking", ms(stages.ranking)));
+    pairs.push(NamedValue::new("context", ms(stages.context)));
+    pairs.push(NamedValue::new("at", SafeText::limited(&answer.request.at, 40)));
     sheet.pairs(&pairs);
 }
 
-fn notes(sheet: &mut Sheet<'_>, found: &Found) {
+fn notes(sheet: &mut Sheet<'_>, found: &FoundAnswer) {
     if found.answer.notes.is_empty() {
         return;
     }
     sheet.section("to know");
-    found.answer.notes.iter().for_each(|note| sheet.text(note, Role::Warn));
+    found.answer.notes.iter().for_each(|note| sheet.text(note, StyleRole::Warn));
 }
 
 /// The rankings that this database cannot do.
-fn rankings(sheet: &mut Sheet<'_>, cx: &Context, side: &Side) {
+fn rankings(sheet: &mut Sheet<'_>, cx: &Context, side: &RankingSide) {
     let missing: Vec<(Ranking, String)> = Ranking::ALL
         .into_iter()
         .filter(|ranking| *ranking != side.way.ranking)
@@ -231,5 +232,5 @@ fn rankings(sheet: &mut Sheet<'_>, cx: &Context, side: &Side) {
         return;
     }
     sheet.section("not in this database");
-    missing.iter().for_each(|(ranking, reason)| sheet.text(&format!("{}: {reason}", ranking.name()), Role::Stale));
+    missing.iter().for_each(|(ranking, reason)| sheet.text(&format!("{}: {reason}", ranking.name()), StyleRole::Stale));
 }

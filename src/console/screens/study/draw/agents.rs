@@ -7,21 +7,21 @@ use super::{cell, number};
 use crate::console::screens::study::StudyScreen;
 use crate::console::view::sheet::Sheet;
 use crate::console::view::words;
-use crate::recall::understand::Mean;
+use crate::recall::understand::WeightedMean;
 use crate::recall::understand::canvas::Engagement;
 use crate::recall::understand::forgetting::Curve;
 use crate::recall::understand::report::{Graduation, Insights};
-use crate::recall::understand::usefulness::{Judged, Usefulness};
-use crate::ui::chart::{LineChart, Point, diverging, meter};
-use crate::ui::{Align, Column, Look, Pair, Role, SafeText, TableRow, TextLine, Width, figures};
+use crate::recall::understand::usefulness::{JudgedMemories, Usefulness};
+use crate::ui::chart::{LineChart, LinePoint, diverging, meter};
+use crate::ui::{Align, Look, NamedValue, SafeText, StyleRole, TableColumn, TableRow, TextLine, Width, figures};
 
 /// Columns of the list.
-pub fn columns() -> Vec<Column> {
+pub fn columns() -> Vec<TableColumn> {
     vec![
-        Column::new("agent", Width::Grow { min: 14, weight: 2 }),
-        Column::new("status", Width::Fixed(12)),
-        Column::new("episodes", Width::Fixed(9)).right(),
-        Column::new("last seen", Width::Fixed(11)).priority(2),
+        TableColumn::new("agent", Width::Grow { min: 14, weight: 2 }),
+        TableColumn::new("status", Width::Fixed(12)),
+        TableColumn::new("episodes", Width::Fixed(9)).right(),
+        TableColumn::new("last seen", Width::Fixed(11)).priority(2),
     ]
 }
 
@@ -31,9 +31,9 @@ pub fn row(study: &StudyScreen, at: usize, look: &Look) -> TableRow {
         None => {
             let all: i64 = study.agents.iter().filter_map(|a| a.get("episodes").as_i64()).sum();
             vec![
-                TextLine::of("all agents", Role::Accent),
+                TextLine::of("all agents", StyleRole::Accent),
                 TextLine::default(),
-                TextLine::of(figures::count(all.unsigned_abs()), Role::Number),
+                TextLine::of(figures::count(all.unsigned_abs()), StyleRole::Number),
                 TextLine::default(),
             ]
         }
@@ -41,10 +41,10 @@ pub fn row(study: &StudyScreen, at: usize, look: &Look) -> TableRow {
             let name = agent.text("name").or(agent.text("id")).unwrap_or_default();
             let episodes = agent.get("episodes").as_i64().map(|n| figures::count(n.unsigned_abs()));
             vec![
-                TextLine::of(SafeText::limited(name, 60), Role::Text),
+                TextLine::of(SafeText::limited(name, 60), StyleRole::Text),
                 agent.text("status").map_or_else(TextLine::default, |word| words::state(word, look)),
-                TextLine::of(episodes.unwrap_or_default(), Role::Number),
-                TextLine::of(agent.text("last_seen").map(words::short_time).unwrap_or_default(), Role::Muted),
+                TextLine::of(episodes.unwrap_or_default(), StyleRole::Number),
+                TextLine::of(agent.text("last_seen").map(words::short_time).unwrap_or_default(), StyleRole::Muted),
             ]
         }
     };
@@ -57,7 +57,7 @@ pub fn sheet(sheet: &mut Sheet<'_>, insights: &Insights, graduation: Option<&Res
         Some(Ok(found)) => graduated(sheet, found),
         Some(Err(why)) => {
             sheet.section("readiness");
-            sheet.text(why, Role::Warn);
+            sheet.text(why, StyleRole::Warn);
         }
         None => {}
     }
@@ -69,7 +69,7 @@ pub fn sheet(sheet: &mut Sheet<'_>, insights: &Insights, graduation: Option<&Res
         memories(sheet, judged);
     }
     for note in &insights.notes {
-        sheet.text(note, Role::Muted);
+        sheet.text(note, StyleRole::Muted);
     }
 }
 
@@ -82,9 +82,9 @@ fn graduated(sheet: &mut Sheet<'_>, found: &Graduation) {
     let documented = side("documented: quality", &found.quality, width, look);
     let coded = found.coded.as_ref().map(|coded| {
         let mut lines = side("as coded: readiness", &coded.readiness, width, look);
-        lines.extend(wrapped(&format!("{} episodes at most: {}", coded.window, coded.note), width, Role::Muted));
+        lines.extend(wrapped(&format!("{} episodes at most: {}", coded.window, coded.note), width, StyleRole::Muted));
         if let Some(next) = &coded.next {
-            let role = if next.ready { Role::Good } else { Role::Warn };
+            let role = if next.ready { StyleRole::Good } else { StyleRole::Warn };
             let words = if next.ready { "ready".to_owned() } else { next.missing.join("; ") };
             lines.extend(wrapped(&format!("to {}: {words}", next.level), width, role));
         }
@@ -100,60 +100,60 @@ fn graduated(sheet: &mut Sheet<'_>, found: &Graduation) {
         }
         None => {
             sheet.lines(documented);
-            sheet.text(&format!("as coded: none; {}", found.coded_reason.unwrap_or_default()), Role::Muted);
+            sheet.text(&format!("as coded: none; {}", found.coded_reason.unwrap_or_default()), StyleRole::Muted);
         }
     }
     let periods = &found.canvas_periods;
     let of = |value: Option<f64>, n: usize| SafeText::join(&[number(value), format!(" (n {n})").into()], "");
-    let mut canvas = TextLine::of(of(periods.last, periods.last_n), Role::Number);
-    canvas.push(format!(" in the last {} days, ", periods.days), Role::Muted);
-    canvas.push(of(periods.previous, periods.previous_n), Role::Number);
-    canvas.push(" in those before", Role::Muted);
+    let mut canvas = TextLine::of(of(periods.last, periods.last_n), StyleRole::Number);
+    canvas.push(format!(" in the last {} days, ", periods.days), StyleRole::Muted);
+    canvas.push(of(periods.previous, periods.previous_n), StyleRole::Number);
+    canvas.push(" in those before", StyleRole::Muted);
     let by = &found.interventions;
     let count = |n: Option<usize>| n.map_or_else(|| "not kept".into(), |n| figures::count(n as u64));
-    let mut rate = TextLine::of(number(by.rate), Role::Number);
-    rate.push(" an episode: chat ", Role::Muted);
-    rate.push(count(by.chat), Role::Number);
-    rate.push(", canvas ", Role::Muted);
-    rate.push(count(by.canvas), Role::Number);
-    rate.push(", workflow ", Role::Muted);
-    rate.push(count(by.workflow), Role::Number);
+    let mut rate = TextLine::of(number(by.rate), StyleRole::Number);
+    rate.push(" an episode: chat ", StyleRole::Muted);
+    rate.push(count(by.chat), StyleRole::Number);
+    rate.push(", canvas ", StyleRole::Muted);
+    rate.push(count(by.canvas), StyleRole::Number);
+    rate.push(", workflow ", StyleRole::Muted);
+    rate.push(count(by.workflow), StyleRole::Number);
     sheet.line(TextLine::default());
-    sheet.pairs(&[Pair::line("interventions", rate), Pair::line("canvas success", canvas)]);
-    sheet.text(found.documented.note, Role::Muted);
+    sheet.pairs(&[NamedValue::line("interventions", rate), NamedValue::line("canvas success", canvas)]);
+    sheet.text(found.documented.note, StyleRole::Muted);
 }
 
-fn wrapped(text: &str, width: usize, role: Role) -> Vec<TextLine> {
+fn wrapped(text: &str, width: usize, role: StyleRole) -> Vec<TextLine> {
     SafeText::limited(text, 400).wrap(width.max(8)).map(|part| TextLine::of(part, role)).collect()
 }
 
 /// A weighted mean, taken apart.
-fn side(title: &str, mean: &Mean, width: usize, look: &Look) -> Vec<TextLine> {
+fn side(title: &str, mean: &WeightedMean, width: usize, look: &Look) -> Vec<TextLine> {
     let mut head = TextLine::of(
         SafeText::limited(title, width.saturating_sub(8)).pad(width.saturating_sub(8), Align::Left),
-        Role::Heading,
+        StyleRole::Heading,
     );
-    head.push(number(mean.score).pad(7, Align::Right), Role::Accent);
+    head.push(number(mean.score).pad(7, Align::Right), StyleRole::Accent);
     let mut lines = vec![head];
     let bar = width.saturating_sub(18 + 8 + 8 + 8 + 7).min(14);
     for term in &mean.terms {
         let name = SafeText::limited(&term.name.replace('_', " "), 40);
-        let mut line = TextLine::of(cell(name, 18, Align::Left, look), Role::Label);
+        let mut line = TextLine::of(cell(name, 18, Align::Left, look), StyleRole::Label);
         if let Some(value) = term.value {
             if bar >= 4 {
-                line.append(meter(value, bar, Role::Series1, look));
+                line.append(meter(value, bar, StyleRole::Series1, look));
             }
-            line.push(format!(" {value:.3}"), Role::Number);
-            line.push(format!(" x {:.2}", term.weight_used), Role::Muted);
-            line.push(format!(" = {:.3}", term.contribution), Role::Text);
-            line.push(format!("  n {}", term.n), Role::Muted);
+            line.push(format!(" {value:.3}"), StyleRole::Number);
+            line.push(format!(" x {:.2}", term.weight_used), StyleRole::Muted);
+            line.push(format!(" = {:.3}", term.contribution), StyleRole::Text);
+            line.push(format!("  n {}", term.n), StyleRole::Muted);
         } else {
             let why = SafeText::limited(term.missing.as_deref().unwrap_or("not known"), 200);
-            line.push(look.fit(&why, width.saturating_sub(18)), Role::Stale);
+            line.push(look.fit(&why, width.saturating_sub(18)), StyleRole::Stale);
         }
         lines.push(line);
     }
-    lines.extend(mean.note.iter().flat_map(|note| wrapped(note, width, Role::Muted)));
+    lines.extend(mean.note.iter().flat_map(|note| wrapped(note, width, StyleRole::Muted)));
     lines
 }
 
@@ -178,10 +178,12 @@ fn canvases(sheet: &mut Sheet<'_>, insights: &Insights) {
     let look = sheet.look();
     sheet.section("what people do with canvases");
     for pattern in &insights.user_interaction_patterns {
-        let mut line =
-            TextLine::of(cell(SafeText::new(&pattern.pattern.replace('_', " ")), 17, Align::Left, look), Role::Label);
+        let mut line = TextLine::of(
+            cell(SafeText::new(&pattern.pattern.replace('_', " ")), 17, Align::Left, look),
+            StyleRole::Label,
+        );
         let types = if pattern.canvas_types.is_empty() { "none".to_owned() } else { pattern.canvas_types.join(", ") };
-        line.push(look.fit(&SafeText::limited(&types, 300), sheet.width().saturating_sub(17)), Role::Text);
+        line.push(look.fit(&SafeText::limited(&types, 300), sheet.width().saturating_sub(17)), StyleRole::Text);
         sheet.line(line);
     }
     sheet.line(TextLine::default());
@@ -198,7 +200,7 @@ fn canvases(sheet: &mut Sheet<'_>, insights: &Insights) {
         if bar > 0 { "feedback" } else { "" },
         ""
     );
-    sheet.line(TextLine::of(look.fit(&SafeText::new(head.trim_end()), sheet.width()), Role::Header));
+    sheet.line(TextLine::of(look.fit(&SafeText::new(head.trim_end()), sheet.width()), StyleRole::Header));
     for kind in &insights.types {
         sheet.line(engagement(kind, false, bar, look));
         let parts: Vec<&Engagement> =
@@ -210,14 +212,14 @@ fn canvases(sheet: &mut Sheet<'_>, insights: &Insights) {
     sheet.line(TextLine::default());
     for seen in insights.observations.iter().filter(|o| o.n > 0) {
         let name = SafeText::new(&seen.observation.replace('_', " "));
-        let mut line = TextLine::of(cell(name, 24, Align::Left, look), Role::Label);
-        line.push(figures::count(seen.n as u64).pad(9, Align::Right), Role::Number);
+        let mut line = TextLine::of(cell(name, 24, Align::Left, look), StyleRole::Label);
+        line.push(figures::count(seen.n as u64).pad(9, Align::Right), StyleRole::Number);
         let reward = seen.reward.map_or("no stated reward".to_owned(), |r| format!("reward {r:+.1} each"));
-        line.push(format!("  {reward}"), Role::Muted);
+        line.push(format!("  {reward}"), StyleRole::Muted);
         sheet.line(line);
     }
     for rule in &insights.rules {
-        sheet.text(&format!("{}: {}", rule.name.replace('_', " "), rule.rule), Role::Muted);
+        sheet.text(&format!("{}: {}", rule.name.replace('_', " "), rule.rule), StyleRole::Muted);
     }
 }
 
@@ -227,39 +229,45 @@ fn engagement(group: &Engagement, part: bool, bar: usize, look: &Look) -> TextLi
         if part { stored(group.component_type.as_deref().unwrap_or_default()) } else { stored(&group.canvas_type) };
     let mut line = TextLine::default();
     line.push_blanks(if part { 2 } else { 0 });
-    line.push(cell(name, if part { 22 } else { 24 }, Align::Left, look), if part { Role::Muted } else { Role::Text });
+    line.push(
+        cell(name, if part { 22 } else { 24 }, Align::Left, look),
+        if part { StyleRole::Muted } else { StyleRole::Text },
+    );
     let count = |n: usize, width| figures::count(n as u64).pad(width, Align::Right);
-    line.push(count(group.presented, 7), Role::Number);
+    line.push(count(group.presented, 7), StyleRole::Number);
     line.push(
         count(group.closed_quickly, 7),
-        if group.closed_quickly > group.closed_slowly { Role::Bad } else { Role::Number },
+        if group.closed_quickly > group.closed_slowly { StyleRole::Bad } else { StyleRole::Number },
     );
-    line.push(count(group.closed_slowly, 7), Role::Number);
-    line.push(count(group.submitted, 8), Role::Number);
+    line.push(count(group.closed_slowly, 7), StyleRole::Number);
+    line.push(count(group.submitted, 8), StyleRole::Number);
     let dwell = group.dwell_seconds.map_or_else(|| SafeText::new("-"), |s| SafeText::new(&format!("{s:.1} s")));
-    line.push(dwell.pad(9, Align::Right), Role::Number);
-    line.push(count(group.dwell_n, 7), Role::Muted);
+    line.push(dwell.pad(9, Align::Right), StyleRole::Number);
+    line.push(count(group.dwell_n, 7), StyleRole::Muted);
     line.push_blanks(2);
     if let Some(feedback) = group.feedback {
         if bar > 0 {
             line.append(diverging(feedback, bar, look));
         }
-        line.push(format!(" {feedback:+.2}"), Role::Number);
+        line.push(format!(" {feedback:+.2}"), StyleRole::Number);
     }
     line
 }
 
 fn forgetting(sheet: &mut Sheet<'_>, curve: &Curve) {
     sheet.section("forgetting");
-    let mut line = TextLine::of(figures::count(curve.stale as u64), Role::Number);
-    line.push(" stale (90 days and more) still in place, ", Role::Muted);
-    line.push(figures::count(curve.overdue as u64), Role::Number);
-    line.push(" overdue for the archive", Role::Muted);
+    let mut line = TextLine::of(figures::count(curve.stale as u64), StyleRole::Number);
+    line.push(" stale (90 days and more) still in place, ", StyleRole::Muted);
+    line.push(figures::count(curve.overdue as u64), StyleRole::Number);
+    line.push(" overdue for the archive", StyleRole::Muted);
     sheet.line(line);
-    sheet.text(curve.rule, Role::Muted);
+    sheet.text(curve.rule, StyleRole::Muted);
     let stored = curve.points.iter().any(|p| p.stored.is_some());
-    let points: Vec<Point> =
-        curve.points.iter().map(|p| Point { value: if stored { p.stored } else { p.by_rule }, mark: None }).collect();
+    let points: Vec<LinePoint> = curve
+        .points
+        .iter()
+        .map(|p| LinePoint { value: if stored { p.stored } else { p.by_rule }, mark: None })
+        .collect();
     let name = if stored { "new: mean stored decay score" } else { "new: what the rule leaves" };
     let last = curve.points.last().map_or(0.0, |p| p.from_days);
     sheet.chart(7, move |area, buf, look| {
@@ -268,32 +276,32 @@ fn forgetting(sheet: &mut Sheet<'_>, curve: &Curve) {
         LineChart { ends, ..LineChart::new(&points) }.render(area, buf, look);
     });
     let look = sheet.look();
-    sheet.line(TextLine::of("days        episodes  put away  by rule  stored  recalls", Role::Header));
+    sheet.line(TextLine::of("days        episodes  put away  by rule  stored  recalls", StyleRole::Header));
     for point in &curve.points {
         let age =
             point.to_days.map_or(format!("{:.0}+", point.from_days), |to| format!("{:.0}-{to:.0}", point.from_days));
-        let mut line = TextLine::of(cell(SafeText::new(&age), 10, Align::Left, look), Role::Label);
-        line.push(figures::count(point.episodes as u64).pad(10, Align::Right), Role::Number);
-        line.push(figures::count(point.put_away as u64).pad(10, Align::Right), Role::Muted);
+        let mut line = TextLine::of(cell(SafeText::new(&age), 10, Align::Left, look), StyleRole::Label);
+        line.push(figures::count(point.episodes as u64).pad(10, Align::Right), StyleRole::Number);
+        line.push(figures::count(point.put_away as u64).pad(10, Align::Right), StyleRole::Muted);
         let small = |x: Option<f64>| SafeText::new(&x.map_or("-".to_owned(), |x| format!("{x:.2}")));
-        line.push(small(point.by_rule).pad(9, Align::Right), Role::Number);
-        line.push(small(point.stored).pad(8, Align::Right), Role::Number);
-        line.push(small(point.accesses).pad(9, Align::Right), Role::Number);
+        line.push(small(point.by_rule).pad(9, Align::Right), StyleRole::Number);
+        line.push(small(point.stored).pad(8, Align::Right), StyleRole::Number);
+        line.push(small(point.accesses).pad(9, Align::Right), StyleRole::Number);
         sheet.line(line);
     }
 }
 
-fn memories(sheet: &mut Sheet<'_>, judged: &Judged) {
+fn memories(sheet: &mut Sheet<'_>, judged: &JudgedMemories) {
     sheet.section("memories that mislead and that help");
     sheet.text(
         &format!("{} of {} used memories can be judged: {}", judged.judged, judged.used, judged.rule),
-        Role::Muted,
+        StyleRole::Muted,
     );
     for (word, role, total, found) in [
-        ("mislead", Role::Bad, judged.mislead_total, &judged.mislead),
-        ("help", Role::Good, judged.help_total, &judged.help),
+        ("mislead", StyleRole::Bad, judged.mislead_total, &judged.mislead),
+        ("help", StyleRole::Good, judged.help_total, &judged.help),
     ] {
-        let mut line = TextLine::of(figures::count(total as u64), Role::Number);
+        let mut line = TextLine::of(figures::count(total as u64), StyleRole::Number);
         line.push(format!(" {word}"), role);
         sheet.line(line);
         let look = sheet.look();
@@ -302,14 +310,14 @@ fn memories(sheet: &mut Sheet<'_>, judged: &Judged) {
     }
 }
 
-fn memory_line(memory: &Usefulness, role: Role, width: usize, look: &Look) -> TextLine {
+fn memory_line(memory: &Usefulness, role: StyleRole, width: usize, look: &Look) -> TextLine {
     let mut line = TextLine::default();
     line.push_blanks(2);
     line.append(meter(memory.utility, 8, role, look));
-    line.push(format!(" {:.2}", memory.utility), Role::Number);
-    line.push(SafeText::new(&format!(" n {}", memory.n)).pad(6, Align::Left), Role::Muted);
+    line.push(format!(" {:.2}", memory.utility), StyleRole::Number);
+    line.push(SafeText::new(&format!(" n {}", memory.n)).pad(6, Align::Left), StyleRole::Muted);
     let title =
         memory.title.as_deref().map_or_else(|| SafeText::limited(&memory.id, 80), |t| SafeText::limited(t, 200));
-    line.push(look.fit(&title, width.saturating_sub(22)), Role::Text);
+    line.push(look.fit(&title, width.saturating_sub(22)), StyleRole::Text);
     line
 }

@@ -4,21 +4,21 @@ use super::{cell, number, share};
 use crate::console::screens::study::StudyScreen;
 use crate::console::view::sheet::Sheet;
 use crate::console::view::words;
-use crate::recall::learn::measured::Measured;
+use crate::recall::learn::measured::MeasuredAssessment;
 use crate::recall::learn::version::Version;
 use crate::recall::policy::FEATURES;
 use crate::ui::chart::{Dot, Histogram, Scatter, diverging};
-use crate::ui::{Align, Column, Look, Pair, Role, SafeText, TableRow, TextLine, Width, figures};
+use crate::ui::{Align, Look, NamedValue, SafeText, StyleRole, TableColumn, TableRow, TextLine, Width, figures};
 
 /// Columns of the list.
-pub fn columns() -> Vec<Column> {
+pub fn columns() -> Vec<TableColumn> {
     vec![
-        Column::new("bank", Width::Grow { min: 10, weight: 1 }),
-        Column::new("version", Width::Fixed(7)).right(),
-        Column::new("status", Width::Fixed(11)),
-        Column::new("used", Width::Fixed(6)),
-        Column::new("AUC", Width::Fixed(5)).right().priority(2),
-        Column::new("trained", Width::Fixed(11)).priority(3),
+        TableColumn::new("bank", Width::Grow { min: 10, weight: 1 }),
+        TableColumn::new("version", Width::Fixed(7)).right(),
+        TableColumn::new("status", Width::Fixed(11)),
+        TableColumn::new("used", Width::Fixed(6)),
+        TableColumn::new("AUC", Width::Fixed(5)).right().priority(2),
+        TableColumn::new("trained", Width::Fixed(11)).priority(3),
     ]
 }
 
@@ -28,17 +28,17 @@ pub fn row(study: &StudyScreen, at: usize, look: &Look) -> Option<TableRow> {
     let row = &version.row;
     let auc = row.get("metrics").get("auc").and_then(serde_json::Value::as_f64);
     let used = if version.in_use {
-        TextLine::default().with_glyph(look.glyphs.dot, Role::Good).with(" yes", Role::Good)
+        TextLine::default().with_glyph(look.glyphs.dot, StyleRole::Good).with(" yes", StyleRole::Good)
     } else {
         TextLine::default()
     };
     let cells = vec![
-        TextLine::of(SafeText::limited(row.text("profile_id").unwrap_or_default(), 60), Role::Text),
-        TextLine::of(row.get("version").to_string(), Role::Number),
+        TextLine::of(SafeText::limited(row.text("profile_id").unwrap_or_default(), 60), StyleRole::Text),
+        TextLine::of(row.get("version").to_string(), StyleRole::Number),
         row.text("status").map_or_else(TextLine::default, |word| words::state(word, look)),
         used,
-        TextLine::of(auc.map_or_else(SafeText::default, |auc| format!("{auc:.2}").into()), Role::Number),
-        TextLine::of(row.text("trained_at").map(words::short_time).unwrap_or_default(), Role::Muted),
+        TextLine::of(auc.map_or_else(SafeText::default, |auc| format!("{auc:.2}").into()), StyleRole::Number),
+        TextLine::of(row.text("trained_at").map(words::short_time).unwrap_or_default(), StyleRole::Muted),
     ];
     Some(TableRow { cells, marked: false, stale: version.policy.is_err() })
 }
@@ -49,25 +49,25 @@ pub fn weights(sheet: &mut Sheet<'_>, version: &Version) {
     let look = sheet.look();
     let state = row.text("status").map_or_else(TextLine::default, |word| words::state(word, look));
     let mut pairs = vec![
-        Pair::new("id", SafeText::limited(row.id(), 80)),
-        Pair::new("bank", SafeText::limited(row.text("profile_id").unwrap_or("-"), 80)),
-        Pair::line("status", state),
-        Pair::line(
+        NamedValue::new("id", SafeText::limited(row.id(), 80)),
+        NamedValue::new("bank", SafeText::limited(row.text("profile_id").unwrap_or("-"), 80)),
+        NamedValue::line("status", state),
+        NamedValue::line(
             "used",
             if version.in_use {
-                TextLine::of("readers take it: the highest active version of its bank", Role::Good)
+                TextLine::of("readers take it: the highest active version of its bank", StyleRole::Good)
             } else {
                 let how = if version.policy.is_ok() {
                     "readers do not take it; c a puts it to use"
                 } else {
                     "readers do not take it"
                 };
-                TextLine::of(how, Role::Muted)
+                TextLine::of(how, StyleRole::Muted)
             },
         ),
     ];
     if let Some(at) = row.text("trained_at") {
-        pairs.push(Pair::new("trained", words::time(at, false)));
+        pairs.push(NamedValue::new("trained", words::time(at, false)));
     }
     let gone = match (&version.purged.gone, &version.purged.cases) {
         (Some(gone), Some(cases)) => SafeText::join(
@@ -76,38 +76,39 @@ pub fn weights(sheet: &mut Sheet<'_>, version: &Version) {
         ),
         _ => SafeText::new(version.purged.reason.unwrap_or("not known")),
     };
-    pairs.push(Pair::new("since purged", gone));
+    pairs.push(NamedValue::new("since purged", gone));
     sheet.pairs(&pairs);
     sheet.section("weights");
     let policy = match &version.policy {
         Ok(policy) => policy,
         Err(why) => {
-            sheet.text(why, Role::Warn);
+            sheet.text(why, StyleRole::Warn);
             return;
         }
     };
     let most = policy.weights.iter().fold(1e-9_f64, |most, w| most.max(w.abs()));
     for (name, weight) in FEATURES.iter().zip(policy.weights).chain([(&"bias", policy.bias)]) {
-        let mut line = TextLine::of(cell(SafeText::new(&name.replace('_', " ")), 14, Align::Left, look), Role::Label);
+        let mut line =
+            TextLine::of(cell(SafeText::new(&name.replace('_', " ")), 14, Align::Left, look), StyleRole::Label);
         line.append(diverging(weight / most.max(policy.bias.abs()), 25, look));
-        line.push(format!(" {weight:+.3}"), Role::Number);
+        line.push(format!(" {weight:+.3}"), StyleRole::Number);
         sheet.line(line);
     }
     if !policy.unknown.is_empty() {
-        sheet.text(&format!("not used here: {}", policy.unknown.join(", ")), Role::Muted);
+        sheet.text(&format!("not used here: {}", policy.unknown.join(", ")), StyleRole::Muted);
     }
 }
 
 /// How good it is.
-pub fn measured(sheet: &mut Sheet<'_>, measured: &Measured) {
+pub fn measured(sheet: &mut Sheet<'_>, measured: &MeasuredAssessment) {
     let found = &measured.assessment;
     let look = sheet.look();
     sheet.section("how good it is");
     sheet.text(
         &format!("{}, {} pairs ({} positive) of {} queries", measured.pairs, found.n, found.positives, found.queries),
-        Role::Muted,
+        StyleRole::Muted,
     );
-    let role = if found.verdict == "better than chance" { Role::Good } else { Role::Warn };
+    let role = if found.verdict == "better than chance" { StyleRole::Good } else { StyleRole::Warn };
     sheet.text(&format!("{}: {}", found.verdict, found.advice), role);
     sheet.line(TextLine::default());
     let (m, i) = (&found.metrics, &found.interval);
@@ -117,28 +118,28 @@ pub fn measured(sheet: &mut Sheet<'_>, measured: &Measured) {
         ("calibration error", m.ece, i.ece),
         ("loss", m.loss, i.loss),
     ] {
-        let mut line = TextLine::of(cell(name, 19, Align::Left, look), Role::Label);
-        line.push(number(value), Role::Number);
-        line.push(between(interval), Role::Muted);
+        let mut line = TextLine::of(cell(name, 19, Align::Left, look), StyleRole::Label);
+        line.push(number(value), StyleRole::Number);
+        line.push(between(interval), StyleRole::Muted);
         sheet.line(line);
     }
     sheet.section("each feature by itself: AUC");
     for single in &found.features {
         let mut line =
-            TextLine::of(cell(SafeText::new(&single.name.replace('_', " ")), 14, Align::Left, look), Role::Label);
+            TextLine::of(cell(SafeText::new(&single.name.replace('_', " ")), 14, Align::Left, look), StyleRole::Label);
         match single.auc {
             Some(auc) => {
                 line.append(diverging((auc - 0.5) * 2.0, 25, look));
-                line.push(format!(" {auc:.3}"), Role::Number);
-                line.push(between(single.interval), Role::Muted);
+                line.push(format!(" {auc:.3}"), StyleRole::Number);
+                line.push(between(single.interval), StyleRole::Muted);
             }
-            None => line.push("the same in all pairs", Role::Stale),
+            None => line.push("the same in all pairs", StyleRole::Stale),
         }
         sheet.line(line);
     }
     reliability(sheet, measured);
     for note in &measured.notes {
-        sheet.text(note, Role::Muted);
+        sheet.text(note, StyleRole::Muted);
     }
 }
 
@@ -147,7 +148,7 @@ fn between(interval: Option<[f64; 2]>) -> SafeText {
 }
 
 /// What was predicted against what came true, and how the predictions are spread.
-fn reliability(sheet: &mut Sheet<'_>, measured: &Measured) {
+fn reliability(sheet: &mut Sheet<'_>, measured: &MeasuredAssessment) {
     let found = &measured.assessment;
     let all = found.n.max(1) as f64;
     let dots: Vec<Dot> = found
@@ -162,16 +163,16 @@ fn reliability(sheet: &mut Sheet<'_>, measured: &Measured) {
         Scatter { dots: &dots, label: "predicted".into() }.render(area, buf, look);
     });
     let buckets: Vec<u64> = found.calibration.iter().map(|bin| bin.n as u64).collect();
-    sheet.text("predictions by their probability", Role::Muted);
+    sheet.text("predictions by their probability", StyleRole::Muted);
     sheet.chart(5, move |area, buf, look| Histogram::new(&buckets).render(area, buf, look));
     let look = sheet.look();
-    sheet.line(TextLine::of("probability      n  predicted  observed", Role::Header));
+    sheet.line(TextLine::of("probability      n  predicted  observed", StyleRole::Header));
     for bin in found.calibration.iter().filter(|bin| bin.n > 0) {
         let range = format!("{:.1}-{:.1}", bin.from, bin.to);
-        let mut line = TextLine::of(cell(SafeText::new(&range), 10, Align::Left, look), Role::Label);
-        line.push(figures::count(bin.n as u64).pad(8, Align::Right), Role::Number);
-        line.push(number(bin.predicted).pad(11, Align::Right), Role::Number);
-        line.push(number(bin.observed).pad(10, Align::Right), Role::Number);
+        let mut line = TextLine::of(cell(SafeText::new(&range), 10, Align::Left, look), StyleRole::Label);
+        line.push(figures::count(bin.n as u64).pad(8, Align::Right), StyleRole::Number);
+        line.push(number(bin.predicted).pad(11, Align::Right), StyleRole::Number);
+        line.push(number(bin.observed).pad(10, Align::Right), StyleRole::Number);
         sheet.line(line);
     }
 }
@@ -185,7 +186,7 @@ pub fn versions(sheet: &mut Sheet<'_>, study: &StudyScreen) {
     let wide = sheet.width() >= 76;
     let names = ["simil.", "reward", "outc.", "recent", "text", "tags"].map(|name| format!("{name:>7}")).concat();
     let head = format!("version  status         AUC     loss{}", if wide { names.as_str() } else { "" });
-    sheet.line(TextLine::of(look.fit(&SafeText::new(&head), sheet.width()), Role::Header));
+    sheet.line(TextLine::of(look.fit(&SafeText::new(&head), sheet.width()), StyleRole::Header));
     for version in own {
         sheet.line(version_line(version, wide, look));
     }
@@ -195,18 +196,18 @@ fn version_line(version: &Version, wide: bool, look: &Look) -> TextLine {
     let row = &version.row;
     let metric = |name: &str| number(row.get("metrics").get(name).and_then(serde_json::Value::as_f64));
     let mut line =
-        TextLine::of(cell(SafeText::new(&row.get("version").to_string()), 7, Align::Right, look), Role::Number);
+        TextLine::of(cell(SafeText::new(&row.get("version").to_string()), 7, Align::Right, look), StyleRole::Number);
     let sign = if version.in_use { look.glyphs.dot } else { look.glyphs.separator };
     line.push_blanks(1);
-    line.push_glyphs(sign, 1, if version.in_use { Role::Good } else { Role::Track });
+    line.push_glyphs(sign, 1, if version.in_use { StyleRole::Good } else { StyleRole::Track });
     line.push_blanks(1);
     let word = row.text("status").unwrap_or("-");
     line.push(cell(SafeText::limited(word, 20), 9, Align::Left, look), words::state_role(word));
-    line.push(metric("auc").pad(8, Align::Right), Role::Number);
-    line.push(metric("loss").pad(9, Align::Right), Role::Number);
+    line.push(metric("auc").pad(8, Align::Right), StyleRole::Number);
+    line.push(metric("loss").pad(9, Align::Right), StyleRole::Number);
     if wide && let Ok(policy) = &version.policy {
         for weight in policy.weights {
-            line.push(SafeText::new(&format!("{weight:+.2}")).pad(7, Align::Right), Role::Muted);
+            line.push(SafeText::new(&format!("{weight:+.2}")).pad(7, Align::Right), StyleRole::Muted);
         }
     }
     line

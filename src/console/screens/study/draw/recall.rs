@@ -5,12 +5,12 @@ use ratatui::layout::Rect;
 use super::WIDEST;
 use super::{cell, number, share};
 use crate::console::view::sheet::Sheet;
-use crate::recall::judge::latency::Times;
-use crate::recall::judge::ranked::Estimate;
+use crate::recall::judge::latency::LatencyTimes;
+use crate::recall::judge::ranked::MeanEstimate;
 use crate::recall::judge::report::Evaluation;
-use crate::recall::judge::spread::Spread;
-use crate::ui::chart::{LineChart, Point, meter};
-use crate::ui::{Align, Look, Pair, Role, SafeText, TextLine, figures};
+use crate::recall::judge::spread::RecallSpread;
+use crate::ui::chart::{LineChart, LinePoint, meter};
+use crate::ui::{Align, Look, NamedValue, SafeText, StyleRole, TextLine, figures};
 
 /// The whole sheet.
 pub fn sheet(sheet: &mut Sheet<'_>, found: &Evaluation) {
@@ -24,12 +24,12 @@ pub fn sheet(sheet: &mut Sheet<'_>, found: &Evaluation) {
         "",
     );
     sheet.pairs(&[
-        Pair::new("judged", rows),
-        Pair::new("ranking", SafeText::new(&format!("{}: {}", found.ranking, found.formula))),
-        Pair::new("judged by", SafeText::limited(&found.judged_by, 400)),
+        NamedValue::new("judged", rows),
+        NamedValue::new("ranking", SafeText::new(&format!("{}: {}", found.ranking, found.formula))),
+        NamedValue::new("judged by", SafeText::limited(&found.judged_by, 400)),
     ]);
     for note in &found.notes {
-        sheet.text(note, Role::Muted);
+        sheet.text(note, StyleRole::Muted);
     }
     quality(sheet, found);
     controls(sheet, found);
@@ -42,17 +42,17 @@ fn bar_width(width: usize) -> usize {
     if width >= 72 { 20 } else { 8 }
 }
 
-fn estimate(name: &str, value: &Estimate, bar: usize, look: &Look) -> TextLine {
-    let mut line = TextLine::of(cell(SafeText::new(name), 16, Align::Left, look), Role::Label);
+fn estimate(name: &str, value: &MeanEstimate, bar: usize, look: &Look) -> TextLine {
+    let mut line = TextLine::of(cell(SafeText::new(name), 16, Align::Left, look), StyleRole::Label);
     if let Some(mean) = value.value {
-        line.append(meter(mean, bar, Role::Series1, look));
+        line.append(meter(mean, bar, StyleRole::Series1, look));
     }
-    line.push(" ", Role::Text);
-    line.push(number(value.value), Role::Number);
+    line.push(" ", StyleRole::Text);
+    line.push(number(value.value), StyleRole::Number);
     if let Some([low, high]) = value.interval {
-        line.push(format!("  {low:.3} to {high:.3}"), Role::Muted);
+        line.push(format!("  {low:.3} to {high:.3}"), StyleRole::Muted);
     }
-    line.push(format!("  n {}", value.n), Role::Muted);
+    line.push(format!("  n {}", value.n), StyleRole::Muted);
     line
 }
 
@@ -66,16 +66,19 @@ fn quality(sheet: &mut Sheet<'_>, found: &Evaluation) {
         sheet.line(estimate(&name, value, bar, look));
     }
     if quality.without_relevant > 0 {
-        sheet.text(&format!("{} more queries have nothing relevant", quality.without_relevant), Role::Muted);
+        sheet.text(&format!("{} more queries have nothing relevant", quality.without_relevant), StyleRole::Muted);
     }
     if quality.sweep.is_empty() {
         return;
     }
     sheet.section("the same for other K");
-    let points: Vec<Point> = quality
+    let points: Vec<LinePoint> = quality
         .sweep
         .iter()
-        .map(|s| Point { value: Some(s.precision), mark: (s.k == k).then_some((look.glyphs.diamond, Role::Accent)) })
+        .map(|s| LinePoint {
+            value: Some(s.precision),
+            mark: (s.k == k).then_some((look.glyphs.diamond, StyleRole::Accent)),
+        })
         .collect();
     let last = quality.sweep.last().map_or(0, |s| s.k);
     sheet.chart(6, move |area, buf, look| {
@@ -83,9 +86,9 @@ fn quality(sheet: &mut Sheet<'_>, found: &Evaluation) {
         let area = Rect { width: area.width.min(WIDEST), ..area };
         LineChart { ends, ..LineChart::new(&points) }.render(area, buf, look);
     });
-    sheet.line(TextLine::of("  K  hit rate  precision    nDCG", Role::Header));
+    sheet.line(TextLine::of("  K  hit rate  precision    nDCG", StyleRole::Header));
     for at in &quality.sweep {
-        let role = if at.k == k { Role::Accent } else { Role::Number };
+        let role = if at.k == k { StyleRole::Accent } else { StyleRole::Number };
         let numbers = format!("{:>3}{:>10.3}{:>11.3}{:>8.3}", at.k, at.hit_rate, at.precision, at.ndcg);
         sheet.line(TextLine::of(SafeText::new(&numbers), role));
     }
@@ -96,7 +99,7 @@ fn controls(sheet: &mut Sheet<'_>, found: &Evaluation) {
     for back in found.self_retrieval.iter().filter(|b| b.n > 0) {
         let all = back.found == back.n;
         let words = format!("queried with its own {}: {} of {} rows come back", back.by, back.found, back.n);
-        sheet.text(&words, if all { Role::Good } else { Role::Warn });
+        sheet.text(&words, if all { StyleRole::Good } else { StyleRole::Warn });
     }
     for control in &found.negative_controls {
         let highest = control.highest.unwrap_or_default();
@@ -104,19 +107,19 @@ fn controls(sheet: &mut Sheet<'_>, found: &Evaluation) {
             "nonsense by {}: {} of {} get an answer above {:.2}, highest {highest:.3}",
             control.by, control.answered, control.n, control.threshold
         );
-        sheet.text(&words, if control.answered == 0 { Role::Good } else { Role::Warn });
+        sheet.text(&words, if control.answered == 0 { StyleRole::Good } else { StyleRole::Warn });
     }
 }
 
-fn spread(sheet: &mut Sheet<'_>, title: &str, spread: &Spread) {
+fn spread(sheet: &mut Sheet<'_>, title: &str, spread: &RecallSpread) {
     let look = sheet.look();
     sheet.section(title);
-    let bar = |name: &str, value: Option<f64>, note: SafeText, role: Role| {
-        let mut line = TextLine::of(cell(SafeText::new(name), 20, Align::Left, look), Role::Label);
+    let bar = |name: &str, value: Option<f64>, note: SafeText, role: StyleRole| {
+        let mut line = TextLine::of(cell(SafeText::new(name), 20, Align::Left, look), StyleRole::Label);
         line.append(meter(value.unwrap_or_default(), 16, role, look));
-        line.push(share(value).pad(9, Align::Right), Role::Number);
-        line.push("  ", Role::Text);
-        line.push(note, Role::Muted);
+        line.push(share(value).pad(9, Align::Right), StyleRole::Number);
+        line.push("  ", StyleRole::Text);
+        line.push(note, StyleRole::Muted);
         line
     };
     let swamped = spread.top_1_percent_share.zip(spread.top_1_percent_even).is_some_and(|(s, even)| s > even * 20.0);
@@ -129,12 +132,17 @@ fn spread(sheet: &mut Sheet<'_>, title: &str, spread: &Spread) {
             "coverage",
             spread.coverage,
             format!("{} of {} rows", spread.recalled, spread.candidates).into(),
-            Role::Series1,
+            StyleRole::Series1,
         ),
-        bar("top 1 % take", spread.top_1_percent_share, most, if swamped { Role::Warn } else { Role::Series1 }),
-        bar("say the same", spread.redundancy, format!("of {} pairs", spread.pairs).into(), Role::Series1),
-        bar("older than 90 days", spread.stale_share, age.into(), Role::Series1),
-        bar("bad feedback", spread.bad_share, format!("of {} known", spread.bad_n).into(), Role::Bad),
+        bar(
+            "top 1 % take",
+            spread.top_1_percent_share,
+            most,
+            if swamped { StyleRole::Warn } else { StyleRole::Series1 },
+        ),
+        bar("say the same", spread.redundancy, format!("of {} pairs", spread.pairs).into(), StyleRole::Series1),
+        bar("older than 90 days", spread.stale_share, age.into(), StyleRole::Series1),
+        bar("bad feedback", spread.bad_share, format!("of {} known", spread.bad_n).into(), StyleRole::Bad),
     ];
     let width = sheet.width();
     sheet.lines(lines.into_iter().flat_map(|line| line.flow(width, look)));
@@ -151,28 +159,28 @@ fn stored(sheet: &mut Sheet<'_>, found: &Evaluation) {
     let mean = |x: Option<f64>| x.map_or("unknown".to_owned(), |x| format!("{x:.1}"));
     sheet.text(
         &format!("{} tokens a recall (n {}), {} rows a recall", mean(trail.tokens), trail.tokens_n, mean(trail.rows)),
-        Role::Text,
+        StyleRole::Text,
     );
     sheet.section("latency of the four stages, ms");
-    sheet.line(TextLine::of("stage or kind           n      mean       p50       p95", Role::Header));
+    sheet.line(TextLine::of("stage or kind           n      mean       p50       p95", StyleRole::Header));
     let slowest = trail.stages.iter().chain(&trail.kinds).filter_map(|t| t.p95_ms).fold(0.0, f64::max);
-    sheet.lines(trail.stages.iter().map(|t| times(t, slowest, Role::Text, look)));
-    sheet.lines(trail.kinds.iter().map(|t| times(t, slowest, Role::Muted, look)));
+    sheet.lines(trail.stages.iter().map(|t| times(t, slowest, StyleRole::Text, look)));
+    sheet.lines(trail.kinds.iter().map(|t| times(t, slowest, StyleRole::Muted, look)));
 }
 
-fn times(times: &Times, slowest: f64, role: Role, look: &Look) -> TextLine {
+fn times(times: &LatencyTimes, slowest: f64, role: StyleRole, look: &Look) -> TextLine {
     let mut line = TextLine::of(cell(SafeText::limited(&times.name, 40), 18, Align::Left, look), role);
     if times.n == 0 {
-        return line.with("none is recorded", Role::Stale);
+        return line.with("none is recorded", StyleRole::Stale);
     }
-    line.push(figures::count(times.n as u64).pad(7, Align::Right), Role::Number);
+    line.push(figures::count(times.n as u64).pad(7, Align::Right), StyleRole::Number);
     let ms = |x: Option<f64>| SafeText::new(&x.map_or("-".to_owned(), |x| format!("{x:.1}"))).pad(10, Align::Right);
-    line.push(ms(times.mean_ms), Role::Number);
-    line.push(ms(times.p50_ms), Role::Number);
-    line.push(ms(times.p95_ms), Role::Number);
-    line.push("  ", Role::Text);
+    line.push(ms(times.mean_ms), StyleRole::Number);
+    line.push(ms(times.p50_ms), StyleRole::Number);
+    line.push(ms(times.p95_ms), StyleRole::Number);
+    line.push("  ", StyleRole::Text);
     if let Some(p95) = times.p95_ms.filter(|_| slowest > 0.0) {
-        line.append(meter(p95 / slowest, 12, Role::Series1, look));
+        line.append(meter(p95 / slowest, 12, StyleRole::Series1, look));
     }
     line
 }

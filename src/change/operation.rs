@@ -1,0 +1,453 @@
+//! What can be changed, as plain data that can be kept and read back: the same for commands, console and files. Each
+//! operation has its words for people and its command line; [`super::plan()`] says what it would do.
+
+use serde::{Deserialize, Serialize};
+
+use crate::memory::Entity;
+use crate::memory::prune::PruneWindow;
+use crate::memory::utility::Signal;
+
+/// Fields of a feedback row to change; `None` keeps the stored value.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct FeedbackFields {
+    /// `thumbs_up`, `thumbs_down` or `rating`.
+    pub kind: Option<String>,
+    /// 1 to 5, with the kind `rating`.
+    pub rating: Option<i64>,
+    /// What the user would have wanted.
+    pub correction: Option<String>,
+    /// The correction that the new one replaces, as whoever edits saw it; `None` replaces any.
+    pub instead_of: Option<String>,
+    /// Who gave it; `None` means the episode's user where feedback is added.
+    pub user: Option<String>,
+    /// Add it even where the episode has the same feedback by the same person already.
+    pub again: bool,
+}
+
+/// Rules by which cases leave their banks.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Pruning {
+    /// Only this user's banks.
+    pub user: Option<String>,
+    /// Only this agent's banks.
+    pub agent: Option<String>,
+    /// Newest cases that each bank keeps.
+    pub window: PruneWindow,
+    /// Cases older than an age such as `90d`, which counts from when it is planned, or than a time.
+    pub older_than: Option<String>,
+    /// Cases with a reward below that, 0 to 1.
+    pub below_reward: Option<f64>,
+    /// Cases whose message a newer case of the bank has too.
+    pub duplicates: bool,
+    /// A window is filled with cases that differ first.
+    pub keep_diverse: bool,
+}
+
+impl Pruning {
+    /// Whether a rule is named that applies alone, without the banks' own windows.
+    #[must_use]
+    pub fn names_one(&self) -> bool {
+        self.older_than.is_some() || self.below_reward.is_some() || self.duplicates
+    }
+
+    /// The words of the command.
+    #[must_use]
+    pub fn words(&self) -> Vec<String> {
+        let window = match self.window {
+            PruneWindow::Unsaid => None,
+            PruneWindow::Own => Some("own".to_owned()),
+            PruneWindow::Newest(window) => Some(window.to_string()),
+        };
+        let options = [
+            ("--user", self.user.clone()),
+            ("--agent", self.agent.clone()),
+            ("--window", window),
+            ("--older-than", self.older_than.clone()),
+            ("--below-reward", self.below_reward.map(|reward| reward.to_string())),
+        ];
+        let switches = [("--duplicates", self.duplicates), ("--keep-diverse", self.keep_diverse)];
+        words(["prune"]).into_iter().chain(with_options(options)).chain(with_switches(switches)).collect()
+    }
+}
+
+/// Seed with which pairs are split into training and held-out queries, unless another one is given.
+pub const TRAINING_SEED: u64 = 1;
+
+/// A file of pairs to learn from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PairsFile {
+    /// What it is called.
+    pub name: String,
+    /// Its text: a pair a line.
+    pub text: String,
+}
+
+/// Formats of files that can be imported.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ImportFormat {
+    /// A τ-bench result file: a JSON list of trajectories.
+    TauBench,
+    /// A memento memory: one case a line.
+    Memento,
+    /// Our own export: one row a line.
+    Jsonl,
+}
+
+impl ImportFormat {
+    /// Every format.
+    pub const ALL: [ImportFormat; 3] = [ImportFormat::TauBench, ImportFormat::Memento, ImportFormat::Jsonl];
+
+    /// The word for it.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            ImportFormat::TauBench => "tau-bench",
+            ImportFormat::Memento => "memento",
+            ImportFormat::Jsonl => "jsonl",
+        }
+    }
+
+    /// The format of that word.
+    #[must_use]
+    pub fn parse(word: &str) -> Option<ImportFormat> {
+        ImportFormat::ALL.into_iter().find(|format| format.word() == word)
+    }
+}
+
+/// A change that can be planned. Its name in files is that of its plan.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "operation", rename_all = "lowercase", deny_unknown_fields)]
+pub enum Operation {
+    /// Add feedback to an episode.
+    #[serde(rename = "feedback.add")]
+    AddFeedback {
+        /// The episode's id.
+        episode: String,
+        /// What it says.
+        fields: FeedbackFields,
+    },
+    /// Change a feedback row.
+    #[serde(rename = "feedback.edit")]
+    EditFeedback {
+        /// Its id.
+        id: String,
+        /// What changes.
+        fields: FeedbackFields,
+    },
+    /// Remove a feedback row.
+    #[serde(rename = "feedback.remove")]
+    RemoveFeedback {
+        /// Its id.
+        id: String,
+    },
+    /// Give an episode a utility signal.
+    Signal {
+        /// The episode's id.
+        episode: String,
+        /// Which signal.
+        signal: Signal,
+        /// Why, for whoever reads its history.
+        reason: Option<String>,
+    },
+    /// Take a utility signal back.
+    #[serde(rename = "signal.retract")]
+    Retract {
+        /// The signal's id.
+        id: String,
+    },
+    /// Make an episode follow another one.
+    Link {
+        /// The one that follows.
+        child: String,
+        /// The one it follows.
+        parent: String,
+    },
+    /// Take an episode's parent away.
+    Unlink {
+        /// The episode's id.
+        child: String,
+    },
+    /// Set the reward of a case, and perhaps its outcome.
+    Reward {
+        /// The case's id.
+        case: String,
+        /// From 0 to 1.
+        reward: f64,
+        /// Its outcome, when that changes too.
+        outcome: Option<String>,
+    },
+    /// Set how many cases a bank keeps.
+    #[serde(rename = "profile.set")]
+    Window {
+        /// The profile's id.
+        profile: String,
+        /// Newest cases that are kept; `None` keeps all.
+        window: Option<i64>,
+    },
+    /// Put a policy version to use.
+    #[serde(rename = "policy.activate")]
+    ActivatePolicy {
+        /// Its id.
+        id: String,
+    },
+    /// Train a new policy version.
+    #[serde(rename = "policy.train")]
+    TrainPolicy {
+        /// The profile's id.
+        bank: String,
+        /// What it learns from; `None` means what the bank's cases recalled.
+        pairs: Option<PairsFile>,
+        /// Seed of the split into training and held-out queries.
+        seed: u64,
+    },
+    /// Remove cases from banks by rules.
+    Prune(Pruning),
+    /// Hold cases back from recall.
+    Quarantine {
+        /// Their ids.
+        cases: Vec<String>,
+    },
+    /// Let cases be recalled again.
+    Release {
+        /// Their ids.
+        cases: Vec<String>,
+    },
+    /// Put a legal hold on a person: nobody can erase them while it stands.
+    Hold {
+        /// Who: id, e-mail, name, session or profile.
+        person: String,
+        /// Why.
+        reason: Option<String>,
+    },
+    /// Take a legal hold away.
+    Unhold {
+        /// Who.
+        person: String,
+    },
+    /// Add one curated memory.
+    Record {
+        /// An episode or a case.
+        entity: Entity,
+        /// It as JSON, in canonical columns.
+        text: String,
+    },
+    /// Add what a file holds.
+    Import {
+        /// What kind of file it is.
+        format: ImportFormat,
+        /// What it is called.
+        name: String,
+        /// Its text.
+        text: String,
+        /// Leave out what cannot be read.
+        skip_bad: bool,
+    },
+    /// Take a change back.
+    Undo {
+        /// Number of its audit entry.
+        seq: i64,
+    },
+}
+
+/// An operation for people.
+struct Face<'o> {
+    /// What it does, in a few words.
+    title: String,
+    /// The id that it is about; none where it is about a number of rows.
+    subject: Option<&'o str>,
+    /// The words of its command after the database.
+    words: Vec<String>,
+}
+
+impl<'o> Face<'o> {
+    /// An operation about one thing.
+    fn about(subject: &'o str, title: String, words: Vec<String>) -> Self {
+        Face { title, subject: Some(subject), words }
+    }
+
+    /// An operation about some rows.
+    fn of_rows(title: String, words: Vec<String>) -> Self {
+        Face { title, subject: None, words }
+    }
+}
+
+impl Operation {
+    fn face(&self) -> Face<'_> {
+        match self {
+            Operation::AddFeedback { episode, fields } => {
+                let words = words(["feedback", "add", episode]).into_iter().chain(fields.words()).collect();
+                Face::about(episode, format!("Add feedback to episode {episode}"), words)
+            }
+            Operation::EditFeedback { id, fields } => {
+                let words = words(["feedback", "edit", id]).into_iter().chain(fields.words()).collect();
+                Face::about(id, format!("Edit feedback {id}"), words)
+            }
+            Operation::RemoveFeedback { id } => {
+                Face::about(id, format!("Remove feedback {id}"), words(["feedback", "remove", id]))
+            }
+            Operation::Signal { episode, signal, .. } => {
+                let word = signal.word();
+                Face::about(episode, format!("Tell episode {episode}: {word}"), words(["signal", episode, word]))
+            }
+            Operation::Retract { id } => {
+                Face::about(id, format!("Retract signal {id}"), words(["signal", "retract", id]))
+            }
+            Operation::Link { child, parent } => {
+                Face::about(child, format!("Link episode {child} to {parent}"), words(["link", child, parent]))
+            }
+            Operation::Unlink { child } => {
+                Face::about(child, format!("Unlink episode {child}"), words(["unlink", child]))
+            }
+            Operation::Reward { case, reward, outcome } => {
+                let words = words(["reward", case, &reward.to_string()]).into_iter();
+                let words = words.chain(with_options([("--outcome", outcome.clone())])).collect();
+                Face::about(case, format!("Set the reward of case {case} to {reward}"), words)
+            }
+            Operation::Window { profile, window } => {
+                let (kept, size) = match window {
+                    Some(window) => (format!("{window} cases"), window.to_string()),
+                    None => ("every case".to_owned(), "all".to_owned()),
+                };
+                let words = words(["profile", "set", profile, "--window", &size]);
+                Face::about(profile, format!("Keep {kept} of profile {profile}"), words)
+            }
+            Operation::ActivatePolicy { id } => {
+                Face::about(id, format!("Activate policy {id}"), words(["policy", "activate", id]))
+            }
+            Operation::TrainPolicy { bank, pairs, seed } => {
+                let pairs = pairs.as_ref().map(|file| file.name.clone());
+                let seed = Some(seed).filter(|seed| **seed != TRAINING_SEED).map(u64::to_string);
+                let words = words(["policy", "train", bank]).into_iter();
+                let words = words.chain(with_options([("--pairs", pairs), ("--seed", seed)])).collect();
+                Face::about(bank, format!("Train a policy for bank {bank}"), words)
+            }
+            Operation::Prune(rules) => Face::of_rows("Prune banks".to_owned(), rules.words()),
+            Operation::Quarantine { cases } => of_cases("Quarantine", "quarantine", cases),
+            Operation::Release { cases } => of_cases("Release", "release", cases),
+            Operation::Hold { person, .. } => Face::about(person, format!("Hold {person}"), words(["hold", person])),
+            Operation::Unhold { person } => {
+                Face::about(person, format!("End the hold on {person}"), words(["unhold", person]))
+            }
+            Operation::Record { entity, .. } => {
+                Face::of_rows(format!("Record a new {}", entity.title()), words(["record", entity.name(), "-"]))
+            }
+            Operation::Import { format, name, skip_bad, .. } => {
+                let words = words(["import", format.word(), name]).into_iter();
+                let words = words.chain(with_switches([("--skip-bad", *skip_bad)])).collect();
+                Face::of_rows(format!("Import {name}"), words)
+            }
+            Operation::Undo { seq } => Face::of_rows(format!("Undo change {seq}"), words(["undo", &seq.to_string()])),
+        }
+    }
+
+    /// What it does, in a few words.
+    #[must_use]
+    pub fn title(&self) -> String {
+        self.face().title
+    }
+
+    /// The id that must be typed where the change is grave; none where it is the number of rows.
+    #[must_use]
+    pub fn subject(&self) -> Option<&str> {
+        self.face().subject
+    }
+
+    /// The words of its command after the database.
+    #[must_use]
+    pub fn words(&self) -> Vec<String> {
+        self.face().words
+    }
+
+    /// The reason that is part of it.
+    #[must_use]
+    pub fn reason(&self) -> Option<&str> {
+        match self {
+            Operation::Signal { reason, .. } | Operation::Hold { reason, .. } => reason.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// Whether it can change what is recalled; what only prepares a later change cannot.
+    #[must_use]
+    pub fn touches_recall(&self) -> bool {
+        !matches!(self, Operation::Window { .. } | Operation::TrainPolicy { .. })
+    }
+
+    /// Names of persons in it, so that pseudonyms can be put in their place and taken out again.
+    pub fn persons_mut(&mut self) -> Vec<&mut String> {
+        match self {
+            Operation::AddFeedback { fields, .. } | Operation::EditFeedback { fields, .. } => {
+                fields.user.iter_mut().collect()
+            }
+            Operation::Prune(rules) => rules.user.iter_mut().collect(),
+            Operation::Hold { person, .. } | Operation::Unhold { person } => vec![person],
+            _ => Vec::new(),
+        }
+    }
+}
+
+impl FeedbackFields {
+    /// The options of the command.
+    fn words(&self) -> impl Iterator<Item = String> {
+        let options = [
+            ("--kind", self.kind.clone()),
+            ("--rating", self.rating.map(|rating| rating.to_string())),
+            ("--correction", self.correction.clone()),
+            ("--user", self.user.clone()),
+        ];
+        with_options(options).chain(with_switches([("--again", self.again)]))
+    }
+}
+
+fn of_cases<'o>(title: &str, command: &str, cases: &[String]) -> Face<'o> {
+    let title = match cases {
+        [case] => format!("{title} case {case}"),
+        cases => format!("{title} {} cases", cases.len()),
+    };
+    Face::of_rows(title, words([command]).into_iter().chain(cases.iter().cloned()).collect())
+}
+
+fn words<const N: usize>(words: [&str; N]) -> Vec<String> {
+    words.map(str::to_owned).to_vec()
+}
+
+fn with_options<const N: usize>(options: [(&'static str, Option<String>); N]) -> impl Iterator<Item = String> {
+    options.into_iter().filter_map(|(name, value)| Some([name.to_owned(), value?])).flatten()
+}
+
+fn with_switches<const N: usize>(switches: [(&'static str, bool); N]) -> impl Iterator<Item = String> {
+    switches.into_iter().filter(|(_, on)| *on).map(|(name, _)| name.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn an_operation_is_kept_and_read_back() {
+        let fields = FeedbackFields { rating: Some(4), ..FeedbackFields::default() };
+        let pruning =
+            Pruning { window: PruneWindow::Newest(5), older_than: Some("90d".to_owned()), ..Pruning::default() };
+        let operations = [
+            Operation::EditFeedback { id: "fb-1".to_owned(), fields },
+            Operation::Prune(pruning),
+            Operation::Record { entity: Entity::Case, text: "{}".to_owned() },
+            Operation::Undo { seq: 3 },
+        ];
+        for operation in operations {
+            let kept = json!(operation);
+            assert_eq!(serde_json::from_value::<Operation>(kept.clone()).ok(), Some(operation), "{kept}");
+        }
+    }
+
+    #[test]
+    fn an_operation_with_a_misspelt_field_is_refused() {
+        for wrong in [json!({"operation": "undo", "seq": 3, "sq": 4}), json!({"operation": "prune", "windw": "own"})] {
+            assert!(serde_json::from_value::<Operation>(wrong.clone()).is_err(), "{wrong}");
+        }
+    }
+}

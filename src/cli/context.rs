@@ -1,0 +1,203 @@
+//! What a command works in: the options that every command takes, the settings, and the database that they name.
+
+use std::io::IsTerminal as _;
+use std::time::Duration;
+
+use super::failure::CommandFailure;
+use super::options::{Format, Global};
+use super::output;
+use crate::config::{self, Config, DatabaseProfile, Embedding};
+use crate::lab::embed::Endpoint;
+use crate::lab::people;
+use crate::memory::invocation::Invocation;
+use crate::memory::mask::Mask;
+use crate::memory::nearest::{nearest, unknown};
+use crate::memory::veil::Veil;
+use crate::store::{OpenError, OpenOptions, Store, Target};
+
+/// That no database is named.
+pub(super) const NO_DATABASE: &str = "no database is named: use -d DATABASE, MNEMOSCOPE_DATABASE, DATABASE_URL or a default \
+     profile; `mnemoscope demo` makes one to try";
+
+/// A command's surroundings.
+pub struct Session<'a> {
+    /// Options for every command.
+    pub global: &'a Global,
+    /// The database, as far as the command line names one.
+    pub database: Option<&'a str>,
+    /// The settings.
+    pub config: &'a Config,
+    /// The command changes a database, or plans to.
+    pub changes: bool,
+}
+
+impl Session<'_> {
+    /// The output format: what was asked for, else a table on a terminal and JSON in a pipe.
+    #[must_use]
+    pub fn format(&self) -> Format {
+        let default = if std::io::stdout().is_terminal() { Format::Table } else { Format::Json };
+        self.global.format.unwrap_or(default)
+    }
+
+    /// The mask, when personal values are not to be shown.
+    #[must_use]
+    pub fn mask(&self) -> Option<Mask> {
+        let by_profile = self.profile_named(None).is_some_and(|p| p.mask);
+        (self.global.mask || by_profile).then(|| Mask::new(config::mask_key()))
+    }
+
+    /// Whether a bar or a line of progress is shown on standard error.
+    #[must_use]
+    pub fn shows_progress(&self) -> bool {
+        std::io::stderr().is_terminal() && !self.global.no_progress && !self.global.quiet
+    }
+
+    /// Where vectors of texts come from, if the profile says so; else why that is not usable.
+    #[must_use]
+    pub fn endpoint(&self, named: Option<&str>) -> Option<Result<Endpoint, String>> {
+        Some(endpoint(self.profile_named(named)?.embedding.as_ref()?))
+    }
+
+    /// What the operator means by "the database": named, else from the environment, else the default profile.
+    fn chosen(&self, named: Option<&str>) -> Option<String> {
+        let variable = |name: &str| std::env::var(name).ok().filter(|v| !v.is_empty());
+        named
+            .or(self.database)
+            .map(str::to_owned)
+            .or_else(|| self.global.profile.clone())
+            .or_else(|| variable("MNEMOSCOPE_DATABASE"))
+            .or_else(|| variable("DATABASE_URL"))
+            .or_else(|| self.config.default.clone())
+    }
+
+    /// The profile whose settings hold: `--profile`, else the one that the database is named by.
+    pub(super) fn profile_named(&self, named: Option<&str>) -> Option<&DatabaseProfile> {
+        self.config.profile.get(&self.profile_name(named)?)
+    }
+
+    /// Its name.
+    pub(super) fn profile_name(&self, named: Option<&str>) -> Option<String> {
+        let name = self.global.profile.clone().or_else(|| self.chosen(named))?;
+        self.config.profile.contains_key(&name).then_some(name)
+    }
+
+    /// What to open: named, else from the environment, else the default profile; none when nothing says so.
+    ///
+    /// # Errors
+    /// A profile that is not in the settings.
+    pub(super) fn target(&self, named: Option<&str>) -> Result<Option<(Target, OpenOptions)>, CommandFailure> {
+        let global = self.global;
+        if let Some(name) = global.profile.as_ref().filter(|name| !self.config.profile.contains_key(*name)) {
+            let known = self.config.profile.keys().map(String::as_str);
+            return Err(CommandFailure::usage(unknown("profile in the settings", name, known)));
+        }
+        let Some(text) = self.chosen(named) else { return Ok(None) };
+        let profile = self.profile_named(named);
+        let database = match self.config.profile.get(&text) {
+            Some(profile) => profile.database.clone(),
+            None => text,
+        };
+        let target = Target::parse(&database);
+        let companion = match &target {
+            Target::File(path) if path.is_dir() => config::companion(path),
+            _ => None,
+        };
+        let layout = global.layout.clone().or_else(|| profile.and_then(|p| p.layout.clone()));
+        let secret = config::erasure_key(false).ok().flatten();
+        let anchors = config::anchor_folder();
+        let connect_timeout = profile.and_then(|p| p.connect_timeout).map(Duration::from_secs);
+        let invocation = Some(self.invocation(named));
+        let options = OpenOptions {
+            layout,
+            own_layouts: config::layouts(),
+            invocation,
+            connect_timeout,
+            companion,
+            anchors,
+            secret,
+            ..OpenOptions::default()
+        };
+        Ok(Some((target, options)))
+    }
+
+    /// How an advised command names the database: as the operator did, without a password.
+    fn invocation(&self, named: Option<&str>) -> Invocation {
+        let global = self.global;
+        let mut words = Vec::new();
+        let mut add = |option: &str, value: &str| words.extend([option.to_owned(), value.to_owned()]);
+        let typed = named.or(self.database);
+        match (typed, &global.profile, self.chosen(named)) {
+            (Some(text), ..) => add("-d", &Target::parse(text).shown()),
+            (None, None, Some(text)) => {
+                let shown = Target::parse(&text).shown();
+                // A password that stands in the environment alone is there for the next command too.
+                if shown == text || !text.contains("://") {
+                    add("-d", &shown);
+                }
+            }
+            _ => {}
+        }
+        global.profile.iter().for_each(|name| add("--profile", name));
+        global.layout.iter().for_each(|name| add("--layout", name));
+        Invocation::of(words)
+    }
+
+    /// Opens the database of a command.
+    ///
+    /// # Errors
+    /// Nothing said which one, or it cannot be opened.
+    pub async fn store(&self) -> Result<Store, CommandFailure> {
+        let Some((target, options)) = self.target(None)? else {
+            return Err(CommandFailure::usage(NO_DATABASE));
+        };
+        let store = Store::open(&target, &options).await.map_err(|error| self.unopened(error))?;
+        if let Some(reason) = store.recognised().closed().filter(|_| self.changes) {
+            return Err(CommandFailure::refused(reason));
+        }
+        if let Some(veil) = self.veil(&store).await? {
+            output::veil(veil);
+        }
+        let layouts: Vec<_> = store.recognised().layouts.iter().map(|l| l.name.as_str()).collect();
+        tracing::info!(database = store.location(), layouts = layouts.join(", "), "opened");
+        for gap in store.gaps() {
+            output::afterwards(format!("note: {gap}"));
+        }
+        Ok(store)
+    }
+
+    /// Why a database was not opened; where a profile of nearly that name is known, that one may have been meant.
+    fn unopened(&self, error: OpenError) -> CommandFailure {
+        let near = match (&error, self.chosen(None)) {
+            (OpenError::NoFile(_), Some(word)) if !word.contains(['/', '.']) => {
+                nearest(&word, self.config.profile.keys().map(String::as_str)).map(str::to_owned)
+            }
+            _ => None,
+        };
+        CommandFailure {
+            remedy: near.map(|name| format!("did you mean the profile `{name}`?")),
+            ..CommandFailure::from(error)
+        }
+    }
+
+    /// What hides the handles of the people in a database, where values are masked.
+    async fn veil(&self, store: &Store) -> Result<Option<Veil>, CommandFailure> {
+        let Some(mask) = self.mask() else { return Ok(None) };
+        Ok(Veil::new(&mask, people::handles(store).await?))
+    }
+}
+
+/// The endpoint that the settings name; its key comes from the environment.
+///
+/// # Errors
+/// The variable is not set.
+fn endpoint(settings: &Embedding) -> Result<Endpoint, String> {
+    let missing = |name: &String| format!("the key of the embedding endpoint is to be in ${name}, which is not set");
+    let key = settings.key_env.as_ref().map(|name| std::env::var(name).map_err(|_| missing(name))).transpose()?;
+    Ok(Endpoint {
+        url: settings.url.clone(),
+        model: settings.model.clone(),
+        key,
+        timeout: Duration::from_secs(settings.timeout_seconds.max(1)),
+        retries: settings.retries,
+    })
+}

@@ -1,0 +1,98 @@
+//! What the console has planned, to be confirmed and applied: changes, or a backfill.
+
+use crate::change::operation::Operation;
+
+/// Something that is planned, confirmed, applied.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Proposal {
+    /// Changes, one after the other, each with a plan and an audit entry of its own.
+    Changes(Vec<Operation>),
+    /// A backfill is run, in batches.
+    Backfill {
+        /// Its name.
+        name: String,
+        /// An unfinished run is resumed.
+        resume: bool,
+    },
+}
+
+impl From<Operation> for Proposal {
+    fn from(operation: Operation) -> Self {
+        Proposal::Changes(vec![operation])
+    }
+}
+
+impl Proposal {
+    /// The changes that it consists of.
+    #[must_use]
+    pub fn changes(&self) -> &[Operation] {
+        match self {
+            Proposal::Changes(changes) => changes,
+            Proposal::Backfill { .. } => &[],
+        }
+    }
+
+    /// The change that it is; none where it is several, or a backfill.
+    #[must_use]
+    pub fn single(&self) -> Option<&Operation> {
+        match self.changes() {
+            [single] => Some(single),
+            _ => None,
+        }
+    }
+
+    /// What it does, in a few words.
+    #[must_use]
+    pub fn title(&self) -> String {
+        match self {
+            Proposal::Backfill { name, resume: false } => format!("Run {name}"),
+            Proposal::Backfill { name, resume: true } => format!("Go on with {name}"),
+            Proposal::Changes(changes) => match &changes[..] {
+                [] => "Nothing".to_owned(),
+                [single] => single.title(),
+                [first, more @ ..] => format!("{} and {} more", first.title(), more.len()),
+            },
+        }
+    }
+
+    /// The id that must be typed where the change is grave; none where it is the number of rows.
+    #[must_use]
+    pub fn subject(&self) -> Option<&str> {
+        self.single()?.subject()
+    }
+
+    /// The reason that is part of it.
+    #[must_use]
+    pub fn reason(&self) -> Option<&str> {
+        self.single()?.reason()
+    }
+
+    /// The words of the commands that do the same, each with the reason that is part of it.
+    #[must_use]
+    pub fn commands(&self) -> Vec<(Vec<String>, Option<&str>)> {
+        match self {
+            Proposal::Backfill { name, resume: false } => vec![(vec!["backfill".to_owned(), name.clone()], None)],
+            Proposal::Backfill { name, resume: true } => {
+                vec![(vec!["backfill".to_owned(), "resume".to_owned(), name.clone()], None)]
+            }
+            Proposal::Changes(changes) => changes.iter().map(|change| (change.words(), change.reason())).collect(),
+        }
+    }
+
+    /// Whether it can change what is recalled.
+    #[must_use]
+    pub fn touches_recall(&self) -> bool {
+        match self {
+            Proposal::Backfill { .. } => true,
+            Proposal::Changes(changes) => changes.iter().any(Operation::touches_recall),
+        }
+    }
+
+    /// Names of persons in it, so that pseudonyms can be put in their place and taken out again.
+    pub fn persons_mut(&mut self) -> Vec<&mut String> {
+        match self {
+            Proposal::Backfill { .. } => Vec::new(),
+            Proposal::Changes(changes) => changes.iter_mut().flat_map(Operation::persons_mut).collect(),
+        }
+    }
+}

@@ -1,0 +1,22 @@
+//! The console by its public door: keys in, effects and pictures out. No terminal, no database, no clock.
+
+mod anything;
+mod changes;
+mod doors;
+mod erase;
+mod erase_mentions;
+mod erasure;
+mod fake;
+mod health;
+mod jobs;
+mod keys;
+mod looks;
+mod prune;
+mod readme;
+mod recall;
+mod replay;
+mod studies;
+mod trail;
+mod triage;
+mod ui;
+mod what_if;

@@ -1,0 +1,7 @@
+//! How things look: safe text, glyphs, themes, tables and charts, seen from outside.
+
+mod parts;
+mod pictures;
+mod screen;
+mod text;
+mod theme;

@@ -1,0 +1,164 @@
+//! Themes: every role has a style, states are readable, fewer colours stay apart, mistakes are found at their line.
+
+use mnemoscope::ui::{Depth, StyleRole, Theme};
+use ratatui::style::{Color, Modifier};
+
+/// Roles that are read as text on the terminal's own background.
+const READ: [StyleRole; 17] = [
+    StyleRole::Muted,
+    StyleRole::Accent,
+    StyleRole::Header,
+    StyleRole::Label,
+    StyleRole::Good,
+    StyleRole::Warn,
+    StyleRole::Bad,
+    StyleRole::Info,
+    StyleRole::Key,
+    StyleRole::Danger,
+    StyleRole::Masked,
+    StyleRole::Mark,
+    StyleRole::Link,
+    StyleRole::Number,
+    StyleRole::String,
+    StyleRole::Word,
+    StyleRole::Name,
+];
+
+fn luminance(colour: Color) -> f64 {
+    let Color::Rgb(r, g, b) = colour else { panic!("{colour:?} is not true colour") };
+    let channel = |value: u8| {
+        let value = f64::from(value) / 255.0;
+        if value <= 0.04045 { value / 12.92 } else { ((value + 0.055) / 1.055).powf(2.4) }
+    };
+    0.2126 * channel(r) + 0.7152 * channel(g) + 0.0722 * channel(b)
+}
+
+/// The contrast ratio of WCAG 2, from 1 to 21.
+fn contrast(a: Color, b: Color) -> f64 {
+    let (a, b) = (luminance(a), luminance(b));
+    (a.max(b) + 0.05) / (a.min(b) + 0.05)
+}
+
+#[test]
+fn text_is_readable_on_usual_backgrounds_and_on_the_selection() {
+    let dark = [Color::Rgb(0, 0, 0), Color::Rgb(0x1e, 0x1e, 0x2e), Color::Rgb(0x28, 0x2c, 0x34)];
+    let light = [Color::Rgb(255, 255, 255), Color::Rgb(0xfd, 0xf6, 0xe3), Color::Rgb(0xef, 0xf1, 0xf5)];
+    for (theme, grounds) in [(Theme::dark(), dark), (Theme::light(), light)] {
+        let selection = theme.style(StyleRole::Selection).bg.expect("a ground");
+        for role in READ {
+            let colour = theme.style(role).fg.expect("a colour");
+            for ground in grounds {
+                let ratio = contrast(colour, ground);
+                assert!(ratio >= 3.8, "{} {role:?} on {ground:?}: {ratio:.2}", theme.name());
+            }
+            let ratio = contrast(colour, selection);
+            assert!(ratio >= 3.0, "{} {role:?} on the selection: {ratio:.2}", theme.name());
+        }
+        for badge in [StyleRole::ReadOnly, StyleRole::Writable, StyleRole::Production] {
+            let style = theme.style(badge);
+            assert!(contrast(style.fg.expect("a colour"), style.bg.expect("a ground")) >= 4.5, "{badge:?}");
+        }
+    }
+}
+
+#[test]
+fn the_terminals_own_background_is_kept() {
+    for name in Theme::names() {
+        let theme = Theme::named(name).expect("a theme of the program");
+        for role in [
+            StyleRole::Text,
+            StyleRole::Muted,
+            StyleRole::Border,
+            StyleRole::Heading,
+            StyleRole::Good,
+            StyleRole::Track,
+        ] {
+            assert_eq!(theme.style(role).bg, None, "{name} {role:?}");
+        }
+    }
+}
+
+#[test]
+fn no_colour_means_no_colour_and_roles_still_differ() {
+    for name in Theme::names() {
+        let theme = Theme::named(name).expect("a theme of the program").at(Depth::Mono);
+        assert!(theme.is_mono());
+        assert!(StyleRole::ALL.iter().all(|role| theme.style(*role).fg.is_none() && theme.style(*role).bg.is_none()));
+        assert!(theme.style(StyleRole::Selection).add_modifier.contains(Modifier::REVERSED));
+        assert_ne!(theme.style(StyleRole::Bad), theme.style(StyleRole::Good));
+    }
+}
+
+#[test]
+fn fewer_colours_use_only_those_and_keep_states_apart() {
+    for name in ["dark", "light", "contrast"] {
+        let theme = Theme::named(name).expect("a theme of the program");
+        for depth in [Depth::Indexed256, Depth::Ansi16] {
+            let theme = theme.at(depth);
+            for role in StyleRole::ALL {
+                for colour in [theme.style(*role).fg, theme.style(*role).bg].into_iter().flatten() {
+                    let fits = match colour {
+                        Color::Rgb(..) => false,
+                        Color::Indexed(_) => depth == Depth::Indexed256,
+                        _ => true,
+                    };
+                    assert!(fits, "{name} {role:?} {colour:?} at {depth:?}");
+                }
+            }
+            let states =
+                [StyleRole::Good, StyleRole::Warn, StyleRole::Bad, StyleRole::Info].map(|role| theme.style(role));
+            let series = (0..6).map(|index| theme.style(StyleRole::series(index)));
+            for group in [states.to_vec(), series.collect()] {
+                for (index, style) in group.iter().enumerate() {
+                    assert!(!group[..index].contains(style), "{name} at {depth:?}: {style:?} twice");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn the_depth_is_what_the_environment_says() {
+    assert_eq!(Depth::detect(None, Some("truecolor"), Some("xterm-256color")), Depth::TrueColor);
+    assert_eq!(Depth::detect(None, None, Some("xterm-256color")), Depth::Indexed256);
+    assert_eq!(Depth::detect(None, None, Some("linux")), Depth::Ansi16);
+    assert_eq!(Depth::detect(Some("1"), Some("truecolor"), Some("xterm")), Depth::Mono);
+    assert_eq!(Depth::detect(Some(""), Some("truecolor"), Some("xterm")), Depth::TrueColor);
+    assert_eq!(Depth::detect(None, None, Some("dumb")), Depth::Mono);
+}
+
+#[test]
+fn a_theme_of_ones_own_needs_to_say_only_what_differs() {
+    let theme = Theme::parse(
+        "themes/sea.toml",
+        "[palette]\nsea = { rgb = \"#0077be\", ansi = \"cyan\" }\n[roles]\naccent = \"sea\"\nbad = \"red\"\n",
+    )
+    .expect("a right theme");
+    assert_eq!(theme.name(), "sea");
+    assert_eq!(theme.style(StyleRole::Key).fg, Some(Color::Rgb(0, 0x77, 0xbe)), "a key falls back to the accent");
+    assert_eq!(theme.style(StyleRole::Danger).fg, Some(Color::Red), "danger falls back to bad");
+    assert_eq!(theme.at(Depth::Ansi16).style(StyleRole::Accent).fg, Some(Color::Cyan));
+    assert_eq!(theme.style(StyleRole::Muted).fg, None);
+}
+
+#[test]
+fn mistakes_name_the_file_the_line_and_what_is_meant() {
+    for (text, error) in [
+        ("[roles]\nacent = \"red\"\n", "my.toml:2: there is no role \"acent\"; did you mean \"accent\"?"),
+        ("[roles]\ntext = {}\ngood = \"gren\"\n", "my.toml:3: \"gren\" is no colour; did you mean \"green\"?"),
+        ("[roles]\ngood = \"#12345\"\n", "my.toml:2: \"#12345\" is no colour; write \"#rrggbb\""),
+        ("[roles]\ngood = 7\n", "my.toml:2: a colour is a string, not a integer"),
+        ("[roles]\nkey = { bold = \"yes\" }\n", "my.toml:2: bold is true or false"),
+        (
+            "[roles]\nkey = { weight = 1 }\n",
+            "my.toml:2: there is no key \"weight\"; known: fg, bg, ansi, bold, dim, italic, underline, reverse",
+        ),
+        ("[colors]\n", "my.toml:1: there is no section \"colors\"; did you mean \"roles\"?"),
+        ("roles = 1\n", "my.toml:1: a table is needed here, not a integer"),
+    ] {
+        assert_eq!(Theme::parse("my.toml", text).expect_err("a mistake").to_string(), error);
+    }
+    let broken = Theme::parse("my.toml", "[roles]\ntext = {\n").expect_err("a mistake");
+    assert_eq!(broken.file, "my.toml");
+    assert!(broken.line >= 2 && !broken.problem.is_empty(), "{broken}");
+}

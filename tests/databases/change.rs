@@ -1,0 +1,718 @@
+//! Changes with a plan: what is written, that it can be taken back to the byte, that nothing is written by halves, and
+//! that the audit trail shows tampering. On each layout that can hold feedback, on both engines.
+
+use std::collections::BTreeMap;
+use std::process::{Command, Stdio};
+
+use crate::support::block_on;
+use crate::support::fixtures::{Layout, build_sqlite};
+use crate::support::world::*;
+use mnemoscope::change::operation::{FeedbackFields, ImportFormat};
+use mnemoscope::change::{self, ChangeError, Plan, audit, feedback, import, migrate, undo};
+use mnemoscope::change::{chain, profile, reward, signal};
+use mnemoscope::memory::Entity;
+use mnemoscope::memory::utility::{self, Signal};
+use mnemoscope::store::{OpenOptions, Store, Target};
+use proptest::prelude::*;
+use serde_json::json;
+
+/// A step of a random history.
+#[derive(Debug, Clone)]
+enum Step {
+    Add(usize, &'static str, Option<i64>),
+    Edit(usize, &'static str, Option<i64>),
+    Correct(usize, String),
+    Remove(usize),
+    Undo(usize),
+}
+
+fn any_kind() -> impl Strategy<Value = (&'static str, Option<i64>)> {
+    prop_oneof![
+        Just(("thumbs_up", None)),
+        Just(("thumbs_down", None)),
+        (1_i64..=5).prop_map(|rating| ("rating", Some(rating))),
+    ]
+}
+
+fn any_step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        3 => (any::<usize>(), any_kind()).prop_map(|(n, (kind, rating))| Step::Add(n, kind, rating)),
+        2 => (any::<usize>(), any_kind()).prop_map(|(n, (kind, rating))| Step::Edit(n, kind, rating)),
+        1 => (any::<usize>(), "[a-zé'\" ]{0,12}").prop_map(|(n, text)| Step::Correct(n, text)),
+        2 => any::<usize>().prop_map(Step::Remove),
+        1 => any::<usize>().prop_map(Step::Undo),
+    ]
+}
+
+/// Plans a step against the database as it is.
+async fn plan(world: &World, step: &Step, seqs: &[i64]) -> Option<Result<Plan, ChangeError>> {
+    let store = &world.store;
+    let pick = |ids: Vec<String>, n: usize| (!ids.is_empty()).then(|| ids[n % ids.len()].clone());
+    Some(match step {
+        Step::Add(n, kind, rating) => {
+            let episode = pick(ids(world, Entity::Episode).await, *n)?;
+            feedback::add(store, &episode, &said(kind, *rating, None)).await
+        }
+        Step::Edit(n, kind, rating) => {
+            let id = pick(ids(world, Entity::Feedback).await, *n)?;
+            let said = FeedbackFields { user: None, ..said(kind, *rating, None) };
+            feedback::edit(store, &id, &said).await
+        }
+        Step::Correct(n, text) => {
+            let id = pick(ids(world, Entity::Feedback).await, *n)?;
+            feedback::edit(store, &id, &FeedbackFields { correction: Some(text.clone()), ..Default::default() }).await
+        }
+        Step::Remove(n) => feedback::remove(store, &pick(ids(world, Entity::Feedback).await, *n)?).await,
+        Step::Undo(n) => undo::undo(store, *seqs.get(n % seqs.len().max(1))?).await,
+    })
+}
+
+/// Plays a history; each step leaves the aggregates right and the trail sound. Then everything is undone, the last
+/// first, and the database is to the byte what it was.
+async fn play(world: &World, steps: &[Step]) {
+    let before = dump(world).await;
+    let mut seqs: Vec<i64> = Vec::new();
+    for step in steps {
+        let Some(planned) = plan(world, step, &seqs).await else { continue };
+        let state = dump(world).await;
+        let planned = match planned {
+            Ok(planned) => planned,
+            Err(ChangeError::Refused(_) | ChangeError::Conflict { .. } | ChangeError::Usage(_)) => {
+                assert_eq!(dump(world).await, state);
+                continue;
+            }
+            Err(error) => panic!("{step:?}: {error}"),
+        };
+        let receipt = match change::apply(&world.store, &planned, &author()).await {
+            Ok(receipt) => receipt,
+            // A foreign key that the server enforces.
+            Err(ChangeError::Refused(_)) => {
+                assert_eq!(dump(world).await, state);
+                continue;
+            }
+            Err(error) => panic!("{step:?}: {error}"),
+        };
+        seqs.extend(receipt.audit_seq);
+        for change in receipt.changes.iter().filter(|c| c.entity == "episode" && receipt.operation != "undo") {
+            assert_mean(world, &change.id).await;
+        }
+    }
+    assert_sound(world).await;
+    for seq in seqs.iter().rev() {
+        done(world, undo::undo(&world.store, *seq).await).await;
+    }
+    assert_eq!(dump(world).await, before);
+    assert_sound(world).await;
+}
+
+fn histories(count: u32, steps: usize) -> Vec<Vec<Step>> {
+    drawn(&prop::collection::vec(any_step(), 1..steps), count)
+}
+
+/// Values of a strategy, the same in every run.
+fn drawn<S: Strategy>(strategy: &S, count: u32) -> Vec<S::Value> {
+    use proptest::strategy::ValueTree as _;
+    use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[7; 32]);
+    let mut runner = TestRunner::new_with_rng(Config::default(), rng);
+    (0..count).map(|_| strategy.new_tree(&mut runner).expect("a value").current()).collect()
+}
+
+#[test]
+fn random_histories_are_undone_to_the_byte_on_sqlite() {
+    block_on(async {
+        for world in [native().await, on_sqlite(Layout::Atom).await, on_sqlite(Layout::Atom2026).await] {
+            with_user(&world).await;
+            for steps in histories(6, 14) {
+                play(&world, &steps).await;
+            }
+        }
+    });
+}
+
+#[test]
+fn random_histories_are_undone_to_the_byte_on_postgres() {
+    block_on(async {
+        for world in [native_on_postgres().await, on_postgres(Layout::Atom).await, on_postgres(Layout::Atom2026).await]
+        {
+            let Some(world) = world else { return };
+            with_user(&world).await;
+            for steps in histories(4, 12) {
+                play(&world, &steps).await;
+            }
+        }
+    });
+}
+
+/// The worlds that several tests go through: native and Atom, on both engines.
+async fn worlds() -> Vec<World> {
+    let sqlite = [native().await, on_sqlite(Layout::Atom).await].map(Some);
+    let postgres = [native_on_postgres().await, on_postgres(Layout::Atom).await];
+    sqlite.into_iter().chain(postgres).flatten().collect()
+}
+
+#[test]
+fn writers_at_the_same_time_leave_one_chain_and_right_aggregates() {
+    const WRITERS: usize = 8;
+    const EACH: usize = 5;
+    block_on(async {
+        for world in worlds().await {
+            with_user(&world).await;
+            let episode = some_episode(&world).await;
+            let before = world.store.episode(&episode).await.unwrap().unwrap().feedback.len();
+            let writer = |number: usize| {
+                let (target, episode) = (world.target.clone(), episode.clone());
+                async move {
+                    let store = open(&target).await;
+                    for turn in 0..EACH {
+                        let rating = ((number + turn) % 5 + 1) as i64;
+                        let said = said("rating", Some(rating), None);
+                        let plan = || feedback::add(&store, &episode, &said);
+                        change::plan_and_apply(&store, &author(), plan).await.unwrap_or_else(|error| panic!("{error}"));
+                    }
+                }
+            };
+            let entered = audit::list(&world.store, 0, 1_000).await.expect("a trail").len();
+            futures::future::join_all((0..WRITERS).map(writer)).await;
+            let entries = audit::list(&world.store, 0, 1_000).await.expect("a trail");
+            let seqs: Vec<i64> = entries.iter().filter_map(|e| e["seq"].as_i64()).collect();
+            assert_eq!(seqs, (1..=(entered + WRITERS * EACH) as i64).collect::<Vec<_>>());
+            assert_sound(&world).await;
+            assert_mean(&world, &episode).await;
+            let after = world.store.episode(&episode).await.unwrap().unwrap().feedback.len();
+            assert_eq!(after, before + WRITERS * EACH);
+        }
+    });
+}
+
+#[test]
+fn a_world_that_moved_is_a_conflict_and_nothing_is_written() {
+    block_on(async {
+        for world in worlds().await {
+            with_user(&world).await;
+            let episode = some_episode(&world).await;
+            let receipt =
+                done(&world, feedback::add(&world.store, &episode, &said("thumbs_up", None, None)).await).await;
+            let id = receipt.changes[0].id.clone();
+            let plan = feedback::edit(&world.store, &id, &said("thumbs_down", None, None)).await.expect("a plan");
+            let twice = plan.clone();
+            meddle(&world, &format!("UPDATE agent_feedback SET rating = 3 WHERE id = '{id}'")).await;
+            let before = dump(&world).await;
+            let refused = change::apply(&world.store, &plan, &author()).await;
+            assert!(matches!(refused, Err(ChangeError::Conflict { .. })), "{refused:?}");
+            assert_eq!(dump(&world).await, before);
+            let undone = undo::undo(&world.store, receipt.audit_seq.unwrap()).await;
+            assert!(matches!(undone, Err(ChangeError::Conflict { .. })), "{undone:?}");
+            meddle(&world, &format!("UPDATE agent_feedback SET rating = NULL WHERE id = '{id}'")).await;
+            done(&world, Ok(plan)).await;
+            let again = change::apply(&world.store, &twice, &author()).await;
+            assert!(matches!(again, Err(ChangeError::Conflict { .. })), "a plan is applied once: {again:?}");
+            assert_sound(&world).await;
+        }
+    });
+}
+
+#[test]
+fn a_kept_plan_is_applied_as_it_is_or_not_at_all() {
+    block_on(async {
+        let (world, other) = (native().await, native().await);
+        let episode = some_episode(&world).await;
+        let plan =
+            feedback::add(&world.store, &episode, &said("rating", Some(4), Some("kürzer\u{0}"))).await.expect("a plan");
+        let text = plan.to_file();
+        assert_eq!(Plan::from_file(&text).expect("the same plan"), plan);
+        for edited in [
+            text.replace("\"rating\":4", "\"rating\":5"),
+            text.replace(&plan.created_at, "2020-01-01T00:00:00.000000Z"),
+            text.replace("feedback.add", "feedback.edit"),
+            text.replace("{\"integer\":4}", "{\"integer\":1}"),
+            "{}".to_owned(),
+            String::new(),
+        ] {
+            assert_ne!(edited, text);
+            assert!(matches!(Plan::from_file(&edited), Err(ChangeError::Usage(_))), "{edited}");
+        }
+        let elsewhere = change::apply(&other.store, &plan, &author()).await;
+        assert!(matches!(elsewhere, Err(ChangeError::Refused(_))), "{elsewhere:?}");
+        done(&world, Plan::from_file(&text)).await;
+    });
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_by_kind() {
+    block_on(async {
+        let world = native().await;
+        let store = &world.store;
+        let episode = some_episode(&world).await;
+        let before = dump(&world).await;
+        let usage = [
+            feedback::add(store, &episode, &said("rating", Some(9), None)).await,
+            feedback::add(store, &episode, &said("rating", None, None)).await,
+            feedback::add(store, &episode, &said("stars", None, None)).await,
+            feedback::add(store, &episode, &said("thumbs_up", None, Some(&"x".repeat(10 << 20)))).await,
+            feedback::add(store, " ", &said("thumbs_up", None, None)).await,
+            profile::set_window(store, "x", Some(0)).await,
+            reward::set(store, "x", 1.5, None).await,
+            reward::set(store, "x", f64::NAN, None).await,
+        ];
+        for (number, plan) in usage.into_iter().enumerate() {
+            assert!(matches!(plan, Err(ChangeError::Usage(_))), "{number}: {plan:?}");
+        }
+        let missing = [
+            feedback::edit(store, "none", &said("thumbs_up", None, None)).await,
+            feedback::remove(store, "none").await,
+            chain::unlink(store, "none").await,
+            undo::undo(store, 99).await,
+        ];
+        assert!(missing.iter().all(|plan| matches!(plan, Err(ChangeError::NotFound(_)))), "{missing:?}");
+        assert!(matches!(undo::undo(store, 1).await, Err(ChangeError::Refused(_))), "a migration is not undone");
+        assert_eq!(dump(&world).await, before);
+    });
+}
+
+#[test]
+fn signals_and_retractions_equal_a_replay_of_the_history() {
+    block_on(async {
+        let sqlite = Some(native().await);
+        for world in [sqlite, native_on_postgres().await].into_iter().flatten() {
+            let before = dump(&world).await;
+            let episode = some_episode(&world).await;
+            let stored = world.store.row(Entity::Episode, &episode).await.unwrap().unwrap();
+            let history =
+                world.store.related(Entity::UtilityEvent, "episode_id", std::slice::from_ref(&episode)).await.unwrap();
+            let start = history.first().map_or(stored.number("utility"), |e| e.number("before")).unwrap_or(0.5);
+            let mut words: Vec<String> = history.iter().map(|e| e.text("signal").unwrap().to_owned()).collect();
+            let mut seqs = Vec::new();
+            let all = async || {
+                let id = std::slice::from_ref(&episode);
+                world.store.related(Entity::UtilityEvent, "episode_id", id).await.unwrap()
+            };
+            // Many of one kind in a row, so that the clamp bites, and retractions anywhere.
+            let turns = drawn(&(any::<usize>(), prop::sample::select(vec![0_usize, 0, 0, 2, 3, 3, 9, 9, 9])), 36);
+            for (turn, (place, what)) in turns.into_iter().enumerate() {
+                let receipt = if what == 9 && !words.is_empty() {
+                    let place = place % words.len();
+                    words.remove(place);
+                    done(&world, signal::retract(&world.store, all().await[place].id()).await).await
+                } else {
+                    let word = utility::Signal::ALL[what % 5].word();
+                    words.push(word.to_owned());
+                    done(
+                        &world,
+                        signal::add(&world.store, &episode, Signal::parse(word).expect("a signal"), "me", Some("why"))
+                            .await,
+                    )
+                    .await
+                };
+                seqs.push(receipt.audit_seq.unwrap());
+                let replay = utility::replay(start, words.iter().map(String::as_str));
+                let found: Vec<_> =
+                    all().await.iter().map(|r| (r.number("before").unwrap(), r.number("after").unwrap())).collect();
+                let wanted: Vec<_> = replay.steps.iter().map(|s| (s.before, s.after)).collect();
+                assert_eq!(found, wanted, "turn {turn}");
+                let row = world.store.row(Entity::Episode, &episode).await.unwrap().unwrap();
+                assert_eq!(row.number("utility"), Some(replay.utility()));
+            }
+            for seq in seqs.into_iter().rev() {
+                done(&world, undo::undo(&world.store, seq).await).await;
+            }
+            assert_eq!(dump(&world).await, before);
+            assert_sound(&world).await;
+        }
+    });
+}
+
+/// A memory's utility is the mean of the latest episodes that used it, its uses their number.
+async fn assert_memory(world: &World, memory: &str) {
+    let store = &world.store;
+    let links = store.related(Entity::MemoryLink, "memory_id", &[memory.to_owned()]).await.unwrap();
+    let ids: Vec<String> = links.iter().map(|l| l.text("episode_id").unwrap().to_owned()).collect();
+    let mut episodes = store.related(Entity::Episode, "id", &ids).await.unwrap();
+    episodes
+        .sort_by_key(|e| std::cmp::Reverse((e.text("started_at").unwrap_or_default().to_owned(), e.id().to_owned())));
+    let latest: Vec<f64> = episodes.iter().filter_map(|e| e.number("utility")).take(20).collect();
+    let mean = latest.iter().sum::<f64>() / latest.len() as f64;
+    let row = store.row(Entity::Memory, memory).await.unwrap().unwrap();
+    assert!((row.number("utility").unwrap() - mean).abs() < 1e-9, "{memory}: {row:?} is not {mean}");
+    assert_eq!(row.get("uses"), &json!(ids.len()));
+}
+
+#[test]
+fn memories_are_promoted_and_demoted_by_the_episodes_that_used_them() {
+    block_on(async {
+        for world in [Some(native().await), native_on_postgres().await].into_iter().flatten() {
+            let before = dump(&world).await;
+            let mut seqs = Vec::new();
+            let mut moved = 0;
+            for (turn, episode) in ids(&world, Entity::Episode).await.into_iter().take(10).enumerate() {
+                let word = utility::Signal::ALL[turn % 5].word();
+                let receipt = done(
+                    &world,
+                    signal::add(&world.store, &episode, Signal::parse(word).expect("a signal"), "me", None).await,
+                )
+                .await;
+                seqs.extend(receipt.audit_seq);
+                for change in receipt.changes.iter().filter(|c| c.entity == "memory") {
+                    assert!(receipt.effects.iter().any(|e| e.contains(&change.id)), "{:?}", receipt.effects);
+                    assert_memory(&world, &change.id).await;
+                    moved += 1;
+                }
+                if turn % 3 == 0 {
+                    let signal = receipt.changes.iter().find(|c| c.entity == "utility_event").expect("the signal");
+                    seqs.extend(done(&world, signal::retract(&world.store, &signal.id).await).await.audit_seq);
+                }
+            }
+            assert!(moved > 0);
+            for seq in seqs.into_iter().rev() {
+                done(&world, undo::undo(&world.store, seq).await).await;
+            }
+            assert_eq!(dump(&world).await, before);
+        }
+    });
+}
+
+#[test]
+fn lists_that_are_arrays_are_kept_like_the_others() {
+    block_on(async {
+        for (kind, empty) in [("uuid[]", "NULL"), ("text[]", "'{a,NULL,\"b c\"}'")] {
+            let Some(mut world) = native_on_postgres().await else { return };
+            let sql = format!(
+                "DELETE FROM agent_feedback; ALTER TABLE episodes ALTER COLUMN feedback_ids DROP DEFAULT, \
+                 ALTER COLUMN feedback_ids TYPE {kind} USING NULL; \
+                 UPDATE episodes SET feedback_ids = {empty}, feedback_score = NULL"
+            );
+            meddle(&world, &sql).await;
+            world.store = open(&world.target).await;
+            for steps in histories(2, 10) {
+                play(&world, &steps).await;
+            }
+            let receipt =
+                done(&world, feedback::add(&world.store, "ep-3", &said("thumbs_down", None, None)).await).await;
+            let row = world.store.row(Entity::Episode, "ep-3").await.unwrap().unwrap();
+            assert!(row.list("feedback_ids").contains(&receipt.changes[0].id.as_str()), "{row:?}");
+            assert_eq!(row.number("feedback_score"), Some(-1.0));
+        }
+    });
+}
+
+#[test]
+fn lists_that_are_json_as_written_are_found_by_what_they_hold() {
+    block_on(async {
+        for kind in ["json", "text"] {
+            let Some(mut world) = native_on_postgres().await else { return };
+            let sql = format!(
+                "DELETE FROM agent_feedback; ALTER TABLE episodes ALTER COLUMN feedback_ids DROP DEFAULT, \
+                 ALTER COLUMN feedback_ids TYPE {kind} USING NULL; UPDATE episodes SET feedback_score = NULL"
+            );
+            meddle(&world, &sql).await;
+            world.store = open(&world.target).await;
+            for steps in histories(1, 8) {
+                play(&world, &steps).await;
+            }
+            let receipt = done(&world, feedback::add(&world.store, "ep-3", &said("thumbs_up", None, None)).await).await;
+            let id = receipt.changes[0].id.clone();
+            // Only the list says whose it is.
+            meddle(&world, "UPDATE agent_feedback SET episode_id = NULL").await;
+            done(&world, feedback::edit(&world.store, &id, &said("rating", Some(2), None)).await).await;
+            let row = world.store.row(Entity::Episode, "ep-3").await.unwrap().unwrap();
+            assert_eq!(row.number("feedback_score"), Some(-0.5));
+        }
+    });
+}
+
+#[test]
+fn chains_are_linked_and_unlinked_and_never_closed_to_a_circle() {
+    block_on(async {
+        let Some(world) = native_on_postgres().await else { return };
+        let store = &world.store;
+        done(&world, chain::link(store, "ep-2", "ep-1").await).await;
+        done(&world, chain::link(store, "ep-3", "ep-2").await).await;
+        let circle = chain::link(store, "ep-1", "ep-3").await;
+        assert!(
+            matches!(&circle, Err(ChangeError::Refused(words)) if words.contains("ep-1 -> ep-3 -> ep-2 -> ep-1")),
+            "{circle:?}"
+        );
+        assert!(matches!(chain::link(store, "ep-1", "ep-1").await, Err(ChangeError::Refused(_))));
+        // Two plans that would close a circle together: the second one sees that the world moved.
+        let (one, two) =
+            (chain::link(store, "ep-4", "ep-5").await.unwrap(), chain::link(store, "ep-5", "ep-4").await.unwrap());
+        done(&world, Ok(one)).await;
+        assert!(matches!(change::apply(store, &two, &author()).await, Err(ChangeError::Conflict { .. })));
+        assert!(chain::link(store, "ep-2", "ep-1").await.unwrap().is_empty(), "it is linked already");
+        let receipt = done(&world, chain::unlink(store, "ep-3").await).await;
+        assert_eq!(store.row(Entity::Episode, "ep-3").await.unwrap().unwrap().text("parent_id"), None);
+        done(&world, undo::undo(store, receipt.audit_seq.unwrap()).await).await;
+        assert_eq!(store.row(Entity::Episode, "ep-3").await.unwrap().unwrap().text("parent_id"), Some("ep-2"));
+    });
+}
+
+#[test]
+fn a_reward_leaves_its_row_in_the_memorys_own_trail_where_that_knows_the_action() {
+    block_on(async {
+        for world in [native_on_postgres().await, on_postgres(Layout::EnnubeJson).await].into_iter().flatten() {
+            let store = &world.store;
+            let case = ids(&world, Entity::Case).await[0].clone();
+            let profile = ids(&world, Entity::Profile).await[0].clone();
+            let trail = |rows: Vec<String>| rows.len();
+            let before = trail(ids(&world, Entity::AuditEntry).await);
+            let receipt = done(&world, reward::set(store, &case, 0.75, Some("success")).await).await;
+            assert_eq!(receipt.counts["agent_memory_audit"], BTreeMap::from([("insert".to_owned(), 1)]));
+            // Theirs and ours.
+            assert_eq!(trail(ids(&world, Entity::AuditEntry).await), before + 2);
+            let row = store.row(Entity::Case, &case).await.unwrap().unwrap();
+            assert_eq!((row.number("reward"), row.text("outcome")), (Some(0.75), Some("success")));
+            done(&world, profile::set_window(store, &profile, Some(17)).await).await;
+            assert_eq!(store.row(Entity::Profile, &profile).await.unwrap().unwrap().get("window_size"), &json!(17));
+            done(&world, undo::undo(store, receipt.audit_seq.unwrap()).await).await;
+            assert_ne!(store.row(Entity::Case, &case).await.unwrap().unwrap().number("reward"), Some(0.75));
+            assert_sound(&world).await;
+        }
+        let Some(world) = on_postgres(Layout::EnnubeJson).await else { return };
+        let case = ids(&world, Entity::Case).await[0].clone();
+        let rounded = reward::set(&world.store, &case, 0.123, None).await;
+        assert!(matches!(&rounded, Err(ChangeError::Refused(words)) if words.contains("decimals")), "{rounded:?}");
+    });
+}
+
+#[test]
+fn a_layout_that_has_no_place_for_something_says_so() {
+    block_on(async {
+        let mut refused = Vec::new();
+        for layout in [Layout::NousPlanned, Layout::Pyworkflow, Layout::EnnubeJson] {
+            let Some(world) = on_postgres(layout).await else { return };
+            refused.push(feedback::add(&world.store, "x", &said("thumbs_up", None, None)).await);
+            refused.push(signal::add(&world.store, "x", Signal::Confirmed, "me", None).await);
+            let line = "{\"case\": \"a\", \"plan\": \"b\", \"reward\": 1}";
+            let imported = import::plan(&world.store, ImportFormat::Memento, "f", line, true).await;
+            if layout != Layout::EnnubeJson {
+                assert!(imported.as_ref().is_err_and(|e| e.to_string().contains("native layout")), "{imported:?}");
+                refused.push(imported);
+            }
+        }
+        let world = on_sqlite(Layout::Atom).await;
+        refused.push(
+            feedback::edit(&world.store, "ef-low", &FeedbackFields { user: None, ..said("rating", Some(3), None) })
+                .await,
+        );
+        refused.push(chain::unlink(&world.store, &ids(&world, Entity::Episode).await[0]).await);
+        refused.push(feedback::add(&world.store, "ep-cut", &said("thumbs_up", None, None)).await);
+        refused.push(feedback::add(&world.store, "ep-empty", &said("thumbs_up", None, None)).await);
+        for plan in refused {
+            let code = matches!(plan, Err(ChangeError::Refused(_) | ChangeError::Store(_)));
+            assert!(code, "{plan:?}");
+        }
+        let receipt = done(&world, feedback::remove(&world.store, "ef-low").await).await;
+        assert_eq!(receipt.counts["episode_feedback"], BTreeMap::from([("delete".to_owned(), 1)]));
+    });
+}
+
+/// A layout of somebody's own, whose feedback is numbered by the engine.
+const NUMBERED: &str = r#"
+name = "tickets"
+title = "Tickets"
+requires = ["ticket/words"]
+[[episode]]
+table = "ticket"
+write = {}
+links = [{ to = "feedback", back = true }]
+[episode.columns]
+id = "id"
+title = "words"
+feedback_score = "score"
+started_at = "at"
+[[feedback]]
+table = "vote"
+write = { numbered = true }
+[feedback.columns]
+id = "id"
+episode_id = "ticket_id"
+kind = "kind"
+rating = "rating"
+created_at = "at"
+"#;
+
+#[test]
+fn rows_that_the_engine_numbers_are_edited_and_taken_away_and_never_guessed() {
+    block_on(async {
+        let folder = tempfile::tempdir().expect("a folder");
+        let layout = folder.path().join("tickets.toml");
+        std::fs::write(&layout, NUMBERED).expect("the layout");
+        let target = Target::File(folder.path().join("tickets.db"));
+        std::fs::write(folder.path().join("tickets.db"), b"").expect("a file");
+        let mut theirs = Agent::of(&target).await;
+        theirs
+            .run(
+                "CREATE TABLE ticket (id TEXT PRIMARY KEY, words, score REAL, at); \
+                 CREATE TABLE vote (id INTEGER PRIMARY KEY, ticket_id, kind, rating, at); \
+                 INSERT INTO ticket VALUES ('t-1', 'x', 1.0, '2026-01-01T00:00:00Z'); \
+                 INSERT INTO vote VALUES (7, 't-1', 'thumbs_up', NULL, '2026-01-01T00:00:00Z')",
+            )
+            .await;
+        let options = OpenOptions { layout: Some(layout.display().to_string()), ..crate::support::options() };
+        let open = async || Store::open(&target, &options).await.unwrap_or_else(|error| panic!("{error}"));
+        migrate::apply(&open().await, &author(), None).await.expect("our tables");
+        let store = open().await;
+        let added = feedback::add(&store, "t-1", &said("thumbs_up", None, None)).await;
+        assert!(matches!(&added, Err(ChangeError::Refused(words)) if words.contains("numbers its rows")), "{added:?}");
+        let score = async || store.row(Entity::Episode, "t-1").await.unwrap().expect("it").number("feedback_score");
+        let said = FeedbackFields { kind: Some("thumbs_down".to_owned()), ..FeedbackFields::default() };
+        for plan in [feedback::edit(&store, "7", &said).await, feedback::remove(&store, "7").await] {
+            let Ok(plan) = plan else { panic!("{plan:?}") };
+            let receipt = change::apply(&store, &plan, &author()).await.expect("applied");
+            assert_ne!(score().await, Some(1.0));
+            let back = undo::undo(&store, receipt.audit_seq.unwrap()).await.expect("a plan");
+            change::apply(&store, &back, &author()).await.expect("undone");
+            assert_eq!(score().await, Some(1.0));
+        }
+    });
+}
+
+/// Each way of tampering, with the word that tells it.
+const TAMPERING: &[(&str, &str)] = &[
+    ("edited_entry", "UPDATE memory_audit SET actor = 'nobody' WHERE seq = 2"),
+    ("edited_entry", "UPDATE memory_audit SET public = '{}' WHERE seq = 3"),
+    ("edited_value", "UPDATE memory_audit_private SET value = '\"x\"' WHERE seq = 3 AND field = 'reason'"),
+    ("edited_value", "UPDATE memory_audit_private SET salt = replace(salt, 'a', 'b') WHERE seq = 3"),
+    ("gap", "DELETE FROM memory_audit WHERE seq = 2"),
+    (
+        "edited_entry",
+        "UPDATE memory_audit SET seq = -2 WHERE seq = 2; UPDATE memory_audit SET seq = 2 WHERE seq = 3; \
+         UPDATE memory_audit SET seq = 3 WHERE seq = -2",
+    ),
+    (
+        "moved_head",
+        "INSERT INTO memory_audit (seq, at, database_id, actor, action, public, commitments, prev_hash, hash) \
+         SELECT 5, at, database_id, actor, action, public, commitments, hash, prev_hash FROM memory_audit WHERE seq = 4",
+    ),
+    ("moved_head", "UPDATE memory_audit_head SET seq = 3"),
+    ("moved_head", "DELETE FROM memory_audit_head"),
+    ("silent_redaction", "DELETE FROM memory_audit_private WHERE seq = 3 AND field = 'changes'"),
+    ("foreign_chain", "UPDATE memory_migrations SET database_id = 'another'"),
+    ("unknown_value", "INSERT INTO memory_audit_private (seq, field, salt, value) VALUES (2, 'extra', '00', '1')"),
+    (
+        "truncated",
+        "DELETE FROM memory_audit_private WHERE seq = 4; DELETE FROM memory_audit WHERE seq = 4; \
+         UPDATE memory_audit_head SET seq = 3, hash = (SELECT hash FROM memory_audit WHERE seq = 3)",
+    ),
+];
+
+async fn with_entries(world: &World) {
+    with_user(world).await;
+    let episode = some_episode(world).await;
+    for rating in 1..=3 {
+        done(world, feedback::add(&world.store, &episode, &said("rating", Some(rating), None)).await).await;
+    }
+}
+
+#[test]
+fn every_way_of_tampering_with_the_trail_is_told() {
+    block_on(async {
+        for (kind, sql) in TAMPERING {
+            let world = native().await;
+            with_entries(&world).await;
+            let anchor = audit::anchor(&world.store).await.expect("an anchor");
+            let sound = audit::verify(&world.store, std::slice::from_ref(&anchor)).await.expect("a verdict");
+            assert!(sound.ok && sound.notes.is_empty(), "{sound:?}");
+            meddle(&world, sql).await;
+            let verdict = audit::verify(&world.store, &[anchor]).await.expect("a verdict");
+            assert!(verdict.faults.iter().any(|f| f.kind == *kind), "{sql}: {:?}", verdict.faults);
+        }
+    });
+}
+
+#[test]
+fn redacted_values_are_accepted_and_returning_ones_told() {
+    block_on(async {
+        for world in [Some(native().await), native_on_postgres().await].into_iter().flatten() {
+            with_entries(&world).await;
+            let keep = "CREATE TABLE bomb AS SELECT * FROM memory_audit_private WHERE seq = 3 AND field = 'changes'";
+            meddle(&world, keep).await;
+            let own = world.store.own().await.unwrap().expect("our tables");
+            let at = change::now();
+            let mut writer = world.store.write(&at).await.expect("a transaction");
+            let values = [(3, "changes".to_owned())];
+            audit::redact(&mut writer, &own, &at, "tester", &values, &serde_json::Map::new()).await.expect("redacted");
+            writer.commit().await.expect("committed");
+            let verdict = audit::verify(&world.store, &[]).await.unwrap();
+            assert!(verdict.ok && verdict.redacted == 1, "{verdict:?}");
+            meddle(&world, "INSERT INTO memory_audit_private SELECT * FROM bomb").await;
+            let verdict = audit::verify(&world.store, &[]).await.unwrap();
+            assert_eq!(verdict.faults.iter().map(|f| (f.kind, f.seq)).collect::<Vec<_>>(), [("resurrected_value", 3)]);
+        }
+    });
+}
+
+fn program() -> Command {
+    let mut program = Command::new(env!("CARGO_BIN_EXE_mnemoscope"));
+    program.stdout(Stdio::null()).stderr(Stdio::null());
+    program
+}
+
+#[test]
+fn a_killed_change_is_whole_or_not_there() {
+    block_on(async {
+        let world = native().await;
+        let Target::File(path) = &world.target else { return };
+        let episode = some_episode(&world).await;
+        let before = world.store.episode(&episode).await.unwrap().unwrap().feedback.len();
+        for turn in 0..40_u64 {
+            let mut child = program()
+                .args([
+                    "-d",
+                    &path.display().to_string(),
+                    "feedback",
+                    "add",
+                    &episode,
+                    "--kind",
+                    "rating",
+                    "--rating",
+                    "2",
+                ])
+                .args(["--apply", "--actor", "x"])
+                .env("MNEMOSCOPE_STATE", path.with_extension("state"))
+                .spawn()
+                .expect("the program");
+            // Killed somewhere on its way, another place each turn; wherever that is, the rest must hold.
+            let until = std::time::Instant::now() + std::time::Duration::from_micros(turn * 700);
+            while std::time::Instant::now() < until && child.try_wait().expect("its state").is_none() {
+                std::hint::spin_loop();
+            }
+            let _ = child.kill();
+            child.wait().expect("its end");
+            assert_sound(&world).await;
+        }
+        assert_mean(&world, &episode).await;
+        let entries = audit::list(&world.store, 1, 1_000).await.expect("a trail").len();
+        let after = world.store.episode(&episode).await.unwrap().unwrap().feedback.len();
+        assert_eq!(after - before, entries, "each entry has its row, each row its entry");
+    });
+}
+
+#[test]
+fn without_our_tables_a_database_is_view_only_and_says_what_helps() {
+    block_on(async {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("memory.db");
+        build_sqlite(Layout::Atom, &path).await;
+        let store = open(&Target::File(path.clone())).await;
+        let status = store.status().await.expect("the status");
+        let write = status.capabilities.iter().find(|c| c.name == "write").expect("the capability");
+        assert!(
+            !write.available && write.remedy.as_deref().is_some_and(|r| r.ends_with("migrate --apply")),
+            "{write:?}"
+        );
+        let ours = mnemoscope::store::own::migrations(store.engine()).into_iter().map(|m| m.name);
+        let expected: Vec<String> = ours.chain(["atom/0001_agent_canvas_index".to_owned()]).collect();
+        assert_eq!(status.migrations.pending, expected);
+        let refused = feedback::add(&store, "ep-1", &said("thumbs_up", None, None)).await;
+        assert!(
+            matches!(&refused, Err(ChangeError::Refused(words)) if words.contains("migrate --apply")),
+            "{refused:?}"
+        );
+        assert_eq!(migrate::apply(&store, &author(), None).await.expect("applied"), expected);
+        assert!(migrate::apply(&store, &author(), None).await.expect("nothing left").is_empty());
+        let status = open(&Target::File(path)).await.status().await.expect("the status");
+        assert!(status.capabilities.iter().any(|c| c.name == "write" && c.available));
+        assert!(status.migrations.pending.is_empty());
+    });
+}

@@ -1,0 +1,156 @@
+//! Secrets and hidden characters wherever they may stand: in free text, in keys of JSON, in names and lists, in event logs;
+//! taken out where that may be, said by number where not, and never printed. Through the program, on both engines.
+
+use std::process::{Command, Output, Stdio};
+
+use crate::support::block_on;
+use crate::support::world::*;
+use mnemoscope::store::Target;
+use serde_json::Value;
+use sqlx::{AssertSqlSafe, Connection as _, PgConnection, Row as _};
+
+const SECRET: &str = "ghp_abcdefghijklmnopqrstuvwxyz0123456789";
+
+fn worlds() -> Vec<World> {
+    block_on(async { [Some(small().await), native_on_postgres().await].into_iter().flatten().collect() })
+}
+
+fn run(world: &World, arguments: &[&str]) -> Output {
+    let database = match &world.target {
+        Target::File(path) => path.display().to_string(),
+        Target::Postgres(url) => url.clone(),
+    };
+    let state = tempfile::tempdir().expect("a folder");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_mnemoscope"));
+    command.args(["-d", &database, "--format", "json"]).args(arguments);
+    command.env("MNEMOSCOPE_STATE", state.path()).stdin(Stdio::null()).output().expect("the program")
+}
+
+/// What a plan, a receipt or an error says, whole.
+fn said(output: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+fn count(world: &World, from: &str) -> i64 {
+    let sql = AssertSqlSafe(format!("SELECT count(*) FROM {from}"));
+    block_on(async {
+        match &world.target {
+            Target::File(path) => sqlx::query(sql).fetch_one(&mut sqlite(path).await).await.expect("a count").get(0),
+            Target::Postgres(url) => {
+                let mut link = PgConnection::connect(url).await.expect("the server");
+                sqlx::query(sql).fetch_one(&mut link).await.expect("a count").get(0)
+            }
+        }
+    })
+}
+
+/// Puts a text into a key, a member, a list, a name and a log.
+fn plant(world: &World, text: &str) {
+    let json = |value: &str| match world.target {
+        Target::File(_) => format!("'{value}'"),
+        Target::Postgres(_) => format!("'{value}'::jsonb"),
+    };
+    let (keyed, listed) =
+        (json(&format!("{{\"{text}\": 1, \"{text}x\": 2}}")), json(&format!("[\"{text}\", \"plain\"]")));
+    let logged = json(&format!("{{\"said\": \"{text}\"}}"));
+    let sql = format!(
+        "UPDATE episodes SET metadata = {keyed}, tags = {listed} WHERE id = (SELECT min(id) FROM episodes); \
+         INSERT INTO canvas_audit (id, component_name, action, created_at) \
+           VALUES ('planted', 'chart {text}', 'present', '2026-01-01T00:00:00.000000Z'); \
+         INSERT INTO workflow_events (id, run_id, sequence, kind, data, created_at) \
+           VALUES ('planted', 'run-planted', 1, 'said', {logged}, '2026-01-01T00:00:00.000000Z')"
+    );
+    block_on(meddle(world, &sql));
+}
+
+fn holds(world: &World, column: &str, table: &str, text: &str) -> i64 {
+    count(world, &format!("{table} WHERE CAST({column} AS TEXT) LIKE '%{text}%'"))
+}
+
+fn check<'v>(receipt: &'v Value, what: &str) -> &'v Value {
+    let checks = receipt["verification"].as_array().expect("checks");
+    checks.iter().find(|check| check["what"] == what).unwrap_or(&Value::Null)
+}
+
+#[test]
+fn secrets_are_taken_out_of_keys_names_and_lists_and_counted_where_they_stay() {
+    for world in worlds() {
+        plant(&world, SECRET);
+        let member =
+            "UPDATE episodes SET context = '{\"Password\": \"Hunter22\"}' WHERE id = (SELECT max(id) FROM episodes)";
+        block_on(meddle(&world, member));
+        let planned = run(&world, &["backfill", "secrets"]);
+        assert!(planned.status.success() && !said(&planned).contains(SECRET), "{}", said(&planned));
+        let done = run(&world, &["backfill", "secrets", "--apply"]);
+        assert!(!said(&done).contains(SECRET) && !said(&done).contains("Hunter22"), "{}", said(&done));
+        assert_eq!(done.status.code(), Some(0), "{}", said(&done));
+        for (column, table) in [("metadata", "episodes"), ("tags", "episodes"), ("component_name", "canvas_audit")] {
+            assert_eq!(holds(&world, column, table, SECRET), 0, "{table}.{column}");
+        }
+        assert_eq!(holds(&world, "context", "episodes", "Hunter22"), 0);
+        assert_eq!(holds(&world, "metadata", "episodes", "secret removed] 2"), 1, "no member was lost");
+        assert_eq!(holds(&world, "data", "workflow_events", SECRET), 1, "a log is never rewritten");
+        let receipt: Value = serde_json::from_slice(&done.stdout).expect("a receipt");
+        assert_ne!(check(&receipt, "rows that still need it")["found"], "none");
+        let logs = check(&receipt, "event logs and audit trails")["found"].as_str().expect("words");
+        assert!(logs.starts_with("1 rows hold secrets"), "{logs}");
+        for table in ["memory_audit", "memory_audit_private", "memory_jobs"] {
+            let column = if table == "memory_jobs" {
+                "counts"
+            } else if table == "memory_audit" {
+                "public"
+            } else {
+                "value"
+            };
+            assert_eq!(holds(&world, column, table, SECRET), 0, "{table}.{column}");
+        }
+    }
+}
+
+#[test]
+fn a_secret_in_an_id_is_left_named_by_number_and_not_printed() {
+    for world in worlds() {
+        let sql = format!("INSERT INTO memories (id, kind, text) VALUES ('{SECRET}', 'drawer', 'token {SECRET}')");
+        block_on(meddle(&world, &sql));
+        let planned = run(&world, &["backfill", "secrets"]);
+        assert!(planned.status.success() && !said(&planned).contains(SECRET), "{}", said(&planned));
+        let done = run(&world, &["backfill", "secrets", "--apply"]);
+        assert!(!said(&done).contains(SECRET), "{}", said(&done));
+        assert_eq!(done.status.code(), Some(6), "{}", said(&done));
+        let receipt: Value = serde_json::from_slice(&done.stdout).expect("a receipt");
+        let left = check(&receipt, "rows that are left as they are")["found"].as_str().expect("words");
+        assert!(left.contains("1 of memory"), "{left}");
+        assert_eq!(holds(&world, "text", "memories", SECRET), 0);
+    }
+}
+
+#[test]
+fn findings_see_secrets_in_keys_names_and_lists() {
+    for world in worlds() {
+        let secrets = || {
+            let found = run(&world, &["findings", "--kind", "secret"]);
+            let found: Value = serde_json::from_slice(&found.stdout).expect("findings");
+            let all = found["findings"].as_array().expect("a list").clone();
+            all.iter().filter(|f| f["kind"] == "secret").filter_map(|f| f["count"].as_u64()).sum::<u64>()
+        };
+        let before = secrets();
+        plant(&world, SECRET);
+        assert_eq!(secrets() - before, 3, "an episode, a canvas event and an entry of the log");
+    }
+}
+
+#[test]
+fn hidden_characters_are_taken_out_of_keys_and_names_too() {
+    for world in worlds() {
+        plant(&world, "na\u{200b}me");
+        let done = run(&world, &["backfill", "hidden-characters", "--apply"]);
+        assert_eq!(done.status.code(), Some(0), "{}", said(&done));
+        for (column, table) in [("metadata", "episodes"), ("tags", "episodes"), ("component_name", "canvas_audit")] {
+            assert_eq!(holds(&world, column, table, "\u{200b}"), 0, "{table}.{column}");
+        }
+        let receipt: Value = serde_json::from_slice(&done.stdout).expect("a receipt");
+        assert!(
+            check(&receipt, "event logs and audit trails")["found"].as_str().is_some_and(|w| w.contains("rows hold"))
+        );
+    }
+}

@@ -1,0 +1,292 @@
+//! What every layout owes its users, on each engine where it runs: every row listed once, page by page in both
+//! directions, with the context, chains, values and problems that the fixtures were built with.
+
+use crate::support::block_on;
+use crate::support::fixtures::{Fixture, Layout, build_postgres, build_sqlite, build_sqlite_as_postgres};
+use crate::support::postgres::Database;
+use mnemoscope::memory::query::{Page, PageStart, Query};
+use mnemoscope::memory::{Entity, Row};
+use mnemoscope::store::{Store, Target};
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::{Debug, Display};
+
+/// Few enough that each list has several pages.
+const ROWS_A_PAGE: usize = 3;
+
+/// What deviates from the contract; empty when all is well.
+#[derive(Default)]
+struct Report(Vec<String>);
+
+impl Report {
+    fn expect<T: PartialEq + Debug>(&mut self, what: impl Display, found: &T, wanted: &T) {
+        if found != wanted {
+            self.0.push(format!("{what}: found {found:?}, wanted {wanted:?}"));
+        }
+    }
+}
+
+struct Opened {
+    store: Store,
+    fixture: Fixture,
+    _folder: tempfile::TempDir,
+    _database: Option<Database>,
+}
+
+async fn on_sqlite(layout: Layout) -> Opened {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("memory");
+    let fixture = build_sqlite(layout, &path).await;
+    let store = open(Target::File(path)).await;
+    Opened { store, fixture, _folder: folder, _database: None }
+}
+
+async fn on_postgres(layout: Layout) -> Option<Opened> {
+    let database = Database::fresh()?;
+    assert!(database.has_vector() || !layout.needs_vector(), "this layout's test needs pgvector on the server");
+    let fixture = build_postgres(layout, database.url()).await;
+    let store = open(Target::Postgres(database.url().to_owned())).await;
+    Some(Opened { store, fixture, _folder: tempfile::tempdir().expect("a folder"), _database: Some(database) })
+}
+
+async fn open(target: Target) -> Store {
+    Store::open(&target, &crate::support::options()).await.unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Every page of a list from one end to the other, each page in the list's order.
+async fn pages(
+    store: &Store,
+    entity: Entity,
+    first: PageStart,
+    onward: fn(&Page) -> Option<PageStart>,
+) -> Vec<Vec<Row>> {
+    let mut query = Query { limit: ROWS_A_PAGE, start: first, ..Query::new(entity) };
+    let mut pages = Vec::new();
+    loop {
+        let page = store.page(&query).await.unwrap_or_else(|error| panic!("{entity}: {error}"));
+        let next = onward(&page);
+        pages.push(page.rows);
+        let Some(next) = next else { return pages };
+        assert!(pages.len() < 1_000, "{entity}: the pages never end");
+        query.start = next;
+    }
+}
+
+/// All rows of an entity, newest first.
+async fn list(store: &Store, entity: Entity) -> Vec<Row> {
+    pages(store, entity, PageStart::First, |page| page.next.clone().map(PageStart::After)).await.concat()
+}
+
+fn ids(rows: &[Row]) -> Vec<String> {
+    rows.iter().map(|row| row.id().to_owned()).collect()
+}
+
+async fn check(opened: &Opened, layout: Layout) -> Report {
+    let mut report = Report::default();
+    let recognised = opened.store.status().await.expect("the status");
+    let names: Vec<&str> = recognised.layouts.iter().map(|found| found.name.as_str()).collect();
+    report.expect("layouts", &names, &vec![layout.name()]);
+    let mut lists = BTreeMap::new();
+    for (name, wanted) in &opened.fixture.rows {
+        let entity = *Entity::ALL.iter().find(|entity| entity.name() == *name).expect("an entity");
+        let rows = list(&opened.store, entity).await;
+        let found: BTreeSet<String> = ids(&rows).into_iter().collect();
+        report.expect(format!("{name}: rows"), &found, wanted);
+        report.expect(format!("{name}: each row once"), &rows.len(), &wanted.len());
+        newest_first(&mut report, name, entity, &rows);
+        let mut backward =
+            pages(&opened.store, entity, PageStart::Last, |page| page.previous.clone().map(PageStart::Before)).await;
+        backward.reverse();
+        report.expect(format!("{name}: backward"), &ids(&backward.concat()), &ids(&rows));
+        lists.insert(*name, rows);
+    }
+    values(&mut report, opened, &lists);
+    contexts(&mut report, opened).await;
+    chains(&mut report, opened).await;
+    report
+}
+
+/// Dated rows stand in falling order of time; canonical times order as text.
+fn newest_first(report: &mut Report, name: &str, entity: Entity, rows: &[Row]) {
+    let times: Vec<&str> = rows.iter().filter_map(|row| row.text(entity.time_column())).collect();
+    report.expect(format!("{name}: newest first"), &times.is_sorted_by(|a, b| a >= b), &true);
+}
+
+fn values(report: &mut Report, opened: &Opened, lists: &BTreeMap<&str, Vec<Row>>) {
+    let row = |entity: &str, id: &str| lists.get(entity)?.iter().find(|row| row.id() == id);
+    for (entity, id, column, wanted) in &opened.fixture.values {
+        let found = row(entity, id).map(|row| row.get(column).clone());
+        report.expect(format!("{entity} {id}: {column}"), &found, &Some(wanted.clone()));
+    }
+    for (entity, id, column) in &opened.fixture.problems {
+        let said = row(entity, id).is_some_and(|row| row.problems.iter().any(|problem| problem.column == *column));
+        report.expect(format!("{entity} {id}: says what is wrong with {column}"), &said, &true);
+    }
+    let awkward: BTreeSet<(&str, &str)> =
+        opened.fixture.problems.iter().map(|(entity, id, _)| (*entity, *id)).collect();
+    for (name, rows) in lists {
+        let sound = rows.iter().filter(|row| !row.problems.is_empty() && !awkward.contains(&(*name, row.id())));
+        let complaints: Vec<String> = sound.map(|row| format!("{} {:?}", row.id(), row.problems)).collect();
+        report.expect(format!("{name}: complaints about sound rows"), &complaints, &Vec::new());
+    }
+}
+
+async fn contexts(report: &mut Report, opened: &Opened) {
+    for wanted in &opened.fixture.contexts {
+        let id = wanted.episode;
+        let Some(found) = opened.store.episode(id).await.unwrap_or_else(|error| panic!("{id}: {error}")) else {
+            report.0.push(format!("{id}: not found"));
+            continue;
+        };
+        report.expect(format!("{id}: canvas"), &ids(&found.canvas), &strings(&wanted.canvas));
+        report.expect(format!("{id}: feedback"), &ids(&found.feedback), &strings(&wanted.feedback));
+        let dangling: BTreeSet<String> = found
+            .findings
+            .iter()
+            .filter(|finding| finding.kind == "dangling_id")
+            .flat_map(|finding| finding.ids.iter().cloned())
+            .collect();
+        report.expect(format!("{id}: dangling"), &dangling, &strings(&wanted.dangling).into_iter().collect());
+        let sequences: Vec<&Value> = found.segments.iter().map(|segment| segment.get("sequence")).collect();
+        report.expect(format!("{id}: segments in order"), &sequences.is_sorted_by_key(|value| value.as_i64()), &true);
+    }
+}
+
+async fn chains(report: &mut Report, opened: &Opened) {
+    for wanted in &opened.fixture.chains {
+        let id = wanted.episode;
+        let Some((found, _)) = opened.store.chain(id).await.unwrap_or_else(|error| panic!("{id}: {error}")) else {
+            report.0.push(format!("{id}: no chain"));
+            continue;
+        };
+        report.expect(format!("{id}: chain"), &found.ids, &strings(&wanted.ids));
+        let sorted = |mut ids: Vec<String>| {
+            ids.sort();
+            ids
+        };
+        report.expect(format!("{id}: children"), &sorted(found.children), &sorted(strings(&wanted.children)));
+        report.expect(format!("{id}: cycle"), &found.cycle, &wanted.cycle);
+        report.expect(format!("{id}: missing parent"), &found.missing_parent.as_deref(), &wanted.missing_parent);
+    }
+}
+
+fn strings(ids: &[&str]) -> Vec<String> {
+    ids.iter().map(ToString::to_string).collect()
+}
+
+fn holds_on_sqlite(layout: Layout) {
+    let report = block_on(async { check(&on_sqlite(layout).await, layout).await });
+    assert!(report.0.is_empty(), "{layout:?} on SQLite:\n{}", report.0.join("\n"));
+}
+
+fn holds_on_postgres(layout: Layout) {
+    let report = block_on(async {
+        let Some(opened) = on_postgres(layout).await else { return Report::default() };
+        check(&opened, layout).await
+    });
+    assert!(report.0.is_empty(), "{layout:?} on PostgreSQL:\n{}", report.0.join("\n"));
+}
+
+/// The same rows are the same answers to the last value and in the same order.
+fn same_on_both(layout: Layout) {
+    let differences = block_on(async {
+        let Some(postgres) = on_postgres(layout).await else { return Report::default() };
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("memory");
+        build_sqlite_as_postgres(layout, &path).await;
+        let sqlite = open(Target::File(path)).await;
+        let mut report = Report::default();
+        for name in postgres.fixture.rows.keys() {
+            let entity = *Entity::ALL.iter().find(|entity| entity.name() == *name).expect("an entity");
+            let here: Vec<Value> = list(&postgres.store, entity).await.iter().map(Row::to_json).collect();
+            let there: Vec<Value> = list(&sqlite, entity).await.iter().map(Row::to_json).collect();
+            let order = |rows: &[Value]| rows.iter().map(|row| row["id"].clone()).collect::<Vec<_>>();
+            report.expect(format!("{name}: order"), &order(&there), &order(&here));
+            for (here, there) in here.iter().zip(&there).filter(|(here, there)| here["id"] == there["id"]) {
+                report.expect(format!("{name} {}", here["id"]), there, here);
+            }
+        }
+        report
+    });
+    assert!(differences.0.is_empty(), "{layout:?}:\n{}", differences.0.join("\n"));
+}
+
+#[test]
+fn atom_on_sqlite() {
+    holds_on_sqlite(Layout::Atom);
+}
+
+#[test]
+fn atom_on_postgres() {
+    holds_on_postgres(Layout::Atom);
+}
+
+#[test]
+fn atom_is_the_same_on_both() {
+    same_on_both(Layout::Atom);
+}
+
+#[test]
+fn atom_of_february_2026_on_sqlite() {
+    holds_on_sqlite(Layout::Atom2026);
+}
+
+#[test]
+fn atom_of_february_2026_on_postgres() {
+    holds_on_postgres(Layout::Atom2026);
+}
+
+#[test]
+fn atom_of_february_2026_is_the_same_on_both() {
+    same_on_both(Layout::Atom2026);
+}
+
+#[test]
+fn ennube_with_json_snapshots() {
+    holds_on_postgres(Layout::EnnubeJson);
+}
+
+#[test]
+fn ennube_with_stored_vectors() {
+    holds_on_postgres(Layout::EnnubeVectors);
+}
+
+#[test]
+fn ennube_with_zlib_snapshots() {
+    holds_on_postgres(Layout::EnnubeZlib);
+}
+
+#[test]
+fn ennube_with_plain_bytes() {
+    holds_on_postgres(Layout::EnnubePlain);
+}
+
+#[test]
+fn nous_with_the_planned_columns() {
+    holds_on_postgres(Layout::NousPlanned);
+}
+
+#[test]
+fn nous_as_its_head_is() {
+    holds_on_postgres(Layout::NousHead);
+}
+
+#[test]
+fn pyworkflow_on_sqlite() {
+    holds_on_sqlite(Layout::Pyworkflow);
+}
+
+#[test]
+fn pyworkflow_on_postgres() {
+    holds_on_postgres(Layout::Pyworkflow);
+}
+
+#[test]
+fn pyworkflow_is_the_same_on_both() {
+    same_on_both(Layout::Pyworkflow);
+}
+
+#[test]
+fn a_palace_whose_side_files_lie_in_their_logs() {
+    holds_on_sqlite(Layout::Mempalace);
+}

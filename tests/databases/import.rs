@@ -1,0 +1,439 @@
+//! What comes in: trajectories, case banks, our own export, single curated memories. Importing twice changes nothing,
+//! bad lines are named, secrets stay out, and all of it can be taken back.
+
+use crate::support::block_on;
+use crate::support::fixtures::{Layout, build_postgres};
+use crate::support::postgres::Database;
+use mnemoscope::change::import;
+use mnemoscope::change::operation::ImportFormat;
+use mnemoscope::change::{self, Author, ChangeError, Plan, Receipt, audit, migrate, record, undo};
+use mnemoscope::demo;
+use mnemoscope::memory::query::{PageStart, Query};
+use mnemoscope::memory::{Entity, Row};
+use mnemoscope::store::{Store, Target};
+use serde_json::{Value, json};
+use sqlx::{AssertSqlSafe, Connection, PgConnection};
+use std::process::{Command, Stdio};
+
+struct World {
+    store: Store,
+    target: Target,
+    _folder: tempfile::TempDir,
+    _database: Option<Database>,
+}
+
+fn author() -> Author {
+    Author { actor: "tester".to_owned(), ..Author::default() }
+}
+
+async fn open(target: &Target) -> Store {
+    Store::open(target, &crate::support::options()).await.unwrap_or_else(|error| panic!("{error}"))
+}
+
+async fn native(episodes: u64) -> World {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("native.db");
+    let options = demo::DemoOptions { episodes, ..demo::DemoOptions::default() };
+    demo::build(&path, &options, |_| {}).await.expect("the demo");
+    let target = Target::File(path);
+    migrate::apply(&open(&target).await, &author(), None).await.expect("our tables");
+    World { store: open(&target).await, target, _folder: folder, _database: None }
+}
+
+async fn native_on_postgres() -> Option<World> {
+    let database = Database::fresh()?;
+    let mut server = PgConnection::connect(database.url()).await.expect("the server");
+    let schema = include_str!("../../assets/migrations/mnemoscope/postgres/0001_native.sql");
+    sqlx::raw_sql(AssertSqlSafe(schema)).execute(&mut server).await.expect("the native schema");
+    let target = Target::Postgres(database.url().to_owned());
+    migrate::apply(&open(&target).await, &author(), None).await.expect("our tables");
+    let folder = tempfile::tempdir().expect("a folder");
+    Some(World { store: open(&target).await, target, _folder: folder, _database: Some(database) })
+}
+
+async fn done(world: &World, plan: Result<Plan, ChangeError>) -> Receipt {
+    let plan = plan.unwrap_or_else(|error| panic!("{error}"));
+    let receipt = change::apply(&world.store, &plan, &author()).await.unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(receipt.counts, plan.counts);
+    receipt
+}
+
+async fn all(store: &Store, entity: Entity) -> Vec<Row> {
+    let mut query = Query { limit: 500, ..Query::new(entity) };
+    let mut rows = Vec::new();
+    loop {
+        let page = store.page(&query).await.expect("a page");
+        rows.extend(page.rows);
+        match page.next {
+            Some(next) => query.start = PageStart::After(next),
+            None => return rows,
+        }
+    }
+}
+
+fn trajectories() -> String {
+    let call = json!({"id": "c1", "type": "function", "function": {"name": "find", "arguments": "{\"q\": 1}"}});
+    let bad_call = json!({"id": "c2", "type": "function", "function": {"name": "book", "arguments": "{}"}});
+    let good = json!({"task_id": 0, "trial": 0, "reward": 1.0, "info": {"task": {"user_id": "ann", "instruction": "Book it."}},
+    "traj": [
+        {"role": "system", "content": "Policy"},
+        {"role": "user", "content": "Hello, my password: Secret99x please"},
+        {"role": "assistant", "content": null, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c1", "name": "find", "content": "found"},
+        {"role": "assistant", "content": "Booking", "tool_calls": [bad_call]},
+        {"role": "tool", "tool_call_id": "c2", "name": "book", "content": "Error: full"},
+    ]});
+    let mut other = good.clone();
+    other["task_id"] = json!(1);
+    other["reward"] = json!(0.0);
+    json!([good, other]).to_string()
+}
+
+async fn worlds() -> Vec<World> {
+    [Some(native(40).await), native_on_postgres().await].into_iter().flatten().collect()
+}
+
+#[test]
+fn trajectories_become_episodes_with_segments_events_and_cases() {
+    block_on(async {
+        for world in worlds().await {
+            let store = &world.store;
+            let before = all(store, Entity::Episode).await;
+            let plan = import::plan(store, ImportFormat::TauBench, "runs/airline.json", &trajectories(), false).await;
+            let receipt = done(&world, plan).await;
+            assert!(receipt.disclosures.iter().any(|d| d.contains("password")), "{:?}", receipt.disclosures);
+            let again = import::plan(store, ImportFormat::TauBench, "elsewhere.json", &trajectories(), false)
+                .await
+                .expect("a plan");
+            let new = again.counts.get("episodes");
+            assert_eq!(new, None, "the same trajectories are known under any file name");
+            let episodes = all(store, Entity::Episode).await;
+            let new: Vec<&Row> = episodes.iter().filter(|e| e.text("workflow_name") == Some("tau-bench")).collect();
+            assert_eq!((new.len(), episodes.len()), (2, before.len() + 2));
+            let good = new.iter().find(|e| e.get("success") == &json!(true)).expect("the good one");
+            assert_eq!((good.text("agent_id"), good.text("user_id")), (Some("airline"), Some("ann")));
+            assert_eq!(good.text("title"), Some("Hello, my password: [secret removed] please"));
+            assert_eq!(good.get("actions")[0]["status"], "completed");
+            assert_eq!(good.get("actions")[1]["error"], "Error: full");
+            let context = Box::pin(store.episode(good.id())).await.unwrap().expect("the episode");
+            let segments: Vec<_> = context.segments.iter().map(|s| (s.text("kind"), s.text("source_type"))).collect();
+            let (message, execution) = (Some("message"), Some("execution"));
+            assert_eq!(
+                segments,
+                [
+                    (message, Some("system")),
+                    (message, Some("user")),
+                    (execution, Some("tool_call")),
+                    (execution, Some("tool")),
+                    (message, Some("assistant")),
+                    (execution, Some("tool_call")),
+                    (execution, Some("tool")),
+                ]
+            );
+            let kinds: Vec<_> = context.events.iter().filter_map(|e| e.text("kind")).collect();
+            assert_eq!(kinds.first().zip(kinds.last()), Some((&"workflow.started", &"workflow.completed")));
+            assert!(kinds.contains(&"step.completed") && kinds.contains(&"step.failed"), "{kinds:?}");
+            let cases = all(store, Entity::Case).await;
+            let rewards: Vec<_> =
+                cases.iter().filter(|c| c.id().starts_with("tau-")).map(|c| c.number("reward")).collect();
+            assert!(rewards.len() == 2 && rewards.contains(&Some(1.0)) && rewards.contains(&Some(0.0)), "{rewards:?}");
+            done(&world, undo::undo(store, receipt.audit_seq.unwrap()).await).await;
+            assert_eq!(all(store, Entity::Episode).await.len(), before.len());
+            assert!(audit::verify(store, &[]).await.unwrap().ok);
+        }
+    });
+}
+
+#[test]
+fn importing_twice_changes_nothing_and_bad_lines_are_named() {
+    block_on(async {
+        for world in worlds().await {
+            let store = &world.store;
+            let lines = "{\"case\": \"What?\", \"plan\": \"{\\\"plan\\\": []}\", \"case_label\": \"positive\"}\n\n\
+                {\"case\": \"When?\", \"plan\": \"\", \"case_label\": \"negative\"}\n";
+            done(&world, import::plan(store, ImportFormat::Memento, "bank.jsonl", lines, false).await).await;
+            let twice = import::plan(store, ImportFormat::Memento, "bank.jsonl", lines, false).await.expect("a plan");
+            assert!(twice.is_empty() && twice.counts.is_empty());
+            let cases = all(store, Entity::Case).await;
+            let found: Vec<_> = cases.iter().filter(|c| c.text("user_id") == Some("memento")).collect();
+            assert_eq!(found.len(), 2);
+            let rewards: Vec<_> = found.iter().map(|c| c.number("reward")).collect();
+            assert!(rewards.contains(&Some(1.0)) && rewards.contains(&Some(0.0)), "{rewards:?}");
+            let bad = format!("{lines}{{\"case\": \"Who?\", \"case_label\": \"maybe\"}}\nno json\n");
+            let refused = import::plan(store, ImportFormat::Memento, "bank.jsonl", &bad, false).await;
+            assert!(
+                matches!(&refused, Err(ChangeError::Usage(w)) if w.contains("line 4") && w.contains("maybe")),
+                "{refused:?}"
+            );
+            let skipped = import::plan(store, ImportFormat::Memento, "bank.jsonl", &bad, true).await.expect("a plan");
+            assert!(
+                skipped.is_empty() && skipped.disclosures.iter().any(|d| d.contains("4, 5")),
+                "{:?}",
+                skipped.disclosures
+            );
+            for text in ["", "{}", "[1]", "[{\"traj\": []}]", "[{\"traj\": [{\"role\": \"user\"}], \"reward\": 7}]"] {
+                let plan = import::plan(store, ImportFormat::TauBench, "x", text, false).await;
+                assert!(matches!(plan, Err(ChangeError::Usage(_))), "{text}: {plan:?}");
+            }
+        }
+    });
+}
+
+#[test]
+fn an_export_comes_back_row_for_row_on_the_other_engine() {
+    block_on(async {
+        let source = native(40).await;
+        let Some(world) = native_on_postgres().await else { return };
+        let entities = [
+            Entity::Profile,
+            Entity::Episode,
+            Entity::Segment,
+            Entity::Feedback,
+            Entity::UtilityEvent,
+            Entity::Memory,
+            Entity::MemoryLink,
+            Entity::Case,
+        ];
+        let mut lines = String::new();
+        let mut sent = Vec::new();
+        for entity in entities {
+            // Rows with problems cannot come back as they were, and PostgreSQL stores no NUL.
+            let sound = |row: &Row| row.problems.is_empty() && !row.to_json().to_string().contains("\\u0000");
+            let rows: Vec<Row> = all(&source.store, entity).await.into_iter().filter(sound).collect();
+            for row in &rows {
+                let mut value = row.to_json();
+                value["entity"] = Value::from(entity.name());
+                lines += &format!("{value}\n");
+            }
+            sent.push(rows);
+        }
+        let banks: Vec<&str> = sent[0].iter().map(Row::id).collect();
+        assert!(sent[7].iter().all(|c| c.text("profile_id").is_none_or(|id| banks.contains(&id))));
+        done(&world, import::plan(&world.store, ImportFormat::Jsonl, "export.jsonl", &lines, false).await).await;
+        for (entity, rows) in entities.into_iter().zip(&sent) {
+            let mut found = all(&world.store, entity).await;
+            let mut wanted = rows.clone();
+            for row in found.iter_mut().chain(&mut wanted) {
+                // A vector is no part of a row, and secrets stay out.
+                row.set("has_vector", Value::Null);
+            }
+            let key = |row: &Row| (row.id().to_owned(), row.text("memory_id").map(str::to_owned));
+            found.sort_by_key(key);
+            wanted.sort_by_key(key);
+            assert_eq!(found.len(), wanted.len(), "{entity}");
+            let clean = |row: &Row| row.to_json().to_string().contains("[secret removed]");
+            let differs = found.iter().zip(&wanted).find(|(a, b)| a.to_json() != b.to_json() && !clean(a));
+            assert!(differs.is_none(), "{entity}: {differs:#?}");
+        }
+        let twice =
+            import::plan(&world.store, ImportFormat::Jsonl, "export.jsonl", &lines, false).await.expect("a plan");
+        assert!(twice.is_empty(), "{:?}", twice.effects);
+        // As deep as a stored value can be, in a line that is a level more.
+        let deep = format!("{}1{}", "[".repeat(128), "]".repeat(128));
+        let line = format!("{{\"entity\": \"episode\", \"id\": \"deep\", \"metadata\": {deep}}}");
+        done(&world, import::plan(&world.store, ImportFormat::Jsonl, "x", &line, false).await).await;
+        let stored = world.store.row(Entity::Episode, "deep").await.unwrap().expect("the episode");
+        assert_eq!(stored.get("metadata").to_string(), deep);
+        for bad in [
+            "{\"id\": 1}",
+            "{\"entity\": \"unicorn\"}",
+            "{\"entity\": \"episode\", \"titel\": \"x\", \"id\": \"1\"}",
+            "{\"entity\": \"episode\", \"id\": 5}",
+            "{\"entity\": \"episode\"}",
+        ] {
+            let plan = import::plan(&world.store, ImportFormat::Jsonl, "x", bad, false).await;
+            assert!(matches!(&plan, Err(ChangeError::Usage(words)) if words.contains("line 1")), "{bad}: {plan:?}");
+        }
+    });
+}
+
+#[test]
+fn what_the_database_cannot_store_is_a_bad_line_like_any_other() {
+    block_on(async {
+        let Some(world) = native_on_postgres().await else { return };
+        let lines = "{\"entity\": \"episode\", \"id\": \"good\", \"agent_id\": \"a\", \"title\": \"fine\"}\n\
+            {\"entity\": \"episode\", \"id\": \"nul\", \"agent_id\": \"a\", \"title\": \"a\\u0000b\"}\n\
+            {\"entity\": \"episode\", \"id\": \"deep\", \"agent_id\": \"a\", \"metadata\": {\"k\": [\"a\\u0000b\"]}}\n";
+        let refused = import::plan(&world.store, ImportFormat::Jsonl, "x.jsonl", lines, false).await;
+        let named = |words: &str| words.contains("line 2") && words.contains("NUL") && words.contains("2 bad");
+        assert!(matches!(&refused, Err(ChangeError::Usage(words)) if named(words)), "{refused:?}");
+        let receipt = done(&world, import::plan(&world.store, ImportFormat::Jsonl, "x.jsonl", lines, true).await).await;
+        assert_eq!(receipt.changes.iter().map(|c| c.id.as_str()).collect::<Vec<_>>(), ["good"]);
+        assert!(receipt.disclosures.iter().any(|d| d.contains("2, 3")), "{:?}", receipt.disclosures);
+        // Of a trajectory all or nothing goes in.
+        let trajectory = |text: &str| {
+            json!({"task_id": 9, "trial": 0, "reward": 1.0, "info": {"task": {"user_id": "eve", "instruction": "x"}},
+                "traj": [{"role": "user", "content": text}, {"role": "assistant", "content": "yes"}]})
+        };
+        let text = json!([trajectory("a\0b"), trajectory("well")]);
+        let receipt =
+            done(&world, import::plan(&world.store, ImportFormat::TauBench, "t.json", &text.to_string(), true).await)
+                .await;
+        let episodes = receipt.changes.iter().filter(|c| c.entity == "episode").count();
+        let segments = receipt.changes.iter().filter(|c| c.entity == "segment").count();
+        assert_eq!((episodes, segments), (1, 2), "{:?}", receipt.changes);
+        assert!(receipt.disclosures.iter().any(|d| d.contains("at 1")), "{:?}", receipt.disclosures);
+    });
+}
+
+#[test]
+fn a_bank_whose_ids_are_uuids_takes_no_foreign_file() {
+    block_on(async {
+        let Some(database) = Database::fresh() else { return };
+        build_postgres(Layout::EnnubeJson, database.url()).await;
+        let target = Target::Postgres(database.url().to_owned());
+        migrate::apply(&open(&target).await, &author(), None).await.expect("our tables");
+        let line = "{\"case\": \"What?\", \"plan\": \"\", \"case_label\": \"positive\"}";
+        let plan = import::plan(&open(&target).await, ImportFormat::Memento, "bank.jsonl", line, false).await;
+        assert!(matches!(&plan, Err(ChangeError::Refused(words)) if words.contains("native layout")), "{plan:?}");
+    });
+}
+
+#[test]
+fn a_recorded_case_follows_the_rules_of_its_bank() {
+    block_on(async {
+        for world in worlds().await {
+            let store = &world.store;
+            let case =
+                json!({"user_id": "u-new", "agent_id": "a-new", "prompt": {"message": "How?"}, "outcome": "partial"});
+            let receipt = done(&world, record::case(store, &case.to_string()).await).await;
+            assert_eq!(receipt.counts["agent_memory_audit"]["insert"], 1);
+            let row =
+                all(store, Entity::Case).await.into_iter().find(|c| c.text("user_id") == Some("u-new")).expect("it");
+            assert_eq!(row.number("reward"), Some(0.5));
+            assert_eq!(row.text("message_hash"), Some(import::message_hash("How?").as_str()));
+            let twice = record::case(store, &case.to_string()).await;
+            assert!(matches!(&twice, Err(ChangeError::Refused(words)) if words.contains(row.id())), "{twice:?}");
+            // Another case in the bank that the first one made: it cannot be taken away under it.
+            let second = json!({"user_id": "u-new", "agent_id": "a-new", "prompt": "Why?", "reward": 0.25});
+            done(&world, record::case(store, &second.to_string()).await).await;
+            let undone = undo::undo(store, receipt.audit_seq.unwrap()).await;
+            assert!(
+                matches!(&undone, Err(ChangeError::Conflict { rows, .. }) if rows.iter().any(|r| r.contains("refer"))),
+                "{undone:?}"
+            );
+            for bad in [
+                json!({"prompt": "x"}),
+                json!({"user_id": "u", "agent_id": "a"}),
+                json!({"user_id": "u", "agent_id": "a", "prompt": "x", "reward": 2}),
+                json!({"user_id": "u", "agent_id": "a", "prompt": "x", "rewrd": 1}),
+                json!([]),
+            ] {
+                assert!(matches!(record::case(store, &bad.to_string()).await, Err(ChangeError::Usage(_))), "{bad}");
+            }
+        }
+    });
+}
+
+#[test]
+fn a_recorded_episode_is_no_duplicate_and_knows_its_parent() {
+    block_on(async {
+        for world in worlds().await {
+            let store = &world.store;
+            let episode = json!({"id": "ep-own", "agent_id": "a", "user_id": "u", "title": "Sent the offer",
+                "started_at": "2026-02-04T10:00:00Z", "ended_at": "2026-02-04T10:02:00Z", "outcome": "success",
+                "detail": "token ghp_abcdefghijklmnopqrstuvwxyz0123456789"});
+            let receipt = done(&world, record::episode(store, &episode.to_string()).await).await;
+            let row = store.row(Entity::Episode, "ep-own").await.unwrap().expect("it");
+            assert_eq!((row.text("status"), row.number("duration_seconds")), (Some("closed"), Some(120.0)));
+            assert_eq!(row.text("detail"), Some("token [secret removed]"));
+            let mut twin = episode.clone();
+            twin["id"] = json!("ep-twin");
+            assert!(matches!(record::episode(store, &twin.to_string()).await, Err(ChangeError::Refused(_))));
+            assert!(matches!(record::episode(store, &episode.to_string()).await, Err(ChangeError::Refused(_))));
+            twin["title"] = json!("Called back");
+            twin["parent_id"] = json!("nowhere");
+            assert!(matches!(record::episode(store, &twin.to_string()).await, Err(ChangeError::NotFound(_))));
+            twin["parent_id"] = json!("ep-own");
+            let child = done(&world, record::episode(store, &twin.to_string()).await).await;
+            done(&world, undo::undo(store, child.audit_seq.unwrap()).await).await;
+            done(&world, undo::undo(store, receipt.audit_seq.unwrap()).await).await;
+            assert!(store.row(Entity::Episode, "ep-own").await.unwrap().is_none());
+        }
+    });
+}
+
+#[test]
+fn a_large_file_goes_in_in_parts_and_once_only() {
+    use std::io::Write as _;
+    block_on(async {
+        let folder = tempfile::TempDir::new().unwrap();
+        let run = |arguments: &[&str]| {
+            let mut program = Command::new(env!("CARGO_BIN_EXE_mnemoscope"));
+            program
+                .current_dir(folder.path())
+                .env("MNEMOSCOPE_STATE", folder.path().join("state"))
+                .stdin(Stdio::null());
+            program.args(arguments).output().expect("the program")
+        };
+        let made = run(&["demo", "whole.db", "--no-console", "--episodes", "10"]);
+        assert_eq!(made.status.code(), Some(0));
+        assert_eq!(run(&["-d", "whole.db", "migrate", "--apply"]).status.code(), Some(0));
+        let mut file = std::io::BufWriter::new(std::fs::File::create(folder.path().join("large.jsonl")).unwrap());
+        // Blanks are read like anything else, and cost the rows nothing.
+        let blanks = " ".repeat(35_000);
+        for i in 0..600 {
+            let row = json!({"entity": "episode", "id": format!("large-{i}"), "title": format!("Large {i}"),
+                "started_at": "2026-02-04T10:00:00Z", "status": "closed"});
+            writeln!(file, "{row}{blanks}").unwrap();
+        }
+        file.flush().unwrap();
+        let answer = |arguments: &[&str]| -> Value {
+            let output = run(&[&["-d", "whole.db", "import", "jsonl", "large.jsonl"], arguments].concat());
+            let words = String::from_utf8_lossy(&output.stderr).into_owned();
+            serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {words}"))
+        };
+        let plan = answer(&[]);
+        assert_eq!((&plan["parts"], &plan["counts"]["episodes"]["insert"]), (&json!(2), &json!(600)), "{plan}");
+        let receipt = answer(&["--apply"]);
+        assert_eq!(receipt["counts"], plan["counts"]);
+        let receipts = receipt["receipts"].as_array().unwrap();
+        assert_eq!(receipts.len(), 2, "{receipt}");
+        let again = answer(&["--apply"]);
+        assert_eq!((&again["status"], &again["counts"]), (&json!("nothing to do"), &json!({})), "{again}");
+        let count = |world: &str| {
+            let listed = run(&["-d", world, "--format", "jsonl", "list", "episode", "--where", "title ~ Large"]);
+            String::from_utf8_lossy(&listed.stdout).lines().count()
+        };
+        assert_eq!(count("whole.db"), 600);
+    });
+}
+
+#[test]
+fn commands_keep_the_contract_of_exit_codes() {
+    block_on(async {
+        let world = native(40).await;
+        let Target::File(path) = &world.target else { return };
+        let folder = path.parent().expect("a folder");
+        let code = |arguments: &[&str]| {
+            let mut program = Command::new(env!("CARGO_BIN_EXE_mnemoscope"));
+            program
+                .current_dir(folder)
+                .env("MNEMOSCOPE_STATE", folder.join("state"))
+                .stdin(Stdio::null())
+                .stdout(Stdio::null())
+                .stderr(Stdio::null());
+            program.args(["-d", "native.db"]).args(arguments).status().expect("the program").code()
+        };
+        let episode = all(&world.store, Entity::Episode).await[0].id().to_owned();
+        let add = ["feedback", "add", &episode, "--kind", "thumbs_up"];
+        let with = |more: &[&'static str]| code(&[&add[..], more].concat());
+        assert_eq!(with(&["--plan-out", "plan.json"]), Some(0));
+        assert_eq!(code(&["apply", "plan.json"]), Some(0));
+        assert_eq!(code(&["apply", "plan.json"]), Some(4), "the world moved: it was applied already");
+        assert_eq!(code(&["apply", "none.json"]), Some(3));
+        let edited = std::fs::read_to_string(folder.join("plan.json")).unwrap().replace("thumbs_up", "thumbs_down");
+        std::fs::write(folder.join("edited.json"), edited).unwrap();
+        assert_eq!(code(&["apply", "edited.json"]), Some(2));
+        assert_eq!(code(&["feedback", "add", &episode, "--kind", "rating", "--rating", "9"]), Some(2));
+        assert_eq!(code(&["feedback", "add", "nowhere", "--kind", "thumbs_up"]), Some(3));
+        assert_eq!(code(&["link", &episode, &episode]), Some(5));
+        assert_eq!(code(&["undo", "1", "--apply"]), Some(5));
+        assert_eq!(code(&["audit", "anchor", "anchor.jsonl"]), Some(0));
+        assert_eq!(code(&["audit", "verify", "--anchor", "anchor.jsonl"]), Some(0));
+        let mut file = sqlx::SqliteConnection::connect(&path.display().to_string()).await.expect("the file");
+        sqlx::query("UPDATE memory_audit SET actor = 'x' WHERE seq = 2").execute(&mut file).await.expect("an edit");
+        assert_eq!(code(&["audit", "verify"]), Some(7));
+        assert_eq!(code(&["undo", "2"]), Some(7));
+    });
+}

@@ -1,0 +1,128 @@
+//! Linking by session: which episodes get which events.
+
+use mnemoscope::change::{self, undo};
+use mnemoscope::job::{backfill::BackfillKind, look};
+use mnemoscope::store::Target;
+
+use super::world::{author, on_both};
+use crate::support::block_on;
+
+#[test]
+fn each_event_goes_to_one_episode_and_what_is_linked_stays() {
+    block_on(async {
+        for world in on_both(60).await {
+            let before = world.links().await;
+            let job = BackfillKind::named("canvas-links").unwrap().job(&world.store).unwrap();
+            let plan = look(&world.store, &*job, &mut |_| ()).await.expect("a plan");
+            let outcome = world.backfill("canvas-links", 7).await;
+            assert!(outcome.is_complete(), "{:?}", outcome.checks);
+            assert_eq!(outcome.counts, plan.counts, "the plan's counts are those of the receipt");
+            let after = world.links().await;
+            // Session 8 has two episodes: 8 of 04:00 to 04:20 and 9 of 04:30 to 04:50. Episode 8 is open, 9 is filled.
+            let open = |line: &&String| line.starts_with("ep-0000008 ");
+            assert!(after.iter().any(|l| open(&l) && l.contains("[]")), "8 % 4 = 0: it has no events");
+            assert!(after.iter().any(|l| l.starts_with("ep-0000009 [\"kept-9\"] 1")), "a filled list stays");
+            assert!(after.iter().any(|l| l == "ca-9-1 -"), "its event belongs to a filled episode, and goes to nobody");
+            // Session 28: 28 is open without events of its own, and 29 % 3 = 2: both open, the event of 29 goes to 29.
+            let listed = |id: &str, wanted: &str| {
+                let line = after.iter().find(|l| l.starts_with(id)).cloned().unwrap_or_default().replace(", ", ",");
+                assert_eq!(line, format!("{id} {wanted}"));
+            };
+            listed("ep-0000029", "[\"ca-29-1\"] 1");
+            listed("ep-0000002", "[\"ca-2-1\",\"ca-2-2\"] 2");
+            listed("ep-0000007", "[\"ca-7-1\",\"ca-7-2\",\"ca-7-3\"] 3");
+            assert!(after.iter().any(|l| l == "ca-2-1 ep-0000002"));
+            // Linked ones to the byte as they were.
+            for line in before.iter().filter(|l| l.contains("kept-")) {
+                assert!(after.contains(line), "{line}");
+            }
+            let again = look(&world.store, &*job, &mut |_| ()).await.expect("a plan");
+            assert!(again.counts.is_empty(), "{:?}", again.counts);
+        }
+    });
+}
+
+#[test]
+fn every_batch_is_an_entry_and_taking_all_back_restores_every_byte() {
+    block_on(async {
+        for world in on_both(60).await {
+            let before = world.links().await;
+            let outcome = world.backfill("canvas-links", 9).await;
+            let (first, last) = outcome.entries.expect("entries");
+            assert!(last > first, "several batches");
+            let entries = world
+                .texts("SELECT CAST(count(*) AS TEXT) FROM memory_audit WHERE action = 'backfill.canvas-links'")
+                .await;
+            assert_eq!(entries, [(last - first + 1).to_string()]);
+            for seq in (first..=last).rev() {
+                let plan = undo::undo(&world.store, seq).await.expect("it can be undone");
+                change::apply(&world.store, &plan, &author()).await.expect("undone");
+            }
+            assert_eq!(world.links().await, before);
+            assert!(change::audit::verify(&world.store, &[]).await.expect("a trail").ok);
+        }
+    });
+}
+
+#[test]
+fn a_batch_on_which_somebody_built_is_not_undone() {
+    block_on(async {
+        for world in on_both(30).await {
+            let outcome = world.backfill("canvas-links", 100).await;
+            let (seq, _) = outcome.entries.expect("entries");
+            world.execute("UPDATE canvas_audit SET episode_id = 'ep-0000005' WHERE id = 'ca-2-1'").await;
+            let refused = undo::undo(&world.store, seq).await;
+            let words = refused.expect_err("it moved").to_string();
+            assert!(words.contains("ca-2-1") && words.contains("cannot be undone"), "{words}");
+        }
+    });
+}
+
+#[test]
+fn links_are_mended_without_taking_any_row_from_another_episode() {
+    block_on(async {
+        for world in on_both(12).await {
+            let json = |list: &str| match world.target {
+                Target::File(_) => format!("'{list}'"),
+                Target::Postgres(_) => format!("'{list}'::jsonb"),
+            };
+            for (episode, list) in [
+                // Repeats one, names one that is not there; nothing points back.
+                ("ep-0000001", "[\"ca-1-1\", \"gone\", \"ca-1-1\"]"),
+                // Both name the same event: whose it is nobody can tell.
+                ("ep-0000002", "[\"ca-2-1\", \"ca-2-2\"]"),
+                ("ep-0000003", "[\"ca-2-1\"]"),
+                // What it names points back to another one.
+                ("ep-0000005", "[\"ca-6-1\"]"),
+                ("ep-0000006", "[]"),
+            ] {
+                world.execute(&format!("UPDATE episodes SET canvas_ids = {} WHERE id = '{episode}'", json(list))).await;
+            }
+            world.execute("UPDATE canvas_audit SET episode_id = 'ep-0000006' WHERE id IN ('ca-6-1', 'ca-6-2')").await;
+            let outcome = world.backfill("links", 3).await;
+            assert!(outcome.is_complete(), "{:?}", outcome.checks);
+            let after = world.links().await;
+            for line in
+                ["ca-1-1 ep-0000001", "ca-2-1 -", "ca-2-2 ep-0000002", "ca-6-1 ep-0000006", "ca-10-1 -", "ca-10-2 -"]
+            {
+                assert!(after.iter().any(|l| l == line), "{line} in {after:?}");
+            }
+            for (episode, list) in [
+                ("ep-0000001", "[\"ca-1-1\"]"),
+                ("ep-0000002", "[\"ca-2-1\",\"ca-2-2\"]"),
+                ("ep-0000003", "[\"ca-2-1\"]"),
+                ("ep-0000005", "[\"ca-6-1\"]"),
+                ("ep-0000006", "[\"ca-6-1\",\"ca-6-2\"]"),
+                ("ep-0000007", "[\"ca-7-1\",\"ca-7-2\",\"ca-7-3\"]"),
+                ("ep-0000009", "[]"),
+            ] {
+                let line =
+                    after.iter().find(|l| l.starts_with(episode)).cloned().unwrap_or_default().replace(", ", ",");
+                assert!(line.starts_with(&format!("{episode} {list} ")), "{line}, wanted {list}");
+            }
+            let job = BackfillKind::named("links").unwrap().job(&world.store).unwrap();
+            let again = look(&world.store, &*job, &mut |_| ()).await.expect("a plan");
+            assert!(again.counts.is_empty(), "{:?}", again.changes);
+        }
+    });
+}

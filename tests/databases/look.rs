@@ -1,0 +1,237 @@
+//! Looking at a database through the store and the command: pages, layouts, masks and names, on small databases that
+//! hold what real ones hold.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use mnemoscope::layout::parse;
+use mnemoscope::memory::query::{Order, PageStart, Query};
+use mnemoscope::memory::{Entity, Row};
+use mnemoscope::store::{OpenOptions, Store, Target};
+use sqlx::Connection as _;
+use tempfile::TempDir;
+
+const ATOM: &str =
+    "CREATE TABLE agent_episodes (id VARCHAR NOT NULL PRIMARY KEY, agent_id VARCHAR, task_description TEXT,
+    session_id VARCHAR, started_at DATETIME, canvas_ids JSON, canvas_action_count INTEGER, feedback_ids JSON,
+    aggregate_feedback_score FLOAT, metadata_json JSON)";
+
+async fn sqlite(folder: &TempDir, statements: &[&str]) -> PathBuf {
+    let path = folder.path().join("memory.db");
+    let url = format!("sqlite:{}?mode=rwc", path.display());
+    let mut link = sqlx::SqliteConnection::connect(&url).await.unwrap();
+    for statement in statements {
+        sqlx::query(sqlx::AssertSqlSafe((*statement).to_owned())).execute(&mut link).await.unwrap();
+    }
+    link.close().await.unwrap();
+    path
+}
+
+async fn open(path: &Path, layout: Option<&Path>) -> Store {
+    let options = OpenOptions { layout: layout.map(|l| l.display().to_string()), ..OpenOptions::default() };
+    Store::open(&Target::File(path.to_owned()), &options).await.unwrap()
+}
+
+fn query(entity: Entity, order: &str, limit: usize) -> Query {
+    let order = (!order.is_empty()).then(|| Order::parse(entity, order).unwrap());
+    Query { order, limit, ..Query::new(entity) }
+}
+
+fn ids(rows: &[Row]) -> Vec<&str> {
+    rows.iter().map(Row::id).collect()
+}
+
+/// All rows, read in one page, in pages of two onwards, and in pages of two back from the end: the same in each way.
+async fn paged(store: &Store, entity: Entity, order: &str) -> Vec<Row> {
+    let whole = store.page(&query(entity, order, 1_000)).await.unwrap().rows;
+    let mut page = query(entity, order, 2);
+    let mut onwards = Vec::new();
+    loop {
+        let found = store.page(&page).await.unwrap();
+        onwards.extend(found.rows);
+        match found.next {
+            Some(next) => page.start = PageStart::After(next),
+            None => break,
+        }
+        assert!(onwards.len() <= whole.len(), "{order}: a row was repeated: {:?}", ids(&onwards));
+    }
+    assert_eq!(ids(&onwards), ids(&whole), "{order}");
+    page.start = PageStart::Last;
+    let mut back = Vec::new();
+    loop {
+        let found = store.page(&page).await.unwrap();
+        back.splice(0..0, found.rows);
+        match found.previous {
+            Some(previous) => page.start = PageStart::Before(previous),
+            None => break,
+        }
+        assert!(back.len() <= whole.len(), "{order}: a row was repeated: {:?}", ids(&back));
+    }
+    assert_eq!(ids(&back), ids(&whole), "{order}, back from the end");
+    whole
+}
+
+#[tokio::test]
+async fn no_stored_value_makes_paging_lose_a_row() {
+    let folder = TempDir::new().unwrap();
+    let path = sqlite(
+        &folder,
+        &[
+            ATOM,
+            "INSERT INTO agent_episodes (id, started_at, canvas_action_count, aggregate_feedback_score) VALUES
+                ('a', '2026-08-20 10:00:00', 3, 0.1), ('b', '2026-08-20T09:00:00.5+00:00', 'two', 1e300),
+                ('c', '2026-08-20T10:00:00.000001Z', 10, 'n/a'), ('d', NULL, NULL, -1),
+                ('e', '2026-08-20 13:00:00+02:00', 9, 0.30000000000000004), ('f', 'yesterday', x'00', NULL),
+                ('g', '2026-02-30 10:00:00', 2, 0.3)",
+        ],
+    )
+    .await;
+    let store = open(&path, None).await;
+    assert_eq!(ids(&paged(&store, Entity::Episode, "").await), ["e", "c", "a", "b", "g", "f", "d"]);
+    assert_eq!(ids(&paged(&store, Entity::Episode, "started_at").await), ["b", "a", "c", "e", "d", "f", "g"]);
+    let counts = paged(&store, Entity::Episode, "canvas_action_count:desc").await;
+    assert_eq!(ids(&counts), ["c", "e", "a", "g", "f", "d", "b"]);
+    let scores = paged(&store, Entity::Episode, "feedback_score").await;
+    assert_eq!(ids(&scores), ["d", "a", "g", "e", "b", "c", "f"]);
+}
+
+#[tokio::test]
+async fn ids_that_are_numbers_page_as_numbers() {
+    let folder = TempDir::new().unwrap();
+    let path = sqlite(
+        &folder,
+        &[
+            "CREATE TABLE log (id INTEGER PRIMARY KEY, actor INTEGER, body JSON)",
+            "CREATE TABLE people (id INTEGER PRIMARY KEY, name TEXT NOT NULL)",
+            "INSERT INTO people VALUES (1, 'ada'), (2, 'bo')",
+            "WITH RECURSIVE n(i) AS (SELECT 8 UNION ALL SELECT i + 1 FROM n WHERE i < 12)
+                INSERT INTO log SELECT i, CASE WHEN i % 2 THEN 1 + i % 4 / 2 END, '{\"x\": 0.1}' FROM n",
+        ],
+    )
+    .await;
+    let layout = folder.path().join("log.toml");
+    let text = r#"
+        name = "log"
+        title = "A log with its people"
+        requires = ["log/actor"]
+        [[audit_entry]]
+        from = "log t LEFT JOIN people p ON p.id = t.actor"
+        tables = { t = "log", p = "people" }
+        [audit_entry.columns]
+        id = "t.id"
+        actor = "p.name"
+        payload = "t.body"
+        source = { value = "log" }
+        action = [{ column = "t.verb", optional = true }, { value = "said", forbids = ["log/verb"] }]
+        agent_id = { value = "nobody", forbids = ["people"] }
+    "#;
+    std::fs::write(&layout, text).unwrap();
+    let store = open(&path, Some(&layout)).await;
+    let rows = paged(&store, Entity::AuditEntry, "id").await;
+    assert_eq!(ids(&rows), ["8", "9", "10", "11", "12"]);
+    assert_eq!((rows[0].text("action"), rows[0].text("agent_id")), (Some("said"), None));
+    // The join gives no name to every other row, whatever `people` says of its own column.
+    assert_eq!(ids(&paged(&store, Entity::AuditEntry, "actor").await), ["9", "11", "8", "10", "12"]);
+    for order in ["payload", "source:desc", "action", "created_at"] {
+        assert_eq!(paged(&store, Entity::AuditEntry, order).await.len(), 5, "{order}");
+    }
+}
+
+#[tokio::test]
+async fn a_page_may_be_asked_to_be_as_long_as_can_be() {
+    let folder = TempDir::new().unwrap();
+    let path = sqlite(&folder, &[ATOM, "INSERT INTO agent_episodes (id) VALUES ('a'), ('b')"]).await;
+    let store = open(&path, None).await;
+    for order in ["", "title", "metadata"] {
+        let page = store.page(&query(Entity::Episode, order, usize::MAX)).await.unwrap();
+        assert_eq!((page.rows.len(), page.next), (2, None), "{order}");
+    }
+}
+
+#[tokio::test]
+async fn an_episode_is_shown_though_the_tables_around_it_are_absent() {
+    let folder = TempDir::new().unwrap();
+    let users = "CREATE TABLE users (id VARCHAR, first_name VARCHAR, last_name VARCHAR, email VARCHAR)";
+    let rows = "INSERT INTO agent_episodes (id, session_id, canvas_ids) VALUES ('a', 's', '[\"gone\"]')";
+    let path = sqlite(&folder, &[ATOM, users, "INSERT INTO users VALUES ('u', 'Ada', 'L', 'a@b.example')", rows]).await;
+    let store = open(&path, None).await;
+    let context = store.episode("a").await.unwrap().unwrap();
+    assert_eq!(context.episode.list("canvas_ids"), ["gone"]);
+    assert_eq!(context.episode.text("user_id"), None);
+    assert_eq!(ids(&paged(&store, Entity::Subject, "").await), ["u"]);
+    let error = store.page(&Query::new(Entity::Feedback)).await.unwrap_err().to_string();
+    assert!(error.contains("table `agent_feedback` is not there"), "{error}");
+}
+
+#[test]
+fn every_error_of_a_layout_file_is_told_at_once() {
+    let text = "name = \"x\"\n[[episode]]\ntabel = \"e\"\n[episode.columns]\nid = \"id\"\ntitel = \"t\"\n";
+    let errors = parse("x.toml", text).unwrap_err();
+    let told: Vec<(usize, &str)> = errors.iter().map(|e| (e.line, e.key.as_str())).collect();
+    assert!(told.contains(&(1, "title")) && told.contains(&(1, "requires")), "{told:?}");
+    assert!(told.contains(&(3, "episode[0].tabel")) && told.contains(&(6, "episode[0].columns.titel")), "{told:?}");
+}
+
+#[test]
+fn no_spelling_of_a_database_shows_its_password() {
+    for text in [
+        "postgres://ada:s3cret@host/db",
+        "postgresql://ada@host/db?password=s3cret&sslmode=require",
+        "postgres://ada:s3 cret@[bad",
+        "mysql://ada:s3cret@host/db",
+        "host=there user=ada password=s3cret",
+        "postgres://ada:s3cret@/db?host=/run/postgresql",
+    ] {
+        let shown = Target::parse(text).shown();
+        assert!(!shown.contains("s3"), "{text}: {shown}");
+    }
+    assert_eq!(Target::parse("sqlite:/data/passwords.db").shown(), "/data/passwords.db");
+}
+
+#[test]
+fn a_url_may_name_the_folder_of_a_socket_instead_of_a_host() {
+    for plain in [
+        "postgres://ada@host/db",
+        "postgres:///db?host=/run/postgresql",
+        "postgres://ada@/db?host=/run/postgresql",
+        "host=/run/postgresql user=ada dbname=db",
+    ] {
+        assert_eq!(Target::parse(plain), Target::Postgres(plain.to_owned()));
+    }
+    assert!(matches!(Target::parse("/data/host=a.db"), Target::File(_)));
+}
+
+fn mnemoscope(folder: &TempDir, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_mnemoscope"));
+    for name in ["MNEMOSCOPE_DATABASE", "DATABASE_URL"] {
+        command.env_remove(name);
+    }
+    let settings = folder.path().join("config.toml");
+    command.env("MNEMOSCOPE_CONFIG", settings).env("MNEMOSCOPE_STATE", folder.path()).args(arguments);
+    command.output().unwrap()
+}
+
+#[tokio::test]
+async fn a_profile_masks_however_it_was_chosen() {
+    let folder = TempDir::new().unwrap();
+    let rows = "INSERT INTO agent_episodes (id, task_description) VALUES ('a', 'Call Maria')";
+    let path = sqlite(&folder, &[ATOM, rows]).await;
+    let settings = format!("default = \"home\"\n[profile.home]\ndatabase = {path:?}\nmask = true\n");
+    std::fs::write(folder.path().join("config.toml"), settings).unwrap();
+    for named in [&[][..], &["-d", "home"], &["--profile", "home"]] {
+        let output = mnemoscope(&folder, &[named, &["list", "episode"]].concat());
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert!(text.contains("\"id\": \"a\"") && !text.contains("Maria"), "{named:?}: {text}");
+    }
+    let plain = mnemoscope(&folder, &["-d", path.to_str().unwrap(), "list", "episode"]);
+    assert!(String::from_utf8(plain.stdout).unwrap().contains("Call Maria"));
+}
+
+#[test]
+fn an_unknown_command_is_wrong_usage() {
+    let folder = TempDir::new().unwrap();
+    let output = mnemoscope(&folder, &["-d", "memory.db", "lst"]);
+    assert_eq!(output.status.code(), Some(2));
+    let words = String::from_utf8(output.stderr).unwrap();
+    assert!(words.contains("no command `lst`; did you mean `list`?"), "{words}");
+}

@@ -1,0 +1,34 @@
+//! The product on real databases, through its public doors, on both engines.
+#![allow(clippy::large_futures, reason = "a test holds few of them")]
+
+mod change;
+mod cleaning;
+mod commands;
+mod connecting;
+mod contract;
+mod demo;
+mod faults;
+mod findings;
+mod fleet;
+mod formats;
+mod import;
+mod jobs;
+mod keeping;
+mod layouts;
+mod learn;
+mod look;
+mod migrate;
+mod native_schema;
+mod poolers;
+mod postgres_server;
+mod proof;
+mod prune;
+mod purge;
+mod recall;
+mod record;
+mod rights;
+#[path = "../support/mod.rs"]
+mod support;
+mod tables;
+mod views;
+mod what_if;

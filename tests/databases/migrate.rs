@@ -1,0 +1,390 @@
+//! Migrations: what a layout lacks comes, once, step by step, and is verified; a stopped one goes on; what differs is
+//! shown and never stamped over; agents write meanwhile. On both engines.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::support::block_on;
+use crate::support::fixtures::{Layout, build_postgres, build_sqlite};
+use crate::support::postgres::Database;
+use crate::support::world::killed_at;
+use mnemoscope::change::migrate::{self, MigrationChoice};
+use mnemoscope::change::{Author, ChangeError, audit};
+use mnemoscope::layout::Engine;
+use mnemoscope::store::{OpenOptions, Store, Target};
+use sqlx::{AssertSqlSafe, Connection, PgConnection, SqliteConnection};
+
+const CANVAS: &str = "atom-2026-02/0001_canvas_feedback";
+
+/// Takes back what the migration of February 2026 makes.
+const BEFORE: [&str; 9] = [
+    "DROP INDEX IF EXISTS ix_canvas_audit_episode_id",
+    "DROP INDEX IF EXISTS ix_agent_feedback_episode_id",
+    "DROP INDEX IF EXISTS ix_episodes_agent_canvas",
+    "ALTER TABLE episodes DROP COLUMN canvas_ids",
+    "ALTER TABLE episodes DROP COLUMN canvas_action_count",
+    "ALTER TABLE episodes DROP COLUMN feedback_ids",
+    "ALTER TABLE episodes DROP COLUMN aggregate_feedback_score",
+    "ALTER TABLE canvas_audit RENAME COLUMN episode_id TO was_episode",
+    "ALTER TABLE agent_feedback RENAME COLUMN episode_id TO was_episode",
+];
+
+fn author() -> Author {
+    Author { actor: "tester".to_owned(), reason: None, ticket: None }
+}
+
+async fn open(target: &Target) -> Store {
+    Store::open(target, &crate::support::options()).await.unwrap_or_else(|error| panic!("{error}"))
+}
+
+async fn run(target: &Target, sql: &str) {
+    match target {
+        Target::File(path) => {
+            let options = sqlx::sqlite::SqliteConnectOptions::new().filename(path).foreign_keys(false);
+            let mut link = SqliteConnection::connect_with(&options).await.expect("the file");
+            sqlx::raw_sql(AssertSqlSafe(sql.to_owned())).execute(&mut link).await.expect(sql);
+        }
+        Target::Postgres(url) => {
+            let mut link = PgConnection::connect(url).await.expect("the server");
+            sqlx::raw_sql(AssertSqlSafe(sql.to_owned())).execute(&mut link).await.expect(sql);
+        }
+    }
+}
+
+/// A database on each engine, built by a fixture, with its place.
+struct World {
+    target: Target,
+    _folder: tempfile::TempDir,
+    _database: Option<Database>,
+}
+
+async fn worlds(layout: Layout) -> Vec<World> {
+    let mut worlds = Vec::new();
+    if Layout::ON_SQLITE.contains(&layout) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("memory.db");
+        build_sqlite(layout, &path).await;
+        worlds.push(World { target: Target::File(path), _folder: folder, _database: None });
+    }
+    if let Some(database) = Database::fresh() {
+        build_postgres(layout, database.url()).await;
+        let target = Target::Postgres(database.url().to_owned());
+        worlds.push(World { target, _folder: tempfile::tempdir().expect("a folder"), _database: Some(database) });
+    }
+    worlds
+}
+
+/// Databases of February 2026 from before the canvas and feedback columns.
+async fn older() -> Vec<World> {
+    let worlds = worlds(Layout::Atom2026).await;
+    for world in &worlds {
+        for sql in BEFORE {
+            run(&world.target, sql).await;
+        }
+    }
+    worlds
+}
+
+fn names(pending: &[migrate::PendingMigration]) -> Vec<&str> {
+    pending.iter().map(|p| p.name.as_str()).collect()
+}
+
+#[test]
+fn what_an_older_layout_lacks_comes_once_and_every_row_stays_readable() {
+    block_on(async {
+        for world in older().await {
+            let store = open(&world.target).await;
+            let state = migrate::state(&store).await.expect("a state");
+            assert!(state.layouts[0].contains("before"), "{:?}", state.layouts);
+            let canvas = state.pending.iter().find(|p| p.name == CANVAS).expect("the migration is pending");
+            assert!(canvas.steps.len() == 9 && canvas.steps.iter().all(|s| !s.done), "{canvas:?}");
+            assert!(canvas.sql.contains("canvas_action_count") && !canvas.lock_risk.is_empty());
+            let outcome = migrate::apply_chosen(&store, &author(), &MigrationChoice::default()).await.expect("applied");
+            assert!(outcome.verified && outcome.applied.contains(&CANVAS.to_owned()), "{outcome:?}");
+            let episodes = outcome.readable.iter().find(|r| r.entity == "episode").expect("episodes were counted");
+            assert!(episodes.before > 0 && episodes.read == episodes.before, "{episodes:?}");
+            assert!(outcome.layouts[0].contains("with canvas"), "{:?}", outcome.layouts);
+            let store = open(&world.target).await;
+            let state = migrate::state(&store).await.expect("a state");
+            assert_eq!(names(&state.pending), [""; 0]);
+            assert!(migrate::apply(&store, &author(), None).await.expect("nothing").is_empty(), "idempotent");
+            let entries = audit::list(&store, 0, 100).await.expect("a trail");
+            assert_eq!(entries.len(), 2, "one entry for our tables, one for the layout's migration");
+            assert!(audit::verify(&store, &[]).await.expect("verified").faults.is_empty());
+        }
+    });
+}
+
+#[test]
+fn every_row_is_read_again_also_those_without_an_id() {
+    block_on(async {
+        for world in older().await {
+            let Target::File(_) = &world.target else { continue };
+            let loose = "ALTER TABLE episode_segments RENAME TO kept; CREATE TABLE episode_segments AS SELECT * FROM kept; \
+                DROP TABLE kept";
+            run(&world.target, loose).await;
+            // More than are read in one statement.
+            for (id, rows) in [("'many-' || n", 2_300), ("NULL", 3)] {
+                let numbers =
+                    format!("WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < {rows})");
+                run(
+                    &world.target,
+                    &format!(
+                        "{numbers} INSERT INTO episode_segments (id, episode_id, segment_type, sequence_order, content) \
+                         SELECT {id}, 'ep', 'message', n, 'text' FROM c"
+                    ),
+                )
+                .await;
+            }
+            let store = open(&world.target).await;
+            let outcome = migrate::apply_chosen(&store, &author(), &MigrationChoice::default()).await.expect("applied");
+            let segments = outcome.readable.iter().find(|r| r.entity == "segment").expect("segments were counted");
+            assert!(segments.before > 2_300 && segments.read == segments.before, "{segments:?}");
+            assert!(outcome.verified);
+        }
+    });
+}
+
+#[test]
+fn a_migration_that_was_stopped_says_where_it_goes_on() {
+    block_on(async {
+        for world in older().await {
+            let store = open(&world.target).await;
+            migrate::apply(&store, &author(), Some(999)).await.expect("our own tables only");
+            let begun = format!(
+                "INSERT INTO memory_migrations (version, name, checksum, applied_at, database_id) \
+                 SELECT 2001, '{CANVAS}', '{}', '', database_id FROM memory_migrations WHERE version = 1",
+                mnemoscope::store::migration::of("atom-2026-02", store.engine())[0].checksum
+            );
+            run(&world.target, &begun).await;
+            run(&world.target, "ALTER TABLE episodes ADD COLUMN canvas_ids JSON").await;
+            if let Target::Postgres(_) = &world.target {
+                // What a build that was broken off leaves: an index that serves nobody.
+                run(&world.target, "CREATE INDEX ix_episodes_agent_canvas ON episodes (agent_id)").await;
+                let broken =
+                    "UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'ix_episodes_agent_canvas'::regclass";
+                run(&world.target, broken).await;
+            }
+            let store = open(&world.target).await;
+            let state = migrate::state(&store).await.expect("a state");
+            assert_eq!(names(&state.pending), [CANVAS]);
+            assert_eq!(state.pending[0].goes_on_at.as_deref(), Some("episodes count their canvas actions"));
+            assert!(!state.applied.contains(&CANVAS.to_owned()) && state.drift.is_empty(), "{state:?}");
+            assert_eq!(migrate::apply(&store, &author(), None).await.expect("applied"), [CANVAS]);
+            let state = migrate::state(&open(&world.target).await).await.expect("a state");
+            assert!(state.pending.is_empty() && state.applied.contains(&CANVAS.to_owned()), "{state:?}");
+        }
+    });
+}
+
+#[test]
+fn drift_is_shown_with_a_diff_and_nothing_is_stamped_over() {
+    block_on(async {
+        for world in worlds(Layout::Atom2026).await {
+            let store = open(&world.target).await;
+            migrate::apply(&store, &author(), None).await.expect("applied");
+            run(&world.target, "UPDATE memory_migrations SET checksum = 'feed' WHERE version = 1").await;
+            let state = migrate::state(&store).await.expect("a state");
+            assert!(state.drift[0].message.contains("altered") && state.drift[0].diff.is_empty(), "{:?}", state.drift);
+            run(&world.target, "UPDATE memory_audit SET public = replace(public, 'prev_hash', 'prior_hash')").await;
+            let state = migrate::state(&store).await.expect("a state");
+            let diff = &state.drift[0].diff;
+            assert!(diff.contains("-    prior_hash") && diff.contains("+    prev_hash"), "{diff}");
+            let refused = migrate::apply(&store, &author(), None).await;
+            assert!(
+                matches!(&refused, Err(ChangeError::Refused(words)) if words.contains("0001_audit")),
+                "{refused:?}"
+            );
+            assert_eq!(migrate::state(&store).await.expect("a state").drift[0].applied, "feed");
+        }
+    });
+}
+
+#[test]
+fn an_earlier_text_of_a_migration_that_makes_the_same_parts_is_no_drift() {
+    const WAS: [&str; 2] = [
+        "8cca6f55d8daec8f1b793bbfcee93365f9fd05f4657307fc5f88a2d197c37bea",
+        "8930942686ef9b935779845e6595b5e93c66b95a2f790366ce44d9c3a36c4356",
+    ];
+    block_on(async {
+        for world in older().await {
+            let store = open(&world.target).await;
+            migrate::apply(&store, &author(), None).await.expect("applied");
+            let was = match store.engine() {
+                Engine::Sqlite => WAS[0],
+                Engine::Postgres => WAS[1],
+            };
+            for (checksum, drifts) in [("feed", 1), (was, 0)] {
+                let stamp = format!("UPDATE memory_migrations SET checksum = '{checksum}' WHERE name = '{CANVAS}'");
+                run(&world.target, &stamp).await;
+                let state = migrate::state(&store).await.expect("a state");
+                assert_eq!(state.drift.len(), drifts, "{checksum}: {:?}", state.drift);
+            }
+            assert!(migrate::state(&store).await.expect("a state").pending.is_empty());
+        }
+    });
+}
+
+#[test]
+fn an_empty_database_becomes_a_memory_of_its_own() {
+    block_on(async {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("empty.db");
+        std::fs::write(&path, "").expect("an empty file");
+        let database = Database::fresh();
+        let targets = std::iter::once(Target::File(path));
+        for target in targets.chain(database.iter().map(|d| Target::Postgres(d.url().to_owned()))) {
+            let store = open(&target).await;
+            assert!(names(&migrate::state(&store).await.expect("a state").pending).contains(&"mnemoscope/0001_native"));
+            migrate::apply(&store, &author(), None).await.expect("applied");
+            let store = open(&target).await;
+            assert_eq!(store.recognised().layouts[0].name, "mnemoscope");
+            let state = migrate::state(&store).await.expect("a state");
+            assert_eq!(names(&state.pending), [""; 0]);
+        }
+    });
+}
+
+#[test]
+fn a_case_bank_can_be_made_and_optional_ones_come_by_name_only() {
+    block_on(async {
+        let Some(database) = Database::fresh() else { return };
+        let target = Target::Postgres(database.url().to_owned());
+        let options = OpenOptions { layout: Some("ennube".to_owned()), ..crate::support::options() };
+        let store = Store::open(&target, &options).await.expect("an empty database");
+        let applied = migrate::apply(&store, &author(), None).await.expect("applied");
+        for name in ["ennube/0001_case_bank", "ennube/0002_audit_index", "ennube/0003_reward_updates"] {
+            assert!(applied.contains(&name.to_owned()), "{applied:?}");
+        }
+        let store = open(&target).await;
+        let state = migrate::state(&store).await.expect("a state");
+        assert!(state.pending.is_empty(), "{:?}", names(&state.pending));
+        assert!(!state.optional[0].applied);
+        let choice = |name: &str| MigrationChoice { to: None, optional: vec![name.to_owned()] };
+        let unknown = migrate::apply_chosen(&store, &author(), &choice("row-level-safety")).await;
+        assert!(matches!(unknown, Err(ChangeError::Usage(_))), "{unknown:?}");
+        let outcome = migrate::apply_chosen(&store, &author(), &choice("row-level-security")).await.expect("applied");
+        assert_eq!(outcome.applied, ["ennube/0004_row_level_security"]);
+        assert!(migrate::state(&open(&target).await).await.expect("a state").optional[0].applied);
+        // The name under which it is listed is as good; it is there already.
+        let again =
+            migrate::apply_chosen(&open(&target).await, &author(), &choice("ennube/0004_row_level_security")).await;
+        assert_eq!(again.expect("nothing to do").applied, [""; 0]);
+    });
+}
+
+#[test]
+fn agents_that_write_meanwhile_wait_less_than_a_second() {
+    block_on(async {
+        for world in older().await {
+            let Target::Postgres(url) = &world.target else { continue };
+            let many = "INSERT INTO canvas_audit SELECT (jsonb_populate_record(c, jsonb_build_object('id', c.id || '-' || n))).* \
+                FROM canvas_audit c, generate_series(1, 2000) n";
+            run(&world.target, many).await;
+            let (done, longest) = (AtomicBool::new(false), AtomicU64::new(0));
+            let agent = async {
+                let mut link = PgConnection::connect(url).await.expect("the server");
+                while !done.load(Ordering::Relaxed) {
+                    let started = Instant::now();
+                    let sql = "UPDATE episodes SET title = title; UPDATE canvas_audit SET session_id = session_id WHERE id = ''";
+                    sqlx::raw_sql(sql).execute(&mut link).await.expect("an agent's write");
+                    longest.fetch_max(started.elapsed().as_millis() as u64, Ordering::Relaxed);
+                    tokio::time::sleep(Duration::from_millis(2)).await;
+                }
+            };
+            // Holds its rows for longer than a step waits.
+            let slow = async {
+                let mut link = PgConnection::connect(url).await.expect("the server");
+                let sql = "BEGIN; UPDATE episodes SET title = title WHERE false; SELECT pg_sleep(3.2); COMMIT";
+                sqlx::raw_sql(sql).execute(&mut link).await.expect("a slow agent");
+            };
+            let migration = async {
+                let store = open(&world.target).await;
+                let outcome = migrate::apply_chosen(&store, &author(), &MigrationChoice::default()).await;
+                done.store(true, Ordering::Relaxed);
+                outcome
+            };
+            let ((), (), outcome) = tokio::join!(agent, slow, migration);
+            assert!(outcome.expect("applied in the end").verified);
+            assert!(longest.load(Ordering::Relaxed) < 1_000, "an agent waited {} ms", longest.load(Ordering::Relaxed));
+        }
+    });
+}
+
+async fn rows(target: &Target) -> Vec<(String, String, u64)> {
+    let counts = open(target).await.source_counts().await.expect("counts");
+    counts.into_iter().map(|c| (c.entity, c.source, c.before)).collect()
+}
+
+/// What is in the world, with the migrations that it lacks.
+async fn killed_world(layout: Option<Layout>) -> Vec<World> {
+    match layout {
+        Some(Layout::Atom2026) => older().await,
+        Some(layout) => worlds(layout).await,
+        None => {
+            let folder = tempfile::tempdir().expect("a folder");
+            let path = folder.path().join("empty.db");
+            std::fs::write(&path, "").expect("an empty file");
+            let empty = |target, database| World {
+                target,
+                _folder: tempfile::tempdir().expect("a folder"),
+                _database: database,
+            };
+            let mut worlds = vec![World { target: Target::File(path), _folder: folder, _database: None }];
+            if let Some(database) = Database::fresh() {
+                worlds.push(empty(Target::Postgres(database.url().to_owned()), Some(database)));
+            }
+            worlds
+        }
+    }
+}
+
+/// One statement in so many is tried; all of them with `MNEMOSCOPE_KILL_EVERY=1`.
+fn every() -> usize {
+    std::env::var("MNEMOSCOPE_KILL_EVERY").ok().and_then(|text| text.parse().ok()).unwrap_or(13)
+}
+
+#[test]
+fn a_migration_killed_at_any_statement_goes_on_there_and_every_row_stays() {
+    block_on(async {
+        let layouts =
+            [None, Some(Layout::Atom), Some(Layout::Atom2026), Some(Layout::NousHead), Some(Layout::EnnubeJson)];
+        for (first, layout) in layouts.into_iter().enumerate() {
+            for statement in (1 + first % every()..).step_by(every()) {
+                let mut all_ended = true;
+                for world in killed_world(layout).await {
+                    let before = rows(&world.target).await;
+                    let stopped = killed_at(&world.target, statement, &["migrate"]);
+                    let store = open(&world.target).await;
+                    let state = migrate::state(&store).await.expect("a state");
+                    assert!(state.drift.is_empty(), "{layout:?} at {statement}: {:?}", state.drift);
+                    assert!(
+                        stopped || state.pending.is_empty(),
+                        "{layout:?} at {statement}: {:?}",
+                        names(&state.pending)
+                    );
+                    assert_kept(&world, &before, layout, statement).await;
+                    let outcome = migrate::apply_chosen(&store, &author(), &MigrationChoice::default()).await;
+                    let outcome = outcome.unwrap_or_else(|e| panic!("{layout:?} at {statement}: {e}"));
+                    assert!(outcome.applied.is_empty() || outcome.verified, "{layout:?} at {statement}: {outcome:?}");
+                    assert_kept(&world, &before, layout, statement).await;
+                    let store = open(&world.target).await;
+                    assert!(migrate::state(&store).await.expect("a state").pending.is_empty());
+                    assert!(audit::verify(&store, &[]).await.expect("a trail").ok, "{layout:?} at {statement}");
+                    all_ended &= !stopped;
+                }
+                if all_ended {
+                    break;
+                }
+            }
+        }
+    });
+}
+
+/// What could be read before can be read now, row for row.
+async fn assert_kept(world: &World, before: &[(String, String, u64)], layout: Option<Layout>, statement: usize) {
+    let now = rows(&world.target).await;
+    for source in before {
+        assert!(now.contains(source), "{layout:?} at {statement}: {source:?} of {now:?}");
+    }
+}

@@ -1,0 +1,355 @@
+//! That values are gone can be shown: each encoding is found where it is, every stored value is searched on both engines,
+//! and the physical pass leaves no byte behind, or says what kept it from that.
+
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::support::block_on;
+use crate::support::postgres::Database;
+use mnemoscope::store::proof::bytes::sqlite_files;
+use mnemoscope::store::proof::needles::{NeedleForm, Needles};
+use mnemoscope::store::proof::pass::{PassOutcome, PassReport, PassRequest};
+use mnemoscope::store::proof::values::{StoredSighting, ValueSearch};
+use mnemoscope::store::raw_file::RawFiles;
+use mnemoscope::store::session::FetchedValue;
+use mnemoscope::store::stored::{Mutation, StoredRows, TableName};
+use mnemoscope::store::{Store, Target};
+use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
+use sqlx::{AssertSqlSafe, Connection, PgConnection, Row};
+
+const MAIL: &str = "maria.lopez-vega@hooli.example";
+const ID: &str = "auth0|7f3a9b2cd41e";
+
+async fn open(target: &Target) -> Store {
+    Store::open(target, &crate::support::options()).await.unwrap_or_else(|error| panic!("{error}"))
+}
+
+async fn connect(path: &Path) -> SqliteConnection {
+    let options = SqliteConnectOptions::new().filename(path).create_if_missing(true).foreign_keys(false);
+    SqliteConnection::connect_with(&options).await.expect("the file")
+}
+
+async fn run(link: &mut SqliteConnection, sql: &str) {
+    sqlx::raw_sql(AssertSqlSafe(sql.to_owned())).execute(link).await.unwrap_or_else(|error| panic!("{sql}: {error}"));
+}
+
+fn wanted(full: bool, touched: &[&str]) -> PassRequest {
+    PassRequest {
+        touched: touched.iter().map(|t| TableName::new("public", *t)).collect(),
+        learned: Vec::new(),
+        full,
+        at: "2026-02-04".to_owned(),
+        patience: Duration::from_millis(300),
+    }
+}
+
+fn outcomes(pass: &PassReport) -> Vec<(&str, PassOutcome)> {
+    pass.steps.iter().map(|s| (s.name.as_str(), s.outcome)).collect()
+}
+
+async fn bytes(path: &Path) -> u64 {
+    let needles = Needles::new(&[MAIL.to_owned(), ID.to_owned()], &[]);
+    let raw_files = RawFiles::through(Some(crate::support::program()));
+    raw_files.search(&sqlite_files(path), &needles, &mut |_| {}).await.expect("the files").hits()
+}
+
+/// A database in which a person has left traces in every way that SQLite offers: rows, an index, a full-text index, the
+/// planner's samples, free pages, and the log or journal.
+async fn haunted(folder: &Path, mode: &str) -> PathBuf {
+    let path = folder.join("memory.db");
+    let mut link = connect(&path).await;
+    run(&mut link, &format!("PRAGMA journal_mode = {mode}; PRAGMA wal_autocheckpoint = 0")).await;
+    run(
+        &mut link,
+        "CREATE TABLE notes (id TEXT PRIMARY KEY, owner TEXT, body TEXT); CREATE INDEX by_owner ON notes (owner); \
+         CREATE VIRTUAL TABLE notes_fts USING fts5(body, content='notes'); \
+         CREATE TRIGGER added AFTER INSERT ON notes BEGIN INSERT INTO notes_fts (rowid, body) VALUES (new.rowid, new.body); END; \
+         CREATE TRIGGER gone AFTER DELETE ON notes BEGIN \
+           INSERT INTO notes_fts (notes_fts, rowid, body) VALUES ('delete', old.rowid, old.body); END",
+    )
+    .await;
+    for n in 0..300 {
+        let (owner, mail) = if n % 3 == 0 { (ID, MAIL) } else { ("auth0|other0000001", "bob@initech.test") };
+        let body =
+            format!("Order {n} of {mail}, delivered to the door of whoever ordered it. {}", "Thanks. ".repeat(n % 60));
+        let insert =
+            sqlx::query("INSERT INTO notes VALUES ($1, $2, $3)").bind(format!("note-{n}")).bind(owner).bind(body);
+        insert.execute(&mut link).await.expect("a row");
+    }
+    run(&mut link, "ANALYZE").await;
+    // Traces from before: deleted without care by somebody else.
+    run(&mut link, &format!("DELETE FROM notes WHERE owner = '{ID}' AND rowid % 2 = 0")).await;
+    link.close().await.expect("closed");
+    path
+}
+
+async fn delete_rest(store: &Store) {
+    store.set_erasing(true);
+    let mut writer = store.write("2026-02-04T10:00:00.000000Z").await.expect("a writer");
+    let rows = store
+        .images(&StoredRows::with(&TableName::new("main", "notes"), "owner", FetchedValue::Text(ID.to_owned())))
+        .await;
+    let ids = rows.expect("rows").iter().filter_map(|image| Some(vec![image.get("id")?.clone()])).collect();
+    let rows = StoredRows { table: TableName::new("main", "notes"), by: vec!["id".to_owned()], keys: ids };
+    writer.run(&Mutation::Delete(rows)).await.expect("deleted");
+    writer.commit().await.expect("final");
+}
+
+#[test]
+fn no_byte_is_left_after_the_pass_whatever_the_journal() {
+    for mode in ["WAL", "DELETE", "PERSIST", "TRUNCATE"] {
+        block_on(async {
+            let folder = tempfile::tempdir().expect("a folder");
+            let path = haunted(folder.path(), mode).await;
+            // A live database: somebody has it open, and reads nothing.
+            let mut other = connect(&path).await;
+            run(&mut other, &format!("PRAGMA journal_mode = {mode}; SELECT count(*) FROM notes")).await;
+            let store = open(&Target::File(path.clone())).await;
+            let needles = Needles::new(&[MAIL.to_owned(), ID.to_owned()], &[]);
+            let control = store.scan_bytes(&needles, |_| {}).await.expect("the files");
+            assert!(control.hits() > 0 && control.not_found(&needles).is_empty(), "{mode}");
+            delete_rest(&store).await;
+            let keys = store.key_problems().await.expect("keys");
+            let pass = store.physical_pass(&wanted(false, &[])).await.expect("the pass");
+            assert!(pass.is_complete(), "{mode}: {pass:?}");
+            assert_eq!(bytes(&path).await, 0, "{mode}: {pass:?}");
+            assert_eq!(store.key_problems().await.expect("keys"), keys);
+            assert_eq!(pass.figures["freelist_count"], 0);
+            let found = store.search_indexes(&[MAIL.to_owned()]).await.expect("the index");
+            assert_eq!((found.len(), found[0].total(), found[0].unread.as_ref()), (1, 0, None));
+            let others = store.search_indexes(&["bob@initech.test".to_owned()]).await.expect("the index");
+            assert_eq!(others[0].rows, [200], "the index still finds the other people's rows");
+        });
+    }
+}
+
+#[test]
+fn a_reader_keeps_the_pass_from_being_complete_and_is_named() {
+    block_on(async {
+        for mode in ["WAL", "DELETE"] {
+            let folder = tempfile::tempdir().expect("a folder");
+            let path = haunted(folder.path(), mode).await;
+            let store = open(&Target::File(path.clone())).await;
+            let mut reader = reading_process(&path);
+            delete_or_wait(&store, mode).await;
+            let pass = store.physical_pass(&wanted(false, &[])).await.expect("the pass");
+            assert!(!pass.is_complete(), "{mode}: {pass:?}");
+            let reason = pass.incomplete.join("; ");
+            assert!(reason.contains("resume") && reason.contains(&reader.id().to_string()), "{mode}: {reason}");
+            reader.kill().expect("ended");
+            reader.wait().expect("ended");
+            delete_rest(&store).await;
+            let pass = store.physical_pass(&wanted(false, &[])).await.expect("the pass");
+            assert!(pass.is_complete(), "{mode}: {pass:?}");
+            assert_eq!(bytes(&path).await, 0, "{mode}");
+        }
+    });
+}
+
+/// In rollback mode a reader keeps the deletion itself out.
+async fn delete_or_wait(store: &Store, mode: &str) {
+    if mode == "WAL" {
+        delete_rest(store).await;
+    }
+}
+
+/// Another process in the middle of a read transaction.
+fn reading_process(path: &Path) -> std::process::Child {
+    use std::io::BufRead as _;
+    let mut child = std::process::Command::new(std::env::current_exe().expect("this test"))
+        .args(["--exact", "proof::holds_a_read_transaction_open", "--nocapture", "--ignored"])
+        .env("MNEMOSCOPE_TEST_READS", path)
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .expect("another process");
+    let out = std::io::BufReader::new(child.stdout.take().expect("its words"));
+    assert!(out.lines().map_while(Result::ok).any(|line| line.contains("reading")), "it did not begin to read");
+    child
+}
+
+#[test]
+#[ignore = "run by other tests as the process that reads"]
+fn holds_a_read_transaction_open() {
+    let Ok(path) = std::env::var("MNEMOSCOPE_TEST_READS") else { return };
+    block_on(async {
+        let mut link = connect(Path::new(&path)).await;
+        run(&mut link, "BEGIN").await;
+        sqlx::query("SELECT count(*) FROM notes").fetch_one(&mut link).await.expect("a read");
+        println!("\nreading");
+        // Until the input ends or the process is ended.
+        let _ = std::io::stdin().read_line(&mut String::new());
+    });
+}
+
+const ROWS: &str = "CREATE TABLE people (id TEXT PRIMARY KEY, mail TEXT, age INTEGER); \
+     CREATE TABLE strange (a TEXT, b TEXT, n BIGINT); \
+     INSERT INTO people VALUES ('auth0|7f3a9b2cd41e', 'Maria.Lopez-Vega@Hooli.example', 4711), ('auth0|other', 'bob@hooli.example', 1); \
+     INSERT INTO strange VALUES ('{\"who\": {\"list\": [\"x\", \"auth0|7f3a9b2cd41e\"]}}', 'nothing', 4711), \
+       ('auth0|7f3a9b2cd41e0 is another one', 'to YXV0aDB8N2YzYTliMmNkNDFl', 47110), (NULL, 'see auth0%7C7f3a9b2cd41e', NULL)";
+
+async fn search(store: &Store) -> (ValueSearch, Vec<StoredSighting>) {
+    let handles = [MAIL, ID, "4711"].map(str::to_owned);
+    let mut seen = Vec::new();
+    let mut told = 0;
+    let each = |sighting| {
+        seen.push(sighting);
+        ControlFlow::Continue(())
+    };
+    let found = store.search_values(&handles, &[], each, |_| told += 1).await.expect("the search");
+    assert!(told > 0, "it says how far it has come");
+    (found, seen)
+}
+
+fn check(found: &ValueSearch, seen: &[StoredSighting]) {
+    let places: Vec<(String, &str, usize, bool, &[String])> =
+        seen.iter().map(|s| (s.table.title(), s.column.as_str(), s.handle, s.entire, s.paths.as_slice())).collect();
+    let path = ["who.list.1".to_owned()];
+    let expected: Vec<(String, &str, usize, bool, &[String])> = vec![
+        ("people".to_owned(), "id", 1, true, &[]),
+        ("people".to_owned(), "mail", 0, true, &[]),
+        ("people".to_owned(), "age", 2, true, &[]),
+        ("strange".to_owned(), "a", 1, false, &path),
+        ("strange".to_owned(), "n", 2, true, &[]),
+        ("strange".to_owned(), "b", 1, false, &[]),
+        ("strange".to_owned(), "b", 1, false, &[]),
+    ];
+    assert_eq!(places, expected);
+    assert_eq!(found.hits, [1, 4, 2]);
+    assert_eq!(found.inside[1], 1, "a longer id holds this one");
+    assert_eq!(seen[0].key, [("id".to_owned(), FetchedValue::Text(ID.to_owned()))]);
+    assert!(!seen[3].key.is_empty(), "a row without a key has a place");
+}
+
+#[test]
+fn every_stored_value_is_searched_on_sqlite() {
+    block_on(async {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("any.db");
+        let mut link = connect(&path).await;
+        run(&mut link, ROWS).await;
+        run(&mut link, "CREATE VIEW v AS SELECT * FROM people").await;
+        let store = open(&Target::File(path.clone())).await;
+        let (found, seen) = search(&store).await;
+        check(&found, &seen);
+        assert_eq!(found.tails[0], 1, "others share the end of the address");
+        // Compressed, in a table without row numbers, and behind a full-text index.
+        run(
+            &mut link,
+            "DROP TABLE strange; CREATE TABLE z (k INTEGER, l INTEGER, body BLOB, made TEXT AS (k || l), PRIMARY KEY (l, k)) WITHOUT ROWID; \
+             CREATE VIRTUAL TABLE f USING fts5(body); INSERT INTO f VALUES ('mail maria.lopez-vega@hooli.example')",
+        )
+        .await;
+        let insert = sqlx::query("INSERT INTO z (k, l, body) VALUES (1, 2, $1)")
+            .bind(zlib(br#"{"m":["maria.lopez-vega@hooli.example"]}"#));
+        insert.execute(&mut link).await.expect("a row");
+        let (_, seen) = search(&store).await;
+        let z = seen.iter().find(|s| s.table.name == "z").expect("the compressed value");
+        assert!(z.compressed && z.paths == ["m.0"], "{z:?}");
+        assert_eq!(z.key, [("l".to_owned(), FetchedValue::Integer(2)), ("k".to_owned(), FetchedValue::Integer(1))]);
+        assert!(seen.iter().any(|s| s.table.name == "f_content" && s.index), "{seen:?}");
+    });
+}
+
+fn zlib(bytes: &[u8]) -> Vec<u8> {
+    use std::io::Write as _;
+    let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::default());
+    encoder.write_all(bytes).expect("memory");
+    encoder.finish().expect("memory")
+}
+
+#[test]
+fn every_stored_value_is_searched_on_postgres() {
+    let Some(database) = Database::fresh() else { return };
+    block_on(async {
+        let mut server = PgConnection::connect(database.url()).await.expect("the server");
+        let more = "; CREATE VIEW v AS SELECT * FROM people; CREATE SCHEMA other; \
+             CREATE TABLE other.typed (u uuid, j jsonb, t text[], b bytea, f float8)";
+        sqlx::raw_sql(AssertSqlSafe(format!("{ROWS}{more}"))).execute(&mut server).await.expect("rows");
+        let store = open(&Target::Postgres(database.url().to_owned())).await;
+        let (found, seen) = search(&store).await;
+        check(&found, &seen);
+        let insert = "INSERT INTO other.typed VALUES ('6fa459ea-ee8a-3ca4-894e-db77e160355e', \
+             '{\"a\": \"Zo\\u00eb Quill\"}', ARRAY['x', '6fa459ea-ee8a-3ca4-894e-db77e160355e'], $1, 1)";
+        let body = zlib("Zoe\u{308} Quill".as_bytes());
+        sqlx::query(insert).bind(body).execute(&mut server).await.expect("a row");
+        for (handle, columns) in
+            [("6FA459EA-ee8a-3ca4-894e-db77e160355e", vec!["u", "t"]), ("zoë quill", vec!["j", "b"])]
+        {
+            let mut seen = Vec::new();
+            let each = |sighting: StoredSighting| {
+                seen.push(sighting.column);
+                ControlFlow::Continue(())
+            };
+            let found = store.search_values(&[handle.to_owned()], &[], each, |_| {}).await.expect("the search");
+            assert_eq!(seen, columns, "{handle} {found:?}");
+        }
+        // A table that may not be read is said, and hides nothing else.
+        let role = format!("searcher_{}", rand::random::<u32>());
+        let grant = format!(
+            "CREATE ROLE {role}; GRANT {role} TO current_user; GRANT USAGE ON SCHEMA other TO {role}; GRANT SELECT ON people TO {role}"
+        );
+        sqlx::raw_sql(AssertSqlSafe(grant)).execute(&mut server).await.expect("a role");
+        let mut url = url::Url::parse(database.url()).expect("a URL");
+        url.query_pairs_mut().append_pair("options", &format!("-c role={role}"));
+        let store = open(&Target::Postgres(url.to_string())).await;
+        let found = store.search_values(&[ID.to_owned()], &[], |_| ControlFlow::Continue(()), |_| {}).await;
+        let found = found.expect("the search");
+        assert_eq!(found.hits, [1]);
+        assert!(found.unread.iter().any(|(table, why)| table == "strange" && why.contains("no right")), "{found:?}");
+        let pass = store.physical_pass(&wanted(true, &["people"])).await.expect("the pass");
+        assert!(pass.is_complete() && outcomes(&pass)[0].1 == PassOutcome::NotAllowed, "{pass:?}");
+        drop(store);
+        let drop_role = format!("DROP OWNED BY {role}; DROP ROLE {role}");
+        sqlx::raw_sql(AssertSqlSafe(drop_role)).execute(&mut server).await.expect("the role goes");
+    });
+}
+
+#[test]
+fn tables_are_written_anew_on_postgres_and_who_hinders_it_is_named() {
+    let Some(database) = Database::fresh() else { return };
+    block_on(async {
+        let mut server = PgConnection::connect(database.url()).await.expect("the server");
+        sqlx::raw_sql(ROWS).execute(&mut server).await.expect("rows");
+        sqlx::raw_sql("DELETE FROM people WHERE age = 4711").execute(&mut server).await.expect("gone");
+        let store = open(&Target::Postgres(database.url().to_owned())).await;
+        let pass = store.physical_pass(&wanted(true, &["people", "absent"])).await.expect("the pass");
+        assert!(pass.is_complete(), "{pass:?}");
+        assert_eq!(
+            (&pass.figures["people"]["rewritten"], &pass.figures["people"]["dead_rows"]),
+            (&true.into(), &0.into())
+        );
+        assert!(pass.disclosures.iter().all(|d| d.contains("2026-02-04")) && !pass.disclosures.is_empty(), "{pass:?}");
+        // A lock in the way.
+        let mut other = PgConnection::connect(database.url()).await.expect("the server");
+        sqlx::raw_sql("BEGIN; LOCK TABLE people IN ACCESS SHARE MODE").execute(&mut other).await.expect("a lock");
+        let pass = store.physical_pass(&wanted(true, &["people"])).await.expect("the pass");
+        let pid: i32 = sqlx::query("SELECT pg_backend_pid()").fetch_one(&mut other).await.expect("its number").get(0);
+        assert!(pass.incomplete[0].contains(&pid.to_string()), "{pass:?}");
+        sqlx::raw_sql("ROLLBACK").execute(&mut other).await.expect("no lock");
+        // An old reader in the way.
+        sqlx::raw_sql("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM strange")
+            .execute(&mut other)
+            .await
+            .expect("a reader");
+        sqlx::raw_sql("DELETE FROM people").execute(&mut server).await.expect("gone");
+        let pass = store.physical_pass(&wanted(false, &["people"])).await.expect("the pass");
+        assert!(pass.incomplete.iter().any(|why| why.contains(&pid.to_string())), "{pass:?}");
+        // Its old statistics hold common values, and may still be read too.
+        let statistics = ("vacuum full pg_catalog.pg_statistic", PassOutcome::Done);
+        assert!(!outcomes(&pass).contains(&statistics), "{pass:?}");
+        other.close().await.expect("ended");
+        let pass = store.physical_pass(&wanted(false, &["people"])).await.expect("the pass");
+        assert!(pass.is_complete() && pass.disclosures.iter().any(|d| d.contains("--full")), "{pass:?}");
+        assert!(outcomes(&pass).contains(&statistics), "{pass:?}");
+        let known = sqlx::query("SELECT 1 FROM pg_stats WHERE tablename = 'people'").fetch_all(&mut server).await;
+        assert!(known.expect("statistics").is_empty(), "the statistics of an empty table hold what was in it");
+    });
+}
+
+#[test]
+fn the_tail_of_a_word_is_looked_for_too() {
+    let needles = Needles::new(&[MAIL.to_owned()], &[]);
+    assert!(needles.needles.iter().any(|n| n.form == NeedleForm::Tail && n.bytes == b".example"));
+}

@@ -1,0 +1,360 @@
+//! Pruning banks: what goes by the rules and nothing else, what hangs on it and names it, taken back to the byte, on both
+//! engines; and cases held back from recall.
+
+use std::collections::BTreeSet;
+use std::io::Write as _;
+
+use crate::support::block_on;
+use crate::support::postgres::Database;
+use mnemoscope::change::operation::Pruning;
+use mnemoscope::change::prune;
+use mnemoscope::change::{self, Author, ChangeError, Plan, migrate, quarantine, undo};
+use mnemoscope::memory::Entity;
+use mnemoscope::memory::prune::PruneWindow;
+use mnemoscope::memory::query::Query;
+use mnemoscope::store::{OpenOptions, Store, Target};
+use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
+use sqlx::{AssertSqlSafe, Connection, PgConnection, Row};
+
+fn author() -> Author {
+    Author { actor: "tester".to_owned(), ..Author::default() }
+}
+
+/// A store with our tables in it, and what must live as long.
+struct World {
+    store: Store,
+    target: Target,
+    _folder: tempfile::TempDir,
+    _database: Option<Database>,
+}
+
+async fn world(target: Target, folder: tempfile::TempDir, database: Option<Database>) -> World {
+    let options = OpenOptions { connections: 2, ..crate::support::options() };
+    let open = || Store::open(&target, &options);
+    let store = open().await.unwrap_or_else(|error| panic!("{error}"));
+    migrate::apply(&store, &author(), None).await.expect("our tables");
+    let store = open().await.unwrap_or_else(|error| panic!("{error}"));
+    World { store, target, _folder: folder, _database: database }
+}
+
+/// Two banks of one agent: the first with a window of 3 and 8 cases, of which `a-6` has no time and two have the same;
+/// the second without a window names cases of the first in its list and plan.
+const NATIVE: &str = "INSERT INTO agent_memory_profiles (id, user_id, agent_id, window_size) VALUES ('pa', 'ann', 'bot', 3), \
+       ('pb', 'bob', 'bot', NULL), ('pc', 'cat', 'bot', 0); \
+     INSERT INTO agent_memory_cases (id, profile_id, user_id, agent_id, message_hash, reward, created_at, \"plan\", reference_case_ids) VALUES \
+       ('a-0', 'pa', 'ann', 'bot', 'h0', 0.9, '2026-02-09T00:00:00.000000Z', NULL, '[]'), \
+       ('a-1', 'pa', 'ann', 'bot', 'h1', 0.1, '2026-02-08T00:00:00.000000Z', NULL, '[\"a-4\"]'), \
+       ('a-2', 'pa', 'ann', 'bot', 'h0', 0.9, '2026-02-07T00:00:00.000000Z', NULL, NULL), \
+       ('a-4', 'pa', 'ann', 'bot', 'h4', 0.9, '2026-02-07T00:00:00.000000Z', NULL, NULL), \
+       ('a-3', 'pa', 'ann', 'bot', 'h3', NULL, '2026-02-06T00:00:00.000000Z', NULL, '[\"gone-before\"]'), \
+       ('a-6', 'pa', 'ann', 'bot', 'h6', 0.9, NULL, NULL, NULL), \
+       ('b-0', 'pb', 'bob', 'bot', 'h0', 0.2, '2026-02-01T00:00:00.000000Z', '{\"steps\":[{\"n\":1.5,\"referenceCaseIds\":[\"a-3\",\"a-0\"]}]}', '[\"a-2\",\"x\",\"a-0\"]'), \
+       ('b-1', 'pb', 'bob', 'bot', 'h0', 0.9, '2026-01-01T00:00:00.000000Z', '{\"steps\":[]}', '[\"x\"]'), \
+       ('c-0', 'pc', 'cat', 'bot', 'h0', 0.9, '2026-01-01T00:00:00.000000Z', NULL, NULL); \
+     INSERT INTO episode_memories (episode_id, memory_id, kind) VALUES ('e-1', 'a-3', 'case'), ('e-1', 'a-0', 'case'), ('e-2', 'a-3', 'case'); \
+     UPDATE agent_memory_cases SET prompt = '\"about the lamp\"' WHERE id = 'a-2'";
+
+fn vectors(blob: impl Fn(&[f32]) -> String) -> String {
+    let rows =
+        [("a-0", [1.0, 0.0]), ("a-1", [1.0, 0.01]), ("a-2", [0.0, 1.0]), ("a-4", [1.0, 0.02]), ("a-3", [-1.0, 0.0])];
+    let values: Vec<String> = rows.iter().map(|(id, vector)| format!("('{id}', {})", blob(vector))).collect();
+    format!("INSERT INTO agent_memory_embeddings (case_id, embedding) VALUES {}", values.join(", "))
+}
+
+fn bytes(vector: &[f32]) -> String {
+    hex::encode(vector.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>())
+}
+
+async fn on_sqlite() -> World {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("native.db");
+    let options = SqliteConnectOptions::new().filename(&path).create_if_missing(true).foreign_keys(false);
+    let mut link = SqliteConnection::connect_with(&options).await.expect("a file");
+    let vectors = vectors(|vector| format!("x'{}'", bytes(vector)));
+    for sql in [include_str!("../../assets/migrations/mnemoscope/sqlite/0001_native.sql"), NATIVE, &vectors] {
+        sqlx::raw_sql(AssertSqlSafe(sql.to_owned())).execute(&mut link).await.expect("the native schema");
+    }
+    link.close().await.expect("closed");
+    world(Target::File(path), folder, None).await
+}
+
+async fn on_postgres() -> Option<World> {
+    let database = Database::fresh()?;
+    let mut link = PgConnection::connect(database.url()).await.expect("the server");
+    let schema = include_str!("../../assets/migrations/mnemoscope/postgres/0001_native.sql");
+    sqlx::raw_sql(schema).execute(&mut link).await.expect("the native schema");
+    let sql = "SELECT format_type(atttypid, NULL) FROM pg_attribute WHERE attrelid = 'agent_memory_embeddings'::regclass \
+        AND attname = 'embedding'";
+    let kind: String = sqlx::query(sql).fetch_one(&mut link).await.expect("its type").get(0);
+    let vectors = match kind.as_str() {
+        "bytea" => vectors(|vector| format!("'\\x{}'", bytes(vector))),
+        "vector" => vectors(|vector| format!("'{vector:?}'")),
+        _ => vectors(|vector| format!("ARRAY{vector:?}::real[]")),
+    };
+    for sql in [NATIVE, &vectors] {
+        sqlx::raw_sql(AssertSqlSafe(sql.to_owned())).execute(&mut link).await.expect("rows");
+    }
+    let target = Target::Postgres(database.url().to_owned());
+    Some(world(target, tempfile::tempdir().expect("a folder"), Some(database)).await)
+}
+
+/// Runs a test's body on the native layout on both engines.
+fn on_both<F: AsyncFn(World)>(body: F) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    runtime.block_on(Box::pin(async {
+        body(on_sqlite().await).await;
+        if let Some(world) = on_postgres().await {
+            body(world).await;
+        }
+    }));
+}
+
+async fn ids(store: &Store, entity: Entity) -> BTreeSet<String> {
+    let query = Query { limit: 10_000, ..Query::new(entity) };
+    store.page(&query).await.expect("rows").rows.iter().map(|row| row.id().to_owned()).collect()
+}
+
+/// Every stored row that prune may touch, as text.
+async fn dump(world: &World) -> Vec<String> {
+    let tables = ["agent_memory_cases", "agent_memory_embeddings", "episode_memories", "agent_memory_profiles"];
+    let mut rows = Vec::new();
+    for table in tables {
+        match &world.target {
+            Target::File(path) => {
+                let mut link = SqliteConnection::connect(&path.display().to_string()).await.expect("the file");
+                let names: Vec<String> =
+                    sqlx::query(AssertSqlSafe(format!("SELECT name FROM pragma_table_info('{table}')")))
+                        .fetch_all(&mut link)
+                        .await
+                        .expect("columns")
+                        .iter()
+                        .map(|row| format!("quote(\"{}\")", row.get::<String, _>(0)))
+                        .collect();
+                let sql = format!("SELECT {} FROM {table} ORDER BY 1", names.join("||','||"));
+                let found = sqlx::query(AssertSqlSafe(sql)).fetch_all(&mut link).await.expect("rows");
+                rows.extend(found.iter().map(|row| row.get::<String, _>(0)));
+            }
+            Target::Postgres(url) => {
+                let mut link = PgConnection::connect(url).await.expect("the server");
+                let sql = format!("SELECT t::text FROM {table} t ORDER BY 1");
+                let found = sqlx::query(AssertSqlSafe(sql)).fetch_all(&mut link).await.expect("rows");
+                rows.extend(found.iter().map(|row| row.get::<String, _>(0)));
+            }
+        }
+    }
+    rows
+}
+
+fn gone(plan: &Plan) -> BTreeSet<&str> {
+    plan.changes.iter().filter(|c| c.entity == "case").map(|c| c.id.as_str()).collect()
+}
+
+fn ask(window: i64, rules: Pruning) -> Pruning {
+    Pruning { window: PruneWindow::Newest(window), ..rules }
+}
+
+#[test]
+fn each_banks_own_window_keeps_its_newest_by_time_and_id() {
+    on_both(async |world| {
+        let store = &world.store;
+        let before = dump(&world).await;
+        let plan = prune::plan(store, &Pruning::default()).await.expect("a plan");
+        // Of the two with the same time the greater id is newer.
+        assert_eq!(gone(&plan), BTreeSet::from(["a-2", "a-3", "a-6"]));
+        assert_eq!(dump(&world).await, before, "a plan writes nothing");
+        assert!(
+            plan.disclosures.iter().any(|d| d.contains("window of 0") && d.contains("pc")),
+            "{:?}",
+            plan.disclosures
+        );
+        assert!(plan.disclosures.iter().any(|d| d.contains("1 bank has no window")), "{:?}", plan.disclosures);
+        let receipt = change::apply(store, &plan, &author()).await.expect("applied");
+        assert_eq!(receipt.counts, plan.counts);
+        assert_eq!(receipt.counts["agent_memory_cases"]["delete"], 3);
+        assert_eq!(receipt.counts["agent_memory_cases"]["update"], 1);
+        assert_eq!(receipt.counts["agent_memory_embeddings"]["delete"], 2);
+        assert_eq!(receipt.counts["episode_memories"]["delete"], 2);
+        let left = ["a-0", "a-1", "a-4", "b-0", "b-1", "c-0"].map(str::to_owned);
+        assert_eq!(ids(store, Entity::Case).await, BTreeSet::from(left));
+        let b = store.row(Entity::Case, "b-0").await.expect("a read").expect("a row");
+        assert_eq!(b.list("reference_case_ids"), ["x", "a-0"]);
+        assert_eq!(*b.get("plan"), serde_json::json!({"steps": [{"n": 1.5, "referenceCaseIds": ["a-0"]}]}));
+        let trail = store.page(&Query::new(Entity::AuditEntry)).await.expect("the trail").rows;
+        let own = trail.iter().filter(|row| row.text("action") == Some("prune_case")).count();
+        assert_eq!(own, 1, "a row in the memory's own trail");
+        assert!(prune::plan(store, &Pruning::default()).await.expect("a plan").is_empty(), "nothing is left to do");
+        let back = undo::undo(store, receipt.audit_seq.expect("an entry")).await.expect("an undo");
+        change::apply(store, &back, &author()).await.expect("undone");
+        let after: BTreeSet<String> = dump(&world).await.into_iter().collect();
+        assert_eq!(after, before.into_iter().collect());
+    });
+}
+
+#[test]
+fn the_rules_add_up_and_users_and_agents_narrow_them() {
+    on_both(async |world| {
+        let store = &world.store;
+        let rules = |f: &dyn Fn(&mut Pruning)| {
+            let mut rules = Pruning::default();
+            f(&mut rules);
+            rules
+        };
+        for (ask, expected) in [
+            (rules(&|r| r.duplicates = true), vec!["a-2", "b-1"]),
+            (rules(&|r| r.below_reward = Some(0.5)), vec!["a-1", "b-0"]),
+            (rules(&|r| r.older_than = Some("2026-02-02T00:00:00.000000Z".to_owned())), vec!["b-0", "b-1", "c-0"]),
+            // A named rule applies alone; `own` adds each bank's own window.
+            (Pruning { window: PruneWindow::Own, ..rules(&|r| r.duplicates = true) }, vec!["a-2", "a-3", "a-6", "b-1"]),
+            (ask(1, Pruning::default()), vec!["a-1", "a-2", "a-3", "a-4", "a-6", "b-1"]),
+            (ask(2, Pruning { keep_diverse: true, ..Pruning::default() }), vec!["a-1", "a-2", "a-3", "a-4", "a-6"]),
+            (Pruning { user: Some("bob".to_owned()), ..ask(1, Pruning::default()) }, vec!["b-1"]),
+        ] {
+            let plan = prune::plan(store, &ask).await.expect("a plan");
+            let lamp = plan.changes.iter().find(|change| change.id == "a-2");
+            assert!(lamp.is_none_or(|change| change.before["prompt"] == "about the lamp"), "{lamp:?}");
+            let mut expected: BTreeSet<&str> = expected.into_iter().collect();
+            if ask.keep_diverse {
+                // a-1 and a-4 say what a-0 says: the place goes to a-2.
+                expected.remove("a-2");
+                expected.insert("a-1");
+            }
+            assert_eq!(gone(&plan), expected, "{ask:?}");
+        }
+        let mistake = prune::plan(store, &ask(0, Pruning::default())).await;
+        assert!(matches!(mistake, Err(ChangeError::Usage(_))), "{mistake:?}");
+        let nobody = Pruning { agent: Some("nobody".to_owned()), ..Pruning::default() };
+        assert!(matches!(prune::plan(store, &nobody).await, Err(ChangeError::NotFound(_))));
+    });
+}
+
+#[test]
+fn a_window_or_case_that_moved_is_a_conflict() {
+    on_both(async |world| {
+        let store = &world.store;
+        for sql in [
+            "UPDATE agent_memory_profiles SET window_size = 5 WHERE id = 'pa'",
+            "UPDATE agent_memory_cases SET reward = 1 WHERE id = 'a-6'",
+        ] {
+            let plan = prune::plan(store, &Pruning { user: Some("ann".to_owned()), ..Pruning::default() })
+                .await
+                .expect("a plan");
+            run(&world, sql).await;
+            let outcome = change::apply(store, &plan, &author()).await;
+            assert!(matches!(outcome, Err(ChangeError::Conflict { .. })), "{sql}: {outcome:?}");
+        }
+        assert_eq!(ids(store, Entity::Case).await.len(), 9);
+    });
+}
+
+async fn run(world: &World, sql: &str) {
+    let sql = AssertSqlSafe(sql.to_owned());
+    match &world.target {
+        Target::File(path) => {
+            let mut link = SqliteConnection::connect(&path.display().to_string()).await.expect("the file");
+            sqlx::raw_sql(sql).execute(&mut link).await.expect("done");
+        }
+        Target::Postgres(url) => {
+            let mut link = PgConnection::connect(url).await.expect("the server");
+            sqlx::raw_sql(sql).execute(&mut link).await.expect("done");
+        }
+    }
+}
+
+#[test]
+fn very_many_cases_go_at_once_without_an_undo() {
+    on_both(async |world| {
+        let store = &world.store;
+        let many = match &world.target {
+            Target::File(_) => {
+                "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 6000) \
+                 INSERT INTO agent_memory_cases (id, profile_id, message_hash, created_at) \
+                 SELECT 'm-' || i, 'pa', 'x' || i, '2025-01-01T00:00:00.000000Z' FROM n"
+            }
+            Target::Postgres(_) => {
+                "INSERT INTO agent_memory_cases (id, profile_id, message_hash, created_at) \
+                 SELECT 'm-' || i, 'pa', 'x' || i, '2025-01-01T00:00:00.000000Z' FROM generate_series(1, 6000) i"
+            }
+        };
+        run(&world, many).await;
+        let plan = prune::plan(store, &Pruning::default()).await.expect("a plan");
+        assert_eq!(plan.changes_total, 6003);
+        assert!(plan.undo_reason.as_ref().is_some_and(|why| why.contains("2000")), "{:?}", plan.undo_reason);
+        // What the rules went by is still minded.
+        run(&world, "UPDATE agent_memory_cases SET created_at = '2027-01-01T00:00:00.000000Z' WHERE id = 'm-7'").await;
+        let moved = change::apply(store, &plan, &author()).await;
+        assert!(matches!(moved, Err(ChangeError::Conflict { .. })), "{moved:?}");
+        let plan = prune::plan(store, &Pruning::default()).await.expect("a plan");
+        let receipt = change::apply(store, &plan, &author()).await.expect("applied");
+        assert_eq!(receipt.counts["agent_memory_cases"]["delete"], 6003);
+        assert!(ids(store, Entity::Case).await.contains("m-7"));
+        assert!(undo::undo(store, receipt.audit_seq.expect("an entry")).await.is_err());
+    });
+}
+
+#[test]
+fn plans_in_compressed_bytes_are_mended_as_they_are_stored() {
+    let Some(database) = Database::fresh() else { return };
+    block_on(async {
+        let zlib = |text: &str| {
+            let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::default());
+            encoder.write_all(text.as_bytes()).expect("memory");
+            format!("'\\x{}'", hex::encode(encoder.finish().expect("memory")))
+        };
+        let id = |n: u32| format!("cccccccc-0000-4000-8000-00000000000{n}");
+        let plan = format!(r#"{{"steps": [{{"referenceCaseIds": ["{}", "{}"]}}]}}"#, id(1), id(2));
+        let schema = "CREATE TABLE agent_memory_profiles (id uuid PRIMARY KEY, user_sub text, agent_key text, window_size int, \
+               created_at timestamptz DEFAULT now(), updated_at timestamptz); \
+             CREATE TABLE agent_memory_cases (id uuid PRIMARY KEY, profile_id uuid NOT NULL REFERENCES agent_memory_profiles (id) ON DELETE CASCADE, \
+               message_hash text, prompt_snapshot bytea, plan_summary bytea, tool_traces bytea, outcome text, reward_score numeric(3,2), \
+               tags text[], created_at timestamptz, reference_case_ids uuid[]); \
+             INSERT INTO agent_memory_profiles VALUES ('aaaaaaaa-0000-4000-8000-000000000001', 'ann', 'bot', 2)";
+        let mut link = PgConnection::connect(database.url()).await.expect("the server");
+        sqlx::raw_sql(schema).execute(&mut link).await.expect("a schema");
+        for (n, plan) in [(1, zlib("{}")), (2, zlib(&plan)), (3, format!("convert_to('{plan}', 'UTF8')"))] {
+            let sql = format!(
+                "INSERT INTO agent_memory_cases (id, profile_id, message_hash, plan_summary, created_at, reference_case_ids) \
+                 VALUES ('{}', 'aaaaaaaa-0000-4000-8000-000000000001', 'h{n}', {plan}, '2026-02-0{n}', ARRAY['{}', '{}']::uuid[])",
+                id(n),
+                id(1),
+                id(9)
+            );
+            sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut link).await.expect("a row");
+        }
+        let world =
+            world(Target::Postgres(database.url().to_owned()), tempfile::tempdir().expect("a folder"), None).await;
+        let plan = prune::plan(&world.store, &Pruning::default()).await.expect("a plan");
+        change::apply(&world.store, &plan, &author()).await.expect("applied");
+        for n in [2, 3] {
+            let row = world.store.row(Entity::Case, &id(n)).await.expect("a read").expect("a row");
+            assert_eq!(row.list("reference_case_ids"), [id(9)], "what dangled before is left alone");
+            assert_eq!(row.get("plan")["steps"][0]["referenceCaseIds"], serde_json::json!([id(2)]));
+        }
+        let sql = "SELECT substr(encode(plan_summary, 'hex'), 1, 2) FROM agent_memory_cases ORDER BY id";
+        let heads = sqlx::query(sql).fetch_all(&mut link).await.expect("rows");
+        assert_eq!(heads.iter().map(|row| row.get::<String, _>(0)).collect::<Vec<_>>(), ["78", "7b"]);
+        let held = quarantine::hold(&world.store, &[id(2)], true).await;
+        assert!(matches!(&held, Err(ChangeError::Refused(why)) if why.contains("no column")), "{held:?}");
+    });
+}
+
+#[test]
+fn a_case_is_held_back_and_let_go_again() {
+    on_both(async |world| {
+        let store = &world.store;
+        let cases = ["a-1", "a-0", "a-1"].map(str::to_owned);
+        let held = async || {
+            let row = store.row(Entity::Case, "a-1").await.expect("a read").expect("a row");
+            row.get("quarantined").as_bool()
+        };
+        let plan = quarantine::hold(store, &cases, true).await.expect("a plan");
+        assert_eq!(plan.counts["agent_memory_cases"]["update"], 2);
+        change::apply(store, &plan, &author()).await.expect("applied");
+        assert_eq!(held().await, Some(true));
+        assert!(quarantine::hold(store, &cases, true).await.expect("a plan").is_empty());
+        let plan = quarantine::hold(store, &cases, false).await.expect("a plan");
+        change::apply(store, &plan, &author()).await.expect("applied");
+        assert_eq!(held().await, Some(false));
+        let unknown = quarantine::hold(store, &["nothing".to_owned()], true).await;
+        assert!(matches!(unknown, Err(ChangeError::NotFound(_))), "{unknown:?}");
+    });
+}

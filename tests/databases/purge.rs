@@ -1,0 +1,959 @@
+//! Erasing a person, looked at with plain SQL: what goes, what stays to the byte, what no longer refers to anything; that
+//! a killed run can be resumed; that a receipt says nothing of whom it was about. On each layout, on both engines.
+
+mod decisions;
+mod keys;
+mod mentions;
+mod verdict;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::support::block_on;
+use crate::support::fixtures::{Layout, build_postgres, build_sqlite};
+use crate::support::postgres::Database;
+use mnemoscope::change::purge::{self, Desk, Mentions, NewDecisions, PurgeOptions};
+use mnemoscope::change::{Author, ChangeError, audit, hold, migrate, record};
+use mnemoscope::demo;
+use mnemoscope::store::{OpenOptions, Store, Target};
+use serde_json::{Value, json};
+use sha2::Digest as _;
+use sqlx::{AssertSqlSafe, Connection, PgConnection, Row, SqliteConnection};
+
+const KEY: [u8; 32] = [7; 32];
+
+struct World {
+    target: Target,
+    folder: tempfile::TempDir,
+    _database: Option<Database>,
+}
+
+impl World {
+    async fn open(&self) -> Store {
+        let options = OpenOptions { secret: Some(KEY), ..crate::support::options() };
+        Store::open(&self.target, &options).await.unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    async fn ready(self) -> Self {
+        migrate::apply(&self.open().await, &author(), None).await.expect("our tables");
+        self
+    }
+
+    /// The best word that an erasure can end on: the bytes of a server are not looked at.
+    fn best(&self) -> &'static str {
+        match self.target {
+            Target::File(_) => "verified",
+            Target::Postgres(_) => "verified with disclosures",
+        }
+    }
+
+    fn state(&self) -> PathBuf {
+        self.folder.path().join("state")
+    }
+
+    /// Erases; gives the plan's and the receipt's JSON.
+    async fn purge(&self, subject: &str, options: &PurgeOptions) -> Result<(Value, Value), ChangeError> {
+        let store = self.open().await;
+        let plan = purge::plan(&store, subject, options, &|_, _| {}).await?.to_json();
+        Ok((plan, self.carry_out(subject, options, false).await?))
+    }
+
+    async fn carry_out(&self, subject: &str, options: &PurgeOptions, resume: bool) -> Result<Value, ChangeError> {
+        let by = author();
+        let desk = Desk { folder: self.state(), key: KEY, author: &by, progress: &|_, _| {} };
+        let as_asked = resume.then(NewDecisions::default);
+        purge::run(&self.open().await, subject, options, as_asked.as_ref(), &desk, None).await
+    }
+
+    /// Resumes an erasure, some mentions decided otherwise.
+    async fn resume(&self, subject: &str, decisions: &NewDecisions) -> Result<Value, ChangeError> {
+        let by = author();
+        let desk = Desk { folder: self.state(), key: KEY, author: &by, progress: &|_, _| {} };
+        purge::run(&self.open().await, subject, &PurgeOptions::default(), Some(decisions), &desk, None).await
+    }
+
+    /// Every row of every table that is not ours, as text; plain SQL.
+    async fn dump(&self) -> BTreeMap<String, Vec<String>> {
+        let store = self.open().await;
+        let tables = store.catalog().tables.iter().filter(|t| !t.name.starts_with("memory_audit") && !ours(&t.name));
+        let mut dump = BTreeMap::new();
+        for table in tables {
+            let title = table.title();
+            let rows = match &self.target {
+                Target::File(path) => {
+                    let quoted: Vec<String> = table
+                        .columns
+                        .iter()
+                        .map(|c| format!("typeof(\"{0}\") || ':' || hex(\"{0}\")", c.name))
+                        .collect();
+                    sqlite_texts(path, &format!("SELECT {} FROM \"{title}\"", quoted.join(" || ',' || "))).await
+                }
+                Target::Postgres(_) => self.texts(&format!("SELECT t::text FROM {title} t")).await,
+            };
+            dump.insert(title, rows);
+        }
+        dump
+    }
+
+    async fn texts(&self, sql: &str) -> Vec<String> {
+        match &self.target {
+            Target::File(path) => sqlite_texts(path, sql).await,
+            Target::Postgres(url) => {
+                let mut link = PgConnection::connect(url).await.expect("the server");
+                let rows = sqlx::query(AssertSqlSafe(sql.to_owned())).fetch_all(&mut link).await;
+                let rows = rows.unwrap_or_else(|error| panic!("{sql}: {error}"));
+                rows.iter().map(|row| row.get::<String, _>(0)).collect()
+            }
+        }
+    }
+
+    async fn count(&self, from: &str) -> i64 {
+        let counted = self.texts(&format!("SELECT CAST(count(*) AS TEXT) FROM {from}")).await;
+        counted.first().and_then(|n| n.parse().ok()).expect("a count")
+    }
+
+    async fn run(&self, sql: &str) {
+        let script = sqlx::raw_sql(AssertSqlSafe(sql.to_owned()));
+        match &self.target {
+            Target::File(path) => script.execute(&mut sqlite(path).await).await.map(drop),
+            Target::Postgres(url) => {
+                script.execute(&mut PgConnection::connect(url).await.expect("the server")).await.map(drop)
+            }
+        }
+        .unwrap_or_else(|error| panic!("{sql}: {error}"));
+    }
+
+    /// Foreign keys that lead nowhere.
+    async fn broken_keys(&self) -> usize {
+        match &self.target {
+            Target::File(path) => sqlite_texts(path, "SELECT \"table\" FROM pragma_foreign_key_check").await.len(),
+            Target::Postgres(_) => 0,
+        }
+    }
+}
+
+fn ours(name: &str) -> bool {
+    ["memory_migrations", "memory_holds", "memory_suppressions", "memory_purges"].contains(&name)
+        || name.starts_with("memory_job")
+}
+
+fn author() -> Author {
+    Author { actor: "officer".to_owned(), reason: None, ticket: Some("T-1".to_owned()) }
+}
+
+fn everything() -> PurgeOptions {
+    PurgeOptions { mentions: Mentions::Redact, account: true, ..PurgeOptions::default() }
+}
+
+async fn sqlite(path: &Path) -> SqliteConnection {
+    let options = sqlx::sqlite::SqliteConnectOptions::new().filename(path).foreign_keys(false);
+    SqliteConnection::connect_with(&options).await.expect("the file")
+}
+
+async fn sqlite_texts(path: &Path, sql: &str) -> Vec<String> {
+    let mut link = sqlite(path).await;
+    let rows = sqlx::query(AssertSqlSafe(sql.to_owned())).fetch_all(&mut link).await;
+    let rows = rows.unwrap_or_else(|error| panic!("{sql}: {error}"));
+    let text =
+        |row: &sqlx::sqlite::SqliteRow| String::from_utf8_lossy(&row.get_unchecked::<Vec<u8>, _>(0)).into_owned();
+    rows.iter().map(text).collect()
+}
+
+async fn on_sqlite(layout: Layout) -> World {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("memory.db");
+    build_sqlite(layout, &path).await;
+    World { target: Target::File(path), folder, _database: None }.ready().await
+}
+
+async fn on_postgres(layout: Layout) -> Option<World> {
+    Some(bare_on_postgres(layout).await?.ready().await)
+}
+
+async fn bare_on_postgres(layout: Layout) -> Option<World> {
+    let database = Database::fresh()?;
+    if layout.needs_vector() && !database.has_vector() {
+        return None;
+    }
+    build_postgres(layout, database.url()).await;
+    let target = Target::Postgres(database.url().to_owned());
+    let folder = tempfile::tempdir().expect("a folder");
+    Some(World { target, folder, _database: Some(database) })
+}
+
+async fn native(episodes: u64) -> World {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("native.db");
+    let options = demo::DemoOptions { episodes, ..demo::DemoOptions::default() };
+    demo::build(&path, &options, |_| {}).await.expect("the demo");
+    World { target: Target::File(path), folder, _database: None }.ready().await
+}
+
+fn rows(counts: &Value, table: &str, verb: &str) -> usize {
+    counts[table][verb].as_u64().unwrap_or_default() as usize
+}
+
+/// Erases a person with all that can go, and looks at the outcome with plain SQL.
+async fn erased(world: &World, subject: &str, aliases: &[&str], words: &[&str]) -> Value {
+    let (before, broken) = (world.dump().await, world.broken_keys().await);
+    let options = PurgeOptions { aliases: aliases.iter().map(ToString::to_string).collect(), ..everything() };
+    let (plan, receipt) = world.purge(subject, &options).await.unwrap_or_else(|error| panic!("{error}"));
+    assert!(receipt["status"].as_str().is_some_and(|s| s.starts_with("verified")), "{receipt:#}");
+    assert_eq!(plan["counts"], receipt["counts"]);
+    let after = world.dump().await;
+    for (table, rows_before) in &before {
+        let there = |rows: &[String]| {
+            let mut counted: BTreeMap<String, i64> = BTreeMap::new();
+            rows.iter().for_each(|row| *counted.entry(row.clone()).or_default() += 1);
+            counted
+        };
+        let (then, now) = (there(rows_before), there(&after[table]));
+        let new: i64 = now.iter().map(|(row, n)| (n - then.get(row).unwrap_or(&0)).max(0)).sum();
+        let counts = &receipt["counts"];
+        let (gone, added, changed) =
+            (rows(counts, table, "delete"), rows(counts, table, "insert"), rows(counts, table, "update"));
+        if table != "memory_access_items" {
+            assert_eq!(after[table].len(), rows_before.len() - gone + added, "{table}");
+            assert_eq!(new as usize, added + changed, "{table}: rows that differ");
+        }
+        for (word, row) in words.iter().flat_map(|word| after[table].iter().map(move |row| (word, row))) {
+            let hexed = hex::encode_upper(word);
+            assert!(!row.contains(word) && !row.contains(&hexed), "{word} is left in {table}: {row}");
+        }
+    }
+    assert!(world.broken_keys().await <= broken, "references that lead nowhere");
+    let verdict = audit::verify(&world.open().await, &[]).await.expect("a trail");
+    assert!(verdict.ok, "{:?}", verdict.faults);
+    let text = receipt.to_string();
+    assert!(words.iter().all(|word| !text.contains(word)), "the receipt names the person");
+    receipt
+}
+
+#[test]
+fn a_person_is_erased_from_atom_and_nobody_else_is() {
+    block_on(async {
+        for layout in [Layout::Atom, Layout::Atom2026] {
+            let worlds = [Some(on_sqlite(layout).await), on_postgres(layout).await];
+            for world in worlds.into_iter().flatten() {
+                let words = ["user-ana", "ana.ruiz@initech.example", "Ana Ruiz"];
+                let receipt = erased(&world, "ana.ruiz@initech.example", &[], &words).await;
+                assert_eq!(receipt["verification"]["logical"]["hits"], 0);
+                assert_eq!(world.count("users WHERE id = 'user-ben'").await, 1);
+                for (table, column) in
+                    [("canvas_audit", "user_id"), ("agent_feedback", "user_id"), ("agent_registry", "user_id")]
+                {
+                    assert_eq!(world.count(&format!("{table} WHERE {column} = 'user-ana'")).await, 0, "{table}");
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn a_person_is_erased_from_case_banks_with_every_reference() {
+    block_on(async {
+        for layout in [Layout::EnnubeJson, Layout::EnnubeVectors, Layout::EnnubeZlib, Layout::EnnubePlain] {
+            let Some(world) = on_postgres(layout).await else { continue };
+            let ids = world
+                .texts("SELECT c.id::text FROM agent_memory_cases c JOIN agent_memory_profiles p ON p.id = c.profile_id WHERE p.user_sub = 'auth0|ana'")
+                .await;
+            assert!(!ids.is_empty());
+            let mut words = vec!["auth0|ana"];
+            words.extend(ids.iter().map(String::as_str));
+            erased(&world, "auth0|ana", &[], &words).await;
+            assert!(world.count("agent_memory_profiles WHERE user_sub = 'auth0|ben'").await > 0);
+        }
+    });
+}
+
+#[test]
+fn a_person_is_erased_from_episodes_that_others_rest_on() {
+    block_on(async {
+        for layout in [Layout::NousPlanned, Layout::NousHead] {
+            let Some(world) = on_postgres(layout).await else { continue };
+            let ids = world.texts("SELECT id::text FROM heart.episodes WHERE user_id = 'user-ana'").await;
+            let mut words = vec!["user-ana", "Ana Ruiz"];
+            words.extend(ids.iter().map(String::as_str));
+            erased(&world, "user-ana", &[], &words).await;
+            assert_eq!(world.count("heart.episodes WHERE user_id = 'user-ana'").await, 0);
+        }
+    });
+}
+
+#[test]
+fn a_person_is_erased_from_workflow_runs_and_their_children() {
+    block_on(async {
+        let worlds = [Some(on_sqlite(Layout::Pyworkflow).await), on_postgres(Layout::Pyworkflow).await];
+        for world in worlds.into_iter().flatten() {
+            let runs = world.count("workflow_runs").await;
+            erased(&world, "user-3", &[], &["user-3"]).await;
+            let left = world.count("workflow_runs").await;
+            assert!(left < runs && left > 0);
+            let orphans = "events e WHERE NOT EXISTS (SELECT 1 FROM workflow_runs r WHERE r.run_id = e.run_id)";
+            assert_eq!(world.count(orphans).await, 0);
+            // Who answered in the runs of others.
+            erased(&world, "ben.ode@initech.example", &[], &["ben.ode@initech.example"]).await;
+        }
+    });
+}
+
+#[test]
+fn a_palace_is_searched_and_left_alone() {
+    block_on(async {
+        let folder = tempfile::tempdir().expect("a folder");
+        build_sqlite(Layout::Mempalace, &folder.path().join("palace")).await;
+        let world = World { target: Target::File(folder.path().join("palace")), folder, _database: None };
+        let store = world.open().await;
+        let word = world.texts_of_drawers(&store).await;
+        let plan = purge::plan(&store, &word, &PurgeOptions::default(), &|_, _| {}).await.expect("a plan").to_json();
+        assert_eq!(plan["counts"], json!({}));
+        assert!(plan["mentions_total"].as_u64().is_some_and(|n| n > 0));
+        let refused = world.carry_out(&word, &PurgeOptions::default(), false).await;
+        assert!(matches!(refused, Err(ChangeError::Refused(_))));
+        let nobody = purge::plan(&store, "nobody@nowhere.example", &PurgeOptions::default(), &|_, _| {}).await;
+        assert!(matches!(nobody, Err(ChangeError::NotFound(_))));
+    });
+}
+
+impl World {
+    /// A word that a drawer holds.
+    async fn texts_of_drawers(&self, store: &Store) -> String {
+        let query = mnemoscope::memory::query::Query::new(mnemoscope::memory::Entity::Memory);
+        let page = store.page(&query).await.expect("drawers");
+        let text = page.rows.iter().find_map(|row| row.text("text")).expect("a text").to_owned();
+        text.split(|c: char| !c.is_alphanumeric()).max_by_key(|word| word.len()).expect("a word").to_owned()
+    }
+}
+
+#[test]
+fn everyone_of_the_demo_can_be_erased_and_aggregates_are_those_of_the_rows_that_stay() {
+    block_on(async {
+        let world = native(120).await;
+        let people = world.texts("SELECT id FROM subjects ORDER BY id LIMIT 4").await;
+        for person in &people {
+            let handles = world.texts(&format!("SELECT handles FROM subjects WHERE id = '{person}'")).await;
+            let handles: Vec<String> = serde_json::from_str(&handles[0]).expect("a list");
+            let mut words: Vec<&str> = handles.iter().map(String::as_str).collect();
+            words.push(person);
+            erased(&world, person, &[], &words).await;
+        }
+        let uses = "memories m WHERE m.uses IS NOT NULL AND m.uses <> (SELECT count(*) FROM episode_memories l WHERE l.memory_id = m.id)";
+        assert_eq!(world.count(uses).await, 0);
+        let dangling = "episode_memories l WHERE NOT EXISTS (SELECT 1 FROM episodes e WHERE e.id = l.episode_id)";
+        assert_eq!(world.count(dangling).await, 0);
+    });
+}
+
+#[test]
+fn a_chain_is_closed_where_a_person_is_taken_out_of_it() {
+    block_on(async {
+        let world = native(40).await;
+        let insert = |id: &str, user: &str, parent: &str| {
+            format!("INSERT INTO episodes (id, user_id, parent_id, title) VALUES ('{id}', '{user}', {parent}, 't');")
+        };
+        let rows = [
+            insert("chain-0001", "keeper-a", "NULL"),
+            insert("chain-0002", "leaver-x", "'chain-0001'"),
+            insert("chain-0003", "leaver-x", "'chain-0002'"),
+            insert("chain-0004", "keeper-a", "'chain-0003'"),
+            insert("chain-0005", "keeper-a", "'chain-0002'"),
+            // Above the leaver is nobody: the child becomes a root.
+            insert("chain-0006", "leaver-x", "'not-there'"),
+            insert("chain-0007", "keeper-a", "'chain-0006'"),
+        ];
+        world.run(&rows.join("")).await;
+        world.purge("leaver-x", &everything()).await.expect("a receipt");
+        let parents = world
+            .texts("SELECT id || ' ' || coalesce(parent_id, '-') FROM episodes WHERE id LIKE 'chain-%' ORDER BY id")
+            .await;
+        assert_eq!(parents, ["chain-0001 -", "chain-0004 chain-0001", "chain-0005 chain-0001", "chain-0007 -"]);
+    });
+}
+
+#[test]
+fn people_whose_ids_differ_in_case_or_composition_or_length_are_told_apart() {
+    block_on(async {
+        for world in [Some(on_sqlite(Layout::Atom).await), on_postgres(Layout::Atom).await].into_iter().flatten() {
+            let people = ["bob", "bob-smith", "ANN-KAY", "ann-kay", "jose\u{301}-1", "jos\u{e9}-1"];
+            for (i, id) in people.iter().enumerate() {
+                let row = format!("'{id}', 'mail{i}@x.example', 'First{i}', 'Last{i}', 'member', 'active'");
+                world
+                    .run(&format!("INSERT INTO users (id, email, first_name, last_name, role, status) VALUES ({row})"))
+                    .await;
+                for (kind, user, title) in
+                    [("own", *id, "mine"), ("word", "user-ben", *id), ("json", "user-ben", &json!([id]).to_string())]
+                {
+                    world
+                        .run(&format!(
+                            "INSERT INTO chat_sessions (id, user_id, title) VALUES ('{kind}-{i}', '{user}', '{title}')"
+                        ))
+                        .await;
+                }
+            }
+            let sessions =
+                "SELECT id || ' ' || user_id || ' ' || title FROM chat_sessions WHERE id LIKE '%-_' ORDER BY id";
+            for id in people {
+                let about = |rows: Vec<String>| -> Vec<String> {
+                    let i = people.iter().position(|p| *p == id).map(|i| format!("-{i} ")).unwrap_or_default();
+                    rows.into_iter().filter(|row| !row.contains(&i)).collect()
+                };
+                let before = about(world.texts(sessions).await);
+                let options = PurgeOptions { full: true, ..everything() };
+                let (plan, receipt) = world.purge(id, &options).await.unwrap_or_else(|error| panic!("{id}: {error}"));
+                assert!(receipt["status"].as_str().is_some_and(|s| s.starts_with("verified")), "{receipt:#}");
+                // A short word is a possible mention in a text, and left.
+                let changes = if id == "bob" { json!({"delete": 1}) } else { json!({"delete": 1, "update": 2}) };
+                assert_eq!(plan["counts"], json!({"chat_sessions": changes, "users": {"delete": 1}}));
+                assert_eq!(about(world.texts(sessions).await), before, "{id}");
+                let by = author();
+                let desk = Desk { folder: world.state(), key: KEY, author: &by, progress: &|_, _| {} };
+                let named = receipt["receipt_id"].as_str().expect("an id");
+                let again = purge::recheck(&world.open().await, named, &desk).await.expect("an answer");
+                assert_eq!(again["status"], receipt["status"], "{id}: {again:#}");
+            }
+        }
+    });
+}
+
+#[test]
+fn a_handle_that_only_texts_hold_is_said_to_be_there() {
+    block_on(async {
+        for world in [Some(on_sqlite(Layout::Atom).await), on_postgres(Layout::Atom).await].into_iter().flatten() {
+            world.run("UPDATE chat_sessions SET title = 'ask zoe@elsewhere.example' WHERE user_id = 'user-ben'").await;
+            let refused = world.purge("zoe@elsewhere.example", &everything()).await;
+            let Err(ChangeError::NotFound(words)) = refused else { panic!("{refused:?}") };
+            assert!(words.contains("texts hold it: chat_sessions.title (") && words.contains("--alias"), "{words}");
+        }
+    });
+}
+
+#[test]
+fn links_of_others_to_a_persons_cases_go_with_them() {
+    block_on(async {
+        let world = native(60).await;
+        let case = "SELECT c.id FROM agent_memory_cases c ORDER BY c.id LIMIT 1";
+        let (case, owner) =
+            (world.texts(case).await.remove(0), "SELECT user_id FROM agent_memory_cases ORDER BY id LIMIT 1");
+        let owner = world.texts(owner).await.remove(0);
+        world.run(&format!("INSERT INTO episode_memories (episode_id, memory_id, kind, rank) SELECT id, '{case}', 'case', 99 FROM episodes WHERE user_id <> '{owner}' LIMIT 3")).await;
+        let (plan, receipt) = world.purge(&owner, &everything()).await.expect("a receipt");
+        assert_eq!(plan["counts"], receipt["counts"]);
+        assert_eq!(receipt["status"], "verified", "{receipt:#}");
+        assert_eq!(world.count(&format!("episode_memories WHERE memory_id = '{case}'")).await, 0);
+        assert!(receipt["effects"].to_string().contains("memory_access_items is kept in step by triggers"));
+    });
+}
+
+#[test]
+fn chains_of_computed_links_go_on_by_the_links_that_are_left() {
+    block_on(async {
+        let Some(world) = bare_on_postgres(Layout::NousHead).await else { return };
+        // Nous's own migration adds a column for parents: here are the tables that erasing needs alone.
+        migrate::apply(&world.open().await, &author(), Some(3)).await.expect("our tables");
+        let middle = "started_at = '2026-10-02 10:00:00.123456+00'";
+        world.run(&format!("UPDATE heart.episodes SET user_id = 'user-ben' WHERE NOT {middle}")).await;
+        world.run("UPDATE brain.graph_edges SET weight = 0.76 WHERE weight = 0.74").await;
+        let kept = format!(
+            "SELECT g::text FROM brain.graph_edges g WHERE NOT EXISTS (SELECT 1 FROM heart.episodes e WHERE e.{middle} AND e.id IN (g.source_id, g.target_id)) ORDER BY g.id"
+        );
+        let before = world.texts(&kept).await;
+        let (plan, _) = world.purge("user-ana", &everything()).await.expect("a receipt");
+        let said = "heart.episodes: 2 rows follow a row that goes; they follow the strongest of their other links then";
+        assert!(plan["effects"].to_string().contains(said), "{:#}", plan["effects"]);
+        assert_eq!(world.texts("SELECT g::text FROM brain.graph_edges g ORDER BY g.id").await, before);
+    });
+}
+
+#[test]
+fn mentions_are_left_taken_out_or_deleted_as_asked() {
+    block_on(async {
+        for (mentions, left, text) in [
+            (Mentions::Leave, 1, "write to lea@leaver.example, and to lealea@leaver.example"),
+            (Mentions::Redact, 1, "write to [erased], and to lealea@leaver.example"),
+            (Mentions::Delete, 0, ""),
+        ] {
+            let world = native(40).await;
+            world
+                .run(
+                    "INSERT INTO subjects (id, name, handles) VALUES ('leaver-x', 'Lea Verhoeven', '[\"lea@leaver.example\"]');
+                    INSERT INTO episodes (id, user_id, title) VALUES ('mention-1', 'keeper-a', 'write to lea@leaver.example, and to lealea@leaver.example');
+                    INSERT INTO episode_segments (id, episode_id, content) VALUES ('mention-2', 'mention-1', 'nothing');",
+                )
+                .await;
+            let options = PurgeOptions { mentions, account: true, ..PurgeOptions::default() };
+            let (plan, receipt) = world.purge("lea@leaver.example", &options).await.expect("a receipt");
+            assert_eq!(plan["counts"], receipt["counts"]);
+            assert_eq!(world.texts("SELECT title FROM episodes WHERE id = 'mention-1'").await.join(""), text);
+            assert_eq!(world.count("episode_segments WHERE episode_id = 'mention-1'").await, left);
+            let expected = if mentions == Mentions::Leave { "verified with disclosures" } else { "verified" };
+            assert_eq!(receipt["status"], expected, "{receipt:#}");
+        }
+    });
+}
+
+#[test]
+fn a_table_outside_the_layout_is_disclosed_and_left_alone() {
+    block_on(async {
+        let world = on_sqlite(Layout::Atom).await;
+        world.run("CREATE TABLE crm_notes (id INTEGER PRIMARY KEY, note TEXT); INSERT INTO crm_notes VALUES (1, 'ask user-ana')").await;
+        let (plan, receipt) = world.purge("user-ana", &everything()).await.expect("a receipt");
+        assert_eq!(receipt["status"], "verified with disclosures");
+        let said = |json: &Value| json["disclosures"].to_string().contains("crm_notes");
+        assert!(said(&plan) && said(&receipt));
+        assert_eq!(world.texts("SELECT note FROM crm_notes").await, ["ask user-ana"]);
+    });
+}
+
+#[test]
+fn an_account_is_kept_and_disclosed_unless_its_erasure_is_asked_for() {
+    block_on(async {
+        let world = on_sqlite(Layout::Atom).await;
+        let options = PurgeOptions { account: false, ..everything() };
+        let (_, receipt) = world.purge("user-ana", &options).await.expect("a receipt");
+        assert_eq!(receipt["status"], "verified with disclosures");
+        assert_eq!(world.count("users WHERE id = 'user-ana'").await, 1);
+        assert!(receipt["verification"]["logical"]["account"].as_u64().is_some_and(|n| n > 0));
+    });
+}
+
+#[test]
+fn what_cannot_mean_one_person_is_refused() {
+    block_on(async {
+        let world = on_sqlite(Layout::Atom).await;
+        let store = world.open().await;
+        for subject in ["", "  ", "*", "%", "a", "ab", "user-*", "--"] {
+            let plan = purge::plan(&store, subject, &PurgeOptions::default(), &|_, _| {}).await;
+            assert!(matches!(plan, Err(ChangeError::Usage(_))), "{subject}");
+        }
+        let Err(ChangeError::NotFound(words)) =
+            purge::plan(&store, "user-anna", &PurgeOptions::default(), &|_, _| {}).await
+        else {
+            panic!("nobody is called that");
+        };
+        assert!(words.contains("user-anna"));
+        world.run("INSERT INTO users (id, email, first_name, last_name, role, status) VALUES ('user-2', 'x@y.example', 'Ana', 'Ruiz', 'member', 'active')").await;
+        let two = purge::plan(&store, "Ana Ruiz", &PurgeOptions::default(), &|_, _| {}).await;
+        assert!(
+            matches!(two, Err(ChangeError::Usage(words)) if words.contains("user-2") && words.contains("user-ana"))
+        );
+    });
+}
+
+#[test]
+fn a_hold_keeps_a_person_from_being_erased_until_it_is_taken_away() {
+    block_on(async {
+        for world in [Some(on_sqlite(Layout::Atom).await), on_postgres(Layout::Atom).await].into_iter().flatten() {
+            let store = world.open().await;
+            let here = &world;
+            let apply = |plan| async move {
+                mnemoscope::change::apply(&here.open().await, &plan, &author()).await.expect("applied")
+            };
+            apply(hold::hold(&store, "ana.ruiz@initech.example", Some("case 7"), "officer").await.expect("a plan"))
+                .await;
+            let Err(ChangeError::Refused(words)) = world.carry_out("user-ana", &everything(), false).await else {
+                panic!("held")
+            };
+            assert!(words.contains("case 7"));
+            assert!(world.count("users WHERE id = 'user-ana'").await == 1);
+            apply(hold::unhold(&store, "user-ana").await.expect("a plan")).await;
+            // The trail's own private values named the person: they go, and the trail still holds.
+            erased(&world, "user-ana", &[], &["user-ana"]).await;
+            assert_eq!(world.count("memory_audit_private WHERE value LIKE '%user-ana%'").await, 0);
+        }
+    });
+}
+
+#[test]
+fn an_erased_person_is_noticed_when_brought_back() {
+    block_on(async {
+        let world = native(40).await;
+        let person = world.texts("SELECT id FROM subjects ORDER BY id LIMIT 1").await.remove(0);
+        world.purge(&person, &everything()).await.expect("a receipt");
+        let store = world.open().await;
+        let episode = |user: &str| {
+            json!({"title": "back again", "user_id": user, "agent_id": "agent-1", "started_at": "2026-05-01T10:00:00Z"})
+                .to_string()
+        };
+        let plan = record::episode(&store, &episode(&person.to_uppercase())).await.expect("a plan");
+        let refused = mnemoscope::change::apply(&store, &plan, &author()).await;
+        assert!(matches!(refused, Err(ChangeError::Refused(words)) if words.contains("erased")));
+        let plan = record::episode(&store, &episode("somebody-else")).await.expect("a plan");
+        mnemoscope::change::apply(&store, &plan, &author()).await.expect("others may come");
+    });
+}
+
+#[test]
+fn what_others_are_known_by_too_is_no_sign_of_a_return() {
+    block_on(async {
+        for world in [Some(on_sqlite(Layout::Atom).await), on_postgres(Layout::Atom).await].into_iter().flatten() {
+            world.run("UPDATE users SET first_name = 'Ana', last_name = 'Ruiz' WHERE id = 'user-ben'").await;
+            world.run("UPDATE chat_sessions SET title = 'Ana Ruiz asks' WHERE user_id = 'user-ben'").await;
+            let options = PurgeOptions { full: true, ..everything() };
+            let (_, receipt) = world.purge("user-ana", &options).await.expect("a receipt");
+            assert_eq!(receipt["status"], world.best(), "{receipt:#}");
+            let by = author();
+            let desk = Desk { folder: world.state(), key: KEY, author: &by, progress: &|_, _| {} };
+            let store = world.open().await;
+            let id = receipt["receipt_id"].as_str().expect("an id");
+            assert_eq!(purge::recheck(&store, id, &desk).await.expect("an answer")["status"], world.best());
+            let erased = mnemoscope::change::suppress::Erased::of(&store).await.expect("a list").expect("people");
+            assert!(erased.is_in("user-ana") && !erased.is_in("Ana Ruiz"));
+            let again = world.carry_out("Ana Ruiz", &everything(), false).await;
+            assert!(again.is_ok(), "the other one can still be erased: {again:?}");
+        }
+    });
+}
+
+#[test]
+fn a_return_is_noticed_although_words_about_the_person_were_left() {
+    block_on(async {
+        for world in [Some(on_sqlite(Layout::Atom).await), on_postgres(Layout::Atom).await].into_iter().flatten() {
+            let (_, receipt) = world.purge("user-ana", &PurgeOptions::default()).await.expect("a receipt");
+            assert_eq!(receipt["status"], "verified with disclosures");
+            let by = author();
+            let desk = Desk { folder: world.state(), key: KEY, author: &by, progress: &|_, _| {} };
+            let id = receipt["receipt_id"].as_str().expect("an id");
+            let again = purge::recheck(&world.open().await, id, &desk).await.expect("an answer");
+            assert_eq!(again["status"], "verified with disclosures", "{again:#}");
+            world.run("INSERT INTO chat_sessions (id, user_id, title) VALUES ('s-9', 'user-ana', 'back')").await;
+            let again = purge::recheck(&world.open().await, id, &desk).await.expect("an answer");
+            assert_eq!(again["status"], "incomplete", "{again:#}");
+        }
+    });
+}
+
+#[test]
+fn a_receipt_can_be_checked_later_and_notices_a_return_and_a_change() {
+    block_on(async {
+        let world = on_sqlite(Layout::Atom).await;
+        let (_, receipt) = world.purge("user-ana", &everything()).await.expect("a receipt");
+        let id = receipt["receipt_id"].as_str().expect("an id");
+        let by = author();
+        let desk = Desk { folder: world.state(), key: KEY, author: &by, progress: &|_, _| {} };
+        let again = purge::recheck(&world.open().await, id, &desk).await.expect("an answer");
+        assert_eq!(again["status"], "verified", "{again:#}");
+        world.run("INSERT INTO chat_sessions (id, user_id, title) VALUES ('s-9', 'user-ben', 'ask ana.ruiz@initech.example')").await;
+        let again = purge::recheck(&world.open().await, id, &desk).await.expect("an answer");
+        assert_eq!(again["status"], "incomplete");
+        let file = world.state().join("receipts").join(format!("{id}.json"));
+        let text = std::fs::read_to_string(&file).expect("the receipt").replace("\"officer\"", "\"nobody\"");
+        std::fs::write(&file, text).expect("written");
+        let changed = purge::recheck(&world.open().await, id, &desk).await;
+        assert!(matches!(changed, Err(ChangeError::Broken(_))));
+    });
+}
+
+#[test]
+fn a_bundle_holds_the_rows_that_would_go_with_a_hash_each() {
+    block_on(async {
+        let world = on_sqlite(Layout::Atom).await;
+        let store = world.open().await;
+        let out = world.folder.path().join("bundle");
+        let (manifest, _) = purge::bundle(&store, "user-ana", &[], purge::Sink::Folder(&out)).await.expect("a bundle");
+        let plan = purge::plan(&store, "user-ana", &everything(), &|_, _| {}).await.expect("a plan").to_json();
+        for table in manifest["tables"].as_array().expect("tables") {
+            let name = table["table"].as_str().expect("a name");
+            let bytes = std::fs::read(out.join(table["file"].as_str().expect("a file"))).expect("its rows");
+            assert_eq!(table["sha256"], hex::encode(sha2::Sha256::digest(&bytes)));
+            let lines = String::from_utf8_lossy(&bytes).lines().count();
+            assert_eq!(lines, rows(&plan["counts"], name, "delete"), "{name}");
+        }
+        let twice = purge::bundle(&store, "user-ana", &[], purge::Sink::Folder(&out)).await;
+        assert!(matches!(twice, Err(ChangeError::Usage(_))));
+    });
+}
+
+fn binary(world: &World, arguments: &[&str]) -> Command {
+    let database = match &world.target {
+        Target::File(path) => path.display().to_string(),
+        Target::Postgres(url) => url.clone(),
+    };
+    let mut command = Command::new(env!("CARGO_BIN_EXE_mnemoscope"));
+    command.args(["-d", &database, "--format", "json"]).args(arguments);
+    command.env("MNEMOSCOPE_STATE", world.state()).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+fn finished(world: &World, arguments: &[&str]) -> Output {
+    binary(world, arguments).output().expect("the program")
+}
+
+#[test]
+fn the_commands_exit_as_the_contract_says() {
+    let world = block_on(on_sqlite(Layout::Atom));
+    let code = |arguments: &[&str]| finished(&world, arguments).status.code();
+    assert_eq!(code(&["purge", ""]), Some(2));
+    assert_eq!(code(&["purge", "*"]), Some(2));
+    assert_eq!(code(&["purge", "nobody@nowhere.example"]), Some(3));
+    assert_eq!(code(&["purge", "user-ana", "--resume"]).map(|_| ()), Some(()));
+    let world = block_on(on_sqlite(Layout::Atom));
+    let code = |arguments: &[&str]| finished(&world, arguments).status.code();
+    assert_eq!(code(&["hold", "user-ana", "--apply"]), Some(0));
+    assert_eq!(code(&["purge", "user-ana"]), Some(5));
+    assert_eq!(code(&["purge", "user-ana", "--apply"]), Some(5));
+    assert_eq!(code(&["unhold", "user-ana", "--apply"]), Some(0));
+    assert_eq!(code(&["unhold", "user-ana", "--apply"]), Some(3));
+    assert_eq!(code(&["show", "subject", "ana.ruiz@initech.example"]), Some(0));
+    assert_eq!(code(&["export", "subject", "user-ana"]), Some(0));
+    let done = finished(&world, &["purge", "user-ana", "--account", "erase", "--mentions", "redact", "--apply"]);
+    let receipt: Value = serde_json::from_slice(&done.stdout).expect("a receipt");
+    assert_eq!((done.status.code(), &receipt["status"]), (Some(0), &json!("verified")), "{receipt:#}");
+    let id = receipt["receipt_id"].as_str().expect("an id");
+    assert_eq!(code(&["purge", "verify", id]), Some(0));
+    assert_eq!(code(&["purge", "verify", "no-such-receipt"]), Some(3));
+}
+
+/// How many runs are killed: a sample, or as many as `MNEMOSCOPE_KILLS` says.
+fn kills(sample: u32) -> u32 {
+    std::env::var("MNEMOSCOPE_KILLS").ok().and_then(|n| n.parse().ok()).unwrap_or(sample)
+}
+
+/// Kills runs at moments spread over the time that one takes, resumes each, and compares with a run that was let be.
+fn killed(world: impl Fn() -> Option<World>, person: &str, times: u32) {
+    let arguments = ["purge", person, "--account", "erase", "--mentions", "redact", "--apply", "--batch", "7"];
+    let Some(whole) = world() else { return };
+    let began = Instant::now();
+    let done = finished(&whole, &arguments);
+    let took = began.elapsed();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    let counts =
+        |output: &Output| serde_json::from_slice::<Value>(&output.stdout).expect("a receipt")["counts"].clone();
+    let (expected, counted) = (block_on(whole.dump()), counts(&done));
+    for time in 0..times {
+        let Some(world) = world() else { return };
+        let mut run = binary(&world, &arguments).spawn().expect("the program");
+        std::thread::sleep(took.mul_f64((f64::from(time) + 0.5) / f64::from(times)));
+        run.kill().expect("killed");
+        run.wait().expect("gone");
+        let resumed = finished(
+            &world,
+            &["purge", person, "--account", "erase", "--mentions", "redact", "--resume", "--batch", "7"],
+        );
+        if resumed.status.code() == Some(3) {
+            // It was through already.
+            assert_eq!(block_on(world.dump()), expected, "after {time}");
+            continue;
+        }
+        assert!(resumed.status.success(), "{}", String::from_utf8_lossy(&resumed.stderr));
+        assert_eq!(block_on(world.dump()), expected, "after {time}");
+        assert_eq!(counts(&resumed), counted, "after {time}");
+    }
+}
+
+#[test]
+fn a_killed_run_on_sqlite_is_gone_on_with_to_the_same_end() {
+    killed(|| Some(block_on(native(60))), "lucia.moreau", kills(10));
+}
+
+#[test]
+fn a_killed_run_on_postgres_is_gone_on_with_to_the_same_end() {
+    let world = || {
+        let world = block_on(on_postgres(Layout::EnnubeZlib))?;
+        // The time at which the database was made would differ from one to the next.
+        block_on(world.run("UPDATE agent_memory_profiles SET updated_at = created_at"));
+        Some(world)
+    };
+    killed(world, "auth0|ana", kills(4));
+}
+
+#[test]
+fn a_row_that_was_changed_meanwhile_pauses_the_run() {
+    block_on(async {
+        let world = native(60).await;
+        let (before, person) = (world.count("episodes").await, "lucia.moreau");
+        world.run("CREATE TRIGGER gone AFTER DELETE ON episode_segments BEGIN DELETE FROM utility_events; END").await;
+        let paused = world.carry_out(person, &PurgeOptions { batch: 5, ..everything() }, false).await;
+        assert!(matches!(paused, Err(ChangeError::Conflict { .. })), "{paused:?}");
+        assert_eq!(world.count("episodes").await, before);
+        assert!(matches!(world.carry_out(person, &everything(), false).await, Err(ChangeError::Refused(_))));
+        world.run("DROP TRIGGER gone").await;
+        let receipt = world.carry_out(person, &everything(), true).await.expect("a receipt");
+        assert_eq!(receipt["status"], "verified", "{receipt:#}");
+        assert_eq!(world.count("episodes WHERE user_id = 'lucia.moreau'").await, 0);
+    });
+}
+
+#[test]
+fn finding_out_waits_for_nobody() {
+    block_on(async {
+        let world = native(40).await;
+        let began = Instant::now();
+        let store = world.open().await;
+        purge::plan(&store, "lucia.moreau", &PurgeOptions::default(), &|_, _| {}).await.expect("a plan");
+        // No transaction is left open: another writer goes on at once.
+        world.run("INSERT INTO agents (id) VALUES ('agent-new')").await;
+        assert!(began.elapsed() < Duration::from_secs(30));
+    });
+}
+
+/// Every place of a file, and of what lies beside it, where a text stands in one of the spellings of bytes.
+fn bytes_of(path: &Path, word: &str) -> usize {
+    let utf16 = |order: fn(u16) -> [u8; 2]| word.encode_utf16().flat_map(order).collect::<Vec<u8>>();
+    let needles = [
+        word.as_bytes().to_vec(),
+        utf16(u16::to_le_bytes),
+        utf16(u16::to_be_bytes),
+        hex::encode(word).into_bytes(),
+        hex::encode_upper(word).into_bytes(),
+    ];
+    let files = ["", "-wal", "-shm", "-journal"].map(|ending| PathBuf::from(format!("{}{ending}", path.display())));
+    let bytes: Vec<Vec<u8>> = files.iter().filter_map(|file| std::fs::read(file).ok()).collect();
+    let count = |bytes: &Vec<u8>, needle: &Vec<u8>| bytes.windows(needle.len()).filter(|w| w == needle).count();
+    bytes.iter().map(|bytes| needles.iter().map(|needle| count(bytes, needle)).sum::<usize>()).sum()
+}
+
+#[test]
+fn no_byte_is_left_in_any_file_of_the_database() {
+    block_on(async {
+        let world = native(60).await;
+        let Target::File(path) = &world.target else { return };
+        let (person, mail) = ("lucia.moreau", "lucia.moreau@harborpine.example");
+        assert!(bytes_of(path, person) > 0 && bytes_of(path, mail) > 0);
+        let (_, receipt) = world.purge(person, &everything()).await.expect("a receipt");
+        assert_eq!(receipt["status"], "verified", "{receipt:#}");
+        assert_eq!(receipt["verification"]["bytes"]["hits"], 0);
+        assert_eq!((bytes_of(path, person), bytes_of(path, mail)), (0, 0));
+    });
+}
+
+#[test]
+fn a_reader_that_keeps_old_pages_leaves_it_incomplete_until_it_ends() {
+    block_on(async {
+        let world = native(60).await;
+        let Target::File(path) = &world.target else { return };
+        let mut reader = sqlite(path).await;
+        sqlx::raw_sql("BEGIN").execute(&mut reader).await.expect("begun");
+        sqlx::query("SELECT count(*) FROM episodes").fetch_one(&mut reader).await.expect("a count");
+        let (_, receipt) = world.purge("lucia.moreau", &everything()).await.expect("a receipt");
+        assert_eq!(receipt["status"], "incomplete", "{receipt:#}");
+        assert!(receipt["incomplete"].as_array().is_some_and(|reasons| !reasons.is_empty()));
+        reader.close().await.expect("ended");
+        let again = world.carry_out("lucia.moreau", &everything(), true).await.expect("a receipt");
+        assert_eq!(again["status"], "verified", "{again:#}");
+        assert_eq!(again["counts"], receipt["counts"]);
+        assert_eq!(bytes_of(path, "lucia.moreau"), 0);
+    });
+}
+
+#[test]
+fn on_a_server_what_was_not_rewritten_is_disclosed() {
+    block_on(async {
+        for full in [false, true] {
+            let Some(world) = on_postgres(Layout::EnnubeZlib).await else { return };
+            let (_, receipt) =
+                world.purge("auth0|ana", &PurgeOptions { full, ..everything() }).await.expect("a receipt");
+            assert_eq!(receipt["status"], "verified with disclosures", "{receipt:#}");
+            assert_eq!(receipt["verification"]["bytes"]["checked"], false);
+            assert!(receipt["disclosures"].to_string().contains("bytes of the server's files were not checked"));
+        }
+    });
+}
+
+#[test]
+fn a_kept_plan_is_executed_as_it_was_approved_or_not_at_all() {
+    let world = block_on(on_sqlite(Layout::Atom));
+    let file = world.folder.path().join("plan.json");
+    let kept = file.display().to_string();
+    let purge = ["purge", "user-ana", "--account", "erase", "--mentions", "redact", "--plan-out", &kept];
+    assert_eq!(finished(&world, &purge).status.code(), Some(0));
+    block_on(world.run("INSERT INTO chat_sessions (id, user_id) VALUES ('ses-new', 'user-ana')"));
+    let moved = finished(&world, &["apply", &kept]);
+    assert_eq!(moved.status.code(), Some(4), "{}", String::from_utf8_lossy(&moved.stderr));
+    assert_eq!(block_on(world.count("chat_sessions WHERE user_id = 'user-ana'")), 2);
+    let planned = finished(&world, &purge);
+    let done = finished(&world, &["apply", &kept, "--actor", "second"]);
+    assert_eq!(done.status.code(), Some(0), "{}", String::from_utf8_lossy(&done.stderr));
+    let json = |output: &Output| serde_json::from_slice::<Value>(&output.stdout).expect("json");
+    let (plan, receipt) = (json(&planned), json(&done));
+    assert_eq!((&receipt["plan_id"], &receipt["counts"]), (&plan["plan_id"], &plan["counts"]));
+    let again = finished(&world, &["purge", "user-ana"]);
+    assert_eq!(again.status.code(), Some(3));
+    assert!(String::from_utf8_lossy(&again.stderr).contains("erased here"));
+}
+
+#[test]
+fn ids_that_are_numbers_are_told_from_words() {
+    block_on(async {
+        let world = on_sqlite(Layout::Atom).await;
+        world
+            .run(
+                "UPDATE agent_episodes SET feedback_ids = '[\"7\", \"fb-other\"]', metadata_json = '{\"room\": \"7\", \"a\": [\"7\"]}'
+                 WHERE session_id = 'ses-ben';
+                 UPDATE agent_feedback SET user_id = 'user-ben' WHERE user_id = 'user-ana';
+                 INSERT INTO agent_feedback (id, agent_id, user_id, original_output, user_correction)
+                 VALUES ('7', 'agent-ledger', 'user-ana', '', '')",
+            )
+            .await;
+        world.purge("user-ana", &everything()).await.expect("a receipt");
+        let lists = world
+            .texts("SELECT DISTINCT feedback_ids || metadata_json FROM agent_episodes WHERE session_id = 'ses-ben'")
+            .await;
+        assert_eq!(lists, ["[\"fb-other\"]{\"room\": \"7\", \"a\": [\"7\"]}"]);
+    });
+}
+
+#[test]
+fn a_person_is_taken_out_of_others_texts_in_whatever_spelling() {
+    block_on(async {
+        let world = native(20).await;
+        let handles = r#"["ana.ruiz@initech.example", "+1-555-906-6204"]"#;
+        world
+            .run(&format!("INSERT INTO subjects (id, name, handles) VALUES ('user-ana', 'Ana Ruiz', '{handles}')"))
+            .await;
+        let texts = [
+            ("ANA.RUIZ@INITECH.EXAMPLE wrote", "[erased] wrote"),
+            ("x YW5hLnJ1aXpAaW5pdGVjaC5leGFtcGxl y", "x W2VyYXNlZF0= y"),
+            ("616e612e7275697a40696e69746563682e6578616d706c65", "5b6572617365645d"),
+            ("?to=ana.ruiz%40initech.example&u=user-ana", "?to=%5Berased%5D&u=[erased]"),
+            (r#"{"a":"{\"b\":\"ana.ruiz@initech.example\"}"}"#, r#"{"a":"{\"b\":\"[erased]\"}"}"#),
+            (r#"{"a":"ana.ruiz\u0040initech.example","user-ana":1}"#, r#"{"a":"[erased]","[erased]":1}"#),
+            (r#"{"call":[15559066204, 2],"n":"(555) 906-6204"}"#, r#"{"call":[null, 2],"n":"[erased]"}"#),
+            ("001 555.906.6204, not +1-555-906-62041", "[erased], not +1-555-906-62041"),
+            (
+                "user-anabel and xuser-ana and ana.ruiz@initech.example.org",
+                "user-anabel and xuser-ana and ana.ruiz@initech.example.org",
+            ),
+        ];
+        for (i, (text, _)) in texts.iter().enumerate() {
+            let quoted = text.replace('\'', "''");
+            let row = format!("('spelled-{i}', 'keeper-a', '{quoted}')");
+            world.run(&format!("INSERT INTO episodes (id, user_id, title) VALUES {row}")).await;
+        }
+        let bytes = "CAST(x'ff20616e612e7275697a40696e69746563682e6578616d706c65' AS TEXT)";
+        world.run(&format!("INSERT INTO episodes (id, user_id, title) VALUES ('bytes', 'keeper-a', {bytes})")).await;
+        let (_, receipt) = world.purge("user-ana", &everything()).await.expect("a receipt");
+        // Letters beside an id may make another one: it is left, and named.
+        assert_eq!(receipt["status"], "verified with disclosures", "{receipt:#}");
+        for (i, (_, expected)) in texts.iter().enumerate() {
+            let now = world.texts(&format!("SELECT title FROM episodes WHERE id = 'spelled-{i}'")).await;
+            assert_eq!(now, [*expected]);
+        }
+        let bytes = world.texts("SELECT hex(title) FROM episodes WHERE id = 'bytes'").await;
+        assert_eq!(bytes, [format!("FF20{}", hex::encode_upper("[erased]"))]);
+    });
+}
+
+#[test]
+fn people_whose_ids_are_alike_keep_theirs_and_what_cannot_be_changed_is_disclosed() {
+    block_on(async {
+        let world = on_sqlite(Layout::Atom).await;
+        world
+            .run(
+                "INSERT INTO chat_sessions (id, user_id) VALUES ('ses-a', 'u%50%'), ('ses-b', 'u%50%-b'), ('ses-c', 'u%50%0');
+                 CREATE TABLE visitors (n INTEGER, email TEXT);
+                 INSERT INTO memory_job_quarantine (job_id, number, entity, row_id, problem, at) VALUES ('j', 1, 'episode', 'x', 'of u%50% it was', 'now')",
+            )
+            .await;
+        let (plan, receipt) = world.purge("u%50%", &everything()).await.expect("a receipt");
+        assert_eq!(plan["counts"], receipt["counts"]);
+        assert_eq!(
+            world.texts("SELECT user_id FROM chat_sessions WHERE user_id LIKE 'u\\%%' ESCAPE '\\' ORDER BY 1").await,
+            ["u%50%-b", "u%50%0"]
+        );
+        assert_eq!(world.count("memory_job_quarantine").await, 0);
+        let said = receipt["disclosures"].to_string();
+        assert!(said.contains("visitors is outside the layout and looks personal"), "{said}");
+    });
+}

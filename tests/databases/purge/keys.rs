@@ -1,0 +1,184 @@
+//! Ids inside keys: found, and left, deleted with what hangs on them, or renamed with all that refers to them.
+
+use mnemoscope::change::purge::{Mentions, PurgeOptions, plan};
+use serde_json::{Value, json};
+
+use super::{World, on_postgres, on_sqlite};
+use crate::support::block_on;
+use crate::support::fixtures::Layout;
+
+/// Somebody else's episode whose key holds the person's id, with rows that refer to it by a foreign key, and a key of
+/// another person that only looks alike.
+const PLANTS: &str = "\
+    INSERT INTO episodes (id, title, agent_id, user_id, workspace_id, status, maturity_at_time, human_intervention_count, \
+      access_count) VALUES ('ep:user-ana:7', 'a', 'agent-ledger', 'user-ben', 'w', 'completed', 'student', 0, 0), \
+      ('ep:user-ana.b:8', 'b', 'agent-ledger', 'user-ben', 'w', 'completed', 'student', 0, 0), \
+      ('ep:xuser-ana:9', 'c', 'agent-ledger', 'user-ben', 'w', 'completed', 'student', 0, 0); \
+    INSERT INTO episode_segments (id, episode_id, segment_type, sequence_order, content, source_type) VALUES \
+      ('seg:user-ana:1', 'ep:user-ana:7', 'message', 1, 'nothing', 'chat'), \
+      ('seg-plain', 'ep:user-ana:7', 'message', 2, 'see \"ep:user-ana:7\", not user-ana', 'chat'), \
+      ('seg:user-ana:2', 'ep:user-ana.b:8', 'message', 3, 'ask user-ana', 'chat'), \
+      ('seg-other', 'ep:user-ana.b:8', 'message', 1, 'nothing', 'chat'); \
+    UPDATE episodes SET consolidated_into = 'ep:user-ana:7' WHERE id = 'ep:user-ana.b:8'";
+
+async fn worlds() -> Vec<World> {
+    let worlds = [Some(on_sqlite(Layout::Atom2026).await), on_postgres(Layout::Atom2026).await];
+    let worlds: Vec<World> = worlds.into_iter().flatten().collect();
+    for world in &worlds {
+        world.run(PLANTS).await;
+    }
+    worlds
+}
+
+async fn purged(world: &World, mentions: Mentions) -> (Value, Value) {
+    let options = PurgeOptions { mentions, account: true, ..PurgeOptions::default() };
+    let (plan, receipt) = world.purge("user-ana", &options).await.unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(plan["counts"], receipt["counts"]);
+    (plan, receipt)
+}
+
+fn of<'p>(plan: &'p Value, column: &str, key: &str) -> Option<&'p Value> {
+    plan["mentions"].as_array()?.iter().find(|m| m["column"] == column && m["key"] == key)
+}
+
+/// References that lead nowhere, on either engine.
+async fn dangling(world: &World) -> i64 {
+    world.count("episode_segments s WHERE NOT EXISTS (SELECT 1 FROM episodes e WHERE e.id = s.episode_id)").await
+        + world
+            .count(
+                "episodes e WHERE consolidated_into IS NOT NULL AND NOT EXISTS (SELECT 1 FROM episodes p WHERE \
+                 p.id = e.consolidated_into)",
+            )
+            .await
+}
+
+#[test]
+fn a_key_is_found_and_what_refers_to_it_is_not_counted_twice() {
+    block_on(async {
+        for world in worlds().await {
+            let plan = plan(
+                &world.open().await,
+                "user-ana",
+                &PurgeOptions { account: true, ..PurgeOptions::default() },
+                &|_, _| {},
+            )
+            .await;
+            let plan = plan.unwrap_or_else(|error| panic!("{error}")).to_json();
+            let key = of(&plan, "id", "ep:user-ana:7").expect("the key of the episode");
+            assert_eq!(
+                (&key["certainty"], &key["options"]),
+                (&json!("certain"), &json!(["leave", "redact", "delete"]))
+            );
+            assert_eq!(of(&plan, "id", "ep:user-ana.b:8").expect("perhaps")["certainty"], "possible");
+            assert!(of(&plan, "id", "ep:xuser-ana:9").is_none(), "another id");
+            assert!(of(&plan, "episode_id", "seg-plain").is_none(), "it follows the key");
+            let (_, receipt) = purged(&world, Mentions::Leave).await;
+            assert_eq!(receipt["status"], "verified with disclosures", "{receipt:#}");
+            assert!(receipt["disclosures"].to_string().contains("episodes.id"), "{receipt:#}");
+            assert_eq!(world.count("episodes WHERE id = 'ep:user-ana:7'").await, 1);
+        }
+    });
+}
+
+#[test]
+fn a_key_is_renamed_with_everything_that_refers_to_it() {
+    block_on(async {
+        for world in worlds().await {
+            let (before, broken) = (world.count("episodes WHERE user_id = 'user-ben'").await, dangling(&world).await);
+            let (_, receipt) = purged(&world, Mentions::Redact).await;
+            assert_eq!(receipt["status"], "verified with disclosures", "one is possible: {receipt:#}");
+            assert_eq!(world.count("episodes WHERE user_id = 'user-ben'").await, before);
+            assert_eq!(world.count("episodes WHERE id LIKE '%:user-ana:%'").await, 0);
+            assert_eq!(world.count("episode_segments WHERE id LIKE '%user-ana%'").await, 0);
+            assert_eq!(dangling(&world).await, broken);
+            let key = world.texts("SELECT id FROM episodes WHERE title = 'a'").await.remove(0);
+            assert!(key.starts_with("ep:") && key.ends_with(":7"), "{key}");
+            assert_eq!(
+                world.texts("SELECT consolidated_into FROM episodes WHERE title = 'b'").await,
+                std::slice::from_ref(&key)
+            );
+            let content = world.texts("SELECT content FROM episode_segments WHERE id = 'seg-plain'").await.remove(0);
+            assert_eq!(content, format!("see \"{key}\", not [erased]"));
+            assert_eq!(world.count("episodes WHERE id IN ('ep:user-ana.b:8', 'ep:xuser-ana:9')").await, 2);
+        }
+    });
+}
+
+#[test]
+fn a_decision_holds_for_a_row_whose_key_gets_another_name() {
+    block_on(async {
+        for world in worlds().await {
+            let redact = PurgeOptions { mentions: Mentions::Redact, account: true, ..PurgeOptions::default() };
+            let shown = plan(&world.open().await, "user-ana", &redact, &|_, _| {}).await.expect("a plan").to_json();
+            let content =
+                of(&shown, "content", "seg:user-ana:2").expect("the text")["id"].as_str().expect("an id").to_owned();
+            let options = PurgeOptions { each: [(content, Mentions::Leave)].into(), ..redact };
+            let (_, receipt) = world.purge("user-ana", &options).await.unwrap_or_else(|error| panic!("{error}"));
+            assert_eq!(receipt["status"], "verified with disclosures", "{receipt:#}");
+            let left = world.texts("SELECT id FROM episode_segments WHERE content = 'ask user-ana'").await;
+            assert!(matches!(&left[..], [id] if id.starts_with("seg:") && !id.contains("user-ana")), "{left:?}");
+        }
+    });
+}
+
+#[test]
+fn a_key_is_deleted_with_what_hangs_on_it() {
+    block_on(async {
+        for world in worlds().await {
+            let broken = dangling(&world).await;
+            let (_, receipt) = purged(&world, Mentions::Delete).await;
+            assert!(receipt["status"].as_str().is_some_and(|s| s.starts_with("verified")), "{receipt:#}");
+            assert_eq!(world.count("episodes WHERE id = 'ep:user-ana:7'").await, 0);
+            assert_eq!(world.count("episode_segments WHERE episode_id = 'ep:user-ana:7'").await, 0);
+            assert_eq!(world.count("episodes WHERE id = 'ep:user-ana.b:8' AND consolidated_into IS NULL").await, 1);
+            assert!(dangling(&world).await <= broken);
+        }
+    });
+}
+
+#[test]
+fn keys_of_several_columns_and_unique_ones_keep_apart() {
+    block_on(async {
+        for world in worlds().await {
+            // Two handles of one person in keys of one pattern: they must not become one key.
+            world
+                .run(
+                    "CREATE UNIQUE INDEX plant_title ON episodes (title) WHERE id LIKE 'mem:%'; \
+                     INSERT INTO episodes (id, title, agent_id, user_id, workspace_id, status, maturity_at_time, \
+                     human_intervention_count, access_count) VALUES \
+                     ('mem:user-ana:7', 'prefs user-ana', 'agent-ledger', 'user-ben', 'w', 'completed', 'student', 0, 0), \
+                     ('mem:User-Ana:7', 'prefs User-Ana', 'agent-ledger', 'user-ben', 'w', 'completed', 'student', 0, 0), \
+                     ('mem:ana.ruiz@initech.example:7', 'prefs ana.ruiz@initech.example', 'agent-ledger', 'user-ben', 'w', \
+                     'completed', 'student', 0, 0)",
+                )
+                .await;
+            let (_, receipt) = purged(&world, Mentions::Redact).await;
+            assert!(receipt["status"].as_str().is_some_and(|s| s.starts_with("verified")), "{receipt:#}");
+            assert_eq!(world.count("episodes WHERE id LIKE 'mem:%'").await, 3);
+            assert_eq!(
+                world.count("episodes WHERE lower(id) LIKE 'mem:%ana%' OR lower(title) LIKE 'prefs %ana%'").await,
+                0
+            );
+        }
+    });
+}
+
+#[test]
+fn a_key_outside_the_layout_is_found_and_named() {
+    block_on(async {
+        for world in worlds().await {
+            world
+                .run(
+                    "CREATE TABLE store (prefix TEXT NOT NULL, key TEXT NOT NULL, value TEXT, PRIMARY KEY (prefix, key)); \
+                     INSERT INTO store VALUES ('memories.user-ana.s1', 'k1', 'nothing'), ('memories.user-anabel.s1', 'k1', 'x')",
+                )
+                .await;
+            let (plan, receipt) = purged(&world, Mentions::Redact).await;
+            let found = of(&plan, "prefix", "memories.user-ana.s1 k1").expect("the key");
+            assert_eq!((&found["certainty"], &found["options"]), (&json!("certain"), &json!(["leave"])));
+            assert_eq!(receipt["status"], "verified with disclosures", "{receipt:#}");
+            assert!(receipt["disclosures"].to_string().contains("store"), "{receipt:#}");
+            assert_eq!(world.count("store WHERE prefix = 'memories.user-ana.s1'").await, 1);
+        }
+    });
+}

@@ -1,0 +1,192 @@
+//! What counts as a mention of a person: certain ones are taken out, possible ones are shown and stay until they are
+//! decided, and nothing else is touched. In any script, on both engines, read back with plain SQL.
+
+use std::collections::BTreeMap;
+
+use mnemoscope::change::ChangeError;
+use mnemoscope::change::purge::{self, Mentions, PurgeOptions};
+use serde_json::Value;
+
+use super::{World, everything, native, on_postgres, on_sqlite};
+use crate::support::block_on;
+use crate::support::fixtures::Layout;
+
+/// What stands in other people's rows, and what it is without Ana Ruiz (`user-ana`, ana.ruiz@initech.example).
+const CERTAIN: &[(&str, &str)] = &[
+    ("“ana.ruiz@initech.example”", "“[erased]”"),
+    ("«Ana Ruiz»", "«[erased]»"),
+    ("\u{a0}ana.ruiz@initech.example\u{a0}", "\u{a0}[erased]\u{a0}"),
+    ("\u{feff}user-ana", "\u{feff}[erased]"),
+    ("😀user-ana👍", "😀[erased]👍"),
+    ("请联系ana.ruiz@initech.example谢谢", "请联系[erased]谢谢"),
+    ("ติดต่อuser-anaขอบคุณ", "ติดต่อ[erased]ขอบคุณ"),
+    ("user-ana에게", "[erased]에게"),
+    ("Ana\nRuiz and Ana  Ruiz", "[erased] and [erased]"),
+    ("Ana\u{a0}Ruiz", "[erased]"),
+    ("Ruiz, Ana", "[erased]"),
+    ("An\u{ad}a Ru\u{200b}iz", "[erased]"),
+    ("Ａｎａ　Ｒｕｉｚ", "[erased]"),
+    ("prefs:user-ana", "prefs:[erased]"),
+    (r#"{"a":"Ana\nRuiz"}"#, r#"{"a":"[erased]"}"#),
+];
+
+/// What may mean her.
+const POSSIBLE: &[&str] = &[
+    "user_user-ana",
+    "user-ana_backup.json",
+    "user-ana2",
+    "xuser-ana",
+    "joana.ruiz@initech.example",
+    "ana.ruiz@initech.example.org",
+    "A. Ruiz",
+    "Ana R.",
+    "Ruiz Ana",
+    "Ana Maria Ruiz",
+    "ana_ruiz.pdf",
+    "jo.ana.ruiz@initech.example",
+    r"C:\home\tuser-ana",
+];
+
+/// What does not.
+const OTHERS: &[&str] = &["Ana and Ruiz", "Joana Ruizo", "2026-02-17T12:42:20"];
+
+async fn worlds() -> Vec<World> {
+    [Some(on_sqlite(Layout::Atom2026).await), on_postgres(Layout::Atom2026).await].into_iter().flatten().collect()
+}
+
+async fn plant(world: &World, id: &str, text: &str) {
+    let text = text.replace('\'', "''");
+    world
+        .run(&format!(
+            "INSERT INTO episodes (id, title, summary, agent_id, user_id, workspace_id, status, maturity_at_time, \
+             human_intervention_count, access_count) VALUES ('{id}', '{text}', 'nobody', 'agent-ledger', 'user-ben', 'w', \
+             'completed', 'student', 0, 0)"
+        ))
+        .await;
+}
+
+async fn title(world: &World, id: &str) -> String {
+    world.texts(&format!("SELECT title FROM episodes WHERE id = '{id}'")).await.remove(0)
+}
+
+#[test]
+fn certain_mentions_go_possible_ones_stay_until_decided_and_others_are_not_touched() {
+    block_on(async {
+        for world in worlds().await {
+            let all =
+                CERTAIN.iter().map(|(text, _)| *text).chain(POSSIBLE.iter().copied()).chain(OTHERS.iter().copied());
+            for (i, text) in all.enumerate() {
+                plant(&world, &format!("plant-{i:02}"), text).await;
+            }
+            let (plan, receipt) = world.purge("user-ana", &everything()).await.expect("a receipt");
+            assert_eq!(plan["counts"], receipt["counts"]);
+            assert_eq!(receipt["status"], "verified with disclosures", "{receipt:#}");
+            let mentions = plan["mentions"].as_array().expect("mentions");
+            let of = |key: &str| mentions.iter().find(|m| m["column"] == "title" && m["key"] == key);
+            for (i, (text, expected)) in CERTAIN.iter().enumerate() {
+                let key = format!("plant-{i:02}");
+                assert_eq!(title(&world, &key).await, *expected, "{text}");
+                assert_eq!(of(&key).expect("a mention")["certainty"], "certain", "{text}");
+            }
+            for (i, text) in POSSIBLE.iter().enumerate() {
+                let key = format!("plant-{:02}", i + CERTAIN.len());
+                assert_eq!(title(&world, &key).await, *text);
+                let mention = of(&key).unwrap_or_else(|| panic!("{text} is not shown"));
+                assert_eq!(mention["certainty"], "possible", "{text}");
+                assert!(mention["reason"].as_str().is_some_and(|why| !why.is_empty()), "{text}");
+            }
+            for (i, text) in OTHERS.iter().enumerate() {
+                let key = format!("plant-{:02}", i + CERTAIN.len() + POSSIBLE.len());
+                assert_eq!(title(&world, &key).await, *text);
+                assert!(of(&key).is_none_or(|mention| mention["certainty"] == "possible"), "{text}");
+            }
+        }
+    });
+}
+
+#[test]
+fn a_possible_mention_goes_when_it_is_decided_by_itself() {
+    block_on(async {
+        for world in worlds().await {
+            plant(&world, "plant-1", "of user_user-ana and user-ana").await;
+            plant(&world, "plant-2", "of user_user-ana and user-ana").await;
+            let plan = purge::plan(&world.open().await, "user-ana", &everything(), &|_, _| {}).await.expect("a plan");
+            let plan = plan.to_json();
+            let mentions = plan["mentions"].as_array().expect("mentions");
+            let one = mentions.iter().find(|m| m["key"] == "plant-1").expect("a mention");
+            assert_eq!((&one["hits"], &one["possible"]), (&Value::from(2), &Value::from(1)));
+            let each = BTreeMap::from([(one["id"].as_str().expect("an id").to_owned(), Mentions::Redact)]);
+            world.purge("user-ana", &PurgeOptions { each, ..everything() }).await.expect("a receipt");
+            assert_eq!(title(&world, "plant-1").await, "of user_[erased] and [erased]");
+            assert_eq!(title(&world, "plant-2").await, "of user_user-ana and [erased]");
+        }
+    });
+}
+
+#[test]
+fn ids_that_are_words_or_numbers_leave_everything_else_as_it_is() {
+    block_on(async {
+        for id in ["42", "1", "2026", "success", "null", "true", "completed", "thumbs_up", "in-progress"] {
+            let world = native(20).await;
+            world
+                .run(&format!(
+                    "INSERT INTO subjects (id, name) VALUES ('{id}', 'Ana Ruiz Prieto'); \
+                     INSERT INTO episodes (id, user_id, title, status) VALUES ('own', '{id}', 'hers', 'success'); \
+                     INSERT INTO episodes (id, user_id, title, metadata, status) VALUES \
+                     ('at', 'keeper-a', 'at 2026-02-17T12:42:20, {id} done', \
+                      '{{\"n\": 42, \"m\": [1, 2026, null, true], \"kind\": \"success\", \"user_id\": \"{id}\"}}', 'success'), \
+                     ('b1', 'keeper-a', 'x', NULL, 'thumbs_up'), ('b2', 'keeper-a', 'x', NULL, 'thumbs_up'), \
+                     ('b3', 'keeper-a', 'x', NULL, 'thumbs_up'), ('c1', 'keeper-a', 'x', NULL, 'in-progress'), \
+                     ('c2', 'keeper-a', 'x', NULL, 'in-progress'), ('c3', 'keeper-a', 'x', NULL, 'in-progress')"
+                ))
+                .await;
+            let before = world.dump().await;
+            let (plan, receipt) = world.purge("Ana Ruiz Prieto", &everything()).await.expect("a receipt");
+            assert_eq!(plan["counts"], receipt["counts"]);
+            let changed = world.texts("SELECT title || metadata FROM episodes WHERE id = 'at'").await;
+            let nobody = format!(
+                "at 2026-02-17T12:42:20, {id} done{{\"n\": 42, \"m\": [1, 2026, null, true], \"kind\": \"success\", \
+                 \"user_id\": \"{}\"}}",
+                if id.len() < 8 { "*".repeat(id.len()) } else { "[erased]".to_owned() }
+            );
+            assert_eq!(changed, [nobody], "{id}");
+            // Beside her own rows and that one, nothing has changed.
+            let after = world.dump().await;
+            for (table, rows) in &before {
+                let gone: Vec<&String> = rows.iter().filter(|row| !after[table].contains(row)).collect();
+                let allowed = match table.as_str() {
+                    "episodes" => 2,
+                    "subjects" => 1,
+                    _ => 0,
+                };
+                assert!(gone.len() <= allowed, "{id}: rows of {table} are not what they were: {gone:?}");
+            }
+        }
+    });
+}
+
+#[test]
+fn a_person_of_many_handles_is_erased_and_a_handle_without_end_is_refused() {
+    block_on(async {
+        let world = native(20).await;
+        let handles: Vec<String> = (0..600).map(|i| format!("ana.{i:03}@initech.example")).collect();
+        let handles = serde_json::to_string(&handles).expect("a list");
+        world
+            .run(&format!(
+                "INSERT INTO subjects (id, name, handles) VALUES ('ana.many', 'Ana Many', '{handles}'); \
+                 INSERT INTO episodes (id, user_id, title) VALUES ('own', 'ana.many', 'hers'), \
+                 ('other', 'keeper-a', 'write to ana.599@initech.example')"
+            ))
+            .await;
+        world.purge("ana.many", &everything()).await.expect("a receipt");
+        assert_eq!(world.texts("SELECT title FROM episodes WHERE id = 'other'").await, ["write to [erased]"]);
+        let long = "a".repeat(10_000);
+        world
+            .run(&format!(
+                "INSERT INTO subjects (id, name, handles) VALUES ('{long}', 'Bo Long', '[\"bo.long@initech.example\"]')"
+            ))
+            .await;
+        let refused = world.purge("bo.long@initech.example", &everything()).await;
+        assert!(matches!(refused, Err(ChangeError::Refused(_))), "{refused:?}");
+    });
+}

@@ -1,0 +1,445 @@
+//! What an erasure ends on when something is left that no plan named, or could not be looked at: each planted by plain
+//! SQL in a small database.
+
+use serde_json::Value;
+use sqlx::{AssertSqlSafe, Connection, PgConnection};
+
+use super::*;
+
+/// Whether some disclosure of a receipt says all of these words.
+fn says(receipt: &Value, words: &[&str]) -> bool {
+    let texts = receipt["disclosures"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    texts.into_iter().any(|text| words.iter().all(|word| text.contains(word)))
+}
+
+async fn atoms() -> Vec<World> {
+    [Some(on_sqlite(Layout::Atom).await), on_postgres(Layout::Atom).await].into_iter().flatten().collect()
+}
+
+#[test]
+fn copies_that_a_trigger_makes_while_rows_go_are_found() {
+    block_on(async {
+        for world in atoms().await {
+            world.run("CREATE TABLE graveyard (id INTEGER, who TEXT)").await;
+            world
+                .run(match world.target {
+                    Target::File(_) => {
+                        "CREATE TRIGGER bury AFTER DELETE ON chat_sessions BEGIN INSERT INTO graveyard VALUES (1, old.user_id); END"
+                    }
+                    Target::Postgres(_) => {
+                        "CREATE FUNCTION bury() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
+                         INSERT INTO graveyard VALUES (1, old.user_id); RETURN old; END $$; \
+                         CREATE TRIGGER bury AFTER DELETE ON chat_sessions FOR EACH ROW EXECUTE FUNCTION bury()"
+                    }
+                })
+                .await;
+            let (_, receipt) = world.purge("user-ana", &everything()).await.expect("a receipt");
+            let copies = world.count("graveyard WHERE who = 'user-ana'").await;
+            assert!(copies > 0);
+            assert_eq!(receipt["status"], "incomplete", "{receipt:#}");
+            assert!(says(&receipt, &["graveyard.who", &copies.to_string()]), "{receipt:#}");
+            // Taken away by whoever has the table, the erasure ends well.
+            world.run("DELETE FROM graveyard").await;
+            let again = world.carry_out("user-ana", &everything(), true).await.expect("a receipt");
+            assert_eq!(again["status"], world.best(), "{again:#}");
+        }
+    });
+}
+
+/// A role of its own that may do everything on all tables but what is taken away then.
+async fn as_role(world: &World, sql: &str) -> (World, String) {
+    let Target::Postgres(url) = &world.target else { panic!("a server") };
+    let role = format!("officer_{}", rand::random::<u32>());
+    let grant = format!(
+        "CREATE ROLE {role} LOGIN PASSWORD 'x'; GRANT USAGE, CREATE ON SCHEMA public TO {role}; \
+         GRANT ALL ON ALL TABLES IN SCHEMA public TO {role}; {}",
+        sql.replace("$role", &role)
+    );
+    let mut link = PgConnection::connect(url).await.expect("the server");
+    sqlx::raw_sql(AssertSqlSafe(grant)).execute(&mut link).await.expect("a role");
+    let mut url = url::Url::parse(url).expect("a URL");
+    url.set_username(&role).and_then(|()| url.set_password(Some("x"))).expect("a user");
+    let target = Target::Postgres(url.to_string());
+    (World { target, folder: tempfile::tempdir().expect("a folder"), _database: None }, role)
+}
+
+async fn drop_role(world: &World, role: &str) {
+    world.run(&format!("DROP OWNED BY {role}; DROP ROLE {role}")).await;
+}
+
+#[test]
+fn rows_that_policies_hide_are_not_called_searched() {
+    block_on(async {
+        let Some(world) = on_postgres(Layout::Atom).await else { return };
+        let hide = "ALTER TABLE chat_sessions ENABLE ROW LEVEL SECURITY; \
+             CREATE POLICY own ON chat_sessions USING (user_id = 'user-ana'); \
+             UPDATE chat_sessions SET title = 'ask user-ana' WHERE user_id = 'user-ben'";
+        let (seen, role) = as_role(&world, hide).await;
+        let (plan, receipt) = seen.purge("user-ana", &everything()).await.expect("a receipt");
+        assert_eq!(receipt["status"], "incomplete", "{receipt:#}");
+        assert!(says(&receipt, &["chat_sessions", "row-level security"]), "{receipt:#}");
+        assert!(says(&plan, &["chat_sessions", "row-level security"]), "{plan:#}");
+        drop_role(&world, &role).await;
+    });
+}
+
+#[test]
+fn a_table_that_may_not_be_read_is_named_and_does_not_end_the_erasure() {
+    block_on(async {
+        for table in ["vault", "chat_sessions", "users"] {
+            let Some(world) = on_postgres(Layout::Atom).await else { return };
+            world.run("CREATE TABLE vault (id INTEGER PRIMARY KEY, who TEXT)").await;
+            let (seen, role) = as_role(&world, &format!("REVOKE ALL ON {table} FROM $role")).await;
+            let (plan, receipt) =
+                seen.purge("user-ana", &everything()).await.unwrap_or_else(|error| panic!("{table}: {error}"));
+            assert_eq!(receipt["status"], "incomplete", "{receipt:#}");
+            assert!(says(&receipt, &[table, "no right"]), "{receipt:#}");
+            assert!(says(&plan, &[table, "no right"]), "{plan:#}");
+            drop_role(&world, &role).await;
+        }
+    });
+}
+
+#[test]
+fn rows_are_followed_over_foreign_keys_of_several_columns() {
+    block_on(async {
+        for world in atoms().await {
+            world
+                .run(
+                    "CREATE TABLE rooms (site TEXT NOT NULL, room TEXT NOT NULL, session TEXT REFERENCES chat_sessions (id) ON DELETE CASCADE, \
+                       PRIMARY KEY (site, room)); \
+                     CREATE TABLE lines (id INTEGER PRIMARY KEY, site TEXT NOT NULL, room TEXT NOT NULL, said TEXT, \
+                       FOREIGN KEY (site, room) REFERENCES rooms (site, room)); \
+                     CREATE TABLE marks (id INTEGER PRIMARY KEY, site TEXT NOT NULL, room TEXT, \
+                       FOREIGN KEY (site, room) REFERENCES rooms); \
+                     INSERT INTO rooms SELECT 'here', id, id FROM chat_sessions; \
+                     INSERT INTO rooms VALUES ('there', 'other', NULL); \
+                     INSERT INTO lines SELECT row_number() OVER (), site, room, 'a' FROM rooms; \
+                     INSERT INTO marks SELECT row_number() OVER (), site, room FROM rooms",
+                )
+                .await;
+            let gone = world.count("chat_sessions WHERE user_id = 'user-ana'").await;
+            let (rooms, marks) = (world.count("rooms").await, world.count("marks").await);
+            assert!(gone > 0 && rooms > gone + 1);
+            let (plan, receipt) = world.purge("user-ana", &everything()).await.expect("a receipt");
+            assert_eq!(receipt["status"], world.best(), "{receipt:#}");
+            assert_eq!(plan["counts"], receipt["counts"]);
+            let dangling = "l WHERE l.room IS NOT NULL AND NOT EXISTS (SELECT 1 FROM rooms r WHERE r.site = l.site AND r.room = l.room)";
+            for table in ["lines", "marks"] {
+                assert_eq!(world.count(&format!("{table} {dangling}")).await, 0, "{table}");
+            }
+            assert_eq!(world.count("rooms").await, rooms - gone);
+            assert_eq!(world.count("lines").await, rooms - gone, "those of other rooms stay");
+            assert_eq!(world.count("marks").await, marks, "what can let go stays");
+            assert_eq!(world.count("marks WHERE room IS NULL").await, gone);
+        }
+    });
+}
+
+#[test]
+fn rows_of_a_table_in_partitions_are_looked_at_once() {
+    block_on(async {
+        let Some(world) = on_postgres(Layout::Atom).await else { return };
+        world
+            .run(
+                "CREATE TABLE diary (id INTEGER, day INTEGER, who TEXT, PRIMARY KEY (id, day)) PARTITION BY RANGE (day); \
+                 CREATE TABLE diary_1 PARTITION OF diary FOR VALUES FROM (0) TO (10); \
+                 CREATE TABLE diary_2 PARTITION OF diary DEFAULT; \
+                 INSERT INTO diary VALUES (1, 1, 'user-ana'), (2, 11, 'ask user-ana'), (3, 11, 'user-ben')",
+            )
+            .await;
+        let plan = purge::plan(&world.open().await, "user-ana", &everything(), &|_, _| {}).await.expect("a plan");
+        let mentions = plan.to_json()["mentions_by_column"].clone();
+        assert_eq!(mentions["diary.who"]["certain"], 2, "{mentions}");
+        assert!(!mentions.to_string().contains("diary_"), "{mentions}");
+    });
+}
+
+#[test]
+fn every_text_of_the_structure_is_read_without_its_quotes() {
+    block_on(async {
+        let all: [(&str, &str); 7] = [
+            ("plain", "CREATE VIEW plain AS SELECT id FROM users WHERE id <> 'user-ana'"),
+            ("told", "CREATE TABLE told (a TEXT DEFAULT 'Dmitri O''Malley')"),
+            ("checked", "CREATE TABLE checked (a TEXT CHECK (a <> 'Dmitri O''Malley'))"),
+            (
+                "made",
+                "CREATE TABLE made (a TEXT, b INTEGER GENERATED ALWAYS AS (length(a || 'Dmitri O''Malley')) STORED)",
+            ),
+            ("seen", "CREATE VIEW seen AS SELECT id FROM users WHERE first_name = 'Dmitri O''Malley'"),
+            ("partial", "CREATE INDEX partial ON users (role) WHERE first_name <> 'Dmitri O''Malley'"),
+            ("expressed", "CREATE INDEX expressed ON users ((coalesce(role, 'Dmitri O''Malley')))"),
+        ];
+        let trigger = (
+            "rung",
+            "CREATE TRIGGER rung AFTER INSERT ON users WHEN new.role = 'Dmitri O''Malley' BEGIN SELECT 1; END",
+        );
+        let server: [(&str, &str); 15] = [
+            (
+                "trigger ring",
+                "CREATE FUNCTION rings() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN new; END $$; \
+                 CREATE TRIGGER ring AFTER INSERT ON users FOR EACH ROW WHEN (new.role = 'Dmitri O''Malley') EXECUTE FUNCTION rings()",
+            ),
+            ("spoken", "CREATE FUNCTION spoken() RETURNS text LANGUAGE sql AS $$ SELECT 'Dmitri O''Malley'::text $$"),
+            ("ruled", "CREATE RULE ruled AS ON UPDATE TO users WHERE old.role = 'Dmitri O''Malley' DO ALSO NOTHING"),
+            ("polite", "CREATE POLICY polite ON users USING (role <> 'Dmitri O''Malley')"),
+            ("mood", "CREATE TYPE mood AS ENUM ('Dmitri O''Malley')"),
+            ("domestic", "CREATE DOMAIN domestic AS text DEFAULT 'Dmitri O''Malley'"),
+            ("a sequence", "CREATE SEQUENCE \"of Dmitri O'Malley\""),
+            ("a schema", "CREATE SCHEMA \"for Dmitri O'Malley\""),
+            (
+                "parted_1",
+                "CREATE TABLE parted (k text) PARTITION BY LIST (k); \
+                 CREATE TABLE parted_1 PARTITION OF parted FOR VALUES IN ('Dmitri O''Malley')",
+            ),
+            ("counted", "CREATE STATISTICS counted ON (role || 'Dmitri O''Malley'), id FROM users"),
+            (
+                "far",
+                "CREATE FOREIGN DATA WRAPPER way; CREATE SERVER far FOREIGN DATA WRAPPER way OPTIONS (who 'Dmitri O''Malley')",
+            ),
+            ("user mapping", "CREATE USER MAPPING FOR CURRENT_USER SERVER far OPTIONS (who 'Dmitri O''Malley')"),
+            (
+                "settings",
+                "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET application_name = %L', current_database(), 'Dmitri O''Malley'); END $$",
+            ),
+            ("comment", "COMMENT ON INDEX partial IS 'Dmitri O''Malley'"),
+            ("published", "CREATE PUBLICATION published FOR TABLE users WHERE (id <> 'Dmitri O''Malley')"),
+        ];
+        for world in atoms().await {
+            let further: &[(&str, &str)] =
+                if matches!(world.target, Target::File(_)) { std::slice::from_ref(&trigger) } else { &server };
+            let all: Vec<&(&str, &str)> = all.iter().chain(further).collect();
+            for (_, sql) in &all {
+                world.run(sql).await;
+            }
+            let options = PurgeOptions { aliases: vec!["Dmitri O'Malley".to_owned()], ..everything() };
+            let (plan, receipt) = world.purge("user-ana", &options).await.expect("a receipt");
+            assert_eq!(receipt["status"], "verified with disclosures", "{receipt:#}");
+            for (object, _) in &all {
+                assert!(says(&receipt, &[object, "structure"]), "{object}: {receipt:#}");
+                assert!(says(&plan, &[object, "structure"]), "{object}");
+            }
+            assert!(!receipt.to_string().contains("Malley"), "the receipt names nobody");
+        }
+    });
+}
+
+#[test]
+fn columns_are_read_by_what_their_type_is() {
+    block_on(async {
+        let Some(world) = on_postgres(Layout::Atom).await else { return };
+        world
+            .run(
+                "CREATE DOMAIN internal_ref AS text; CREATE DOMAIN interval_of AS internal_ref; \
+                 CREATE TYPE timeline AS (at timestamptz, who text); CREATE TYPE bitter AS ENUM ('user-ana', 'sweet'); \
+                 CREATE TYPE interaction AS RANGE (subtype = text); CREATE TYPE dated AS (inner_one timeline, n int); \
+                 CREATE UNLOGGED TABLE odd (id INTEGER PRIMARY KEY, a internal_ref, b interval_of[], c timeline, d bitter, \
+                   e interaction, f dated[], g tsvector, i date, j int[]); \
+                 INSERT INTO odd VALUES (1, 'user-ana', ARRAY['user-ana'], (now(), 'user-ana'), 'user-ana', '[user-ana,user-b)', \
+                   ARRAY[((now(), 'user-ana'), 1)::dated], '''user-ana'':1', now(), '{1}')",
+            )
+            .await;
+        let (plan, receipt) = world.purge("user-ana", &everything()).await.expect("a receipt");
+        let by_column = &plan["mentions_by_column"];
+        for column in ["a", "b", "c", "d", "e", "f", "g"] {
+            let place = format!("odd.{column}");
+            assert_eq!(by_column[&place]["outside"], 1, "{place}: {by_column}");
+            assert!(says(&receipt, &[&place]), "{receipt:#}");
+        }
+        assert!(by_column.get("odd.i").is_none() && by_column.get("odd.j").is_none());
+        assert_eq!(receipt["status"], "verified with disclosures", "{receipt:#}");
+    });
+}
+
+#[test]
+fn a_domain_over_text_is_redacted_unless_it_has_a_rule_of_its_own() {
+    block_on(async {
+        let Some(world) = on_postgres(Layout::Atom).await else { return };
+        world
+            .run(
+                "CREATE DOMAIN words AS text; CREATE DOMAIN notes AS words NOT NULL DEFAULT ''; \
+                 CREATE DOMAIN lines AS text[]; CREATE DOMAIN ruled AS text CHECK (VALUE !~ '\\['); \
+                 ALTER TABLE chat_sessions ADD COLUMN a words, ADD COLUMN b notes, ADD COLUMN c lines, ADD COLUMN d ruled; \
+                 UPDATE chat_sessions SET a = 'ask user-ana', b = 'user-ana', c = ARRAY['ask user-ana now'] \
+                   WHERE user_id = 'user-ben'",
+            )
+            .await;
+        let (_, receipt) = world.purge("user-ana", &everything()).await.expect("a receipt");
+        assert_eq!(receipt["status"], world.best(), "{receipt:#}");
+        let left = "SELECT DISTINCT a || '; ' || b || '; ' || c[1] FROM chat_sessions WHERE user_id = 'user-ben'";
+        assert_eq!(world.texts(left).await, ["ask [erased]; [erased]; ask [erased] now"]);
+        // Where a rule of the type may refuse what is put there, nothing is put there, and that is said.
+        world.run("UPDATE chat_sessions SET d = 'ask ben.ode@initech.example' WHERE user_id <> 'user-ben'").await;
+        let others = world.count("chat_sessions WHERE user_id <> 'user-ben'").await;
+        if others > 0 {
+            let (plan, receipt) = world.purge("user-ben", &everything()).await.expect("a receipt");
+            assert_eq!(plan["mentions_by_column"]["chat_sessions.d"]["undone"], others, "{plan:#}");
+            assert_eq!(receipt["status"], "incomplete", "{receipt:#}");
+        }
+    });
+}
+
+#[test]
+fn values_of_hstore_and_xml_are_read() {
+    block_on(async {
+        let Some(world) = on_postgres(Layout::Atom).await else { return };
+        world
+            .run(
+                "CREATE TABLE kept (id INTEGER PRIMARY KEY); INSERT INTO kept VALUES (1), (2); DO $$ BEGIN \
+                   CREATE EXTENSION hstore; ALTER TABLE kept ADD COLUMN h hstore; \
+                   UPDATE kept SET h = CASE id WHEN 1 THEN 'user-ana=>1'::hstore ELSE 'note=>\"ask user-ana\"'::hstore END; \
+                   EXCEPTION WHEN undefined_file OR feature_not_supported THEN NULL; END $$; \
+                 DO $$ BEGIN ALTER TABLE kept ADD COLUMN x xml; \
+                   UPDATE kept SET x = CASE id WHEN 1 THEN '<a who=\"user-ana\"/>'::xml ELSE '<a>ask user-ana</a>'::xml END; \
+                   EXCEPTION WHEN feature_not_supported THEN NULL; END $$",
+            )
+            .await;
+        let (plan, receipt) = world.purge("user-ana", &everything()).await.expect("a receipt");
+        let of_kept = "information_schema.columns WHERE table_name = 'kept'";
+        for column in ["h", "x"] {
+            if world.count(&format!("{of_kept} AND column_name = '{column}'")).await == 0 {
+                continue;
+            }
+            let place = format!("kept.{column}");
+            assert_eq!(plan["mentions_by_column"][&place]["outside"], 2, "{place}: {plan:#}");
+            assert!(says(&receipt, &[&place]), "{receipt:#}");
+        }
+    });
+}
+
+#[test]
+fn large_objects_are_looked_into() {
+    block_on(async {
+        let Some(world) = on_postgres(Layout::Atom).await else { return };
+        world.run("SELECT lo_from_bytea(0, 'a letter of user-ana'::bytea), lo_from_bytea(0, 'nothing'::bytea)").await;
+        let (_, receipt) = world.purge("user-ana", &everything()).await.expect("a receipt");
+        assert!(says(&receipt, &["pg_largeobject", "1 values"]), "{receipt:#}");
+        let (seen, role) = as_role(&world, "SELECT 1").await;
+        let (_, receipt) = seen.purge("user-ben", &everything()).await.expect("a receipt");
+        assert_eq!(receipt["status"], "incomplete", "{receipt:#}");
+        assert!(says(&receipt, &["pg_largeobject (2 objects)", "no right"]), "{receipt:#}");
+        drop_role(&world, &role).await;
+    });
+}
+
+#[test]
+fn a_materialised_view_is_read_and_has_to_be_refreshed() {
+    block_on(async {
+        let Some(world) = on_postgres(Layout::Atom).await else { return };
+        world.run("CREATE MATERIALIZED VIEW digest AS SELECT user_id AS who FROM chat_sessions").await;
+        let (_, receipt) = world.purge("user-ana", &everything()).await.expect("a receipt");
+        assert_eq!(receipt["status"], "incomplete", "{receipt:#}");
+        assert!(says(&receipt, &["digest.who", "refresh"]), "{receipt:#}");
+        world.run("REFRESH MATERIALIZED VIEW digest").await;
+        let again = world.carry_out("user-ana", &everything(), true).await.expect("a receipt");
+        assert_eq!(again["status"], world.best(), "{again:#}");
+    });
+}
+
+#[test]
+fn statistics_and_dead_rows_of_other_tables_are_cleaned_too() {
+    block_on(async {
+        let Some(world) = on_postgres(Layout::Atom).await else { return };
+        let names = "SELECT 'user-ana' FROM generate_series(1, 50)";
+        world
+            .run(&format!(
+                "CREATE TABLE emptied (who text); INSERT INTO emptied {names}; ANALYZE emptied; TRUNCATE emptied; \
+                 CREATE TABLE parted (who text) PARTITION BY LIST (who); CREATE TABLE parted_1 PARTITION OF parted DEFAULT; \
+                 INSERT INTO parted {names}; ANALYZE parted; \
+                 CREATE TABLE dead (who text) WITH (autovacuum_enabled = off); INSERT INTO dead {names}"
+            ))
+            .await;
+        world.run("DELETE FROM parted; ANALYZE parted_1").await;
+        world.run("DELETE FROM dead").await;
+        let known = "pg_stats WHERE schemaname = 'public' AND most_common_vals::text LIKE '%user-ana%' \
+             AND tablename IN ('emptied', 'parted')";
+        let bytes =
+            "SELECT CAST(position('user-ana'::bytea IN pg_read_binary_file(pg_relation_filepath('dead'))) AS TEXT)";
+        world.run("CHECKPOINT").await;
+        assert_eq!(world.count(known).await, 2);
+        assert_ne!(world.texts(bytes).await, ["0"]);
+        let (_, receipt) =
+            world.purge("user-ana", &PurgeOptions { full: true, ..everything() }).await.expect("a receipt");
+        assert_eq!(receipt["status"], world.best(), "{receipt:#}");
+        assert_eq!(world.count(known).await, 0, "{receipt:#}");
+        world.run("CHECKPOINT").await;
+        assert_eq!(world.texts(bytes).await, ["0"], "{receipt:#}");
+    });
+}
+
+#[test]
+fn search_indexes_that_keep_entries_of_rows_that_are_gone_are_named() {
+    block_on(async {
+        for (kind, options) in [
+            ("fts5", "content='', detail=none"),
+            ("fts5", "content='', detail=column, tokenize=\"unicode61 tokenchars '-'\""),
+            ("fts5", "content=''"),
+            ("fts4", "content=\"\""),
+        ] {
+            let world = on_sqlite(Layout::Atom).await;
+            world
+                .run(&format!(
+                    "UPDATE chat_sessions SET title = 'call user-ana' WHERE user_id = 'user-ana'; \
+                     CREATE VIRTUAL TABLE talk USING {kind} (title, {options}); \
+                     INSERT INTO talk ({}, title) SELECT rowid, title FROM chat_sessions",
+                    if kind == "fts4" { "docid" } else { "rowid" }
+                ))
+                .await;
+            let (_, receipt) = world.purge("user-ana", &everything()).await.expect("a receipt");
+            assert_eq!(receipt["status"], "incomplete", "{kind} {options}: {receipt:#}");
+            assert!(says(&receipt, &["talk", "entries"]), "{kind} {options}: {receipt:#}");
+            world.run("DROP TABLE talk").await;
+            let again = world.carry_out("user-ana", &everything(), true).await.expect("a receipt");
+            assert_eq!(again["status"], "verified", "{again:#}");
+        }
+        // What keeps its content, or another table's, is made again.
+        for options in ["title, detail=none", "title, content='chat_sessions', detail=column"] {
+            let world = on_sqlite(Layout::Atom).await;
+            world
+                .run(&format!(
+                    "UPDATE chat_sessions SET title = 'call user-ana' WHERE user_id = 'user-ana'; \
+                     CREATE VIRTUAL TABLE talk USING fts5 ({options}); \
+                     INSERT INTO talk (rowid, title) SELECT rowid, title FROM chat_sessions WHERE user_id = 'user-ben'"
+                ))
+                .await;
+            let (_, receipt) = world.purge("user-ana", &everything()).await.expect("a receipt");
+            assert_eq!(receipt["status"], "verified", "{options}: {receipt:#}");
+        }
+    });
+}
+
+#[test]
+fn vectors_of_an_extension_that_is_not_here_are_told_by_their_rows() {
+    block_on(async {
+        for (of, status) in [("user-ana", "incomplete"), ("user-ben", "verified")] {
+            let world = on_sqlite(Layout::Atom).await;
+            world
+                .run(&format!(
+                    "CREATE TABLE near_chat_sessions_rowids (rowid INTEGER PRIMARY KEY AUTOINCREMENT, id, chunk_id INTEGER, chunk_offset INTEGER); \
+                     INSERT INTO near_chat_sessions_rowids (rowid, chunk_id, chunk_offset) \
+                       SELECT rowid, 1, rowid FROM chat_sessions WHERE user_id = '{of}'; \
+                     PRAGMA writable_schema = ON; \
+                     INSERT INTO sqlite_schema (type, name, tbl_name, rootpage, sql) VALUES \
+                       ('table', 'near_chat_sessions', 'near_chat_sessions', 0, 'CREATE VIRTUAL TABLE near_chat_sessions USING vec0(v float[4])'); \
+                     PRAGMA writable_schema = OFF"
+                ))
+                .await;
+            let (_, receipt) = world.purge("user-ana", &everything()).await.expect("a receipt");
+            assert_eq!(receipt["status"], status, "{receipt:#}");
+            let told = says(&receipt, &["near", "entries about rows of chat_sessions"]);
+            assert_eq!(told, status == "incomplete", "{receipt:#}");
+        }
+    });
+}
+
+#[test]
+fn a_handle_within_longer_words_is_told_from_its_own_copies_among_the_bytes() {
+    block_on(async {
+        let world = on_sqlite(Layout::Atom).await;
+        world.run("UPDATE chat_sessions SET title = 'about user-anabel' WHERE user_id = 'user-ben'").await;
+        let (_, receipt) = world.purge("user-ana", &everything()).await.expect("a receipt");
+        // It may be a longer spelling of the id: left, and said.
+        assert_eq!(receipt["status"], "verified with disclosures", "{receipt:#}");
+        assert!(receipt["verification"]["bytes"]["left"].as_u64().is_some_and(|left| left > 0), "{receipt:#}");
+    });
+}

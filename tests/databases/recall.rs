@@ -1,0 +1,830 @@
+//! Recall: rankings with terms that sum, nearest cases as an exhaustive search finds them, the same on both engines with
+//! and without pgvector, and vectors of texts from an endpoint that may be dead.
+
+use std::fmt::Write as _;
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use crate::support::block_on;
+use crate::support::postgres::Database;
+use mnemoscope::change::operation::Pruning;
+use mnemoscope::change::{self, Author, Plan, migrate, prune, purge, quarantine, reward, what_if};
+use mnemoscope::lab::{self, RecallRequest, parents};
+use mnemoscope::memory::vector::cosine_of;
+use mnemoscope::memory::{Entity, time};
+use mnemoscope::recall::answer::NO_POLICY;
+use mnemoscope::recall::rank::{NEAR_DUPLICATE, Ranking};
+use mnemoscope::recall::what_if::{PlaceMove, WhatIf};
+use mnemoscope::store::vector::{ComparedBy, ComparedVectors};
+use mnemoscope::store::{Store, Target};
+use serde_json::{Value, json};
+use sqlx::{AssertSqlSafe, Connection as _, PgConnection, SqliteConnection};
+
+const SQLITE: &str = include_str!("../../assets/migrations/mnemoscope/sqlite/0001_native.sql");
+const POSTGRES: &str = include_str!("../../assets/migrations/mnemoscope/postgres/0001_native.sql");
+const NOW: &str = "2026-03-01T12:00:00.000000Z";
+const PROFILES: usize = 3;
+const CASES: usize = 40;
+
+/// How a database keeps vectors.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Kept {
+    SqliteBlob,
+    Pgvector,
+    PostgresBytes,
+}
+
+/// Numbers that look like chance and are the same everywhere.
+fn noise(seed: usize) -> f32 {
+    let mixed = (seed as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(31).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    (mixed >> 40) as f32 / 8_388_608.0 - 1.0
+}
+
+/// The vector of a case; every fifth is nearly that of the one before it.
+fn vector(case: usize) -> Vec<f32> {
+    let of = if case % 5 == 4 { case - 1 } else { case };
+    (0..12).map(|i| noise(of * 12 + i) + if of == case { 0.0 } else { 0.001 * i as f32 }).collect()
+}
+
+fn literal(kept: Kept, vector: &[f32]) -> String {
+    let bytes: Vec<u8> = vector.iter().flat_map(|v| v.to_le_bytes()).collect();
+    match kept {
+        Kept::SqliteBlob => format!("x'{}'", hex::encode(bytes)),
+        Kept::PostgresBytes => format!("'\\x{}'::bytea", hex::encode(bytes)),
+        Kept::Pgvector => format!("'[{}]'::vector", vector.iter().map(f32::to_string).collect::<Vec<_>>().join(",")),
+    }
+}
+
+/// Three banks of cases; some without a vector, of length 0, of other dimensions, quarantined. Episodes with canvas counts
+/// and feedback; memories that they used.
+fn rows(kept: Kept) -> String {
+    let (truth, no, json) = if kept == Kept::SqliteBlob { ("1", "0", "") } else { ("true", "false", "::jsonb") };
+    let mut sql = String::new();
+    for profile in 0..PROFILES {
+        let _ = writeln!(
+            sql,
+            "INSERT INTO agent_memory_profiles (id, user_id, agent_id, created_at) VALUES ('p{profile}', 'user-{profile}', 'a', '{NOW}');"
+        );
+        for n in 0..CASES {
+            let case = profile * CASES + n;
+            let held = if n == 7 { truth } else { no };
+            let at = format!("2026-02-{:02}T10:00:00.000000Z", n % 28 + 1);
+            let _ = writeln!(
+                sql,
+                "INSERT INTO agent_memory_cases (id, profile_id, user_id, agent_id, prompt, outcome, reward, tags, created_at, quarantined) \
+                 VALUES ('c{case:03}', 'p{profile}', 'user-{profile}', 'a', '{{\"message\": \"task {} number {n}\"}}'{json}, '{}', 0.5, '[\"tag{}\"]'{json}, '{at}', {held});",
+                ["tax", "visa", "invoice"][n % 3],
+                ["success", "failure"][n % 2],
+                n % 4,
+            );
+            let vector = match n {
+                3 => continue,
+                5 => vec![0.0; 12],
+                6 => vec![1.0, 0.5],
+                _ => vector(case),
+            };
+            let _ =
+                writeln!(sql, "INSERT INTO agent_memory_embeddings VALUES ('c{case:03}', {});", literal(kept, &vector));
+        }
+    }
+    let _ = writeln!(
+        sql,
+        "INSERT INTO agent_memory_policies (id, profile_id, version, weights, status, trained_at) VALUES ('pol', 'p1', 1, \
+         '{{\"bias\": -0.5, \"similarity\": 2, \"outcome\": 1.5, \"recency\": 0.25, \"tag_overlap\": 0.75}}'{json}, 'active', '{NOW}');"
+    );
+    for n in 0..24_usize {
+        let feedback = ["NULL", "0.5", "-0.25", "0"][n % 4];
+        let (start, end) =
+            (format!("2026-02-{:02}T08:00:00.000000Z", n + 1), format!("2026-02-{:02}T09:00:00.000000Z", n + 1));
+        let _ = writeln!(
+            sql,
+            "INSERT INTO episodes (id, agent_id, user_id, title, domain, topic, outcome, started_at, ended_at, canvas_action_count, feedback_score, utility, tags) \
+             VALUES ('e{n:02}', 'a', 'user-0', 'Report of the {} number {n}', 'work', '{}', '{}', '{start}', '{end}', {}, {feedback}, {}, '[]'{json});",
+            ["sales", "stock"][n % 2],
+            ["sales report", "stock report"][n % 2],
+            ["success", "failure"][n % 2],
+            n % 3,
+            (n % 11) as f32 / 10.0,
+        );
+        let _ =
+            writeln!(sql, "INSERT INTO episode_embeddings VALUES ('e{n:02}', {});", literal(kept, &vector(n / 2 * 5)));
+        let _ = writeln!(
+            sql,
+            "INSERT INTO episode_memories (episode_id, memory_id, kind) VALUES ('e{n:02}', 'm0', 'drawer');"
+        );
+    }
+    for (id, room) in [("m0", "stock report"), ("m1", "food")] {
+        let _ = writeln!(
+            sql,
+            "INSERT INTO memories (id, kind, title, text, metadata, created_at) VALUES ('{id}', 'drawer', 't', 't', '{{\"wing\": \"WORK\", \"room\": \"{room}\"}}'{json}, '{NOW}');"
+        );
+    }
+    sql
+}
+
+struct World {
+    kept: Kept,
+    store: Store,
+    folder: tempfile::TempDir,
+    database: Option<Database>,
+}
+
+fn built(kept: Kept) -> Option<World> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let database = if kept == Kept::SqliteBlob { None } else { Some(Database::fresh()?) };
+    if kept == Kept::Pgvector && !database.as_ref().is_some_and(Database::has_vector) {
+        let _ = writeln!(std::io::stderr(), "SKIPPED with pgvector: the server does not have it");
+        return None;
+    }
+    let path = folder.path().join("memory.db");
+    let store = block_on(async {
+        let options = crate::support::options();
+        if let Some(database) = &database {
+            let mut link = PgConnection::connect(database.url()).await.unwrap();
+            sqlx::raw_sql(POSTGRES).execute(&mut link).await.unwrap();
+            if kept == Kept::PostgresBytes && database.has_vector() {
+                let sql = "ALTER TABLE agent_memory_embeddings ALTER embedding TYPE bytea USING NULL; \
+                     ALTER TABLE episode_embeddings ALTER embedding TYPE bytea USING NULL";
+                sqlx::raw_sql(sql).execute(&mut link).await.unwrap();
+            }
+            sqlx::raw_sql(AssertSqlSafe(rows(kept))).execute(&mut link).await.unwrap();
+            Store::open(&Target::Postgres(database.url().to_owned()), &options).await.unwrap()
+        } else {
+            let mut link = SqliteConnection::connect(&format!("sqlite:{}?mode=rwc", path.display())).await.unwrap();
+            sqlx::raw_sql(SQLITE).execute(&mut link).await.unwrap();
+            sqlx::raw_sql(AssertSqlSafe(rows(kept))).execute(&mut link).await.unwrap();
+            Store::open(&Target::File(path), &options).await.unwrap()
+        }
+    });
+    Some(World { kept, store, folder, database })
+}
+
+fn worlds() -> Vec<World> {
+    [Kept::SqliteBlob, Kept::Pgvector, Kept::PostgresBytes].into_iter().filter_map(built).collect()
+}
+
+fn request(ranking: Ranking) -> RecallRequest {
+    RecallRequest::new(ranking, NOW)
+}
+
+fn asked(world: &World, request: &RecallRequest) -> Value {
+    let answer = block_on(lab::recall(&world.store, request)).unwrap().to_json();
+    for row in answer["rows"].as_array().unwrap() {
+        let sum: f64 = row["terms"].as_array().unwrap().iter().map(|t| t["contribution"].as_f64().unwrap()).sum();
+        assert!((sum - row["score"].as_f64().unwrap()).abs() < 1e-9, "{row}");
+        for term in row["terms"].as_array().unwrap() {
+            let product = term["value"].as_f64().unwrap() * term["weight"].as_f64().unwrap();
+            assert!((product - term["contribution"].as_f64().unwrap()).abs() < 1e-12);
+        }
+    }
+    answer
+}
+
+fn ids(answer: &Value) -> Vec<&str> {
+    answer["rows"].as_array().unwrap().iter().map(|r| r["id"].as_str().unwrap()).collect()
+}
+
+fn left<'a>(answer: &'a Value, reason: &str) -> Vec<&'a str> {
+    let left = answer["left_out"].as_array().unwrap().iter().filter(|l| l["reason"] == reason);
+    left.map(|l| l["id"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn cases_are_the_nearest_of_an_exhaustive_search_near_duplicates_aside() {
+    for world in worlds() {
+        for profile in 0..PROFILES {
+            let query = profile * CASES + 9;
+            let mut all: Vec<(f64, usize)> = (0..CASES)
+                .filter(|n| ![3, 5, 6, 7, 9].contains(n))
+                .map(|n| (cosine_of(&vector(query), &vector(profile * CASES + n)).unwrap(), profile * CASES + n))
+                .collect();
+            all.sort_by(|a, b| b.0.total_cmp(&a.0));
+            let (mut chosen, mut aside): (Vec<usize>, Vec<usize>) = (Vec::new(), Vec::new());
+            for (_, case) in all {
+                if chosen.len() == 4 {
+                    break;
+                }
+                let twin = chosen.iter().any(|c| cosine_of(&vector(*c), &vector(case)).unwrap() > NEAR_DUPLICATE);
+                if twin { aside.push(case) } else { chosen.push(case) }
+            }
+            let named = |cases: &[usize]| cases.iter().map(|c| format!("c{c:03}")).collect::<Vec<_>>();
+            let like = Some(format!("c{query:03}"));
+            let policy = Some(NO_POLICY.to_owned());
+            let answer = asked(&world, &RecallRequest { like, policy, ..request(Ranking::Cases) });
+            assert_eq!(ids(&answer), named(&chosen), "{:?}", world.kept);
+            assert_eq!(left(&answer, "near_duplicate"), named(&aside), "{:?}", world.kept);
+            assert_eq!(answer["query"]["used"], "vector");
+            let vectors = &answer["query"]["vectors"];
+            let told = ["rows", "compared", "missing", "no_direction", "other_dimensions"]
+                .map(|k| vectors[k].as_u64().unwrap());
+            assert_eq!(told, [40, 37, 1, 1, 1], "{:?}", world.kept);
+        }
+    }
+}
+
+#[test]
+fn both_engines_give_the_same_rows_scores_and_reasons() {
+    let text = |ranking, text: &str| RecallRequest { text: Some(text.to_owned()), ..request(ranking) };
+    let like = |ranking, id: &str| RecallRequest { like: Some(id.to_owned()), ..request(ranking) };
+    let requests = [
+        text(Ranking::Boosted, "stock report 7"),
+        like(Ranking::Boosted, "e05"),
+        RecallRequest { k: Some(30), ..request(Ranking::Boosted) },
+        RecallRequest {
+            domain: Some("work".into()),
+            topic: Some("Stock Report".into()),
+            k: Some(9),
+            ..request(Ranking::Proven)
+        },
+        text(Ranking::Cases, "visa task"),
+        RecallRequest { user: Some("user-2".into()), agent: Some("a".into()), ..text(Ranking::Cases, "visa task") },
+        RecallRequest { policy: Some("pol".into()), ..like(Ranking::Cases, "c050") },
+        RecallRequest { policy: Some("pol".into()), ..text(Ranking::Cases, "a tax task with tag1") },
+        text(Ranking::Similar, "sales"),
+        RecallRequest { all_outcomes: true, ..like(Ranking::Similar, "e05") },
+    ];
+    let worlds = worlds();
+    for request in &requests {
+        let answers: Vec<Value> = worlds.iter().map(|world| asked(world, request)).collect();
+        assert!(!ids(&answers[0]).is_empty(), "{request:?}");
+        assert_eq!(answers[0], asked(&worlds[0], request), "the same inputs give the same answer");
+        for answer in &answers[1..] {
+            assert_eq!(answer["rows"], answers[0]["rows"], "{request:?}");
+            assert_eq!(answer["left_out"], answers[0]["left_out"], "{request:?}");
+        }
+    }
+}
+
+#[test]
+fn what_each_ranking_promises() {
+    let world = built(Kept::SqliteBlob).unwrap();
+    let boosted =
+        asked(&world, &RecallRequest { text: Some("report".into()), k: Some(99), ..request(Ranking::Boosted) });
+    assert_eq!(boosted["rows"].as_array().unwrap().len(), 24);
+    for row in boosted["rows"].as_array().unwrap() {
+        let count = row["row"]["canvas_action_count"].as_i64().unwrap();
+        let feedback = row["row"]["feedback_score"].as_f64().unwrap_or(0.0);
+        let expected = if count > 0 { 0.1 } else { 0.0 }
+            + if feedback > 0.0 {
+                0.2
+            } else if feedback < 0.0 {
+                -0.3
+            } else {
+                0.0
+            };
+        let base = row["terms"][0]["contribution"].as_f64().unwrap();
+        assert_eq!(row["terms"][0]["name"], "base");
+        assert!(
+            (row["score"].as_f64().unwrap() - base - expected).abs() < 1e-9 && (0.0..=1.0).contains(&base),
+            "{row}"
+        );
+        assert!(row["canvas_context"].is_array() && row["feedback_context"].is_array());
+    }
+    let proven = asked(
+        &world,
+        &RecallRequest { domain: Some("Work".into()), topic: Some("stock report".into()), ..request(Ranking::Proven) },
+    );
+    // A drawer of today: domain and topic met, both bonuses; utility the mean of the latest twenty that used it.
+    let mean = (4..24).map(|n| f64::from(((n % 11) as f32) / 10.0)).sum::<f64>() / 20.0;
+    assert_eq!(proven["rows"][0]["id"], "m0");
+    assert!((proven["rows"][0]["score"].as_f64().unwrap() - (0.8 + 0.2 * mean)).abs() < 1e-6, "{proven}");
+    let nothing = asked(&world, &request(Ranking::Proven));
+    assert!(nothing["query"]["notes"][0].as_str().unwrap().contains("neither domain nor topic"));
+    let policy = asked(
+        &world,
+        &RecallRequest {
+            like: Some("c050".into()),
+            policy: Some("pol".into()),
+            k: Some(99),
+            ..request(Ranking::Cases)
+        },
+    );
+    let first = &policy["rows"][0];
+    let names: Vec<&str> = first["terms"].as_array().unwrap().iter().map(|t| t["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["bias", "similarity", "reward", "outcome", "recency", "text_overlap", "tag_overlap"]);
+    assert!(
+        policy["rows"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .all(|r| r["probability"].as_f64().is_some_and(|p| p > 0.0 && p < 1.0))
+    );
+    assert_eq!(left(&policy, "quarantined"), ["c047"]);
+    for similar in
+        asked(&world, &RecallRequest { text: Some("report".into()), k: Some(99), ..request(Ranking::Similar) })["rows"]
+            .as_array()
+            .unwrap()
+    {
+        assert_eq!(similar["row"]["outcome"], "success");
+    }
+    let nonsense = asked(&world, &RecallRequest { text: Some("qzxv wvut".into()), ..request(Ranking::Cases) });
+    assert!(ids(&nonsense).is_empty());
+    let itself = asked(
+        &world,
+        &RecallRequest {
+            text: Some("task visa number 13".into()),
+            user: Some("user-0".into()),
+            ..request(Ranking::Cases)
+        },
+    );
+    assert_eq!((ids(&itself)[0], itself["query"]["used"].as_str()), ("c013", Some("keyword")));
+}
+
+#[test]
+fn kept_vectors_answer_as_stored_ones_do() {
+    let world = built(Kept::SqliteBlob).unwrap();
+    let nearest = || block_on(world.store.nearest(Entity::Case, &[], &vector(9), 5)).unwrap();
+    let streamed = nearest();
+    world.store.keep_vectors(1 << 20);
+    let (first, second) = (nearest(), nearest());
+    assert_eq!((streamed.by, first.by, second.by), (ComparedBy::Streamed, ComparedBy::Streamed, ComparedBy::Memory));
+    assert_eq!((&streamed.near, &streamed.near), (&first.near, &second.near));
+    assert_eq!(streamed.tally, second.tally);
+    world.store.keep_vectors(100);
+    assert_eq!(
+        (nearest().by, nearest().by),
+        (ComparedBy::Streamed, ComparedBy::Streamed),
+        "more than the limit is not kept"
+    );
+}
+
+#[test]
+fn more_vectors_than_may_be_kept_are_compared_by_the_database() {
+    let Some(world) = built(Kept::Pgvector) else { return };
+    let nearest = || block_on(world.store.nearest(Entity::Case, &[], &vector(9), 5)).unwrap();
+    let there = nearest();
+    world.store.keep_vectors(1 << 20);
+    let (first, second) = (nearest(), nearest());
+    assert_eq!((there.by, first.by, second.by), (ComparedBy::Pgvector, ComparedBy::Streamed, ComparedBy::Memory));
+    world.store.keep_vectors(100);
+    let (first, second) = (nearest(), nearest());
+    assert_eq!((first.by, second.by), (ComparedBy::Pgvector, ComparedBy::Pgvector));
+    let ids = |compared: &ComparedVectors| compared.near.iter().map(|near| near.id.clone()).collect::<Vec<_>>();
+    assert_eq!((ids(&first), first.tally), (ids(&there), there.tally), "nothing that was read before counts");
+}
+
+#[test]
+fn a_question_is_kept_and_asked_again() {
+    let world = built(Kept::SqliteBlob).unwrap();
+    let folder = world.folder.path();
+    let asked = ["recall", "visa task", "--ranking", "cases", "--user", "user-0", "-k", "2", "--at", NOW];
+    let (first, words, code) = ran(folder, "", None, &[&asked[..], &["--save", "visa"]].concat());
+    assert_eq!(code, 0, "{words}");
+    let (again, words, code) = ran(folder, "", None, &["recall", "--saved", "visa", "--at", NOW]);
+    assert_eq!((code, &first), (0, &again), "{words}");
+    let (other, ..) = ran(folder, "", None, &["recall", "tax", "--saved", "visa", "-k", "1", "--at", NOW]);
+    assert_eq!((&other["query"]["text"], &other["query"]["k"]), (&json!("tax"), &json!(1)));
+    let (context, ..) = ran(folder, "", None, &["context", "--saved", "visa"]);
+    assert!(context["text"].as_str().unwrap().contains("Context: "));
+    let (kept, ..) = ran(folder, "", None, &["queries"]);
+    assert_eq!(
+        kept,
+        json!({"queries": [{"name": "visa", "ranking": "cases", "text": "visa task", "user": "user-0", "k": 2}]})
+    );
+    let (masked, ..) = ran(folder, "", None, &["queries", "--mask"]);
+    assert!(!masked.to_string().contains("visa task") && !masked.to_string().contains("user-0"), "{masked}");
+    let file = folder.join("queries.toml");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+    for (arguments, code, word) in [
+        (&["recall", "--saved", "tax"][..], 3, "known are visa"),
+        (&["queries", "forget", "tax"], 3, "known are visa"),
+        (&["recall", "x"], 2, "--ranking"),
+        (&["recall", "x", "--ranking", "cases", "--save", " "], 2, "name the question"),
+        (&["queries", "forget", "visa"], 0, ""),
+        (&["recall", "--saved", "visa"], 3, "there are none yet"),
+    ] {
+        let (_, words, found) = ran(folder, "", None, arguments);
+        assert!(found == code && words.contains(word), "{arguments:?}: {found} {words}");
+    }
+    std::fs::write(&file, "[[query]]\nname = 3\n").unwrap();
+    let (_, words, code) = ran(folder, "", None, &["queries"]);
+    assert!(code == 1 && words.contains("queries.toml:"), "{words}");
+}
+
+#[test]
+fn parents_ended_within_two_days_and_are_alike() {
+    for world in worlds() {
+        let suggested = |id: &str| {
+            let episode = block_on(world.store.row(Entity::Episode, id)).unwrap().unwrap();
+            let found = block_on(parents::suggest(&world.store, &episode, None)).unwrap();
+            found.iter().map(|s| (s.id.clone(), s.hours_before)).collect::<Vec<_>>()
+        };
+        assert_eq!(suggested("e05"), [("e04".to_owned(), 23.0)], "{:?}", world.kept);
+        assert_eq!(suggested("e04"), [], "{:?}", world.kept);
+    }
+}
+
+#[test]
+fn a_topic_is_replayed_in_order_of_time() {
+    let world = built(Kept::SqliteBlob).unwrap();
+    let found = block_on(lab::replay::replay(&world.store, "stock report", None, None, 3)).unwrap();
+    let starts: Vec<&str> = found.rows.iter().map(|r| r.row.text("started_at").unwrap()).collect();
+    assert_eq!((starts.len(), found.used), (3, "keyword"));
+    assert!(starts.is_sorted() && found.rows.iter().all(|r| r.score.total > 0.5 && r.row.id() > "e18"), "{starts:?}");
+}
+
+#[test]
+fn a_plan_says_which_recalls_it_would_change() {
+    let world = built(Kept::SqliteBlob).unwrap();
+    let folder = world.folder.path();
+    let (_, words, code) = ran(folder, "", None, &["migrate", "--apply"]);
+    assert_eq!(code, 0, "{words}");
+    let (plan, words, _) = ran(folder, "", None, &["feedback", "add", "e21", "--kind", "thumbs_down", "--what-if"]);
+    let recall = &plan["recall"];
+    assert!(recall["complete"] == true && recall["situations"].as_u64() >= Some(8), "{plan} {words}");
+    let moves = recall["moves"].as_array().unwrap();
+    // It was shown among the first before, and its score falls by what feedback weighs.
+    let moved = moves.iter().find(|m| m["id"] == "e21" && m["ranking"] == "boosted").expect("a move");
+    assert!(moved["after"].is_null() || moved["after"].as_u64() > moved["before"].as_u64(), "{moved}");
+    let (plan, ..) = ran(folder, "", None, &["feedback", "add", "e21", "--kind", "thumbs_down"]);
+    assert!(plan["recall"].is_null(), "only when it is asked for");
+}
+
+/// The database with our tables, so that plans can be made and applied.
+async fn writable(world: &World) -> Store {
+    let target = match &world.database {
+        Some(database) => Target::Postgres(database.url().to_owned()),
+        None => Target::File(world.folder.path().join("memory.db")),
+    };
+    let open = || async { Store::open(&target, &crate::support::options()).await.unwrap() };
+    migrate::apply(&open().await, &author(), None).await.unwrap();
+    open().await
+}
+
+fn author() -> Author {
+    Author { actor: "tester".to_owned(), ..Author::default() }
+}
+
+/// Applies a plan and holds what was foretold against what is then recalled.
+async fn comes_true(store: &Store, plan: &Plan, policy: Option<&str>) -> WhatIf {
+    let found = what_if::of_plan(store, plan, &[], what_if::PATIENCE, &|_| {}).await.unwrap();
+    assert!(found.changed > 0 && !found.stopped, "{found:?}");
+    let of_cases: Vec<&PlaceMove> = found.moves.iter().filter(|m| m.ranking == Ranking::Cases).collect();
+    let before = places(store, plan, policy, &of_cases).await;
+    assert_eq!(before, of_cases.iter().map(|m| m.before).collect::<Vec<_>>());
+    change::apply(store, plan, &author()).await.unwrap();
+    let after = places(store, plan, policy, &of_cases).await;
+    assert_eq!(after, of_cases.iter().map(|m| m.after).collect::<Vec<_>>());
+    found
+}
+
+/// Where each of the rows is among what is recalled now.
+async fn places(store: &Store, plan: &Plan, policy: Option<&str>, moves: &[&PlaceMove]) -> Vec<Option<usize>> {
+    let mut places = Vec::new();
+    for moved in moves {
+        let asked = RecallRequest::new(moved.ranking, &plan.created_at);
+        let like = Some(moved.situation.clone());
+        let request = RecallRequest { like, policy: policy.map(str::to_owned), ..asked };
+        let answer = lab::recall(store, &request).await.unwrap().to_json();
+        places.push(ids(&answer).iter().position(|id| *id == moved.id).map(|at| at + 1));
+    }
+    places
+}
+
+#[test]
+fn what_a_prune_and_a_quarantine_would_change_in_recall_comes_true() {
+    for world in worlds() {
+        block_on(async {
+            let store = writable(&world).await;
+            let ask = Pruning {
+                user: Some("user-0".to_owned()),
+                window: mnemoscope::memory::prune::PruneWindow::Newest(20),
+                ..Pruning::default()
+            };
+            let plan = prune::plan(&store, &ask).await.unwrap();
+            let found = comes_true(&store, &plan, None).await;
+            assert!(found.moves.iter().any(|m| m.after.is_none()) && found.moves.iter().any(|m| m.before.is_none()));
+            // The first bank has its newest cases left; what is held back of the second is ranked by its policy.
+            let held: Vec<String> = (0..6).map(|n| format!("c{:03}", CASES + 22 + n)).collect();
+            let plan = quarantine::hold(&store, &held, true).await.unwrap();
+            let found = comes_true(&store, &plan, Some("pol")).await;
+            assert!(found.moves.iter().any(|m| held.contains(&m.id) && m.after.is_none()), "{:?}", world.kept);
+        });
+    }
+}
+
+#[test]
+fn a_reward_moves_nothing_by_likeness_and_something_by_a_policy_that_weighs_it() {
+    let world = built(Kept::SqliteBlob).unwrap();
+    let store = block_on(writable(&world));
+    let plan = block_on(reward::set(&store, "c010", 1.0, Some("failure"))).unwrap();
+    let found = block_on(what_if::of_plan(&store, &plan, &[], what_if::PATIENCE, &|_| {})).unwrap();
+    assert!(found.situations > 0 && found.moves.is_empty() && found.rescored.is_empty(), "{found:?}");
+    let plan = block_on(reward::set(&store, "c060", 0.0, Some("failure"))).unwrap();
+    let found = block_on(what_if::of_plan(&store, &plan, &[], what_if::PATIENCE, &|_| {})).unwrap();
+    // The policy of that bank weighs outcomes: the case falls.
+    assert!(!found.moves.is_empty() || !found.rescored.is_empty(), "{found:?}");
+}
+
+#[test]
+fn what_an_erasure_would_change_is_told_and_so_is_that_nothing_is_left() {
+    for world in worlds() {
+        let store = block_on(writable(&world));
+        let plan = block_on(purge::plan(&store, "user-0", &purge::PurgeOptions::default(), &|_, _| {})).unwrap();
+        let found = block_on(what_if::of_purge(&store, &plan, &[], what_if::PATIENCE, &|_| {})).unwrap();
+        // Every episode and the whole first bank are that person's: what is left are the rooms, where drawers move up.
+        assert!(found.moves.iter().all(|m| m.ranking == Ranking::Proven), "{found:?}");
+        assert!(found.moves.iter().any(|m| m.id == "m0" && m.after == Some(1)), "{found:?}");
+        assert!(found.notes.iter().any(|note| note.contains("every row of an agent goes")), "{found:?}");
+        assert!(found.notes.iter().any(|note| note.contains("every row of a bank goes")), "{found:?}");
+    }
+}
+
+#[test]
+fn a_look_without_time_says_so() {
+    let world = built(Kept::SqliteBlob).unwrap();
+    let store = block_on(writable(&world));
+    let plan = block_on(quarantine::hold(&store, &["c001".to_owned()], true)).unwrap();
+    let found = block_on(what_if::of_plan(&store, &plan, &[], Duration::ZERO, &|_| {})).unwrap();
+    assert!(found.stopped && !found.complete, "{found:?}");
+}
+
+#[test]
+fn commands_that_delete_say_which_recalls_would_change() {
+    let world = built(Kept::SqliteBlob).unwrap();
+    let folder = world.folder.path();
+    ran(folder, "", None, &["migrate", "--apply"]);
+    let (plan, words, code) = ran(folder, "", None, &["prune", "--window", "10", "--what-if"]);
+    assert!(code == 0 && plan["recall"]["changed"].as_u64() > Some(0), "{plan} {words}");
+    let (plan, words, code) = ran(folder, "", None, &["purge", "user-1", "--what-if"]);
+    assert!(code == 0 && plan["recall"]["complete"] == true, "{plan} {words}");
+    let (plan, ..) = ran(folder, "", None, &["purge", "user-1"]);
+    assert!(plan["recall"].is_null());
+}
+
+/// A server that answers each connection with the next answer, and tells the requests.
+fn server(answers: Vec<String>) -> (String, std::thread::JoinHandle<Vec<String>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/v1/embeddings", listener.local_addr().unwrap());
+    let serve = move || {
+        let mut heard = Vec::new();
+        for answer in answers {
+            let (mut link, _) = listener.accept().unwrap();
+            let mut request = Vec::new();
+            let mut buffer = [0; 4096];
+            while !String::from_utf8_lossy(&request).contains("\"input\"") {
+                let read = link.read(&mut buffer).unwrap();
+                request.extend_from_slice(&buffer[..read]);
+            }
+            heard.push(String::from_utf8_lossy(&request).into_owned());
+            link.write_all(answer.as_bytes()).unwrap();
+        }
+        heard
+    };
+    (url, std::thread::spawn(serve))
+}
+
+fn http(status: &str, body: &Value) -> String {
+    let body = body.to_string();
+    format!(
+        "HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
+        body.len()
+    )
+}
+
+fn ran(folder: &Path, embedding: &str, key: Option<&str>, arguments: &[&str]) -> (Value, String, i32) {
+    let config = folder.join("config.toml");
+    let database = folder.join("memory.db");
+    std::fs::write(&config, format!("[profile.lab]\ndatabase = {:?}\n{embedding}", database.display().to_string()))
+        .unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_mnemoscope"));
+    command
+        .args(["--profile", "lab"])
+        .args(arguments)
+        .env("MNEMOSCOPE_CONFIG", &config)
+        .env("MNEMOSCOPE_STATE", folder);
+    command.env_remove("MNEMOSCOPE_DATABASE").env_remove("DATABASE_URL").env_remove("LAB_KEY");
+    if let Some(key) = key {
+        command.env("LAB_KEY", key);
+    }
+    let output = command.output().unwrap();
+    let words = String::from_utf8_lossy(&output.stderr).into_owned();
+    (serde_json::from_slice(&output.stdout).unwrap_or_default(), words, output.status.code().unwrap())
+}
+
+const ASK: &[&str] = &["recall", "any words", "--ranking", "cases", "--user", "user-0", "--at", NOW];
+
+#[test]
+fn a_text_is_compared_by_the_vector_of_the_named_endpoint() {
+    let world = built(Kept::SqliteBlob).unwrap();
+    let folder = world.folder.path();
+    let answer = http("200 OK", &json!({"data": [{"embedding": vector(9)}]}));
+    let busy = http("503 Service Unavailable", &json!({"error": {"message": "loading"}}));
+    let (url, heard) = server(vec![busy, answer]);
+    let settings = format!("embedding = {{ url = \"{url}\", model = \"m-1\", key_env = \"LAB_KEY\" }}\n");
+    let (shown, words, code) = ran(folder, &settings, Some("secret"), ASK);
+    assert_eq!((code, shown["query"]["used"].as_str()), (0, Some("vector")), "{words}");
+    assert_eq!((ids(&shown)[0], shown["rows"][0]["terms"][0]["name"].as_str()), ("c009", Some("similarity")));
+    let heard = heard.join().unwrap();
+    assert_eq!(heard.len(), 2, "a refusal that may pass is tried again");
+    let told = heard[1].to_ascii_lowercase();
+    assert!(
+        told.contains("authorization: bearer secret")
+            && told.contains("\"model\":\"m-1\"")
+            && told.contains("any words")
+    );
+    let (_, words, code) = ran(folder, &settings, None, ASK);
+    assert!(code == 2 && words.contains("$LAB_KEY"), "{words}");
+}
+
+#[test]
+fn a_vector_that_fits_no_stored_one_is_told_and_words_are_compared() {
+    let world = built(Kept::SqliteBlob).unwrap();
+    let folder = world.folder.path();
+    let (url, heard) = server(vec![http("200 OK", &json!({"data": [{"embedding": [0.5, 0.5, 0.5]}]}))]);
+    let settings = format!("embedding = {{ url = \"{url}\", model = \"m-2\" }}\n");
+    let (shown, words, code) = ran(folder, &settings, None, ASK);
+    heard.join().unwrap();
+    assert_eq!((code, shown["query"]["used"].as_str()), (0, Some("keyword")), "{words}");
+    let notes = shown["query"]["notes"].to_string();
+    assert!(notes.contains("3 dimensions fits no stored one"), "{notes}");
+}
+
+#[test]
+fn any_number_of_rows_may_be_asked_for() {
+    let world = built(Kept::SqliteBlob).unwrap();
+    for ranking in ["cases", "boosted", "similar", "proven"] {
+        let most = u64::MAX.to_string();
+        let (shown, words, code) =
+            ran(world.folder.path(), "", None, &["recall", "--like", "c001", "--ranking", ranking, "-k", &most]);
+        assert!(matches!(code, 0 | 5) && !words.contains("panicked"), "{ranking}: {words}");
+        let (_, words, code) =
+            ran(world.folder.path(), "", None, &["recall", "words", "--ranking", ranking, "-k", &most]);
+        assert!(matches!(code, 0 | 5) && !words.contains("panicked"), "{ranking}: {words}");
+        assert!(ranking != "cases" || !ids(&shown).is_empty());
+    }
+}
+
+#[test]
+fn a_dead_endpoint_costs_its_timeout_and_is_told() {
+    let world = built(Kept::SqliteBlob).unwrap();
+    // It takes connections and never answers.
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/v1/embeddings", silent.local_addr().unwrap());
+    let settings = format!("embedding = {{ url = \"{url}\", model = \"m\", timeout_seconds = 1 }}\n");
+    let began = Instant::now();
+    let (shown, words, code) = ran(world.folder.path(), &settings, None, ASK);
+    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+    assert_eq!((code, shown["query"]["used"].as_str()), (0, Some("keyword")));
+    let note = shown["query"]["notes"][0].as_str().unwrap();
+    assert!(note.contains("compared by keywords") && words.contains("compared by keywords"), "{note} {words}");
+    let (url, _) = server(vec![http("401 Unauthorized", &json!({"error": {"message": "bad key"}}))]);
+    let settings = format!("embedding = {{ url = \"{url}\", model = \"m\" }}\n");
+    let (shown, words, _) = ran(world.folder.path(), &settings, None, ASK);
+    assert!(shown["query"]["used"] == "keyword" && words.contains("401 bad key"), "{words}");
+}
+
+#[test]
+fn commands_say_what_they_cannot_do() {
+    let world = built(Kept::SqliteBlob).unwrap();
+    for (arguments, code, word) in [
+        (&["recall", "--ranking", "cases"][..], 2, "say what is asked"),
+        (&["recall", "x", "--ranking", "cases", "-k", "0"], 2, "-k 0"),
+        (&["recall", "x", "--ranking", "cases", "--at", "soon"], 2, "--at"),
+        (&["recall", "--like", "nobody", "--ranking", "boosted"], 3, "nobody"),
+        (&["recall", "x", "--ranking", "cases", "--policy", "no-such"], 3, "no-such"),
+    ] {
+        let (_, words, found) = ran(world.folder.path(), "", None, arguments);
+        assert!(found == code && words.contains(word), "{arguments:?}: {found} {words}");
+    }
+    let (shown, ..) = ran(
+        world.folder.path(),
+        "",
+        None,
+        &["context", "tax", "--ranking", "cases", "--tokens", "200", "--user", "user-0"],
+    );
+    let text = shown["text"].as_str().unwrap();
+    assert!(text.contains("Context: task tax") && text.contains("Outcome: ") && text.chars().count() <= 800, "{text}");
+    let (masked, ..) =
+        ran(world.folder.path(), "", None, &["--mask", "recall", "tax", "--ranking", "cases", "--user", "user-0"]);
+    assert!(!masked.to_string().contains("task tax"), "{masked}");
+    assert!(time::canonical(NOW).is_some());
+}
+
+/// What a recall prints.
+async fn answered(store: &Store, request: &RecallRequest) -> Value {
+    lab::recall(store, request).await.unwrap().to_json()
+}
+
+#[test]
+fn the_policy_in_use_ranks_unless_it_is_turned_off_and_the_answer_names_it() {
+    for world in worlds() {
+        let (path, database) = (world.folder.path().join("memory.db"), &world.database);
+        let target = database.as_ref().map_or(Target::File(path), |d| Target::Postgres(d.url().to_owned()));
+        block_on(async {
+            let store = Store::open(&target, &crate::support::options()).await.unwrap();
+            let asked = async |like: &str, policy: Option<&str>| {
+                let (like, policy) = (Some(like.to_owned()), policy.map(str::to_owned));
+                answered(&store, &RecallRequest { like, policy, ..request(Ranking::Cases) }).await
+            };
+            let (in_use, named) = (asked("c050", None).await, asked("c050", Some("pol")).await);
+            let off = asked("c050", Some(NO_POLICY)).await;
+            assert_eq!(in_use["query"]["policy"], "pol", "{:?}", world.kept);
+            let because = |answer: &Value| answer["query"]["policy_because"].clone();
+            assert_eq!((because(&in_use), because(&named)), (json!("in use"), json!("named")));
+            assert_eq!(in_use["rows"], named["rows"]);
+            assert!(off["query"]["policy"].is_null() && off["rows"][0]["terms"].as_array().unwrap().len() == 1);
+            assert_ne!(ids(&off), ids(&in_use));
+            // A bank without a policy is ranked by likeness; so are several banks together.
+            assert!(asked("c010", None).await["query"]["policy"].is_null());
+            for row in in_use["rows"].as_array().unwrap() {
+                let terms = row["terms"].as_array().unwrap();
+                let sum: f64 = terms.iter().map(|t| t["contribution"].as_f64().unwrap()).sum();
+                assert!((row["score"].as_f64().unwrap() - sum).abs() < 1e-9);
+                assert!(row["found_by"].as_array().is_some_and(|by| !by.is_empty()), "{row}");
+            }
+            let of_all = RecallRequest { text: Some("tax".into()), ..request(Ranking::Cases) };
+            assert!(answered(&store, &of_all).await["query"]["policy"].is_null());
+            let by_user = RecallRequest { user: Some("user-1".into()), ..of_all };
+            assert_eq!(answered(&store, &by_user).await["query"]["policy"], "pol");
+        });
+    }
+}
+
+#[test]
+fn a_bank_says_how_many_rows_its_recalls_get() {
+    let world = built(Kept::SqliteBlob).unwrap();
+    let store = block_on(async {
+        let path = world.folder.path().join("memory.db");
+        let mut link = SqliteConnection::connect(&format!("sqlite:{}", path.display())).await.unwrap();
+        let sql = "ALTER TABLE agent_memory_profiles ADD COLUMN top_k INTEGER; \
+            UPDATE agent_memory_profiles SET top_k = 2 WHERE id = 'p0'; UPDATE agent_memory_profiles SET top_k = 0 WHERE id = 'p2'";
+        sqlx::raw_sql(sql).execute(&mut link).await.unwrap();
+        Store::open(&Target::File(path), &crate::support::options()).await.unwrap()
+    });
+    let rows = |like: &str, k: Option<usize>| {
+        let request = RecallRequest { like: Some(like.to_owned()), k, ..request(Ranking::Cases) };
+        let answer = block_on(lab::recall(&store, &request)).unwrap().to_json();
+        (ids(&answer).len(), answer["query"]["k"].as_u64().unwrap())
+    };
+    assert_eq!(rows("c010", None), (2, 2));
+    assert_eq!(rows("c010", Some(3)), (3, 3), "what is asked for goes before");
+    assert_eq!(
+        (rows("c050", None), rows("c090", None)),
+        ((4, 4), (4, 4)),
+        "nothing said, or nothing that can be meant"
+    );
+}
+
+#[test]
+fn what_looks_like_poison_is_weighed_down_when_asked_for() {
+    let world = built(Kept::SqliteBlob).unwrap();
+    let asked = |like: &str, downweight| {
+        let request = RecallRequest { like: Some(like.to_owned()), downweight, k: Some(99), ..request(Ranking::Cases) };
+        block_on(lab::recall(&world.store, &request)).unwrap().to_json()
+    };
+    for (like, policy) in [("c010", Value::Null), ("c050", json!("pol"))] {
+        let before = asked(like, false);
+        let first = ids(&before)[0].to_owned();
+        block_on(async {
+            let path = world.folder.path().join("memory.db");
+            let mut link = SqliteConnection::connect(&format!("sqlite:{}", path.display())).await.unwrap();
+            let mut sql = format!("UPDATE agent_memory_cases SET reward = 0.1 WHERE id = '{first}';");
+            for n in 0..10 {
+                let _ = write!(
+                    sql,
+                    "INSERT INTO memory_access (id, ids, kind, created_at) VALUES ('x{first}{n}', '[\"{first}\"]', 'recall', '{NOW}');"
+                );
+            }
+            sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut link).await.unwrap();
+        });
+        let (plain, weighed) = (asked(like, false), asked(like, true));
+        assert_eq!(ids(&plain)[0], first, "only what is asked for is weighed down");
+        let row = weighed["rows"].as_array().unwrap().iter().find(|row| row["id"] == first.as_str()).unwrap();
+        let term = row["terms"].as_array().unwrap().last().unwrap();
+        assert_eq!((&term["name"], &term["contribution"]), (&json!("poison"), &json!(-1.0)));
+        assert!(ids(&weighed)[0] != first && weighed["query"]["policy"] == policy, "{weighed}");
+        for row in weighed["rows"].as_array().unwrap() {
+            let sum: f64 = row["terms"].as_array().unwrap().iter().map(|t| t["contribution"].as_f64().unwrap()).sum();
+            assert!((row["score"].as_f64().unwrap() - sum).abs() < 1e-9);
+        }
+    }
+}
+
+#[test]
+fn readers_of_ennube_take_the_highest_active_version() {
+    let Some(world) = block_on(crate::support::world::on_postgres(crate::support::fixtures::Layout::EnnubeJson)) else {
+        return;
+    };
+    block_on(async {
+        let page = world.store.page(&mnemoscope::memory::query::Query::new(Entity::Policy)).await.unwrap();
+        let version = |n: i64| page.rows.iter().find(|row| row.get("version") == &json!(n)).unwrap();
+        let bank = world.store.row(Entity::Profile, version(2).text("profile_id").unwrap()).await.unwrap().unwrap();
+        let owner = |column| bank.text(column).map(str::to_owned);
+        let mine = RecallRequest { user: owner("user_id"), agent: owner("agent_id"), ..request(Ranking::Cases) };
+        let request = RecallRequest { text: Some("clean the phone numbers".into()), ..mine };
+        let answer = lab::recall(&world.store, &request).await.unwrap().to_json();
+        assert_eq!(answer["query"]["policy"], version(2).id(), "{answer}");
+        assert_eq!(answer["query"]["policy_version"], 2);
+        let none = RecallRequest { policy: Some(NO_POLICY.into()), ..request };
+        let answer = lab::recall(&world.store, &none).await.unwrap().to_json();
+        assert!(answer["query"]["policy"].is_null() && !ids(&answer).is_empty(), "{answer}");
+    });
+}

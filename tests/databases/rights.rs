@@ -1,0 +1,498 @@
+//! A PostgreSQL role with half the rights: what it may not read is left out and said, with the GRANT that would help, and
+//! the rest goes on. Rows that policies hide are said to be hidden; tables in partitions are tables; a server that does
+//! not know some function still opens.
+
+use std::process::{Command, Stdio};
+
+use crate::support::block_on;
+use crate::support::fixtures::{Layout, build_postgres};
+use crate::support::postgres::Database;
+use serde_json::Value;
+use sqlx::{AssertSqlSafe, Connection, PgConnection};
+
+/// A database with its owner, and a role that is given rights one by one.
+struct World {
+    database: Database,
+    role: String,
+    state: tempfile::TempDir,
+}
+
+/// An answer of the program: exit code, what it gave, what it said.
+struct Answer {
+    code: Option<i32>,
+    value: Value,
+    words: String,
+}
+
+impl World {
+    /// A database that the owner has made ready for changes.
+    async fn of(layout: Layout) -> Option<World> {
+        let world = World::without_trail(layout).await?;
+        assert_eq!(world.owner(&["migrate", "--apply"]).code, Some(0));
+        Some(world)
+    }
+
+    async fn without_trail(layout: Layout) -> Option<World> {
+        let database = Database::fresh()?;
+        if layout.needs_vector() && !database.has_vector() {
+            return None;
+        }
+        build_postgres(layout, database.url()).await;
+        let role = format!("reader_{:08x}", rand::random::<u32>());
+        let world = World { database, role, state: tempfile::tempdir().expect("a folder") };
+        world.run("CREATE ROLE $role LOGIN PASSWORD 'x'; GRANT USAGE ON SCHEMA public TO $role").await;
+        Some(world)
+    }
+
+    /// Runs statements as the owner; `$role` stands for the role.
+    async fn run(&self, sql: &str) {
+        let mut link = PgConnection::connect(self.database.url()).await.expect("the server");
+        let sql = sql.replace("$role", &self.role);
+        sqlx::raw_sql(AssertSqlSafe(sql.clone())).execute(&mut link).await.unwrap_or_else(|e| panic!("{sql}: {e}"));
+        link.close().await.expect("closed");
+    }
+
+    async fn number(&self, sql: &str) -> i64 {
+        let mut link = PgConnection::connect(self.database.url()).await.expect("the server");
+        sqlx::query_scalar(AssertSqlSafe(sql.to_owned())).fetch_one(&mut link).await.expect("a number")
+    }
+
+    /// Lets the role read every table but our own and some.
+    async fn grant_all_but(&self, tables: &[&str]) {
+        let denied = tables.join("', '");
+        self.run(&format!(
+            "DO $$ DECLARE t record; BEGIN FOR t IN SELECT c.relname FROM pg_class c \
+             WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p', 'v') \
+             AND c.relname NOT IN ('memory_audit', 'memory_audit_private', 'memory_audit_head', 'memory_migrations', \
+               'memory_jobs', 'memory_job_quarantine', 'memory_holds', 'memory_suppressions', 'memory_purges', '{denied}') \
+             LOOP EXECUTE format('GRANT SELECT ON %I TO $role', t.relname); END LOOP; END $$"
+        ))
+        .await;
+    }
+
+    fn url_of_role(&self) -> String {
+        let mut url = url::Url::parse(self.database.url()).expect("a URL");
+        url.set_username(&self.role).and_then(|()| url.set_password(Some("x"))).expect("a user");
+        url.to_string()
+    }
+
+    fn ask(&self, url: &str, arguments: &[&str]) -> Answer {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_mnemoscope"));
+        command.args(["--format", "json", "-d", url]).args(arguments).stdin(Stdio::null());
+        command.env("MNEMOSCOPE_STATE", self.state.path());
+        let done = command.output().expect("the program");
+        Answer {
+            code: done.status.code(),
+            value: serde_json::from_slice(&done.stdout).unwrap_or_default(),
+            words: String::from_utf8_lossy(&done.stderr).into_owned(),
+        }
+    }
+
+    fn owner(&self, arguments: &[&str]) -> Answer {
+        self.ask(self.database.url(), arguments)
+    }
+
+    fn reader(&self, arguments: &[&str]) -> Answer {
+        self.ask(&self.url_of_role(), arguments)
+    }
+
+    /// The reader's answer, which must be one.
+    fn read(&self, arguments: &[&str]) -> Value {
+        let answer = self.reader(arguments);
+        assert_eq!(answer.code, Some(0), "{arguments:?}: {}", answer.words);
+        answer.value
+    }
+
+    async fn end(self) {
+        self.run("DROP OWNED BY $role; DROP ROLE $role").await;
+    }
+}
+
+/// The capability of a name in an answer of `status`.
+fn capability<'a>(status: &'a Value, name: &str) -> &'a Value {
+    let all = status["capabilities"].as_array().expect("capabilities");
+    all.iter().find(|c| c["name"] == name).unwrap_or_else(|| panic!("no capability {name} in {status:#}"))
+}
+
+fn says(value: &Value, words: &[&str]) -> bool {
+    let text = value.to_string();
+    words.iter().all(|word| text.contains(word))
+}
+
+fn ids(list: &Value) -> Vec<&str> {
+    list["rows"].as_array().expect("rows").iter().filter_map(|row| row["id"].as_str()).collect()
+}
+
+#[test]
+fn a_reader_of_the_product_tables_is_not_locked_out_by_ours() {
+    block_on(async {
+        let Some(world) = World::of(Layout::Atom).await else { return };
+        world.grant_all_but(&[]).await;
+        let status = world.read(&["status"]);
+        for table in ["memory_migrations", "memory_audit", "memory_holds", "memory_jobs"] {
+            let missing = capability(&status, table);
+            assert_eq!(missing["available"], false, "{missing}");
+            assert!(
+                says(missing, &["may not read", &format!("GRANT SELECT ON {table} TO {}", world.role)]),
+                "{missing}"
+            );
+        }
+        assert!(says(capability(&status, "write"), &["GRANT"]), "{status:#}");
+        assert_eq!(status["migrations"]["pending"], serde_json::json!([]), "nobody is told to make them again");
+        let findings = world.reader(&["findings"]);
+        assert_eq!(findings.code, Some(0), "{}", findings.words);
+        // What looks at the trail itself is refused, with what would help, and nothing is called broken.
+        for asked in [&["audit", "list"][..], &["audit", "verify"]] {
+            let refused = world.reader(asked);
+            assert_eq!(refused.code, Some(5), "{asked:?}: {}", refused.words);
+            assert!(refused.words.contains("GRANT SELECT ON memory_migrations TO"), "{}", refused.words);
+        }
+        for asked in [&["migrate"][..], &["backfill"], &["insights"], &["list", "episode"], &["list", "audit_entry"]] {
+            let answer = world.reader(asked);
+            let refused = answer.code == Some(5) && asked.contains(&"audit_entry");
+            assert!(answer.code == Some(0) || refused, "{asked:?}: {}", answer.words);
+        }
+        let plan = world.read(&["purge", "user-ana"]);
+        assert!(says(&plan["disclosures"], &["legal hold", "not known", "GRANT SELECT ON memory_holds"]), "{plan:#}");
+        let applied = world.reader(&["purge", "user-ana", "--apply"]);
+        assert_eq!(applied.code, Some(5), "{}", applied.words);
+        // The remedies are what helps.
+        for missing in status["capabilities"].as_array().expect("capabilities") {
+            if let Some(remedy) = missing["remedy"].as_str().filter(|r| r.starts_with("GRANT SELECT")) {
+                world.run(remedy).await;
+            }
+        }
+        assert_eq!(world.reader(&["audit", "verify"]).code, Some(0));
+        let status = world.read(&["status"]);
+        assert!(!says(&status["capabilities"], &["may not read"]), "{status:#}");
+        world.end().await;
+    });
+}
+
+#[test]
+fn a_table_that_may_not_be_read_takes_down_no_entity() {
+    block_on(async {
+        let Some(world) = World::of(Layout::Atom).await else { return };
+        let all = world.owner(&["list", "episode"]).value;
+        world.grant_all_but(&["chat_sessions"]).await;
+        let status = world.read(&["status"]);
+        let missing = capability(&status, "chat_sessions");
+        let remedy = missing["remedy"].as_str().expect("a remedy").to_owned();
+        assert_eq!(remedy, format!("GRANT SELECT ON chat_sessions TO {}", world.role));
+        assert!(says(capability(&status, "episode"), &["user_id is null", "chat_sessions"]), "{status:#}");
+        assert_eq!(capability(&status, "episode")["available"], true);
+        let list = world.reader(&["list", "episode"]);
+        assert_eq!(ids(&list.value), ids(&all), "{}", list.words);
+        assert!(list.value["rows"].as_array().expect("rows").iter().all(|row| row["user_id"].is_null()));
+        assert!(list.words.contains("left out: chat_sessions"), "{}", list.words);
+        let subjects = world.read(&["list", "subject"]);
+        let first = &subjects["rows"][0];
+        assert!(first["episodes"].is_null() && first["feedback"].is_number(), "a count is none, not nought: {first}");
+        for asked in [
+            &["findings"][..],
+            &["insights"],
+            &["recall", "report", "--ranking", "boosted", "--agent", "agent-1"],
+            &["context", "report", "--ranking", "boosted", "--agent", "agent-1"],
+            &["show", "episode", ids(&all)[0]],
+        ] {
+            let answer = world.reader(asked);
+            assert_eq!(answer.code, Some(0), "{asked:?}: {}", answer.words);
+        }
+        let findings = world.read(&["findings", "--kind", "unread_table"]);
+        assert!(says(&findings, &["unread_table", "chat_sessions"]), "{findings:#}");
+        world.run(&remedy).await;
+        let list = world.read(&["list", "episode"]);
+        assert!(list["rows"].as_array().expect("rows").iter().any(|row| row["user_id"].is_string()), "{list:#}");
+        world.end().await;
+    });
+}
+
+#[test]
+fn a_table_of_vectors_that_may_not_be_read_leaves_the_cases() {
+    block_on(async {
+        let Some(world) = World::of(Layout::EnnubeVectors).await else { return };
+        let all = world.owner(&["list", "case"]).value;
+        world.grant_all_but(&["agent_memory_embeddings"]).await;
+        let list = world.read(&["list", "case"]);
+        assert_eq!(ids(&list), ids(&all));
+        assert!(
+            list["rows"].as_array().expect("rows").iter().all(|row| row["has_vector"].is_null()),
+            "not false: {list:#}"
+        );
+        for asked in [&["findings"][..], &["recall", "phone numbers", "--ranking", "cases"], &["status"]] {
+            let answer = world.reader(asked);
+            assert_eq!(answer.code, Some(0), "{asked:?}: {}", answer.words);
+        }
+        assert!(says(capability(&world.read(&["status"]), "agent_memory_embeddings"), &["GRANT SELECT"]));
+        // Without the cases the people are there, and how many cases they have is not known.
+        world.run("REVOKE SELECT ON agent_memory_cases FROM $role").await;
+        let subjects = world.read(&["list", "subject"]);
+        assert!(!ids(&subjects).is_empty() && subjects["rows"][0]["cases"].is_null(), "{subjects:#}");
+        let refused = world.reader(&["list", "case"]);
+        assert_eq!(refused.code, Some(5), "{}", refused.words);
+        assert!(refused.words.contains("GRANT SELECT ON agent_memory_cases TO"), "{}", refused.words);
+        world.end().await;
+    });
+}
+
+#[test]
+fn a_column_that_may_not_be_read_is_null() {
+    block_on(async {
+        let Some(world) = World::of(Layout::Atom).await else { return };
+        let all = world.owner(&["list", "feedback"]).value;
+        world.grant_all_but(&["agent_feedback"]).await;
+        world
+            .run(
+                "DO $$ DECLARE c text; BEGIN FOR c IN SELECT attname FROM pg_attribute WHERE attnum > 0 \
+                 AND attrelid = 'agent_feedback'::regclass AND attname <> 'user_correction' \
+                 LOOP EXECUTE format('GRANT SELECT (%I) ON agent_feedback TO $role', c); END LOOP; END $$",
+            )
+            .await;
+        let list = world.read(&["list", "feedback"]);
+        assert_eq!(ids(&list), ids(&all));
+        let of_table = |row: &&Value| row["source"] == "agent_feedback";
+        let mut rows = list["rows"].as_array().expect("rows").iter().filter(of_table);
+        assert!(rows.all(|row| row["correction"].is_null() && row["agent_id"].is_string()), "{list:#}");
+        let status = world.read(&["status"]);
+        let remedy = capability(&status, "agent_feedback")["remedy"].as_str().expect("a remedy").to_owned();
+        assert_eq!(remedy, format!("GRANT SELECT (user_correction) ON agent_feedback TO {}", world.role));
+        assert_eq!(world.reader(&["findings"]).code, Some(0));
+        world.run(&remedy).await;
+        assert!(!says(&world.read(&["status"])["capabilities"], &["user_correction"]));
+        world.end().await;
+    });
+}
+
+#[test]
+fn an_erasure_by_a_role_that_may_not_read_or_delete_everything_is_not_verified() {
+    block_on(async {
+        let Some(world) = World::of(Layout::Atom).await else { return };
+        world
+            .run("GRANT ALL ON ALL TABLES IN SCHEMA public TO $role; REVOKE DELETE ON agent_episodes FROM $role")
+            .await;
+        let refused = world.reader(&["purge", "user-ana", "--apply"]);
+        assert!(matches!(refused.code, Some(5 | 6)), "{:?} {} {:#}", refused.code, refused.words, refused.value);
+        assert!(!refused.value["status"].to_string().contains("verified"), "{:#}", refused.value);
+        world.end().await;
+    });
+}
+
+/// The statements of the documentation, each block by itself.
+fn documented() -> Vec<String> {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/deployments.md");
+    let text = std::fs::read_to_string(path).expect("the page");
+    let blocks = text.split("```sql\n").skip(1);
+    blocks.filter_map(|block| Some(block.split_once("```")?.0.to_owned())).collect()
+}
+
+#[test]
+fn the_documented_grants_are_enough_for_a_reader_and_for_an_operator() {
+    block_on(async {
+        let Some(world) = World::of(Layout::Atom).await else { return };
+        let operator = format!("{}_op", world.role);
+        // The reader of the page is the role that is there; the operator is another.
+        let run = |block: &str| {
+            let made = block.lines().filter(|line| !line.starts_with("CREATE ROLE memory_reader"));
+            let sql = made.collect::<Vec<_>>().join("\n");
+            sql.replace("memory_reader", &world.role).replace("memory_operator", &operator)
+        };
+        let blocks: Vec<String> = documented().into_iter().filter(|b| b.contains(" memory_")).collect();
+        let [reading, private, changing] = &blocks[..] else { panic!("{blocks:?}") };
+        world.run(&run(reading)).await;
+        assert_eq!(world.reader(&["audit", "verify"]).code, Some(0));
+        assert!(!says(&world.read(&["status"])["capabilities"], &["may not read"]));
+        world.run(&run(private)).await;
+        let refused = world.reader(&["audit", "verify"]);
+        assert_eq!(refused.code, Some(5), "{}", refused.words);
+        assert!(refused.words.contains("GRANT SELECT ON memory_audit_private"), "{}", refused.words);
+        assert_eq!(world.reader(&["findings"]).code, Some(0));
+        world.run(&run(changing)).await;
+        let url = world.url_of_role().replace(&world.role, &operator);
+        let episode = world.read(&["list", "episode"])["rows"][0]["id"].as_str().expect("an id").to_owned();
+        let given =
+            world.ask(&url, &["feedback", "add", &episode, "--kind", "thumbs_up", "--user", "user-ana", "--apply"]);
+        assert_eq!(given.code, Some(0), "{}", given.words);
+        let refused =
+            world.reader(&["feedback", "add", &episode, "--kind", "thumbs_down", "--user", "user-ana", "--apply"]);
+        assert_eq!(refused.code, Some(5), "{}", refused.words);
+        let erased = world.ask(&url, &["purge", "user-ana", "--apply", "--account", "erase"]);
+        assert_eq!(erased.code, Some(0), "{} {:#}", erased.words, erased.value);
+        assert_eq!(erased.value["status"], "verified with disclosures", "{:#}", erased.value);
+        world.run(&format!("DROP OWNED BY {operator}; DROP ROLE {operator}")).await;
+        world.end().await;
+    });
+}
+
+/// Makes a table of the fixture a partitioned one with the same rows.
+async fn partition(world: &World, table: &str, by: &str, parts: &[String]) {
+    let mut sql = format!(
+        "ALTER TABLE {table} RENAME TO whole_{table}; \
+         CREATE TABLE {table} (LIKE whole_{table} INCLUDING DEFAULTS) PARTITION BY {by}; "
+    );
+    for part in parts {
+        sql += &format!("{part}; ");
+    }
+    sql += &format!("INSERT INTO {table} SELECT * FROM whole_{table}; DROP TABLE whole_{table} CASCADE");
+    world.run(&sql).await;
+}
+
+fn hashed(table: &str) -> Vec<String> {
+    let part =
+        |n: usize| format!("CREATE TABLE {table}_{n} PARTITION OF {table} FOR VALUES WITH (MODULUS 3, REMAINDER {n})");
+    let mut parts: Vec<String> = (0..2).map(part).collect();
+    // The last one is in parts again.
+    parts.push(format!("{} PARTITION BY RANGE (created_at)", part(2)));
+    parts.push(format!(
+        "CREATE TABLE {table}_2_old PARTITION OF {table}_2 FOR VALUES FROM (MINVALUE) TO ('2026-02-01')"
+    ));
+    parts.push(format!("CREATE TABLE {table}_2_new PARTITION OF {table}_2 DEFAULT"));
+    parts
+}
+
+#[test]
+fn partitioned_tables_get_their_indexes_and_are_purged_by_their_keys() {
+    block_on(async {
+        let Some(world) = World::without_trail(Layout::Atom2026).await else { return };
+        partition(&world, "canvas_audit", "HASH (id)", &hashed("canvas_audit")).await;
+        world.run("ALTER TABLE canvas_audit ADD PRIMARY KEY (id, created_at)").await;
+        // As a migration leaves it that was stopped after its first step.
+        world.run("CREATE INDEX ix_canvas_audit_episode_id ON ONLY canvas_audit (episode_id)").await;
+        let migrated = world.owner(&["migrate", "--apply"]);
+        assert_eq!(migrated.code, Some(0), "{}", migrated.words);
+        let sound = "SELECT count(*) FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid \
+             WHERE i.indisvalid AND c.relname = 'ix_canvas_audit_episode_id' AND c.relkind = 'I'";
+        assert_eq!(world.number(sound).await, 1, "the index of the whole is valid");
+        let below = "SELECT count(*) FROM pg_index i JOIN pg_class t ON t.oid = i.indrelid \
+             JOIN pg_attribute a ON a.attrelid = t.oid AND a.attnum = i.indkey[0] \
+             WHERE t.relname ~ '^canvas_audit' AND t.relkind = 'r' AND a.attname = 'episode_id' AND i.indisvalid";
+        assert_eq!(world.number(below).await, 4, "each partition that holds rows has it");
+        let status = world.owner(&["status"]).value;
+        assert_eq!(status["migrations"]["pending"], serde_json::json!([]), "{status:#}");
+        let before = world.number("SELECT count(*) FROM canvas_audit WHERE user_id = 'user-ana'").await;
+        assert!(before > 0);
+        let receipt = world.owner(&["purge", "user-ana", "--apply", "--account", "erase"]);
+        assert_eq!(receipt.code, Some(0), "{} {:#}", receipt.words, receipt.value);
+        assert!(receipt.value["status"].as_str().is_some_and(|s| s.starts_with("verified")), "{:#}", receipt.value);
+        assert_eq!(world.number("SELECT count(*) FROM canvas_audit WHERE user_id = 'user-ana'").await, 0);
+        world.end().await;
+    });
+}
+
+#[test]
+fn rows_that_policies_hide_are_said_to_be_hidden_in_partitioned_tables_too() {
+    block_on(async {
+        let Some(world) = World::of(Layout::Atom2026).await else { return };
+        let ranges = [
+            "CREATE TABLE episodes_old PARTITION OF episodes FOR VALUES FROM (MINVALUE) TO ('2026-01-15')".to_owned(),
+            "CREATE TABLE episodes_new PARTITION OF episodes DEFAULT".to_owned(),
+        ];
+        partition(&world, "episodes", "RANGE (started_at)", &ranges).await;
+        // Whoever attaches tables has the key on each of them, and none on the whole.
+        world.run("ALTER TABLE episodes_old ADD PRIMARY KEY (id); ALTER TABLE episodes_new ADD PRIMARY KEY (id)").await;
+        world
+            .run(
+                "ALTER TABLE episodes ENABLE ROW LEVEL SECURITY; \
+                 CREATE POLICY own ON episodes USING (user_id = 'user-ana'); \
+                 GRANT SELECT ON ALL TABLES IN SCHEMA public TO $role",
+            )
+            .await;
+        let all = world.number("SELECT count(*) FROM episodes").await;
+        let list = world.reader(&["list", "episode"]);
+        assert!((ids(&list.value).len() as i64) < all, "the policy hides some");
+        let hidden = ["row-level security", "episodes", &world.role];
+        assert!(hidden.iter().all(|word| list.words.contains(word)), "{}", list.words);
+        let status = world.read(&["status"]);
+        assert!(says(capability(&status, "every_row"), &hidden), "{status:#}");
+        let findings = world.read(&["findings", "--kind", "hidden_rows"]);
+        assert!(says(&findings, &["hidden_rows", "episodes"]), "{findings:#}");
+        let plan = world.read(&["purge", "user-ana"]);
+        assert!(says(&plan["disclosures"], &["episodes", "row-level security"]), "{plan:#}");
+        // The owner sees all, and hears nothing of it.
+        let owner = world.owner(&["list", "episode"]);
+        assert!(ids(&owner.value).len() as i64 == all && !owner.words.contains("row-level"), "{}", owner.words);
+        world.end().await;
+    });
+}
+
+#[test]
+fn rows_of_a_table_that_inherits_are_read_once() {
+    block_on(async {
+        let Some(world) = World::of(Layout::Atom).await else { return };
+        world
+            .run(
+                "CREATE TABLE chat_messages_old (archived_note text) INHERITS (chat_messages); \
+                 ALTER TABLE chat_messages_old ADD PRIMARY KEY (id); \
+                 INSERT INTO chat_messages_old SELECT m.*, 'said by user-ana' FROM chat_messages m JOIN chat_sessions s \
+                 ON s.id = m.conversation_id WHERE s.user_id = 'user-ana' ORDER BY m.id LIMIT 1; \
+                 UPDATE chat_messages_old SET id = 'old-1'",
+            )
+            .await;
+        let mine = "SELECT count(*) FROM chat_messages m JOIN chat_sessions s ON s.id = m.conversation_id \
+             WHERE s.user_id = 'user-ana'";
+        let rows = world.number(mine).await;
+        let plan = world.owner(&["purge", "user-ana"]).value;
+        assert_eq!(plan["counts"]["chat_messages"]["delete"], rows, "{:#}", plan["counts"]);
+        assert!(plan["counts"]["chat_messages_old"].is_null(), "not once more: {:#}", plan["counts"]);
+        let receipt = world.owner(&["purge", "user-ana", "--apply", "--account", "erase"]);
+        assert_eq!(receipt.code, Some(0), "{} {:#}", receipt.words, receipt.value);
+        assert_eq!(world.number("SELECT count(*) FROM chat_messages_old").await, 0);
+        world.end().await;
+    });
+}
+
+#[test]
+fn a_server_without_some_functions_still_opens_and_is_looked_at() {
+    block_on(async {
+        let Some(world) = World::of(Layout::Atom).await else { return };
+        world.grant_all_but(&[]).await;
+        world.run("GRANT SELECT ON ALL TABLES IN SCHEMA public TO $role").await;
+        let all = world.read(&["list", "episode"]);
+        // Functions of that name stand before the server's own, and know nothing.
+        let mut sql = "ALTER TABLE turn_facts ENABLE ROW LEVEL SECURITY; CREATE SCHEMA shadow; GRANT USAGE ON SCHEMA shadow TO $role; ".to_owned();
+        for (name, arguments, gives) in [
+            ("pg_total_relation_size", "oid", "bigint"),
+            ("pg_total_relation_size", "regclass", "bigint"),
+            ("has_table_privilege", "oid, text", "boolean"),
+            ("has_table_privilege", "text, text", "boolean"),
+            ("has_schema_privilege", "oid, text", "boolean"),
+            ("has_column_privilege", "oid, smallint, text", "boolean"),
+            ("row_security_active", "oid", "boolean"),
+            ("pg_is_in_recovery", "", "boolean"),
+            ("pg_advisory_xact_lock", "bigint", "void"),
+            ("pg_control_system", "", "bigint"),
+            ("txid_current", "", "bigint"),
+        ] {
+            sql += &format!(
+                "CREATE FUNCTION shadow.{name}({arguments}) RETURNS {gives} LANGUAGE plpgsql AS \
+                 $$ BEGIN RAISE EXCEPTION 'unknown function: {name}()' USING ERRCODE = '42883'; END $$; "
+            );
+        }
+        for view in ["pg_inherits", "pg_policies", "pg_available_extensions", "pg_stat_activity", "pg_stat_replication"]
+        {
+            sql += &format!("CREATE VIEW shadow.{view} AS SELECT 1 / (random() * 0)::int AS nothing; ");
+        }
+        sql += "GRANT SELECT ON ALL TABLES IN SCHEMA shadow TO $role; \
+                ALTER ROLE $role SET search_path = shadow, pg_catalog, public";
+        world.run(&sql).await;
+        let status = world.read(&["status"]);
+        for name in ["table_sizes", "rights", "row_security", "standby", "table_parts", "policies", "extensions"] {
+            let missing = capability(&status, name);
+            assert_eq!(missing["available"], false);
+            assert!(missing["reason"].as_str().is_some_and(|r| r.contains("refused")), "{missing}");
+        }
+        assert_eq!(ids(&world.read(&["list", "episode"])), ids(&all));
+        for asked in [
+            &["findings"][..],
+            &["insights"],
+            &["recall", "report", "--ranking", "boosted", "--agent", "agent-1"],
+            &["audit", "verify"],
+            &["backfill"],
+            &["migrate"],
+            &["show", "episode", ids(&all)[0]],
+        ] {
+            let answer = world.reader(asked);
+            assert_eq!(answer.code, Some(0), "{asked:?}: {}", answer.words);
+        }
+        world.end().await;
+    });
+}

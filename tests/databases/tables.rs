@@ -1,0 +1,233 @@
+//! Raw tables through the commands: every row once in any order, whether a layout knows the table or not, on both engines.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::support::postgres::Database;
+use crate::support::{block_on, program};
+use serde_json::Value;
+use sqlx::Connection as _;
+use sqlx::{Executor as _, PgConnection};
+use tempfile::TempDir;
+
+const ROWS: i64 = 23;
+
+/// Statements that both engines understand, and some of each one's own.
+fn statements(engine: &str) -> Vec<String> {
+    let (real, blob, json, list) = match engine {
+        "sqlite" => ("REAL", "BLOB", "TEXT", "TEXT"),
+        _ => ("double precision", "bytea", "jsonb", "text[]"),
+    };
+    let mut all = vec![
+        format!(
+            "CREATE TABLE facts (owner TEXT NOT NULL, \"key\" TEXT NOT NULL, weight {real}, rank INTEGER, body {json}, \
+             raw {blob}, tags {list}, PRIMARY KEY (owner, \"key\")){}",
+            if engine == "sqlite" { " WITHOUT ROWID" } else { "" }
+        ),
+        "CREATE TABLE loose (word TEXT, number INTEGER)".to_owned(),
+        "CREATE VIEW shown AS SELECT owner, rank FROM facts WHERE rank IS NOT NULL".to_owned(),
+    ];
+    for n in 0..ROWS {
+        let owner = ["ann", "bob", "Zoë"][usize::try_from(n % 3).unwrap()];
+        let weight = if n % 4 == 0 { "NULL".to_owned() } else { format!("{}.5", n % 5) };
+        let rank = if n % 7 == 0 { "NULL".to_owned() } else { (n % 6).to_string() };
+        let raw = if engine == "sqlite" { format!("x'82a5{n:02x}'") } else { format!("'\\x82a5{n:02x}'") };
+        let tags = if engine == "sqlite" { format!("'[\"t{n}\"]'") } else { format!("ARRAY['t{n}']") };
+        all.push(format!(
+            "INSERT INTO facts VALUES ('{owner}', 'k{n:02}', {weight}, {rank}, '{{\"n\": {n}, \"text\": \"line {n}\"}}', {raw}, {tags})"
+        ));
+        all.push(format!("INSERT INTO loose VALUES ('same', {})", n % 2));
+    }
+    all
+}
+
+struct World {
+    database: String,
+    home: TempDir,
+    /// Deleted with the world.
+    _server: Option<Database>,
+}
+
+impl World {
+    fn run(&self, arguments: &[&str]) -> (i32, String, String) {
+        let output = Command::new(program())
+            .args(["-d", &self.database])
+            .args(arguments)
+            .env("MNEMOSCOPE_STATE", self.home.path().join("state"))
+            .env("MNEMOSCOPE_CONFIG", self.home.path().join("config.toml"))
+            .output()
+            .unwrap();
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        (output.status.code().unwrap_or(-1), text(output.stdout), text(output.stderr))
+    }
+
+    fn json(&self, arguments: &[&str]) -> Value {
+        let (code, out, error) = self.run(arguments);
+        assert_eq!(code, 0, "{arguments:?}: {error}");
+        serde_json::from_str(&out).unwrap_or_else(|e| panic!("{arguments:?}: {e}: {out}"))
+    }
+
+    /// All rows in pages of that many.
+    fn paged(&self, arguments: &[&str], limit: usize) -> Vec<Value> {
+        let (limit, mut after, mut rows) = (limit.to_string(), None::<String>, Vec::new());
+        loop {
+            let mut page = arguments.to_vec();
+            page.extend(["--limit", &limit]);
+            page.extend(after.iter().flat_map(|after| ["--after", after]));
+            let page = self.json(&page);
+            rows.extend(page["rows"].as_array().unwrap().clone());
+            assert!(rows.len() <= 200, "the pages do not end");
+            match page["next"].as_str() {
+                Some(next) => after = Some(next.to_owned()),
+                None => return rows,
+            }
+        }
+    }
+}
+
+fn sqlite() -> World {
+    let home = TempDir::new().unwrap();
+    let path = home.path().join("other.db");
+    block_on(fill_sqlite(&path));
+    World { database: path.display().to_string(), home, _server: None }
+}
+
+async fn fill_sqlite(path: &Path) {
+    let url = format!("sqlite:{}?mode=rwc", path.display());
+    let mut link = sqlx::SqliteConnection::connect(&url).await.unwrap();
+    let search = ["CREATE VIRTUAL TABLE words USING fts5(word)", "INSERT INTO words VALUES ('late loads')"];
+    for statement in statements("sqlite").iter().map(String::as_str).chain(search) {
+        sqlx::query(sqlx::AssertSqlSafe(statement.to_owned())).execute(&mut link).await.unwrap();
+    }
+    link.close().await.unwrap();
+}
+
+fn on_both(check: impl Fn(&World)) {
+    check(&sqlite());
+    let Some(database) = Database::fresh() else { return };
+    block_on(async {
+        let mut link = PgConnection::connect(database.url()).await.unwrap();
+        for statement in statements("postgres") {
+            link.execute(sqlx::AssertSqlSafe(statement)).await.unwrap();
+        }
+    });
+    check(&World { database: database.url().to_owned(), home: TempDir::new().unwrap(), _server: Some(database) });
+}
+
+#[test]
+fn every_table_is_listed_with_its_rows_key_and_columns() {
+    on_both(|world| {
+        let tables = world.json(&["tables"]);
+        let table = |name: &str| {
+            let all = tables["tables"].as_array().unwrap();
+            all.iter().find(|t| t["name"] == name).unwrap_or_else(|| panic!("{name} in {tables}")).clone()
+        };
+        let facts = table("facts");
+        assert_eq!(
+            (&facts["rows"], &facts["count_kind"], &facts["kind"]),
+            (&ROWS.into(), &"exact".into(), &"table".into())
+        );
+        assert_eq!(facts["key"], serde_json::json!(["owner", "key"]));
+        assert_eq!(facts["columns"].as_array().unwrap().len(), 7);
+        assert_eq!(table("shown")["kind"], "view");
+        assert_eq!(table("loose")["key"], serde_json::json!([]));
+    });
+}
+
+#[test]
+fn pages_hold_each_row_once_in_every_order() {
+    on_both(|world| {
+        for order in
+            [None, Some("weight"), Some("weight:desc"), Some("rank"), Some("rank:desc"), Some("body"), Some("raw:desc")]
+        {
+            let mut arguments = vec!["table", "facts"];
+            arguments.extend(order.iter().flat_map(|order| ["--order", order]));
+            let whole = world.paged(&arguments, 100);
+            assert_eq!(whole.len(), ROWS as usize, "{order:?}");
+            assert_eq!(world.paged(&arguments, 4), whole, "{order:?}");
+            let mut keys: Vec<String> = whole.iter().map(|row| format!("{} {}", row["owner"], row["key"])).collect();
+            keys.sort_unstable();
+            keys.dedup();
+            assert_eq!(keys.len(), ROWS as usize, "{order:?}");
+        }
+        // Without a key, and a view.
+        assert_eq!(world.paged(&["table", "loose", "--order", "number:desc"], 3).len(), ROWS as usize);
+        assert_eq!(world.paged(&["table", "loose"], 3).len(), ROWS as usize);
+        let ranked = (0..ROWS).filter(|n| n % 7 != 0).count();
+        assert_eq!(world.paged(&["table", "shown"], 5).len(), ranked);
+    });
+}
+
+#[test]
+fn empty_values_come_first_and_numbers_are_ordered_as_numbers() {
+    on_both(|world| {
+        let rows = world.paged(&["table", "facts", "--order", "weight"], 100);
+        let weights: Vec<Option<f64>> = rows.iter().map(|row| row["weight"].as_f64()).collect();
+        let mut ordered = weights.clone();
+        ordered.sort_by(|a, b| a.partial_cmp(b).unwrap());
+        assert_eq!(weights, ordered);
+        assert_eq!(weights[0], None);
+    });
+}
+
+#[test]
+fn conditions_narrow_rows() {
+    on_both(|world| {
+        let count = |conditions: &[&str]| {
+            let mut arguments = vec!["table", "facts"];
+            arguments.extend(conditions.iter().flat_map(|c| ["--where", c]));
+            world.paged(&arguments, 100).len()
+        };
+        let numbers = || 0..ROWS;
+        assert_eq!(count(&["owner = Zoë"]), numbers().filter(|n| n % 3 == 2).count());
+        assert_eq!(count(&["rank = null"]), numbers().filter(|n| n % 7 == 0).count());
+        assert_eq!(count(&["rank >= 4"]), numbers().filter(|n| n % 7 != 0 && n % 6 >= 4).count());
+        assert_eq!(count(&["body ~ 'LINE 1'"]), numbers().filter(|n| *n == 1 || (10..20).contains(n)).count());
+        assert_eq!(count(&["owner = ann", "key != k00"]), numbers().filter(|n| n % 3 == 0 && *n != 0).count());
+    });
+}
+
+#[test]
+fn values_are_decoded_and_blobs_previewed() {
+    on_both(|world| {
+        let rows = world.json(&["table", "facts", "--where", "key = k05"]);
+        let row = &rows["rows"][0];
+        assert_eq!(row["body"], serde_json::json!({ "n": 5, "text": "line 5" }));
+        assert_eq!(row["tags"], serde_json::json!(["t5"]));
+        assert_eq!((&row["raw"]["bytes"], &row["raw"]["begins"]), (&3.into(), &"82a505".into()));
+    });
+}
+
+#[test]
+fn a_masked_table_shows_no_word() {
+    on_both(|world| {
+        for format in ["json", "jsonl", "csv", "table"] {
+            let (code, out, error) = world.run(&["--mask", "--format", format, "table", "facts"]);
+            assert_eq!(code, 0, "{error}");
+            for word in ["ann", "bob", "Zoë", "line 5", "82a5"] {
+                assert!(!out.contains(word), "{format}: {word} in {out}");
+            }
+        }
+    });
+}
+
+#[test]
+fn wrong_names_are_answered_with_the_nearest() {
+    on_both(|world| {
+        let (code, _, error) = world.run(&["table", "fact"]);
+        assert!(code == 3 && error.contains("facts"), "{code} {error}");
+        let (code, _, error) = world.run(&["table", "facts", "--where", "owners = ann"]);
+        assert!(code == 2 && error.contains("owner"), "{code} {error}");
+        let (code, _, error) = world.run(&["table", "facts", "--after", "AAAA"]);
+        assert!(code == 2 && error.contains("cursor"), "{code} {error}");
+    });
+}
+
+#[test]
+fn a_search_table_of_sqlite_is_readable() {
+    let world = sqlite();
+    let tables = world.json(&["tables"]);
+    let words = tables["tables"].as_array().unwrap().iter().find(|t| t["name"] == "words").unwrap().clone();
+    assert_eq!(words["kind"], "virtual table");
+    assert_eq!(world.json(&["table", "words"])["rows"][0]["word"], "late loads");
+}

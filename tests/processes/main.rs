@@ -1,0 +1,12 @@
+//! The program itself, beside other processes: in a terminal, killed, attacked, and with agents that write meanwhile.
+#![allow(clippy::large_futures, reason = "a test holds few of them")]
+
+mod beside;
+mod fire;
+mod hostile;
+mod plants;
+mod pty;
+mod resuming;
+#[path = "../support/mod.rs"]
+mod support;
+mod tampering;

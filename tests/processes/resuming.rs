@@ -1,0 +1,271 @@
+//! Erasures that are stopped: killed at any statement and resumed, started twice at once, taken over; and what is kept of
+//! them on the disk. With real processes, on both engines.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+
+use crate::support::block_on;
+use crate::support::fixtures::Layout;
+use crate::support::world::{World, author, meddle, on_postgres, on_sqlite, open, sqlite};
+use mnemoscope::change::purge::{self, Desk, PurgeOptions};
+use mnemoscope::change::{ChangeError, audit};
+use mnemoscope::store::own::TABLES as OWN_TABLES;
+use mnemoscope::store::{OpenOptions, Store, Target};
+use serde_json::Value;
+
+const PERSON: &str = "user-ana";
+const CHOICES: [&str; 6] = ["--account", "erase", "--mentions", "redact", "--batch", "20"];
+
+/// Canvases that the person made and others used: each stays and gets a pseudonym, which needs an account.
+const SHARED: i64 = 50;
+
+async fn shared_canvases(world: World) -> World {
+    let numbers: Vec<String> = (0..SHARED).map(|n| format!("{n:03}")).collect();
+    let values = |row: &dyn Fn(&String) -> String| numbers.iter().map(row).collect::<Vec<_>>().join(", ");
+    let canvases = values(&|n| format!("('canvas-of-ana-{n}', 'tenant', 'user-ana', 'Shared {n}')"));
+    let uses = values(&|n| format!("('use-by-ben-{n}', 'canvas-of-ana-{n}', 'tenant', 'present', 'user-ben', 'x')"));
+    let sql = format!(
+        "INSERT INTO canvases (id, tenant_id, created_by, name) VALUES {canvases}; \
+         INSERT INTO canvas_audit (id, canvas_id, tenant_id, action_type, user_id, canvas_type) VALUES {uses}"
+    );
+    meddle(&world, &sql).await;
+    world
+}
+
+/// Atom's tables on both engines, as far as there is a server.
+fn worlds() -> [fn() -> Option<World>; 2] {
+    [
+        || Some(block_on(async { shared_canvases(on_sqlite(Layout::Atom).await).await })),
+        || block_on(async { Some(shared_canvases(on_postgres(Layout::Atom).await?).await) }),
+    ]
+}
+
+fn command(world: &World, state: &Path, arguments: &[&str]) -> Command {
+    let database = match &world.target {
+        Target::File(path) => path.display().to_string(),
+        Target::Postgres(url) => url.clone(),
+    };
+    let mut command = Command::new(env!("CARGO_BIN_EXE_mnemoscope"));
+    command.args(["-d", &database, "--format", "json"]).args(arguments);
+    command.env("MNEMOSCOPE_STATE", state).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+fn purge<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    [&["purge", PERSON][..], more].concat()
+}
+
+fn finished(world: &World, state: &Path, arguments: &[&str]) -> Output {
+    command(world, state, arguments).output().expect("the program")
+}
+
+fn words(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// A run that has come to its n-th writing statement and stands there; none when it ended before.
+fn standing_at(world: &World, state: &Path, statement: usize) -> Option<Child> {
+    let arguments = purge(&[&CHOICES[..], &["--apply"]].concat());
+    let mut child = command(world, state, &arguments)
+        .env("MNEMOSCOPE_STOP_AT_WRITE", statement.to_string())
+        .spawn()
+        .expect("the program");
+    let mut lines = BufReader::new(child.stderr.take().expect("its words")).lines().map_while(Result::ok);
+    if lines.any(|line| line.starts_with("stopped at statement")) {
+        return Some(child);
+    }
+    assert!(child.wait().expect("its end").success(), "it ended otherwise");
+    None
+}
+
+fn kill(mut child: Child) {
+    child.kill().expect("killed");
+    child.wait().expect("gone");
+}
+
+/// The rows of the memory but for the times at which the fixture was made, with one word for the pseudonym, which is
+/// another one in each run.
+async fn rows(world: &World) -> BTreeMap<String, Vec<String>> {
+    let (pseudonym, store) = (pseudonym(world).await, open(&world.target).await);
+    let mut rows = BTreeMap::new();
+    for table in store.catalog().tables.iter().filter(|table| !OWN_TABLES.contains(&table.name.as_str())) {
+        let columns = table.columns.iter().map(|c| &c.name).filter(|name| !name.ends_with("_at"));
+        let texts_of: Vec<String> = columns
+            .map(|name| match world.target {
+                Target::File(_) => format!("quote(\"{name}\")"),
+                Target::Postgres(_) => format!("coalesce(\"{name}\"::text, 'NULL')"),
+            })
+            .collect();
+        let mut found = texts(world, &format!("SELECT {} FROM {}", texts_of.join(" || ', ' || "), table.title())).await;
+        if !pseudonym.is_empty() {
+            found.iter_mut().for_each(|row| *row = row.replace(&pseudonym, "somebody"));
+        }
+        found.sort();
+        rows.insert(table.title(), found);
+    }
+    rows
+}
+
+/// What of one end is not in the other, by table.
+fn differences(one: &BTreeMap<String, Vec<String>>, other: &BTreeMap<String, Vec<String>>) -> Vec<String> {
+    let lacking = |a: &BTreeMap<String, Vec<String>>, b: &BTreeMap<String, Vec<String>>, sign: &str| {
+        let all = a.iter().flat_map(|(table, rows)| rows.iter().map(move |row| (table, row)));
+        let missing = all.filter(|(table, row)| !b.get(*table).is_some_and(|rows| rows.contains(row)));
+        missing.map(|(table, row)| format!("{sign} {table}: {row}")).collect::<Vec<_>>()
+    };
+    [lacking(one, other, "-"), lacking(other, one, "+")].concat()
+}
+
+async fn pseudonym(world: &World) -> String {
+    texts(world, "SELECT id FROM users WHERE email LIKE '%@erased.invalid'").await.join("")
+}
+
+async fn texts(world: &World, sql: &str) -> Vec<String> {
+    use sqlx::{AssertSqlSafe, Connection as _, Row as _};
+    let sql = AssertSqlSafe(sql.to_owned());
+    match &world.target {
+        Target::File(path) => {
+            let rows = sqlx::query(sql).fetch_all(&mut sqlite(path).await).await.expect("rows");
+            rows.iter().map(|row| row.get(0)).collect()
+        }
+        Target::Postgres(url) => {
+            let mut link = sqlx::PgConnection::connect(url).await.expect("the server");
+            let rows = sqlx::query(sql).fetch_all(&mut link).await.expect("rows");
+            rows.iter().map(|row| row.get(0)).collect()
+        }
+    }
+}
+
+fn receipt(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {}", words(output)))
+}
+
+/// Every file of a folder, and of those in it.
+fn files(folder: &Path) -> Vec<std::path::PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    entries.flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] }).collect()
+}
+
+/// Words about the person in what is kept beside the database.
+fn named(state: &Path) -> Vec<String> {
+    let about = ["user-ana", "ana.ruiz", "Ana Ruiz", "ep-both", "ses-1"];
+    let holds = |path: &std::path::PathBuf| {
+        let bytes = std::fs::read(path).unwrap_or_default();
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        about.iter().any(|word| text.contains(word) || path.to_string_lossy().contains(word))
+    };
+    files(state).into_iter().filter(holds).map(|path| path.display().to_string()).collect()
+}
+
+/// How many runs are killed: a sample, or as many as `MNEMOSCOPE_KILLS` says.
+fn kills(sample: usize) -> usize {
+    std::env::var("MNEMOSCOPE_KILLS").ok().and_then(|n| n.parse().ok()).unwrap_or(sample)
+}
+
+#[test]
+fn a_run_killed_at_any_statement_is_resumed_to_the_same_end_with_the_same_choices() {
+    for world in worlds() {
+        let Some(whole) = world() else { continue };
+        let state = tempfile::tempdir().expect("a folder");
+        let done = finished(&whole, state.path(), &purge(&[&CHOICES[..], &["--apply"]].concat()));
+        assert!(done.status.success(), "{}", words(&done));
+        let (expected, whole_receipt) = (block_on(rows(&whole)), receipt(&done));
+        assert!(!block_on(pseudonym(&whole)).is_empty(), "there is an account for pseudonyms");
+        // How many statements there are, found by halving.
+        let (mut reached, mut beyond) = (1, 4096);
+        while beyond - reached > 1 {
+            let (middle, state) = (usize::midpoint(reached, beyond), tempfile::tempdir().expect("a folder"));
+            let Some(world) = world() else { return };
+            match standing_at(&world, state.path(), middle) {
+                Some(child) => {
+                    kill(child);
+                    reached = middle;
+                }
+                None => beyond = middle,
+            }
+        }
+        let times = kills(8);
+        for time in 0..times {
+            let statement = 1 + time * (reached - 1) / (times - 1).max(1);
+            let (Some(world), state) = (world(), tempfile::tempdir().expect("a folder")) else { return };
+            kill(standing_at(&world, state.path(), statement).expect("it came so far"));
+            assert_eq!(named(state.path()), Vec::<String>::new(), "killed at {statement}");
+            // None of the choices is said again.
+            let resumed = finished(&world, state.path(), &purge(&["--resume"]));
+            assert!(resumed.status.success(), "killed at {statement} of {reached}: {}", words(&resumed));
+            let resumed = receipt(&resumed);
+            let differs = differences(&expected, &block_on(rows(&world)));
+            assert!(differs.is_empty(), "killed at {statement}: {differs:#?}");
+            for key in ["counts", "status", "mentions", "account", "rows_erased"] {
+                assert_eq!(resumed[key], whole_receipt[key], "{key}, killed at {statement}");
+            }
+            let left: Vec<_> = files(&state.path().join("purges"));
+            assert!(left.is_empty(), "killed at {statement}: {left:?}");
+            assert_eq!(named(state.path()), Vec::<String>::new());
+            let verdict = block_on(async { audit::verify(&open(&world.target).await, &[]).await.expect("a verdict") });
+            assert!(verdict.ok, "{verdict:?}");
+            let id = resumed["receipt_id"].as_str().expect("an id");
+            let looked = finished(&world, state.path(), &["purge", "verify", id]);
+            assert!(looked.status.success(), "killed at {statement}: {}", words(&looked));
+        }
+    }
+}
+
+#[test]
+fn whoever_comes_while_a_run_is_alive_is_refused_and_may_resume_it_when_it_is_gone() {
+    for world in worlds() {
+        let (Some(world), state) = (world(), tempfile::tempdir().expect("a folder")) else { continue };
+        // It has begun, and stands within a batch. A lock of its transaction would only be met by a writer.
+        let Some(first) = standing_at(&world, state.path(), 40) else { panic!("it came so far") };
+        for second in [purge(&["--resume"]), purge(&["--apply"]), vec!["purge", "ana.ruiz@initech.example", "--apply"]]
+        {
+            let refused = finished(&world, state.path(), &second);
+            assert_eq!(refused.status.code(), Some(5), "{second:?}: {}", words(&refused));
+        }
+        kill(first);
+        let resumed = finished(&world, state.path(), &purge(&["--resume"]));
+        assert!(resumed.status.success(), "{}", words(&resumed));
+        assert_eq!(block_on(texts(&world, "SELECT status FROM memory_purges")).len(), 1);
+    }
+}
+
+#[test]
+fn two_that_begin_at_once_do_not_share_a_session() {
+    const KEY: [u8; 32] = [7; 32];
+    for world in worlds() {
+        let Some(world) = world() else { continue };
+        let (one, other) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
+        let run = async |state: &Path, given: &str| {
+            let options = OpenOptions { secret: Some(KEY), ..crate::support::options() };
+            let store = Store::open(&world.target, &options).await.unwrap_or_else(|error| panic!("{error}"));
+            let by = author();
+            let desk = Desk { folder: state.to_owned(), key: KEY, author: &by, progress: &|_, _| {} };
+            let choices = PurgeOptions { account: true, mentions: purge::Mentions::Redact, ..PurgeOptions::default() };
+            purge::run(&store, given, &choices, None, &desk, None).await
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        let (a, b) = runtime
+            .block_on(async { tokio::join!(run(one.path(), PERSON), run(other.path(), "ana.ruiz@initech.example")) });
+        // Where the first one rewrites the file, the other may not even read.
+        let turned_away = |outcome: &Result<Value, ChangeError>| match outcome {
+            Err(ChangeError::Refused(_)) => true,
+            Err(error) => matches!(world.target, Target::File(_)) && error.to_string().contains("locked"),
+            Ok(_) => false,
+        };
+        assert!((turned_away(&a) && b.is_ok()) || (a.is_ok() && turned_away(&b)), "{a:?}\n{b:?}");
+        assert_eq!(block_on(texts(&world, "SELECT status FROM memory_purges")).len(), 1);
+        assert!(files(&one.path().join("purges")).is_empty() && files(&other.path().join("purges")).is_empty());
+    }
+}
+
+#[test]
+fn nothing_is_begun_by_a_resume_that_says_no_choices() {
+    let world = block_on(on_sqlite(Layout::Atom));
+    let state = tempfile::tempdir().expect("a folder");
+    let resumed = finished(&world, state.path(), &purge(&["--resume"]));
+    assert_eq!(resumed.status.code(), Some(3), "{}", words(&resumed));
+    assert!(words(&resumed).contains("nothing was written"));
+    assert_eq!(block_on(texts(&world, "SELECT id FROM users WHERE id = 'user-ana'")).len(), 1);
+}
