@@ -1,8 +1,5 @@
 //! The command line: its commands, options and their help.
 
-// Help texts are shown as they stand: backticks would be.
-#![allow(clippy::doc_markdown)]
-
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
@@ -12,8 +9,8 @@ use super::findings::FailOn;
 use super::layouts::LayoutCommand;
 use super::look::Selection;
 use super::options::{Global, at_least_one};
+use super::queries::QueriesCommand;
 use super::raw::RawSelection;
-use super::recall::QueriesCommand;
 
 /// Heading of the options that every command takes, so that its own stand together before them.
 const EVERYWHERE: &str = "Options of every command";
@@ -114,12 +111,12 @@ pub enum Command {
         suggest_parents: bool,
     },
     /// What would be recalled in a situation, each score taken apart.
-    Recall(super::recall_args::RecallArgs),
+    Recall(super::recall::RecallArgs),
     /// The text that an agent would get of what is recalled.
     Context {
         /// What is asked, and how it is ranked.
         #[command(flatten)]
-        recall: super::recall_args::RecallArgs,
+        recall: super::recall::RecallArgs,
         /// Tokens of the text at most, at a rough four characters each.
         #[arg(long, default_value_t = crate::recall::context::TOKENS)]
         tokens: usize,
@@ -157,7 +154,7 @@ pub enum Command {
     },
     /// Judge recall: hit rate, precision, nDCG and MRR, self-retrieval, nonsense, coverage, swamping, age, latency.
     #[command(after_help = crate::recall::judge::file::SHAPE)]
-    Evaluate(super::recall_args::EvaluateArgs),
+    Evaluate(super::evaluate::EvaluateArgs),
     /// What is wrong or suspicious, each with the command that fixes it.
     Findings {
         /// This kind only, with up to 1,000 examples.
@@ -187,7 +184,7 @@ pub enum Command {
     },
     /// Change something: a plan is printed, and executed with --apply.
     #[command(flatten)]
-    Change(super::change_args::ChangeCommand),
+    Change(super::change::ChangeCommand),
     /// List the backfills, plan or do one, or tell one to pause, resume or end.
     Backfill(super::backfill::Backfill),
     /// Print a completion script for a shell.

@@ -7,9 +7,9 @@ use clap::Args;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-use super::change::author;
-use super::change_args::AuthorArgs;
 use super::context::Session;
+use super::doing::By;
+use super::doing::author;
 use super::failure::CommandFailure;
 use super::options::Format;
 use super::output;
@@ -43,7 +43,7 @@ pub struct Backfill {
     from_feedback: bool,
     /// Who does it, and why.
     #[command(flatten)]
-    by: AuthorArgs,
+    by: By,
 }
 
 fn rate(text: &str) -> Result<f64, String> {
@@ -158,7 +158,7 @@ async fn plan(session: &Session<'_>, kind: &BackfillKind, given: BackfillArgumen
             store.invocation().line(["undo", "SEQ", "--apply"])
         ),
     });
-    super::change::mask_changes(session, &mut shown);
+    super::doing::mask_changes(session, &mut shown);
     output::value(session.format(), &shown)?;
     if std::io::stderr().is_terminal() {
         output::tell("this is a plan, nothing was written; --apply does it");
@@ -190,8 +190,8 @@ async fn carry_out(
     line.clear();
     let outcome = outcome?;
     let mut receipt = outcome.to_json();
-    super::change::keep_anchor(&store, &mut receipt).await;
-    super::change::mask_changes(session, &mut receipt);
+    super::doing::keep_anchor(&store, &mut receipt).await;
+    super::doing::mask_changes(session, &mut receipt);
     output::value(session.format(), &receipt)?;
     if outcome.is_complete() {
         return Ok(());

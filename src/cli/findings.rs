@@ -1,8 +1,5 @@
 //! `findings`: what is wrong or suspicious, told as it is found.
 
-// Help texts are shown as they stand: backticks would be.
-#![allow(clippy::doc_markdown)]
-
 use std::io::Write;
 use std::ops::ControlFlow;
 

@@ -6,13 +6,13 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
-use super::change::{author, keep_anchor, read_input};
 use super::context::Session;
+use super::doing::{author, keep_anchor};
 use super::failure::CommandFailure;
+use super::input::read_input;
 use super::options::Format;
 use super::output;
-use super::purge::{PurgeProgressLine, desk, group_mentions, hide_handles, options};
-use super::purge_args::PurgeArgs;
+use super::purge::{PurgeArgs, PurgeProgressLine, desk, group_mentions, hide_handles};
 use crate::change::purge::{self, PurgeOptions, PurgePlan, Sink};
 use crate::change::{Author, ChangeError, new_id, now};
 use crate::config::fleet::{self, FleetMember};
@@ -47,7 +47,7 @@ impl Reached {
 /// Runs `purge … --fleet FILE`.
 pub async fn run(session: &Session<'_>, args: &PurgeArgs, file: &Path) -> Result<(), CommandFailure> {
     let fleet = reach(file).await?;
-    let options = options(args);
+    let options = args.options();
     purge::subject::check(args.subject())?;
     let name = name(args, file);
     let by = author(&args.doing.by);

@@ -1,8 +1,5 @@
 //! The commands that look: status, list, show, chain, export.
 
-// Help texts are shown as they stand: backticks would be.
-#![allow(clippy::doc_markdown)]
-
 use std::io::{IsTerminal as _, Write};
 
 use chrono::Utc;
@@ -14,7 +11,7 @@ use super::context::Session;
 use super::failure::CommandFailure;
 use super::options::Format;
 use super::table::{self, CellShape};
-use super::{columns, hints, output};
+use super::{columns, hints, output, person};
 use crate::change::import::ORDER;
 use crate::memory::filter::Filter;
 use crate::memory::nearest::unknown;
@@ -321,7 +318,7 @@ pub async fn export(
         && Entity::parse(first) == Some(Entity::Subject)
         && Entity::parse(subject).is_none()
     {
-        return super::purge::export(session, subject, out).await;
+        return person::export(session, subject, out).await;
     }
     if out.is_some() {
         return Err(CommandFailure::usage("--out is for `export subject SUBJECT`"));
@@ -354,7 +351,7 @@ pub async fn show(session: &Session<'_>, name: &str, id: &str) -> Result<(), Com
     let missing =
         || CommandFailure::not_found(format!("there is no {} `{id}` in {}", entity.title(), store.location()));
     let value = if entity == Entity::Subject {
-        super::purge::show(session, &store, id).await?
+        person::show(session, &store, id).await?
     } else if entity == Entity::Episode {
         let mut context = store.episode(id).await?.ok_or_else(missing)?;
         mask_context(session, &mut context);

@@ -1,8 +1,5 @@
 //! `tables` and `table`: what a database holds, whether a layout knows it or not.
 
-// Help texts are shown as they stand: backticks would be.
-#![allow(clippy::doc_markdown)]
-
 use clap::Args;
 use serde_json::{Map, Value, json};
 
