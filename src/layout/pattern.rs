@@ -17,13 +17,12 @@ pub fn spelled_out<'l>(layout: &'l Layout, catalog: &Catalog) -> Cow<'l, Layout>
         let tables: Vec<String> =
             catalog.tables.iter().filter(|t| fits(&pattern, t)).map(CatalogTable::title).collect();
         if let Some(first) = tables.first() {
-            let put = Put { mark: &mark, name: first };
+            let put = NameInPlace { mark: mark.clone(), name: first.clone() };
             put.needs(&mut layout.requires);
             put.needs(&mut layout.forbids);
         }
-        layout.sources =
-            each(layout.sources, &tables, &mark, |put, source| put.source(source), |s| table_of(s).contains(&mark));
-        layout.rules = each(layout.rules, &tables, &mark, |put, rule| put.rule(rule), |r| r.table.contains(&mark));
+        layout.sources = each(layout.sources, &tables, &mark, NameInPlace::source, |s| table_of(s).contains(&mark));
+        layout.rules = each(layout.rules, &tables, &mark, NameInPlace::rule, |r| r.table.contains(&mark));
         layout.handles = each(
             layout.handles,
             &tables,
@@ -75,7 +74,7 @@ fn each<T: Clone>(
     all: Vec<T>,
     tables: &[String],
     mark: &str,
-    put: impl Fn(&Put<'_>, &mut T),
+    put: impl Fn(&NameInPlace, &mut T),
     names: impl Fn(&T) -> bool,
 ) -> Vec<T> {
     let mut spelled = Vec::new();
@@ -86,7 +85,7 @@ fn each<T: Clone>(
         }
         for name in tables {
             let mut copy = one.clone();
-            put(&Put { mark, name }, &mut copy);
+            put(&NameInPlace { mark: mark.to_owned(), name: name.clone() }, &mut copy);
             spelled.push(copy);
         }
     }
@@ -94,15 +93,15 @@ fn each<T: Clone>(
 }
 
 /// A table's name in the place of the pattern's.
-struct Put<'a> {
-    mark: &'a str,
-    name: &'a str,
+struct NameInPlace {
+    mark: String,
+    name: String,
 }
 
-impl Put<'_> {
+impl NameInPlace {
     fn text(&self, text: &mut String) {
-        if text.contains(self.mark) {
-            *text = text.replace(self.mark, self.name);
+        if text.contains(&self.mark) {
+            *text = text.replace(&self.mark, &self.name);
         }
     }
 

@@ -30,7 +30,7 @@ pub(super) fn found(raw: &FetchedValue, inside: &Inside) -> (Option<Value>, Vec<
     let Value::String(text) = &found else { return (Some(found), Vec::new()) };
     let mut parts = inside.parts(text).into_iter();
     let found = match &inside.part {
-        TextPart::Any => Some(Value::from_iter(parts)),
+        TextPart::Any => Some(parts.collect()),
         TextPart::At(_) => parts.next().map(Value::from),
         TextPart::After(_) => parts.next().map(|part| Value::from(percent_decode_str(part).decode_utf8_lossy())),
     };

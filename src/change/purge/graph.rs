@@ -207,11 +207,11 @@ impl Graph {
                     )));
                 }
                 let columns = self.table(&table).columns.clone();
-                let rows = if !rule.inside.is_whole() {
+                let rows = if rule.inside.is_whole() {
+                    naming(snapshot, rule, &columns, &keys, subject).await?
+                } else {
                     let texts: Vec<String> = keys.iter().filter_map(|key| as_text(key.first()?)).collect();
                     by_path_rows(snapshot, rule, &columns, &texts, subject).await?
-                } else {
-                    naming(snapshot, rule, &columns, &keys, subject).await?
                 };
                 let taken = self.table(&table);
                 let before = taken.rows.len();

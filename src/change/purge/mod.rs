@@ -24,6 +24,7 @@ pub(in crate::change) mod scrub;
 mod shown;
 pub mod subject;
 mod traces;
+mod vec0;
 mod vectors;
 mod verdict;
 

@@ -132,6 +132,12 @@ pub async fn resolve(
 ) -> Result<PurgeSubject, ChangeError> {
     let given = check(given)?;
     let mut ids = ids_of(snapshot, given).await?;
+    // What rows do not name the person by, beside an alias by which they do.
+    for alias in aliases {
+        if ids.is_empty() {
+            ids = ids_of(snapshot, check(alias)?).await?;
+        }
+    }
     if ids.len() > 1 {
         return Err(ChangeError::Usage(format!("`{given}` is several people: {}; name one by the id", ids.join(", "))));
     }
