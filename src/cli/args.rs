@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 
 use super::console::Look;
-use super::findings::FailOn;
 use super::layouts::LayoutCommand;
 use super::look::Selection;
 use super::options::{Global, at_least_one};
@@ -84,6 +83,12 @@ pub enum Command {
         /// Continue after this cursor: `next` of the page before in JSON, or what -v says below a table.
         #[arg(long, value_name = "CURSOR")]
         after: Option<String>,
+        /// Print the newest 50 rows, or --limit, and then every new row as it is written, as JSON lines.
+        #[arg(long, conflicts_with = "as_of")]
+        follow: bool,
+        /// As the database was: a time, an age such as 7d, or just after an entry of the audit trail.
+        #[arg(long, value_name = "TIME|SEQ")]
+        as_of: Option<String>,
     },
     /// List the tables and views of any database, whether a layout knows them or not.
     Tables,
@@ -101,6 +106,9 @@ pub enum Command {
         entity: String,
         /// Its id.
         id: String,
+        /// As the database was: a time, an age such as 7d, or just after an entry of the audit trail.
+        #[arg(long, value_name = "TIME|SEQ")]
+        as_of: Option<String>,
     },
     /// Show the chain that an episode stands in, root first.
     Chain {
@@ -156,14 +164,13 @@ pub enum Command {
     #[command(after_help = crate::recall::judge::file::SHAPE)]
     Evaluate(super::evaluate::EvaluateArgs),
     /// What is wrong or suspicious, each with the command that fixes it.
-    Findings {
-        /// This kind only, with up to 1,000 examples.
-        #[arg(long, value_name = "KIND")]
-        kind: Option<String>,
-        /// End with exit code 6 when something as severe as that, or more severe, is found.
-        #[arg(long, value_enum, value_name = "SEVERITY")]
-        fail_on: Option<FailOn>,
-    },
+    Findings(super::findings::Findings),
+    /// Print a JSON Schema: `schema episode`, `schema plan`.
+    Schema(super::schema::Schema),
+    /// Show two rows of a kind field by field, their texts as word diffs: `compare episode ID ID`.
+    Compare(super::compare::Compare),
+    /// Look for words in titles, summaries, segments, feedback, cases and memories: `find 'late loads'`.
+    Find(super::find::Find),
     /// The layouts that are known; show or check one.
     Layouts {
         /// What to do; lists them when nothing is said.

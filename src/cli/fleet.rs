@@ -17,6 +17,7 @@ use crate::change::purge::{self, PurgeOptions, PurgePlan, Sink};
 use crate::change::{Author, ChangeError, new_id, now};
 use crate::config::fleet::{self, FleetMember};
 use crate::config::{anchor_folder, companion, erasure_key, layouts};
+use crate::memory::invocation::Invocation;
 use crate::store::{OpenOptions, Store, Target};
 
 /// Bytes that a fleet file or a receipt may have.
@@ -257,6 +258,7 @@ async fn erase(
         // A receipt does not say who it is about.
         Err(error) => {
             let words = error.to_string().replace(given, "the person").replace(args.subject(), "the person");
+            let words = words.replacen("--resume", "this command with --resume", 1);
             reached.with(status_of(&error), "error", Value::from(words))
         }
     })
@@ -293,7 +295,7 @@ fn show(session: &Session<'_>, file: &Path, fleet: &[Reached], plans: &[Planned]
         "databases": entries,
         "created_at": now(),
     });
-    output::value(session.format(), &shown)?;
+    output::shape(session.format(), &shown)?;
     incomplete(&missing, "")
 }
 
@@ -364,8 +366,10 @@ fn finish(session: &Session<'_>, args: &PurgeArgs, file: &Path, entries: &[Value
         desk.forget_fleet(&name(args, file));
     }
     receipt["kept_in"] = Value::from(kept.display().to_string());
-    output::value(session.format(), &receipt)?;
-    incomplete(&missing, "; --resume resumes it")
+    output::shape(session.format(), &receipt)?;
+    let file = file.display().to_string();
+    let again = Invocation::default().about(&["purge"], &[args.subject()], &["--fleet", &file, "--resume"]);
+    incomplete(&missing, &format!("; `{again}` resumes it"))
 }
 
 /// What was found, summed over the databases.
@@ -429,6 +433,6 @@ pub async fn verify(session: &Session<'_>, named: &str, file: &Path) -> Result<(
     };
     let shown = json!({"receipt_id": receipt["receipt_id"], "operation": "purge verify", "status": status,
         "databases": entries, "checked_at": now()});
-    output::value(session.format(), &shown)?;
+    output::shape(session.format(), &shown)?;
     incomplete(&missing, "")
 }

@@ -67,7 +67,7 @@ pub(super) async fn run(session: &Session<'_>, args: &MigrateArgs) -> Result<(),
         shown["applied_now"] = json!(outcome.applied);
         shown["verification"] = json!({ "verified": outcome.verified, "readable": outcome.readable });
     }
-    output::value(session.format(), &shown)
+    output::shape(session.format(), &shown)
 }
 
 fn told_outcome(out: &mut dyn Write, outcome: &MigrationOutcome) -> std::io::Result<()> {

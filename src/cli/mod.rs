@@ -4,11 +4,13 @@
 #![allow(clippy::doc_markdown)]
 
 pub mod args;
+mod as_of;
 pub mod audit;
 pub mod backfill;
 pub mod bank;
 pub mod change;
 mod columns;
+pub mod compare;
 pub mod console;
 pub mod context;
 mod demo;
@@ -16,8 +18,10 @@ pub mod doing;
 pub mod evaluate;
 pub mod failure;
 pub mod feedback;
+pub mod find;
 pub mod findings;
 mod fleet;
+mod follow;
 mod hints;
 pub mod import;
 pub mod ink;
@@ -36,6 +40,7 @@ pub mod queries;
 pub mod raw;
 pub mod recall;
 mod replay;
+pub mod schema;
 pub mod signal;
 pub mod table;
 
@@ -188,16 +193,22 @@ async fn dispatch(cli: &Cli, config: &Config) -> Result<(), CommandFailure> {
             console::open(&session, Some(&path.display().to_string()), look).await
         }
         Some(Command::Status { sizes }) => look::status(&session, *sizes).await,
-        Some(Command::List { entity, selection, limit, after }) => {
-            look::list(&session, entity, selection, *limit, after.as_deref()).await
+        Some(Command::List { entity, selection, limit, after, follow: true, .. }) => {
+            follow::run(&session, entity, selection, *limit, after.as_deref()).await
+        }
+        Some(Command::List { entity, selection, limit, after, as_of, .. }) => {
+            look::list(&session, entity, selection, *limit, after.as_deref(), as_of.as_deref()).await
         }
         Some(Command::Tables) => raw::tables(&session).await,
         Some(Command::Table { name, selection }) => raw::table(&session, name, selection).await,
-        Some(Command::Show { entity, id }) => look::show(&session, entity, id).await,
+        Some(Command::Show { entity, id, as_of }) => look::show(&session, entity, id, as_of.as_deref()).await,
         Some(Command::Insights { agent }) => insights::insights(&session, agent.as_deref()).await,
         Some(Command::Graduation { agent }) => insights::graduation(&session, agent).await,
         Some(Command::Evaluate(args)) => evaluate::run(&session, args).await,
-        Some(Command::Findings { kind, fail_on }) => findings::run(&session, kind.as_deref(), *fail_on).await,
+        Some(Command::Findings(asked)) => findings::run(&session, asked).await,
+        Some(Command::Schema(asked)) => schema::run(&session, asked),
+        Some(Command::Compare(asked)) => compare::run(&session, asked).await,
+        Some(Command::Find(asked)) => find::run(&session, asked).await,
         Some(Command::Chain { episode, suggest_parents: true }) => recall::parents(&session, episode).await,
         Some(Command::Chain { episode, .. }) => look::chain(&session, episode).await,
         Some(Command::Queries { command }) => queries::run(&session, command.as_ref()).await,

@@ -10,7 +10,8 @@ use super::context::Session;
 use super::failure::CommandFailure;
 use super::options::Format;
 use super::queries::saved;
-use super::{hints, output};
+use super::{as_of as past, hints, output};
+use crate::change::as_of::AsOf;
 use crate::change::what_if::KeptQuestion;
 use crate::config::queries;
 use crate::lab::embed;
@@ -94,6 +95,9 @@ pub struct RecallArgs {
     /// As if it were this moment: RFC 3339 or an age such as 30d. Ages are counted from here.
     #[arg(long, value_name = "TIME")]
     pub at: Option<String>,
+    /// Over the memories as they were: a time, an age such as 7d, or just after an entry of the audit trail.
+    #[arg(long, value_name = "TIME|SEQ")]
+    pub as_of: Option<String>,
 }
 
 impl RecallArgs {
@@ -128,11 +132,17 @@ impl RecallArgs {
 
 /// `recall`.
 pub async fn recall(session: &Session<'_>, args: &RecallArgs) -> Result<(), CommandFailure> {
-    let store = session.store().await?;
-    let answer = answer(session, &store, args).await?;
+    let (store, as_of) = past::store(session, args.as_of.as_deref()).await?;
+    let answer = answer(session, &store, args, as_of.as_ref()).await?;
     match session.format() {
         Format::Table => output::piped(|out| print_answer(out, &answer)),
-        Format::Json => output::json(&answer.to_json()),
+        Format::Json => {
+            let mut shown = answer.to_json();
+            if let Some(as_of) = as_of {
+                shown["as_of"] = json!(as_of);
+            }
+            output::json(&shown)
+        }
         Format::Jsonl => {
             warn_notes(&answer.notes);
             output::piped(|out| answer.rows.iter().try_for_each(|item| output::json_line(out, &item.to_json())))
@@ -151,8 +161,8 @@ pub async fn context(
     tokens: usize,
     per_row: Option<usize>,
 ) -> Result<(), CommandFailure> {
-    let store = session.store().await?;
-    let answer = answer(session, &store, args).await?;
+    let (store, as_of) = past::store(session, args.as_of.as_deref()).await?;
+    let answer = answer(session, &store, args, as_of.as_ref()).await?;
     let rows: Vec<ContextRow<'_>> = answer.rows.iter().map(RecalledItem::told).collect();
     let lessons = answer.request.ranking == Ranking::Similar;
     let made = text::context(&rows, Budget { tokens, per_row }, lessons);
@@ -168,7 +178,7 @@ pub async fn context(
             Ok(())
         });
     }
-    let shown = json!({
+    let mut shown = json!({
         "text": made.text,
         "tokens": made.tokens,
         "tokens_are": "rough: 4 characters each",
@@ -178,6 +188,9 @@ pub async fn context(
         "omitted": made.omitted,
         "query": answer.query_json(),
     });
+    if let Some(as_of) = as_of {
+        shown["as_of"] = json!(as_of);
+    }
     output::value(session.format(), &shown)
 }
 
@@ -212,16 +225,21 @@ pub async fn parents(session: &Session<'_>, id: &str) -> Result<(), CommandFailu
     let shown = json!({
         "episode": id, "parent_id": episode.get("parent_id"), "suggestions": suggestions, "reason": reason,
     });
-    output::value(session.format(), &shown)
+    output::shape(session.format(), &shown)
 }
 
-async fn answer(session: &Session<'_>, store: &Store, args: &RecallArgs) -> Result<RecallAnswer, CommandFailure> {
+async fn answer(
+    session: &Session<'_>,
+    store: &Store,
+    args: &RecallArgs,
+    as_of: Option<&AsOf>,
+) -> Result<RecallAnswer, CommandFailure> {
     let now = Utc::now();
     let at = match &args.at {
         Some(text) => time::parse_moment(text, now).ok_or_else(|| {
             CommandFailure::usage(format!("--at: `{text}` is no time; RFC 3339 or an age such as 30d"))
         })?,
-        None => time::spell_utc(now).unwrap_or_default(),
+        None => as_of.map_or_else(|| time::spell_utc(now).unwrap_or_default(), |as_of| as_of.at.clone()),
     };
     if args.k == Some(0) {
         return Err(CommandFailure::usage("-k 0 asks for nothing: name one row at least"));

@@ -8,6 +8,7 @@ pub mod builtin;
 pub mod catalog;
 pub mod draft;
 pub mod erase;
+mod extend;
 pub mod inside;
 pub mod parse;
 mod pattern;

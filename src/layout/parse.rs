@@ -44,7 +44,7 @@ type Node<'a> = Spanned<DeValue<'a>>;
 
 const TOP_KEYS: &[&str] = &[
     "name", "title", "engines", "folder", "requires", "forbids", "variant", "attach", "absent", "handle", "erase",
-    "account", "follows", "writable", "pattern",
+    "account", "follows", "writable", "pattern", "extends",
 ];
 const SOURCE_KEYS: &[&str] = &[
     "table",
@@ -147,7 +147,8 @@ impl LayoutReader<'_> {
         let title = self.required_text(root, "", "title");
         let engines = self.engines(root);
         let requires = self.needs(root, "", "requires");
-        if requires.is_empty() {
+        let base = self.base(root);
+        if requires.is_empty() && base.is_none() {
             self.error(
                 0,
                 "requires",
@@ -174,10 +175,25 @@ impl LayoutReader<'_> {
             follows: self.texts(root, "", "follows").into_iter().map(|(_, text)| text).collect(),
             writable: root.get("writable").is_none() || self.boolean(root, "", "writable"),
         };
+        if let Some(base) = base {
+            return layout.over(base);
+        }
         if !Entity::ALL.iter().any(|e| root.get(e.name()).is_some()) {
             self.error(0, "", "no entity is mapped: add a table such as [[episode]]");
         }
         layout
+    }
+
+    /// The shipped layout that this one builds on.
+    fn base(&mut self, root: &DeTable<'_>) -> Option<Layout> {
+        let name = self.text(root, "", "extends")?;
+        let shipped = super::builtin::texts();
+        let Some((file, text)) = shipped.iter().find(|(known, _)| *known == name) else {
+            let at = root.get("extends").map_or(0, |node| node.span().start);
+            self.unknown(at, "extends", &name, "layout", shipped.iter().map(|(known, _)| *known));
+            return None;
+        };
+        parse(&format!("{file}.toml"), text).ok()
     }
 
     fn engines(&mut self, root: &DeTable<'_>) -> Vec<Engine> {
@@ -694,4 +710,35 @@ fn need(text: &str, line: usize) -> Need {
 
 fn join(prefix: &str, key: &str) -> String {
     if prefix.is_empty() { key.to_owned() } else { format!("{prefix}.{key}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_key_is_in_the_reference() {
+        let page = include_str!("../../assets/layouts/README.md");
+        let keys = TOP_KEYS.iter().chain(SOURCE_KEYS).chain(COLUMN_KEYS).chain(erase::RULE_KEYS);
+        for key in keys {
+            let told = [format!("`{key}`"), format!("[[{key}]]"), format!("`[{key}]`"), format!("{key} = ")];
+            assert!(told.iter().any(|told| page.contains(told)), "`{key}` is not in the reference");
+        }
+    }
+
+    #[test]
+    fn a_layout_builds_on_a_shipped_one() {
+        let text = "name = \"ours\"\ntitle = \"Ours\"\nextends = \"agno\"\n\n[[episode]]\ntable = \"talks\"\ncolumns = { id = \"id\" }\n";
+        let (ours, agno) =
+            (parse("ours.toml", text).expect("it is sound"), super::super::builtin::all().expect("layouts"));
+        let agno = agno.into_iter().find(|layout| layout.name == "agno").expect("agno");
+        let of = |layout: &Layout, entity| layout.sources.iter().filter(|s| s.entity == entity).count();
+        assert_eq!(of(&ours, Entity::Memory), of(&agno, Entity::Memory));
+        assert_eq!(
+            (of(&ours, Entity::Episode), &ours.requires, ours.rules.len()),
+            (1, &agno.requires, agno.rules.len())
+        );
+        let wrong = parse("ours.toml", &text.replace("agno", "agnos")).expect_err("there is none");
+        assert!(wrong[0].message.contains("did you mean `agno`?"), "{}", wrong[0]);
+    }
 }

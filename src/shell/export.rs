@@ -80,7 +80,7 @@ impl Out<'_> {
             if let Some(mask) = self.mask {
                 mask.row(&mut row);
             }
-            serde_json::to_writer(&mut self.file, &row.to_json())?;
+            serde_json::to_writer(&mut self.file, &row)?;
             self.file.write_all(b"\n")?;
             self.rows += 1;
         }

@@ -15,6 +15,7 @@ use super::session::{FetchedValue, Param};
 use crate::layout::{BoundColumn, BoundFrom, BoundOrigin, BoundSource, Derivation, Engine, StoredAs, TextPart};
 use crate::memory::ValueKind;
 use crate::memory::filter::{Filter, Operand, Operator as Op};
+use crate::memory::search::{self, Search};
 
 /// A statement under construction with its parameters.
 #[derive(Debug, Default, Clone)]
@@ -177,6 +178,64 @@ pub fn narrow(engine: Engine, source: &BoundSource, filter: &Filter, statement: 
     if let Some(condition) = condition {
         let _ = write!(statement.sql, " AND {condition}");
     }
+}
+
+/// Adds that each word of a search stands in one of the texts, as far as the database can decide it. A word that it cannot
+/// look for in every one of them narrows nothing. Rows that the layout's index finds, by `indexed`, are let through.
+pub fn narrow_search(
+    engine: Engine,
+    source: &BoundSource,
+    search: &Search,
+    indexed: Option<&str>,
+    statement: &mut SelectStatement,
+) {
+    let columns: Vec<&str> = search::columns(source.entity).collect();
+    let mut conditions: Vec<String> = Vec::new();
+    for word in search.words().iter().filter(|word| word.is_ascii()) {
+        let known = statement.params.len();
+        let anywhere: Option<Vec<String>> = columns
+            .iter()
+            .flat_map(|name| source.column(name).iter().map(move |way| (*name, way)))
+            .map(|(name, way)| may_hold(engine, source, name, way, word, statement))
+            .collect();
+        match anywhere {
+            None => statement.params.truncate(known),
+            Some(anywhere) if anywhere.is_empty() => conditions.push("1 = 0".to_owned()),
+            Some(anywhere) => conditions.push(format!("({})", anywhere.join(" OR "))),
+        }
+    }
+    let literal = conditions.join(" AND ");
+    match indexed {
+        _ if literal.is_empty() => {}
+        None => {
+            let _ = write!(statement.sql, " AND {literal}");
+        }
+        Some(indexed) => {
+            let _ = write!(statement.sql, " AND ({indexed} OR {literal})");
+        }
+    }
+}
+
+/// The condition that one way of getting a column may hold a plain word; none when the database cannot decide that.
+fn may_hold(
+    engine: Engine,
+    source: &BoundSource,
+    name: &str,
+    way: &BoundColumn,
+    word: &str,
+    statement: &mut SelectStatement,
+) -> Option<String> {
+    if !keeps(source, name) {
+        return None;
+    }
+    let bare = dialect::expression(&way.origin)?;
+    if !way.inside.decode.is_empty() {
+        return None;
+    }
+    if source.entity.column(name).is_some_and(|c| c.kind == ValueKind::Json) || !way.inside.is_whole() {
+        return json_contains(engine, source, name, &bare, way, word, statement);
+    }
+    contains(engine, way, &bare, word, statement)
 }
 
 /// Whether a source's derivation leaves a column as it is stored.

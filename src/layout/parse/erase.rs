@@ -5,7 +5,7 @@ use toml::de::DeTable;
 use super::{LayoutReader, join};
 use crate::layout::erase::{Account, EraseAction, EraseRule, HandleColumn, HandleValue, Recompute};
 
-const RULE_KEYS: &[&str] = &[
+pub(super) const RULE_KEYS: &[&str] = &[
     "table",
     "column",
     "decode",
