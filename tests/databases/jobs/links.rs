@@ -1,7 +1,7 @@
 //! Linking by session: which episodes get which events.
 
 use mnemoscope::change::{self, undo};
-use mnemoscope::job::plan::{Beat, Wish};
+use mnemoscope::job::plan::{JobBeat, JobWish};
 use mnemoscope::job::{backfill::BackfillKind, look};
 use mnemoscope::store::Target;
 
@@ -70,15 +70,15 @@ fn what_comes_into_a_long_session_between_two_batches_is_linked_too() {
                 world.execute(&event(&format!("ev-{hour}"), hour)).await;
             }
             let mut late = Some(event("late", 5));
-            let mut each = |beat: Beat| {
-                if let Beat::Progress(progress) = beat
+            let mut each = |beat: JobBeat| {
+                if let JobBeat::Progress(progress) = beat
                     && progress.batches > 0
                     && let Some(sql) = late.take()
                 {
                     block_on(world.execute(&sql));
                 }
             };
-            let (_wish, heard) = watch::channel(Wish::GoOn);
+            let (_wish, heard) = watch::channel(JobWish::GoOn);
             let outcome = world.backfill_while("canvas-links", 1, heard, &mut each).await.expect("it ends");
             assert!(outcome.is_complete(), "{:?}", outcome.checks);
             let links = world.links().await;
