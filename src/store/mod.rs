@@ -56,6 +56,7 @@ mod vector_cache;
 pub mod vectors;
 pub mod walk;
 mod withhold;
+pub mod within;
 pub mod write;
 
 use std::collections::{BTreeSet, HashMap};

@@ -129,7 +129,7 @@ pub async fn find(
 ) -> Result<(), ChangeError> {
     for rule in graph.rules.iter().filter(|r| !matches!(r.action, EraseAction::Delete | EraseAction::Remove)) {
         let keys = graph.named_by(rule, subject, 0);
-        if rule.path.is_some() {
+        if !rule.inside.is_whole() {
             let values: Vec<FetchedValue> = keys.into_iter().flatten().collect();
             by_path(snapshot, graph, rule, &values, subject, updates).await?;
         } else if !keys.is_empty() {
@@ -168,8 +168,11 @@ async fn by_path(
     for row in by_path_rows(snapshot, rule, &read, &texts, subject).await? {
         let (id, values) = row.split_at(key.len());
         let Some(old) = values.first().filter(|_| !graph.has(&table, id)) else { continue };
-        let path = rule.path.as_deref().unwrap_or_default();
-        let named = |leaf: &Leaf<'_>| texts.iter().any(|text| text == leaf.text) && stands_at(&leaf.path(), path);
+        let path = rule.inside.path.as_deref().unwrap_or_default();
+        let named = |leaf: &Leaf<'_>| {
+            texts.iter().any(|text| rule.inside.parts(leaf.text).contains(&text.as_str()))
+                && stands_at(&leaf.path(), path)
+        };
         if let Rewritten::New(new) = matcher.redacted(old, MentionText::default(), named, Certainty::is_certain) {
             updates.set(&table, id, &rule.column, old, NewValue::Is(new), &why);
         }

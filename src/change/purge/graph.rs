@@ -6,6 +6,7 @@ use std::ops::ControlFlow;
 use serde_json::Value;
 
 use crate::change::ChangeError;
+use crate::layout::Inside;
 use crate::layout::erase::{BoundRule, EraseAction, TableKey};
 use crate::memory::json;
 use crate::store::Store;
@@ -14,6 +15,7 @@ use crate::store::relations::{ForeignKey, OnDelete, Relations};
 use crate::store::session::{FetchedValue, RawRow};
 use crate::store::snapshot::{Snapshot, WantedRows};
 use crate::store::stored::TableName;
+use crate::store::within;
 
 /// The rows of one table that go.
 #[derive(Debug, Clone, Default)]
@@ -201,6 +203,9 @@ impl Graph {
                     continue;
                 }
                 let table = name(&rule.table);
+                if self.table(&table).key.is_empty() && self.cascades(rule) {
+                    continue;
+                }
                 if self.table(&table).key.is_empty() {
                     return Err(ChangeError::Refused(format!(
                         "the rows of {} cannot be told apart: it has no primary key",
@@ -208,11 +213,11 @@ impl Graph {
                     )));
                 }
                 let columns = self.table(&table).columns.clone();
-                let rows = if rule.path.is_some() {
+                let rows = if rule.inside.is_whole() {
+                    naming(snapshot, rule, &columns, &keys, subject).await?
+                } else {
                     let texts: Vec<String> = keys.iter().filter_map(|key| as_text(key.first()?)).collect();
                     by_path_rows(snapshot, rule, &columns, &texts, subject).await?
-                } else {
-                    naming(snapshot, rule, &columns, &keys, subject).await?
                 };
                 let taken = self.table(&table);
                 let before = taken.rows.len();
@@ -223,6 +228,14 @@ impl Graph {
                 return Ok(());
             }
         }
+    }
+
+    /// Whether the engine itself takes the rows of a rule's table along with those that they refer to: nothing has to
+    /// tell them apart then.
+    fn cascades(&self, rule: &BoundRule) -> bool {
+        let Some(of) = rule.of.as_ref().map(name) else { return false };
+        let same = |f: &&ForeignKey| f.from == name(&rule.table) && f.to == of && f.columns.contains(&rule.column);
+        self.relations.foreign.iter().filter(same).any(|f| f.on_delete == OnDelete::Cascade)
     }
 
     /// The tables in the order in which their rows are deleted: whoever refers first.
@@ -257,7 +270,8 @@ impl Graph {
 #[must_use]
 pub fn id_columns(store: &Store, relations: &Relations) -> HashSet<(TableName, String)> {
     let erasure = &store.recognised().erasure;
-    let rules = erasure.rules.iter().filter(|r| r.path.is_none() && r.action != EraseAction::Remove && r.to.is_none());
+    let rules =
+        erasure.rules.iter().filter(|r| r.inside.is_whole() && r.action != EraseAction::Remove && r.to.is_none());
     let rules = rules.map(|r| (name(&r.table), r.column.clone()));
     let handles = erasure.handles.iter().map(|h| (TableName::new(h.table.0.clone(), h.table.1.clone()), h.id.clone()));
     let foreign =
@@ -270,7 +284,8 @@ pub fn id_columns(store: &Store, relations: &Relations) -> HashSet<(TableName, S
 #[must_use]
 pub fn people_columns(store: &Store, relations: &Relations) -> HashSet<(TableName, String)> {
     let erasure = &store.recognised().erasure;
-    let owners = erasure.rules.iter().filter(|r| r.of.is_none() && r.path.is_none() && r.action != EraseAction::Remove);
+    let owners =
+        erasure.rules.iter().filter(|r| r.of.is_none() && r.inside.is_whole() && r.action != EraseAction::Remove);
     let owners = owners.map(|r| (name(&r.table), r.column.clone()));
     let handles = erasure.handles.iter().map(|h| (name(&h.table), h.id.clone()));
     let mut found: HashSet<(TableName, String)> = owners.chain(handles).collect();
@@ -296,7 +311,7 @@ fn implied(foreign: &ForeignKey, relations: &Relations, table: TableKey, of: Tab
     Some(BoundRule {
         table,
         column,
-        path: None,
+        inside: Inside::default(),
         of: Some(of),
         to: Some(to),
         also: pairs.collect(),
@@ -367,15 +382,15 @@ pub async fn by_path_rows(
 ) -> Result<Vec<RawRow>, ChangeError> {
     let table = name(&rule.table);
     let wanted_texts: HashSet<&str> = texts.iter().map(String::as_str).collect();
-    let path = rule.path.as_deref().unwrap_or_default();
     let mut read = columns.to_vec();
     read.push(rule.column.clone());
     let mut rows = Vec::new();
     let wanted = WantedRows { table: &table, columns: &read, when: rule.when.as_deref(), subject };
     snapshot
         .stream(wanted, |mut row| {
-            let holds =
-                row.pop().is_some_and(|raw| at_path(&raw, path).iter().any(|t| wanted_texts.contains(t.as_str())));
+            let holds = row
+                .pop()
+                .is_some_and(|raw| texts_of(&raw, &rule.inside).iter().any(|t| wanted_texts.contains(t.as_str())));
             if holds {
                 rows.push(row);
             }
@@ -383,6 +398,14 @@ pub async fn by_path_rows(
         })
         .await?;
     Ok(rows)
+}
+
+/// The texts and numbers that a rule looks at in a stored value. A path alone leads through every encoding that is there.
+fn texts_of(raw: &FetchedValue, inside: &Inside) -> Vec<String> {
+    match &inside.path {
+        Some(path) if inside.decode.is_empty() && inside.by.is_none() => at_path(raw, path),
+        _ => within::texts(raw, inside),
+    }
 }
 
 /// The texts and numbers at a path of a stored value: one, or the items of a list. JSON is read as it stands; what holds none

@@ -26,6 +26,7 @@ pub(in crate::change) mod scrub;
 mod shown;
 pub mod subject;
 mod traces;
+mod vec0;
 mod vectors;
 pub mod verdict;
 

@@ -16,6 +16,7 @@ use super::rarity;
 use super::recompute;
 use super::scan::{self, KnownTables, PersonSearch, ScanFindings};
 use super::subject::{self, PersonHandle, PurgeSubject};
+use super::vec0;
 use crate::change::plan::{Counts, canonical};
 use crate::change::suppress::hmac;
 use crate::change::{ChangeError, now};
@@ -282,6 +283,7 @@ pub async fn rest(
         let matcher = Matcher::new(handles.iter().copied(), ids.iter().cloned(), &subject.others)?;
         let mut updates = KeptRows::default();
         effects::find(snapshot, &graph, &subject.ids, &mut updates).await?;
+        vec0::clear(snapshot, &graph, &mut updates).await?;
         let search = PersonSearch {
             graph: &graph,
             account: &account,

@@ -84,7 +84,7 @@ async fn check_receipt(store: &Store, receipt: &PurgeReceipt, hash: &str) -> Res
 /// Values in columns that say whose a row is: no erasure leaves the person there, but for a kept account.
 fn owned(store: &Store, places: &BTreeMap<String, usize>) -> usize {
     let rules = &store.recognised().erasure.rules;
-    let owners = rules.iter().filter(|r| r.of.is_none() && r.path.is_none() && !r.account);
+    let owners = rules.iter().filter(|r| r.of.is_none() && r.inside.is_whole() && !r.account);
     let columns: HashSet<String> = owners.map(|r| format!("{}.{}", name(&r.table).title(), r.column)).collect();
     places.iter().filter(|(place, _)| columns.contains(*place)).map(|(_, hits)| hits).sum()
 }
