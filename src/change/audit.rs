@@ -514,11 +514,12 @@ fn anchor_faults(database_id: &str, entries: &[TrailEntry], anchors: &[Anchor], 
             _ if anchor.seq == 0 => {}
             None => {
                 let last = entries.last().map_or(0, |e| e.seq);
-                let words = format!("the chain ends at {last}, an anchor saw entry {}", anchor.seq);
+                let words =
+                    format!("the trail ends at entry {last}, and an anchor of {} saw entry {}", anchor.at, anchor.seq);
                 faults.push(fault("truncated", last + 1, words));
             }
             Some(hash) if **hash != anchor.hash => {
-                let words = format!("entry {} is not the one that the anchor saw", anchor.seq);
+                let words = format!("entry {} is not the one that an anchor of {} saw", anchor.seq, anchor.at);
                 faults.push(fault("rewritten", anchor.seq, words));
             }
             Some(_) => {}

@@ -146,13 +146,16 @@ async fn verify(session: &Session<'_>, anchor: Option<&Path>) -> Result<(), Comm
     let anchors = anchor.map(read_anchors).transpose()?.unwrap_or_default();
     let store = session.store().await?;
     let verdict = anchor::verify(&store, &anchors).await?;
-    output::value(session.format(), &json!(verdict))?;
+    output::shape(session.format(), &json!(verdict))?;
     match verdict.faults.first() {
         None => Ok(()),
-        Some(first) => Err(CommandFailure::new(
-            7,
-            format!("the audit trail is broken: {} ({} faults in all)", first.message, verdict.faults.len()),
-        )),
+        Some(first) => {
+            let more = match verdict.faults.len() {
+                1 => String::new(),
+                all => format!(" ({all} faults in all)"),
+            };
+            Err(CommandFailure::new(7, format!("the audit trail is broken: {}{more}", first.message)))
+        }
     }
 }
 
@@ -160,7 +163,7 @@ async fn accept(session: &Session<'_>, reason: &str, actor: Option<String>) -> R
     let by = By { reason: Some(reason.to_owned()), ticket: None, actor };
     let store = session.store().await?;
     let acceptance = anchor::accept(&store, &author(&by)).await?;
-    output::value(session.format(), &json!(acceptance))
+    output::shape(session.format(), &json!(acceptance))
 }
 
 async fn write_anchor(session: &Session<'_>, file: &Path) -> Result<(), CommandFailure> {
@@ -168,5 +171,5 @@ async fn write_anchor(session: &Session<'_>, file: &Path) -> Result<(), CommandF
     let anchor = audit::anchor(&store).await?;
     private_file::append(file, &json!(anchor).to_string())
         .map_err(|e| CommandFailure::failed(format!("{}: the anchor could not be written: {e}", file.display())))?;
-    output::value(session.format(), &json!(anchor))
+    output::shape(session.format(), &json!(anchor))
 }

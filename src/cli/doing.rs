@@ -9,7 +9,6 @@ use serde_json::{Value, json};
 use super::context::Session;
 use super::failure::CommandFailure;
 use super::{output, recall};
-use crate::change::purge::ANCHOR_PROBLEM;
 use crate::change::{self, Author, ChangeError, Operation, Plan, Receipt, anchor, what_if};
 use crate::ground::private_file;
 use crate::memory::{Entity, Row};
@@ -129,14 +128,7 @@ pub(super) fn keep_text(file: &Path, text: &str) -> Result<(), CommandFailure> {
     written.map_err(|e| CommandFailure::failed(format!("{}: the plan could not be kept: {e}", file.display())))
 }
 
-/// Keeps an anchor of the audit trail outside the database, as at the end of every session that wrote. What was done is
-/// done, whether or not that works: why not stands in the receipt.
-pub(super) async fn keep_anchor(store: &Store, receipt: &mut Value) {
-    if let Some(words) = anchor::missed(store).await {
-        receipt[ANCHOR_PROBLEM] = Value::from(words);
-    }
-}
-
+/// Prints a receipt.
 pub(super) fn print_receipt(session: &Session<'_>, receipt: &Receipt) -> Result<(), CommandFailure> {
     let mut shown = serde_json::to_value(receipt).unwrap_or_default();
     mask_changes(session, &mut shown);

@@ -75,7 +75,7 @@ pub async fn run(session: &Session<'_>, args: &EvaluateArgs) -> Result<(), Comma
     let found = judge::evaluate(&store, &ask, &silent).await?;
     match session.format() {
         Format::Table => output::piped(|out| print(out, &found)),
-        _ => output::value(session.format(), &json!(found)),
+        _ => output::shape(session.format(), &json!(found)),
     }
 }
 

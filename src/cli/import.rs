@@ -173,7 +173,7 @@ async fn lines(session: &Session<'_>, file: &Path, skip_bad: bool, doing: &Doing
     }
     let mut shown = together.to_json(doing.apply);
     mask_changes(session, &mut shown);
-    output::value(session.format(), &shown)
+    output::shape(session.format(), &shown)
 }
 
 async fn put_in(

@@ -4,8 +4,7 @@ use std::io::{IsTerminal as _, Write};
 
 use chrono::Utc;
 use clap::Args;
-use serde::Serialize;
-use serde_json::{Value, json};
+use serde::ser::{Serialize, SerializeMap as _, Serializer};
 
 use super::context::Session;
 use super::failure::CommandFailure;
@@ -276,7 +275,7 @@ fn write_rows(out: &mut dyn Write, rows: &[Row], entity: Entity, format: Format,
 
 /// An exported row: its canonical values, its entity, and what brings it back as it is stored. It is written without a
 /// copy: a row may have a million ids.
-#[derive(Serialize)]
+#[derive(serde::Serialize)]
 struct ExportedRow<'a> {
     #[serde(flatten)]
     row: &'a Row,
@@ -303,7 +302,7 @@ pub(super) fn write_export(
 }
 
 /// What `list` prints as JSON.
-#[derive(Serialize)]
+#[derive(serde::Serialize)]
 struct ShownPage<'p> {
     rows: &'p [Row],
     next: Option<&'p str>,
@@ -358,32 +357,53 @@ pub async fn show(session: &Session<'_>, name: &str, id: &str, as_of: Option<&st
     let (store, as_of) = past::store(session, as_of).await?;
     let missing =
         || CommandFailure::not_found(format!("there is no {} `{id}` in {}", entity.title(), store.location()));
-    let mut value = if entity == Entity::Subject {
-        person::show(session, &store, id).await?
-    } else if entity == Entity::Episode {
-        let mut context = store.episode(id).await?.ok_or_else(missing)?;
-        mask_context(session, &mut context);
-        if as_of.is_none() {
-            return output::shape(session.format(), &context);
+    match entity {
+        Entity::Subject => output::shape(session.format(), &person::show(session, &store, id).await?),
+        Entity::Episode => {
+            let mut context = store.episode(id).await?.ok_or_else(missing)?;
+            mask_context(session, &mut context);
+            output::shape(session.format(), &AtTime { shape: context, as_of })
         }
-        context.to_json()
-    } else {
-        let row = store.row(entity, id).await?.ok_or_else(missing)?;
-        with_context(session, &store, row).await?
-    };
-    if let Some(as_of) = as_of {
-        value["as_of"] = json!(as_of);
+        _ => {
+            let row = store.row(entity, id).await?.ok_or_else(missing)?;
+            let shape = with_context(session, &store, row).await?;
+            output::shape(session.format(), &AtTime { shape, as_of })
+        }
     }
-    output::value(session.format(), &value)
 }
 
-/// A row with what hangs on it, under names of its own beside the canonical columns.
-async fn with_context(session: &Session<'_>, store: &Store, row: Row) -> Result<Value, CommandFailure> {
+/// Something as it was at a time; without one as it is.
+#[derive(serde::Serialize)]
+struct AtTime<T> {
+    #[serde(flatten)]
+    shape: T,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    as_of: Option<AsOf>,
+}
+
+/// A row, and what hangs on it under names of its own beside the canonical columns.
+struct RowInContext {
+    row: Row,
+    parts: Vec<(&'static str, Vec<Row>)>,
+}
+
+impl Serialize for RowInContext {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut object = serializer.serialize_map(None)?;
+        self.row.entries(&mut object)?;
+        for (name, rows) in &self.parts {
+            object.serialize_entry(name, rows)?;
+        }
+        object.end()
+    }
+}
+
+async fn with_context(session: &Session<'_>, store: &Store, mut row: Row) -> Result<RowInContext, CommandFailure> {
     let id = vec![row.id().to_owned()];
-    let mut parts: Vec<(&str, Vec<Row>)> = Vec::new();
+    let mut parts: Vec<(&'static str, Vec<Row>)> = Vec::new();
     match row.entity {
         Entity::Case => {
-            let named: Vec<String> = row.list("reference_case_ids").into_iter().map(str::to_owned).collect();
+            let named = row.list("reference_case_ids");
             parts.push(("references", store.related(Entity::Case, "id", &named).await?));
             parts.push(("referenced_by", store.related(Entity::Case, "reference_case_ids", &id).await?));
             let profile = row.text("profile_id").map(str::to_owned).into_iter().collect::<Vec<_>>();
@@ -396,14 +416,9 @@ async fn with_context(session: &Session<'_>, store: &Store, row: Row) -> Result<
         Entity::Memory => parts.push(("links", store.related(Entity::MemoryLink, "memory_id", &id).await?)),
         _ => {}
     }
-    let mut row = row;
     mask_rows(session, std::slice::from_mut(&mut row));
-    let mut value = row.to_json();
-    for (name, mut rows) in parts {
-        mask_rows(session, &mut rows);
-        value[name] = rows.iter().map(Row::to_json).collect();
-    }
-    Ok(value)
+    parts.iter_mut().for_each(|(_, rows)| mask_rows(session, rows));
+    Ok(RowInContext { row, parts })
 }
 
 /// `chain`.

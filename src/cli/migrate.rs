@@ -12,7 +12,6 @@ use super::options::Format;
 use super::output;
 use crate::change::anchor;
 use crate::change::migrate::{self, MigrationChoice, MigrationOutcome, MigrationState, PendingMigration};
-use crate::change::purge::ANCHOR_PROBLEM;
 use crate::ui::text::SafeText;
 
 /// Which migrations, and whether they are applied.
@@ -61,13 +60,13 @@ pub(super) async fn run(session: &Session<'_>, args: &MigrateArgs) -> Result<(),
     }
     let mut shown = json!(state);
     if let Some(words) = anchored {
-        shown[ANCHOR_PROBLEM] = json!(words);
+        shown["anchor_problem"] = json!(words);
     }
     if let Some(outcome) = &outcome {
         shown["applied_now"] = json!(outcome.applied);
         shown["verification"] = json!({ "verified": outcome.verified, "readable": outcome.readable });
     }
-    output::value(session.format(), &shown)
+    output::shape(session.format(), &shown)
 }
 
 fn told_outcome(out: &mut dyn Write, outcome: &MigrationOutcome) -> std::io::Result<()> {

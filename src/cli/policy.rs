@@ -95,7 +95,7 @@ pub async fn run(session: &Session<'_>, command: &PolicyCommand) -> Result<(), C
             let measured = assess::measure(&store, id.as_deref(), given, *seed, &silent).await?;
             match session.format() {
                 Format::Table => output::piped(|out| print(out, &measured)),
-                _ => output::value(session.format(), &json!(measured)),
+                _ => output::shape(session.format(), &json!(measured)),
             }
         }
     }

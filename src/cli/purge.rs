@@ -9,12 +9,14 @@ use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Map, Value, json};
 
 use super::context::Session;
-use super::doing::{Doing, author, keep_anchor, keep_text};
+use super::doing::{Doing, author, keep_text};
 use super::failure::CommandFailure;
 use super::options::Format;
 use super::output;
+use crate::change::purge::PurgeReceipt;
+use crate::change::purge::verdict::PurgeStatus;
 use crate::change::purge::{self, Desk, KeptPlan, Mentions, NewDecisions, Progress as Say, PurgeOptions, Sink};
-use crate::change::{Author, ChangeError, what_if};
+use crate::change::{Author, ChangeError, anchor, what_if};
 use crate::config;
 use crate::memory::mask::Mask;
 use crate::store::{Store, StoreError};
@@ -263,9 +265,9 @@ async fn verify(session: &Session<'_>, receipt: &str) -> Result<(), CommandFailu
     let say = |what: &str, count: u64| progress.say(what, count);
     let answer = purge::recheck(&store, receipt, &desk(&author, &say)?).await?;
     progress.end();
-    output::value(session.format(), &answer)?;
-    if answer["status"] == "incomplete" {
-        let hits = &answer["verification"]["logical"]["hits"];
+    output::shape(session.format(), &answer)?;
+    if answer.status == PurgeStatus::Incomplete {
+        let hits = answer.verification.logical.hits;
         return Err(CommandFailure::incomplete(format!("{hits} values name the person again, or still")));
     }
     Ok(())
@@ -290,7 +292,7 @@ async fn carry_out(
     let mut receipt = purge::run(store, args.subject(), options, decisions.as_ref(), &desk, exported)
         .await
         .map_err(|error| with_command(error, &again))?;
-    keep_anchor(store, &mut receipt).await;
+    receipt.anchor_problem = anchor::missed(store).await;
     progress.end();
     print(session, &receipt, &again)
 }
@@ -303,7 +305,7 @@ pub async fn apply_kept(session: &Session<'_>, kept: &KeptPlan, author: &Author)
     let again = store.invocation().about(&["purge"], &[&kept.given], &["--resume"]);
     let mut receipt =
         purge::run_kept(&store, kept, &desk(author, &say)?).await.map_err(|error| with_command(error, &again))?;
-    keep_anchor(&store, &mut receipt).await;
+    receipt.anchor_problem = anchor::missed(&store).await;
     progress.end();
     print(session, &receipt, &again)
 }
@@ -318,12 +320,10 @@ fn with_command(error: ChangeError, again: &str) -> ChangeError {
     }
 }
 
-fn print(session: &Session<'_>, receipt: &Value, again: &str) -> Result<(), CommandFailure> {
-    output::value(session.format(), receipt)?;
-    if receipt["status"] == "incomplete" {
-        let reasons: Vec<&str> =
-            receipt["incomplete"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-        let message = format!("the purge is incomplete: {}; `{again}` continues it", reasons.join("; "));
+fn print(session: &Session<'_>, receipt: &PurgeReceipt, again: &str) -> Result<(), CommandFailure> {
+    output::shape(session.format(), receipt)?;
+    if receipt.status == PurgeStatus::Incomplete {
+        let message = format!("the purge is incomplete: {}; `{again}` continues it", receipt.incomplete.join("; "));
         return Err(CommandFailure::incomplete(message));
     }
     Ok(())

@@ -85,6 +85,9 @@ fn table_json(table: &RawTable) -> Value {
     if let Some(why) = table.unread {
         value["unread"] = json!(why);
     }
+    if let Some(why) = &table.rows_reason {
+        value["rows_reason"] = json!(why);
+    }
     value
 }
 

@@ -225,7 +225,7 @@ pub async fn parents(session: &Session<'_>, id: &str) -> Result<(), CommandFailu
     let shown = json!({
         "episode": id, "parent_id": episode.get("parent_id"), "suggestions": suggestions, "reason": reason,
     });
-    output::value(session.format(), &shown)
+    output::shape(session.format(), &shown)
 }
 
 async fn answer(

@@ -287,6 +287,9 @@ pub struct EntityStatus {
     pub count: Option<i64>,
     /// How the count was come by.
     pub count_kind: CountKind,
+    /// Why there is no count.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub count_reason: Option<String>,
 }
 
 /// A layout in the opened database.
@@ -322,6 +325,9 @@ pub struct TableStatus {
     pub name: String,
     /// Rows; about, where the engine only estimates.
     pub rows: Option<i64>,
+    /// Why there is no number of rows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rows_reason: Option<String>,
     /// Bytes with indexes, where the engine says.
     pub bytes: Option<i64>,
     /// Why the bytes are not said.

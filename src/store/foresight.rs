@@ -185,7 +185,7 @@ impl Store {
 /// last seen.
 fn came(source: &BoundSource) -> Option<(&str, &BoundColumn)> {
     let moves = matches!(source.entity, Entity::Agent | Entity::Subject | Entity::MemoryLink);
-    plain_column(source, source.entity.time_column()).filter(|(_, way)| !moves && way.path.is_none())
+    plain_column(source, source.entity.time_column()).filter(|(_, way)| !moves && way.inside.is_whole())
 }
 
 /// How many values a change brings into a statement.

@@ -11,6 +11,7 @@ pub mod companion;
 pub mod connect;
 pub mod container;
 mod context;
+mod count;
 mod derive;
 mod dialect;
 pub mod embedding;
@@ -55,6 +56,7 @@ mod vector_cache;
 pub mod vectors;
 pub mod walk;
 mod withhold;
+pub mod within;
 pub mod write;
 
 use std::collections::{BTreeSet, HashMap};

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, HashMap, HashSet};
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 
 use serde_json::Value;
 
@@ -174,7 +174,7 @@ impl Store {
         let filters: Vec<Filter> = query.filters.iter().map(|f| spelled_as_stored(engine, source, f)).collect();
         let wanted = wanted_columns(query, order, source);
         let projection = Projection::new(engine, source, wanted.as_deref(), query.preview);
-        let (key_at, id_at) = (projection.len(), projection.len() + 1);
+        let key_at = projection.len();
         let selective = !query.filters.is_empty() || query.canvas.is_some();
         let belonging = self.belonging(source, &filters).await?;
         let mut found = Vec::new();
@@ -192,8 +192,10 @@ impl Store {
                 walk.walk(engine, &mut statement, part, &edge, forward, batch);
                 let raw = self.fetch(&statement).await?;
                 let short = raw.len() < batch;
-                let mut placed: Vec<Placed> =
-                    raw.iter().map(|r| place(index, r, key_at, id_at, source, &projection)).collect();
+                let mut placed: Vec<Placed> = raw
+                    .iter()
+                    .map(|r| place(index, r, key_at..key_at + walk.reads().len(), source, &projection))
+                    .collect();
                 if let Some(last) = placed.last() {
                     edge = last.edge.clone();
                 }
@@ -345,7 +347,12 @@ impl Store {
     ///
     /// # Errors
     /// The engine's refusal; an entity that the database does not hold gives no rows.
-    pub async fn related(&self, entity: Entity, column: &str, values: &[String]) -> Result<Vec<Row>, StoreError> {
+    pub async fn related(
+        &self,
+        entity: Entity,
+        column: &str,
+        values: &[impl AsRef<str> + Sync],
+    ) -> Result<Vec<Row>, StoreError> {
         self.related_columns(entity, column, values, None).await
     }
 
@@ -357,7 +364,7 @@ impl Store {
         &self,
         entity: Entity,
         column: &str,
-        values: &[String],
+        values: &[impl AsRef<str> + Sync],
         wanted: Option<&[&str]>,
     ) -> Result<Vec<Row>, StoreError> {
         let mut rows = Vec::new();
@@ -379,11 +386,11 @@ impl Store {
         &self,
         source: &BoundSource,
         column: &str,
-        values: &[String],
+        values: &[impl AsRef<str> + Sync],
         wanted_columns: Option<&[&str]>,
     ) -> Result<Vec<Row>, StoreError> {
         let values: Vec<String> =
-            values.iter().map(|v| as_stored(self.engine(), source, column, v).into_owned()).collect();
+            values.iter().map(|v| as_stored(self.engine(), source, column, v.as_ref()).into_owned()).collect();
         let values = &values[..];
         let projection = Projection::new(self.engine(), source, wanted_columns, None);
         let mut statement = projection.select(source, &[]);
@@ -542,8 +549,7 @@ pub fn named_ids<'e>(episode: &'e Row, links: &[EpisodeLink], to: Entity) -> Vec
 fn place(
     index: usize,
     raw: &RawRow,
-    key_at: usize,
-    id_at: usize,
+    Range { start: key_at, end }: Range<usize>,
     source: &BoundSource,
     projection: &Projection,
 ) -> Placed {
@@ -551,8 +557,8 @@ fn place(
     Placed {
         row: codec::decode(source, projection, raw),
         source: index,
-        edge: Edge::At { key: at(key_at), id: at(id_at), inclusive: false },
-        indexed: matches!(raw.get(id_at + 1), Some(FetchedValue::Integer(1))),
+        edge: Edge::At { key: at(key_at), id: (key_at + 1..end).map(at).collect(), inclusive: false },
+        indexed: matches!(raw.get(end), Some(FetchedValue::Integer(1))),
     }
 }
 

@@ -3,9 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
-
 use super::desk::{Desk, KeptSession};
+use super::receipt::{ByteHits, ControlFound, FileHits, IndexHits, PurgeVerification, ValueHits};
 use super::remains;
 use super::subject::PersonHandle;
 use super::traces::{self, TraceSearch};
@@ -52,25 +51,47 @@ impl Proof {
         self.findings.push(Remain::new(kind, what));
     }
 
-    /// Why it is not complete; nothing when it is.
-    #[must_use]
-    pub fn incomplete(&self) -> Vec<&str> {
-        let weighs = |finding: &&Remain| finding.kind.allows() == PurgeStatus::Incomplete;
-        self.findings.iter().filter(weighs).map(|finding| finding.what.as_str()).collect()
+    /// What a step gave; where the server does not know how to do it, that is noted, and nothing was found.
+    fn done<T: Default>(
+        &mut self,
+        outcome: Result<T, ChangeError>,
+        kind: RemainKind,
+        step: &str,
+    ) -> Result<T, ChangeError> {
+        match outcome {
+            Err(ChangeError::Store(error)) => {
+                let Some(words) = error.refusal() else { return Err(error.into()) };
+                self.find(kind, format!("the server refused {step}: {words}"));
+                Ok(T::default())
+            }
+            outcome => outcome,
+        }
     }
 
-    /// The shape that a receipt has.
+    /// Why it is not complete; nothing when it is.
     #[must_use]
-    pub fn to_json(&self, kept: &KeptSession) -> Value {
-        let files: Vec<Value> = self.files.iter().map(|(path, hits)| json!({ "path": path, "hits": hits })).collect();
-        json!({
-            "control": { "found": kept.control.0, "of": kept.control.1 },
-            "logical": { "hits": self.logical, "left": self.left, "account": self.account },
-            "index": { "hits": self.index, "neighbours_of": self.neighbours },
-            "bytes": { "hits": self.files.iter().map(|(_, hits)| hits).sum::<u64>(), "files": files,
-                "left": self.left_bytes, "checked": self.unchecked.is_none(),
-                "reason": self.unchecked },
-        })
+    pub fn incomplete(&self) -> Vec<String> {
+        let weighs = |finding: &&Remain| finding.kind.allows() == PurgeStatus::Incomplete;
+        self.findings.iter().filter(weighs).map(|finding| finding.what.clone()).collect()
+    }
+
+    /// What was looked for and found, for the receipt.
+    #[must_use]
+    pub fn verification(&self, kept: &KeptSession) -> PurgeVerification {
+        let files: Vec<FileHits> =
+            self.files.iter().map(|(path, hits)| FileHits { path: path.clone(), hits: *hits }).collect();
+        PurgeVerification {
+            control: ControlFound { found: kept.control.0, of: kept.control.1 },
+            logical: ValueHits { hits: self.logical, left: self.left, account: self.account },
+            index: IndexHits { hits: self.index, neighbours_of: self.neighbours },
+            bytes: ByteHits {
+                hits: files.iter().map(|file| file.hits).sum(),
+                files,
+                left: self.left_bytes,
+                checked: self.unchecked.is_none(),
+                reason: self.unchecked.clone(),
+            },
+        }
     }
 
     /// What a scan found; where there was none, that says why and decides the result.
@@ -137,13 +158,16 @@ pub async fn after(store: &Store, desk: &Desk<'_>, kept: &mut KeptSession) -> Re
     };
     let began = Instant::now();
     (desk.progress)("physical pass", 0);
-    physical(store, kept, &mut proof).await?;
+    let cleaned = physical(store, kept, &mut proof).await;
+    proof.done(cleaned, RemainKind::Unclean, "cleaning up old rows")?;
     timed(kept, "physical", began);
     let began = Instant::now();
     let named = remains::logical(store, desk, kept, &mut proof).await?;
     let handles = words(kept);
-    let indexes = asked(store, kept, &handles, &mut proof).await?;
-    for (key, rows) in broken(store).await? {
+    let indexes = asked(store, kept, &handles, &mut proof).await;
+    let indexes = proof.done(indexes, RemainKind::IndexUnread, "asking search indexes")?;
+    let hanging = broken(store).await;
+    for (key, rows) in proof.done(hanging, RemainKind::Unread, "looking for references to rows that are gone")? {
         if rows > kept.broken_before.get(&key).copied().unwrap_or_default() {
             proof.find(RemainKind::Dangling, format!("{rows} rows refer to rows that are not there: {key}"));
         }
@@ -151,7 +175,8 @@ pub async fn after(store: &Store, desk: &Desk<'_>, kept: &mut KeptSession) -> Re
     timed(kept, "verify", began);
     let began = Instant::now();
     let looked = TraceSearch { handles: &handles, named: &named, tails: indexes };
-    traces::bytes(store, kept, &looked, &mut proof).await?;
+    let bytes = traces::bytes(store, kept, &looked, &mut proof).await;
+    proof.done(bytes, RemainKind::BytesUnread, "looking at bytes")?;
     timed(kept, "bytes", began);
     Ok(proof)
 }
