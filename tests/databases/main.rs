@@ -8,7 +8,6 @@ mod commands;
 mod connecting;
 mod contract;
 mod demo;
-mod editing;
 mod faults;
 mod findings;
 mod fleet;
