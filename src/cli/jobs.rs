@@ -111,7 +111,7 @@ async fn resume(
         match job::run(store, &*job, &author(&asked.by), &settings, JobEntry::Resume, heard, &mut |_| {}).await {
             Ok(outcome) => {
                 any = true;
-                done.jobs.push(outcome.to_json());
+                done.jobs.push(json!(outcome.receipt()));
             }
             Err(error) => problem(done, format!("job {}: {error}", run.name)),
         }

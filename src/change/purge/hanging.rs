@@ -78,7 +78,7 @@ pub async fn hanging_on(store: &Store, going: &[StoredRows]) -> Result<RowsGoing
         });
         out.updates.push(Mutation::Update { table, key: by.into_iter().zip(key).collect(), set: set.collect() });
     }
-    for rule in graph.rules.iter().filter(|rule| rule.action == EraseAction::Remove && rule.path.is_none()) {
+    for rule in graph.rules.iter().filter(|rule| rule.action == EraseAction::Remove && rule.inside.path.is_none()) {
         let ids: Vec<String> =
             graph.named_by(rule, &[], 0).into_iter().flatten().filter_map(|raw| text(&raw)).collect();
         if !ids.is_empty() {
