@@ -16,8 +16,9 @@ use crate::memory::{Entity, Row, text_check, time};
 use crate::recall::keyword;
 use crate::store::Store;
 use crate::store::embedding::VectorShelf;
-use crate::store::encode::{GivenValue, LocatedRow, keeps_whole, plain_column, table_of};
+use crate::store::encode::{GivenValue, LocatedRow, keeps_whole, plain_column, table_of, touched};
 use crate::store::session::FetchedValue;
+use crate::store::shape::TableShape;
 use crate::store::stored::{Cell, Mutation, StoredRows};
 
 /// Status of a memory that another one has taken the place of.
@@ -89,10 +90,10 @@ pub async fn edit(store: &Store, entity: Entity, id: &str, set: &Map<String, Val
     }
     let mut values: Vec<(&str, GivenValue)> =
         changed.iter().map(|column| (*column, GivenValue::Is(row.get(column).clone()))).collect();
-    if plain_column(found.source, "updated_at").is_some() && !changed.contains(&"updated_at") {
+    let shape = store.shape(&found.table()).await?;
+    if takes_time(&found, &shape) && !changed.contains(&"updated_at") {
         values.push(("updated_at", GivenValue::Now));
     }
-    let shape = store.shape(&found.table()).await?;
     draft.push(found.update(store.engine(), &shape, &values).map_err(ChangeError::Refused)?);
     draft.alters(&found.row, &row);
     if keyword::text_of(&found.row) != keyword::text_of(&row) {
@@ -102,6 +103,12 @@ pub async fn edit(store: &Store, entity: Entity, id: &str, set: &Map<String, Val
         tell_case(&mut draft, &found.row, &row).await?;
     }
     Ok(draft.seal())
+}
+
+/// Whether the time of the change is set by us: the layout may set the column with every change already.
+fn takes_time(found: &LocatedRow<'_>, shape: &TableShape) -> bool {
+    let touched = touched(found.source, shape);
+    plain_column(found.source, "updated_at").is_some_and(|(name, _)| !touched.iter().any(|(other, _)| other == name))
 }
 
 fn check(entity: Entity, set: &Map<String, Value>) -> Result<(), ChangeError> {
@@ -299,10 +306,10 @@ pub async fn supersede(store: &Store, id: &str, text: &str) -> Result<Plan, Chan
     }
     let columns = ["metadata", "status"].into_iter().filter(|c| old.get(c) != found.row.get(c));
     let mut values: Vec<(&str, GivenValue)> = columns.map(|c| (c, GivenValue::Is(old.get(c).clone()))).collect();
-    if stored("updated_at") {
+    let shape = store.shape(&found.table()).await?;
+    if takes_time(&found, &shape) {
         values.push(("updated_at", GivenValue::Now));
     }
-    let shape = store.shape(&found.table()).await?;
     draft.push(found.update(store.engine(), &shape, &values).map_err(ChangeError::Refused)?);
     draft.alters(&found.row, &old);
     let mut row = batch::NewRow::from(new);

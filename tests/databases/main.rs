@@ -8,6 +8,7 @@ mod commands;
 mod connecting;
 mod contract;
 mod demo;
+mod editing;
 mod faults;
 mod findings;
 mod fleet;

@@ -1,0 +1,472 @@
+//! Any row edited, removed, recorded, superseded: what follows from it is right, and an undo brings every byte back. On both
+//! engines.
+
+use std::collections::BTreeMap;
+
+use mnemoscope::change::{self, ChangeError, Operation, Plan, undo};
+use mnemoscope::memory::query::Query;
+use mnemoscope::memory::retention::RetentionRules;
+use mnemoscope::memory::{Entity, Row};
+use mnemoscope::store::Target;
+use serde_json::{Map, Value, json};
+
+use crate::support::fixtures::Layout;
+use crate::support::program;
+use crate::support::world::*;
+
+/// Runs a test on one thread: what it looks at need not leave it.
+fn block_on<F: Future>(future: F) -> F::Output {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    runtime.block_on(future)
+}
+
+async fn planned(world: &World, operation: &Operation) -> Result<Plan, ChangeError> {
+    change::plan(&world.store, operation, &author()).await
+}
+
+fn edit(entity: Entity, id: &str, set: Value) -> Operation {
+    let set: Map<String, Value> = set.as_object().cloned().expect("an object");
+    Operation::Edit { entity, id: id.to_owned(), set }
+}
+
+fn remove(entity: Entity, ids: &[String]) -> Operation {
+    Operation::Remove { entity, ids: ids.to_vec() }
+}
+
+async fn row(world: &World, entity: Entity, id: &str) -> Option<Row> {
+    world.store.row(entity, id).await.expect("an answer")
+}
+
+/// Every row but those of the application's own trail, which stay when a change is undone.
+async fn rows_of(world: &World) -> BTreeMap<String, Vec<String>> {
+    let mut rows = dump(world).await;
+    rows.remove("agent_memory_audit");
+    rows
+}
+
+/// Applies, looks, undoes: the database is to the byte what it was.
+async fn there_and_back(world: &World, operation: &Operation, look: impl Future<Output = ()> + Send) {
+    let before = rows_of(world).await;
+    let plan = planned(world, operation).await;
+    let receipt = done(world, plan).await;
+    assert_ne!(rows_of(world).await, before, "{operation:?}");
+    look.await;
+    if receipt.undo.is_some() {
+        done(world, undo::undo(&world.store, receipt.audit_seq.expect("a number")).await).await;
+        assert_eq!(rows_of(world).await, before, "{operation:?}");
+    }
+    assert_sound(world).await;
+}
+
+async fn worlds() -> Vec<World> {
+    let sqlite = [small().await, on_sqlite(Layout::Atom).await].map(Some);
+    let postgres = [native_on_postgres().await, on_postgres(Layout::Atom).await];
+    sqlite.into_iter().chain(postgres).flatten().collect()
+}
+
+/// A new value for a column of a row, where there is an ordinary one.
+fn another(column: &str, row: &Row) -> Option<Value> {
+    Some(match (column, row.get(column)) {
+        ("title" | "text" | "content" | "summary" | "name" | "component_name", Value::String(old)) => {
+            json!(format!("{old} (edited)"))
+        }
+        ("text" | "title" | "name", Value::Null) => json!("new words"),
+        ("prompt", Value::Object(old)) if old.contains_key("message") => json!({"message": "quite another question"}),
+        ("window_size", _) => json!(77),
+        _ => return None,
+    })
+}
+
+#[test]
+fn rows_of_every_kind_are_edited_and_undone_to_the_byte() {
+    block_on(async {
+        for world in worlds().await {
+            let mut tried = Vec::new();
+            for entity in Entity::ALL {
+                let Ok(page) = world.store.page(&Query { limit: 40, ..Query::new(*entity) }).await else { continue };
+                for row_before in page.rows.iter().filter(|row| row.problems.is_empty() && !row.id().is_empty()) {
+                    let columns = entity.columns().iter().map(|column| column.name);
+                    let set = columns.filter_map(|c| Some((c, another(c, row_before)?))).next();
+                    let Some((column, value)) = set else { continue };
+                    let operation = edit(*entity, row_before.id(), json!({ column: value }));
+                    match planned(&world, &operation).await {
+                        // A person may be known by rows of others only.
+                        Err(ChangeError::Refused(_) | ChangeError::Store(_) | ChangeError::NotFound(_)) => continue,
+                        Err(error) => panic!("{operation:?}: {error}"),
+                        Ok(_) => {}
+                    }
+                    there_and_back(&world, &operation, async {
+                        let now = row(&world, *entity, row_before.id()).await.expect("the row");
+                        assert_eq!(*now.get(column), value, "{operation:?}");
+                    })
+                    .await;
+                    tried.push(*entity);
+                    break;
+                }
+            }
+            assert!(tried.contains(&Entity::Episode) && tried.len() >= 2, "{tried:?}");
+        }
+    });
+}
+
+#[test]
+fn rows_of_every_kind_are_removed_with_what_hangs_on_them_and_undone_to_the_byte() {
+    block_on(async {
+        for world in worlds().await {
+            let mut tried = Vec::new();
+            for entity in Entity::ALL {
+                let Ok(page) = world.store.page(&Query { limit: 12, ..Query::new(*entity) }).await else { continue };
+                let ids: Vec<String> =
+                    page.rows.iter().map(|row| row.id().to_owned()).filter(|id| !id.is_empty()).collect();
+                for count in [1, 3] {
+                    let Some(ids) = ids.get(..count) else { continue };
+                    let operation = remove(*entity, ids);
+                    match planned(&world, &operation).await {
+                        Err(ChangeError::Refused(_) | ChangeError::Store(_) | ChangeError::NotFound(_)) => continue,
+                        Err(error) => panic!("{operation:?}: {error}"),
+                        Ok(_) => {}
+                    }
+                    there_and_back(&world, &operation, async {
+                        for id in ids {
+                            assert_eq!(row(&world, *entity, id).await, None, "{operation:?}");
+                        }
+                    })
+                    .await;
+                    tried.push(*entity);
+                }
+            }
+            assert!(tried.contains(&Entity::Episode) && tried.contains(&Entity::Feedback), "{tried:?}");
+        }
+    });
+}
+
+#[test]
+fn nothing_dangles_when_an_episode_or_feedback_goes() {
+    block_on(async {
+        for world in [Some(small().await), native_on_postgres().await].into_iter().flatten() {
+            meddle(
+                &world,
+                "INSERT INTO episodes (id, agent_id, user_id, title, parent_id, started_at) VALUES \
+                 ('gone', 'a', 'u', 'x', NULL, '2026-03-01T10:00:00.000000Z'), \
+                 ('child', 'a', 'u', 'y', 'gone', '2026-03-02T10:00:00.000000Z'); \
+                 INSERT INTO episode_segments (id, episode_id, sequence, kind, content) VALUES ('s', 'gone', 1, 'message', 'x'); \
+                 INSERT INTO memories (id, kind, text, uses, utility) VALUES ('used', 'drawer', 'x', 2, 0.5); \
+                 INSERT INTO episode_memories (episode_id, memory_id) VALUES ('gone', 'used'), ('child', 'used'); \
+                 INSERT INTO agent_feedback (id, episode_id, user_id, kind) VALUES ('f-1', 'child', 'u', 'thumbs_up'), \
+                 ('f-2', 'child', 'u', 'thumbs_down'), ('f-3', 'child', 'u', 'thumbs_down'); \
+                 UPDATE episodes SET feedback_ids = '[\"f-1\", \"f-2\", \"f-3\"]', feedback_score = -0.3333333333333333 \
+                 WHERE id = 'child'",
+            )
+            .await;
+            let store = &world.store;
+            there_and_back(&world, &remove(Entity::Episode, &["gone".to_owned()]), async {
+                assert_eq!(store.related(Entity::Segment, "episode_id", &["gone".to_owned()]).await.unwrap(), []);
+                let child = row(&world, Entity::Episode, "child").await.expect("the child");
+                assert!(child.get("parent_id").is_null());
+                let memory = row(&world, Entity::Memory, "used").await.expect("the memory");
+                assert_eq!(memory.get("uses"), &json!(1));
+            })
+            .await;
+            let two = ["f-2".to_owned(), "f-3".to_owned()];
+            there_and_back(&world, &remove(Entity::Feedback, &two), async {
+                let child = row(&world, Entity::Episode, "child").await.expect("the child");
+                assert_eq!((child.list("feedback_ids"), child.number("feedback_score")), (vec!["f-1"], Some(1.0)));
+            })
+            .await;
+        }
+    });
+}
+
+#[test]
+fn what_follows_from_other_columns_is_made_again_or_refused() {
+    block_on(async {
+        for world in [Some(small().await), native_on_postgres().await].into_iter().flatten() {
+            meddle(
+                &world,
+                "INSERT INTO episodes (id, agent_id, user_id, title, started_at, ended_at, duration_seconds) VALUES \
+                 ('timed', 'a', 'u', 'x', '2026-03-01T10:00:00.000000Z', '2026-03-01T10:01:00.000000Z', 60); \
+                 INSERT INTO agent_memory_cases (id, user_id, agent_id, message_hash, prompt, reward) VALUES \
+                 ('case', 'u', 'a', 'old', '{\"message\": \"one\"}', 0.5)",
+            )
+            .await;
+            let later = json!({"ended_at": "2026-03-01T10:02:00Z"});
+            there_and_back(&world, &edit(Entity::Episode, "timed", later), async {
+                let episode = row(&world, Entity::Episode, "timed").await.expect("the episode");
+                assert_eq!(episode.number("duration_seconds"), Some(120.0));
+            })
+            .await;
+            let before = row(&world, Entity::Case, "case").await.expect("the case");
+            let prompt = json!({"prompt": {"message": "two"}});
+            there_and_back(&world, &edit(Entity::Case, "case", prompt), async {
+                let case = row(&world, Entity::Case, "case").await.expect("the case");
+                assert_ne!(case.get("message_hash"), before.get("message_hash"));
+            })
+            .await;
+            let refused = |operation: Operation| {
+                let world = &world;
+                async move { matches!(planned(world, &operation).await, Err(ChangeError::Refused(_))) }
+            };
+            assert!(refused(edit(Entity::Episode, "timed", json!({"utility": 0.9}))).await);
+            assert!(refused(edit(Entity::Episode, "timed", json!({"id": "other"}))).await);
+            assert!(refused(edit(Entity::Case, "case", json!({"message_hash": "x"}))).await);
+            assert!(refused(remove(Entity::Subject, &["u".to_owned()])).await);
+            let missing = planned(&world, &edit(Entity::Episode, "nobody", json!({"title": "x"}))).await;
+            assert!(matches!(missing, Err(ChangeError::NotFound(_))), "{missing:?}");
+            let backwards =
+                planned(&world, &edit(Entity::Episode, "timed", json!({"ended_at": "2026-02-01T00:00:00Z"}))).await;
+            assert!(matches!(backwards, Err(ChangeError::Usage(_))), "{backwards:?}");
+        }
+    });
+}
+
+#[test]
+fn a_vector_that_no_longer_fits_its_text_goes() {
+    block_on(async {
+        let world = small().await;
+        let store = &world.store;
+        let ids = ids(&world, Entity::Episode).await;
+        let with = store.vectors(Entity::Episode, &ids).await.expect("vectors");
+        let id = ids.iter().find(|id| with.contains_key(*id)).expect("an episode with a vector").clone();
+        there_and_back(&world, &edit(Entity::Episode, &id, json!({"summary": "about something else"})), async {
+            assert!(store.vectors(Entity::Episode, std::slice::from_ref(&id)).await.expect("vectors").is_empty());
+        })
+        .await;
+        there_and_back(&world, &edit(Entity::Episode, &id, json!({"confidence": 0.123})), async {
+            assert!(!store.vectors(Entity::Episode, std::slice::from_ref(&id)).await.expect("vectors").is_empty());
+        })
+        .await;
+        // A case that goes takes its vector along, and references to it.
+        let cases = self::ids(&world, Entity::Case).await;
+        let with = store.vectors(Entity::Case, &cases).await.expect("vectors");
+        let case = cases.iter().find(|id| with.contains_key(*id)).expect("a case with a vector").clone();
+        there_and_back(&world, &remove(Entity::Case, std::slice::from_ref(&case)), async {
+            assert!(store.vectors(Entity::Case, std::slice::from_ref(&case)).await.expect("vectors").is_empty());
+            let naming =
+                store.related(Entity::Case, "reference_case_ids", std::slice::from_ref(&case)).await.expect("cases");
+            assert_eq!(naming, []);
+        })
+        .await;
+    });
+}
+
+#[test]
+fn a_superseded_memory_stays_marked_and_linked() {
+    block_on(async {
+        for world in [Some(small().await), native_on_postgres().await].into_iter().flatten() {
+            meddle(&world, "INSERT INTO memories (id, kind, text) VALUES ('fact', 'fact', 'lives in Kiel')").await;
+            let operation = Operation::Supersede { memory: "fact".to_owned(), text: "lives in Bonn".to_owned() };
+            there_and_back(&world, &operation, async {
+                let old = row(&world, Entity::Memory, "fact").await.expect("the old one");
+                assert_eq!(old.text("text"), Some("lives in Kiel"));
+                let next = old.get("metadata")["superseded_by"].as_str().expect("a link").to_owned();
+                let new = row(&world, Entity::Memory, &next).await.expect("the new one");
+                assert_eq!((new.text("text"), new.text("kind")), (Some("lives in Bonn"), Some("fact")));
+                assert_eq!(new.get("metadata")["supersedes"], "fact");
+                let again = planned(&world, &operation).await;
+                assert!(matches!(again, Err(ChangeError::Refused(_))), "{again:?}");
+            })
+            .await;
+        }
+    });
+}
+
+#[test]
+fn rows_of_other_kinds_are_recorded_once() {
+    block_on(async {
+        for world in [Some(small().await), native_on_postgres().await].into_iter().flatten() {
+            let episode = some_episode(&world).await;
+            let events = world.store.episode(&episode).await.unwrap().unwrap().canvas.len();
+            for (entity, given) in [
+                (Entity::Memory, json!({"kind": "fact", "text": "a new fact", "id": "me-new"})),
+                (Entity::Segment, json!({"episode_id": episode, "sequence": 9, "kind": "message", "content": "hello"})),
+                (
+                    Entity::CanvasEvent,
+                    json!({"id": "cv-new", "episode_id": episode, "canvas_type": "sheets", "action": "present"}),
+                ),
+                (Entity::Agent, json!({"id": "agent-new", "name": "Nora"})),
+                (
+                    Entity::MemoryLink,
+                    json!({"episode_id": episode, "memory_id": ids(&world, Entity::Memory).await[0], "rank": 9}),
+                ),
+                (Entity::Feedback, json!({"episode_id": episode, "kind": "rating", "rating": 5, "user_id": "u-9"})),
+            ] {
+                let operation = Operation::Record { entity, text: given.to_string() };
+                if entity == Entity::MemoryLink && planned(&world, &operation).await.is_err() {
+                    continue;
+                }
+                there_and_back(&world, &operation, async {
+                    if entity == Entity::CanvasEvent {
+                        let context = world.store.episode(&episode).await.unwrap().unwrap();
+                        assert_eq!(context.canvas.len(), events + 1);
+                        assert_eq!(context.episode.get("canvas_action_count"), &json!(events + 1));
+                        assert!(context.episode.list("canvas_ids").contains(&"cv-new"));
+                    }
+                    if entity == Entity::Feedback {
+                        assert_mean(&world, &episode).await;
+                    }
+                    if given["id"].is_string() || entity == Entity::Memory {
+                        let again = planned(&world, &operation).await;
+                        assert!(matches!(again, Err(ChangeError::Refused(_))), "{again:?}");
+                    }
+                })
+                .await;
+            }
+            for (entity, given) in [
+                (Entity::UtilityEvent, json!({})),
+                (Entity::Policy, json!({})),
+                (Entity::Segment, json!({"colour": 1})),
+            ] {
+                let refused = planned(&world, &Operation::Record { entity, text: given.to_string() }).await;
+                assert!(matches!(refused, Err(ChangeError::Refused(_) | ChangeError::Usage(_))), "{refused:?}");
+            }
+        }
+    });
+}
+
+#[test]
+fn rows_of_a_person_under_a_hold_stay() {
+    block_on(async {
+        let world = small().await;
+        let case = ids(&world, Entity::Case).await.remove(0);
+        let owner =
+            row(&world, Entity::Case, &case).await.expect("a case").text("user_id").expect("an owner").to_owned();
+        done(&world, planned(&world, &Operation::Hold { person: owner, reason: None }).await).await;
+        let refused = planned(&world, &remove(Entity::Case, &[case])).await;
+        assert!(matches!(refused, Err(ChangeError::Refused(_))), "{refused:?}");
+    });
+}
+
+fn rules(text: &str) -> Operation {
+    Operation::Retain { file: "retention.toml".to_owned(), rules: RetentionRules::parse(text).expect("rules") }
+}
+
+#[test]
+fn what_is_kept_long_enough_goes_once_and_comes_back_whole() {
+    block_on(async {
+        for world in [Some(small().await), native_on_postgres().await].into_iter().flatten() {
+            meddle(
+                &world,
+                "INSERT INTO memories (id, kind, text, created_at) VALUES ('m-1', 'fact', 'a', '2001-01-01T00:00:00.000000Z'), \
+                 ('m-2', 'fact', 'b', '2001-01-02T00:00:00.000000Z'); \
+                 INSERT INTO episodes (id, agent_id, user_id, title, started_at, outcome) VALUES \
+                 ('e-1', 'a', 'held', 'x', '2001-01-01T00:00:00.000000Z', 'failure'), \
+                 ('e-2', 'a', 'u', 'x', '2001-01-01T00:00:00.000000Z', 'success'), \
+                 ('e-3', 'a', 'u', 'x', '2001-01-01T00:00:00.000000Z', 'failure'); \
+                 INSERT INTO episode_memories (episode_id, memory_id) VALUES ('e-3', 'm-1')",
+            )
+            .await;
+            let hold = Operation::Hold { person: "held".to_owned(), reason: None };
+            done(&world, planned(&world, &hold).await).await;
+            let all = rules(
+                "share = 0.5\n[[rule]]\nentity = \"memory\"\nolder_than = \"9000d\"\n\
+                 [[rule]]\nentity = \"episode\"\nolder_than = \"9000d\"\noutcome = [\"failure\"]",
+            );
+            there_and_back(&world, &all, async {
+                let gone = [(Entity::Memory, "m-1"), (Entity::Memory, "m-2"), (Entity::Episode, "e-3")];
+                for (entity, id) in gone {
+                    assert_eq!(row(&world, entity, id).await, None, "{id}");
+                }
+                assert!(row(&world, Entity::Episode, "e-1").await.is_some(), "a hold stands on it");
+                assert!(row(&world, Entity::Episode, "e-2").await.is_some());
+                assert!(
+                    planned(&world, &all).await.expect("a plan").is_empty(),
+                    "the second time nothing is left to do"
+                );
+            })
+            .await;
+            let much = rules("share = 0.01\n[[rule]]\nentity = \"memory\"\nolder_than = \"1s\"");
+            let refused = planned(&world, &much).await;
+            assert!(matches!(refused, Err(ChangeError::Refused(_))), "{refused:?}");
+        }
+    });
+}
+
+/// Runs the program with a state of its own; what it printed.
+fn run(folder: &std::path::Path, arguments: &[&str]) -> (Option<i32>, Value, String) {
+    let mut command = std::process::Command::new(program());
+    command.env("MNEMOSCOPE_STATE", folder.join("state")).env("MNEMOSCOPE_CONFIG", folder.join("config.toml"));
+    let output = command.current_dir(folder).args(arguments).output().expect("the program");
+    let words = String::from_utf8_lossy(&output.stderr).into_owned();
+    (output.status.code(), serde_json::from_slice(&output.stdout).unwrap_or_default(), words)
+}
+
+fn address(world: &World) -> String {
+    match &world.target {
+        Target::File(path) => path.display().to_string(),
+        Target::Postgres(url) => url.clone(),
+    }
+}
+
+#[test]
+fn due_work_is_done_without_a_console_and_figures_are_written() {
+    block_on(async {
+        for world in [Some(small().await), native_on_postgres().await].into_iter().flatten() {
+            let folder = tempfile::tempdir().expect("a folder");
+            meddle(
+                &world,
+                "INSERT INTO memories (id, kind, text, created_at) VALUES ('m-1', 'fact', 'a', '2001-01-01T00:00:00.000000Z')",
+            )
+            .await;
+            std::fs::write(
+                folder.path().join("retention.toml"),
+                "share = 1.0\n[[rule]]\nentity = \"memory\"\nolder_than = \"9000d\"\n",
+            )
+            .expect("rules");
+            let database = address(&world);
+            let (code, found, words) = run(folder.path(), &["-d", &database, "findings", "--kind", "overdue"]);
+            assert_eq!((code, &found["findings"][0]["count"]), (Some(0), &json!(1)), "{words}");
+            let figures = folder.path().join("figures.prom");
+            let arguments =
+                ["-d", &database, "jobs", "run", "--until-idle", "--metrics", figures.to_str().expect("a path")];
+            let (code, shown, words) = run(folder.path(), &arguments);
+            assert_eq!((code, shown["retention"].as_array().map(Vec::len)), (Some(0), Some(1)), "{words}");
+            assert_eq!(row(&world, Entity::Memory, "m-1").await, None);
+            let text = std::fs::read_to_string(&figures).expect("figures");
+            for line in
+                ["# TYPE mnemoscope_findings gauge", "mnemoscope_trail_ok 1", "mnemoscope_findings{severity=\"high\"} "]
+            {
+                assert!(text.contains(line), "{line}: {text}");
+            }
+            let figure = |line: &&str| {
+                let (name, value) = line.rsplit_once(' ').expect("a name and a value");
+                name.starts_with("mnemoscope_") && value.parse::<f64>().is_ok()
+            };
+            assert!(text.lines().filter(|line| !line.starts_with('#')).all(|line| figure(&line)), "{text}");
+            let (code, shown, words) = run(folder.path(), &arguments);
+            assert_eq!((code, shown["retention"].as_array().map(Vec::len)), (Some(0), Some(0)), "{words}");
+        }
+    });
+}
+
+#[test]
+fn rows_of_another_layout_are_copied_into_a_native_database_and_compared() {
+    block_on(async {
+        let source = on_sqlite(Layout::Atom).await;
+        for target in [Some(small().await), native_on_postgres().await].into_iter().flatten() {
+            let folder = tempfile::tempdir().expect("a folder");
+            let (from, to) = (address(&source), address(&target));
+            let before = ids(&target, Entity::Episode).await.len();
+            let (code, plan, words) = run(folder.path(), &["copy", "--from", &from, "--to", &to]);
+            assert_eq!((code, &plan["status"]), (Some(0), &json!("planned")), "{words}");
+            assert_eq!(ids(&target, Entity::Episode).await.len(), before, "a plan writes nothing");
+            let (code, shown, words) = run(folder.path(), &["copy", "--from", &from, "--to", &to, "--apply"]);
+            // PostgreSQL's texts hold no NUL: the one episode with one stays behind, and that is said.
+            let left: Vec<String> = match &target.target {
+                Target::File(_) => Vec::new(),
+                Target::Postgres(_) => vec!["ep-nul".to_owned()],
+            };
+            assert_eq!(code, Some(if left.is_empty() { 0 } else { 6 }), "{words} {shown:#}");
+            assert_eq!(shown["counts"], plan["counts"]);
+            let episodes = ids(&source, Entity::Episode).await;
+            let there = ids(&target, Entity::Episode).await;
+            assert!(episodes.iter().all(|id| there.contains(id) != left.contains(id)));
+            assert_eq!(shown["compared"]["episode"]["source"], json!(episodes.len()));
+            assert_eq!(shown["compared"]["episode"]["missing"], json!(left.len()));
+            assert_eq!(shown["compared"]["episode"]["examples"], json!(left));
+            let (code, again, words) = run(folder.path(), &["copy", "--from", &from, "--to", &to, "--apply"]);
+            assert_eq!(again["status"], json!("nothing to do"), "{words} {again:#}");
+            let (code, ..) = run(folder.path(), &["copy", "--from", &to, "--to", &from]);
+            assert_eq!(code, Some(5), "the target is not native");
+        }
+    });
+}
