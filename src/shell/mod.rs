@@ -10,6 +10,7 @@ mod export;
 mod health;
 mod input;
 mod job;
+mod live;
 mod load;
 mod look;
 mod recall;

@@ -133,7 +133,7 @@ fn pictures_of_decisions() {
             let (mut console, _) = at_mentions(unlocked(width, height));
             console.press("x d");
             console.wait();
-            let (text, _) = picture(&console.draw_with(&Look::new(Theme::dark(), glyphs)));
+            let text = picture(&console.draw_with(&Look::new(Theme::dark(), glyphs)));
             let _ = writeln!(pages, "== {width}x{height} {name}\n{text}");
         }
     }

@@ -132,6 +132,14 @@ impl Database {
         relations.iter().map(group).collect()
     }
 
+    fn named(&self, wanted: &[(Entity, Vec<String>)]) -> Vec<Row> {
+        let of = |(entity, ids): &(Entity, Vec<String>)| {
+            let named = self.of(*entity).iter().filter(|row| ids.iter().any(|id| id == row.id()));
+            named.cloned().collect::<Vec<_>>()
+        };
+        wanted.iter().flat_map(of).collect()
+    }
+
     fn status(&self) -> StoreStatus {
         let entity = |(entity, rows): (&Entity, &Vec<Row>)| {
             let source = format!("table_of_{entity}");
@@ -190,6 +198,8 @@ pub struct Console {
     pub saved: Vec<SavedQuestion>,
     /// Erasures that have not ended verified.
     pub unfinished: Vec<UnfinishedErasure>,
+    /// Lists that are watched, with the number of the request.
+    pub watched: Vec<(Ticket, Query)>,
     painter: Painter,
     pub drawn: Drawn,
 }
@@ -224,6 +234,7 @@ impl Console {
             failure: None,
             saved: Vec::new(),
             unfinished: Vec::new(),
+            watched: Vec::new(),
             painter: Painter::default(),
             drawn: Drawn::default(),
         };
@@ -244,11 +255,16 @@ impl Console {
 
     /// Answers what was held back, and what follows.
     pub fn answer(&mut self) {
-        while let Some(effect) = self.held.pop_front() {
-            if let Some(message) = self.reply(effect) {
-                let effects = update(&mut self.model, message);
-                self.held.extend(effects);
-            }
+        while !self.held.is_empty() {
+            self.answer_one();
+        }
+    }
+
+    /// Answers the first of what was held back.
+    pub fn answer_one(&mut self) {
+        if let Some(message) = self.held.pop_front().and_then(|effect| self.reply(effect)) {
+            let effects = update(&mut self.model, message);
+            self.held.extend(effects);
         }
     }
 
@@ -291,7 +307,18 @@ impl Console {
             Effect::Ask(ticket, Request::LoadUnfinished) => {
                 Message::Reply(ticket, Reply::Unfinished(self.unfinished.clone()))
             }
-            Effect::SetTitle(_) | Effect::Cancel(_) => return None,
+            Effect::Ask(ticket, Request::LoadNames(wanted)) => {
+                Message::Reply(ticket, Reply::Named(Ok(self.database.named(&wanted))))
+            }
+            Effect::Ask(ticket, Request::Watch(query)) => {
+                self.watched.push((ticket, *query));
+                return None;
+            }
+            Effect::Cancel(ticket) => {
+                self.watched.retain(|(watched, _)| *watched != ticket);
+                return None;
+            }
+            Effect::SetTitle(_) => return None,
             other => {
                 self.asked.push(other);
                 return None;
@@ -357,6 +384,15 @@ impl Console {
             self.tell(Message::Drawn(self.drawn.measures));
         }
         buffer
+    }
+
+    /// A second passes: whoever watches a list is told of its newest rows.
+    pub fn beat(&mut self) {
+        for (ticket, query) in self.watched.clone() {
+            let newest = self.database.page(&query).rows;
+            self.tell(Message::Reply(ticket, Reply::News(newest)));
+        }
+        self.draw();
     }
 
     /// The lines of the screen.

@@ -331,7 +331,7 @@ fn exports(console: &Console) -> Vec<&Export> {
 #[test]
 fn marked_rows_are_exported_and_the_file_is_told() {
     let mut console = Console::new(many(30), 160, 50);
-    console.press("2 space space j space e");
+    console.press("2 v v j v e");
     console.shows("3 marked rows");
     console.shows(&format!("episode-{}.jsonl", now().format("%Y%m%d-%H%M%S")));
     console.press("ctrl-u 'out.jsonl' enter");

@@ -10,6 +10,7 @@ mod fake;
 mod health;
 mod jobs;
 mod keys;
+mod lists;
 mod looks;
 mod prune;
 mod readme;

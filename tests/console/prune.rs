@@ -145,7 +145,7 @@ fn cases_are_held_back_and_let_go_by_two_keys() {
         ticket,
         Reply::Planned(Ok(Box::new(plan("quarantine", ChangeDanger::Guarded, &json!([]))))),
     ));
-    console.press("esc space j space c Q");
+    console.press("esc v j v c Q");
     let (_, operation) = planned(&mut console);
     let Operation::Release { cases } = operation else { panic!("{operation:?}") };
     assert_eq!(cases.len(), 2);

@@ -255,7 +255,7 @@ fn a_conflict_shows_three_sides_and_can_be_planned_again() {
 #[test]
 fn marked_rows_are_changed_with_one_confirmation() {
     let mut console = unlocked(160, 50);
-    console.press("5 space*2 c d");
+    console.press("5 v*2 c d");
     let (ticket, proposal) = proposed(&mut console);
     let remove = |id: &str| Operation::RemoveFeedback { id: id.to_owned() };
     assert_eq!(proposal, Proposal::Changes(vec![remove("fb-1"), remove("fb-2")]));

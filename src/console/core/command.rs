@@ -50,6 +50,10 @@ pub enum CommandId {
     SortRight,
     /// The other way round.
     Reverse,
+    /// Follow what is written, or pause.
+    Tail,
+    /// Make the list larger, or smaller.
+    Resize(bool),
     /// Mark or unmark.
     Mark,
     /// Unmark all.
@@ -381,7 +385,8 @@ commands! {
     CommandId::SortLeft, List, ["<"], "Sort by the column to the left", "", "Orders the list by the column to the left.", None;
     CommandId::SortRight, List, [">"], "Sort by the column to the right", "", "Orders the list by the column to the right.", None;
     CommandId::Reverse, List, ["S"], "Reverse", "", "Turns the order of the list round.", None;
-    CommandId::Mark, List, ["space"], "Mark", "mark", "Marks the row, or takes its mark away.", None;
+    CommandId::Tail, List, ["space"], "Follow the newest", "live", "Goes to the newest row and follows what others write, or pauses that.", None;
+    CommandId::Mark, List, ["v"], "Mark", "mark", "Marks the row, or takes its mark away.", None;
     CommandId::Unmark, List, ["u"], "Unmark all", "", "Takes all marks away.", None;
     CommandId::Export, List, ["e"], "Export", "export", "Writes the marked rows, else all that the filter leaves, to a file as JSON lines.", Some("export ENTITY --where EXPR");
     CommandId::Change(CommandAsk::AddFeedback), Rows, ["c a"], "Add feedback", "", "Adds feedback to the episode.", Some("feedback add EPISODE --kind KIND");
@@ -484,6 +489,8 @@ commands! {
     CommandId::Focus, Rows, ["tab", "backtab"], "Other pane", "", "Goes from the list to the details and back.", None;
     CommandId::TabRight, Rows, ["l", "right"], "Next tab", "tabs", "Shows the next tab of the details.", None;
     CommandId::TabLeft, Rows, ["h", "left"], "Previous tab", "", "Shows the previous tab of the details.", None;
+    CommandId::Resize(true), Rows, ["+"], "Larger list", "", "Makes the list larger and the details smaller; it stays so.", None;
+    CommandId::Resize(false), Rows, ["-"], "Smaller list", "", "Makes the list smaller and the details larger; it stays so.", None;
     CommandId::Zoom, Rows, ["z"], "Zoom", "zoom", "Gives the pane the whole screen, or takes it back.", None;
     CommandId::Follow, Rows, ["f"], "Follow", "follow", "Goes to something that the row is related to.", None;
     CommandId::CopyId, Rows, ["y y"], "Copy id", "", "Copies the id.", None;

@@ -15,6 +15,7 @@ pub mod layer;
 pub mod masking;
 pub mod menu;
 pub mod message;
+pub mod names;
 pub mod opened;
 pub mod proposal;
 pub mod request;

@@ -59,7 +59,7 @@ impl Model {
             {
                 no("no row is selected")
             }
-            CommandId::Zoom if screen.lists().is_none() => no("there is one pane only"),
+            CommandId::Zoom | CommandId::Resize(_) if screen.lists().is_none() => no("there is one pane only"),
             CommandId::Focus if !screen.has_panes() => no("there is one pane only"),
             id => screen.can(id, &self.context),
         }
@@ -103,6 +103,7 @@ impl Model {
             CommandId::Palette => self.open_palette(),
             CommandId::Help => self.show(HelpLayer::default()),
             CommandId::Wrap => self.context.settings.wrap = !self.context.settings.wrap,
+            CommandId::Resize(larger) => self.context.resize_panes(larger),
             CommandId::Redraw => self.context.perform(Effect::Redraw),
             CommandId::Suspend => self.context.perform(Effect::Suspend),
             CommandId::Quit => self.quit_unless_busy(),
