@@ -11,6 +11,7 @@ use mnemoscope::console::core::{
     Ticket,
 };
 use mnemoscope::console::screens::findings::LookNews;
+use mnemoscope::console::screens::home::messages::WaitingWork;
 use mnemoscope::console::{Drawn, Painter};
 use mnemoscope::console::{Model, update};
 use mnemoscope::memory::chain::ParentLinks;
@@ -198,6 +199,8 @@ pub struct Console {
     pub saved: Vec<SavedQuestion>,
     /// Erasures that have not ended verified.
     pub unfinished: Vec<UnfinishedErasure>,
+    /// What waits for somebody.
+    pub work: WaitingWork,
     /// Lists that are watched, with the number of the request.
     pub watched: Vec<(Ticket, Query)>,
     painter: Painter,
@@ -234,6 +237,7 @@ impl Console {
             failure: None,
             saved: Vec::new(),
             unfinished: Vec::new(),
+            work: WaitingWork::default(),
             watched: Vec::new(),
             painter: Painter::default(),
             drawn: Drawn::default(),
@@ -307,6 +311,7 @@ impl Console {
             Effect::Ask(ticket, Request::LoadUnfinished) => {
                 Message::Reply(ticket, Reply::Unfinished(self.unfinished.clone()))
             }
+            Effect::Ask(ticket, Request::LoadWork) => Message::Reply(ticket, Reply::Work(Ok(Box::new(self.work.clone())))),
             Effect::Ask(ticket, Request::LoadNames(wanted)) => {
                 Message::Reply(ticket, Reply::Named(Ok(self.database.named(&wanted))))
             }

@@ -385,7 +385,7 @@ commands! {
     CommandId::SortLeft, List, ["<"], "Sort by the column to the left", "", "Orders the list by the column to the left.", None;
     CommandId::SortRight, List, [">"], "Sort by the column to the right", "", "Orders the list by the column to the right.", None;
     CommandId::Reverse, List, ["S"], "Reverse", "", "Turns the order of the list round.", None;
-    CommandId::Tail, List, ["space"], "Follow the newest", "live", "Goes to the newest row and follows what others write, or pauses that.", None;
+    CommandId::Tail, Everywhere, ["space"], "Follow the newest", "live", "Goes to the newest row and follows what others write, or pauses that.", None;
     CommandId::Mark, List, ["v"], "Mark", "mark", "Marks the row, or takes its mark away.", None;
     CommandId::Unmark, List, ["u"], "Unmark all", "", "Takes all marks away.", None;
     CommandId::Export, List, ["e"], "Export", "export", "Writes the marked rows, else all that the filter leaves, to a file as JSON lines.", Some("export ENTITY --where EXPR");
@@ -486,7 +486,7 @@ commands! {
     CommandId::Panel(ScreenKind::Replay), Everywhere, ["V"], "Replay", "", "Shows a topic, or what is around the selected episode, as a time line with suggested parents.", Some("replay TOPIC");
     CommandId::UndoLast, Everywhere, ["Z"], "Undo the last change", "", "Plans the inverse of the last change of this session.", Some("undo SEQ");
     CommandId::Lock, Everywhere, ["U"], "Unlock or lock", "", "Makes changes possible after a confirmation, or impossible again.", None;
-    CommandId::Focus, Rows, ["tab", "backtab"], "Other pane", "", "Goes from the list to the details and back.", None;
+    CommandId::Focus, Everywhere, ["tab", "backtab"], "Other pane", "", "Goes from the list to the details and back; on the first screen to its next part.", None;
     CommandId::TabRight, Rows, ["l", "right"], "Next tab", "tabs", "Shows the next tab of the details.", None;
     CommandId::TabLeft, Rows, ["h", "left"], "Previous tab", "", "Shows the previous tab of the details.", None;
     CommandId::Resize(true), Rows, ["+"], "Larger list", "", "Makes the list larger and the details smaller; it stays so.", None;
@@ -513,6 +513,38 @@ commands! {
 #[must_use]
 pub fn command(id: CommandId) -> Option<&'static ConsoleCommand> {
     COMMANDS.iter().find(|c| c.id == id)
+}
+
+/// Other words by which people seek a command.
+#[must_use]
+pub fn meanings(id: CommandId) -> &'static str {
+    match id {
+        CommandId::Tail => "automatic live tail watch stream",
+        CommandId::Panel(ScreenKind::Jobs) => "automatic batches backfill run pause resume embeddings links",
+        CommandId::Panel(ScreenKind::Prune) => "automatic rules retention forget clean old cases",
+        CommandId::Panel(ScreenKind::Findings) => "automatic checks problems secrets health lint doctor",
+        CommandId::Panel(ScreenKind::Migrations) => "schema tables install upgrade",
+        CommandId::Panel(ScreenKind::Inbox) => "review judge triage feedback verdict",
+        CommandId::Panel(ScreenKind::Receipts) => "history undo revert audit log",
+        CommandId::Panel(ScreenKind::Trail) => "verify audit hash chain tamper",
+        CommandId::Panel(ScreenKind::Recall) => "why search rank explain similar remember",
+        CommandId::Panel(ScreenKind::Evaluation) => "quality metrics precision benchmark",
+        CommandId::Panel(ScreenKind::Policies) => "learn weights train model versions",
+        CommandId::Panel(ScreenKind::Replay) => "timeline story topic",
+        CommandId::Panel(ScreenKind::Agents) => "statistics usage readiness graduation",
+        CommandId::Erase => "purge delete person gdpr forget privacy",
+        CommandId::Lock => "write edit read-only unlock permission",
+        CommandId::Mask => "hide privacy pseudonym share screen anonymous",
+        CommandId::Theme => "colours dark light contrast appearance",
+        CommandId::Filter => "search where narrow",
+        CommandId::Sort => "order",
+        CommandId::Export => "save write download json",
+        CommandId::List(Entity::Subject) => "people persons users",
+        CommandId::List(Entity::UtilityEvent) => "signals",
+        CommandId::Home => "start overview dashboard what waits",
+        CommandId::Help => "keys words glossary shortcuts",
+        _ => "",
+    }
 }
 
 /// The keys of a sequence such as `y c`.

@@ -9,6 +9,7 @@ use crate::change::plan::Plan;
 use crate::change::plan::erasure::{ErasureChoice, ErasureOutcome, Preview, UnfinishedErasure};
 use crate::console::overlays::unlock::messages::WriteState;
 use crate::console::screens::findings::messages::LookNews;
+use crate::console::screens::home::messages::WaitingWork;
 use crate::console::screens::jobs::messages::JobAsk;
 use crate::console::screens::migrations::messages::MigrationList;
 use crate::console::screens::receipts::messages::ReceiptEntry;
@@ -92,6 +93,8 @@ pub enum Request {
     LoadNames(Vec<(Entity, Vec<String>)>),
     /// Look each second whether the newest rows of a list are still the same, and tell when they are not.
     Watch(Box<Query>),
+    /// Find out what waits for somebody.
+    LoadWork,
     /// Plan what is proposed, and keep the plan under that number until it is applied or cancelled.
     Plan(Box<Proposal>),
     /// Apply a plan that was made before, or plan and apply each of several operations.
@@ -197,6 +200,8 @@ pub enum Reply {
     Detail(Result<Option<Content>, RequestFailure>),
     /// Rows related to the row in the detail.
     Related(Result<Vec<Related>, RequestFailure>),
+    /// What waits for somebody.
+    Work(Result<Box<WaitingWork>, RequestFailure>),
     /// Rows that others refer to, with what names them.
     Named(Result<Vec<Row>, RequestFailure>),
     /// The newest rows of a list that is watched are these now, the newest first.
@@ -285,6 +290,7 @@ impl Reply {
             | Reply::Detail(Err(failure))
             | Reply::Related(Err(failure))
             | Reply::Named(Err(failure))
+            | Reply::Work(Err(failure))
             | Reply::Exported(Err(failure))
             | Reply::Previewed(Err(failure))
             | Reply::LookedAhead(Err(failure))

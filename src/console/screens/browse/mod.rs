@@ -16,6 +16,7 @@ use crate::console::core::columns::{plural, read_columns};
 use crate::console::core::command::CommandId;
 use crate::console::core::condition::{Conditions, canvas_text};
 use crate::console::core::context::{Context, Lack, ToastTone};
+use crate::console::core::live::LiveTail;
 use crate::console::core::menu::{MenuChoice, Prompt, Purpose};
 use crate::console::core::message::{RequestFailure, Ticket};
 use crate::console::core::proposal::Proposal;
@@ -28,7 +29,6 @@ use crate::memory::query::{Order, Page, Query};
 use crate::memory::{Entity, Row};
 use detail::Detail;
 use draw::MeasuredColumns;
-use live::LiveTail;
 
 /// Milliseconds that the cursor rests on a row before its details are read, while others are being read.
 const REST: u64 = 60;
@@ -390,7 +390,7 @@ impl Screen for ListScreen {
         self.pane = if detail { BrowsePane::Detail } else { BrowsePane::List };
     }
 
-    fn other_pane(&mut self) {
+    fn other_pane(&mut self, _cx: &Context) {
         self.focus(self.pane == BrowsePane::List);
     }
 

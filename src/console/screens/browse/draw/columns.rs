@@ -74,7 +74,8 @@ impl FittedColumn {
 }
 
 fn used(fitted: &[FittedColumn]) -> u16 {
-    fitted.iter().map(|c| c.width + GAP).sum()
+    let gaps = GAP * (fitted.len() as u16).saturating_sub(1);
+    fitted.iter().map(|c| c.width).sum::<u16>() + gaps
 }
 
 /// Columns of the terminal that a list needs to show everything it holds.
@@ -108,13 +109,14 @@ pub fn fitted(specs: &[&'static ListColumn], widths: &MeasuredColumns, sorted: &
     let mut free: Vec<usize> = (0..fitted.len()).filter(|at| fitted[*at].is_free()).collect();
     free.sort_by_key(|at| std::cmp::Reverse(fitted[*at].most));
     let mut others: Vec<usize> = (0..fitted.len()).filter(|at| !fitted[*at].is_free()).collect();
-    others.sort_by_key(|at| fitted[*at].spec.priority);
+    // A short date says what matters: it grows last.
+    others.sort_by_key(|at| (fitted[*at].spec.show == ValueStyle::Time, fitted[*at].spec.priority));
     for at in &free {
         grow(&mut fitted, *at, enough, room);
     }
-    for at in &others {
-        let most = fitted[*at].spec.max;
-        grow(&mut fitted, *at, most, room);
+    for at in others.iter().filter(|at| fitted[**at].spec.show != ValueStyle::Time).copied().collect::<Vec<_>>() {
+        let most = fitted[at].spec.max;
+        grow(&mut fitted, at, most, room);
     }
     for at in free.iter().chain(&others) {
         grow(&mut fitted, *at, u16::MAX, room);

@@ -8,10 +8,10 @@ use crate::console::core::context::Context;
 use crate::console::core::window::row_key;
 use crate::console::screens::browse::draw::columns::{FittedColumn, fitted};
 use crate::console::screens::browse::draw::summary;
-use crate::console::screens::browse::live::COUNTED;
 use crate::console::screens::browse::{BrowsePane as Keys, ListScreen};
 use crate::console::view::Drawn;
 use crate::console::view::cell;
+use crate::console::view::live::news;
 use crate::console::view::words;
 use crate::memory::Row;
 use crate::memory::query::CountKind;
@@ -129,7 +129,7 @@ fn message(cx: &Context, browse: &ListScreen) -> Option<Card> {
 
 /// After the title: what is new, and the filter.
 fn note(cx: &Context, browse: &ListScreen, look: &Look) -> TextLine {
-    let mut line = news(browse, look);
+    let mut line = news(&browse.live, look);
     if browse.conditions.is_empty() {
         return line;
     }
@@ -138,25 +138,6 @@ fn note(cx: &Context, browse: &ListScreen, look: &Look) -> TextLine {
     }
     let conditions = cx.masking.shown(&browse.conditions).line();
     line.with("where ", StyleRole::Muted).with(SafeText::limited(&conditions, 120), StyleRole::Accent)
-}
-
-/// What others wrote since the list was read, and whether the list follows it.
-fn news(browse: &ListScreen, look: &Look) -> TextLine {
-    let live = &browse.live;
-    let count = match live.fresh {
-        0 => SafeText::default(),
-        fresh if fresh > COUNTED => format!("over {COUNTED} new").into(),
-        fresh => format!("{fresh} new").into(),
-    };
-    match (live.follows, live.fresh) {
-        (true, _) => TextLine::default().with_glyph(look.glyphs.dot, StyleRole::Good).with(" live", StyleRole::Good),
-        (false, 0) => TextLine::default(),
-        (false, _) => TextLine::default()
-            .with_glyph(look.glyphs.arrow_up, StyleRole::Accent)
-            .with(" ", StyleRole::Text)
-            .with(count, StyleRole::Accent)
-            .with(", space shows them", StyleRole::Muted),
-    }
 }
 
 fn total(cx: &Context, browse: &ListScreen) -> Total {

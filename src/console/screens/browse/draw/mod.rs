@@ -66,9 +66,11 @@ fn stepped(size: u16, by: i16, whole: u16, least: u16) -> u16 {
 fn list_width(browse: &ListScreen, cx: &Context, whole: u16) -> u16 {
     const FRAME: u16 = 2;
     const LEAST: u16 = 56;
+    /// Details that are so wide show all but long texts without a break.
+    const DETAILS: u16 = 76;
     let columns = cx.list_columns(browse.entity);
     let wanted = columns::wanted(&columns, &browse.widths, browse.order_used().column);
-    wanted.saturating_add(FRAME).max(LEAST).min(whole * 11 / 20)
+    wanted.saturating_add(FRAME).clamp(LEAST, (whole * 11 / 20).max(whole.saturating_sub(DETAILS)))
 }
 
 /// Somewhat less than half, or less where there are few rows, or more where the details need less.
