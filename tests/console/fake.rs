@@ -311,7 +311,9 @@ impl Console {
             Effect::Ask(ticket, Request::LoadUnfinished) => {
                 Message::Reply(ticket, Reply::Unfinished(self.unfinished.clone()))
             }
-            Effect::Ask(ticket, Request::LoadWork) => Message::Reply(ticket, Reply::Work(Ok(Box::new(self.work.clone())))),
+            Effect::Ask(ticket, Request::LoadWork) => {
+                Message::Reply(ticket, Reply::Work(Ok(Box::new(self.work.clone()))))
+            }
             Effect::Ask(ticket, Request::LoadNames(wanted)) => {
                 Message::Reply(ticket, Reply::Named(Ok(self.database.named(&wanted))))
             }

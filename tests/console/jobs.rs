@@ -8,7 +8,7 @@ use serde_json::json;
 use super::changes::{plan, proposed, removal, unlock};
 use super::fake::{Console, world};
 
-fn progress(state: JobState, seen: u64) -> JobProgress {
+pub fn progress(state: JobState, seen: u64) -> JobProgress {
     JobProgress {
         id: "j-1".to_owned(),
         name: "canvas-links".to_owned(),

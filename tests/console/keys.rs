@@ -530,3 +530,52 @@ fn home_leads_to_what_stands_out() {
     assert!(here.selected().is_some());
     console.shows("where outcome = 'failure'");
 }
+
+#[test]
+fn help_begins_with_the_keys_of_the_screen_and_explains_its_words() {
+    for (keys, title, word) in
+        [("5", "Keys here: feedback", "feedback"), ("P", "Keys here: prune", "window"), ("", "Words here", "episode")]
+    {
+        let mut console = Console::new(world(), 100, 60);
+        console.press(keys);
+        console.press("?");
+        let lines = console.lines();
+        let at = |text: &str| {
+            lines
+                .iter()
+                .position(|line| line.contains(text))
+                .unwrap_or_else(|| panic!("no {text}\n{}", lines.join("\n")))
+        };
+        let (own, words) = (at(title), at("Words here"));
+        assert!(own <= words, "{}", lines.join("\n"));
+        assert!(lines[words + 1..words + 10].iter().any(|line| line.trim_start_matches(['│', ' ']).starts_with(word)));
+        let first = lines.iter().position(|line| line.contains("Everywhere")).unwrap_or(usize::MAX);
+        assert!(words < first, "what is explained here stands before what is the same everywhere");
+    }
+}
+
+#[test]
+fn help_is_searched() {
+    let mut console = Console::new(world(), 100, 30);
+    console.press("2 ? / 'quarantine'");
+    console.shows("stays in the database and is recalled by nobody".get(..4).unwrap_or_default());
+    console.hides("Goes one up");
+    console.press("enter esc");
+    console.shows("Keys here: episodes");
+    console.press("esc");
+    console.hides("Keys here");
+}
+
+#[test]
+fn the_palette_finds_by_sense() {
+    let found = |typed: &str| {
+        let mut console = Console::new(world(), 100, 40);
+        console.press(&format!(": '{typed}'"));
+        console.text()
+    };
+    let auto = found("auto");
+    assert!(auto.contains("Jobs") && auto.contains("Prune"), "{auto}");
+    assert!(!found("switch").contains("Erase a person"));
+    assert!(found("purge").contains("Erase a person"));
+    assert!(found("undo").contains("Undo the last change"));
+}

@@ -8,6 +8,7 @@ mod erase_mentions;
 mod erasure;
 mod fake;
 mod health;
+mod home;
 mod jobs;
 mod keys;
 mod lists;
