@@ -259,16 +259,11 @@ impl Console {
 
     /// Answers what was held back, and what follows.
     pub fn answer(&mut self) {
-        while !self.held.is_empty() {
-            self.answer_one();
-        }
-    }
-
-    /// Answers the first of what was held back.
-    pub fn answer_one(&mut self) {
-        if let Some(message) = self.held.pop_front().and_then(|effect| self.reply(effect)) {
-            let effects = update(&mut self.model, message);
-            self.held.extend(effects);
+        while let Some(effect) = self.held.pop_front() {
+            if let Some(message) = self.reply(effect) {
+                let effects = update(&mut self.model, message);
+                self.held.extend(effects);
+            }
         }
     }
 

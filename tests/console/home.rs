@@ -16,7 +16,7 @@ fn waiting(width: u16, height: u16) -> Console {
     let oldest = (now() - chrono::Duration::days(3)).format("%Y-%m-%dT%H:%M:%S.000000Z").to_string();
     console.work = WaitingWork {
         feedback: Some(WaitingFeedback { count: 12, more: false, oldest: Some(oldest) }),
-        jobs: vec![JobProgress { name: "links".to_owned(), ..*progress(JobState::Paused, 80) }],
+        jobs: vec![JobProgress { name: "links".to_owned(), ..progress(JobState::Paused, 80) }],
         holds: 2,
         trail: Some((42, "2026-02-03T12:00:00.000000Z".to_owned())),
     };

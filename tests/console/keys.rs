@@ -11,7 +11,7 @@ use super::fake::{Console, many, now, world};
 fn the_first_screen_tells_what_is_here_and_what_is_not() {
     let mut console = Console::new(world(), 160, 50);
     console.shows("memory/made-up.db");
-    console.shows("table_of_episode");
+    console.shows("episodes 2");
     console.shows("made-up has no policy");
     console.shows("use another layout");
     console.shows("Reconcile the October invoices");
@@ -548,7 +548,7 @@ fn help_begins_with_the_keys_of_the_screen_and_explains_its_words() {
         };
         let (own, words) = (at(title), at("Words here"));
         assert!(own <= words, "{}", lines.join("\n"));
-        assert!(lines[words + 1..words + 10].iter().any(|line| line.trim_start_matches(['│', ' ']).starts_with(word)));
+        assert!(lines[words + 1..words + 10].iter().any(|line| line.contains(word)), "{}", lines.join("\n"));
         let first = lines.iter().position(|line| line.contains("Everywhere")).unwrap_or(usize::MAX);
         assert!(words < first, "what is explained here stands before what is the same everywhere");
     }
@@ -558,7 +558,7 @@ fn help_begins_with_the_keys_of_the_screen_and_explains_its_words() {
 fn help_is_searched() {
     let mut console = Console::new(world(), 100, 30);
     console.press("2 ? / 'quarantine'");
-    console.shows("stays in the database and is recalled by nobody".get(..4).unwrap_or_default());
+    console.shows("Holds the case, or the marked ones, back from recall.");
     console.hides("Goes one up");
     console.press("enter esc");
     console.shows("Keys here: episodes");

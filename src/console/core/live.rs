@@ -28,11 +28,11 @@ impl LiveTail {
     /// The question that is asked again and again: the newest rows of those that a list shows.
     #[must_use]
     pub fn query(of: Query) -> Query {
-        const PREVIEW: usize = 8;
         let entity = of.entity;
         let mut columns: Vec<&'static str> = read_columns(entity);
         columns.retain(|column| is_key(entity, column));
-        Query { order: None, limit: COUNTED + 1, columns: Some(columns), preview: Some(PREVIEW), ..of }
+        // Texts are not cut: a key that is cut is another one.
+        Query { order: None, limit: COUNTED + 1, columns: Some(columns), preview: None, ..of }
     }
 
     /// The list is read again: nothing is new then.

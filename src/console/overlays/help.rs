@@ -2,7 +2,7 @@
 
 use ratatui::{buffer::Buffer, layout::Rect};
 
-use crate::console::core::command::{COMMANDS, CommandScope};
+use crate::console::core::command::{COMMANDS, CommandScope, ConsoleCommand};
 use crate::console::core::context::Context;
 use crate::console::core::glossary::{GlossaryEntry, words_of};
 use crate::console::core::input::Input;
@@ -131,12 +131,36 @@ fn help(layer: &HelpLayer, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mu
     LineWindow::scrolled(&lines, first).render(inside, buf, look);
 }
 
-/// A part of the help: its heading, and its lines as what stands at the left and what that does or means.
-type HelpSection = (String, Vec<(Vec<&'static str>, &'static str)>);
+/// A line of the help.
+struct HelpLine {
+    /// What stands at the left: keys, or a word.
+    keys: Vec<&'static str>,
+    /// Its name, by which it is found too.
+    title: &'static str,
+    /// What that does or means.
+    help: &'static str,
+}
 
-fn keys_in(scope: CommandScope) -> Vec<(Vec<&'static str>, &'static str)> {
+impl HelpLine {
+    fn named(name: &'static str, help: &'static str) -> Self {
+        HelpLine { keys: vec![name], title: name, help }
+    }
+
+    /// Whether it holds what is sought.
+    fn holds(&self, sought: &str) -> bool {
+        let keys = self.keys.iter().any(|key| key.to_lowercase() == sought);
+        keys || [self.title, self.help].iter().any(|text| text.to_lowercase().contains(sought))
+    }
+}
+
+/// A part of the help: its heading and its lines.
+type HelpSection = (String, Vec<HelpLine>);
+
+fn keys_in(scope: CommandScope) -> Vec<HelpLine> {
     let commands = COMMANDS.iter().filter(|command| command.scope == scope);
-    commands.map(|command| (command.keys.to_vec(), command.help)).collect()
+    let line =
+        |command: &ConsoleCommand| HelpLine { keys: command.keys.to_vec(), title: command.title, help: command.help };
+    commands.map(line).collect()
 }
 
 /// The screen's own keys, its words, what means the same everywhere, then the keys of other screens.
@@ -147,9 +171,12 @@ fn sections(layer: &HelpLayer) -> Vec<HelpSection> {
     if !own.is_empty() {
         sections.push((format!("Keys here: {title}"), own));
     }
-    sections.push(("Words here".to_owned(), layer.words.iter().map(|(word, means)| (vec![*word], *means)).collect()));
+    sections.push((
+        "Words here".to_owned(),
+        layer.words.iter().map(|(word, means)| HelpLine::named(word, means)).collect(),
+    ));
     sections.push((CommandScope::Everywhere.title().to_owned(), keys_in(CommandScope::Everywhere)));
-    let overlays = IN_OVERLAYS.iter().map(|(keys, help)| (vec![*keys], *help)).collect();
+    let overlays = IN_OVERLAYS.iter().map(|(keys, help)| HelpLine::named(keys, help)).collect();
     sections.push(("Menus and fields".to_owned(), overlays));
     let others =
         CommandScope::ALL.iter().filter(|scope| **scope != CommandScope::Everywhere && !scopes.contains(scope));
@@ -162,10 +189,7 @@ fn lines(sections: &[HelpSection], sought: &str, width: usize, look: &Look) -> V
     const KEYS: usize = 22;
     let mut lines = Vec::new();
     for (title, entries) in sections {
-        let holds = |(keys, help): &&(Vec<&str>, &str)| {
-            sought.is_empty() || help.to_lowercase().contains(sought) || keys.iter().any(|k| k.to_lowercase() == sought)
-        };
-        let found: Vec<_> = entries.iter().filter(holds).collect();
+        let found: Vec<_> = entries.iter().filter(|line| line.holds(sought)).collect();
         if found.is_empty() {
             continue;
         }
@@ -173,7 +197,7 @@ fn lines(sections: &[HelpSection], sought: &str, width: usize, look: &Look) -> V
             lines.push(TextLine::default());
         }
         lines.push(crate::ui::Section::new(SafeText::limited(title, width)).line(width, look));
-        for (keys, help) in found {
+        for HelpLine { keys, help, .. } in found {
             let role = if keys.is_empty() { StyleRole::Muted } else { StyleRole::Key };
             let keys = if keys.is_empty() { "by the palette".into() } else { keys_of(keys, look) };
             let mut line = TextLine::of(look.pad(&keys, KEYS, Align::Left), role);

@@ -11,6 +11,8 @@ use crate::memory::Entity;
 /// Blank columns between two columns, and those at the sides.
 const GAP: u16 = 2;
 const SIDES: u16 = 4;
+/// Columns below which a name says nothing.
+const NAME: u16 = 12;
 /// Columns that a free text gets before others grow.
 const ENOUGH: u16 = 40;
 /// Columns of at most this priority go before a free text has enough.
@@ -61,7 +63,8 @@ impl FittedColumn {
         let most = widths.of(spec.column).unwrap_or(if spec.max == 0 { u16::MAX / 16 } else { spec.max }).max(title);
         let least = match spec.show {
             ValueStyle::Time => spec.min,
-            ValueStyle::Text | ValueStyle::Id | ValueStyle::Words | ValueStyle::Json => spec.min.min(most),
+            ValueStyle::Id => spec.min.max(NAME).min(most),
+            ValueStyle::Text | ValueStyle::Words | ValueStyle::Json => spec.min.min(most),
             // Half of a number or of a state is worth nothing.
             _ => most,
         };
